@@ -1,0 +1,29 @@
+//! The operating system: clocks, cores, sockets in batches, signals, limits, allocator.
+//!
+//! Everything that Throng asks of Linux is asked here, so that the rooms above can be run with a
+//! virtual clock and a network in memory, and so that `unsafe` has one address. Each module is thin:
+//! it turns a system call into a type with units and errors that name the fix, and decides nothing.
+//!
+//! | module | what it answers |
+//! | --- | --- |
+//! | [`time`], [`clock`] | what time is it, and who may move it |
+//! | [`udp`], [`poll`] | datagrams in batches, and sleeping until there are some |
+//! | [`signals`] | has somebody asked this process to stop |
+//! | [`cores`], [`limits`], [`process`] | what the host grants, and what we use of it |
+//! | [`threads`] | named threads, with low priority where asked |
+//! | [`allocator`] | mimalloc with a count per thread |
+//! | [`random`] | one seed from the kernel; everything after it is seeded |
+#![allow(unsafe_code)]
+
+pub mod allocator;
+pub mod clock;
+pub mod cores;
+pub mod limits;
+pub mod poll;
+pub mod process;
+pub mod random;
+mod raw_address;
+pub mod signals;
+pub mod threads;
+pub mod time;
+pub mod udp;
