@@ -1,0 +1,32 @@
+//! Promise: once the first frames have passed, counting and merging allocate nothing.
+
+use throng_metrics::Registry;
+use throng_platform::allocator::{CountingAllocator, thread_counts};
+use throng_platform::time::Nanos;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+#[test]
+fn a_steady_frame_allocates_nothing() {
+    let mut registry = Registry::new();
+    let packets = registry.register_counter("net.packets_in", "Packets received");
+    let worlds = registry.register_gauge("server.worlds", "Worlds");
+    let tick = registry.register_histogram("world.tick", "Time of one tick");
+    let inbox = registry.register_window_max("net.inbox_bytes", "Fullest inbox", 60);
+    let mut cells = registry.cells();
+    let mut frame = |number: u64| {
+        for us in 0..100 {
+            cells.add(packets, 1);
+            cells.record(tick, us * number);
+            cells.max(inbox, us);
+        }
+        registry.set(worlds, number as f64);
+        registry.merge(&mut cells, Nanos::from_millis(number * 50));
+    };
+    frame(0);
+    let before = thread_counts();
+    (1..2_000).for_each(&mut frame);
+    assert_eq!(thread_counts().allocations - before.allocations, 0);
+    assert_eq!(registry.counter(packets), 200_000);
+}
