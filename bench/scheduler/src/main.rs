@@ -1,0 +1,163 @@
+//! Bench: what scheduling costs per world and frame, and how close a frame comes to the best possible makespan.
+//!
+//! - `scheduling_ns_per_world`: wall time of `submit` and `wait` for worlds that do nothing, divided by their number. Everything in it
+//!   is the scheduler's: sorting, claiming, handing in, waking.
+//! - `makespan_over_best`: worlds that compute for a random time; the frame's length against max(longest, total / workers), both
+//!   taken from the tasks' own measured times, so that a busy host lengthens both.
+//! - `allocations_per_frame` of a steady submit and wait.
+//!
+//! Prints a hash of the work done: faster but different is not faster.
+
+use std::sync::Arc;
+
+use clap::Parser;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_platform::{
+    allocator::{CountingAllocator, thread_counts},
+    clock::{Clock, MonotonicClock},
+    time::Nanos,
+};
+use throng_scheduler::{Completion, Finished, Scheduled, ShortTask, ShortTaskPool};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+#[derive(Parser)]
+struct Arguments {
+    /// Few worlds and frames, to see that it works.
+    #[arg(long)]
+    small: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A world that computes `rounds` rounds of a hash.
+struct Chore {
+    rounds: u32,
+    hash: u64,
+}
+
+impl ShortTask for Chore {
+    type Worker = ();
+
+    fn run(&mut self, (): &mut ()) {
+        for round in 0..self.rounds {
+            self.hash = (self.hash ^ u64::from(round)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+        }
+    }
+}
+
+fn main() {
+    let arguments = Arguments::parse();
+    let (worlds, frames) = if arguments.small { (200, 20) } else { (2_000, 400) };
+    let mut rows = Vec::new();
+    for workers in [1, 2] {
+        let scheduling = scheduling(worlds, frames, workers);
+        let makespan = makespan(worlds / 10, frames / 4, workers);
+        rows.push(serde_json::json!({
+            "workers": workers,
+            "worlds": worlds,
+            "scheduling_ns_per_world_p50": scheduling.p50,
+            "scheduling_ns_per_world_p99": scheduling.p99,
+            "allocations_per_frame": scheduling.allocations_per_frame,
+            "makespan_over_best_p50": makespan.p50,
+            "makespan_over_best_p99": makespan.p99,
+            "hash": format!("{:016x}", scheduling.hash ^ makespan.hash),
+        }));
+    }
+    if arguments.json {
+        println!("{}", serde_json::json!({ "bench": "scheduler", "small": arguments.small, "rows": rows }));
+        return;
+    }
+    for row in rows {
+        println!("{row:#}");
+    }
+}
+
+struct Outcome {
+    p50: f64,
+    p99: f64,
+    allocations_per_frame: f64,
+    hash: u64,
+}
+
+/// Frames of worlds that do nothing.
+fn scheduling(worlds: usize, frames: usize, workers: usize) -> Outcome {
+    let costs = vec![0; worlds];
+    run(frames, workers, &costs, |frame, _| frame.as_nanos_f64() / worlds as f64)
+}
+
+/// Frames of worlds that take 5 to 300 µs, a few of them much longer.
+fn makespan(worlds: usize, frames: usize, workers: usize) -> Outcome {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+    let costs: Vec<u32> = (0..worlds)
+        .map(|_| {
+            if random.random_bool(0.02) {
+                random.random_range(300_000..600_000)
+            } else {
+                random.random_range(3_000..150_000)
+            }
+        })
+        .collect();
+    run(frames, workers, &costs, |frame, finished| {
+        let longest = finished.iter().map(Finished::cost).max().unwrap_or_default();
+        let total: Nanos = finished.iter().map(Finished::cost).sum();
+        let best = longest.max(Nanos(total.0 / workers as u64));
+        frame.as_nanos_f64() / best.as_nanos_f64()
+    })
+}
+
+fn run(frames: usize, workers: usize, rounds: &[u32], figure: impl Fn(Nanos, &[Finished<Chore>]) -> f64) -> Outcome {
+    let clock = Arc::new(MonotonicClock::new());
+    let mut pool = ShortTaskPool::new(vec![(); workers], clock.clone());
+    let mut due: Vec<_> = rounds
+        .iter()
+        .map(|&rounds| Scheduled {
+            task: Box::new(Chore { rounds, hash: u64::from(rounds) }),
+            deadline: Nanos::ZERO,
+            cost: Nanos(rounds.into()),
+        })
+        .collect();
+    let mut finished = Vec::with_capacity(due.len());
+    let mut figures = Vec::with_capacity(frames);
+    let mut allocations = 0;
+    for frame in 0..frames + 5 {
+        let allocations_before = thread_counts().allocations;
+        let begin = clock.now();
+        pool.submit(&mut due);
+        let completion = pool.wait(Nanos::MAX, &mut finished);
+        assert_eq!(completion, Completion::AllDone, "without a deadline every task comes back");
+        let length = clock.now().saturating_sub(begin);
+        // The first frames find cold caches and empty buffers.
+        if frame >= 5 {
+            allocations += thread_counts().allocations - allocations_before;
+            figures.push(figure(length, &finished));
+        }
+        due.extend(finished.drain(..).map(|done| Scheduled {
+            deadline: Nanos::ZERO,
+            cost: Nanos(done.task.rounds.into()),
+            task: done.task,
+        }));
+    }
+    figures.sort_by(f64::total_cmp);
+    let at = |quantile: f64| figures[((figures.len() - 1) as f64 * quantile) as usize];
+    Outcome {
+        p50: at(0.5),
+        p99: at(0.99),
+        allocations_per_frame: allocations as f64 / frames as f64,
+        hash: due.iter().fold(0, |hash, chore| hash ^ chore.task.hash),
+    }
+}
+
+/// Nanoseconds as a number to divide by.
+trait AsNanos {
+    fn as_nanos_f64(self) -> f64;
+}
+
+impl AsNanos for Nanos {
+    fn as_nanos_f64(self) -> f64 {
+        self.0 as f64
+    }
+}

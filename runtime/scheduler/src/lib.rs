@@ -1,0 +1,62 @@
+//! Short tasks: one list, earliest deadline and dearest first, taken by worker threads.
+//!
+//! A frame has some hundreds of worlds to tick and a few cores to tick them on. Cores idle at the end of
+//! a frame when the last world taken is a long one, so the list is sorted by estimated cost and the
+//! dearest start first: with many tasks the frame then ends within some percent of the best possible,
+//! and no stealing, splitting or guessing is needed. What must be done earlier goes first regardless.
+//!
+//! ```text
+//!             submit                 claim, one at a time            finish
+//! frame  --> [deadline 1: 9 7 2 | deadline 2: 8 5 1] --> worker-0 .. worker-N --> [finished] --> wait
+//! ```
+//!
+//! - [`ShortTaskPool`] runs the tasks and closes the frame on time: a task that hangs keeps its worker and
+//!   itself, and nobody else.
+//! - [`CostEstimate`] remembers what a task usually costs.
+//! - [`FrameGrid`] and [`TickPhase`] say which task is due in which frame.
+//!
+//! Measured on 2 cores with 2,000 tasks that do nothing: submitting, claiming, finishing and collecting
+//! cost 0.15 us per task, the waking of the workers included. Nothing allocates once the lists have grown to their size.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use throng_platform::clock::MonotonicClock;
+//! use throng_platform::time::Nanos;
+//! use throng_scheduler::{Completion, Scheduled, ShortTask, ShortTaskPool};
+//!
+//! struct World(u64);
+//! impl ShortTask for World {
+//!     type Worker = u64; // what each worker thread keeps for itself: here, how much it has done
+//!     fn run(&mut self, done: &mut u64) {
+//!         *done += self.0;
+//!     }
+//! }
+//!
+//! let mut pool = ShortTaskPool::new(vec![0, 0], Arc::new(MonotonicClock::new()));
+//! let mut due: Vec<_> = (1..=10)
+//!     .map(|cost| Scheduled { task: Box::new(World(cost)), deadline: Nanos::ZERO, cost: Nanos(cost) })
+//!     .collect();
+//! let mut finished = Vec::new();
+//! pool.submit(&mut due);
+//! assert_eq!(pool.wait(Nanos::MAX, &mut finished), Completion::AllDone);
+//! assert_eq!(finished.len(), 10);
+//!
+//! let mut total = 0;
+//! pool.with_workers(|_, done| total += *done);
+//! assert_eq!(total, 55);
+//! ```
+
+mod cost;
+mod order;
+mod phase;
+mod pool;
+mod rates;
+mod task;
+mod worker;
+
+pub use cost::CostEstimate;
+pub use order::simulate_makespan;
+pub use phase::TickPhase;
+pub use pool::{Completion, IdleTail, RunningTask, ShortTaskPool};
+pub use rates::{FrameGrid, Hertz};
+pub use task::{Finished, Scheduled, ShortTask};

@@ -1,0 +1,128 @@
+//! Which frames a world ticks in.
+//!
+//! All worlds of one rate in the same frame would make that frame long and leave the next ones empty, so
+//! each world's ticks are shifted by a frame against its neighbour's. When the rate does not divide the
+//! frame rate, a tick is due in the first frame at or after its ideal time: 20 Hz on 128 frames a second
+//! ticks every 6 or 7 frames, never twice in one, and exactly 20 times in every second.
+//!
+//! ```text
+//! 20 Hz on 60 frames/s   frame  0 1 2 3 4 5 6 7 8
+//!   world 0                     x . . x . . x . .
+//!   world 1                     . x . . x . . x .
+//!   world 2                     . . x . . x . . x
+//! ```
+//!
+//! Plain arithmetic on 6 bytes; nothing is counted up, so that a frame that was skipped changes nothing.
+
+use crate::rates::{FrameGrid, Hertz, gcd};
+
+/// One world's place in the grid.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct TickPhase {
+    rate_hz: u16,
+    frame_hz: u16,
+    /// Progress towards the next tick at frame 0, in parts of `frame_hz`; each frame adds `rate_hz`.
+    progress: u16,
+}
+
+impl TickPhase {
+    /// The phase of the world with this index among those of its rate.
+    ///
+    /// # Panics
+    /// When the rate is zero or above the grid's.
+    pub fn new(index: usize, rate: Hertz, grid: FrameGrid) -> TickPhase {
+        let (rate_hz, frame_hz) = (u32::from(rate.0), u32::from(grid.frame_hz()));
+        assert!((1..=frame_hz).contains(&rate_hz), "{rate} on a grid of {frame_hz} Hz");
+        // The pattern of due frames repeats after so many frames; so many shifts are different.
+        let pattern_frames = frame_hz / gcd(frame_hz, rate_hz);
+        let shift_frames = (index % pattern_frames as usize) as u32;
+        let progress = (pattern_frames - shift_frames) * rate_hz % frame_hz;
+        TickPhase { rate_hz: rate.0, frame_hz: grid.frame_hz(), progress: progress as u16 }
+    }
+
+    /// Whether the world ticks in this frame.
+    pub fn due(self, frame: u64) -> bool {
+        self.progress_at(frame) < u64::from(self.rate_hz)
+    }
+
+    /// The first frame from `frame` on in which the world ticks.
+    pub fn next_due(self, frame: u64) -> u64 {
+        if self.due(frame) {
+            return frame;
+        }
+        let missing = u64::from(self.frame_hz) - self.progress_at(frame);
+        frame + missing.div_ceil(self.rate_hz.into())
+    }
+
+    fn progress_at(self, frame: u64) -> u64 {
+        let frame_hz = u64::from(self.frame_hz);
+        (frame % frame_hz * u64::from(self.rate_hz) + u64::from(self.progress)) % frame_hz
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(frame_hz: u16) -> FrameGrid {
+        FrameGrid::for_rates(&[Hertz(frame_hz)])
+    }
+
+    fn due_frames(index: usize, rate: u16, grid: FrameGrid, frames: u64) -> Vec<u64> {
+        let phase = TickPhase::new(index, Hertz(rate), grid);
+        (0..frames).filter(|frame| phase.due(*frame)).collect()
+    }
+
+    #[test]
+    fn neighbours_tick_in_turns() {
+        assert_eq!(due_frames(0, 20, grid(60), 9), [0, 3, 6]);
+        assert_eq!(due_frames(1, 20, grid(60), 9), [1, 4, 7]);
+        assert_eq!(due_frames(2, 20, grid(60), 9), [2, 5, 8]);
+        assert_eq!(due_frames(3, 20, grid(60), 9), [0, 3, 6]);
+    }
+
+    #[test]
+    fn a_rate_that_does_not_divide_ticks_in_the_first_frame_after_its_time() {
+        let ideal: Vec<u64> = (0..20).map(|tick| (tick * 128_u64).div_ceil(20)).collect();
+        assert_eq!(due_frames(0, 20, grid(128), 128), ideal);
+    }
+
+    #[test]
+    fn the_average_rate_is_exact_and_steps_are_even() {
+        for frame_hz in [60, 75, 100, 128, 256] {
+            for rate in 1..=frame_hz {
+                for index in [0, 1, 5, 31, 1_000] {
+                    let due = due_frames(index, rate, grid(frame_hz), u64::from(frame_hz) * 3);
+                    assert_eq!(due.len(), usize::from(rate) * 3, "{rate} Hz on {frame_hz}");
+                    let (short, long) = (frame_hz / rate, frame_hz.div_ceil(rate));
+                    let even = |pair: &[u64]| (u64::from(short)..=u64::from(long)).contains(&(pair[1] - pair[0]));
+                    assert!(due.windows(2).all(even), "{rate} Hz on {frame_hz}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_thousand_worlds_load_all_frames_alike() {
+        for (frame_hz, rate) in [(60, 20), (128, 20), (128, 30), (128, 60), (128, 128), (60, 1)] {
+            let grid = grid(frame_hz);
+            let phases: Vec<_> = (0..1_000).map(|index| TickPhase::new(index, Hertz(rate), grid)).collect();
+            let loads: Vec<usize> =
+                (0..u64::from(frame_hz)).map(|frame| phases.iter().filter(|phase| phase.due(frame)).count()).collect();
+            let (least, most) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
+            let ideal = 1_000 * usize::from(rate) / usize::from(frame_hz);
+            assert!(most - least <= 1 + ideal / 50, "{rate} Hz on {frame_hz}: {least}..={most} worlds per frame");
+        }
+    }
+
+    #[test]
+    fn next_due_is_the_first_frame_that_is_due() {
+        for (frame_hz, rate) in [(60, 20), (128, 20), (128, 30), (60, 1), (60, 60)] {
+            let phase = TickPhase::new(7, Hertz(rate), grid(frame_hz));
+            for frame in 0..300 {
+                let expected = (frame..).find(|frame| phase.due(*frame)).unwrap();
+                assert_eq!(phase.next_due(frame), expected, "{rate} Hz on {frame_hz} from {frame}");
+            }
+        }
+    }
+}

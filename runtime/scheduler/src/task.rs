@@ -1,0 +1,47 @@
+//! What the pool is given and gives back.
+
+use throng_platform::time::Nanos;
+
+/// Work that is to be done within this frame, such as one tick of one world.
+pub trait ShortTask: Send + 'static {
+    /// What each worker thread keeps for itself and lends to every task: send batch, metric cells, scratch.
+    type Worker: Send + 'static;
+
+    /// Does the work, on a worker's thread. May panic: the task comes back marked, and the worker goes on
+    /// with the same `worker`, which therefore should not be left half changed.
+    fn run(&mut self, worker: &mut Self::Worker);
+
+    /// The list has run empty and the worker is about to sleep: the moment to send off what tasks have left with it. Runs on
+    /// the worker's thread after its last task, which counts as finished before and comes back after.
+    fn rest(worker: &mut Self::Worker) {
+        let _ = worker;
+    }
+}
+
+/// A task with what decides its place in the list.
+pub struct Scheduled<T> {
+    pub task: Box<T>,
+    /// When it should be finished. Earlier ones start first.
+    pub deadline: Nanos,
+    /// What it will probably cost. Among equal deadlines the dearest start first.
+    pub cost: Nanos,
+}
+
+/// A task that came back.
+pub struct Finished<T> {
+    pub task: Box<T>,
+    /// Which worker ran it.
+    pub worker: usize,
+    /// Never before the start of a task that was taken from the list earlier.
+    pub started: Nanos,
+    pub finished: Nanos,
+    /// Its `run` panicked; its state is whatever it was at that moment.
+    pub panicked: bool,
+}
+
+impl<T> Finished<T> {
+    /// How long it ran: what [`crate::CostEstimate::measured`] wants to know.
+    pub fn cost(&self) -> Nanos {
+        self.finished.saturating_sub(self.started)
+    }
+}
