@@ -1,0 +1,224 @@
+//! Control: what server and client say to each other above the channels, before the game says anything.
+//!
+//! Every message begins with a byte that tells whom it is for; the server and the client share the table below. The one
+//! control message so far is "you are in this world now".
+//!
+//! It travels on the reliable channel when a player arrives in a world, and again whenever the
+//! server names another entity as the player's own. Little endian:
+//!
+//! ```text
+//! 0        1      2      3        4       8         12       13      17          18        19
+//! +--------+------+------+--------+-------+---------+--------+-------+-----------+---------+------+
+//! | kind 0 | op 1 | epoch| tick_hz| tick  | world id| own?   | slot  | generation| name len| name |
+//! | u8     | u8   | u8   | u8     | u32   | u32     | u8     | u32   | u8        | u8      | utf8 |
+//! +--------+------+------+--------+-------+---------+--------+-------+-----------+---------+------+
+//! ```
+//!
+//! `slot` and `generation` are always there and mean nothing when `own?` is 0. Bytes after the name
+//! are an error: a message that is longer than it says was written by something else.
+//!
+//! Sans-IO, no allocation: the name is borrowed from the message.
+
+/// First byte of a server's control message, reliable: this file.
+pub const CONTROL: u8 = 0;
+/// First byte of a client's numbered input, unreliable: `[1][epoch u8][number u16][game bytes]`.
+pub const INPUT: u8 = 1;
+/// First byte of a snapshot, for the replicas (`throng_replication`).
+pub const SNAPSHOT: u8 = 2;
+/// First byte of an exact state to check the replicas against (`throng_replication`).
+pub const TRUTH: u8 = 3;
+/// First bytes from this one on belong to the game.
+pub const GAME_MIN: u8 = 16;
+
+/// Room for any `EnterWorld`.
+pub const ENTER_WORLD_BYTES_MAX: usize = ENTER_WORLD_FIXED_BYTES + NAME_BYTES_MAX;
+
+/// Longest world name [bytes]; what is longer is cut at a character.
+pub const NAME_BYTES_MAX: usize = 64;
+
+const ENTER_WORLD_FIXED_BYTES: usize = 19;
+
+/// The only operation of a control message so far.
+const OP_ENTER_WORLD: u8 = 1;
+
+/// What the server said about the world that the player is in now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EnterWorld<'a> {
+    /// Which stay this is: one more with every world, wrapping. Snapshots carry the same number.
+    pub epoch: u8,
+    /// The world's tick rate [Hz, > 0].
+    pub tick_hz: u8,
+    /// The world's tick when the message was written.
+    pub tick: u32,
+    /// The world's number on its server.
+    pub world: u32,
+    /// Slot and generation of the entity that the player steers, if it has one yet.
+    pub own_entity: Option<(u32, u8)>,
+    /// The world's kind, such as `hideout`.
+    pub name: &'a str,
+}
+
+/// Why a control message was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EnterWorldError {
+    #[error("control message ends too early or too late")]
+    Length,
+    #[error("unknown control operation")]
+    UnknownOperation,
+    #[error("tick rate is zero, or a flag is neither 0 nor 1")]
+    OutOfRange,
+    #[error("world name is not UTF-8")]
+    NameNotUtf8,
+}
+
+impl<'a> EnterWorld<'a> {
+    /// Reads a whole control message, kind byte included. Never panics, whatever the bytes.
+    pub fn decode(message: &'a [u8]) -> Result<Self, EnterWorldError> {
+        let (&[_kind, operation], fields) = message.split_first_chunk().ok_or(EnterWorldError::Length)?;
+        if operation != OP_ENTER_WORLD {
+            return Err(EnterWorldError::UnknownOperation);
+        }
+        let (&[epoch, tick_hz, t0, t1, t2, t3, w0, w1, w2, w3, own, s0, s1, s2, s3, generation, name_bytes], name) =
+            fields.split_first_chunk().ok_or(EnterWorldError::Length)?;
+        if name.len() != usize::from(name_bytes) || name.len() > NAME_BYTES_MAX {
+            return Err(EnterWorldError::Length);
+        }
+        if tick_hz == 0 || own > 1 {
+            return Err(EnterWorldError::OutOfRange);
+        }
+        Ok(Self {
+            epoch,
+            tick_hz,
+            tick: u32::from_le_bytes([t0, t1, t2, t3]),
+            world: u32::from_le_bytes([w0, w1, w2, w3]),
+            own_entity: (own == 1).then(|| (u32::from_le_bytes([s0, s1, s2, s3]), generation)),
+            name: std::str::from_utf8(name).map_err(|_| EnterWorldError::NameNotUtf8)?,
+        })
+    }
+
+    /// Writes the message and returns its length.
+    pub fn encode(&self, out: &mut [u8; ENTER_WORLD_BYTES_MAX]) -> usize {
+        let name = &self.name[..self.name.floor_char_boundary(NAME_BYTES_MAX)];
+        let (slot, generation) = self.own_entity.unwrap_or_default();
+        out[..4].copy_from_slice(&[CONTROL, OP_ENTER_WORLD, self.epoch, self.tick_hz]);
+        out[4..8].copy_from_slice(&self.tick.to_le_bytes());
+        out[8..12].copy_from_slice(&self.world.to_le_bytes());
+        out[12] = u8::from(self.own_entity.is_some());
+        out[13..17].copy_from_slice(&slot.to_le_bytes());
+        out[17] = generation;
+        out[18] = name.len() as u8;
+        let length = ENTER_WORLD_FIXED_BYTES + name.len();
+        out[ENTER_WORLD_FIXED_BYTES..length].copy_from_slice(name.as_bytes());
+        length
+    }
+}
+
+/// True when epoch `new` comes after `old`. Epochs wrap at 256 and a connection never has more than
+/// a few of them in flight, so the shorter way round the circle is the true one.
+pub fn epoch_is_newer(new: u8, old: u8) -> bool {
+    (new.wrapping_sub(old) as i8) > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    const HUB: EnterWorld<'static> = EnterWorld {
+        epoch: 7,
+        tick_hz: 20,
+        tick: 0x0102_0304,
+        world: 1_001,
+        own_entity: Some((70_000, 3)),
+        name: "hub",
+    };
+
+    fn bytes(message: &EnterWorld) -> Vec<u8> {
+        let mut out = [0; ENTER_WORLD_BYTES_MAX];
+        let length = message.encode(&mut out);
+        out[..length].to_vec()
+    }
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        for own_entity in [None, Some((0, 0)), Some((u32::MAX, 255))] {
+            for name in ["", "hub", "höhle"] {
+                let message = EnterWorld { own_entity, name, ..HUB };
+                assert_eq!(EnterWorld::decode(&bytes(&message)), Ok(message));
+            }
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_drawing() {
+        assert_eq!(bytes(&HUB), [0, 1, 7, 20, 4, 3, 2, 1, 0xE9, 3, 0, 0, 1, 0x70, 0x11, 1, 0, 3, 3, b'h', b'u', b'b']);
+    }
+
+    #[test]
+    fn every_cut_and_every_tail_is_refused() {
+        let whole = bytes(&HUB);
+        for length in 0..whole.len() {
+            assert_eq!(EnterWorld::decode(&whole[..length]), Err(EnterWorldError::Length));
+        }
+        let mut longer = whole;
+        longer.push(0);
+        assert_eq!(EnterWorld::decode(&longer), Err(EnterWorldError::Length));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        let mut message = bytes(&HUB);
+        message[1] = 9;
+        assert_eq!(EnterWorld::decode(&message), Err(EnterWorldError::UnknownOperation));
+        let mut message = bytes(&HUB);
+        message[3] = 0;
+        assert_eq!(EnterWorld::decode(&message), Err(EnterWorldError::OutOfRange));
+        let mut message = bytes(&HUB);
+        message[12] = 2;
+        assert_eq!(EnterWorld::decode(&message), Err(EnterWorldError::OutOfRange));
+        let mut message = bytes(&HUB);
+        message[19] = 0xFF;
+        assert_eq!(EnterWorld::decode(&message), Err(EnterWorldError::NameNotUtf8));
+    }
+
+    #[test]
+    fn a_hundred_thousand_mutated_messages_never_panic_and_mean_the_same_when_said_again() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut accepted = 0;
+        for _ in 0..100_000 {
+            let mut message = bytes(&HUB);
+            for _ in 0..rng.random_range(1..4) {
+                let at = rng.random_range(0..=message.len());
+                match rng.random_range(0..4) {
+                    0 if at < message.len() => message[at] ^= 1 << rng.random_range(0..8),
+                    1 => message.truncate(at),
+                    2 => message.insert(at, rng.random()),
+                    _ => {
+                        // A longer name that says so.
+                        message.extend((0..rng.random_range(0..100)).map(|_| b'x'));
+                        let name_bytes = message.len().saturating_sub(ENTER_WORLD_FIXED_BYTES) as u8;
+                        if let Some(said) = message.get_mut(ENTER_WORLD_FIXED_BYTES - 1) {
+                            *said = name_bytes;
+                        }
+                    }
+                }
+            }
+            if let Ok(read) = EnterWorld::decode(&message) {
+                assert_eq!(EnterWorld::decode(&bytes(&read)), Ok(read));
+                accepted += 1;
+            }
+        }
+        assert!(accepted > 1_000, "the mutations reach behind the first check: {accepted}");
+    }
+
+    #[test]
+    fn epochs_compare_across_the_wrap() {
+        assert!(epoch_is_newer(1, 0));
+        assert!(epoch_is_newer(0, 255));
+        assert!(epoch_is_newer(3, 250));
+        assert!(!epoch_is_newer(0, 0));
+        assert!(!epoch_is_newer(255, 0));
+    }
+}

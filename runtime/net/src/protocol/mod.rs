@@ -1,0 +1,79 @@
+//! netcode 1.02, sans-IO: bytes and a time come in, bytes go out.
+//!
+//! A client shows a [`ConnectToken`] that a trusted back end made for it. The server's [`Gate`] opens the
+//! token, sends a challenge, and hands out a [`SealedLink`] when the answer comes back; the client's
+//! [`ClientHandshake`] ends with the other half of the same link.
+//!
+//! ```text
+//!   client                                 server
+//!     | hello (7)          1,102 B  ------>  |   no state, no cipher: one keyed hash
+//!     |  <------  33 B         cookie (8)    |
+//!     | request+cookie (9) 1,102 B  ------>  |   the address is proven: open the token
+//!     |  <------ 333 B      challenge (2)    |
+//!     | response (3)         333 B  ------>  |   a slot is taken here, not earlier
+//!     |  <------  33 B     keep-alive (4)    |
+//! ```
+//!
+//! Plain netcode clients start at the request (type 0, 1,078 B) when the settings allow it.
+//!
+//! Nothing here reads a clock or a random device, and nothing panics, whatever bytes come in. Every
+//! table has a named maximum.
+
+mod cipher;
+mod client;
+mod cookie;
+mod gate;
+mod keyed_hash;
+mod link;
+mod packet;
+mod replay;
+mod token;
+
+pub use client::{ClientHandshake, ClientHandshakeSettings, HandshakeFailure, HandshakeState};
+pub use gate::{
+    Admitted, DropReason, Gate, GateOutcome, GateSettings, GateStats, JournalError, Reply, TokenJournal, UsedToken,
+};
+pub use link::{OpenError, Opened, SealedLink};
+pub use packet::{HANDSHAKE_BYTES_MAX, PACKET_BYTES_MAX, PAYLOAD_BYTES_MAX};
+pub use replay::{ReplayWindow, WINDOW_PACKETS};
+pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenRequest};
+
+/// Who a client is, as the back end that made its token says. Unique among the connected clients of a server.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ClientId(pub u64);
+
+/// Which game and version a token or packet belongs to. Packets of another protocol never open.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ProtocolId(pub u64);
+
+/// The secret shared by the servers and the back end that makes connect tokens. Never printed.
+#[derive(Clone)]
+pub struct PrivateKey([u8; 32]);
+
+impl PrivateKey {
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl From<[u8; 32]> for PrivateKey {
+    fn from(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl std::fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PrivateKey(hidden)")
+    }
+}
+
+/// What the back end wants the server to know about a client. Sealed in the token: the client cannot read it.
+pub type UserData = [u8; USER_DATA_BYTES];
+
+/// Size of [`UserData`] [bytes].
+pub const USER_DATA_BYTES: usize = 256;

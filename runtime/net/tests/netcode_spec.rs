@@ -1,0 +1,81 @@
+//! Promise: the bytes shown in `docs/spec/netcode.md` are the bytes we send.
+
+#[path = "handshake_abuse/scene.rs"]
+#[allow(dead_code)]
+mod scene;
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use scene::*;
+use throng_net::protocol::{Gate, GateOutcome, JournalError, Reply, TokenJournal, UsedToken};
+use throng_platform::time::Nanos;
+
+const NOW: Nanos = Nanos::from_secs(1);
+
+struct KeepInMemory(Arc<Mutex<Vec<u8>>>);
+
+impl TokenJournal for KeepInMemory {
+    fn record(&mut self, used: &UsedToken) -> Result<(), JournalError> {
+        self.0.lock().unwrap().extend_from_slice(&used.to_bytes());
+        Ok(())
+    }
+}
+
+/// One handshake with fixed seeds, and a word each way: the named packets of it.
+fn packets() -> Vec<(&'static str, Vec<u8>)> {
+    let records = Arc::new(Mutex::new(Vec::new()));
+    let journal = Box::new(KeepInMemory(records.clone()));
+    let mut gate = opened(Gate::with_journal(settings(), wide_seed(1), [], journal));
+    let mut walker = Walker::new(token(1, 1), client_address(1), true, NOW, 1);
+    let (mut said, mut heard, mut server_link, mut reply) = (Vec::new(), Vec::new(), None, Reply::new());
+    while let Some(datagram) = walker.says(NOW) {
+        said.push(datagram.clone());
+        if let GateOutcome::Connected(admitted) = gate.handle(walker.address, &mut datagram.clone(), &mut reply) {
+            server_link = Some(admitted.link);
+        }
+        heard.push(reply.bytes().to_vec());
+        walker.hears(NOW, &reply);
+    }
+    let mut client_link = walker.handshake.into_link();
+    let mut out = [0; 1400];
+    let len = client_link.seal_payload(b"throng", &mut out, NOW);
+    let payload = out[..len].to_vec();
+    let len = server_link.expect("admitted").seal_disconnect(&mut out, NOW);
+    let record = records.lock().unwrap().clone();
+    vec![
+        ("hello", said[0][..30].to_vec()),
+        ("cookie", heard[0].clone()),
+        ("keep-alive", heard[2].clone()),
+        ("payload", payload),
+        ("disconnect", out[..len].to_vec()),
+        ("record", record),
+    ]
+}
+
+fn hex_block(name: &str, bytes: &[u8]) -> String {
+    let mut block = format!("```hex {name}\n");
+    for line in bytes.chunks(16) {
+        let numbers: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(block, "{}", numbers.join(" ")).expect("into memory");
+    }
+    block + "```\n"
+}
+
+#[test]
+fn the_page_shows_the_bytes_we_send() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/spec/netcode.md");
+    let page = std::fs::read_to_string(&path).expect("the page of the spec");
+    let mut expect = page.clone();
+    for (name, bytes) in packets() {
+        let begin = expect.find(&format!("```hex {name}\n")).unwrap_or_else(|| panic!("no example of {name}"));
+        let fence = expect[begin + 3..].find("```\n").expect("a closed example") + begin + 3;
+        expect.replace_range(begin..fence + 4, &hex_block(name, &bytes));
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, &expect).expect("the page is writable");
+        return;
+    }
+    assert_eq!(page, expect, "run the test with UPDATE_EXPECT=1 and read the diff");
+}
