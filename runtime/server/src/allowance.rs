@@ -1,0 +1,96 @@
+//! Allowance: how many packets and bytes one client may send, in a moment and in the long run.
+//!
+//! A bucket for packets and one for bytes fill at a fixed rate and hold one second's worth, so that a lag burst passes and a
+//! flood does not. What is over is dropped before it costs a decryption; a client that stays over is dismissed.
+//! Looked at once per datagram by the frame thread; a few arithmetic operations.
+
+use throng_platform::time::Nanos;
+
+/// Datagrams dropped in a row of seconds before a client is dismissed, in units of its packet rate: two seconds of twice the rate.
+const DROPPED_RATES_MAX: f64 = 2.0;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Allowance {
+    packets_per_s: f64,
+    bytes_per_s: f64,
+    packets: f64,
+    bytes: f64,
+    filled_at: Nanos,
+    dropped: f64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Pass,
+    Drop,
+    /// Over for so long that the client is to go.
+    Dismiss,
+}
+
+impl Allowance {
+    pub fn new(packets_per_s: u32, bytes_per_s: u32, now: Nanos) -> Self {
+        let (packets_per_s, bytes_per_s) = (f64::from(packets_per_s), f64::from(bytes_per_s));
+        Self { packets_per_s, bytes_per_s, packets: packets_per_s, bytes: bytes_per_s, filled_at: now, dropped: 0.0 }
+    }
+
+    pub fn spend(&mut self, size_bytes: usize, now: Nanos) -> Verdict {
+        let elapsed_s = now.saturating_sub(self.filled_at).as_secs_f64();
+        self.filled_at = now;
+        self.packets = (self.packets + elapsed_s * self.packets_per_s).min(self.packets_per_s);
+        self.bytes = (self.bytes + elapsed_s * self.bytes_per_s).min(self.bytes_per_s);
+        // What was dropped is forgiven at a tenth of the rate: a burst now and then is nobody's fault.
+        self.dropped = (self.dropped - elapsed_s * self.packets_per_s / 10.0).max(0.0);
+        if self.packets >= 1.0 && self.bytes >= size_bytes as f64 {
+            self.packets -= 1.0;
+            self.bytes -= size_bytes as f64;
+            return Verdict::Pass;
+        }
+        self.dropped += 1.0;
+        if self.dropped > DROPPED_RATES_MAX * self.packets_per_s { Verdict::Dismiss } else { Verdict::Drop }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends `per_s` packets of 100 B for `seconds` to an allowance of 100 packets/s and 1 MB/s.
+    fn check(per_s: u64, seconds: u64, expect: Verdict) {
+        let mut allowance = Allowance::new(100, 1_000_000, Nanos::ZERO);
+        let mut last = Verdict::Pass;
+        for packet in 0..per_s * seconds {
+            last = allowance.spend(100, Nanos(packet * 1_000_000_000 / per_s));
+            if last == Verdict::Dismiss {
+                break;
+            }
+        }
+        assert_eq!(last, expect, "{per_s} packets/s for {seconds} s");
+    }
+
+    #[test]
+    fn a_steady_client_is_never_touched() {
+        check(100, 600, Verdict::Pass);
+    }
+
+    #[test]
+    fn a_flood_is_dismissed() {
+        check(20_000, 2, Verdict::Dismiss);
+    }
+
+    #[test]
+    fn a_burst_after_a_blackout_passes() {
+        let mut allowance = Allowance::new(100, 1_000_000, Nanos::ZERO);
+        for burst in 1..10 {
+            let now = Nanos::from_secs(burst * 10);
+            assert!((0..100).all(|_| allowance.spend(100, now) == Verdict::Pass));
+            assert_eq!(allowance.spend(100, now), Verdict::Drop);
+        }
+    }
+
+    #[test]
+    fn bytes_count_as_well_as_packets() {
+        let mut allowance = Allowance::new(1000, 10_000, Nanos::ZERO);
+        let passed = (0..100).filter(|_| allowance.spend(1000, Nanos::ZERO) == Verdict::Pass).count();
+        assert_eq!(passed, 10);
+    }
+}

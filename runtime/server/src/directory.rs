@@ -1,0 +1,32 @@
+//! Directory: the game's answer to "where does this client start?".
+
+use throng_net::protocol::{ClientId, UserData};
+
+use crate::ids::WorldId;
+
+/// Where a client that has just connected is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    World(WorldId),
+    /// Not let in; the reason is logged and counted.
+    Refuse(&'static str),
+}
+
+/// Places clients. Called by the frame thread, in its serial part: answer from memory.
+pub trait Directory: Send {
+    fn place(&mut self, client_id: ClientId, user_data: &UserData) -> Placement;
+
+    /// The client's connection has ended.
+    fn left(&mut self, client_id: ClientId);
+}
+
+/// Puts everybody in one world.
+pub struct Everybody(pub WorldId);
+
+impl Directory for Everybody {
+    fn place(&mut self, _: ClientId, _: &UserData) -> Placement {
+        Placement::World(self.0)
+    }
+
+    fn left(&mut self, _: ClientId) {}
+}

@@ -1,0 +1,172 @@
+//! The frame: one pass of the server loop. Read this file first.
+//!
+//! ```text
+//! begin (serial, small)   commands, packets to their worlds' mailboxes, which worlds are due
+//! worlds (parallel)       workers take due worlds from one list: earliest deadline first, among equals the dearest;
+//!                         mail -> systems -> changes -> packets (`GameWorld::tick`)
+//! end (serial, small)     worlds come home, clients travel, figures are merged
+//! ```
+//!
+//! Frames lie on a fixed grid (60 Hz for worlds of 20 and 30 Hz), and worlds of one rate are spread over it, so that frames are
+//! even. A frame closes on time: a world that is not done stays away with its worker, nothing waits for it, and it rejoins
+//! when it is done. At most one tick per world and frame, so a late frame never spirals.
+//!
+//! **Architecture Invariant:** `begin` and `end` touch only worlds that are home; mailboxes are queues. No world holds a reference
+//! to another one. The frame thread never runs a world.
+
+use std::sync::Arc;
+
+use throng_platform::time::Nanos;
+use throng_scheduler::Scheduled;
+
+use crate::{
+    directory::Directory,
+    front_door::FrontDoor,
+    game_world::{GameWorld, Leaving},
+    ids::WorldId,
+    inspection::WorldHash,
+    mailbox::{Mail, Mailbox},
+    server::Server,
+    tick_trace::TickRecord,
+};
+
+impl Server {
+    /// Runs frame number `frame` of the grid, on the frame thread.
+    pub fn frame(&mut self, frame: u64) {
+        let now = self.timeline.start_of(frame);
+        let frame_end = self.timeline.start_of(frame + 1);
+
+        // begin
+        self.obey_commands(now);
+        self.receive_packets(now);
+        self.pick_due_worlds(frame);
+
+        // worlds
+        let started_count = self.due.len();
+        self.pool.submit(&mut self.due);
+        // Worlds that are not done are welcomed home in a later frame.
+        let _ = self.pool.wait(frame_end, &mut self.finished);
+
+        // end
+        self.welcome_home(frame);
+        self.watch_absent_worlds(now);
+        self.measure_frame(now, started_count);
+    }
+
+    /// Datagrams go to their worlds' mailboxes, still sealed; new clients are let in.
+    fn receive_packets(&mut self, now: Nanos) {
+        let unix_s = self.clock.unix_seconds();
+        self.door.receive(&mut *self.transport, &self.mailboxes, &mut *self.directory, now, unix_s);
+    }
+
+    /// Fills the list of worlds to tick in this frame.
+    fn pick_due_worlds(&mut self, frame: u64) {
+        let now = self.timeline.start_of(frame);
+        for slot in &mut self.slots {
+            if slot.is_dormant && !slot.mailbox.is_empty() {
+                slot.wake(frame);
+            }
+            if !slot.is_due(frame) {
+                continue;
+            }
+            // A world that is away is not due until it is home again; what it misses meanwhile is counted then.
+            let Some(mut world) = slot.home.take() else { continue };
+            world.now = now;
+            let cost = if self.uses_cost_estimates { slot.cost.estimate() } else { Nanos::ZERO };
+            self.due.push(Scheduled { task: world, deadline: slot.deadline(&self.timeline), cost });
+        }
+    }
+
+    /// Worlds that have finished rejoin, in the order of their ids so that it does not matter which worker was quicker.
+    fn welcome_home(&mut self, frame: u64) {
+        self.finished.sort_unstable_by_key(|finished| finished.task.id);
+        for finished in self.finished.drain(..) {
+            let mut world = finished.task;
+            let slot = &mut self.slots[world.id.0 as usize];
+            if finished.panicked {
+                // Its state may be half-changed: it must not tick again. What it held is parked with it.
+                tracing::error!(world = world.id.0, name = &*world.name, "world panicked in its tick and is parked");
+                self.totals.worlds_parked += 1;
+                slot.park();
+                continue;
+            }
+            self.trace.record(TickRecord {
+                frame,
+                world: world.id,
+                worker: finished.worker,
+                started: finished.started,
+                finished: finished.finished,
+                estimate: slot.cost.estimate(),
+            });
+            slot.cost.measured(finished.finished.saturating_sub(finished.started));
+            let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline);
+            self.totals.ticks += 1;
+            self.totals.ticks_missed += outcome.missed;
+            self.totals.add_tick(&world.stats);
+            self.measure.tick_lateness(outcome.lateness);
+            self.status.tick_lateness(outcome.lateness);
+            if let Some(metrics) = &mut self.metrics {
+                metrics.tick_lateness(outcome.lateness);
+            }
+            if world.hash_wanted {
+                let tick = world.tick.wrapping_sub(1);
+                self.hashes.push(WorldHash { world: world.id, tick, hash: world.state_hash });
+            }
+            world.drain_telemetry(&mut self.telemetry);
+            see_off(&mut world, &mut self.door, &self.mailboxes, &mut *self.directory, &mut self.totals.disconnects);
+            slot.is_dormant = world.is_dormant();
+            slot.home = Some(world);
+        }
+    }
+
+    /// Names worlds that hang: their worker is lost until they return, the others play on.
+    fn watch_absent_worlds(&mut self, now: Nanos) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.home.is_none()) {
+            if let Some(running) = slot.reports_hang(now) {
+                self.totals.hangs += 1;
+                tracing::warn!(
+                    world = slot.id.0,
+                    name = &*slot.name,
+                    running_ms = running.as_millis_f64(),
+                    "world has not come back from its tick"
+                );
+            }
+        }
+    }
+}
+
+/// Clients that leave a world go where they want, and its messages to other worlds are delivered.
+fn see_off(
+    world: &mut GameWorld,
+    door: &mut FrontDoor,
+    mailboxes: &[Arc<Mailbox>],
+    directory: &mut dyn Directory,
+    disconnects: &mut u64,
+) {
+    for leaving in world.leaving.drain(..) {
+        match leaving {
+            Leaving::Travel { to, incoming } => {
+                let WorldId(index) = to;
+                let Some(mailbox) = mailboxes.get(index as usize) else {
+                    tracing::error!(world = world.id.0, to = index, "a client was sent to a world that does not exist");
+                    continue;
+                };
+                door.moved(incoming.client, to);
+                mailbox.push(Mail::Incoming(incoming));
+            }
+            Leaving::Gone { client, reason } => {
+                *disconnects += 1;
+                if let Some(client_id) = door.left(client) {
+                    tracing::debug!(client = client_id.0, reason, "client left");
+                    directory.left(client_id);
+                }
+            }
+        }
+    }
+    for (to, message) in world.posts.drain(..) {
+        match mailboxes.get(to.0 as usize) {
+            Some(mailbox) => mailbox.push(Mail::Message(message)),
+            None => tracing::error!(world = world.id.0, to = to.0, "a message was sent to a world that does not exist"),
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! A world: one isolated simulated space, and everything that belongs to it, by value.
+//!
+//! `tick` is the whole life of a world, top to bottom: mail in, systems, changes collected, packets out. It runs on whichever
+//! worker took the world and touches nothing but the world, the worker's own buffers and shared read-only data; so worlds tick
+//! in parallel without a lock between them, and the same mail gives the same world on any number of workers.
+//!
+//! A client is in exactly one world. Its connection (keys, channels, acks) lives here with it, so that opening and sealing
+//! packets happens on the workers, and travelling means moving that value to another world's mailbox.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use bevy_ecs::prelude::*;
+use throng_net::{
+    connection::{EndReason, Received, SendError},
+    control::{self, EnterWorld},
+    transport::DatagramSender,
+};
+use throng_platform::{clock::Clock, time::Nanos};
+use throng_replication::{WorldReplication, ecs::Collector};
+use throng_scheduler::Hertz;
+
+use crate::{
+    client_seat::{ClientSeat, Seats},
+    ids::{ClientKey, KindId, WorldId},
+    mailbox::{Incoming, Mail, MailBatch, Mailbox},
+    system_order::WorldSystems,
+    telemetry::{Telemetry, TelemetrySums},
+    tick_resources::{
+        Arrival, Arrivals, Departures, Inbox, Luggage, MayBeDormant, MessageKind, Order, Outbox, TickInfo,
+        WorldMessages,
+    },
+};
+
+/// How often each client is sent a ground truth to hold its copy against. [s]
+const TRUTH_PERIOD_S: f32 = 0.5;
+
+/// Packets for one client in one tick at most: snapshots up to their byte budget, and what waits on the reliable channel.
+const PACKETS_PER_TICK_MAX: usize = 16;
+
+/// Ticks between two looks at Bevy's change ticks; they must be moved along every 2^29 ticks of any system.
+const CHANGE_TICK_CHECK_PERIOD: u32 = 4096;
+
+/// What a tick needs that is not the world's own: the worker's buffers and its way out to the network.
+pub struct WorkerContext {
+    pub sender: Box<dyn DatagramSender>,
+    /// For watching only: no world sees it.
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) received: Received,
+    pub(crate) mail: MailBatch,
+    pub(crate) snapshot: Vec<u8>,
+    pub(crate) truth: Vec<u8>,
+    /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the sum
+    /// matters, so relaxed order is enough.
+    pub(crate) send_dropped: Arc<AtomicU64>,
+}
+
+impl WorkerContext {
+    pub fn new(sender: Box<dyn DatagramSender>, clock: Arc<dyn Clock>, send_dropped: Arc<AtomicU64>) -> Self {
+        Self {
+            sender,
+            clock,
+            received: Received::default(),
+            mail: MailBatch::default(),
+            snapshot: Vec::with_capacity(throng_net::protocol::PAYLOAD_BYTES_MAX),
+            truth: Vec::with_capacity(256),
+            send_dropped,
+        }
+    }
+
+    /// Hands what tasks have left in the batch to the kernel.
+    pub(crate) fn flush(&mut self) {
+        let outcome = self.sender.flush();
+        if outcome.dropped > 0 {
+            self.send_dropped.fetch_add(outcome.dropped as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a tick did, for the frame to add up.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct TickStats {
+    pub datagrams_in: u64,
+    pub bytes_in: u64,
+    pub datagrams_refused: u64,
+    pub packets_out: u64,
+    pub bytes_out: u64,
+    pub packets_lost: u64,
+    pub inputs_stale: u64,
+    pub entity_updates: u64,
+    pub snapshot_bytes: u64,
+    pub allocations: u64,
+    pub poisoned: u64,
+}
+
+/// A client that leaves this world, for the frame to act on.
+pub enum Leaving {
+    Travel { to: WorldId, incoming: Box<Incoming> },
+    Gone { client: ClientKey, reason: &'static str },
+}
+
+/// One world. Built by `WorldBuilder`, ticked by a worker, looked after by the frame.
+pub struct GameWorld {
+    pub id: WorldId,
+    pub kind: KindId,
+    pub name: Arc<str>,
+    pub rate: Hertz,
+    pub(crate) ecs: World,
+    pub(crate) systems: WorldSystems,
+    pub(crate) replication: WorldReplication,
+    pub(crate) collector: Collector,
+    pub(crate) seats: Seats,
+    pub(crate) mailbox: Arc<Mailbox>,
+    /// When a worker began this tick, 0 while none has it. Written by the worker, read by the frame thread to tell a world that
+    /// hangs from one that waits for its turn; nothing else follows from it, so relaxed order is enough.
+    pub(crate) running_since: Arc<AtomicU64>,
+    /// Ticks done.
+    pub(crate) tick: u32,
+    /// Time of the frame that this tick belongs to; the same for all worlds of the frame.
+    pub(crate) now: Nanos,
+    pub stats: TickStats,
+    pub(crate) leaving: Vec<Leaving>,
+    pub(crate) posts: Vec<(WorldId, Luggage)>,
+    /// Set before a tick after which the hash of the world's state is wanted.
+    pub(crate) hash_wanted: bool,
+    pub(crate) state_hash: u64,
+}
+
+impl GameWorld {
+    /// Runs one tick. The order is the contract: what clients sent is seen by this tick's systems, and what the systems changed
+    /// goes out with this tick's packets.
+    pub(crate) fn tick(&mut self, worker: &mut WorkerContext) {
+        self.stats = TickStats::default();
+        self.take_mail(worker);
+        self.run_systems();
+        self.collect_changes();
+        self.carry_out_orders();
+        self.greet();
+        self.send_packets(worker);
+        self.let_go(worker);
+        self.finish_tick();
+    }
+
+    /// Opens datagrams, seats newcomers and hands messages to the game.
+    fn take_mail(&mut self, worker: &mut WorkerContext) {
+        let WorkerContext { mail, received, .. } = worker;
+        self.mailbox.swap(mail);
+        let MailBatch { bytes, items } = &mut *mail;
+        let mut begin = 0;
+        for item in items.drain(..) {
+            match item {
+                Mail::Datagram { client, end } => {
+                    let datagram = &mut bytes[begin..end];
+                    begin = end;
+                    self.receive(client, datagram, received);
+                }
+                Mail::Incoming(incoming) => self.seat(*incoming),
+                Mail::Message(message) => self.ecs.resource_mut::<WorldMessages>().0.push(message),
+                Mail::Dismiss { client, reason } => self.dismiss(client, reason),
+            }
+        }
+        mail.clear();
+    }
+
+    fn receive(&mut self, client: ClientKey, datagram: &mut [u8], received: &mut Received) {
+        // A datagram can be on its way here while its client leaves; UDP may lose it just as well.
+        let Some(seat) = self.seats.get_mut(client) else { return };
+        self.stats.datagrams_in += 1;
+        self.stats.bytes_in += datagram.len() as u64;
+        received.clear();
+        if seat.connection.receive(self.now, datagram, received).is_err() {
+            self.stats.datagrams_refused += 1;
+        }
+        apply_delivery(&mut self.replication, &mut self.stats, seat, received);
+        let mut inbox = self.ecs.resource_mut::<Inbox>();
+        for (_, message) in received.messages() {
+            match message {
+                [control::INPUT, epoch, low, high, bytes @ ..] => {
+                    let number = u16::from_le_bytes([*low, *high]);
+                    if *epoch != seat.epoch {
+                        self.stats.inputs_stale += 1;
+                        continue;
+                    }
+                    seat.take_input(number);
+                    inbox.push(client, MessageKind::Input { number }, bytes);
+                }
+                [kind, ..] if *kind >= control::GAME_MIN => inbox.push(client, MessageKind::Reliable, message),
+                _ => self.stats.datagrams_refused += 1,
+            }
+        }
+    }
+
+    fn seat(&mut self, incoming: Incoming) {
+        let Incoming { client, client_id, address, user_data, connection, epoch, luggage } = incoming;
+        let view = self.replication.add_client(epoch);
+        self.seats.add(ClientSeat::new(client, client_id, address, user_data.clone(), connection, epoch, view));
+        self.ecs.resource_mut::<Arrivals>().0.push(Arrival { client, client_id, user_data, luggage });
+    }
+
+    fn dismiss(&mut self, client: ClientKey, reason: &'static str) {
+        if let Some(seat) = self.seats.get_mut(client) {
+            seat.leave(reason);
+        }
+    }
+
+    fn run_systems(&mut self) {
+        let mut info = self.ecs.resource_mut::<TickInfo>();
+        info.tick = self.tick;
+        self.systems.run(&mut self.ecs);
+        if self.tick.is_multiple_of(CHANGE_TICK_CHECK_PERIOD) {
+            self.systems.check_change_ticks(&mut self.ecs);
+        }
+        self.ecs.resource_mut::<Inbox>().clear();
+        self.ecs.resource_mut::<Arrivals>().0.clear();
+        self.ecs.resource_mut::<Departures>().0.clear();
+        self.ecs.resource_mut::<WorldMessages>().0.clear();
+    }
+
+    /// Walks the change marks of every replicated column once and encodes what changed, once.
+    fn collect_changes(&mut self) {
+        self.replication.begin_tick(self.tick);
+        self.collector.collect(&mut self.ecs, &mut self.replication);
+        self.ecs.clear_trackers();
+    }
+
+    /// Does what the systems asked for, in their order.
+    fn carry_out_orders(&mut self) {
+        let mut outbox = std::mem::take(&mut *self.ecs.resource_mut::<Outbox>());
+        let mut begin = 0;
+        for order in outbox.orders.drain(..) {
+            match order {
+                Order::Reliable { client, end } => {
+                    let message = &outbox.bytes[begin..end];
+                    begin = end;
+                    if let Some(seat) = self.seats.get_mut(client)
+                        && seat.connection.send_reliable(message).is_err()
+                    {
+                        seat.leave("its reliable messages pile up");
+                    }
+                }
+                Order::Unreliable { client, end } => {
+                    let message = &outbox.bytes[begin..end];
+                    begin = end;
+                    if let Some(seat) = self.seats.get_mut(client) {
+                        // A full queue drops its oldest, counted by the connection.
+                        let _ = seat.connection.send_unreliable(message);
+                    }
+                }
+                Order::Player { client, entity } => {
+                    if let Some(seat) = self.seats.get_mut(client) {
+                        seat.player = Some(entity);
+                        seat.greeted = false;
+                    }
+                }
+                Order::Travel { client, to, luggage } => self.seats.mark_travel(client, to, luggage),
+                Order::Disconnect { client, reason } => self.dismiss(client, reason),
+                Order::Post { to, message } => self.posts.push((to, message)),
+            }
+        }
+        outbox.bytes.clear();
+        *self.ecs.resource_mut::<Outbox>() = outbox;
+    }
+
+    /// Tells clients which world they are in and which entity is theirs, when that is new.
+    fn greet(&mut self) {
+        for seat in self.seats.iter_mut().filter(|seat| !seat.greeted) {
+            let own = seat.player.and_then(|entity| self.collector.net_id(&self.ecs, entity));
+            self.replication.set_own(seat.view, own);
+            let message = EnterWorld {
+                epoch: seat.epoch,
+                tick_hz: self.rate.0 as u8,
+                tick: self.tick,
+                world: self.id.0,
+                own_entity: own.map(|id| (id.slot, id.generation)),
+                name: &self.name,
+            };
+            let mut bytes = [0; control::ENTER_WORLD_BYTES_MAX];
+            let length = message.encode(&mut bytes);
+            seat.greeted = true;
+            if matches!(seat.connection.send_reliable(&bytes[..length]), Err(SendError::Full)) {
+                seat.leave("its reliable messages pile up");
+            }
+        }
+    }
+
+    /// Writes each client's snapshot and seals it, straight into the worker's send batch.
+    fn send_packets(&mut self, worker: &mut WorkerContext) {
+        let WorkerContext { sender, received, snapshot, truth, .. } = worker;
+        let truth_period = ((TRUTH_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
+        self.replication.refresh_interest();
+        for seat in self.seats.iter_mut() {
+            received.clear();
+            seat.connection.update(self.now, received);
+            apply_delivery(&mut self.replication, &mut self.stats, seat, received);
+            if let Some(reason) = seat.connection.ended(self.now) {
+                seat.leave(end_reason(reason));
+                continue;
+            }
+            let bytes_before = seat.connection.stats().bytes_sent;
+            if (self.tick.wrapping_add(seat.client.0)).is_multiple_of(truth_period) {
+                truth.clear();
+                if self.replication.write_truth(seat.view, truth) {
+                    // A full queue drops its oldest truth: one check less, never a wrong one.
+                    let _ = seat.connection.send_unreliable(truth);
+                }
+            }
+            for _ in 0..PACKETS_PER_TICK_MAX {
+                snapshot.resize(seat.connection.room(self.now), 0);
+                let length = self.replication.write_snapshot(seat.view, seat.last_input(), snapshot);
+                if length == 0 && !seat.connection.wants_packet(self.now) {
+                    break;
+                }
+                let packet = seat.connection.send_packet(self.now, &snapshot[..length], &mut **sender);
+                if length > 0 {
+                    self.replication.sent(seat.view, packet.0);
+                    self.stats.snapshot_bytes += length as u64;
+                }
+                self.stats.packets_out += 1;
+            }
+            self.stats.bytes_out += seat.connection.stats().bytes_sent - bytes_before;
+        }
+    }
+
+    /// Hands leaving clients to the frame: travellers with all that is theirs, others closed.
+    fn let_go(&mut self, worker: &mut WorkerContext) {
+        while let Some(mut seat) = self.seats.take_leaving() {
+            self.replication.remove_client(seat.view);
+            let client = seat.client;
+            match seat.leaving.take() {
+                Some(crate::client_seat::Leave::Travel { to, luggage }) => {
+                    let incoming = seat.into_incoming(luggage);
+                    self.leaving.push(Leaving::Travel { to, incoming: Box::new(incoming) });
+                }
+                Some(crate::client_seat::Leave::Gone { reason }) => {
+                    seat.connection.close(self.now, &mut *worker.sender);
+                    self.ecs.resource_mut::<Departures>().0.push(client);
+                    self.leaving.push(Leaving::Gone { client, reason });
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn finish_tick(&mut self) {
+        let replicated = self.replication.take_stats();
+        self.stats.entity_updates = replicated.entity_updates;
+        self.stats.poisoned = replicated.poisoned;
+        if self.hash_wanted {
+            self.state_hash = self.collector.hash_state(&mut self.ecs, self.tick);
+        }
+        self.tick = self.tick.wrapping_add(1);
+    }
+
+    /// True if nothing happens here until mail comes.
+    pub(crate) fn is_dormant(&self) -> bool {
+        self.seats.is_empty()
+            && self.ecs.resource::<MayBeDormant>().0
+            && self.ecs.resource::<Departures>().0.is_empty()
+            && self.mailbox.is_empty()
+    }
+
+    pub(crate) fn drain_telemetry(&mut self, sums: &mut TelemetrySums) {
+        self.ecs.resource_mut::<Telemetry>().drain_into(sums);
+    }
+
+    pub fn clients_count(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// The world's entities and resources, for tests and tools that look in between ticks.
+    pub fn ecs_mut(&mut self) -> &mut World {
+        &mut self.ecs
+    }
+}
+
+fn end_reason(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::Disconnected => "disconnected by the client",
+        EndReason::TimedOut => "timed out",
+        EndReason::Refused(_) => "broke the rules of the channels",
+    }
+}
+
+/// Tells replication which of its packets arrived and which did not.
+fn apply_delivery(replication: &mut WorldReplication, stats: &mut TickStats, seat: &ClientSeat, received: &Received) {
+    received.acked.iter().for_each(|packet| replication.acked(seat.view, packet.0));
+    received.lost.iter().for_each(|packet| replication.lost(seat.view, packet.0));
+    stats.packets_lost += received.lost.len() as u64;
+}

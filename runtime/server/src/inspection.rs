@@ -1,0 +1,48 @@
+//! Inspection: what simulations and tests may ask of a server between two frames, and break in it.
+//!
+//! A live server uses none of it: nothing here costs anything until it is asked for. With hashes wanted, a world's state is
+//! hashed at the end of each of its ticks, about 50 ns for each component that counts.
+
+use throng_platform::time::Nanos;
+use throng_replication::Fault;
+
+use crate::{game_world::GameWorld, ids::WorldId, server::Server};
+
+/// A world's state at the end of a tick, as one number: equal for equal histories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WorldHash {
+    pub world: WorldId,
+    pub tick: u32,
+    pub hash: u64,
+}
+
+impl Server {
+    /// From now on every tick of every world leaves a hash to be taken. Call after the last world is created.
+    pub fn want_hashes(&mut self, wanted: bool) {
+        self.worlds_at_home().for_each(|world| world.hash_wanted = wanted);
+    }
+
+    /// The hashes since they were last taken: frame by frame, worlds of one frame by id. They pile up until they are taken.
+    pub fn take_hashes(&mut self) -> impl Iterator<Item = WorldHash> + '_ {
+        self.hashes.drain(..)
+    }
+
+    /// A world to look into; `None` while a worker has it, once it is parked, and for an id that no world has.
+    pub fn world_mut(&mut self, id: WorldId) -> Option<&mut GameWorld> {
+        self.slots.get_mut(id.0 as usize)?.home.as_deref_mut()
+    }
+
+    /// Test switch: breaks what all worlds tell their clients, to show that broken copies do not go unseen.
+    pub fn break_replication(&mut self, fault: Fault) {
+        self.worlds_at_home().for_each(|world| world.replication.set_fault(fault));
+    }
+
+    /// When a frame begins, for whoever moves the clock. Known once `prepare` has laid the grid.
+    pub fn start_of_frame(&self, frame: u64) -> Nanos {
+        self.timeline.start_of(frame)
+    }
+
+    fn worlds_at_home(&mut self) -> impl Iterator<Item = &mut GameWorld> {
+        self.slots.iter_mut().filter_map(|slot| slot.home.as_deref_mut())
+    }
+}

@@ -1,0 +1,95 @@
+//! Throng: authoritative multiplayer game servers that hold their tick.
+//!
+//! A process holds many worlds, each a `bevy_ecs::World` filled by Bevy-style plugins. Workers tick the worlds that are due in
+//! parallel, a frame at a time; what changed is replicated to the clients near enough to care, over encrypted UDP.
+//! Read [`server::Server::frame`] first (`frame.rs`), then `game_world.rs`.
+//!
+//! ```no_run
+//! use bevy_ecs::prelude::*;
+//! use throng::{prelude::*, server::Server, settings::Settings};
+//! use throng_replication::{Replicate, SchemaBuilder, ecs::{Placed, Replicated}};
+//!
+//! #[derive(Component, Clone, Replicate)]
+//! struct Position {
+//!     #[replicate(min = -512.0, max = 512.0, step = 0.01)]
+//!     x: f32,
+//!     #[replicate(min = -512.0, max = 512.0, step = 0.01)]
+//!     z: f32,
+//! }
+//!
+//! impl Placed for Position {
+//!     fn place(&self) -> [f32; 2] {
+//!         [self.x, self.z]
+//!     }
+//! }
+//!
+//! fn welcome(arrivals: Res<Arrivals>, mut outbox: ResMut<Outbox>, mut commands: Commands) {
+//!     for arrival in &arrivals.0 {
+//!         let player = commands.spawn((Replicated::default(), Position { x: 0.0, z: 0.0 })).id();
+//!         outbox.set_player(arrival.client, player);
+//!     }
+//! }
+//!
+//! struct Meadow;
+//! impl WorldKind for Meadow {
+//!     fn name(&self) -> &str {
+//!         "meadow"
+//!     }
+//!     fn tick_rate(&self) -> Hertz {
+//!         Hertz(20)
+//!     }
+//!     fn build(&self, world: &mut WorldBuilder) {
+//!         world.add_systems(welcome).replicate::<Position>().placed_by::<Position>();
+//!     }
+//! }
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let schema = SchemaBuilder::new().component::<Position>().build();
+//!     let mut server = Server::bind(&Settings::default(), schema, throng_net::protocol::PrivateKey::new([7; 32]))?;
+//!     let meadow = server.add_kind(Meadow)?;
+//!     server.create_world(meadow, 1)?;
+//!     let report = server.run(&throng_platform::signals::install_stop(), &mut |_| {})?;
+//!     println!("{} ticks, {} missed", report.ticks, report.ticks_missed);
+//!     Ok(())
+//! }
+//! ```
+
+mod allowance;
+mod client_seat;
+pub mod directory;
+mod frame;
+mod front_door;
+pub mod game_world;
+pub mod ids;
+pub mod inspection;
+mod mailbox;
+mod measure;
+pub mod metrics;
+pub mod report;
+pub mod server;
+pub mod settings;
+pub mod system_order;
+pub mod telemetry;
+pub mod tick_resources;
+pub mod tick_trace;
+mod timeline;
+pub mod token_journal;
+pub mod world_builder;
+pub mod world_kind;
+mod world_slot;
+
+pub use server::Server;
+
+/// What a game's plugins use.
+pub mod prelude {
+    pub use crate::{
+        ids::{ClientKey, KindId, WorldId},
+        telemetry::{CounterHandle, GaugeHandle, Telemetry},
+        tick_resources::{
+            Arrival, Arrivals, Departures, Inbox, Luggage, MayBeDormant, MessageKind, Outbox, TickInfo, WorldMessages,
+            WorldRng,
+        },
+        world_builder::WorldBuilder,
+        world_kind::{Hertz, Plugin, WorldKind},
+    };
+}

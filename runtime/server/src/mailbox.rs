@@ -1,0 +1,122 @@
+//! Mailbox: what waits for a world until its next tick.
+//!
+//! The frame thread puts datagrams, clients and messages in; the worker that ticks the world takes them all at once by
+//! swapping two buffers. The lock is held for a push or a swap only, so neither waits for the other's work: a world that hangs
+//! in its tick still receives mail, up to a maximum, and `begin` never touches a world that is not home.
+//!
+//! Cost: one uncontended lock (about 20 ns) per push. Buffers are reused; a steady tick allocates nothing.
+
+use std::{
+    net::SocketAddr,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use throng_net::{
+    connection::Connection,
+    protocol::{ClientId, UserData},
+};
+
+use crate::{ids::ClientKey, tick_resources::Luggage};
+
+/// Most bytes of datagrams that wait for one world. 1,000 clients at 20 Hz with 100 B inputs bring 100 KB a tick; the
+/// rest is for a world that is late. Beyond it datagrams are dropped and counted: UDP's own answer.
+pub const DATAGRAM_BYTES_MAX: usize = 1 << 20;
+
+/// A client on its way into a world, with everything that belongs to it.
+pub struct Incoming {
+    pub client: ClientKey,
+    pub client_id: ClientId,
+    pub address: SocketAddr,
+    pub user_data: Box<UserData>,
+    pub connection: Box<Connection>,
+    /// Counts the worlds this client has been in, so that both sides can tell snapshots of one from those of the next.
+    pub epoch: u8,
+    pub luggage: Option<Luggage>,
+}
+
+/// One piece of mail.
+pub enum Mail {
+    Datagram {
+        client: ClientKey,
+        end: usize,
+    },
+    Incoming(Box<Incoming>),
+    Message(Luggage),
+    /// The server wants this client gone (its budget is used up, the server is closing).
+    Dismiss {
+        client: ClientKey,
+        reason: &'static str,
+    },
+}
+
+/// The buffers that change places between frame thread and worker.
+#[derive(Default)]
+pub struct MailBatch {
+    pub bytes: Vec<u8>,
+    pub items: Vec<Mail>,
+}
+
+impl MailBatch {
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.items.clear();
+    }
+}
+
+/// A world's mailbox; shared by the frame thread, which writes, and the worker that ticks the world, which takes.
+#[derive(Default)]
+pub struct Mailbox {
+    waiting: Mutex<MailBatch>,
+}
+
+impl Mailbox {
+    /// Adds a datagram; false if the mailbox is full and it was dropped.
+    pub fn push_datagram(&self, client: ClientKey, datagram: &[u8]) -> bool {
+        let mut waiting = self.lock();
+        if waiting.bytes.len() + datagram.len() > DATAGRAM_BYTES_MAX {
+            return false;
+        }
+        waiting.bytes.extend_from_slice(datagram);
+        let end = waiting.bytes.len();
+        waiting.items.push(Mail::Datagram { client, end });
+        true
+    }
+
+    /// Adds anything but a datagram. There is one of these per client and per world message at most, so they are not limited.
+    pub fn push(&self, mail: Mail) {
+        self.lock().items.push(mail);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lock().items.is_empty()
+    }
+
+    /// Gives everything that waits; `batch`, emptied by the caller, takes its place.
+    pub fn swap(&self, batch: &mut MailBatch) {
+        debug_assert!(batch.items.is_empty());
+        std::mem::swap(&mut *self.lock(), batch);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, MailBatch> {
+        // A push or swap that panicked leaves both buffers whole.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_mailbox_drops_datagrams_and_says_so() {
+        let mailbox = Mailbox::default();
+        let datagram = [0; 1024];
+        let taken = (0..2000).filter(|_| mailbox.push_datagram(ClientKey(0), &datagram)).count();
+        assert_eq!(taken, DATAGRAM_BYTES_MAX / 1024);
+        let mut batch = MailBatch::default();
+        mailbox.swap(&mut batch);
+        assert_eq!(batch.items.len(), taken);
+        assert!(mailbox.is_empty());
+        assert!(mailbox.push_datagram(ClientKey(0), &datagram));
+    }
+}

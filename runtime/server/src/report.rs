@@ -1,0 +1,85 @@
+//! What a server says of itself: a line of status every second and a report at the end, both plain data for JSON.
+//!
+//! Units are in the names. Figures of the report are of the steady window between `measure_begin` and `measure_end`, or of the
+//! whole run if nobody set one.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// Milliseconds at percentiles of a distribution.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct PercentilesMs {
+    pub p50: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+}
+
+/// The steady window of a run.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ServerReport {
+    pub game: String,
+    pub worlds: usize,
+    pub seconds: f64,
+    /// Rate of the fastest world kind, and of each kind by name.
+    pub tick_hz: u16,
+    pub tick_hz_by_kind: BTreeMap<String, u16>,
+    pub frame_hz: u32,
+    pub workers: usize,
+    pub frames: u64,
+    pub frame_ms: PercentilesMs,
+    pub frame_budget_ms: f64,
+    pub frames_over_budget: u64,
+    pub tick_lateness_ms: PercentilesMs,
+    pub ticks: u64,
+    pub ticks_missed: u64,
+    /// Share of a frame's time in the worlds part in which a worker had nothing to do while another still worked, mean of frames.
+    pub idle_tail_share: f64,
+    pub players: usize,
+    pub server_cpu_cores: f64,
+    pub server_rss_mb: f64,
+    pub packets_in_per_s: f64,
+    pub packets_out_per_s: f64,
+    pub bytes_out_per_s: f64,
+    pub bytes_out_per_player_per_s: f64,
+    pub bytes_per_entity_update: f64,
+    pub entity_updates_per_s: f64,
+    pub packets_lost_per_s: f64,
+    /// Datagrams that the kernel did not take; owed again when their loss is noticed.
+    pub send_dropped: u64,
+    /// Allocations on workers and the frame thread.
+    pub allocations_per_frame: f64,
+    pub disconnects: u64,
+    pub worlds_parked: u64,
+    pub world_hangs: u64,
+    /// Datagrams that were refused, by cause.
+    pub datagrams_refused: BTreeMap<&'static str, u64>,
+    /// Values that left the range their component allows; clamped before they were sent.
+    pub poisoned: u64,
+    /// The game's counters, as rates per second.
+    pub game_per_s: BTreeMap<&'static str, f64>,
+    /// The game's gauges, as they stood at the end of the window.
+    pub game_gauges: BTreeMap<&'static str, i64>,
+}
+
+/// One second of a run.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ServerStatus {
+    pub second: u64,
+    pub players: usize,
+    pub worlds: usize,
+    pub worlds_awake: usize,
+    pub frame_ms_p50: f64,
+    pub frame_ms_max: f64,
+    pub frame_budget_ms: f64,
+    pub tick_lateness_ms_max: f64,
+    pub ticks: u64,
+    pub ticks_missed: u64,
+    pub packets_in: u64,
+    pub packets_out: u64,
+    pub bytes_out: u64,
+    pub cpu_cores: f64,
+    pub rss_mb: f64,
+    pub game_gauges: BTreeMap<&'static str, i64>,
+}

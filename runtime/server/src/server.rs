@@ -1,0 +1,439 @@
+//! The server: what is put together before the first frame, and the loop that runs frames until it is told to stop.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use throng_net::{
+    protocol::{Gate, GateSettings, PrivateKey, ProtocolId},
+    transport::{ServerTransport, udp::UdpTransport},
+};
+use throng_platform::{
+    clock::{Clock, MonotonicClock},
+    cores, random,
+    signals::StopFlag,
+    time::Nanos,
+};
+use throng_replication::{InterestSettings, Schema};
+use throng_scheduler::{Finished, FrameGrid, Hertz, Scheduled, ShortTask, ShortTaskPool, TickPhase};
+
+use crate::{
+    directory::{Directory, Everybody},
+    front_door::FrontDoor,
+    game_world::{GameWorld, WorkerContext},
+    ids::{KindId, WorldId},
+    inspection::WorldHash,
+    mailbox::Mailbox,
+    measure::{Measure, StatusWindow, Totals},
+    metrics::{PublishedMetrics, ServerMetrics},
+    report::{ServerReport, ServerStatus},
+    settings::{Settings, Workers},
+    system_order::OrderError,
+    telemetry::{TelemetryNames, TelemetrySums},
+    tick_trace::{TickRecord, TickTrace},
+    timeline::Timeline,
+    token_journal::{OpenedTokenJournal, TokenJournalError, open_as_set},
+    world_builder::Kind,
+    world_kind::WorldKind,
+    world_slot::WorldSlot,
+};
+
+/// How long a server that was told to stop goes on ticking so that its clients hear of it.
+const DRAIN_MAX: Nanos = Nanos::from_millis(1500);
+
+/// With nothing due, the frame thread looks up this often all the same, to publish metrics and to time out handshakes.
+const IDLE_WAKE_PERIOD: Nanos = Nanos::from_secs(1);
+
+/// Everything that comes from outside: the same server runs on a real host or in a simulation.
+pub struct Environment {
+    pub clock: Arc<dyn Clock>,
+    pub transport: Box<dyn ServerTransport>,
+    /// Seeds the gate's secrets; from the operating system, or fixed in a simulation.
+    pub seed: [u8; 32],
+    pub private_key: PrivateKey,
+    /// Addresses that connect tokens name; those of the transport if empty.
+    pub public_addresses: Vec<SocketAddr>,
+    pub workers_count: usize,
+}
+
+/// A server cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error(transparent)]
+    Bind(#[from] throng_platform::udp::BindError),
+    #[error(transparent)]
+    Settings(#[from] crate::settings::SettingsError),
+    #[error(transparent)]
+    TokenJournal(#[from] TokenJournalError),
+    #[error(transparent)]
+    Systems(#[from] OrderError),
+    #[error("a server needs at least one world")]
+    NoWorld,
+    #[error("world kind `{kind}` ticks at {rate} Hz; 1 to 256 are possible")]
+    TickRate { kind: String, rate: u16 },
+}
+
+impl ShortTask for GameWorld {
+    type Worker = WorkerContext;
+
+    fn run(&mut self, worker: &mut WorkerContext) {
+        let before = throng_platform::allocator::thread_counts().allocations;
+        self.running_since.store(worker.clock.now().0, Ordering::Relaxed);
+        self.tick(worker);
+        self.running_since.store(0, Ordering::Relaxed);
+        self.stats.allocations = throng_platform::allocator::thread_counts().allocations - before;
+    }
+
+    fn rest(worker: &mut WorkerContext) {
+        worker.flush();
+    }
+}
+
+/// An order to a running server from another thread.
+#[derive(Debug, Clone, Copy)]
+enum Command {
+    MeasureBegin,
+    MeasureEnd,
+}
+
+/// A handle to a running server, for other threads.
+#[derive(Clone)]
+pub struct ServerControl {
+    commands: Arc<Mutex<Vec<Command>>>,
+    /// Written by any thread, read by the frame thread once a frame: nothing else depends on its order.
+    stop: Arc<AtomicBool>,
+    pub(crate) published: Arc<PublishedMetrics>,
+}
+
+impl ServerControl {
+    /// Starts the steady window that the report is about.
+    pub fn measure_begin(&self) {
+        self.push(Command::MeasureBegin);
+    }
+
+    /// Ends it.
+    pub fn measure_end(&self) {
+        self.push(Command::MeasureEnd);
+    }
+
+    /// Ends the server after it has told its clients.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Metrics and health as of the last second.
+    pub fn published(&self) -> Arc<PublishedMetrics> {
+        self.published.clone()
+    }
+
+    fn push(&self, command: Command) {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push(command);
+    }
+}
+
+/// A game server in one process.
+pub struct Server {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) transport: Box<dyn ServerTransport>,
+    pub(crate) door: FrontDoor,
+    pub(crate) directory: Box<dyn Directory>,
+    schema: Arc<Schema>,
+    interest: InterestSettings,
+    kinds: Vec<Kind>,
+    pub(crate) names: TelemetryNames,
+    pub(crate) game: String,
+
+    pub(crate) slots: Vec<WorldSlot>,
+    pub(crate) mailboxes: Vec<Arc<Mailbox>>,
+    pub(crate) pool: ShortTaskPool<GameWorld>,
+    pub(crate) due: Vec<Scheduled<GameWorld>>,
+    pub(crate) finished: Vec<Finished<GameWorld>>,
+    pub(crate) timeline: Timeline,
+
+    pub(crate) totals: Totals,
+    pub(crate) telemetry: TelemetrySums,
+    pub(crate) measure: Measure,
+    pub(crate) status: StatusWindow,
+    /// Made by `prepare`, when the game's names are known.
+    pub(crate) metrics: Option<ServerMetrics>,
+    pub(crate) allocations_before: u64,
+    /// Written by the workers, see `WorkerContext`.
+    pub(crate) send_dropped: Arc<AtomicU64>,
+    /// Filled while hashes are wanted, see `inspection`.
+    pub(crate) hashes: Vec<WorldHash>,
+    pub(crate) trace: TickTrace,
+    /// False in a comparison: worlds are then taken in the order of their deadlines alone.
+    pub(crate) uses_cost_estimates: bool,
+    pub(crate) control: ServerControl,
+}
+
+impl Server {
+    /// A server on a real host: real clock, UDP, the operating system's randomness. Binds its sockets; warnings about what the
+    /// host did not grant are logged.
+    pub fn bind(settings: &Settings, schema: Arc<Schema>, private_key: PrivateKey) -> Result<Self, ServerError> {
+        let usable = cores::usable();
+        let workers_count = match settings.server.workers {
+            Workers::Auto => usable.count,
+            Workers::Count(count) => usize::from(count),
+        };
+        let (transport, warnings) = UdpTransport::bind(
+            settings.server.address,
+            usize::from(settings.server.sockets),
+            settings.server.receive_buffer_bytes,
+            settings.server.send_buffer_bytes,
+        )?;
+        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        let clock: Arc<dyn Clock> = Arc::new(MonotonicClock::new());
+        let journal = open_as_set(&settings.server, &clock)?;
+        let environment = Environment {
+            clock,
+            transport: Box::new(transport),
+            seed: random::seed(),
+            private_key,
+            public_addresses: settings.server.public_addresses.clone(),
+            workers_count,
+        };
+        Ok(Self::assemble(settings, schema, environment, journal))
+    }
+
+    /// A server in surroundings that the caller provides: for simulations and tests. Touches no file: used tokens are
+    /// remembered in memory, whatever `[server] token_journal` says.
+    pub fn with_environment(settings: &Settings, schema: Arc<Schema>, environment: Environment) -> Self {
+        Self::assemble(settings, schema, environment, None)
+    }
+
+    fn assemble(
+        settings: &Settings,
+        schema: Arc<Schema>,
+        environment: Environment,
+        journal: Option<OpenedTokenJournal>,
+    ) -> Self {
+        let Environment { clock, mut transport, seed, private_key, mut public_addresses, workers_count } = environment;
+        if public_addresses.is_empty() {
+            public_addresses.extend(reachable_as(transport.local_addr()));
+        }
+        let clients_max = settings.server.clients_max as usize;
+        let protocol_id = ProtocolId(settings.server.protocol_id);
+        let gate_settings = GateSettings {
+            plain_netcode: settings.server.plain_netcode,
+            openings_per_frame_max: settings.server.openings_per_frame_max,
+            proven_openings_per_frame_max: settings.server.openings_per_frame_max,
+            ..GateSettings::new(protocol_id, private_key, public_addresses, clients_max)
+        };
+        let send_dropped = Arc::new(AtomicU64::default());
+        let workers: Vec<_> = (0..workers_count.max(1))
+            .map(|worker| WorkerContext::new(transport.sender(worker), clock.clone(), send_dropped.clone()))
+            .collect();
+        let workers_count = workers.len();
+        let gate = match journal {
+            Some(opened) => Gate::with_journal(gate_settings, seed, opened.used, Box::new(opened.journal)),
+            None => Gate::new(gate_settings, seed),
+        };
+        let door = FrontDoor::new(gate, transport.sender(workers_count), &settings.server);
+        let replication = &settings.replication;
+        let interest = InterestSettings {
+            enter_radius_m: replication.enter_radius_m,
+            leave_radius_m: replication.leave_radius_m,
+            cell_m: replication.cell_m,
+            period_ticks: replication.period_ticks,
+            budget_bytes_per_tick: replication.budget_bytes_per_tick,
+            ..InterestSettings::default()
+        };
+        let published = Arc::new(PublishedMetrics::new(clock.clone()));
+        Self {
+            pool: ShortTaskPool::new(workers, clock.clone()),
+            clock,
+            transport,
+            door,
+            directory: Box::new(Everybody(WorldId(0))),
+            schema,
+            interest,
+            kinds: Vec::new(),
+            names: TelemetryNames::default(),
+            game: String::from("custom"),
+            slots: Vec::new(),
+            mailboxes: Vec::new(),
+            due: Vec::new(),
+            finished: Vec::new(),
+            timeline: Timeline { begin: Nanos::ZERO, grid: FrameGrid::for_rates(&[]) },
+            totals: Totals::default(),
+            telemetry: TelemetrySums::default(),
+            measure: Measure::default(),
+            status: StatusWindow::default(),
+            metrics: None,
+            allocations_before: 0,
+            send_dropped,
+            hashes: Vec::new(),
+            trace: TickTrace::default(),
+            uses_cost_estimates: true,
+            control: ServerControl { commands: Arc::default(), stop: Arc::default(), published },
+        }
+    }
+
+    /// The game's name in reports.
+    pub fn set_game(&mut self, name: &str) {
+        self.game = name.into();
+    }
+
+    pub fn add_kind(&mut self, kind: impl WorldKind) -> Result<KindId, ServerError> {
+        let id = KindId(self.kinds.len() as u16);
+        let Hertz(rate) = kind.tick_rate();
+        if !(1..=256).contains(&rate) {
+            return Err(ServerError::TickRate { kind: kind.name().into(), rate });
+        }
+        self.kinds.push(Kind::new(id, Box::new(kind)));
+        Ok(id)
+    }
+
+    /// Creates a world; it begins to tick with the first frame after.
+    pub fn create_world(&mut self, kind: KindId, seed: u64) -> Result<WorldId, ServerError> {
+        let id = WorldId(self.slots.len() as u32);
+        let kind = &mut self.kinds[usize::from(kind.0)];
+        let world = kind.build_world(id, seed, &self.schema, &self.interest, &mut self.names)?;
+        self.mailboxes.push(world.mailbox.clone());
+        let phase = TickPhase::new(0, world.rate, FrameGrid::for_rates(&[world.rate]));
+        self.slots.push(WorldSlot::new(Box::new(world), phase));
+        Ok(id)
+    }
+
+    pub fn set_directory(&mut self, directory: impl Directory + 'static) {
+        self.directory = Box::new(directory);
+    }
+
+    pub fn control(&self) -> ServerControl {
+        self.control.clone()
+    }
+
+    /// The address that clients connect to.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.transport.local_addr()
+    }
+
+    /// Keeps a record of every tick from now on, or no longer.
+    pub fn trace_ticks(&mut self, is_on: bool) {
+        self.trace.set(is_on);
+    }
+
+    /// The ticks that were recorded since the last call, in the order in which they came home, and how many did not fit.
+    pub fn take_tick_trace(&mut self) -> (Vec<TickRecord>, u64) {
+        self.trace.take()
+    }
+
+    /// Whether the dearest of equally urgent worlds starts first (the default). Off shows what that is worth.
+    pub fn use_cost_estimates(&mut self, is_on: bool) {
+        self.uses_cost_estimates = is_on;
+    }
+
+    /// Ticks that each world has missed since the start, by world id.
+    pub fn ticks_missed_by_world(&self) -> Vec<u64> {
+        self.slots.iter().map(|slot| slot.ticks_missed).collect()
+    }
+
+    pub fn worlds_count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Lays the frame grid and spreads the worlds of each rate over it. Call once, after the last world is created; `run` does.
+    pub fn prepare(&mut self, now: Nanos) -> Result<(), ServerError> {
+        if self.slots.is_empty() {
+            return Err(ServerError::NoWorld);
+        }
+        let mut rates: Vec<Hertz> = self.kinds.iter().map(Kind::tick_rate).collect();
+        rates.sort_unstable();
+        rates.dedup();
+        let grid = FrameGrid::for_rates(&rates);
+        self.timeline = Timeline { begin: now, grid };
+        for rate in rates {
+            let of_rate = self.slots.iter_mut().filter(|slot| slot.rate == rate);
+            for (index, slot) in of_rate.enumerate() {
+                slot.set_phase(TickPhase::new(index, rate, grid));
+            }
+        }
+        self.metrics = Some(ServerMetrics::new(&self.names));
+        self.allocations_before = throng_platform::allocator::thread_counts().allocations;
+        self.measure.begin(now, &self.totals, &self.telemetry);
+        Ok(())
+    }
+
+    /// Runs frames until `stop`, `ServerControl::stop` or SIGTERM; then tells the clients and returns the report.
+    pub fn run(
+        &mut self,
+        stop: &StopFlag,
+        on_status: &mut dyn FnMut(&ServerStatus),
+    ) -> Result<ServerReport, ServerError> {
+        self.prepare(self.clock.now())?;
+        let mut frame = 0;
+        while !stop.requested() && !self.control.stop.load(Ordering::Relaxed) {
+            self.frame(frame);
+            if let Some(status) = self.status_if_due(self.timeline.start_of(frame)) {
+                on_status(&status);
+            }
+            frame = self.sleep_until_next_frame(frame);
+        }
+        self.drain(frame);
+        Ok(self.report())
+    }
+
+    /// Sleeps until the next frame that has something to do, and returns its number. With every world dormant the thread waits
+    /// for packets. When frames are late, the newest one that has begun is next: those between are lost, their ticks are not.
+    fn sleep_until_next_frame(&mut self, frame: u64) -> u64 {
+        let someone_away = self.slots.iter().any(WorldSlot::is_away);
+        let next_due = self.slots.iter().filter_map(WorldSlot::next_frame).min();
+        let idle_end = frame + u64::from(self.timeline.grid.frame_hz());
+        let next = match next_due {
+            None if !someone_away => {
+                self.control.published.set_sleeping(true);
+                self.transport.wait(Some(IDLE_WAKE_PERIOD));
+                self.control.published.set_sleeping(false);
+                return self.timeline.frame_at(self.clock.now()).max(frame + 1);
+            }
+            Some(due) if !someone_away => due.clamp(frame + 1, idle_end),
+            _ => frame + 1,
+        };
+        let running = self.timeline.frame_at(self.clock.now());
+        if running >= next {
+            return running;
+        }
+        self.clock.sleep_until(self.timeline.start_of(next));
+        next
+    }
+
+    /// Dismisses every client and goes on ticking until all are told, or for `DRAIN_MAX`.
+    fn drain(&mut self, mut frame: u64) {
+        let give_up_at = self.clock.now() + DRAIN_MAX;
+        self.measure.end(self.clock.now(), &self.totals, &self.telemetry, self.door.players_count());
+        self.door.dismiss_all(&self.mailboxes, "the server is closing");
+        while self.door.players_count() > 0 && self.clock.now() < give_up_at {
+            frame = self.sleep_until_next_frame(frame);
+            self.frame(frame);
+        }
+    }
+
+    /// Commands of other threads, taken once a frame.
+    pub(crate) fn obey_commands(&mut self, now: Nanos) {
+        let mut commands = self.control.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        for command in commands.drain(..) {
+            match command {
+                Command::MeasureBegin => self.measure.begin(now, &self.totals, &self.telemetry),
+                Command::MeasureEnd => self.measure.end(now, &self.totals, &self.telemetry, self.door.players_count()),
+            }
+        }
+    }
+}
+
+/// The addresses by which clients know a server that was not told: its own, or loopback if it listens everywhere.
+fn reachable_as(bound: SocketAddr) -> Vec<SocketAddr> {
+    if !bound.ip().is_unspecified() {
+        return vec![bound];
+    }
+    tracing::warn!(
+        "listening on every interface, but only clients on this host can connect: set [server] public_addresses to what \
+         players connect to"
+    );
+    let loopback: [std::net::IpAddr; 2] = [std::net::Ipv4Addr::LOCALHOST.into(), std::net::Ipv6Addr::LOCALHOST.into()];
+    loopback.map(|ip| SocketAddr::new(ip, bound.port())).to_vec()
+}

@@ -1,0 +1,333 @@
+//! Settings: what an operator may choose, read from `throng.toml` and checked before anything starts.
+//!
+//! A server that starts with a misspelt key and a silent default is a fault that shows at the evening peak.
+//! So every key is known, typed and ranged, and all mistakes of a file are told at once, each with its line
+//! and what to write instead:
+//!
+//! ```text
+//! throng.toml:12: [server] wrokers: unknown key; did you mean `workers`?
+//! ```
+//!
+//! Every setting has a default, so an empty file is a valid one. `[game]` belongs to the game, which reads it
+//! with [`Settings::game`] and gives errors of the same quality; see [`Section`]. Secrets may come from the
+//! environment instead of the file, and are never printed.
+//!
+//! Runs once at start, on the main thread; cost: one parse of a file of a few kilobytes.
+
+mod document;
+mod mistake;
+mod secret_key;
+mod section;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, Unexpected, Visitor};
+
+pub use mistake::{Mistake, SettingsError};
+pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};
+pub use section::{Checks, Section};
+
+use document::Document;
+
+/// The sections a file may have; `[game]` is checked by the game.
+const SECTIONS: [&str; 3] = ["server", "replication", "game"];
+
+/// Everything an operator chose, checked; defaults where nothing was said.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub server: ServerSettings,
+    pub replication: ReplicationSettings,
+    /// Kept so that `[game]` can be read later with lines to point at.
+    file: String,
+    text: String,
+}
+
+impl Settings {
+    /// Reads and checks a file. All of its mistakes are in the error, in the order of their lines.
+    pub fn load(path: &Path) -> Result<Self, SettingsError> {
+        let text = std::fs::read_to_string(path).map_err(|cause| SettingsError::unreadable(path, &cause))?;
+        Self::parse(&path.display().to_string(), &text)
+    }
+
+    /// As [`load`](Self::load), from text already in memory; `file` is the name that mistakes show.
+    pub fn parse(file: &str, text: &str) -> Result<Self, SettingsError> {
+        let document = Document::parse(file, text)?;
+        let mut mistakes = Vec::new();
+        document.check_sections(&SECTIONS, &mut mistakes);
+        let server: ServerSettings = document.section("server", &mut mistakes);
+        let replication: ReplicationSettings = document.section("replication", &mut mistakes);
+        document.point_to_right_section(
+            &[
+                ("server", section::keys_of::<ServerSettings>()),
+                ("replication", section::keys_of::<ReplicationSettings>()),
+            ],
+            &mut mistakes,
+        );
+        SettingsError::unless_empty(mistakes)?;
+        Ok(Self { server, replication, file: file.to_owned(), text: text.to_owned() })
+    }
+
+    /// The game's own section, `[game]`, read into the game's type and checked by it.
+    pub fn game<T: Section>(&self) -> Result<T, SettingsError> {
+        section(&self.file, &self.text, "game")
+    }
+}
+
+/// Reads one section of a settings text with the same care as the server's own: unknown keys, wrong types and
+/// what `T::check` finds, all at once, each with its line.
+pub fn section<T: Section>(file: &str, text: &str, name: &str) -> Result<T, SettingsError> {
+    let mut mistakes = Vec::new();
+    let value = Document::parse(file, text)?.section(name, &mut mistakes);
+    SettingsError::unless_empty(mistakes)?;
+    Ok(value)
+}
+
+/// `[server]`: sockets, threads, admission and what one client may ask for.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ServerSettings {
+    /// UDP address that players connect to. `IP:PORT`, port 0 = any free one. Default `0.0.0.0:40000`.
+    /// A loopback address → only this host can play.
+    #[serde(deserialize_with = "address")]
+    pub address: SocketAddr,
+    /// The addresses written into connect tokens, as players see them. 0 to 32 of them; default none = `address`.
+    /// Needed behind address translation, where the bound address is not the one players reach.
+    #[serde(deserialize_with = "addresses")]
+    pub public_addresses: Vec<SocketAddr>,
+    /// TCP address of metrics and health, or `"off"`. Default `127.0.0.1:9100`: it has no password, so an address
+    /// that strangers can reach shows them the server's figures.
+    #[serde(deserialize_with = "address_or_off")]
+    pub admin_address: Option<SocketAddr>,
+    /// Threads that run worlds: `"auto"` or 1 to 256. Default `"auto"` = usable cores.
+    /// Too low → ticks start late; more than cores → threads take turns and single ticks come late.
+    pub workers: Workers,
+    /// Connected clients at most [clients, 1 to 65,535]. Default 4,096.
+    /// Too low → players are refused; too high → memory for 64 KB per client may be asked for.
+    pub clients_max: u32,
+    /// Names the game and its version; clients of another one are refused [any 64-bit number].
+    /// Default 0x7468726f_6e670001. Left the same over an incompatible change → old clients connect and misread.
+    pub protocol_id: u64,
+    /// The secret shared with whoever issues connect tokens: 64 hexadecimal digits. Default none: the
+    /// environment's `THRONG_PRIVATE_KEY`, else a key of the server's own that lasts as long as the process.
+    pub private_key: Option<SecretKey>,
+    /// A file that holds the key instead, so that this one can be shown around. Default none.
+    pub private_key_file: Option<PathBuf>,
+    /// A file that remembers which connect tokens made a session, made if there is none. Default none.
+    /// Without it, and with a key that outlives the process → a token used before a restart could be used once more
+    /// after it, until it expires. On a disk that stalls → frames wait for it when players come in.
+    pub token_journal: Option<PathBuf>,
+    /// UDP sockets that share the port [sockets, 1 to 64]. Default 1.
+    /// Too low → the kernel drops bursts one socket cannot drain; too high → batches get small and calls dear.
+    pub sockets: u16,
+    /// Kernel receive buffer of each socket [bytes, 65,536 to 268,435,456]. Default 4 MiB = 2 frames of 60 Hz
+    /// for 1,000 clients that all burst 2 packets of 1 KB. Too low → bursts are lost; too high → memory held.
+    pub receive_buffer_bytes: usize,
+    /// Kernel send buffer of each socket [bytes, 65,536 to 268,435,456]. Default 4 MiB, as for receiving.
+    /// Too low → packets of a full frame are dropped and owed again; too high → memory held.
+    pub send_buffer_bytes: usize,
+    /// A client not heard of for this long is gone [s, 1 to 600]. Default 10.
+    /// Too low → a short blackout disconnects; too high → ghosts stand in the world.
+    pub timeout_s: u32,
+    /// Accept netcode 1.02 clients that know nothing of address cookies. Default false.
+    /// True → a flood of requests costs the server one decryption each, up to `openings_per_frame_max`.
+    pub plain_netcode: bool,
+    /// Connect tokens opened per frame [tokens, 1 to 10,000]. Default 64, about 0.2 ms.
+    /// Too low → log-ins queue after a restart; too high → a flood takes the frame's time.
+    pub openings_per_frame_max: u32,
+    /// Players put into worlds per frame [players, 1 to 10,000]. Default 8 = 480 a second at 60 Hz.
+    /// Too low → a full server fills slowly; too high → a login storm makes playing clients' ticks late.
+    pub joins_per_frame_max: u32,
+    /// Packets accepted from one client [packets/s, 20 to 10,000]. Default 300: 128 Hz twice over and acks.
+    /// Too low → honest clients lose input after a lag burst; too high → one attacker costs many players' time.
+    pub client_packets_per_s_max: u32,
+    /// Bytes accepted from one client [bytes/s, 1,000 to 10,000,000]. Default 131,072.
+    /// Too low → honest messages are dropped; too high → one attacker fills the receive buffer.
+    pub client_bytes_per_s_max: u32,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from(([0, 0, 0, 0], 40000)),
+            public_addresses: Vec::new(),
+            admin_address: Some(SocketAddr::from(([127, 0, 0, 1], 9100))),
+            workers: Workers::Auto,
+            clients_max: 4096,
+            protocol_id: 0x7468_726f_6e67_0001,
+            private_key: None,
+            private_key_file: None,
+            token_journal: None,
+            sockets: 1,
+            receive_buffer_bytes: 4 << 20,
+            send_buffer_bytes: 4 << 20,
+            timeout_s: 10,
+            plain_netcode: false,
+            openings_per_frame_max: 64,
+            joins_per_frame_max: 8,
+            client_packets_per_s_max: 300,
+            client_bytes_per_s_max: 128 << 10,
+        }
+    }
+}
+
+impl ServerSettings {
+    /// The private key that the operator gave: the environment's first, then the file's, then the setting's.
+    /// `None` = nobody gave one. `environment` looks a variable up, as `std::env::var(name).ok()` does.
+    pub fn private_key(
+        &self,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<SecretKey>, SettingsError> {
+        if let Some(text) = environment(PRIVATE_KEY_VARIABLE) {
+            return SecretKey::from_environment(&text).map(Some);
+        }
+        match &self.private_key_file {
+            Some(path) => SecretKey::from_file(path).map(Some),
+            None => Ok(self.private_key.clone()),
+        }
+    }
+}
+
+impl Section for ServerSettings {
+    fn check(&self, checks: &mut Checks<'_>) {
+        const BUFFER_BYTES: std::ops::RangeInclusive<usize> = 65_536..=268_435_456;
+        if let Workers::Count(count) = self.workers {
+            checks.range("workers", count, 1..=256, "threads");
+        }
+        checks.range("clients_max", self.clients_max, 1..=65_535, "clients");
+        checks.range("sockets", self.sockets, 1..=64, "sockets");
+        checks.range("receive_buffer_bytes", self.receive_buffer_bytes, BUFFER_BYTES, "bytes");
+        checks.range("send_buffer_bytes", self.send_buffer_bytes, BUFFER_BYTES, "bytes");
+        checks.range("timeout_s", self.timeout_s, 1..=600, "s");
+        checks.range("openings_per_frame_max", self.openings_per_frame_max, 1..=10_000, "tokens");
+        checks.range("joins_per_frame_max", self.joins_per_frame_max, 1..=10_000, "players");
+        checks.range("client_packets_per_s_max", self.client_packets_per_s_max, 20..=10_000, "packets/s");
+        checks.range("client_bytes_per_s_max", self.client_bytes_per_s_max, 1_000..=10_000_000, "bytes/s");
+        if self.public_addresses.len() > 32 {
+            checks.mistake("public_addresses", "a connect token holds at most 32 addresses; remove some");
+        }
+        if self.public_addresses.iter().any(|address| address.ip().is_unspecified() || address.port() == 0) {
+            checks.mistake("public_addresses", "nobody can reach 0.0.0.0 or port 0; write what players connect to");
+        }
+        if self.private_key.is_some() && self.private_key_file.is_some() {
+            checks.mistake("private_key_file", "`private_key` is given too; keep one of them");
+        }
+        if self.token_journal.as_ref().is_some_and(|path| path.as_os_str().is_empty()) {
+            checks.mistake("token_journal", "names no file; write a path, or remove the key");
+        }
+        if self.admin_address.is_some_and(|admin| admin.port() != 0 && admin == self.address) {
+            checks.mistake("admin_address", "is the same as `address`; give each its own port");
+        }
+    }
+}
+
+/// `[replication]`: how far players hear, and how much they are told.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ReplicationSettings {
+    /// An entity nearer than this becomes relevant to a player [m, 1 to 10,000]. Default 60.
+    /// Too low → things pop up in view; too high → bytes and time grow with its square.
+    pub enter_radius_m: f32,
+    /// A relevant entity stays so up to this distance [m, `enter_radius_m` to 10,000]. Default 70.
+    /// Too near to `enter_radius_m` → entities on the edge flicker; too high → as above.
+    pub leave_radius_m: f32,
+    /// Side of a cell of the interest grid [m, 1 to 1,000]. Default 16.
+    /// Too low → many cells to visit; too high → many entities to compare in each.
+    pub cell_m: f32,
+    /// A player's relevant set is rebuilt once in so many ticks [ticks, 1 to 64]. Default 4 = 0.2 s at 20 Hz.
+    /// Too low → time; too high → things come into view late.
+    pub period_ticks: u32,
+    /// What one player may be sent per tick [bytes, 200 to 65,536]. Default 2,400 = two full packets.
+    /// Too low → far entities update seldom; too high → one crowd fills the players' lines.
+    pub budget_bytes_per_tick: u32,
+}
+
+impl Default for ReplicationSettings {
+    fn default() -> Self {
+        Self { enter_radius_m: 60.0, leave_radius_m: 70.0, cell_m: 16.0, period_ticks: 4, budget_bytes_per_tick: 2400 }
+    }
+}
+
+impl Section for ReplicationSettings {
+    fn check(&self, checks: &mut Checks<'_>) {
+        let radii_ok = checks.range("enter_radius_m", self.enter_radius_m, 1.0..=10_000.0, "m")
+            & checks.range("leave_radius_m", self.leave_radius_m, 1.0..=10_000.0, "m");
+        if radii_ok && self.leave_radius_m < self.enter_radius_m {
+            checks.mistake(
+                if checks.has("leave_radius_m") { "leave_radius_m" } else { "enter_radius_m" },
+                format!(
+                    "leave_radius_m is {} and enter_radius_m is {}; an entity would leave before it enters: \
+                     make leave_radius_m at least enter_radius_m",
+                    self.leave_radius_m, self.enter_radius_m
+                ),
+            );
+        }
+        checks.range("cell_m", self.cell_m, 1.0..=1_000.0, "m");
+        checks.range("period_ticks", self.period_ticks, 1..=64, "ticks");
+        checks.range("budget_bytes_per_tick", self.budget_bytes_per_tick, 200..=65_536, "bytes");
+    }
+}
+
+/// How many threads run worlds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workers {
+    /// One per core that this process may use.
+    Auto,
+    Count(u16),
+}
+
+impl<'de> Deserialize<'de> for Workers {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct AutoOrCount;
+        impl Visitor<'_> for AutoOrCount {
+            type Value = Workers;
+            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str("\"auto\" or a whole number from 1 to 256")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Workers, E> {
+                match text {
+                    "auto" => Ok(Workers::Auto),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
+            }
+            fn visit_i64<E: serde::de::Error>(self, count: i64) -> Result<Workers, E> {
+                let count = u16::try_from(count).map_err(|_| E::invalid_value(Unexpected::Signed(count), &self))?;
+                Ok(Workers::Count(count))
+            }
+        }
+        from.deserialize_any(AutoOrCount)
+    }
+}
+
+/// Reads `IP:PORT`, with an error that says what is wrong with it. For settings and command lines alike.
+pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| match text.rsplit_once(':') {
+        None => format!("\"{text}\" has no port; write IP:PORT, such as \"{text}:40000\""),
+        Some((_, port)) if port.parse::<u16>().is_err() => {
+            format!("\"{text}\" has port {port}; a port is a number from 0 to 65535")
+        }
+        Some((host, _)) => {
+            format!("\"{host}\" is not an IP address; write numbers, such as \"0.0.0.0:40000\" or \"[::]:40000\"")
+        }
+    })
+}
+
+fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
+    parse_address(&String::deserialize(from)?).map_err(D::Error::custom)
+}
+
+fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SocketAddr>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    texts.iter().map(|text| parse_address(text).map_err(D::Error::custom)).collect()
+}
+
+fn address_or_off<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
+    match String::deserialize(from)?.as_str() {
+        "off" => Ok(None),
+        text => parse_address(text).map(Some).map_err(D::Error::custom),
+    }
+}
+
+#[cfg(test)]
+mod tests;

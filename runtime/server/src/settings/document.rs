@@ -1,0 +1,213 @@
+//! A settings file as parsed: every key and value with its place, so that a mistake can name its line.
+//!
+//! serde stops at its first error and knows no lines of a table it was handed in pieces. Here a section is first
+//! read whole; only when that fails is it read key by key, so that each wrong key tells its own mistake.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use super::mistake::{Mistake, SettingsError, nearest};
+use super::section::{Checks, Section, keys_of};
+
+type Key<'t> = Spanned<Cow<'t, str>>;
+type Table<'t> = DeTable<'t>;
+
+pub(super) struct Document<'t> {
+    file: &'t str,
+    text: &'t str,
+    root: Table<'t>,
+}
+
+impl<'t> Document<'t> {
+    pub(super) fn parse(file: &'t str, text: &'t str) -> Result<Self, SettingsError> {
+        let (root, errors) = DeTable::parse_recoverable(text);
+        let document = Self { file, text, root: root.into_inner() };
+        let mistakes = errors.iter().map(|error| document.syntax_mistake(error)).collect();
+        SettingsError::unless_empty(mistakes)?;
+        Ok(document)
+    }
+
+    /// Says which of the file's sections are not ours.
+    pub(super) fn check_sections(&self, known: &[&str], mistakes: &mut Vec<Mistake>) {
+        for (key, value) in self.root.iter() {
+            let name: &str = key.get_ref();
+            if known.contains(&name) {
+                if !value.get_ref().is_table() {
+                    mistakes.push(self.mistake(key.span(), "", name, format!("is a section; write [{name}]")));
+                }
+                continue;
+            }
+            let message = if !value.get_ref().is_table() {
+                format!("unknown key outside any section; put it below one of {}", bracketed(known))
+            } else if let Some(meant) = nearest(name, known.iter().copied()) {
+                format!("unknown section; did you mean [{meant}]?")
+            } else {
+                format!("unknown section; there are {}", bracketed(known))
+            };
+            let (section, key_name) = if value.get_ref().is_table() { (name, "") } else { ("", name) };
+            mistakes.push(self.mistake(key.span(), section, key_name, message));
+        }
+    }
+
+    /// The section `name` as a `T`, default where it says nothing. What is wrong goes to `mistakes`, and the
+    /// value is then of no use.
+    pub(super) fn section<T: Section>(&self, name: &str, mistakes: &mut Vec<Mistake>) -> T {
+        let Some((key, value)) = self.root.iter().find(|(key, _)| key.get_ref() == name) else {
+            return T::default();
+        };
+        let Some(table) = value.get_ref().as_table() else {
+            return T::default();
+        };
+        self.check_keys::<T>(name, table, mistakes);
+        let known = keys_of::<T>();
+        let is_known = |key: &Key<'t>| known.is_none_or(|known| known.contains(&&**key.get_ref()));
+        let entries = table.iter().map(|(key, value)| (key.clone(), value.clone()));
+        let known_only: Table<'t> = entries.filter(|(key, _)| is_known(key)).collect();
+
+        let (value, whole) = match read::<T>(known_only.clone(), value.span()) {
+            Ok(value) => (value, true),
+            Err(error) => {
+                let count_before = mistakes.len();
+                let well_typed = self.read_key_by_key::<T>(name, known_only, mistakes);
+                if mistakes.len() == count_before {
+                    let span = error.span().unwrap_or(key.span());
+                    mistakes.push(self.mistake(span, name, "", plain(error.message())));
+                }
+                match read::<T>(well_typed, value.span()) {
+                    Ok(value) => (value, false),
+                    Err(_) => return T::default(),
+                }
+            }
+        };
+        value.check(&mut Checks::new(self, name, key.span(), table, whole, mistakes));
+        value
+    }
+
+    /// Adds to "unknown key" the section that does have it.
+    pub(super) fn point_to_right_section(
+        &self,
+        sections: &[(&str, Option<&'static [&'static str]>)],
+        mistakes: &mut [Mistake],
+    ) {
+        for mistake in mistakes.iter_mut().filter(|mistake| mistake.message.starts_with(UNKNOWN_KEY)) {
+            let home = sections.iter().find(|(name, keys)| {
+                *name != mistake.section && keys.is_some_and(|keys| keys.contains(&mistake.key.as_str()))
+            });
+            if let Some((name, _)) = home {
+                mistake.message = format!("{UNKNOWN_KEY} here; it belongs in [{name}]");
+            }
+        }
+    }
+
+    pub(super) fn mistake(&self, span: Range<usize>, section: &str, key: &str, message: String) -> Mistake {
+        Mistake {
+            file: self.file.to_owned(),
+            line: self.line(span.start),
+            section: section.to_owned(),
+            key: key.to_owned(),
+            message,
+        }
+    }
+
+    fn check_keys<T: Section>(&self, section: &str, table: &Table<'t>, mistakes: &mut Vec<Mistake>) {
+        let Some(known) = keys_of::<T>() else { return };
+        for key in table.keys().filter(|key| !known.contains(&&**key.get_ref())) {
+            let hint = match nearest(key.get_ref(), known.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None if known.is_empty() => "this section has none; remove it".to_owned(),
+                None => format!("known are {}", known.join(", ")),
+            };
+            mistakes.push(self.mistake(key.span(), section, key.get_ref(), format!("{UNKNOWN_KEY}; {hint}")));
+        }
+    }
+
+    /// Each key on its own, so that all the wrong ones are found and not only the first. Returns the others.
+    fn read_key_by_key<T: Section>(&self, section: &str, table: Table<'t>, mistakes: &mut Vec<Mistake>) -> Table<'t> {
+        let mut well_typed = Table::new();
+        for (key, value) in table {
+            let alone: Table<'t> = std::iter::once((key.clone(), value.clone())).collect();
+            match read::<T>(alone, value.span()) {
+                // A type without defaults misses the other keys when it is shown one; that is not this key's fault.
+                Err(error) if !error.message().starts_with("missing field") => {
+                    let span = error.span().unwrap_or(value.span());
+                    mistakes.push(self.mistake(span, section, key.get_ref(), plain(error.message())));
+                }
+                _ => {
+                    well_typed.insert(key, value);
+                }
+            }
+        }
+        well_typed
+    }
+
+    fn syntax_mistake(&self, error: &toml::de::Error) -> Mistake {
+        let span = error.span().unwrap_or(0..0);
+        let word = self.text.get(span.clone()).unwrap_or("").trim();
+        let message = match error.message() {
+            "duplicate key" => format!("`{word}` is given twice; remove one of them"),
+            other => format!("not TOML: {other}"),
+        };
+        self.mistake(span, "", "", message)
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        1 + self.text.as_bytes()[..offset.min(self.text.len())].iter().filter(|byte| **byte == b'\n').count()
+    }
+}
+
+const UNKNOWN_KEY: &str = "unknown key";
+
+fn read<'t, T: Section>(table: Table<'t>, span: Range<usize>) -> Result<T, toml::de::Error> {
+    T::deserialize(ValueDeserializer::from(Spanned::new(span, DeValue::Table(table))))
+}
+
+fn bracketed(names: &[&str]) -> String {
+    names.iter().map(|name| format!("[{name}]")).collect::<Vec<_>>().join(", ")
+}
+
+/// serde's words in an operator's: "invalid type: string "x", expected u16" says nothing to somebody who does not
+/// write Rust.
+fn plain(message: &str) -> String {
+    let Some((found, expected)) = message
+        .strip_prefix("invalid type: ")
+        .or_else(|| message.strip_prefix("invalid value: "))
+        .and_then(|rest| rest.split_once(", expected "))
+    else {
+        return message.to_owned();
+    };
+    format!("must be {}, not {}", plain_expected(expected), plain_found(found))
+}
+
+fn plain_expected(expected: &str) -> &str {
+    match expected {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" | "u128" => "a whole number of at least 0",
+        "i8" | "i16" | "i32" | "i64" | "isize" | "i128" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a string" => "text in quotes",
+        "path string" => "a path in quotes",
+        "a sequence" => "a list in brackets",
+        "a map" => "a table",
+        other => other,
+    }
+}
+
+fn plain_found(found: &str) -> String {
+    let bare = |rest: &str| rest.trim_matches('`').to_owned();
+    for kind in ["integer ", "floating point ", "boolean ", "string "] {
+        if let Some(rest) = found.strip_prefix(kind) {
+            return bare(rest);
+        }
+    }
+    match found {
+        "map" => "a table".to_owned(),
+        "sequence" => "a list".to_owned(),
+        other => other.to_owned(),
+    }
+}

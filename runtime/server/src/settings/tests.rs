@@ -1,0 +1,394 @@
+//! Every mistake an operator can make has its line, its key and the way out.
+
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::*;
+
+/// What the file's mistakes read like, one per line; empty when there are none.
+#[track_caller]
+fn check(text: &str, expect: &str) {
+    let found = match Settings::parse("throng.toml", text) {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(found, expect.trim_end(), "\n--- for the file:\n{text}");
+}
+
+#[track_caller]
+fn accept(text: &str) -> Settings {
+    match Settings::parse("throng.toml", text) {
+        Ok(settings) => settings,
+        Err(error) => panic!("{error}\n--- for the file:\n{text}"),
+    }
+}
+
+#[test]
+fn an_empty_file_is_all_defaults() {
+    let settings = accept("");
+    assert_eq!(settings.server, ServerSettings::default());
+    assert_eq!(settings.replication, ReplicationSettings::default());
+}
+
+#[test]
+fn every_setting_is_read() {
+    let key = "ab".repeat(32);
+    let text = format!(
+        r#"
+[server]
+address = "127.0.0.1:0"
+public_addresses = ["203.0.113.7:40000", "[2001:db8::7]:40000"]
+admin_address = "off"
+workers = 3
+clients_max = 100
+protocol_id = 0xff
+private_key = "{key}"
+token_journal = "tokens.used"
+sockets = 2
+receive_buffer_bytes = 100_000
+send_buffer_bytes = 200_000
+timeout_s = 5
+plain_netcode = true
+openings_per_frame_max = 1
+joins_per_frame_max = 2
+client_packets_per_s_max = 30
+client_bytes_per_s_max = 4_000
+[replication]
+enter_radius_m = 10
+leave_radius_m = 12.5
+cell_m = 4
+period_ticks = 2
+budget_bytes_per_tick = 1200
+"#
+    );
+    let settings = accept(&text);
+    let server = ServerSettings {
+        address: "127.0.0.1:0".parse().unwrap(),
+        public_addresses: vec!["203.0.113.7:40000".parse().unwrap(), "[2001:db8::7]:40000".parse().unwrap()],
+        admin_address: None,
+        workers: Workers::Count(3),
+        clients_max: 100,
+        protocol_id: 255,
+        private_key: Some(SecretKey::new([0xab; 32])),
+        private_key_file: None,
+        token_journal: Some("tokens.used".into()),
+        sockets: 2,
+        receive_buffer_bytes: 100_000,
+        send_buffer_bytes: 200_000,
+        timeout_s: 5,
+        plain_netcode: true,
+        openings_per_frame_max: 1,
+        joins_per_frame_max: 2,
+        client_packets_per_s_max: 30,
+        client_bytes_per_s_max: 4_000,
+    };
+    assert_eq!(settings.server, server);
+    let replication = ReplicationSettings {
+        enter_radius_m: 10.0,
+        leave_radius_m: 12.5,
+        cell_m: 4.0,
+        period_ticks: 2,
+        budget_bytes_per_tick: 1200,
+    };
+    assert_eq!(settings.replication, replication);
+}
+
+#[test]
+fn unknown_names_are_told_with_the_nearest_known_one() {
+    check("[server]\nwrokers = 3\n", "throng.toml:2: [server] wrokers: unknown key; did you mean `workers`?");
+    check("\n[sever]\nworkers = 3\n", "throng.toml:2: [sever] unknown section; did you mean [server]?");
+    check(
+        "[database]\nurl = ''\n",
+        "throng.toml:1: [database] unknown section; there are [server], [replication], [game]",
+    );
+    check(
+        "[replication]\ngravity = 9.81\n",
+        "throng.toml:2: [replication] gravity: unknown key; known are enter_radius_m, leave_radius_m, cell_m, \
+         period_ticks, budget_bytes_per_tick",
+    );
+    check(
+        "[server]\nenter_radius_m = 50\n",
+        "throng.toml:2: [server] enter_radius_m: unknown key here; it belongs in [replication]",
+    );
+    check("workers = 3\n", "throng.toml:1: workers: unknown key here; it belongs in [server]");
+    check(
+        "speed = 3\n",
+        "throng.toml:1: speed: unknown key outside any section; put it below one of [server], [replication], [game]",
+    );
+    check("server = 3\n", "throng.toml:1: server: is a section; write [server]");
+}
+
+#[test]
+fn wrong_types_are_told_in_words() {
+    check(
+        "[server]\nclients_max = \"many\"\n",
+        "throng.toml:2: [server] clients_max: must be a whole number from 0 to 4294967295, not \"many\"",
+    );
+    check(
+        "[server]\nworkers = \"all\"\n",
+        "throng.toml:2: [server] workers: must be \"auto\" or a whole number from 1 to 256, not \"all\"",
+    );
+    check(
+        "[server]\nworkers = 1.5\n",
+        "throng.toml:2: [server] workers: must be \"auto\" or a whole number from 1 to 256, not 1.5",
+    );
+    check("[server]\nplain_netcode = 1\n", "throng.toml:2: [server] plain_netcode: must be true or false, not 1");
+    check("[replication]\ncell_m = [16]\n", "throng.toml:2: [replication] cell_m: must be a number, not a list");
+    check("[server]\naddress = 40000\n", "throng.toml:2: [server] address: must be text in quotes, not 40000");
+}
+
+#[test]
+fn impossible_values_are_told_with_their_range() {
+    check("[server]\nworkers = 0\n", "throng.toml:2: [server] workers: 0 is too low; it may be 1 to 256 threads");
+    check(
+        "[server]\nworkers = -2\n",
+        "throng.toml:2: [server] workers: must be \"auto\" or a whole number from 1 to 256, not -2",
+    );
+    check(
+        "[server]\nclients_max = -1\n",
+        "throng.toml:2: [server] clients_max: must be a whole number from 0 to 4294967295, not -1",
+    );
+    check(
+        "[server]\nsockets = 70000\n",
+        "throng.toml:2: [server] sockets: must be a whole number from 0 to 65535, not 70000",
+    );
+    check("[server]\ntimeout_s = 3600\n", "throng.toml:2: [server] timeout_s: 3600 is too high; it may be 1 to 600 s");
+    check(
+        "[server]\ntoken_journal = \"\"\n",
+        "throng.toml:2: [server] token_journal: names no file; write a path, or remove the key",
+    );
+    check(
+        "[replication]\nenter_radius_m = nan\n",
+        "throng.toml:2: [replication] enter_radius_m: NaN is not a number; it may be 1 to 10000 m",
+    );
+    check(
+        "[replication]\nleave_radius_m = inf\n",
+        "throng.toml:2: [replication] leave_radius_m: inf is too high; it may be 1 to 10000 m",
+    );
+    check(
+        "[replication]\nenter_radius_m = 80\nleave_radius_m = 75\n",
+        "throng.toml:3: [replication] leave_radius_m: leave_radius_m is 75 and enter_radius_m is 80; an entity would \
+         leave before it enters: make leave_radius_m at least enter_radius_m",
+    );
+    check(
+        "[replication]\nenter_radius_m = 80\n",
+        "throng.toml:2: [replication] enter_radius_m: leave_radius_m is 70 and enter_radius_m is 80; an entity would \
+         leave before it enters: make leave_radius_m at least enter_radius_m",
+    );
+}
+
+#[test]
+fn addresses_say_which_half_is_wrong() {
+    check(
+        "[server]\naddress = \"0.0.0.0:99999\"\n",
+        "throng.toml:2: [server] address: \"0.0.0.0:99999\" has port 99999; a port is a number from 0 to 65535",
+    );
+    check(
+        "[server]\naddress = \"0.0.0.0\"\n",
+        "throng.toml:2: [server] address: \"0.0.0.0\" has no port; write IP:PORT, such as \"0.0.0.0:40000\"",
+    );
+    check(
+        "[server]\nadmin_address = \"localhost:9100\"\n",
+        "throng.toml:2: [server] admin_address: \"localhost\" is not an IP address; write numbers, such as \
+         \"0.0.0.0:40000\" or \"[::]:40000\"",
+    );
+    check(
+        "[server]\npublic_addresses = [\"0.0.0.0:40000\"]\n",
+        "throng.toml:2: [server] public_addresses: nobody can reach 0.0.0.0 or port 0; write what players connect to",
+    );
+    check(
+        "[server]\naddress = \"127.0.0.1:9100\"\n",
+        "throng.toml:1: [server] admin_address: is the same as `address`; give each its own port",
+    );
+}
+
+#[test]
+fn a_key_is_checked_and_never_shown() {
+    check(
+        "[server]\nprivate_key = \"5ec2e7\"\n",
+        "throng.toml:2: [server] private_key: has 6 digits; a private key is 64 hexadecimal digits; make one with \
+         `openssl rand -hex 32`",
+    );
+    check(
+        "[server]\nprivate_key = \"hunter2\"\n",
+        "throng.toml:2: [server] private_key: has characters that are not hexadecimal digits; a private key is 64 \
+         hexadecimal digits; make one with `openssl rand -hex 32`",
+    );
+    let key = "5e".repeat(32);
+    let both = format!("[server]\nprivate_key = \"{key}\"\nprivate_key_file = \"key.hex\"\n");
+    check(&both, "throng.toml:3: [server] private_key_file: `private_key` is given too; keep one of them");
+    let shown = format!("{:?}", accept(&format!("[server]\nprivate_key = \"{key}\"\n")).server);
+    assert!(shown.contains("SecretKey(hidden)") && !shown.contains("5e5e") && !shown.contains("94, 94"));
+}
+
+#[test]
+fn what_is_not_toml_is_told_with_its_line() {
+    check("[server]\nworkers = 3\nworkers = 4\n", "throng.toml:3: `workers` is given twice; remove one of them");
+    check("[server]\nworkers 3\n", "throng.toml:2: not TOML: key with no value, expected `=`");
+    check("[server\nworkers = 3\n", "throng.toml:1: not TOML: unclosed table, expected `]`");
+}
+
+#[test]
+fn all_mistakes_of_a_file_come_at_once_in_its_order() {
+    check(
+        "[replication]\ncell_m = \"big\"\ncel_m = 3\n[server]\nworkers = 0\ntimeout_s = true\nsockets = 0\n",
+        "throng.toml:2: [replication] cell_m: must be a number, not \"big\"\n\
+         throng.toml:3: [replication] cel_m: unknown key; did you mean `cell_m`?\n\
+         throng.toml:5: [server] workers: 0 is too low; it may be 1 to 256 threads\n\
+         throng.toml:6: [server] timeout_s: must be a whole number from 0 to 4294967295, not true\n\
+         throng.toml:7: [server] sockets: 0 is too low; it may be 1 to 64 sockets",
+    );
+}
+
+#[test]
+fn a_default_is_not_held_against_a_key_whose_partner_is_ill_typed() {
+    check(
+        "[replication]\nenter_radius_m = 80\nleave_radius_m = \"far\"\n",
+        "throng.toml:3: [replication] leave_radius_m: must be a number, not \"far\"",
+    );
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let check = |path: &Path, expect: &str| {
+        let found = Settings::load(path).unwrap_err().to_string();
+        let expect = format!("{}: {expect}", path.display());
+        assert_eq!(found, expect);
+    };
+    check(
+        Path::new("no/such/throng.toml"),
+        "no such file; create it (every setting has a default, so it may be empty) or name another with --config PATH",
+    );
+    let folder = std::env::temp_dir().join(format!("throng-settings-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    check(&folder, "is a directory; name the file in it");
+    let foreign = folder.join("latin1.toml");
+    std::fs::write(&foreign, b"# caf\xe9\n").unwrap();
+    check(&foreign, "is not UTF-8 text; save it again as UTF-8");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_key_comes_from_the_environment_then_the_file_then_the_setting() {
+    let folder = std::env::temp_dir().join(format!("throng-key-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("key.hex");
+    std::fs::write(&path, format!("{}\n", "02".repeat(32))).unwrap();
+    let mut server = ServerSettings {
+        private_key: Some(SecretKey::new([3; 32])),
+        private_key_file: Some(path.clone()),
+        ..ServerSettings::default()
+    };
+    let nothing = |_: &str| None;
+    let key = |bytes: [u8; 32]| Ok(Some(SecretKey::new(bytes)));
+
+    let environment = |name: &str| (name == PRIVATE_KEY_VARIABLE).then(|| "01".repeat(32));
+    assert_eq!(server.private_key(environment), key([1; 32]));
+    assert_eq!(server.private_key(nothing), key([2; 32]));
+
+    std::fs::write(&path, "too short").unwrap();
+    let error = server.private_key(nothing).unwrap_err().to_string();
+    let expect = format!("private_key_file {}: has characters that are not hexadecimal", path.display());
+    assert!(error.starts_with(&expect), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+    let error = server.private_key(nothing).unwrap_err().to_string();
+    assert!(error.contains("cannot be read") && error.contains("openssl rand"), "{error}");
+
+    server.private_key_file = None;
+    assert_eq!(server.private_key(nothing), key([3; 32]));
+    let error = server.private_key(|_| Some("12".to_owned())).unwrap_err().to_string();
+    assert!(error.starts_with("environment variable THRONG_PRIVATE_KEY: has 2 digits;"), "{error}");
+}
+
+/// A game's section, without `#[serde(default)]`: then every key must be given.
+#[derive(Debug, Default, Deserialize)]
+struct Rules {
+    wolves: u32,
+    speed_m_per_s: f32,
+}
+
+impl Section for Rules {
+    fn check(&self, checks: &mut Checks<'_>) {
+        checks.range("wolves", self.wolves, 0..=1_000, "wolves");
+        checks.range("speed_m_per_s", self.speed_m_per_s, 0.1..=20.0, "m/s");
+    }
+}
+
+#[test]
+fn a_games_section_is_checked_with_the_same_care() {
+    let check = |text: &str, expect: &str| {
+        let found = accept(text).game::<Rules>().unwrap_err().to_string();
+        assert_eq!(found, expect, "\n--- for the file:\n{text}");
+    };
+    check(
+        "[game]\nwolfs = 3\nwolves = 2\nspeed_m_per_s = 1\n",
+        "throng.toml:2: [game] wolfs: unknown key; did you mean `wolves`?",
+    );
+    check(
+        "[game]\nwolves = 2_000\nspeed_m_per_s = 99.5\n",
+        "throng.toml:2: [game] wolves: 2000 is too high; it may be 0 to 1000 wolves\n\
+         throng.toml:3: [game] speed_m_per_s: 99.5 is too high; it may be 0.1 to 20 m/s",
+    );
+    check(
+        "[game]\nwolves = 'x'\nspeed_m_per_s = 'y'\n",
+        "throng.toml:2: [game] wolves: must be a whole number from 0 to 4294967295, not \"x\"\n\
+         throng.toml:3: [game] speed_m_per_s: must be a number, not \"y\"",
+    );
+    check("\n[game]\nwolves = 3\n", "throng.toml:2: [game] missing field `speed_m_per_s`");
+
+    let rules = accept("[game]\nwolves = 3\nspeed_m_per_s = 1.5\n").game::<Rules>().unwrap();
+    assert_eq!((rules.wolves, rules.speed_m_per_s), (3, 1.5));
+    assert_eq!(accept("").game::<Rules>().unwrap().wolves, 0);
+}
+
+/// The page that operators read shows every setting with its default; this is what keeps it true.
+#[test]
+fn the_settings_page_shows_every_key_with_its_default() {
+    let page = include_str!("../../../../docs/settings.md");
+    let sample = page.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```"));
+    let (sample, _) = sample.expect("docs/settings.md has a sample in TOML");
+    let settings = accept(sample);
+    assert_eq!(settings.server, ServerSettings::default());
+    assert_eq!(settings.replication, ReplicationSettings::default());
+    let keys = [section::keys_of::<ServerSettings>(), section::keys_of::<ReplicationSettings>()];
+    for key in keys.into_iter().flatten().flatten() {
+        let shown = sample.lines().any(|line| line.trim_start_matches("# ").starts_with(&format!("{key} =")));
+        assert!(shown, "docs/settings.md: the sample lacks {key}");
+    }
+}
+
+/// Promise: whatever a file says, it is read or told line by line; it never panics.
+#[test]
+fn twenty_thousand_mutated_files_are_read_or_told() {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+    let page = include_str!("../../../../docs/settings.md");
+    let sample = page.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```"));
+    let (sample, _) = sample.expect("docs/settings.md has a sample in TOML");
+    let pieces =
+        ["[", "]", "[[", "=", "\"", "\n", "'''", "{", "}", ".", "-1", "1e999", "nan", "\0", "ß", "[game]\n", "#"];
+    let (mut read, mut told) = (0, 0);
+    for _ in 0..20_000 {
+        let mut text = sample.to_owned();
+        for _ in 0..rng.random_range(1..4) {
+            let at = text.floor_char_boundary(rng.random_range(0..=text.len()));
+            let end = text.floor_char_boundary((at + rng.random_range(0..12)).min(text.len()));
+            match rng.random_range(0..3) {
+                0 => text.replace_range(at..end, ""),
+                1 => text.insert_str(at, pieces[rng.random_range(0..pieces.len())]),
+                _ => text.insert_str(at, &text[at..end].to_owned()),
+            }
+        }
+        match Settings::parse("throng.toml", &text) {
+            Ok(settings) => {
+                let _ = settings.game::<Rules>();
+                read += 1;
+            }
+            Err(error) => {
+                let error = error.to_string();
+                assert!(error.starts_with("throng.toml:"), "{error}");
+                told += 1;
+            }
+        }
+    }
+    assert!(read > 1_000 && told > 1_000, "{read} read, {told} told");
+}

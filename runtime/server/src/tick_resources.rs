@@ -1,0 +1,172 @@
+//! What a system sees of the server: the tick, who came and went, what clients said, and what shall be sent.
+//!
+//! All of these are resources of the Bevy world. They are filled before a tick's systems run and emptied after, by the
+//! world's own thread; nothing here is shared between worlds. Their buffers are reused from tick to tick.
+
+use std::any::Any;
+
+use bevy_ecs::prelude::*;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_net::protocol::{ClientId, UserData};
+use throng_scheduler::Hertz;
+
+use crate::ids::{ClientKey, WorldId};
+
+/// What a player carries from one world to another, by value. The game decides what is in it.
+pub type Luggage = Box<dyn Any + Send + Sync>;
+
+/// The tick that is being run.
+#[derive(Resource, Debug, Clone, Copy)]
+pub struct TickInfo {
+    /// Ticks of this world before this one.
+    pub tick: u32,
+    /// Length of a tick: 1 / rate. [s]
+    pub dt_s: f32,
+    pub rate: Hertz,
+    pub world: WorldId,
+}
+
+/// The world's only source of chance, seeded at its creation: the same inputs give the same world.
+#[derive(Resource, Debug, Clone)]
+pub struct WorldRng(pub Xoshiro256PlusPlus);
+
+/// How a message of a client came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageKind {
+    /// An input: unreliable, numbered by the client; a lost one is not sent again.
+    Input { number: u16 },
+    /// Sent reliably and in order.
+    Reliable,
+}
+
+/// One message of a client: bytes that nobody has looked into yet.
+#[derive(Debug, Clone, Copy)]
+pub struct InboxMessage<'a> {
+    pub client: ClientKey,
+    pub kind: MessageKind,
+    pub bytes: &'a [u8],
+}
+
+/// Messages that clients sent since the last tick, in the order they arrived.
+#[derive(Resource, Default)]
+pub struct Inbox {
+    bytes: Vec<u8>,
+    messages: Vec<(ClientKey, MessageKind, usize)>,
+}
+
+impl Inbox {
+    pub fn iter(&self) -> impl Iterator<Item = InboxMessage<'_>> {
+        let mut begin = 0;
+        self.messages.iter().map(move |&(client, kind, end)| {
+            let bytes = &self.bytes[begin..end];
+            begin = end;
+            InboxMessage { client, kind, bytes }
+        })
+    }
+
+    /// Adds a message: the server does, and tests of games that run without a network.
+    pub fn push(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.messages.push((client, kind, self.bytes.len()));
+    }
+
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.messages.clear();
+    }
+}
+
+/// A client that has come into this world: newly connected (no luggage) or from another world.
+pub struct Arrival {
+    pub client: ClientKey,
+    pub client_id: ClientId,
+    /// What the connect token said about the client, 256 bytes of the game's own.
+    pub user_data: Box<UserData>,
+    /// What it was sent with; `None` for one that has just connected.
+    pub luggage: Option<Luggage>,
+}
+
+/// Who came since the last tick.
+#[derive(Resource, Default)]
+pub struct Arrivals(pub Vec<Arrival>);
+
+/// Whose connection ended since the last tick. A client that travelled away is not in it: its world sent it itself.
+#[derive(Resource, Default)]
+pub struct Departures(pub Vec<ClientKey>);
+
+/// What other worlds have sent to this one.
+#[derive(Resource, Default)]
+pub struct WorldMessages(pub Vec<Luggage>);
+
+/// Whether this world may stop ticking while nobody is in it. Set from the kind; a system may change it.
+#[derive(Resource, Debug, Clone, Copy)]
+pub struct MayBeDormant(pub bool);
+
+/// One thing that a world wants done after its tick.
+pub(crate) enum Order {
+    Reliable { client: ClientKey, end: usize },
+    Unreliable { client: ClientKey, end: usize },
+    Player { client: ClientKey, entity: Entity },
+    Travel { client: ClientKey, to: WorldId, luggage: Luggage },
+    Disconnect { client: ClientKey, reason: &'static str },
+    Post { to: WorldId, message: Luggage },
+}
+
+/// What this world sends. Carried out after the tick's systems, in order.
+#[derive(Resource, Default)]
+pub struct Outbox {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) orders: Vec<Order>,
+}
+
+impl Outbox {
+    /// Sends a game message, reliably and in order. First byte >= 16 (lower ones are the server's). At most 64 KiB; what does
+    /// not fit the client's send queue ends its connection, counted, since order could not be kept.
+    pub fn send_reliable(&mut self, client: ClientKey, message: &[u8]) {
+        self.bytes.extend_from_slice(message);
+        self.orders.push(Order::Reliable { client, end: self.bytes.len() });
+    }
+
+    /// Sends a game message once, in the next packet that has room; a lost one is not sent again.
+    pub fn send_unreliable(&mut self, client: ClientKey, message: &[u8]) {
+        self.bytes.extend_from_slice(message);
+        self.orders.push(Order::Unreliable { client, end: self.bytes.len() });
+    }
+
+    /// Names the entity that is the client's player: the centre of its view, always relevant to it, and told to it.
+    pub fn set_player(&mut self, client: ClientKey, entity: Entity) {
+        self.orders.push(Order::Player { client, entity });
+    }
+
+    /// Moves the client to another world after this tick, without reconnecting. The game despawns its entity here itself.
+    pub fn travel(&mut self, client: ClientKey, to: WorldId, luggage: Luggage) {
+        self.orders.push(Order::Travel { client, to, luggage });
+    }
+
+    /// Ends the connection; `reason` is counted and logged, the client learns that it was disconnected.
+    pub fn disconnect(&mut self, client: ClientKey, reason: &'static str) {
+        self.orders.push(Order::Disconnect { client, reason });
+    }
+
+    /// Sends a message to another world: delivered before its next tick.
+    pub fn post(&mut self, to: WorldId, message: Luggage) {
+        self.orders.push(Order::Post { to, message });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inbox_gives_messages_back_whole_and_in_order() {
+        let mut inbox = Inbox::default();
+        inbox.push(ClientKey(1), MessageKind::Input { number: 7 }, b"one");
+        inbox.push(ClientKey(2), MessageKind::Reliable, b"");
+        inbox.push(ClientKey(1), MessageKind::Reliable, b"three");
+        let seen: Vec<_> = inbox.iter().map(|message| (message.client.0, message.bytes.to_vec())).collect();
+        assert_eq!(seen, [(1, b"one".to_vec()), (2, b"".to_vec()), (1, b"three".to_vec())]);
+        inbox.clear();
+        assert_eq!(inbox.iter().count(), 0);
+    }
+}

@@ -1,0 +1,213 @@
+//! World builder: what a world kind fills, and how it becomes a world.
+
+use std::sync::Arc;
+
+use bevy_ecs::{
+    prelude::*,
+    schedule::{InternedSystemSet, IntoScheduleConfigs},
+    system::ScheduleSystem,
+};
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_platform::time::Nanos;
+use throng_replication::{
+    InterestSettings, Replicate, Schema, StateHash, WorldReplication,
+    ecs::{Collector, Placed},
+};
+use throng_scheduler::Hertz;
+
+use crate::{
+    client_seat::Seats,
+    game_world::{GameWorld, TickStats},
+    ids::{KindId, WorldId},
+    mailbox::Mailbox,
+    system_order::{OrderError, SystemList, SystemOrder},
+    telemetry::{CounterHandle, GaugeHandle, Telemetry, TelemetryNames},
+    tick_resources::{Arrivals, Departures, Inbox, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
+    world_kind::{Plugins, WorldKind},
+};
+
+/// A world in the making. Kinds and plugins add to it; the server finishes it.
+pub struct WorldBuilder<'a> {
+    id: WorldId,
+    seed: u64,
+    ecs: World,
+    systems: SystemList,
+    collector: Collector,
+    interest: InterestSettings,
+    names: &'a mut TelemetryNames,
+}
+
+impl WorldBuilder<'_> {
+    /// Adds plugins: one, or a tuple of them.
+    pub fn add_plugins(&mut self, plugins: impl Plugins) -> &mut Self {
+        plugins.build_all(self);
+        self
+    }
+
+    /// Adds systems, with Bevy's `chain`, `before`, `after`, `in_set` and `run_if`. All run once per tick.
+    pub fn add_systems<M>(&mut self, systems: impl IntoScheduleConfigs<ScheduleSystem, M>) -> &mut Self {
+        self.systems.add(systems);
+        self
+    }
+
+    /// Orders and conditions sets of systems.
+    pub fn configure_sets<M>(&mut self, sets: impl IntoScheduleConfigs<InternedSystemSet, M>) -> &mut Self {
+        self.systems.configure_sets(sets);
+        self
+    }
+
+    pub fn insert_resource<R: Resource>(&mut self, resource: R) -> &mut Self {
+        self.ecs.insert_resource(resource);
+        self
+    }
+
+    pub fn init_resource<R: Resource + FromWorld>(&mut self) -> &mut Self {
+        self.ecs.init_resource::<R>();
+        self
+    }
+
+    /// Sends `T` of every entity with `throng_replication::ecs::Replicated` to the clients that are near enough, whenever it has
+    /// changed. `T` must be in the server's schema. Its exact value also counts for the world's state hash.
+    pub fn replicate<T: Component + Replicate>(&mut self) -> &mut Self {
+        self.collector.replicate::<T>(&mut self.ecs);
+        self
+    }
+
+    /// Counts `T` of every entity for the world's state hash: state that is not replicated but must be the same in a replay.
+    pub fn hash<T: Component + StateHash>(&mut self) -> &mut Self {
+        self.collector.hash::<T>(&mut self.ecs);
+        self
+    }
+
+    /// Says which component tells where an entity is, for interest. Entities without it are told to everybody.
+    pub fn placed_by<T: Component + Placed>(&mut self) -> &mut Self {
+        self.collector.placed_by::<T>(&mut self.ecs);
+        self
+    }
+
+    /// How far clients see in this world, in place of the server's settings.
+    pub fn interest(&mut self, interest: InterestSettings) -> &mut Self {
+        self.interest = interest;
+        self
+    }
+
+    /// The settings that `interest` would replace.
+    pub fn interest_settings(&self) -> &InterestSettings {
+        &self.interest
+    }
+
+    /// Registers a game counter by name; the same name gives the same handle in every world.
+    pub fn counter(&mut self, name: &'static str) -> CounterHandle {
+        self.names.counter(name)
+    }
+
+    /// Registers a game gauge by name; worlds' values are added up.
+    pub fn gauge(&mut self, name: &'static str) -> GaugeHandle {
+        self.names.gauge(name)
+    }
+
+    /// The Bevy world itself, to spawn what it starts with.
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.ecs
+    }
+
+    pub fn id(&self) -> WorldId {
+        self.id
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+}
+
+/// A world kind with the order of its systems, which its first world gives.
+pub(crate) struct Kind {
+    pub id: KindId,
+    pub kind: Box<dyn WorldKind>,
+    pub name: Arc<str>,
+    order: Option<Arc<SystemOrder>>,
+}
+
+impl Kind {
+    pub fn new(id: KindId, kind: Box<dyn WorldKind>) -> Self {
+        let name = kind.name().into();
+        Self { id, kind, name, order: None }
+    }
+
+    pub fn tick_rate(&self) -> Hertz {
+        self.kind.tick_rate()
+    }
+
+    /// Builds a world of this kind. Cost: tens of microseconds and 40-80 KB for a small world.
+    pub fn build_world(
+        &mut self,
+        id: WorldId,
+        seed: u64,
+        schema: &Arc<Schema>,
+        interest: &InterestSettings,
+        names: &mut TelemetryNames,
+    ) -> Result<GameWorld, OrderError> {
+        if self.order.is_none() {
+            let template = self.fill(id, seed, schema, interest, names);
+            let WorldBuilder { mut ecs, systems, .. } = template;
+            self.order = Some(Arc::new(systems.into_order(&self.name, &mut ecs)?));
+        }
+        let order = self.order.clone().expect("set above");
+        let filled = self.fill(id, seed, schema, interest, names);
+        let WorldBuilder { mut ecs, systems, collector, interest, .. } = filled;
+        let systems = systems.into_systems(&self.name, order, &mut ecs)?;
+        Ok(GameWorld {
+            id,
+            kind: self.id,
+            name: self.name.clone(),
+            rate: self.tick_rate(),
+            ecs,
+            systems,
+            replication: WorldReplication::new(schema.clone(), interest),
+            collector,
+            seats: Seats::default(),
+            mailbox: Arc::new(Mailbox::default()),
+            running_since: Arc::default(),
+            tick: 0,
+            now: Nanos::ZERO,
+            stats: TickStats::default(),
+            leaving: Vec::new(),
+            posts: Vec::new(),
+            hash_wanted: false,
+            state_hash: 0,
+        })
+    }
+
+    fn fill<'a>(
+        &self,
+        id: WorldId,
+        seed: u64,
+        schema: &Arc<Schema>,
+        interest: &InterestSettings,
+        names: &'a mut TelemetryNames,
+    ) -> WorldBuilder<'a> {
+        let rate = self.tick_rate();
+        let mut ecs = World::new();
+        ecs.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(rate.0), rate, world: id });
+        ecs.insert_resource(WorldRng(Xoshiro256PlusPlus::seed_from_u64(seed)));
+        ecs.insert_resource(MayBeDormant(self.kind.dormant_when_empty()));
+        ecs.init_resource::<Inbox>();
+        ecs.init_resource::<Outbox>();
+        ecs.init_resource::<Arrivals>();
+        ecs.init_resource::<Departures>();
+        ecs.init_resource::<WorldMessages>();
+        ecs.init_resource::<Telemetry>();
+        let mut builder = WorldBuilder {
+            id,
+            seed,
+            ecs,
+            systems: SystemList::default(),
+            collector: Collector::new(schema.clone()),
+            interest: interest.clone(),
+            names,
+        };
+        self.kind.build(&mut builder);
+        builder
+    }
+}

@@ -1,0 +1,124 @@
+//! World slot: what the frame keeps about a world while the world itself may be away with a worker.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use throng_platform::time::Nanos;
+use throng_scheduler::{CostEstimate, Hertz, TickPhase};
+
+use crate::{game_world::GameWorld, ids::WorldId, mailbox::Mailbox, timeline::Timeline};
+
+/// A world that has been in one tick for this long is reported as hanging (reliability R24 asks for 100 ms).
+const HANG_REPORT_AFTER: Nanos = Nanos::from_millis(100);
+
+pub(crate) struct WorldSlot {
+    pub id: WorldId,
+    pub name: Arc<str>,
+    pub rate: Hertz,
+    pub mailbox: Arc<Mailbox>,
+    /// The world itself, unless a worker has it.
+    pub home: Option<Box<GameWorld>>,
+    pub cost: CostEstimate,
+    pub is_dormant: bool,
+    /// See `GameWorld::running_since`.
+    running_since: Arc<AtomicU64>,
+    phase: TickPhase,
+    /// The frame in which the period of the next tick begins. Due from then on.
+    next_frame: u64,
+    /// Ticks missed since the start.
+    pub ticks_missed: u64,
+    hang_is_reported: bool,
+    /// Out of service for good; its worker dropped it.
+    is_parked: bool,
+}
+
+/// How a tick stood to its period.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TickOutcome {
+    /// How long after the end of its period it finished; zero when in time.
+    pub lateness: Nanos,
+    /// Periods that went by before it started: ticks that were never run.
+    pub missed: u64,
+}
+
+impl WorldSlot {
+    pub fn new(world: Box<GameWorld>, phase: TickPhase) -> Self {
+        Self {
+            id: world.id,
+            name: world.name.clone(),
+            rate: world.rate,
+            mailbox: world.mailbox.clone(),
+            cost: CostEstimate::default(),
+            is_dormant: false,
+            running_since: world.running_since.clone(),
+            home: Some(world),
+            phase,
+            next_frame: phase.next_due(0),
+            ticks_missed: 0,
+            hang_is_reported: false,
+            is_parked: false,
+        }
+    }
+
+    pub fn is_due(&self, frame: u64) -> bool {
+        !self.is_dormant && self.next_frame <= frame
+    }
+
+    /// The frame of the next tick of a world that is home and awake.
+    pub fn next_frame(&self) -> Option<u64> {
+        (!self.is_dormant && self.home.is_some()).then_some(self.next_frame)
+    }
+
+    /// A worker has it.
+    pub fn is_away(&self) -> bool {
+        self.home.is_none() && !self.is_parked
+    }
+
+    /// When the next tick's period ends, which is when the one after it is due.
+    pub fn deadline(&self, timeline: &Timeline) -> Nanos {
+        timeline.start_of(self.phase.next_due(self.next_frame + 1))
+    }
+
+    /// Changes the world's place in the grid, before the first frame.
+    pub fn set_phase(&mut self, phase: TickPhase) {
+        self.phase = phase;
+        self.next_frame = phase.next_due(0);
+    }
+
+    /// Ends dormancy: the next tick is due from `frame` on, and none is counted as missed.
+    pub fn wake(&mut self, frame: u64) {
+        self.is_dormant = false;
+        self.next_frame = self.next_frame.max(frame);
+    }
+
+    /// Books a finished tick and moves on to the next period.
+    pub fn close_tick(&mut self, started: Nanos, finished: Nanos, timeline: &Timeline) -> TickOutcome {
+        let started_in = timeline.frame_at(started);
+        let mut missed = 0;
+        let mut next = self.phase.next_due(self.next_frame + 1);
+        while next <= started_in {
+            missed += 1;
+            next = self.phase.next_due(next + 1);
+        }
+        self.next_frame = next;
+        self.ticks_missed += missed;
+        self.hang_is_reported = false;
+        TickOutcome { lateness: finished.saturating_sub(timeline.start_of(next)), missed }
+    }
+
+    /// For how long a worker has been running it, once per hang.
+    pub fn reports_hang(&mut self, now: Nanos) -> Option<Nanos> {
+        let running_since = Nanos(self.running_since.load(Ordering::Relaxed));
+        let running = now.saturating_sub(running_since);
+        let hangs = self.is_away() && running_since > Nanos::ZERO && running > HANG_REPORT_AFTER;
+        (hangs && !std::mem::replace(&mut self.hang_is_reported, true)).then_some(running)
+    }
+
+    /// Takes the world out of service for good.
+    pub fn park(&mut self) {
+        self.is_parked = true;
+        self.home = None;
+    }
+}
