@@ -1,0 +1,221 @@
+//! What a swarm saw, in figures: the report at the end and the status of every second.
+//!
+//! Counts are totals since the swarm started. Rates and latencies belong to a span: in the report
+//! it is the steady part of the run, after the last bot was sent in, and in a status it is the time
+//! since the status before. Every key name carries its unit, because both end up as JSON that other
+//! programs read.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use throng_platform::time::Nanos;
+
+use crate::tally::Tally;
+
+/// What a whole run, or one interval of it, looked like from the players' side.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SwarmReport {
+    /// Time that the rates cover [s].
+    pub seconds: f64,
+    /// Bots that were to play.
+    pub players_wanted: u64,
+    /// Bots that got into a world and are still connected.
+    pub players_connected: u64,
+    /// Bots that were in and lost their connection before the swarm ended it.
+    pub disconnects: u64,
+    /// Bots that never got in: no answer, refused, or still waiting for a world at the end.
+    pub connect_failures: u64,
+    /// Values that were checked against the server's exact state.
+    pub state_checks: u64,
+    /// Of these: wrong, missing, or still there when they should be gone.
+    pub state_errors: u64,
+    /// Bots that saw at least one state error.
+    pub state_error_bots: u64,
+    /// Checks that could not be decided because a newer value had already arrived.
+    pub state_checks_superseded: u64,
+    /// Messages from the server that could not be read.
+    pub protocol_errors: u64,
+    /// Time from handing over an input to the first snapshot that says it was applied. The bots'
+    /// own batching adds up to 2 ms.
+    pub input_to_update_ms: LatencyMs,
+    /// Inputs that no snapshot ever answered.
+    pub inputs_unanswered: u64,
+    /// Share of one core that the swarm's thread used.
+    pub cpu_cores: f64,
+    /// Datagrams received by all bots.
+    pub packets_in_per_s: f64,
+    /// Datagrams sent by all bots.
+    pub packets_out_per_s: f64,
+    /// UDP payload bytes received by all bots.
+    pub bytes_in_per_s: f64,
+    /// UDP payload bytes sent by all bots.
+    pub bytes_out_per_s: f64,
+    /// Datagrams that the kernel refused to take; the connection treats them as lost.
+    pub packets_refused: u64,
+    /// Component values that arrived and were newer than what the bot had.
+    pub entity_updates_per_s: f64,
+    /// Everything received, headers and acks included, divided by the updates in it.
+    pub bytes_per_entity_update: f64,
+    /// Times that a bot was due and skipped, because the swarm was a whole period behind. More than
+    /// a few mean that this machine is too slow for so many bots, and that latencies are the bots'.
+    pub thinks_skipped: u64,
+    /// The first few state errors in words; only in the report at the end.
+    pub state_error_examples: Vec<String>,
+    /// The game's own totals.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// How a run is going: one line of JSON a second.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SwarmStatus {
+    /// Time since the swarm started [s].
+    pub elapsed_s: f64,
+    /// Bots that have been sent in and are not in a world yet.
+    pub players_joining: u64,
+    /// Totals so far; rates and latencies since the last status.
+    #[serde(flatten)]
+    pub figures: SwarmReport,
+}
+
+/// Percentiles of many samples [ms]; zeros when there were none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencyMs {
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
+    /// How many samples these are taken from.
+    pub samples: u64,
+}
+
+/// Latency samples, kept to 0.1 % from 1 µs to a minute.
+pub(crate) struct LatencyHistogram(Histogram<u64>);
+
+impl LatencyHistogram {
+    pub fn new() -> Self {
+        Self(Histogram::new_with_bounds(1, 60_000_000, 3).expect("the bounds are in order"))
+    }
+
+    /// Adds a sample; longer than a minute counts as a minute.
+    pub fn record(&mut self, sample: Nanos) {
+        self.0.saturating_record(sample.as_micros().max(1));
+    }
+
+    pub fn percentiles(&self) -> LatencyMs {
+        let ms = |us: u64| us as f64 / 1_000.0;
+        LatencyMs {
+            p50: ms(self.0.value_at_quantile(0.5)),
+            p99: ms(self.0.value_at_quantile(0.99)),
+            max: ms(self.0.max()),
+            samples: self.0.len(),
+        }
+    }
+
+    /// Moves all samples of `other` into this one and empties it.
+    pub fn take(&mut self, other: &mut Self) {
+        self.0.add(&other.0).expect("both have the same bounds");
+        other.0.reset();
+    }
+}
+
+impl SwarmReport {
+    /// Totals as they stand in `now`, rates from the difference to `since`.
+    pub(crate) fn between(since: &Tally, now: &Tally, latency: LatencyMs) -> Self {
+        let seconds = now.at.saturating_sub(since.at).as_secs_f64();
+        let per_s = |now: u64, since: u64| ratio((now - since) as f64, seconds);
+        let updates = now.entity_updates - since.entity_updates;
+        Self {
+            seconds,
+            players_wanted: now.players_wanted,
+            players_connected: now.playing,
+            disconnects: now.disconnects,
+            connect_failures: now.connect_failures,
+            state_checks: now.state_checks,
+            state_errors: now.state_errors,
+            state_error_bots: now.state_error_bots,
+            state_checks_superseded: now.state_checks_superseded,
+            protocol_errors: now.protocol_errors,
+            input_to_update_ms: latency,
+            inputs_unanswered: now.inputs_unanswered,
+            cpu_cores: ratio(now.cpu.saturating_sub(since.cpu).as_secs_f64(), seconds),
+            packets_in_per_s: per_s(now.traffic.packets_in, since.traffic.packets_in),
+            packets_out_per_s: per_s(now.traffic.packets_out, since.traffic.packets_out),
+            bytes_in_per_s: per_s(now.traffic.bytes_in, since.traffic.bytes_in),
+            bytes_out_per_s: per_s(now.traffic.bytes_out, since.traffic.bytes_out),
+            packets_refused: now.traffic.packets_refused,
+            entity_updates_per_s: per_s(now.entity_updates, since.entity_updates),
+            bytes_per_entity_update: ratio((now.traffic.bytes_in - since.traffic.bytes_in) as f64, updates as f64),
+            thinks_skipped: now.thinks_skipped,
+            state_error_examples: Vec::new(),
+            counters: now.counters.clone(),
+        }
+    }
+}
+
+/// A ratio that is 0 when there is nothing to divide by: JSON has no infinity.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tally::Traffic;
+
+    #[test]
+    fn rates_are_differences_and_counts_are_totals() {
+        let since = Tally {
+            at: Nanos::from_secs(10),
+            cpu: Nanos::from_secs(1),
+            traffic: Traffic { packets_in: 100, bytes_in: 10_000, ..Traffic::default() },
+            entity_updates: 1_000,
+            state_checks: 5,
+            ..Tally::default()
+        };
+        let now = Tally {
+            at: Nanos::from_secs(20),
+            cpu: Nanos::from_secs(3),
+            traffic: Traffic { packets_in: 300, bytes_in: 40_000, ..Traffic::default() },
+            entity_updates: 4_000,
+            state_checks: 9,
+            ..Tally::default()
+        };
+        let report = SwarmReport::between(&since, &now, LatencyMs::default());
+        assert_eq!((report.seconds, report.cpu_cores), (10.0, 0.2));
+        assert_eq!((report.packets_in_per_s, report.bytes_in_per_s), (20.0, 3_000.0));
+        assert_eq!((report.entity_updates_per_s, report.bytes_per_entity_update), (300.0, 10.0));
+        assert_eq!(report.state_checks, 9);
+    }
+
+    #[test]
+    fn a_span_of_nothing_is_zeros_not_infinities() {
+        let report = SwarmReport::between(&Tally::default(), &Tally::default(), LatencyMs::default());
+        assert_eq!(report, SwarmReport::default());
+    }
+
+    #[test]
+    fn percentiles_come_from_all_samples() {
+        let mut interval = LatencyHistogram::new();
+        for ms in 1..=100 {
+            interval.record(Nanos::from_millis(ms));
+        }
+        let mut whole = LatencyHistogram::new();
+        whole.take(&mut interval);
+        assert_eq!(interval.percentiles().samples, 0);
+        let LatencyMs { p50, p99, max, samples } = whole.percentiles();
+        assert_eq!(samples, 100);
+        for (found, expected) in [(p50, 50.0), (p99, 99.0), (max, 100.0)] {
+            assert!((found - expected).abs() <= expected * 0.001, "{found} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn a_status_is_one_flat_json_object_and_reads_back() {
+        let mut status = SwarmStatus { elapsed_s: 3.0, players_joining: 2, ..SwarmStatus::default() };
+        status.figures.counters.insert("shots".to_owned(), 7);
+        let text = serde_json::to_string(&status).expect("a status is plain data");
+        assert!(text.contains(r#""elapsed_s":3.0"#) && text.contains(r#""state_errors":0"#));
+        assert!(text.contains(r#""input_to_update_ms":{"p50":0.0"#) && text.contains(r#""counters":{"shots":7}"#));
+        assert_eq!(serde_json::from_str::<SwarmStatus>(&text).expect("our own text"), status);
+    }
+}

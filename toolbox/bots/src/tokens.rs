@@ -1,0 +1,73 @@
+//! Where bots get their connect tokens: from the caller, or signed here with the server's key.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use throng_net::protocol::{ClientId, ConnectToken, PrivateKey, ProtocolId, TokenError, TokenRequest};
+
+/// How long a token made here may be shown [s]: a bot shows it at once, and a server at most a few
+/// seconds later.
+const TOKEN_LIFE_S: u64 = 120;
+
+/// Who makes the connect tokens of a swarm.
+pub enum Tokens {
+    /// The caller: given a bot's index, a token that is good now. Called when that bot is sent in.
+    Made(Box<dyn FnMut(usize) -> ConnectToken>),
+    /// The swarm, with the key that the server has.
+    Signed(TokenSigner),
+}
+
+/// What it takes to make tokens for a server.
+pub struct TokenSigner {
+    pub protocol_id: ProtocolId,
+    pub private_key: PrivateKey,
+    /// Bot `i` is client `client_id_first + i`. Two swarms on one server need ranges apart.
+    pub client_id_first: u64,
+    /// How long either side bears silence [s, > 0]. Too short: a busy machine loses bots. Too long: a
+    /// dead server goes unnoticed. 10 is a good start.
+    pub timeout_s: i32,
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Made(_) => "Tokens::Made",
+            Self::Signed(_) => "Tokens::Signed",
+        })
+    }
+}
+
+/// Makes tokens for the bots of one run.
+pub(crate) struct TokenSource {
+    tokens: Tokens,
+    address: SocketAddr,
+    /// Seeded by the operating system, not by the swarm: a key and nonce of an earlier run with the
+    /// same seed must not come back, and a server refuses a token that it has seen.
+    rng: ChaCha20Rng,
+}
+
+impl TokenSource {
+    pub fn new(tokens: Tokens, address: SocketAddr, seed: [u8; 32]) -> Self {
+        Self { tokens, address, rng: ChaCha20Rng::from_seed(seed) }
+    }
+
+    pub fn next(&mut self, bot: usize, unix_s: u64) -> Result<ConnectToken, TokenError> {
+        match &mut self.tokens {
+            Tokens::Made(make) => Ok(make(bot)),
+            Tokens::Signed(signer) => {
+                let request = TokenRequest {
+                    protocol_id: signer.protocol_id,
+                    client_id: ClientId(signer.client_id_first + bot as u64),
+                    server_addresses: vec![self.address],
+                    created_unix_s: unix_s,
+                    expires_unix_s: unix_s + TOKEN_LIFE_S,
+                    timeout_s: signer.timeout_s,
+                    user_data: [0; 256],
+                };
+                ConnectToken::generate(&request, &signer.private_key, &mut self.rng)
+            }
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The client itself: from a token to a world, and on until somebody says goodbye.
+//!
+//! ```text
+//!   Connecting --keep-alive--> Connected --goodbye, silence, close--> Disconnected(reason)
+//!       +------------------- denied, silence, close ------------------------^
+//! ```
+//!
+//! A disconnected client stays what it is; to come back, make a new one with a new token. Its last
+//! view of the world and its counts stay readable.
+
+use std::sync::Arc;
+
+use throng_net::connection::{
+    Channel, Connection, ConnectionStats, EndReason, PacketSink, Received, Refusal, SendError, UNRELIABLE_BYTES_MAX,
+};
+use throng_net::control;
+use throng_net::protocol::{
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, HandshakeFailure, HandshakeState,
+};
+use throng_platform::time::Nanos;
+use throng_replication::{NetId, Replicas, Schema, StateError};
+
+use crate::event::{ClientEvent, Events};
+use crate::stats::ClientStats;
+use crate::world_view::{CurrentWorld, WorldView};
+
+/// Most bytes of one input. An input repeats 20 to 128 times a second; what is longer is a message.
+pub const INPUT_BYTES_MAX: usize = 512;
+
+/// Kind, epoch and number come before the game's bytes.
+const INPUT_HEADER_BYTES: usize = 4;
+const _: () = assert!(INPUT_HEADER_BYTES + INPUT_BYTES_MAX <= UNRELIABLE_BYTES_MAX);
+
+/// Where a client stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientState {
+    /// The handshake is under way.
+    Connecting,
+    /// The server has taken us in. A world follows, and others after it.
+    Connected,
+    /// Over; nothing is sent or taken any more.
+    Disconnected(DisconnectReason),
+}
+
+/// Why a client is disconnected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DisconnectReason {
+    /// It never got in.
+    #[error("{0}")]
+    Handshake(HandshakeFailure),
+    #[error("the server ended the connection")]
+    ClosedByServer,
+    #[error("the server has been silent for longer than the token allows")]
+    TimedOut,
+    /// Its packets broke a rule of the channels, or it stopped acknowledging ours.
+    #[error("the server's packets cannot be taken: {0}")]
+    Refused(Refusal),
+    /// `Client::close` was called.
+    #[error("this client ended the connection")]
+    ClosedByClient,
+}
+
+/// Why an input was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SendInputError {
+    /// Ordinary: not connected yet, or between two worlds. Try again with the next input.
+    #[error("not in a world")]
+    NotInWorld,
+    #[error("an input has at most {INPUT_BYTES_MAX} bytes")]
+    TooLarge,
+}
+
+/// One player's end of the game, without a screen.
+pub struct Client {
+    state: ClientState,
+    handshake: Option<Box<ClientHandshake>>,
+    connection: Option<Box<Connection>>,
+    view: WorldView,
+    events: Events,
+    /// Where an input is put together; reused.
+    input: [u8; INPUT_HEADER_BYTES + INPUT_BYTES_MAX],
+    /// Reused by every datagram.
+    received: Received,
+    inputs_sent: u64,
+}
+
+/// Packets of one `poll`: a burst of reliable data goes out at 60 times this many per second at
+/// least, and a long one does not crowd out other clients of the thread.
+const PACKETS_PER_POLL_MAX: usize = 8;
+
+impl Client {
+    /// Begins to connect with `token`. Nothing is sent before [`poll`](Self::poll).
+    ///
+    /// `seed` must be fresh for every client; it is where the link's sequence numbers start.
+    pub fn new(token: ConnectToken, schema: Arc<Schema>, now: Nanos, seed: [u8; 32]) -> Self {
+        let handshake = ClientHandshake::new(token, ClientHandshakeSettings { cookie_first: true }, now, seed);
+        Self {
+            state: ClientState::Connecting,
+            handshake: Some(Box::new(handshake)),
+            connection: None,
+            view: WorldView::new(schema),
+            events: Events::new(),
+            input: [0; INPUT_HEADER_BYTES + INPUT_BYTES_MAX],
+            received: Received::default(),
+            inputs_sent: 0,
+        }
+    }
+
+    /// Takes a datagram from the server's address, in place: its bytes are lost. Whatever it holds, it
+    /// is applied or counted, never a panic.
+    pub fn receive(&mut self, now: Nanos, datagram: &mut [u8]) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.handle(now, datagram);
+            self.follow_handshake(now);
+        } else if let (ClientState::Connected, Some(connection)) = (self.state, &mut self.connection) {
+            self.received.clear();
+            // The connection counts what it refuses; what came before the fault is still good.
+            let _ = connection.receive(now, datagram, &mut self.received);
+            for (channel, message) in self.received.messages() {
+                self.view.take(now, channel, message, &mut self.events);
+            }
+            if let Some(reason) = reason_of_end(connection, now) {
+                self.disconnect(reason);
+            }
+        }
+    }
+
+    /// Sends what is due: the handshake's next step, or a packet if there is an input, reliable data,
+    /// an acknowledgement or a keep-alive to send; further ones only for reliable data. Call it after
+    /// `receive` while connecting, after every input, and at least every 50 ms.
+    pub fn poll(&mut self, now: Nanos, unix_s: u64, sink: &mut dyn PacketSink) {
+        if let Some(handshake) = &mut self.handshake {
+            let mut datagram = [0; 1400];
+            if let Some((to, len)) = handshake.poll(now, unix_s, &mut datagram) {
+                sink.buffer()[..len].copy_from_slice(&datagram[..len]);
+                sink.commit(to, len);
+            }
+            self.follow_handshake(now);
+        } else if let (ClientState::Connected, Some(connection)) = (self.state, &mut self.connection) {
+            self.received.clear();
+            connection.update(now, &mut self.received);
+            if let Some(reason) = reason_of_end(connection, now) {
+                connection.close(now, sink);
+                self.disconnect(reason);
+                return;
+            }
+            for _ in 0..PACKETS_PER_POLL_MAX {
+                if !connection.wants_packet(now) {
+                    break;
+                }
+                connection.send_packet(now, &[], sink);
+            }
+        }
+    }
+
+    /// Sends `bytes` as the next numbered input, with the next packet; returns its number.
+    ///
+    /// Inputs are sent once and may be lost: each should say what holds now (keys that are down), not
+    /// what has changed. A second input before the next `poll` goes out in the same packet.
+    pub fn send_input(&mut self, now: Nanos, bytes: &[u8]) -> Result<u16, SendInputError> {
+        if bytes.len() > INPUT_BYTES_MAX {
+            return Err(SendInputError::TooLarge);
+        }
+        let epoch = self.view.world().map(|world| world.epoch);
+        let (ClientState::Connected, Some(connection), Some(epoch)) = (self.state, &mut self.connection, epoch) else {
+            return Err(SendInputError::NotInWorld);
+        };
+        let number = self.view.inputs.sent(now);
+        let input = &mut self.input[..INPUT_HEADER_BYTES + bytes.len()];
+        let (header, body) = input.split_at_mut(INPUT_HEADER_BYTES);
+        header[..2].copy_from_slice(&[control::INPUT, epoch]);
+        header[2..].copy_from_slice(&number.to_le_bytes());
+        body.copy_from_slice(bytes);
+        // A full queue drops its oldest, which the connection counts: inputs may be lost anyway.
+        let _ = connection.send_unreliable(input);
+        self.inputs_sent += 1;
+        Ok(number)
+    }
+
+    /// Queues a game message that arrives exactly once and in order. Its first byte is its kind.
+    ///
+    /// # Panics
+    /// When the kind is below [`control::GAME_MIN`]: those belong to the runtime.
+    pub fn send_reliable(&mut self, message: &[u8]) -> Result<(), SendMessageError> {
+        assert!(message.first().is_some_and(|&kind| kind >= control::GAME_MIN), "a game message begins with its kind");
+        match (self.state, &mut self.connection) {
+            (ClientState::Connected, Some(connection)) => Ok(connection.send_reliable(message)?),
+            _ => Err(SendMessageError::NotConnected),
+        }
+    }
+
+    /// Says goodbye, several times because nothing confirms it, and is disconnected.
+    pub fn close(&mut self, now: Nanos, sink: &mut dyn PacketSink) {
+        if let (ClientState::Connected, Some(connection)) = (self.state, &mut self.connection) {
+            connection.close(now, sink);
+        }
+        self.disconnect(DisconnectReason::ClosedByClient);
+    }
+
+    pub fn state(&self) -> ClientState {
+        self.state
+    }
+
+    /// The world we are in; `None` before the first, and for a moment between two.
+    pub fn world(&self) -> Option<&CurrentWorld> {
+        self.view.world()
+    }
+
+    /// The entity that the player steers, if the server has named one in this world. It may be named
+    /// a little before its first values arrive.
+    pub fn own_entity(&self) -> Option<NetId> {
+        self.view.own_entity()
+    }
+
+    /// The server's entities as far as this client is told of them.
+    pub fn replicas(&self) -> &Replicas {
+        &self.view.replicas
+    }
+
+    /// Tick of the newest snapshot of this world.
+    pub fn newest_tick(&self) -> u32 {
+        self.view.newest_tick()
+    }
+
+    /// Game messages since the last [`clear_messages`](Self::clear_messages), kind byte included.
+    pub fn messages(&self) -> impl Iterator<Item = (Channel, &[u8])> {
+        self.view.inbox.iter()
+    }
+
+    /// Forgets the messages that have been read.
+    pub fn clear_messages(&mut self) {
+        self.view.inbox.clear();
+    }
+
+    /// What happened, oldest first. The last 32 are kept.
+    pub fn next_event(&mut self) -> Option<ClientEvent> {
+        self.events.pop()
+    }
+
+    /// Samples of `input_to_update`, one per answered input, oldest first. The last 512 are kept.
+    pub fn next_input_to_update(&mut self) -> Option<Nanos> {
+        self.view.inputs.next_sample()
+    }
+
+    /// What the last state errors were about, oldest first; their count is in the stats.
+    pub fn next_state_error(&mut self) -> Option<StateError> {
+        self.view.replicas.take_state_error()
+    }
+
+    /// Smoothed round trip time; `None` while not connected.
+    pub fn rtt(&self) -> Option<Nanos> {
+        self.connection.as_ref().map(|connection| connection.rtt())
+    }
+
+    /// What the client counts; readable after the end too.
+    pub fn stats(&self) -> ClientStats {
+        let WorldView { replicas, inputs, inbox, .. } = &self.view;
+        let replicated = replicas.counts();
+        let connection = self.connection_stats().unwrap_or_default();
+        ClientStats {
+            snapshots: self.view.snapshots,
+            old_epoch_messages: self.view.old_epoch_messages,
+            protocol_errors: self.view.protocol_errors + connection.malformed + connection.acks_of_unsent,
+            datagrams_refused: connection.unopened + connection.duplicates + connection.late,
+            messages_dropped: inbox.dropped(),
+            inputs_sent: self.inputs_sent,
+            inputs_unanswered: inputs.unanswered(),
+            samples_lost: inputs.samples_lost(),
+            entity_updates: replicated.updates_applied,
+            state_checks: replicated.state_checks,
+            state_errors: replicated.state_errors,
+            state_checks_superseded: replicated.superseded,
+        }
+    }
+
+    /// What the connection counts; `None` before there was one.
+    pub fn connection_stats(&self) -> Option<ConnectionStats> {
+        self.connection.as_ref().map(|connection| connection.stats())
+    }
+
+    fn follow_handshake(&mut self, now: Nanos) {
+        match self.handshake.as_ref().map(|handshake| handshake.state()) {
+            Some(HandshakeState::Connected) => {
+                let handshake = self.handshake.take().expect("its state was just read");
+                let address = handshake.server_address();
+                // Only the server knows our id: it lies in the sealed part of the token.
+                let connection = Connection::new(handshake.into_link(), address, ClientId(0), now);
+                self.connection = Some(Box::new(connection));
+                self.state = ClientState::Connected;
+                self.events.push(ClientEvent::Connected);
+            }
+            Some(HandshakeState::Failed(failure)) => self.disconnect(DisconnectReason::Handshake(failure)),
+            Some(HandshakeState::Connecting) | None => {}
+        }
+    }
+
+    fn disconnect(&mut self, reason: DisconnectReason) {
+        if matches!(self.state, ClientState::Disconnected(_)) {
+            return;
+        }
+        self.state = ClientState::Disconnected(reason);
+        self.handshake = None;
+        self.events.push(ClientEvent::Disconnected(reason));
+    }
+}
+
+fn reason_of_end(connection: &Connection, now: Nanos) -> Option<DisconnectReason> {
+    Some(match connection.ended(now)? {
+        EndReason::Disconnected => DisconnectReason::ClosedByServer,
+        EndReason::TimedOut => DisconnectReason::TimedOut,
+        EndReason::Refused(refusal) => DisconnectReason::Refused(refusal),
+    })
+}
+
+/// Why a message was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SendMessageError {
+    #[error("not connected")]
+    NotConnected,
+    #[error(transparent)]
+    Connection(#[from] SendError),
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,431 @@
+//! A client against the server's half of the network, in memory: the real gate, connection and replication.
+
+mod replicated;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+use throng_net::connection::{Channel, Connection, PacketSink, Received};
+use throng_net::control::{self, ENTER_WORLD_BYTES_MAX, EnterWorld};
+use throng_net::protocol::{
+    ClientId, ConnectToken, Gate, GateOutcome, GateSettings, HandshakeFailure, PrivateKey, ProtocolId, Reply,
+    TokenRequest,
+};
+use throng_platform::time::Nanos;
+use throng_replication::{Schema, SchemaBuilder};
+
+use super::*;
+
+const STEP: Nanos = Nanos::from_millis(10);
+const UNIX_S: u64 = 1_000;
+
+fn server_address() -> SocketAddr {
+    "10.0.0.1:40000".parse().expect("an address")
+}
+
+fn client_address() -> SocketAddr {
+    "10.0.0.2:50000".parse().expect("an address")
+}
+
+/// Datagrams on their way.
+struct Wire {
+    buffer: [u8; 1400],
+    datagrams: VecDeque<Vec<u8>>,
+}
+
+impl Wire {
+    fn new() -> Self {
+        Self { buffer: [0; 1400], datagrams: VecDeque::new() }
+    }
+}
+
+impl PacketSink for Wire {
+    fn buffer(&mut self) -> &mut [u8] {
+        &mut self.buffer
+    }
+
+    fn commit(&mut self, _to: SocketAddr, len: usize) {
+        self.datagrams.push_back(self.buffer[..len].to_vec());
+    }
+}
+
+/// One client, one server that does what the test says, and no network between but queues.
+struct Stage {
+    now: Nanos,
+    client: Client,
+    up: Wire,
+    down: Wire,
+    gate: Gate,
+    reply: Reply,
+    server: Option<Connection>,
+    /// Messages that the server got and no test has looked at.
+    at_server: Vec<(Channel, Vec<u8>)>,
+    server_heard_goodbye: bool,
+}
+
+impl Stage {
+    fn new(schema: Arc<Schema>) -> Self {
+        let (protocol_id, private_key) = (ProtocolId(9), PrivateKey::new([3; 32]));
+        let request = TokenRequest {
+            protocol_id,
+            client_id: ClientId(42),
+            server_addresses: vec![server_address()],
+            created_unix_s: UNIX_S,
+            expires_unix_s: UNIX_S + 30,
+            timeout_s: 5,
+            user_data: [0; 256],
+        };
+        let token =
+            ConnectToken::generate(&request, &private_key, &mut ChaCha20Rng::from_seed([1; 32])).expect("sound");
+        Self {
+            now: Nanos::ZERO,
+            client: Client::new(token, schema, Nanos::ZERO, [2; 32]),
+            up: Wire::new(),
+            down: Wire::new(),
+            gate: Gate::new(GateSettings::new(protocol_id, private_key, vec![server_address()], 4), [4; 32]),
+            reply: Reply::new(),
+            server: None,
+            at_server: Vec::new(),
+            server_heard_goodbye: false,
+        }
+    }
+
+    /// Connected, and told nothing yet.
+    fn connected(schema: Arc<Schema>) -> Self {
+        let mut stage = Self::new(schema);
+        for _ in 0..20 {
+            stage.step();
+        }
+        assert_eq!(stage.client.state(), ClientState::Connected);
+        assert_eq!(stage.client.next_event(), Some(ClientEvent::Connected));
+        stage
+    }
+
+    /// Connected and in world 1 of epoch 0, without an own entity.
+    fn in_world(schema: Arc<Schema>) -> Self {
+        let mut stage = Self::connected(schema);
+        stage.say_enter(EnterWorld { epoch: 0, ..HIDEOUT });
+        stage.step();
+        assert_eq!(stage.client.next_event(), Some(ClientEvent::EnteredWorld { epoch: 0 }));
+        stage
+    }
+
+    /// 10 ms pass; everything that was sent arrives, both ways.
+    fn step(&mut self) {
+        self.now += STEP;
+        self.client.poll(self.now, UNIX_S, &mut self.up);
+        self.deliver_up();
+        if let Some(server) = self.server.as_mut().filter(|server| server.wants_packet(self.now)) {
+            server.send_packet(self.now, &[], &mut self.down);
+        }
+        self.deliver_down();
+    }
+
+    fn deliver_up(&mut self) {
+        self.gate.begin_frame(self.now, UNIX_S);
+        let mut received = Received::default();
+        while let Some(mut datagram) = self.up.datagrams.pop_front() {
+            if let Some(server) = &mut self.server {
+                received.clear();
+                server.receive(self.now, &mut datagram, &mut received).expect("an honest client");
+                self.at_server.extend(received.messages().map(|(channel, message)| (channel, message.to_vec())));
+                self.server_heard_goodbye |= received.disconnected;
+                continue;
+            }
+            let outcome = self.gate.handle(client_address(), &mut datagram, &mut self.reply);
+            if !self.reply.is_empty() {
+                self.down.datagrams.push_back(self.reply.bytes().to_vec());
+            }
+            if let GateOutcome::Connected(admitted) = outcome {
+                self.server = Some(Connection::new(admitted.link, client_address(), admitted.client_id, self.now));
+            }
+        }
+    }
+
+    fn deliver_down(&mut self) {
+        while let Some(mut datagram) = self.down.datagrams.pop_front() {
+            self.client.receive(self.now, &mut datagram);
+        }
+    }
+
+    fn server(&mut self) -> &mut Connection {
+        self.server.as_mut().expect("connected")
+    }
+
+    /// The server sends one packet with `message` in it; it arrives at the next `step`.
+    fn say(&mut self, message: &[u8]) {
+        let (server, now) = (self.server.as_mut().expect("connected"), self.now);
+        server.send_packet(now, message, &mut self.down);
+    }
+
+    fn say_enter(&mut self, entered: EnterWorld<'_>) {
+        let mut message = [0; ENTER_WORLD_BYTES_MAX];
+        let len = entered.encode(&mut message);
+        self.server().send_reliable(&message[..len]).expect("room for one message");
+    }
+
+    fn inputs_at_server(&mut self) -> Vec<Vec<u8>> {
+        self.at_server.drain(..).map(|(_, message)| message).collect()
+    }
+
+    fn samples_ms(&mut self) -> Vec<u64> {
+        std::iter::from_fn(|| self.client.next_input_to_update()).map(|sample| sample.as_micros() / 1_000).collect()
+    }
+}
+
+const HIDEOUT: EnterWorld<'static> =
+    EnterWorld { epoch: 0, tick_hz: 20, tick: 500, world: 1, own_entity: None, name: "hideout" };
+
+fn nothing_replicated() -> Arc<Schema> {
+    SchemaBuilder::new().build()
+}
+
+fn empty_snapshot(epoch: u8, tick: u32, input: u16) -> Vec<u8> {
+    let mut message = vec![control::SNAPSHOT, epoch];
+    message.extend(tick.to_le_bytes());
+    message.extend(input.to_le_bytes());
+    message
+}
+
+#[test]
+fn the_handshake_leads_into_the_world_that_the_server_names() {
+    let mut stage = Stage::connected(nothing_replicated());
+    assert_eq!(stage.client.world(), None);
+    stage.say_enter(EnterWorld { own_entity: Some((7, 2)), ..HIDEOUT });
+    stage.step();
+    assert_eq!(stage.client.next_event(), Some(ClientEvent::EnteredWorld { epoch: 0 }));
+    assert_eq!(stage.client.next_event(), Some(ClientEvent::OwnEntityChanged));
+    assert_eq!(stage.client.next_event(), None);
+    let world = stage.client.world().expect("entered");
+    assert_eq!((world.id, world.name.as_str(), world.tick_hz, world.entered_tick), (1, "hideout", 20, 500));
+    assert_eq!(stage.client.own_entity(), Some(NetId { slot: 7, generation: 2 }));
+
+    stage.say_enter(EnterWorld { own_entity: Some((8, 1)), ..HIDEOUT });
+    stage.step();
+    assert_eq!(stage.client.next_event(), Some(ClientEvent::OwnEntityChanged), "the world is the same");
+    assert_eq!(stage.client.next_event(), None);
+    assert_eq!(stage.client.own_entity(), Some(NetId { slot: 8, generation: 1 }));
+}
+
+#[test]
+fn inputs_carry_epoch_and_number_and_are_answered_by_snapshots() {
+    let mut stage = Stage::connected(nothing_replicated());
+    assert_eq!(stage.client.send_input(stage.now, &[5]), Err(SendInputError::NotInWorld));
+    stage.say_enter(EnterWorld { epoch: 0, ..HIDEOUT });
+    stage.step();
+    assert_eq!(stage.client.send_input(stage.now, &[0; INPUT_BYTES_MAX + 1]), Err(SendInputError::TooLarge));
+
+    assert_eq!(stage.client.send_input(stage.now, &[5, 6]), Ok(1));
+    stage.step();
+    assert_eq!(stage.inputs_at_server(), [vec![control::INPUT, 0, 1, 0, 5, 6]]);
+    stage.step();
+    assert_eq!(stage.inputs_at_server(), [[0u8; 0]; 0], "an input is sent once");
+
+    assert_eq!(stage.client.send_input(stage.now, &[7]), Ok(2));
+    assert_eq!(stage.client.send_input(stage.now, &[]), Ok(3));
+    stage.step();
+    assert_eq!(stage.inputs_at_server(), [vec![control::INPUT, 0, 2, 0, 7], vec![control::INPUT, 0, 3, 0]]);
+
+    stage.say(&empty_snapshot(0, 501, 2));
+    stage.step();
+    assert_eq!(stage.samples_ms(), [40, 20], "of the first two, from their own sending");
+    stage.say(&empty_snapshot(0, 502, 3));
+    stage.step();
+    assert_eq!(stage.samples_ms(), [30]);
+    assert_eq!((stage.client.newest_tick(), stage.client.stats().snapshots), (502, 2));
+}
+
+#[test]
+fn a_snapshot_of_the_next_world_may_come_before_its_name() {
+    let mut stage = Stage::in_world(nothing_replicated());
+    stage.client.send_input(stage.now, &[1]).expect("in a world");
+    stage.say(&empty_snapshot(1, 90, 0));
+    stage.step();
+    assert_eq!(stage.client.world(), None, "the old world is left, the new one has no name yet");
+    assert_eq!(stage.client.newest_tick(), 90);
+    assert_eq!(stage.client.send_input(stage.now, &[1]), Err(SendInputError::NotInWorld));
+    assert_eq!(stage.client.stats().inputs_unanswered, 1);
+
+    stage.say(&empty_snapshot(0, 600, 1));
+    stage.step();
+    assert_eq!((stage.client.newest_tick(), stage.client.stats().old_epoch_messages), (90, 1));
+    assert_eq!(stage.samples_ms(), [0u64; 0]);
+
+    stage.say_enter(EnterWorld { epoch: 1, world: 2, name: "hub", ..HIDEOUT });
+    stage.step();
+    assert_eq!(stage.client.next_event(), Some(ClientEvent::EnteredWorld { epoch: 1 }));
+    assert_eq!(stage.client.world().map(|world| (world.id, world.name.as_str())), Some((2, "hub")));
+    assert_eq!(stage.client.send_input(stage.now, &[1]), Ok(2), "numbers go on");
+}
+
+#[test]
+fn the_name_of_a_world_that_was_left_again_is_passed_over() {
+    let mut stage = Stage::in_world(nothing_replicated());
+    stage.say(&empty_snapshot(2, 90, 0));
+    stage.step();
+    stage.say_enter(EnterWorld { epoch: 1, name: "passage", ..HIDEOUT });
+    stage.step();
+    assert_eq!(stage.client.world(), None);
+    assert_eq!(stage.client.next_event(), None);
+    stage.say_enter(EnterWorld { epoch: 2, name: "hub", ..HIDEOUT });
+    stage.step();
+    assert_eq!(stage.client.world().map(|world| world.name.as_str()), Some("hub"));
+    assert_eq!(stage.client.stats().protocol_errors, 0);
+}
+
+#[test]
+fn epochs_go_on_past_the_wrap() {
+    let mut stage = Stage::connected(nothing_replicated());
+    for travel in 0..600u32 {
+        stage.say_enter(EnterWorld { epoch: travel as u8, world: travel, ..HIDEOUT });
+        stage.step();
+        assert_eq!(stage.client.world().map(|world| world.id), Some(travel));
+    }
+}
+
+#[test]
+fn game_messages_wait_until_they_are_cleared() {
+    let mut stage = Stage::in_world(nothing_replicated());
+    stage.server().send_reliable(&[16, 1]).expect("room");
+    stage.say(&[200]);
+    stage.step();
+    let messages: Vec<_> = stage.client.messages().map(|(channel, message)| (channel, message.to_vec())).collect();
+    assert_eq!(messages, [(Channel::Reliable, vec![16, 1]), (Channel::Unreliable, vec![200])]);
+    stage.client.clear_messages();
+    assert_eq!(stage.client.messages().count(), 0);
+
+    stage.client.send_reliable(&[17, 3]).expect("connected");
+    stage.step();
+    assert_eq!(stage.at_server, [(Channel::Reliable, vec![17, 3])]);
+}
+
+#[test]
+fn unreadable_messages_are_counted_and_change_nothing() {
+    let mut stage = Stage::in_world(nothing_replicated());
+    let bad: [&[u8]; 9] = [
+        &[control::CONTROL, 1, 0, 20],
+        &[control::INPUT, 0, 1, 0],
+        &[control::SNAPSHOT],
+        &[control::SNAPSHOT, 0, 1],
+        &[control::SNAPSHOT, 0, 1, 0, 0, 0, 0, 0, 0xFF],
+        &[control::TRUTH],
+        &[control::TRUTH, 0, 1],
+        &[4, 1, 2],
+        &[15],
+    ];
+    for (index, message) in bad.iter().enumerate() {
+        stage.say(message);
+        stage.step();
+        assert_eq!(stage.client.stats().protocol_errors, index as u64 + 1, "{message:?}");
+    }
+    stage.server().send_reliable(&[control::CONTROL, 77]).expect("room");
+    stage.step();
+    assert_eq!(stage.client.stats().protocol_errors, bad.len() as u64 + 1);
+    assert_eq!(stage.client.world().map(|world| world.id), Some(1));
+    assert_eq!(stage.client.state(), ClientState::Connected);
+}
+
+/// Promise: whatever an authenticated server says, a client counts and carries on.
+#[test]
+fn random_messages_never_panic() {
+    let mut stage = Stage::in_world(nothing_replicated());
+    let mut rng = ChaCha20Rng::from_seed([8; 32]);
+    for _ in 0..20_000 {
+        let mut message = vec![0; rng.random_range(1..60)];
+        rng.fill(&mut message[..]);
+        message[0] = rng.random_range(0..5);
+        stage.say(&message);
+        stage.step();
+    }
+    assert!(stage.client.stats().protocol_errors > 1_000);
+    assert_eq!(stage.client.state(), ClientState::Connected);
+}
+
+#[test]
+fn random_and_repeated_datagrams_are_refused_before_and_after_connecting() {
+    let mut rng = ChaCha20Rng::from_seed([8; 32]);
+    let mut junk = move || {
+        let mut datagram = vec![0; rng.random_range(0..1_500)];
+        rng.fill(&mut datagram[..]);
+        datagram
+    };
+    let mut stage = Stage::new(nothing_replicated());
+    for _ in 0..200 {
+        stage.client.receive(stage.now, &mut junk());
+    }
+    assert_eq!(stage.client.state(), ClientState::Connecting);
+
+    let mut stage = Stage::in_world(nothing_replicated());
+    for _ in 0..200 {
+        stage.client.receive(stage.now, &mut junk());
+    }
+    stage.say(&empty_snapshot(0, 501, 0));
+    let mut repeated = stage.down.datagrams[0].clone();
+    stage.step();
+    stage.client.receive(stage.now, &mut repeated);
+    assert_eq!(stage.client.stats().datagrams_refused, 201);
+    assert_eq!((stage.client.stats().snapshots, stage.client.stats().protocol_errors), (1, 0));
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up_after_the_tokens_timeout() {
+    let mut stage = Stage::new(nothing_replicated());
+    let mut sent = 0;
+    while stage.client.state() == ClientState::Connecting {
+        stage.now += STEP;
+        stage.client.poll(stage.now, UNIX_S, &mut stage.up);
+        sent += std::mem::take(&mut stage.up.datagrams).len();
+        assert!(stage.now < Nanos::from_secs(6), "the token says 5 s");
+    }
+    let reason = DisconnectReason::Handshake(HandshakeFailure::TimedOut);
+    assert_eq!(stage.client.state(), ClientState::Disconnected(reason));
+    assert_eq!(stage.client.next_event(), Some(ClientEvent::Disconnected(reason)));
+    assert!((10..=50).contains(&sent), "it tried several times and did not flood: {sent}");
+}
+
+#[test]
+fn a_server_that_falls_silent_is_noticed() {
+    let mut stage = Stage::in_world(nothing_replicated());
+    let silent_since = stage.now;
+    while stage.client.state() == ClientState::Connected {
+        stage.now += STEP;
+        stage.client.poll(stage.now, UNIX_S, &mut stage.up);
+        assert!(stage.now < silent_since + Nanos::from_secs(6), "the token says 5 s");
+    }
+    assert_eq!(stage.client.state(), ClientState::Disconnected(DisconnectReason::TimedOut));
+    assert_eq!(stage.client.world().map(|world| world.id), Some(1), "the last view stays readable");
+    assert_eq!(stage.client.send_input(stage.now, &[1]), Err(SendInputError::NotInWorld));
+    assert!(matches!(stage.client.send_reliable(&[16]), Err(SendMessageError::NotConnected)));
+}
+
+#[test]
+fn an_idle_connection_is_kept_alive_by_both_sides() {
+    let mut stage = Stage::in_world(nothing_replicated());
+    for _ in 0..2_000 {
+        stage.step();
+    }
+    assert_eq!(stage.client.state(), ClientState::Connected, "20 s of nothing to say");
+    let packets = stage.client.connection_stats().expect("connected").packets_sent;
+    assert!(packets < 200, "{packets} packets for nothing");
+}
+
+#[test]
+fn goodbyes_are_heard_both_ways() {
+    let mut stage = Stage::in_world(nothing_replicated());
+    stage.client.close(stage.now, &mut stage.up);
+    assert_eq!(stage.client.state(), ClientState::Disconnected(DisconnectReason::ClosedByClient));
+    stage.up.datagrams.truncate(1);
+    stage.deliver_up();
+    assert!(stage.server_heard_goodbye);
+
+    let mut stage = Stage::in_world(nothing_replicated());
+    let (now, server) = (stage.now, stage.server.as_mut().expect("connected"));
+    server.close(now, &mut stage.down);
+    stage.deliver_down();
+    assert_eq!(stage.client.state(), ClientState::Disconnected(DisconnectReason::ClosedByServer));
+    stage.client.poll(stage.now, UNIX_S, &mut stage.up);
+    assert!(stage.up.datagrams.is_empty(), "a client that was turned out is silent");
+}

@@ -1,0 +1,34 @@
+//! A client without a screen: connects, acknowledges, applies. Bots and real clients use it.
+//!
+//! [`Client`] is sans-IO: datagrams and a time go in, datagrams come out. It leads a connect token
+//! through the handshake, keeps the connection alive, and shows the game three things: in which
+//! world it is ([`Client::world`]), what the server shows it of that world ([`Client::replicas`]),
+//! and what the game's own messages say ([`Client::messages`]). The game answers with numbered
+//! inputs and reliable messages.
+//!
+//! ```text
+//!   datagram -> receive -> handshake | connection -> control -> world, own entity
+//!                                                    snapshot -> replicas, input_to_update
+//!                                                    truth    -> checks of the replicas
+//!                                                    16..     -> messages
+//!   send_input, send_reliable -> poll -> datagram
+//! ```
+//!
+//! Owned by one thread. Bytes from the network are counted and dropped when they are wrong, never a
+//! panic. After the first busy seconds nothing is allocated here. Cost per client at 20 packets a
+//! second each way: opening, sealing and applying, about 5 µs per packet pair; memory 10 KB beside
+//! the connection and the replicas.
+//!
+//! What it does not do: sockets, sleeping, interpolation, and judging whether the server is honest.
+
+mod client;
+mod event;
+mod inbox;
+mod input_latency;
+mod stats;
+mod world_view;
+
+pub use client::{Client, ClientState, DisconnectReason, INPUT_BYTES_MAX, SendInputError, SendMessageError};
+pub use event::ClientEvent;
+pub use stats::ClientStats;
+pub use world_view::CurrentWorld;

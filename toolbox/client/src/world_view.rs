@@ -1,0 +1,168 @@
+//! What the client knows of the world that it is in.
+//!
+//! Each stay in a world has an epoch, one more than the stay before. The control message that names
+//! the new world is reliable, snapshots are not, so a snapshot of the new world may come first. It is
+//! applied at once: the newer epoch itself ends the old stay, clears the replicas and leaves the
+//! world without a name until the control message comes. The other ways would be wrong or unbounded:
+//! the packet of a snapshot that is dropped has been acknowledged, so the server would never send its
+//! values again; and one that is held back needs a queue, and a maximum for it.
+//!
+//! Messages of older epochs are dropped and counted; their replicas are gone.
+//!
+//! Sans-IO, on its client's thread. Allocates for a world's name when that is longer than any before.
+
+use std::sync::Arc;
+
+use throng_net::connection::Channel;
+use throng_net::control::{CONTROL, EnterWorld, GAME_MIN, SNAPSHOT, TRUTH};
+use throng_platform::time::Nanos;
+use throng_replication::{NetId, Replicas, Schema};
+
+use crate::event::{ClientEvent, Events};
+use crate::inbox::Inbox;
+use crate::input_latency::InputLatency;
+
+/// How long a copy may stay behind the server's exact state before it is wrong [s].
+const GRACE_S: u32 = 2;
+
+/// The world that the server has put this client in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CurrentWorld {
+    /// Its number on the server.
+    pub id: u32,
+    /// Its kind, such as `hideout`.
+    pub name: String,
+    /// Its tick rate [Hz, > 0].
+    pub tick_hz: u8,
+    /// Its tick when the server wrote the message that let us in.
+    pub entered_tick: u32,
+    /// Which stay of this connection it is, wrapping.
+    pub epoch: u8,
+}
+
+/// Everything that the messages of a server change.
+pub(crate) struct WorldView {
+    /// Kept from stay to stay for the memory of its name; true only while `named`.
+    world: CurrentWorld,
+    named: bool,
+    own_entity: Option<NetId>,
+    /// Its epoch is the view's: the newest heard of, from a control message or a snapshot.
+    pub replicas: Replicas,
+    pub inputs: InputLatency,
+    pub inbox: Inbox,
+    pub snapshots: u64,
+    pub old_epoch_messages: u64,
+    pub protocol_errors: u64,
+}
+
+impl WorldView {
+    pub fn new(schema: Arc<Schema>) -> Self {
+        Self {
+            world: CurrentWorld { id: 0, name: String::new(), tick_hz: 1, entered_tick: 0, epoch: 0 },
+            named: false,
+            own_entity: None,
+            replicas: Replicas::new(schema),
+            inputs: InputLatency::new(),
+            inbox: Inbox::default(),
+            snapshots: 0,
+            old_epoch_messages: 0,
+            protocol_errors: 0,
+        }
+    }
+
+    /// The world we are in; `None` before the first, and between a new epoch and its name.
+    pub fn world(&self) -> Option<&CurrentWorld> {
+        self.named.then_some(&self.world)
+    }
+
+    pub fn own_entity(&self) -> Option<NetId> {
+        self.own_entity
+    }
+
+    /// Newest tick heard of in this stay.
+    pub fn newest_tick(&self) -> u32 {
+        let entered_tick = self.world().map_or(0, |world| world.entered_tick);
+        self.replicas.newest_tick().max(entered_tick)
+    }
+
+    /// Takes one message from the server. Unreadable ones are counted and change nothing.
+    pub fn take(&mut self, now: Nanos, channel: Channel, message: &[u8], events: &mut Events) {
+        let taken = match (channel, message.first()) {
+            (Channel::Reliable, Some(&CONTROL)) => self.take_control(message, events),
+            (_, Some(&SNAPSHOT)) => self.take_snapshot(now, message),
+            (_, Some(&TRUTH)) => self.take_truth(message),
+            (_, Some(&kind)) if kind >= GAME_MIN => {
+                self.inbox.push(channel, message);
+                Some(())
+            }
+            _ => None,
+        };
+        if taken.is_none() {
+            self.protocol_errors += 1;
+        }
+    }
+
+    fn take_control(&mut self, message: &[u8], events: &mut Events) -> Option<()> {
+        let entered = EnterWorld::decode(message).ok()?;
+        if !self.enter_epoch(entered.epoch) {
+            // A snapshot has told of a later stay already; that one's own message follows.
+            return Some(());
+        }
+        let own_entity = entered.own_entity.map(|(slot, generation)| NetId { slot, generation });
+        let own_entity_changed = self.own_entity != own_entity;
+        self.own_entity = own_entity;
+        if !self.named {
+            self.named = true;
+            self.world.id = entered.world;
+            self.world.name.clear();
+            self.world.name.push_str(entered.name);
+            self.world.tick_hz = entered.tick_hz;
+            self.world.entered_tick = entered.tick;
+            self.world.epoch = entered.epoch;
+            self.replicas.set_grace_ticks(GRACE_S * u32::from(entered.tick_hz));
+            events.push(ClientEvent::EnteredWorld { epoch: entered.epoch });
+        }
+        if own_entity_changed {
+            events.push(ClientEvent::OwnEntityChanged);
+        }
+        Some(())
+    }
+
+    fn take_snapshot(&mut self, now: Nanos, message: &[u8]) -> Option<()> {
+        let &epoch = message.get(1)?;
+        if !self.enter_epoch(epoch) {
+            self.old_epoch_messages += 1;
+            return Some(());
+        }
+        let header = self.replicas.apply(message).ok()?;
+        self.replicas.check_truths();
+        self.inputs.answered(now, header.input);
+        self.snapshots += 1;
+        Some(())
+    }
+
+    fn take_truth(&mut self, message: &[u8]) -> Option<()> {
+        let &epoch = message.get(1)?;
+        if self.replicas.epoch() != Some(epoch) {
+            self.old_epoch_messages += 1;
+            return Some(());
+        }
+        self.replicas.hold_truth(message, self.newest_tick()).ok()?;
+        self.replicas.check_truths();
+        Some(())
+    }
+
+    /// True when `epoch` is the current stay, which it becomes if it is a newer one.
+    fn enter_epoch(&mut self, epoch: u8) -> bool {
+        let before = self.replicas.epoch();
+        if !self.replicas.enter_epoch(epoch) {
+            return false;
+        }
+        if before != Some(epoch) {
+            self.named = false;
+            self.own_entity = None;
+            self.inputs.left_world();
+        }
+        true
+    }
+}
