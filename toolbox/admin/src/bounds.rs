@@ -1,0 +1,136 @@
+//! Bounds: what strangers at the admin port can make this process hold.
+//!
+//! Without them, clients that connect and never finish their request would take file descriptors until the game's
+//! own sockets had none. Here each connection has a place, and loses it by time or by size:
+//!
+//! ```text
+//! CONNECTIONS_MAX places x (1 descriptor + REQUEST_BYTES_MAX + a page of text), each for at most LIFE_MAX
+//! ```
+//!
+//! With all places taken, newcomers wait in the kernel's backlog until the oldest has lived its [`LIFE_MAX`].
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Sleep;
+
+/// A Prometheus or two, a supervisor's probe, a person: 32 at once is already strange.
+pub(crate) const CONNECTIONS_MAX: usize = 32;
+/// A scrape's request has about 300 bytes; a browser's with cookies stays under 8 KiB.
+pub(crate) const REQUEST_BYTES_MAX: usize = 16 << 10;
+/// A request and its answer take milliseconds on loopback; a slow line has 10 s for a page of text.
+pub(crate) const LIFE_MAX: Duration = Duration::from_secs(10);
+/// After a failed accept (no descriptors left, mostly), so that the thread does not spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// A listener that gives out at most [`CONNECTIONS_MAX`] connections at a time.
+pub(crate) struct BoundedListener {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+    life_max: Duration,
+}
+
+impl BoundedListener {
+    pub(crate) fn new(listener: TcpListener, life_max: Duration) -> Self {
+        Self { listener, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)), life_max }
+    }
+}
+
+impl Listener for BoundedListener {
+    type Io = BoundedStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (BoundedStream, SocketAddr) {
+        loop {
+            let Ok(place) = self.places.clone().acquire_owned().await else {
+                // Only a closed semaphore refuses, and nobody closes this one.
+                std::future::pending::<()>().await;
+                continue;
+            };
+            match self.listener.accept().await {
+                Ok((stream, address)) => {
+                    return (BoundedStream::new(stream, place, self.life_max), address);
+                }
+                Err(cause) => {
+                    tracing::warn!(target: "admin", %cause, "an admin connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection that ends when it has lived or sent too much.
+pub(crate) struct BoundedStream {
+    stream: TcpStream,
+    end_of_life: Pin<Box<Sleep>>,
+    request_bytes_left: usize,
+    /// Given back when the connection is dropped.
+    _place: OwnedSemaphorePermit,
+}
+
+impl BoundedStream {
+    fn new(stream: TcpStream, place: OwnedSemaphorePermit, life_max: Duration) -> Self {
+        Self {
+            stream,
+            end_of_life: Box::pin(tokio::time::sleep(life_max)),
+            request_bytes_left: REQUEST_BYTES_MAX,
+            _place: place,
+        }
+    }
+
+    fn check_life(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        match self.end_of_life.as_mut().poll(context) {
+            Poll::Ready(()) => Err(io::Error::new(io::ErrorKind::TimedOut, "the connection lived too long")),
+            Poll::Pending => Ok(()),
+        }
+    }
+}
+
+impl AsyncRead for BoundedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.check_life(context)?;
+        let filled_before = buffer.filled().len();
+        let result = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let read_bytes = buffer.filled().len() - filled_before;
+        match self.request_bytes_left.checked_sub(read_bytes) {
+            Some(left) => self.request_bytes_left = left,
+            None => {
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the request is too long")));
+            }
+        }
+        result
+    }
+}
+
+impl AsyncWrite for BoundedStream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.check_life(context)?;
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check_life(context)?;
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

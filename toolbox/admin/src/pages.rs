@@ -1,0 +1,92 @@
+//! The pages: what each path answers, and in which format.
+//!
+//! Each answer closes its connection. A scrape comes every few seconds at most, so keeping connections would only
+//! keep places that a newcomer needs.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::AdminSource;
+
+/// How the server's frame is doing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Health {
+    pub state: HealthState,
+    /// Since the end of the last frame [ms].
+    pub frame_age_ms: f64,
+}
+
+/// The verdict that a supervisor acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HealthState {
+    /// Frames come at their rate.
+    Running,
+    /// Nobody is here and nothing is due: no frame for a while, and that is right.
+    Sleeping,
+    /// A frame should have come and did not.
+    Stuck,
+}
+
+impl HealthState {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Sleeping => "sleeping",
+            Self::Stuck => "stuck",
+        }
+    }
+}
+
+type Source = State<Arc<dyn AdminSource>>;
+
+pub(crate) fn router(source: Arc<dyn AdminSource>) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/health", get(health))
+        .fallback(unknown)
+        .layer(map_response(close))
+        .with_state(source)
+}
+
+async fn metrics(State(source): Source) -> Response {
+    let text = source.metrics_text();
+    // OpenMetrics demands its end mark, by which a scraper knows that nothing was cut off; the older format has none.
+    let format = if text.ends_with("# EOF\n") {
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    } else {
+        "text/plain; version=0.0.4; charset=utf-8"
+    };
+    answer(StatusCode::OK, format, text)
+}
+
+async fn health(State(source): Source) -> Response {
+    let Health { state, frame_age_ms } = source.health();
+    let status = match state {
+        HealthState::Running | HealthState::Sleeping => StatusCode::OK,
+        HealthState::Stuck => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let body = format!("{{\"state\":\"{}\",\"frame_age_ms\":{frame_age_ms:.1}}}\n", state.name());
+    answer(status, "application/json", body)
+}
+
+async fn unknown() -> Response {
+    answer(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "there are GET /metrics and GET /health\n".to_owned())
+}
+
+fn answer(status: StatusCode, format: &'static str, body: String) -> Response {
+    let headers =
+        [(CONTENT_TYPE, HeaderValue::from_static(format)), (CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    (status, headers, body).into_response()
+}
+
+async fn close(mut response: Response) -> Response {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}

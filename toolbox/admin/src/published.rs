@@ -1,0 +1,25 @@
+//! What the pages show of a Throng server: its published metrics, and the age of its last frame.
+
+use throng::metrics::PublishedMetrics;
+use throng_platform::time::Nanos;
+
+use crate::{AdminSource, Health, HealthState};
+
+/// Without a frame for this long a server that is not asleep is stuck: frames come every 17 ms, and at least once a second.
+const STUCK_AFTER: Nanos = Nanos::from_secs(3);
+
+impl AdminSource for PublishedMetrics {
+    fn metrics_text(&self) -> String {
+        self.to_prometheus_text()
+    }
+
+    fn health(&self) -> Health {
+        let frame_age = self.frame_age();
+        let state = match frame_age {
+            _ if self.is_sleeping() => HealthState::Sleeping,
+            age if age > STUCK_AFTER => HealthState::Stuck,
+            _ => HealthState::Running,
+        };
+        Health { state, frame_age_ms: frame_age.as_millis_f64() }
+    }
+}

@@ -1,0 +1,150 @@
+//! The listener as a scraper, a probe and an attacker see it, over a plain TCP stream.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Instant;
+
+use super::*;
+
+struct FixedSource {
+    text: String,
+    health: Health,
+}
+
+impl AdminSource for FixedSource {
+    fn metrics_text(&self) -> String {
+        self.text.clone()
+    }
+
+    fn health(&self) -> Health {
+        self.health
+    }
+}
+
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+fn source(text: &str, state: HealthState) -> Arc<FixedSource> {
+    Arc::new(FixedSource { text: text.to_owned(), health: Health { state, frame_age_ms: 12.34 } })
+}
+
+fn start(text: &str, state: HealthState) -> AdminHandle {
+    AdminServer::start(LOOPBACK, source(text, state)).unwrap()
+}
+
+fn connect(admin: &AdminHandle) -> TcpStream {
+    let stream = TcpStream::connect(admin.local_addr()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
+}
+
+/// The answer with its lines; empty if the connection was cut.
+fn request(admin: &AdminHandle, request: &[u8]) -> String {
+    let mut stream = connect(admin);
+    // A server that refuses early may have closed before all was written.
+    let _ = stream.write_all(request);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8(answer).unwrap()
+}
+
+#[track_caller]
+fn check(admin: &AdminHandle, path: &str, expect: &[&str]) {
+    let answer = request(admin, format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes());
+    for part in expect {
+        assert!(answer.contains(part), "GET {path} lacks {part:?}:\n{answer}");
+    }
+}
+
+#[test]
+fn metrics_come_with_the_format_they_are_in() {
+    let old = start("throng_frames_total 7\n", HealthState::Running);
+    check(
+        &old,
+        "/metrics",
+        &[
+            "HTTP/1.1 200 OK",
+            "content-type: text/plain; version=0.0.4",
+            "connection: close",
+            "\r\n\r\nthrong_frames_total 7\n",
+        ],
+    );
+    let open = start("throng_frames_total 7\n# EOF\n", HealthState::Running);
+    check(&open, "/metrics", &["HTTP/1.1 200 OK", "content-type: application/openmetrics-text; version=1.0.0"]);
+}
+
+#[test]
+fn health_tells_running_sleeping_and_stuck_apart() {
+    let check = |state, status: &str, body: &str| check(&start("", state), "/health", &[status, body]);
+    check(HealthState::Running, "200 OK", "{\"state\":\"running\",\"frame_age_ms\":12.3}\n");
+    check(HealthState::Sleeping, "200 OK", "{\"state\":\"sleeping\",\"frame_age_ms\":12.3}\n");
+    check(HealthState::Stuck, "503 Service Unavailable", "{\"state\":\"stuck\",\"frame_age_ms\":12.3}\n");
+}
+
+#[test]
+fn other_paths_and_methods_are_refused_with_directions() {
+    let admin = start("", HealthState::Running);
+    check(&admin, "/", &["404 Not Found", "there are GET /metrics and GET /health"]);
+    let answer = request(&admin, b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 405 Method Not Allowed"), "{answer}");
+}
+
+#[test]
+fn a_used_port_is_named_with_the_setting_to_change() {
+    let first = start("", HealthState::Running);
+    let error = AdminServer::start(first.local_addr(), source("", HealthState::Running)).err().unwrap();
+    assert!(matches!(error, AdminError::AddressInUse { .. }));
+    let (address, port) = (first.local_addr(), first.local_addr().port());
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "admin address {address} is in use by another program (`ss -ltnp 'sport = :{port}'` shows which); stop it, \
+             or set [server] admin_address to another port or to \"off\""
+        )
+    );
+}
+
+#[test]
+fn a_foreign_address_is_named() {
+    let foreign = SocketAddr::from(([192, 0, 2, 1], 9100));
+    let error = AdminServer::start(foreign, source("", HealthState::Running)).err().unwrap();
+    assert!(error.to_string().starts_with("admin address 192.0.2.1:9100 is not one of this host's;"), "{error}");
+}
+
+#[test]
+fn an_endless_request_is_cut_off() {
+    let admin = start("", HealthState::Running);
+    let mut endless = b"GET /health HTTP/1.1\r\n".to_vec();
+    while endless.len() <= 4 * bounds::REQUEST_BYTES_MAX {
+        endless
+            .extend_from_slice(b"X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n");
+    }
+    let answer = request(&admin, &endless);
+    assert!(!answer.contains("200 OK"), "{answer}");
+    check(&admin, "/health", &["200 OK"]);
+}
+
+#[test]
+fn connections_that_never_ask_lose_their_places() {
+    let life_max = Duration::from_millis(300);
+    let admin = AdminServer::start_with_life(LOOPBACK, source("", HealthState::Running), life_max).unwrap();
+    let began = Instant::now();
+    let silent: Vec<TcpStream> = (0..2 * bounds::CONNECTIONS_MAX).map(|_| connect(&admin)).collect();
+    for mut stream in &silent {
+        stream.write_all(b"GET /health HT").unwrap();
+    }
+    // Two rounds of silent connections stand before this one.
+    check(&admin, "/health", &["200 OK"]);
+    assert!(began.elapsed() >= life_max, "a place was free that should not have been");
+}
+
+#[test]
+fn dropping_the_handle_closes_the_port_at_once() {
+    let admin = start("", HealthState::Running);
+    let address = admin.local_addr();
+    let open = connect(&admin);
+    let began = Instant::now();
+    drop(admin);
+    assert!(began.elapsed() < bounds::LIFE_MAX / 2, "an open connection held the stop up");
+    assert!(TcpStream::connect(address).is_err());
+    drop(open);
+}

@@ -1,0 +1,119 @@
+//! Bars: what a load run must reach to pass.
+//!
+//! They are on ticks and on what players saw, not on frame times: a shared machine makes a frame slow now and then,
+//! and a server that holds its ticks through that is a good server. Frame times are in the report to tell where the
+//! time went.
+
+use serde::{Deserialize, Serialize};
+
+use crate::load_report::LoadReport;
+
+/// A tick may finish this long after its period before the run fails [ms]: one tick at 20 Hz.
+const TICK_LATENESS_MS_MAX: f64 = 50.0;
+
+/// One requirement, what was measured, and whether it held.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bar {
+    /// Key of the report that it is on, with a dot where it is nested.
+    pub key: String,
+    pub measured: f64,
+    pub requirement: Requirement,
+    pub limit: f64,
+    pub passed: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Requirement {
+    #[default]
+    Exactly,
+    AtMost,
+    AtLeast,
+}
+
+impl Bar {
+    fn new(key: &str, measured: f64, requirement: Requirement, limit: f64) -> Self {
+        // A NaN holds no bar.
+        let passed = match requirement {
+            Requirement::Exactly => measured == limit,
+            Requirement::AtMost => measured <= limit,
+            Requirement::AtLeast => measured >= limit,
+        };
+        Self { key: key.to_owned(), measured, requirement, limit, passed }
+    }
+}
+
+impl std::fmt::Display for Bar {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let requirement = match self.requirement {
+            Requirement::Exactly => "exactly",
+            Requirement::AtMost => "at most",
+            Requirement::AtLeast => "at least",
+        };
+        let verdict = if self.passed { "held" } else { "FAILED" };
+        write!(out, "{}: {} ({requirement} {}) {verdict}", self.key, self.measured, self.limit)
+    }
+}
+
+impl LoadReport {
+    /// Judges the run, for `players` bots that should be playing.
+    pub(crate) fn judge(&mut self, players: u32) {
+        use Requirement::{AtLeast, AtMost, Exactly};
+        let mut bars = vec![
+            Bar::new("players_connected", self.players_connected as f64, Exactly, f64::from(players)),
+            Bar::new("ticks", self.ticks as f64, AtLeast, 1.0),
+            Bar::new("ticks_missed", self.ticks_missed as f64, Exactly, 0.0),
+            Bar::new("tick_lateness_ms.max", self.tick_lateness_ms.max, AtMost, TICK_LATENESS_MS_MAX),
+            Bar::new("disconnects", self.disconnects as f64, Exactly, 0.0),
+            Bar::new("state_errors", self.state_errors as f64, Exactly, 0.0),
+        ];
+        // No errors among no checks would prove nothing.
+        if let Some(checks) = self.bots.get("state_checks").and_then(serde_json::Value::as_f64) {
+            bars.push(Bar::new("bots.state_checks", checks, AtLeast, 1.0));
+        }
+        self.passed = bars.iter().all(|bar| bar.passed);
+        self.bars = bars;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load_report::LatenessMs;
+
+    fn good() -> LoadReport {
+        let mut report = LoadReport { players_connected: 10, ticks: 1200, ..LoadReport::default() };
+        report.bots.insert("state_checks".to_owned(), 5.into());
+        report.tick_lateness_ms = LatenessMs { p50: 0.0, p99: 1.0, max: 50.0 };
+        report
+    }
+
+    #[track_caller]
+    fn check(change: impl FnOnce(&mut LoadReport), failed: &[&str]) {
+        let mut report = good();
+        change(&mut report);
+        report.judge(10);
+        let found: Vec<&str> = report.bars.iter().filter(|bar| !bar.passed).map(|bar| bar.key.as_str()).collect();
+        assert_eq!(found, failed);
+        assert_eq!(report.passed, failed.is_empty());
+    }
+
+    #[test]
+    fn each_bar_fails_on_its_own() {
+        check(|_| {}, &[]);
+        check(|report| report.players_connected = 9, &["players_connected"]);
+        check(|report| report.ticks = 0, &["ticks"]);
+        check(|report| report.ticks_missed = 1, &["ticks_missed"]);
+        check(|report| report.tick_lateness_ms.max = 50.1, &["tick_lateness_ms.max"]);
+        check(|report| report.tick_lateness_ms.max = f64::NAN, &["tick_lateness_ms.max"]);
+        check(|report| report.disconnects = 1, &["disconnects"]);
+        check(|report| report.state_errors = 1, &["state_errors"]);
+        check(|report| drop(report.bots.insert("state_checks".to_owned(), 0.into())), &["bots.state_checks"]);
+    }
+
+    #[test]
+    fn a_bar_reads_as_a_sentence() {
+        let bar = Bar::new("tick_lateness_ms.max", 61.5, Requirement::AtMost, 50.0);
+        assert_eq!(bar.to_string(), "tick_lateness_ms.max: 61.5 (at most 50) FAILED");
+    }
+}

@@ -1,0 +1,24 @@
+//! Lab: what tries a whole server and says whether it held.
+//!
+//! The lab knows servers as processes only: it starts them, reads what they say about themselves, and ends them. So
+//! a load run here is what an operator would see, and a fault of the measured program cannot hide in the measuring
+//! one. The daily load test is [`load`]: a server and a swarm of bots from one executable, judged by [`bars`] on
+//! ticks rather than on times, written down by [`report`] as JSON and as one page.
+//!
+//! ```text
+//! load ──starts──> child "serve" <──UDP── child "bots"
+//!   ^                  │ status, report        │        (lines of JSON: protocol in `child`)
+//!   └──────────────────┴───────────────────────┘
+//!   └─> LoadRun ─> bars ─> report.json, report.html
+//! ```
+
+pub mod bars;
+pub mod load;
+pub mod load_report;
+pub mod report;
+
+mod charts;
+mod child;
+mod machine;
+mod page;
+mod seconds;

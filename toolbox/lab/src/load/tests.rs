@@ -1,0 +1,160 @@
+//! Load runs against a stand-in for `throng`: a shell script that speaks the children's protocol.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::*;
+
+/// A good server and good bots; a test replaces one of the two.
+const SERVER: &str = r#"
+    echo "key has ${#THRONG_PRIVATE_KEY} digits" >&2
+    echo '{"ready":{"address":"127.0.0.1:40123","admin_address":null}}'
+    echo '{"status":{"second":1,"players":0,"worlds":7,"frame_ms_p50":1.5,"frame_ms_max":2.5,"frame_budget_ms":16.7}}'
+    read order; test "$order" = "measure begin" || exit 3
+    echo '{"status":{"second":2,"players":4,"worlds":7,"frame_ms_p50":1.5,"frame_ms_max":3.5,"frame_budget_ms":16.7}}'
+    read order; test "$order" = "measure end" || exit 3
+    read order && exit 3
+    echo '{"report":{"game":"stand-in","worlds":7,"ticks":140,"ticks_missed":0,"seconds":1.0,"tick_hz":20}}'
+"#;
+const BOTS: &str = r#"
+    echo '{"status":{"players_connected":1,"players_joining":3}}'
+    echo '{"status":{"players_connected":4,"players_joining":0}}'
+    while read order; do :; done
+    echo "{\"report\":{\"players_connected\":4,\"disconnects\":0,\"state_errors\":0,\"arguments\":\"$*\"}}"
+"#;
+
+struct StandIn {
+    folder: PathBuf,
+    plan: LoadPlan,
+}
+
+impl StandIn {
+    fn new(test: &str, server: &str, bots: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("throng-lab-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let executable = folder.join("throng");
+        write_executable(&executable, &format!("#!/bin/sh\ncase $1 in\nserve)\n{server};;\nbots)\n{bots};;\nesac\n"));
+        let plan = LoadPlan {
+            executable,
+            serve_arguments: vec!["--game".to_owned(), "stand-in".to_owned()],
+            bots_arguments: vec!["--behaviour".to_owned(), "still".to_owned()],
+            players: 4,
+            seconds: 1,
+            join_within_s: 2,
+            command: "throng load".to_owned(),
+        };
+        Self { folder, plan }
+    }
+
+    fn run(&self) -> Result<LoadRun, LoadError> {
+        run(&self.plan, &StopFlag::new().unwrap(), &mut |_| {})
+    }
+
+    #[track_caller]
+    fn check_error(&self, expect: &[&str]) {
+        let error = self.run().unwrap_err().to_string();
+        for part in expect {
+            assert!(error.contains(part), "lacks {part:?}:\n{error}");
+        }
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Written by a child process, so that no other test's fork holds the file open for writing while we start it.
+fn write_executable(path: &Path, text: &str) {
+    let draft = path.with_extension("draft");
+    std::fs::write(&draft, text).unwrap();
+    let copied = std::process::Command::new("cp").arg(&draft).arg(path).status().unwrap();
+    assert!(copied.success());
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_run_is_measured_while_steady_and_both_reports_are_merged() {
+    let stand_in = StandIn::new("good", SERVER, BOTS);
+    let mut seen = Vec::new();
+    let run = run(&stand_in.plan, &StopFlag::new().unwrap(), &mut |progress| seen.push(progress)).unwrap();
+    assert!(run.report.passed, "{:?}", run.report.bars);
+    assert_eq!((run.report.game.as_str(), run.report.ticks), ("stand-in", 140));
+    assert_eq!(
+        run.report.bots["arguments"],
+        "bots --behaviour still --connect 127.0.0.1:40123 --players 4 --status-json"
+    );
+    assert_eq!(run.seconds.len(), 2);
+    assert_eq!(run.window, 1..2);
+    assert!(!run.interrupted);
+    assert_eq!(seen.first(), Some(&Progress::StartingServer));
+    assert!(seen.contains(&Progress::Joining { players: 4, of: 4 }));
+    assert!(seen.iter().any(|progress| matches!(progress, Progress::Measuring { last, .. } if last.players == 4)));
+    assert_eq!(seen.last(), Some(&Progress::Stopping));
+}
+
+#[test]
+fn a_missed_tick_fails_the_run_but_still_reports() {
+    let server = SERVER.replace(r#""ticks_missed":0"#, r#""ticks_missed":2"#);
+    let run = StandIn::new("missed", &server, BOTS).run().unwrap();
+    assert!(!run.report.passed);
+    assert_eq!(run.report.ticks_missed, 2);
+}
+
+#[test]
+fn a_server_that_cannot_start_is_quoted() {
+    let server = "echo 'address 0.0.0.0:40000 is in use' >&2; exit 2";
+    StandIn::new("used", server, BOTS).check_error(&[
+        "`throng serve` ended early (exit status: 2)",
+        "serve --game stand-in --status-json",
+        "\n  address 0.0.0.0:40000 is in use",
+    ]);
+}
+
+#[test]
+fn a_server_that_dies_while_measured_is_quoted() {
+    let server =
+        SERVER.replace("read order; test \"$order\" = \"measure end\"", "echo 'out of worlds' >&2; exit 101; test");
+    StandIn::new("dies", &server, BOTS)
+        .check_error(&["`throng serve` ended early (exit status: 101)", "out of worlds"]);
+}
+
+#[test]
+fn bots_that_do_not_get_in_are_counted() {
+    let bots =
+        BOTS.replace(r#""players_connected":4,"players_joining":0"#, r#""players_connected":3,"players_joining":1"#);
+    StandIn::new("not-in", SERVER, &bots)
+        .check_error(&["only 3 of 4 bots were playing after 2 s", "key has 64 digits"]);
+}
+
+#[test]
+fn a_report_of_another_shape_is_refused() {
+    let server = SERVER.replace(r#""ticks":140"#, r#""ticks":"many""#);
+    StandIn::new("shape", &server, BOTS)
+        .check_error(&["`throng serve` reported what cannot be read", "of the same build?"]);
+}
+
+#[test]
+fn a_missing_executable_is_named() {
+    let mut stand_in = StandIn::new("missing", SERVER, BOTS);
+    stand_in.plan.executable = "/no/such/throng".into();
+    stand_in.check_error(&["`/no/such/throng serve` could not be started"]);
+}
+
+#[test]
+fn a_stop_before_all_are_in_ends_the_run_and_its_children() {
+    let server =
+        SERVER.replace("echo '{\"status\":{\"second\":1", "echo $$ > \"$0.pid\"; echo '{\"status\":{\"second\":1");
+    let bots = "while read order; do :; done";
+    let stand_in = StandIn::new("stop", &server, bots);
+    let stop = StopFlag::new().unwrap();
+    let error = run(&stand_in.plan, &stop, &mut |progress| {
+        if matches!(progress, Progress::Joining { .. }) {
+            stop.request();
+        }
+    });
+    assert!(matches!(error, Err(LoadError::Interrupted)));
+    let pid = std::fs::read_to_string(stand_in.folder.join("throng.pid")).unwrap();
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "the server outlived the run");
+}

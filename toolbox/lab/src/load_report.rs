@@ -1,0 +1,231 @@
+//! The figures of one load run: what `throng load --json` prints and `report.json` holds.
+//!
+//! The server measured itself and so did the bots; each key here says whose word it takes. What either said beyond
+//! these keys is kept: the server's in [`LoadReport::more`], flat, and all of the bots' under `bots`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::bars::Bar;
+
+/// Percentiles of a time [ms].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FrameMs {
+    pub p50: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+}
+
+/// How long after the end of its period a tick finished [ms]; 0 = in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LatenessMs {
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// From a bot's input to the update that shows it applied [ms].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InputToUpdateMs {
+    pub p50: f64,
+    pub p99: f64,
+}
+
+/// A load run in figures, of its steady window unless it says otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadReport {
+    /// Did every bar hold?
+    pub passed: bool,
+    pub bars: Vec<Bar>,
+    pub game: String,
+    /// Bots in a world at the end of the window, by the bots' count.
+    pub players_connected: u64,
+    pub worlds: u64,
+    pub npcs: u64,
+    pub tick_hz: f64,
+    /// Length of the window [s], by the server's clock.
+    pub seconds: f64,
+    pub frame_ms: FrameMs,
+    pub tick_lateness_ms: LatenessMs,
+    pub frame_budget_ms: f64,
+    pub frames_over_budget: u64,
+    pub ticks: u64,
+    /// Ticks that did not start within their period.
+    pub ticks_missed: u64,
+    /// Processor time of the server / time, by the server's word; by the kernel's if it says nothing.
+    pub server_cpu_cores: f64,
+    pub server_rss_mb: f64,
+    /// As the server's, by the bots' word or the kernel's.
+    pub bots_cpu_cores: f64,
+    pub packets_in_per_s: f64,
+    pub packets_out_per_s: f64,
+    pub bytes_out_per_player_per_s: f64,
+    pub bytes_per_entity_update: f64,
+    pub entity_updates_per_s: f64,
+    pub allocations_per_frame: f64,
+    pub input_to_update_ms: InputToUpdateMs,
+    /// Wrong, missing or left-over values that the bots saw.
+    pub state_errors: u64,
+    /// Connections that the bots lost.
+    pub disconnects: u64,
+    /// Captures saved during the run.
+    pub captures: u64,
+    /// The page of this run; none if no report was asked for.
+    pub report: Option<String>,
+    /// All that the bots reported.
+    pub bots: Map<String, Value>,
+    /// What else the server reported.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// What the kernel said about both processes over the window: for what they did not say themselves.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct FromOutside {
+    pub server_cpu_cores: f64,
+    pub server_rss_mb: f64,
+    pub bots_cpu_cores: f64,
+}
+
+impl LoadReport {
+    /// Puts the two reports together. `bars` are not judged yet.
+    pub(crate) fn merge(
+        server: Map<String, Value>,
+        bots: Map<String, Value>,
+        outside: FromOutside,
+    ) -> Result<Self, serde_json::Error> {
+        let mut all = server;
+        // The server counts disconnects of its own; under this name the bots' word counts, since they are the players.
+        if let Some(value) = all.remove("disconnects") {
+            all.insert("server_disconnects".to_owned(), value);
+        }
+        for key in ["players_connected", "disconnects", "state_errors", "input_to_update_ms"] {
+            if let Some(value) = bots.get(key) {
+                all.insert(key.to_owned(), value.clone());
+            }
+        }
+        if let Some(cores) = bots.get("cpu_cores") {
+            all.insert("bots_cpu_cores".to_owned(), cores.clone());
+        }
+        for (key, value) in [
+            ("server_cpu_cores", outside.server_cpu_cores),
+            ("server_rss_mb", outside.server_rss_mb),
+            ("bots_cpu_cores", outside.bots_cpu_cores),
+        ] {
+            all.entry(key).or_insert(value.into());
+        }
+        if let Some(npcs) = all.get("game_gauges").and_then(|gauges| gauges.get("npcs")).cloned() {
+            all.entry("npcs").or_insert(npcs);
+        }
+        let mut all = Value::Object(all);
+        drop_nulls(&mut all);
+        let mut report: Self = serde_json::from_value(all)?;
+        report.bots = bots;
+        Ok(report)
+    }
+}
+
+/// JSON writes a number that is none as null. As a missing key it becomes the default instead of spoiling the report.
+fn drop_nulls(value: &mut Value) {
+    if let Value::Object(object) = value {
+        object.retain(|_, value| !value.is_null());
+        object.values_mut().for_each(drop_nulls);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    pub(crate) fn object(value: Value) -> Map<String, Value> {
+        match value {
+            Value::Object(object) => object,
+            other => panic!("not an object: {other}"),
+        }
+    }
+
+    #[test]
+    fn each_side_is_believed_about_what_it_can_see() {
+        let server = json!({
+            "game": "precinct", "worlds": 1002, "ticks": 12000, "tick_hz": 20, "seconds": 10.0, "disconnects": 3,
+            "frame_ms": {"p50": 1.0, "p99": 2.0, "p999": 3.0, "max": 4.0}, "server_cpu_cores": 0.5,
+            "game_gauges": {"npcs": 20000}, "workers": 2,
+        });
+        let bots = json!({
+            "players_connected": 1000, "disconnects": 0, "state_errors": 2, "cpu_cores": 0.25, "state_checks": 77,
+            "input_to_update_ms": {"p50": 30.0, "p99": 60.0, "max": 70.0, "samples": 9}, "packets_in_per_s": 5.0,
+        });
+        let outside = FromOutside { server_cpu_cores: 9.0, server_rss_mb: 120.0, bots_cpu_cores: 9.0 };
+        let report = LoadReport::merge(object(server), object(bots), outside).unwrap();
+        assert_eq!((report.game.as_str(), report.worlds, report.npcs), ("precinct", 1002, 20_000));
+        assert_eq!((report.players_connected, report.disconnects, report.state_errors), (1000, 0, 2));
+        assert_eq!((report.server_cpu_cores, report.bots_cpu_cores, report.server_rss_mb), (0.5, 0.25, 120.0));
+        assert_eq!(report.frame_ms.p999, 3.0);
+        assert_eq!(report.input_to_update_ms, InputToUpdateMs { p50: 30.0, p99: 60.0 });
+        // The bots' packets are theirs; under the flat name stands the server's word, and it gave none.
+        assert_eq!(report.packets_in_per_s, 0.0);
+        assert_eq!(report.more["workers"], 2);
+        assert_eq!(report.more["server_disconnects"], 3);
+        assert_eq!(report.bots["state_checks"], 77);
+    }
+
+    #[test]
+    fn every_promised_key_is_printed_even_when_nobody_reported_it() {
+        let promised = [
+            "game",
+            "players_connected",
+            "worlds",
+            "npcs",
+            "tick_hz",
+            "seconds",
+            "frame_ms",
+            "tick_lateness_ms",
+            "frame_budget_ms",
+            "frames_over_budget",
+            "ticks",
+            "ticks_missed",
+            "server_cpu_cores",
+            "server_rss_mb",
+            "bots_cpu_cores",
+            "packets_in_per_s",
+            "packets_out_per_s",
+            "bytes_out_per_player_per_s",
+            "bytes_per_entity_update",
+            "entity_updates_per_s",
+            "allocations_per_frame",
+            "input_to_update_ms",
+            "state_errors",
+            "disconnects",
+            "captures",
+            "report",
+        ];
+        let empty = LoadReport::merge(Map::new(), Map::new(), FromOutside::default()).unwrap();
+        let printed = object(serde_json::to_value(&empty).unwrap());
+        for key in promised {
+            assert!(printed.contains_key(key), "{key}");
+        }
+        assert_eq!(printed["frame_ms"], json!({"p50": 0.0, "p99": 0.0, "p999": 0.0, "max": 0.0}));
+        assert_eq!(printed["tick_lateness_ms"], json!({"p50": 0.0, "p99": 0.0, "max": 0.0}));
+    }
+
+    #[test]
+    fn a_figure_that_is_no_number_does_not_spoil_the_others() {
+        let server = json!({"ticks": 7, "packets_in_per_s": null, "frame_ms": {"p50": null, "max": 2.0}});
+        let report = LoadReport::merge(object(server), Map::new(), FromOutside::default()).unwrap();
+        assert_eq!((report.ticks, report.packets_in_per_s, report.frame_ms.max), (7, 0.0, 2.0));
+    }
+
+    #[test]
+    fn what_is_printed_reads_back() {
+        let report = LoadReport { game: "duel".to_owned(), ticks: 7, ..LoadReport::default() };
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<LoadReport>(&text).unwrap(), report);
+    }
+}

@@ -1,0 +1,74 @@
+//! The machine and the source a run belongs to: a figure without them cannot be compared.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde::Serialize;
+use throng_platform::cores;
+
+/// Facts about this host and checkout; empty where unknown.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Machine {
+    pub cpu: String,
+    /// That this process may use.
+    pub cores: usize,
+    pub memory_mb: u64,
+    pub kernel: String,
+    /// With `+ changes` if the checkout had any that are not committed.
+    pub commit: String,
+}
+
+impl Machine {
+    pub(crate) fn here() -> Self {
+        let read = |path: &str| std::fs::read_to_string(Path::new(path)).unwrap_or_default();
+        Self {
+            cpu: field(&read("/proc/cpuinfo"), "model name"),
+            cores: cores::usable().count,
+            memory_mb: memory_mb(&read("/proc/meminfo")),
+            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+            commit: commit().unwrap_or_default(),
+        }
+    }
+}
+
+/// The value of the first line `name : value`.
+fn field(text: &str, name: &str) -> String {
+    let values = text.lines().filter_map(|line| line.split_once(':'));
+    let mut values = values.filter(|(key, _)| key.trim() == name);
+    values.next().map_or(String::new(), |(_, value)| value.trim().to_owned())
+}
+
+fn memory_mb(meminfo: &str) -> u64 {
+    let kib = field(meminfo, "MemTotal").trim_end_matches(" kB").parse::<u64>();
+    kib.unwrap_or(0) / 1024
+}
+
+fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changed.is_empty() { commit } else { format!("{commit} + changes") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proc_files_are_read_by_name() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: AMD EPYC\nflags : fpu\nprocessor : 1\nmodel name : other\n";
+        assert_eq!(field(cpuinfo, "model name"), "AMD EPYC");
+        assert_eq!(field(cpuinfo, "stepping"), "");
+        assert_eq!(memory_mb("MemTotal:       24576000 kB\nMemFree: 1 kB\n"), 24_000);
+        assert_eq!(memory_mb(""), 0);
+    }
+
+    #[test]
+    fn this_machine_has_cores_and_a_kernel() {
+        let machine = Machine::here();
+        assert!(machine.cores >= 1 && !machine.kernel.is_empty() && machine.memory_mb > 0, "{machine:?}");
+    }
+}

@@ -1,0 +1,61 @@
+//! The report of a load run on disk: `report.json` for programs, `report.html` for people.
+//!
+//! The page is one file without scripts, fonts or links to fetch, so that it can be attached to a ticket and still be
+//! read in ten years.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::charts::{self, ChartError};
+use crate::load::LoadRun;
+use crate::machine::Machine;
+use crate::page;
+
+/// Where the report is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportFiles {
+    pub json: PathBuf,
+    pub html: PathBuf,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    #[error("the report cannot be written to {}: {cause}; name a folder that can be with --report", path.display())]
+    Write { path: PathBuf, cause: std::io::Error },
+    #[error(transparent)]
+    Chart(#[from] ChartError),
+    #[error("the report cannot be put into JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Writes both files into `folder`, which is made if it is missing, and notes the page's path in the run's report.
+pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportError> {
+    let machine = Machine::here();
+    let files = ReportFiles { json: folder.join("report.json"), html: folder.join("report.html") };
+    run.report.report = Some(files.html.display().to_string());
+
+    let html = page::html(run, &machine, &charts::draw_all(run)?);
+    let mut object = serde_json::to_value(&run.report)?;
+    if let Some(object) = object.as_object_mut() {
+        object.insert("command".to_owned(), run.command.clone().into());
+        object.insert("interrupted".to_owned(), run.interrupted.into());
+        object.insert("machine".to_owned(), serde_json::to_value(&machine)?);
+        object.insert("window".to_owned(), json!({"begin": run.window.start, "end": run.window.end}));
+        object.insert("by_second".to_owned(), serde_json::to_value(&run.seconds)?);
+    }
+    let text = serde_json::to_string_pretty(&object)?;
+
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |cause| ReportError::Write { path, cause }
+    };
+    std::fs::create_dir_all(folder).map_err(failed(folder))?;
+    std::fs::write(&files.json, text + "\n").map_err(failed(&files.json))?;
+    std::fs::write(&files.html, html).map_err(failed(&files.html))?;
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! A report of made-up data has all its parts, and stands on its own.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::load_report::tests::object;
+use crate::load_report::{FromOutside, LoadReport};
+use crate::seconds::Second;
+
+fn made_up_run(ticks_missed: u64) -> LoadRun {
+    let server = json!({
+        "game": "precinct <b>", "worlds": 1002, "tick_hz": 20, "seconds": 60.0, "ticks": 1_202_400, "ticks_missed": ticks_missed,
+        "frame_ms": {"p50": 3.1, "p99": 6.2, "p999": 8.9, "max": 12.5}, "frame_budget_ms": 16.666, "workers": 2,
+        "tick_lateness_ms": {"p50": 0.0, "p99": 0.0, "max": 3.25}, "server_cpu_cores": 0.62, "server_rss_mb": 143.6,
+        "game_gauges": {"npcs": 20000}, "packets_out_per_s": 20040.0, "npc_load_levels": {"full": 500, "far": 19500},
+    });
+    let bots = json!({
+        "players_connected": 1000, "disconnects": 0, "state_errors": 0, "state_checks": 31_000, "cpu_cores": 0.41,
+        "input_to_update_ms": {"p50": 41.0, "p99": 78.0},
+    });
+    let mut report = LoadReport::merge(object(server), object(bots), FromOutside::default()).unwrap();
+    report.judge(1000);
+    let seconds = (0..80_u64).map(|second| Second {
+        second,
+        players: (second * 100).min(1000),
+        worlds: 1002,
+        worlds_awake: (second * 100).min(1002),
+        frame_ms_p50: 3.0 + (second % 5) as f64 * 0.1,
+        frame_ms_max: 6.0 + (second * second % 23) as f64 * 0.3,
+        frame_budget_ms: 16.666,
+        packets_in: (second * 2_000).min(20_000),
+        packets_out: (second * 2_000).min(20_040),
+        cpu_cores: 0.6 + (second % 7) as f64 * 0.01,
+        ..Second::default()
+    });
+    LoadRun {
+        report,
+        command: "throng load --game precinct --players 1000 --seconds 60".to_owned(),
+        seconds: seconds.collect(),
+        window: 14..74,
+        interrupted: false,
+    }
+}
+
+/// Writes the run's report and reads both files.
+fn written(test: &str, mut run: LoadRun) -> (Value, String) {
+    let folder = std::env::temp_dir().join(format!("throng-report-{test}-{}", std::process::id()));
+    let files = write(&mut run, &folder).unwrap();
+    let json = std::fs::read_to_string(&files.json).unwrap();
+    let html = std::fs::read_to_string(&files.html).unwrap();
+    assert_eq!(run.report.report, Some(files.html.display().to_string()));
+    std::fs::remove_dir_all(&folder).unwrap();
+    (serde_json::from_str(&json).unwrap(), html)
+}
+
+#[test]
+fn the_page_has_every_part() {
+    let (_, html) = written("parts", made_up_run(0));
+    for part in [
+        "<title>Load run passed: precinct &lt;b&gt;: 1,000 players in 1,002 worlds</title>",
+        "<span class=\"verdict passed\">passed</span>",
+        "20,000 NPCs at 20 Hz · steady for 60 s",
+        "<b>3.25 ms</b>",
+        "<b>0.620 cores</b>",
+        "<code>tick_lateness_ms.max</code></td><td class=\"n\">3.25</td><td>at most 50</td><td>passed</td>",
+        "<b>Frame time</b>",
+        "<b>Distribution of frame times</b>",
+        "<b>Packets</b>",
+        "<b>Players and worlds</b>",
+        "<code>npc_load_levels.full</code><span>500</span>",
+        "<code>throng load --game precinct --players 1000 --seconds 60</code>",
+        "usable cores",
+        "<tr><th>Commit</th>",
+    ] {
+        assert!(html.contains(part), "lacks {part:?}");
+    }
+    assert_eq!(html.matches("<svg ").count(), 5);
+    assert!(!html.contains("precinct <b>"), "a name came in as markup");
+}
+
+#[test]
+fn the_page_fetches_nothing() {
+    let (_, html) = written("alone", made_up_run(0));
+    for outside in ["src=", "href=", "@import", "url(", "<script"] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    // The only address is the name of SVG itself.
+    assert_eq!(html.matches("http").count(), html.matches("xmlns=\"http://www.w3.org/2000/svg\"").count());
+}
+
+#[test]
+fn a_failed_bar_is_named() {
+    let (json, html) = written("failed", made_up_run(7));
+    assert!(html.contains("<span class=\"verdict failed\">failed</span>"));
+    assert!(html.contains("<tr class=\"failed\"><td><code>ticks_missed</code></td><td class=\"n\">7</td>"));
+    assert_eq!(json["passed"], false);
+}
+
+#[test]
+fn the_json_has_the_figures_the_seconds_and_the_surroundings() {
+    let (json, _) = written("json", made_up_run(0));
+    assert_eq!(json["passed"], true);
+    assert_eq!(json["frame_ms"]["p999"], 8.9);
+    assert_eq!(json["workers"], 2);
+    assert_eq!(json["bots"]["state_checks"], 31_000);
+    assert_eq!(json["by_second"].as_array().unwrap().len(), 80);
+    assert_eq!(json["window"], json!({"begin": 14, "end": 74}));
+    assert_eq!(json["command"], "throng load --game precinct --players 1000 --seconds 60");
+    assert!(json["machine"]["cores"].as_u64().unwrap() >= 1);
+    assert!(json["report"].as_str().unwrap().ends_with("report.html"));
+}
+
+#[test]
+fn a_run_without_seconds_still_has_a_page() {
+    let mut run = made_up_run(0);
+    run.seconds.clear();
+    run.window = 0..0;
+    let (_, html) = written("empty", run);
+    assert_eq!(html.matches("<svg ").count(), 5);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let error = write(&mut made_up_run(0), Path::new("/proc/no/report")).unwrap_err().to_string();
+    assert!(error.starts_with("the report cannot be written to /proc/no/report: "), "{error}");
+    assert!(error.ends_with("name a folder that can be with --report"), "{error}");
+}
