@@ -1,0 +1,136 @@
+//! `throng bots`: a swarm of bots against a server that runs already.
+
+use std::{
+    io::BufRead,
+    net::{SocketAddr, ToSocketAddrs},
+    path::PathBuf,
+};
+
+use clap::Args;
+use throng::settings::{PRIVATE_KEY_VARIABLE, Settings};
+use throng_bots::{Swarm, SwarmSettings, SwarmStatus, TokenSigner, Tokens};
+use throng_net::protocol::ProtocolId;
+use throng_platform::{
+    signals::{self, StopFlag},
+    threads::{Priority, spawn_named},
+};
+
+use crate::{CommandResult, Verdict, games::Game, status_line::StatusLine};
+
+#[derive(Args)]
+pub struct BotsArguments {
+    /// The server, as HOST:PORT.
+    #[arg(long, value_parser = resolve)]
+    connect: SocketAddr,
+    /// How many bots.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=16_384))]
+    players: u32,
+    /// How long to play after the last one is in [s]; without it, until stopped.
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// The game the server runs: it decides how bots behave and what they understand.
+    #[arg(long, value_enum, default_value = "precinct")]
+    game: Game,
+    /// What the bots do; every game has `play`.
+    #[arg(long, default_value = "play", value_parser = ["play"])]
+    behaviour: String,
+    /// Bots that join per second.
+    #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    join_per_second: u32,
+    /// Seed of their behaviour.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Settings that hold protocol id and private key; the key may also come from THRONG_PRIVATE_KEY.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Print the report as one JSON object at the end.
+    #[arg(long)]
+    json: bool,
+    /// Speak with a parent process: one JSON object a second on stdout, until stdin ends.
+    #[arg(long, hide = true)]
+    status_json: bool,
+}
+
+/// A host name or address with a port.
+fn resolve(text: &str) -> Result<SocketAddr, String> {
+    let mut found =
+        text.to_socket_addrs().map_err(|error| format!("{error}; write HOST:PORT, such as 127.0.0.1:40000"))?;
+    found.next().ok_or_else(|| "the name has no address".into())
+}
+
+pub fn run(arguments: BotsArguments) -> CommandResult {
+    let stop = signals::install_stop();
+    let settings = match &arguments.config {
+        Some(path) => Settings::load(path)?,
+        None => Settings::default(),
+    };
+    let key = settings.server.private_key(|name| std::env::var(name).ok())?.ok_or_else(|| {
+        format!(
+            "no private key: bots make their own connect tokens with the server's key; set {PRIVATE_KEY_VARIABLE} to the same 64 \
+             hexadecimal digits as the server's, or give --config"
+        )
+    })?;
+    let signer = TokenSigner {
+        protocol_id: ProtocolId(settings.server.protocol_id),
+        private_key: key.to_private_key(),
+        client_id_first: 1,
+        timeout_s: settings.server.timeout_s as i32,
+    };
+    let swarm = SwarmSettings {
+        seconds: arguments.seconds,
+        seed: arguments.seed,
+        join_per_second: arguments.join_per_second,
+        ..SwarmSettings::new(arguments.connect, arguments.players as usize, Tokens::Signed(signer))
+    };
+    if arguments.status_json {
+        end_with_parent(stop.clone())?;
+    }
+    let line = StatusLine::new();
+    let report = Swarm::run(swarm, arguments.game.schema(), arguments.game.behaviours(), stop, &mut |status| {
+        if arguments.status_json {
+            println!("{}", serde_json::json!({ "status": status }));
+        } else {
+            line.show(&one_line(status));
+        }
+    })?;
+    line.finish();
+    if arguments.status_json {
+        println!("{}", serde_json::json!({ "report": report }));
+    } else if arguments.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    }
+    let fine = report.disconnects == 0 && report.state_errors == 0 && report.players_connected == report.players_wanted;
+    Ok(if fine { Verdict::Fine } else { Verdict::Failed })
+}
+
+fn one_line(status: &SwarmStatus) -> String {
+    let figures = &status.figures;
+    format!(
+        "{:>5.0} s  {} of {} bots playing  {} disconnects  {} state errors in {} checks  input to update {:.0} ms p50, {:.0} ms p99  \
+         {:.2} cores",
+        status.elapsed_s,
+        figures.players_connected,
+        figures.players_wanted,
+        figures.disconnects,
+        figures.state_errors,
+        figures.state_checks,
+        figures.input_to_update_ms.p50,
+        figures.input_to_update_ms.p99,
+        figures.cpu_cores,
+    )
+}
+
+/// Stops when the parent closes its end, however it ends. Its orders to measure are the server's; a swarm reports its whole run.
+fn end_with_parent(stop: StopFlag) -> std::io::Result<()> {
+    spawn_named("parent", Priority::Low, move || {
+        for line in std::io::stdin().lock().lines() {
+            if line.is_err() {
+                break;
+            }
+        }
+        stop.request();
+    })?;
+    Ok(())
+}

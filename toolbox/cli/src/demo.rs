@@ -1,0 +1,44 @@
+//! `throng demo`: what a newcomer runs first. A load run that shows itself, with a report at the end.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use throng_lab::report;
+
+use crate::{
+    CommandResult,
+    games::GameArguments,
+    load::{plan, run_plan, tell},
+};
+
+/// Without `--seconds` the demo runs until it is stopped; a day is as good as that.
+const UNTIL_STOPPED_S: u32 = 86_400;
+
+#[derive(Args)]
+pub struct DemoArguments {
+    #[command(flatten)]
+    game: GameArguments,
+    /// End by itself after so long [s]; without it, Ctrl-C ends it. Either way there is a report.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    seconds: Option<u32>,
+    /// Folder for report.json and report.html.
+    #[arg(long, value_name = "DIR", default_value = "reports/demo")]
+    report: PathBuf,
+    /// Print one JSON object as the last line.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: DemoArguments) -> CommandResult {
+    eprintln!(
+        "{} bots play {} on a server with {} NPCs; both run on this machine, over encrypted UDP{}",
+        arguments.game.players,
+        arguments.game.game.name(),
+        arguments.game.npcs,
+        if arguments.seconds.is_none() { "; Ctrl-C ends it with a report" } else { "" }
+    );
+    let plan = plan(&arguments.game, arguments.seconds.unwrap_or(UNTIL_STOPPED_S), None, None)?;
+    let mut run = run_plan(&plan)?;
+    let files = report::write(&mut run, &arguments.report)?;
+    tell(&run, Some(&files.html), arguments.json)
+}

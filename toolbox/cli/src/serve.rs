@@ -1,0 +1,146 @@
+//! `throng serve`: a game server in this process.
+
+use std::{io::BufRead, path::PathBuf};
+
+use clap::Args;
+use throng::{
+    Server,
+    report::ServerStatus,
+    server::ServerControl,
+    settings::{PRIVATE_KEY_VARIABLE, Settings},
+};
+use throng_admin::AdminServer;
+use throng_net::protocol::PrivateKey;
+use throng_platform::{
+    limits, random, signals,
+    threads::{Priority, spawn_named},
+};
+
+use crate::{CommandResult, Verdict, games::GameArguments, status_line::StatusLine};
+
+/// Sockets, files and pipes that a server needs beside none per client: UDP is one socket for all.
+const OPEN_FILES_WANTED: u64 = 256;
+
+#[derive(Args)]
+pub struct ServeArguments {
+    #[command(flatten)]
+    game: GameArguments,
+    /// Settings; defaults for everything if not given.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Use this UDP address instead of the settings'.
+    #[arg(long)]
+    address: Option<std::net::SocketAddr>,
+    /// Use this admin address instead of the settings'; port 0 = any free one.
+    #[arg(long)]
+    admin_address: Option<std::net::SocketAddr>,
+    /// Threads that run worlds, instead of the settings'.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    workers: Option<u16>,
+    /// Print the report as one JSON object at the end.
+    #[arg(long)]
+    json: bool,
+    /// Speak with a parent process: one JSON object a second on stdout, `measure begin` and `measure end` on stdin.
+    #[arg(long, hide = true)]
+    status_json: bool,
+}
+
+pub fn run(arguments: ServeArguments) -> CommandResult {
+    let stop = signals::install_stop();
+    limits::raise_open_files(OPEN_FILES_WANTED)?;
+    let mut settings = match &arguments.config {
+        Some(path) => Settings::load(path)?,
+        None => Settings::default(),
+    };
+    if let Some(address) = arguments.address {
+        settings.server.address = address;
+    }
+    if let Some(address) = arguments.admin_address {
+        settings.server.admin_address = Some(address);
+    }
+    if let Some(workers) = arguments.workers {
+        settings.server.workers = throng::settings::Workers::Count(workers);
+    }
+    let key = private_key(&settings)?;
+    let mut server = Server::bind(&settings, arguments.game.game.schema(), key)?;
+    arguments.game.build(&mut server)?;
+    let admin = match settings.server.admin_address {
+        Some(address) => Some(AdminServer::start(address, server.control().published())?),
+        None => None,
+    };
+    let admin_address = admin.as_ref().map(|admin| admin.local_addr());
+    if arguments.status_json {
+        println!("{}", serde_json::json!({"ready": {"address": server.local_addr(), "admin_address": admin_address}}));
+        obey_parent(server.control())?;
+    } else {
+        eprintln!(
+            "{} on {}: {} worlds{}",
+            arguments.game.game.name(),
+            server.local_addr(),
+            server.worlds_count(),
+            admin_address.map_or_else(String::new, |address| format!(", metrics on http://{address}/metrics"))
+        );
+    }
+    let line = StatusLine::new();
+    let report = server.run(&stop, &mut |status| {
+        if arguments.status_json {
+            println!("{}", serde_json::json!({ "status": status }));
+        } else {
+            line.show(&one_line(status));
+        }
+    })?;
+    line.finish();
+    if arguments.status_json {
+        println!("{}", serde_json::json!({ "report": report }));
+    } else if arguments.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    }
+    Ok(Verdict::Fine)
+}
+
+fn one_line(status: &ServerStatus) -> String {
+    format!(
+        "{:>5} s  {} players  {} of {} worlds awake  frame {:.1} ms max of {:.1}  missed {}  {} packets/s in, {} out  {:.2} cores  \
+         {:.0} MB",
+        status.second,
+        status.players,
+        status.worlds_awake,
+        status.worlds,
+        status.frame_ms_max,
+        status.frame_budget_ms,
+        status.ticks_missed,
+        status.packets_in,
+        status.packets_out,
+        status.cpu_cores,
+        status.rss_mb,
+    )
+}
+
+fn private_key(settings: &Settings) -> Result<PrivateKey, Box<dyn std::error::Error>> {
+    if let Some(key) = settings.server.private_key(|name| std::env::var(name).ok())? {
+        return Ok(key.to_private_key());
+    }
+    tracing::warn!(
+        "no private key given: nobody outside this process can make connect tokens for it; set {PRIVATE_KEY_VARIABLE} or \
+         [server] private_key_file"
+    );
+    Ok(PrivateKey::new(random::seed()))
+}
+
+/// Follows a parent's orders from stdin; the parent's end is an order to stop.
+fn obey_parent(control: ServerControl) -> std::io::Result<()> {
+    spawn_named("parent", Priority::Low, move || {
+        for line in std::io::stdin().lock().lines() {
+            match line.as_deref() {
+                Ok("measure begin") => control.measure_begin(),
+                Ok("measure end") => control.measure_end(),
+                Ok(other) => tracing::warn!(order = other, "unknown order from the parent process"),
+                Err(_) => break,
+            }
+        }
+        control.stop();
+    })?;
+    Ok(())
+}
