@@ -1,0 +1,47 @@
+//! Benches: each is a package `bench-NAME` under `bench/`, so that it can depend on peers that nothing else needs.
+//!
+//! `--small` is the size that also runs with the tests; the real size is for claims, and a claim names machine, commit
+//! and command.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+
+use crate::XtaskError;
+use crate::step::{self, cargo};
+use crate::tidy::crates;
+
+#[derive(Args)]
+pub(crate) struct BenchArguments {
+    /// Which bench; without one, they are listed.
+    name: Option<String>,
+    /// The size that takes seconds.
+    #[arg(long)]
+    small: bool,
+    /// Print one JSON object as the last line.
+    #[arg(long)]
+    json: bool,
+    /// Passed on to the bench as they are.
+    #[arg(last = true)]
+    more: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
+    let known = names(crates::read(&step::root())?);
+    let Some(name) = &arguments.name else {
+        known.iter().for_each(|name| println!("{name}"));
+        return Ok(());
+    };
+    if !known.contains(name) {
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        return Err(XtaskError::Usage(format!("there is no bench \"{name}\"; there are: {known}")));
+    }
+    let mut command = cargo();
+    command.args(["run", "--release", "--quiet", "--package", &format!("bench-{name}"), "--"]);
+    command.args(arguments.small.then_some("--small")).args(arguments.json.then_some("--json")).args(&arguments.more);
+    step::run(&format!("bench {name}"), &mut command, "its own words are above")
+}
+
+fn names(crates: Vec<crates::Crate>) -> BTreeSet<String> {
+    crates.iter().filter_map(|one| one.name.strip_prefix("bench-")).map(str::to_owned).collect()
+}

@@ -1,0 +1,98 @@
+//! The developer's commands: `cargo xtask` lists them.
+//!
+//! Whatever has to be done to this repository more than once is a command here, in Rust, so that it runs the same on
+//! every machine and in CI, and says what to do next when it fails. Nothing here is part of a server.
+
+mod bench;
+mod ci;
+mod fuzz;
+mod reliability;
+mod setup;
+mod step;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// Commands for those who work on Throng.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything a change must pass, in order: what CI runs, and nothing else.
+    Ci,
+    /// The tests of all crates, small benches and a small load run among them.
+    Test {
+        /// Only tests whose name contains this.
+        filter: Option<String>,
+    },
+    /// What the compiler cannot see: direction of dependencies, crate map, file names, sizes, openings, leftovers.
+    Tidy {
+        /// Print the crate map that ARCHITECTURE.md must hold, and check nothing.
+        #[arg(long)]
+        map: bool,
+    },
+    /// Run a bench in its real size; without a name, list them.
+    Bench(bench::BenchArguments),
+    /// Run the reliability contract in its full form: the ignored tests named after its rows.
+    Reliability(reliability::ReliabilityArguments),
+    /// Run the fuzz targets under fuzz/ on the nightly toolchain.
+    Fuzz(fuzz::FuzzArguments),
+    /// Build the documentation, with every broken link an error.
+    Docs {
+        /// Open it in a browser.
+        #[arg(long)]
+        open: bool,
+    },
+    /// Install what building and testing need from the system, where it is missing (Debian, Ubuntu).
+    Setup,
+}
+
+/// Why a command did not succeed. The text says what to do next.
+#[derive(Debug, thiserror::Error)]
+enum XtaskError {
+    /// Something that was run said no; its own output is above.
+    #[error("{name} failed ({status}); {next}")]
+    Step { name: String, status: String, next: String },
+    #[error("{program} could not be started: {cause}; {next}")]
+    Start { program: String, cause: std::io::Error, next: String },
+    #[error("{} found; put right what the lines above name", match .0 { 1 => "1 problem".to_owned(), n => format!("{n} problems") })]
+    Untidy(usize),
+    #[error("{0}")]
+    Usage(String),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        None => {
+            // Listing the commands is the answer to a bare `cargo xtask`; a closed pipe is no reason to fail.
+            let _ = Arguments::command().print_help();
+            Ok(())
+        }
+        Some(Command::Ci) => ci::run(),
+        Some(Command::Test { filter }) => ci::test(filter.as_deref()),
+        Some(Command::Tidy { map: true }) => tidy::print_map(),
+        Some(Command::Tidy { map: false }) => tidy::run(),
+        Some(Command::Bench(arguments)) => bench::run(&arguments),
+        Some(Command::Reliability(arguments)) => reliability::run(&arguments),
+        Some(Command::Fuzz(arguments)) => fuzz::run(&arguments),
+        Some(Command::Docs { open }) => ci::docs(open),
+        Some(Command::Setup) => setup::run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            match error {
+                XtaskError::Step { .. } | XtaskError::Untidy(_) => ExitCode::from(1),
+                XtaskError::Start { .. } | XtaskError::Usage(_) => ExitCode::from(2),
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Setup: the programs that building and testing take for granted, installed where they are missing.
+
+use crate::XtaskError;
+use crate::step;
+
+/// A program, the Debian package that brings it, and what needs it.
+struct Needed {
+    program: &'static str,
+    package: &'static str,
+    why: &'static str,
+}
+
+const NEEDED: [Needed; 3] = [
+    Needed { program: "cc", package: "build-essential", why: "compiles the allocator and the ciphers" },
+    Needed { program: "cmake", package: "cmake", why: "builds the ciphers on machines they have no ready code for" },
+    Needed { program: "git", package: "git", why: "names the commit in reports" },
+];
+
+pub(crate) fn run() -> Result<(), XtaskError> {
+    let is_missing = |needed: &&Needed| !step::succeeds(step::program(needed.program.as_ref()).arg("--version"));
+    let missing: Vec<&Needed> = NEEDED.iter().filter(is_missing).collect();
+    if missing.is_empty() {
+        eprintln!("setup: nothing is missing");
+        return Ok(());
+    }
+    missing.iter().for_each(|needed| eprintln!("setup: {} is missing: it {}", needed.program, needed.why));
+    let packages: Vec<&str> = missing.iter().map(|needed| needed.package).collect();
+    let next = format!("run it as root: apt-get install {}", packages.join(" "));
+    let mut command = step::program("apt-get".as_ref());
+    command.args(["install", "--yes", "--no-install-recommends"]).args(packages);
+    step::run("setup", &mut command, &next)
+}

@@ -1,0 +1,41 @@
+//! Tidy: promises about the source that no compiler checks.
+//!
+//! Each check returns problems as `place: what is wrong; what to do`. They look at the folders of our own code only,
+//! and take less than a second, so that they run first.
+
+pub(crate) mod crates;
+mod direction;
+mod example;
+mod map;
+mod sources;
+
+use crate::XtaskError;
+use crate::step;
+
+/// All checks; every problem is printed.
+pub(crate) fn run() -> Result<(), XtaskError> {
+    let root = step::root();
+    let crates = crates::read(&root)?;
+    let problems = [
+        direction::check(&crates),
+        map::check(&root, &crates),
+        sources::check(&root),
+        example::check(&root),
+        crates::check(&crates),
+    ]
+    .concat();
+    problems.iter().for_each(|problem| eprintln!("{problem}"));
+    match problems.len() {
+        0 => {
+            eprintln!("── tidy: fine, {} crates", crates.len());
+            Ok(())
+        }
+        count => Err(XtaskError::Untidy(count)),
+    }
+}
+
+/// The crate map as ARCHITECTURE.md must hold it.
+pub(crate) fn print_map() -> Result<(), XtaskError> {
+    print!("{}", map::expected(&crates::read(&step::root())?));
+    Ok(())
+}
