@@ -112,9 +112,8 @@ impl Server {
                 let tick = world.tick.wrapping_sub(1);
                 self.hashes.push(WorldHash { world: world.id, tick, hash: world.state_hash });
             }
-            world.drain_telemetry(&mut self.telemetry);
             see_off(&mut world, &mut self.door, &self.mailboxes, &mut *self.directory, &mut self.totals.disconnects);
-            slot.is_dormant = world.is_dormant();
+            slot.is_dormant = world.has_nothing_to_do && slot.mailbox.is_empty();
             slot.home = Some(world);
         }
     }

@@ -50,6 +50,8 @@ pub struct WorkerContext {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) received: Received,
     pub(crate) mail: MailBatch,
+    /// Game counters and changes of gauges of the worlds that ran here since the frame thread last took them.
+    pub(crate) telemetry: TelemetrySums,
     pub(crate) snapshot: Vec<u8>,
     pub(crate) truth: Vec<u8>,
     /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the sum
@@ -64,6 +66,7 @@ impl WorkerContext {
             clock,
             received: Received::default(),
             mail: MailBatch::default(),
+            telemetry: TelemetrySums::default(),
             snapshot: Vec::with_capacity(throng_net::protocol::PAYLOAD_BYTES_MAX),
             truth: Vec::with_capacity(256),
             send_dropped,
@@ -123,6 +126,8 @@ pub struct GameWorld {
     pub stats: TickStats,
     pub(crate) leaving: Vec<Leaving>,
     pub(crate) posts: Vec<(WorldId, Luggage)>,
+    /// Nobody is here and the game allows sleep: unless there is mail, the next tick would do nothing.
+    pub(crate) has_nothing_to_do: bool,
     /// Set before a tick after which the hash of the world's state is wanted.
     pub(crate) hash_wanted: bool,
     pub(crate) state_hash: u64,
@@ -140,7 +145,7 @@ impl GameWorld {
         self.greet();
         self.send_packets(worker);
         self.let_go(worker);
-        self.finish_tick();
+        self.finish_tick(worker);
     }
 
     /// Opens datagrams, seats newcomers and hands messages to the game.
@@ -343,26 +348,19 @@ impl GameWorld {
         }
     }
 
-    fn finish_tick(&mut self) {
+    fn finish_tick(&mut self, worker: &mut WorkerContext) {
         let replicated = self.replication.take_stats();
         self.stats.entity_updates = replicated.entity_updates;
         self.stats.poisoned = replicated.poisoned;
         if self.hash_wanted {
             self.state_hash = self.collector.hash_state(&mut self.ecs, self.tick);
         }
-        self.tick = self.tick.wrapping_add(1);
-    }
-
-    /// True if nothing happens here until mail comes.
-    pub(crate) fn is_dormant(&self) -> bool {
-        self.seats.is_empty()
+        // Looked at here, where the world is in the worker's cache: the frame thread would wait for memory.
+        self.ecs.resource_mut::<Telemetry>().drain_into(&mut worker.telemetry);
+        self.has_nothing_to_do = self.seats.is_empty()
             && self.ecs.resource::<MayBeDormant>().0
-            && self.ecs.resource::<Departures>().0.is_empty()
-            && self.mailbox.is_empty()
-    }
-
-    pub(crate) fn drain_telemetry(&mut self, sums: &mut TelemetrySums) {
-        self.ecs.resource_mut::<Telemetry>().drain_into(sums);
+            && self.ecs.resource::<Departures>().0.is_empty();
+        self.tick = self.tick.wrapping_add(1);
     }
 
     pub fn clients_count(&self) -> usize {

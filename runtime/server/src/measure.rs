@@ -169,6 +169,8 @@ impl Server {
             self.totals.frames_with_worlds += 1;
             self.totals.idle_tail_shares += self.pool.idle_tail().share();
         }
+        let telemetry = &mut self.telemetry;
+        self.pool.with_workers(|_, worker| telemetry.take(&mut worker.telemetry));
         let door = std::mem::take(&mut self.door.counts);
         self.totals.packets_in += door.packets;
         self.totals.bytes_in += door.bytes;

@@ -93,6 +93,18 @@ impl Default for TelemetrySums {
     }
 }
 
+impl TelemetrySums {
+    /// Adds what `other` has gathered and empties it.
+    pub(crate) fn take(&mut self, other: &mut Self) {
+        for (sum, more) in self.counters.iter_mut().zip(&mut other.counters) {
+            *sum += std::mem::take(more);
+        }
+        for (sum, more) in self.gauges.iter_mut().zip(&mut other.gauges) {
+            *sum += std::mem::take(more);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -174,6 +174,7 @@ impl Kind {
             stats: TickStats::default(),
             leaving: Vec::new(),
             posts: Vec::new(),
+            has_nothing_to_do: false,
             hash_wanted: false,
             state_hash: 0,
         })
