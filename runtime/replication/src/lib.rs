@@ -1,0 +1,63 @@
+//! Replication: who is told what, and when.
+//!
+//! A world pushes what changed; nobody is polled. A changed component is quantised and encoded once, whoever
+//! hears of it, and a client's packet is a row of copies of such pieces:
+//!
+//! ```text
+//!  ECS world                one per world                     one per client               the client
+//!  ---------      ecs       -------------        interest     --------------   snapshot    ----------
+//!  components  ---------->  columns of bytes,  ------------>  what it holds,  ---------->  replicas,
+//!              what changed changed-marks       who is near   what it is owed   lost: owed  newest tick
+//!                                                                               again       wins
+//! ```
+//!
+//! Read in this order: [`Replicate`] (what a component declares), `schema`, `entities` and `column` (what there
+//! is to tell), `interest` (to whom), `view` (what each client is owed), `snapshot` (the bytes), [`Replicas`]
+//! (the client's side), `truth` and `held_truth` (how a client finds out that a copy is wrong), [`ecs`] (Bevy).
+//! The bytes are in `docs/spec/replication.md`.
+//!
+//! It is sans-IO: bytes in, bytes out; ticks and packet numbers come in as arguments. It promises that once
+//! packets get through, a client holds exactly the quantised state of what is relevant to it, whatever was
+//! lost, doubled or late before; and that no byte about anything else is sent to it.
+//!
+//! Sketch of the cost for 1,000 clients with 50 moving entities each, 20 times a second: encode 1,000 x 25 ns,
+//! interest 1,000 x 0.2 us, packets 50,000 x 15 ns: about 1 ms per tick, and 8.3 KB per client and second.
+
+#[cfg(test)]
+extern crate self as throng_replication;
+
+mod apply;
+pub mod bytes;
+mod column;
+mod copies;
+pub mod ecs;
+mod entities;
+mod held_truth;
+mod interest;
+pub mod quantise;
+mod replicas;
+mod replicate;
+mod schema;
+mod snapshot;
+mod state_hash;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod trial;
+mod truth;
+mod view;
+mod walkers;
+mod world;
+
+pub use bytes::{DecodeError, Reader, Writer};
+pub use entities::{EntitiesFull, Fault, NetId};
+pub use held_truth::{StateError, Wrong};
+pub use interest::InterestSettings;
+pub use replicas::{REPLICAS_MAX, ReplicaCounts, Replicas, SnapshotHeader};
+pub use replicate::{Replicate, ReplicateBits};
+pub use schema::{ENTITY_BYTES_MAX, KINDS_MAX, KindId, Schema, SchemaBuilder};
+pub use snapshot::{SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND};
+pub use state_hash::{StateHash, StateHasher};
+pub use throng_replication_derive::Replicate;
+pub use truth::{TRUTH_BYTES_MAX, TRUTH_KIND};
+pub use world::{ReplicationStats, SLOTS_MAX, ViewId, WorldReplication, Writers};

@@ -1,0 +1,115 @@
+//! The promise: the bytes in `docs/spec/replication.md` are the bytes that are sent, and a client reads them so.
+
+use throng_replication::{
+    InterestSettings, KindId, NetId, Replicas, Replicate, Schema, SchemaBuilder, WorldReplication,
+};
+
+const SPEC: &str = include_str!("../../../docs/spec/replication.md");
+
+#[derive(Clone, Debug, PartialEq, Replicate)]
+struct Pose {
+    #[replicate(min = -150.0, max = 150.0, step = 0.02)]
+    place: [f32; 3],
+    #[replicate(angle, bits = 7)]
+    heading: f32,
+}
+
+#[derive(Clone, Debug, PartialEq, Replicate)]
+struct Health {
+    #[replicate(bits = 10)]
+    points: u16,
+}
+
+/// The bytes of the block "```golden NAME" in the document: two hexadecimal digits each, up to a `#` in a line.
+fn golden(name: &str) -> Vec<u8> {
+    let (_, rest) = SPEC.split_once(&format!("```golden {name}\n")).unwrap_or_else(|| panic!("no block `{name}`"));
+    let (block, _) = rest.split_once("```").expect("the block ends");
+    let bytes = block.lines().flat_map(|line| line.split('#').next().unwrap_or_default().split_whitespace());
+    bytes.map(|byte| u8::from_str_radix(byte, 16).expect("two hexadecimal digits")).collect()
+}
+
+fn check(name: &str, sent: &[u8]) {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(" ");
+    assert_eq!(hex(sent), hex(&golden(name)), "the document (right) says otherwise in `{name}`");
+}
+
+struct Story {
+    schema: std::sync::Arc<Schema>,
+    world: WorldReplication,
+    ids: Vec<NetId>,
+    replicas: Replicas,
+}
+
+fn pose(x: f32) -> Pose {
+    Pose { place: [x, 0.0, 1.0], heading: 0.0 }
+}
+
+/// What the document tells: four entities at tick 6; one moves, one is hurt, one goes and one comes at tick 7.
+fn story() -> (Story, [Vec<u8>; 3]) {
+    let schema = SchemaBuilder::new().component::<Pose>().component::<Health>().build();
+    let (poses, healths): (KindId, KindId) = (schema.kind_of::<Pose>().unwrap(), schema.kind_of::<Health>().unwrap());
+    let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
+    let view = world.add_client(3);
+    let mut replicas = Replicas::new(schema.clone());
+    let mut out = [0; 1200];
+    world.begin_tick(6);
+    let mut ids: Vec<NetId> = (0..4).map(|_| world.spawn().unwrap()).collect();
+    for (index, id) in ids.iter().enumerate() {
+        world.update(poses, *id, &pose(index as f32));
+        world.update(healths, *id, &Health { points: 100 });
+    }
+    world.refresh_interest();
+    let len = world.write_snapshot(view, 512, &mut out);
+    world.sent(view, 1);
+    replicas.apply(&out[..len]).unwrap();
+    world.acked(view, 1);
+
+    world.begin_tick(7);
+    world.update(poses, ids[0], &pose(0.5));
+    world.update(healths, ids[1], &Health { points: 70 });
+    world.despawn(ids[2]);
+    ids.push(world.spawn().unwrap());
+    world.update(poses, ids[4], &pose(-150.0));
+    world.refresh_interest();
+    let len = world.write_snapshot(view, 513, &mut out);
+    world.sent(view, 2);
+    let mut truths = [Vec::new(), Vec::new()];
+    // Truths go round; the second is about entity 1, the fourth about what left.
+    for turn in 0..4 {
+        let mut truth = Vec::new();
+        assert!(world.write_truth(view, &mut truth));
+        match turn {
+            0 => truths[0] = truth,
+            3 => truths[1] = truth,
+            _ => {}
+        }
+    }
+    let [present, absent] = truths;
+    (Story { schema, world, ids, replicas }, [out[..len].to_vec(), present, absent])
+}
+
+#[test]
+fn the_server_sends_the_documents_bytes() {
+    let (_, [snapshot, present, absent]) = story();
+    check("snapshot", &snapshot);
+    check("truth-present", &present);
+    check("truth-absent", &absent);
+}
+
+#[test]
+fn a_client_reads_the_documents_bytes_as_the_document_says() {
+    let (Story { ids, mut replicas, world, schema }, _) = story();
+    let header = replicas.apply(&golden("snapshot")).unwrap();
+    assert_eq!((header.epoch, header.tick, header.input), (3, 7, 513));
+    let close = |id: NetId, x: f32| (replicas.get::<Pose>(id).unwrap().place[0] - x).abs() <= 0.01;
+    assert!(close(ids[0], 0.5) && close(ids[1], 1.0) && close(ids[3], 3.0) && close(ids[4], -150.0));
+    assert_eq!(replicas.get::<Health>(ids[1]), Some(&Health { points: 70 }));
+    assert_eq!(replicas.get::<Health>(ids[4]), None);
+    assert!(!replicas.contains(ids[2]) && !world.contains(ids[2]));
+    replicas.hold_truth(&golden("truth-present"), 7).unwrap();
+    replicas.hold_truth(&golden("truth-absent"), 7).unwrap();
+    replicas.check_truths();
+    // Two components of the one, and that the other is not there.
+    assert_eq!((replicas.counts().state_checks, replicas.counts().state_errors), (3, 0));
+    assert_eq!(schema.kinds_count(), 2);
+}

@@ -1,0 +1,95 @@
+//! The promise: a steady tick allocates nothing, from the Bevy world to the client's packet.
+
+use bevy_ecs::prelude::*;
+use throng_platform::allocator::{CountingAllocator, thread_counts};
+use throng_replication::{
+    InterestSettings, Replicate, SchemaBuilder, WorldReplication,
+    ecs::{Collector, Placed, Replicated},
+};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+#[derive(Component, Clone, Replicate)]
+struct Pose {
+    #[replicate(min = -150.0, max = 150.0, step = 0.02)]
+    place: [f32; 3],
+    #[replicate(angle, bits = 7)]
+    heading: f32,
+}
+
+impl Placed for Pose {
+    fn place(&self) -> [f32; 2] {
+        [self.place[0], self.place[1]]
+    }
+}
+
+/// Centre and radius of a circle that an entity runs on, once in 100 ticks.
+#[derive(Component)]
+struct Round([f32; 2], f32);
+
+/// 200 entities go round and come and go in each other's view; 20 clients hear those near them.
+#[test]
+fn a_steady_tick_allocates_nothing() {
+    let schema = SchemaBuilder::new().component::<Pose>().build();
+    let mut world = World::new();
+    let mut collector = Collector::new(schema.clone());
+    collector.replicate::<Pose>(&mut world);
+    collector.placed_by::<Pose>(&mut world);
+    let settings = InterestSettings { enter_radius_m: 20.0, leave_radius_m: 25.0, ..InterestSettings::default() };
+    let mut replication = WorldReplication::new(schema, settings);
+    let entities: Vec<Entity> = (0..200)
+        .map(|index| {
+            let centre = [(index % 20) as f32 * 10.0 - 100.0, (index / 20) as f32 * 20.0 - 100.0];
+            let pose = Pose { place: [0.0; 3], heading: 0.0 };
+            world.spawn((Replicated::default(), pose, Round(centre, 5.0 + (index % 7) as f32 * 5.0))).id()
+        })
+        .collect();
+    let views: Vec<_> = (0..20).map(|_| replication.add_client(0)).collect();
+    let mut circling = world.query::<(&Round, &mut Pose)>();
+    let mut packet = [0; 1200];
+    let mut truth = Vec::with_capacity(256);
+    let (mut updates, mut spawns) = (0, 0);
+    for tick in 1..=1200_u32 {
+        let before = thread_counts();
+        let angle = tick as f32 / 100.0 * std::f32::consts::TAU;
+        for (Round(centre, radius), mut pose) in circling.iter_mut(&mut world) {
+            pose.place = [centre[0] + radius * angle.cos(), centre[1] + radius * angle.sin(), 0.0];
+            pose.heading = angle;
+        }
+        replication.begin_tick(tick);
+        collector.collect(&mut world, &mut replication);
+        world.clear_trackers();
+        if tick == 1 {
+            for (view, entity) in views.iter().zip(&entities) {
+                replication.set_own(*view, collector.net_id(&world, *entity));
+            }
+        }
+        replication.refresh_interest();
+        for view in &views {
+            truth.clear();
+            assert!(replication.write_truth(*view, &mut truth));
+            for part in 0..10 {
+                let number = (tick * 10 + part) as u16;
+                if replication.write_snapshot(*view, 0, &mut packet) == 0 {
+                    break;
+                }
+                replication.sent(*view, number);
+                let answered = number.wrapping_sub(40);
+                if number.is_multiple_of(7) {
+                    replication.lost(*view, answered)
+                } else {
+                    replication.acked(*view, answered)
+                }
+            }
+        }
+        let stats = replication.take_stats();
+        if tick > 600 {
+            let made = thread_counts() - before;
+            assert_eq!((made.allocations, made.frees), (0, 0), "in tick {tick}");
+            updates += stats.entity_updates;
+            spawns += stats.spawns;
+        }
+    }
+    assert!(updates > 50_000 && spawns > 3_000, "{updates} updates, {spawns} spawns");
+}
