@@ -1,0 +1,413 @@
+//! The bot: a player for the swarm, made from the game's own code.
+//!
+//! It does what a player does, on what a player's program is told: it walks the level, fights the nearest enemy that it sees,
+//! goes through gates to the hub and the dark zone and back, and says something now and then. It has the level, as every
+//! client would, and nothing else of the server's: positions, health and sides come from its replicas.
+//!
+//! Most of its time it is at home; how long, and how long it stays in a shared world before it returns, is its [`Itinerary`].
+//! The times are drawn by chance, so a thousand bots are spread.
+//!
+//! It also holds what it is told against what must be true (places inside the level, health at most 100, an own entity soon
+//! after arriving, texts that a world may send) and counts what is not as `violations`. Replicas that are merely old or wrong are
+//! found by the client's own checks.
+//!
+//! Runs on the swarm's thread. Cost: about 2 µs a thought, plus a path of some 5 µs every ten seconds.
+
+use std::{
+    f32::consts::TAU,
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use glam::Vec3;
+use rand::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_bots::{Behaviour, BehaviourCounters};
+use throng_client::{Client, CurrentWorld};
+use throng_platform::time::Nanos;
+use throng_query::{casts::lines_of_sight, nav::PathSearch};
+use throng_replication::NetId;
+
+use crate::{
+    actors::{CHEST, EYE},
+    components::{Action, ActionKind, Character, HEALTH_MAX, Pose, Vitals},
+    gates::{Destination, Gates},
+    level::Level,
+    protocol::{ClientMessage, Input, decode_said},
+    rules::Side,
+    worlds::{DARK_ZONE, HIDEOUT, HUB},
+};
+
+/// Seconds between two lines in the hub, on average.
+const SPEECH_S: f32 = 20.0;
+/// Thoughts between two looks for an enemy.
+const LOOK_PERIOD: u32 = 4;
+/// How far it looks for enemies. [m]
+const SIGHT_M: f32 = 45.0;
+/// Nearer than this a waypoint counts as reached. [m]
+const REACHED_M: f32 = 0.8;
+/// Waypoints of one way at most; a longer one is walked in parts.
+const WAYPOINTS_MAX: usize = 32;
+/// Thoughts without getting anywhere after which it picks another goal.
+const STUCK_THOUGHTS: u32 = 40;
+/// Thoughts in a world without an own entity, above which something is wrong.
+const LOST_THOUGHTS: u32 = 100;
+/// How far outside the level a place may be by rounding. [m]
+const BOUNDS_SLACK_M: f32 = 0.05;
+
+const LINES: [&str; 6] = [
+    "anyone for the dark zone?",
+    "all quiet at my place",
+    "who has ammunition to spare?",
+    "they come from two sides again",
+    "back in a minute",
+    "good fight",
+];
+
+/// What all bots of a swarm share: the level, and room to search it.
+pub struct BotGuide {
+    level: Arc<Level>,
+    gates: Gates,
+    search: Mutex<PathSearch>,
+}
+
+impl BotGuide {
+    pub fn new(level: Arc<Level>) -> Arc<Self> {
+        let gates = Gates::of(&level);
+        let search = Mutex::new(PathSearch::new(&level.navmesh));
+        Arc::new(Self { level, gates, search })
+    }
+
+    /// A guide with a level of its own. Cost: 0.1 s; make one per process.
+    pub fn load() -> Arc<Self> {
+        Self::new(Level::load())
+    }
+
+    /// The way from one place to another; empty if there is none.
+    fn find_way(&self, from: Vec3, to: Vec3, way: &mut Vec<Vec3>) {
+        way.clear();
+        let navmesh = &self.level.navmesh;
+        let (Ok(from), Ok(to)) = (navmesh.nearest(from, 3.0), navmesh.nearest(to, 3.0)) else { return };
+        let mut waypoints = [Vec3::ZERO; WAYPOINTS_MAX];
+        let mut search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = search.find(navmesh, from, to, &mut waypoints);
+        way.extend_from_slice(&waypoints[..path.waypoint_count]);
+    }
+
+    fn any_place(&self, rng: &mut Xoshiro256PlusPlus) -> Vec3 {
+        self.level.navmesh.random_point(rng).position()
+    }
+
+    fn sees(&self, from: Vec3, to: Vec3, scratch: &mut Vec<bool>) -> bool {
+        lines_of_sight(&self.level.geometry, &[(from + EYE, to + CHEST)], scratch);
+        scratch[0]
+    }
+}
+
+/// How long a bot stays where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Itinerary {
+    /// At home, until it sets out for the hub or the dark zone. [s]
+    pub at_home_s: Range<f32>,
+    /// In a shared world, until it looks for the way back. [s]
+    pub away_s: Range<f32>,
+}
+
+impl Default for Itinerary {
+    /// With the walks to the gates, three in four bots are at home at any time.
+    fn default() -> Self {
+        Self { at_home_s: 40.0..90.0, away_s: 8.0..20.0 }
+    }
+}
+
+/// Totals of one bot, for the swarm's report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    travels: u64,
+    shots: u64,
+    deaths: u64,
+    lines_said: u64,
+    lines_heard: u64,
+    violations: u64,
+}
+
+/// A simulated player.
+pub struct PrecinctBot {
+    guide: Arc<BotGuide>,
+    itinerary: Itinerary,
+    /// The world it believes to be in; another epoch is another stay.
+    stay: Option<(u8, Destination)>,
+    /// When it wants to be somewhere else.
+    leave_at: Nanos,
+    leaving_for: Option<Destination>,
+    way: Vec<Vec3>,
+    next: usize,
+    /// Where it was when it last got anywhere, and thoughts since.
+    progress_at: Vec3,
+    stuck: u32,
+    lost: u32,
+    thoughts: u32,
+    enemy: Option<NetId>,
+    yaw: f32,
+    was_alive: bool,
+    shots_seen: u8,
+    seen: Vec<bool>,
+    counts: Counts,
+}
+
+impl PrecinctBot {
+    /// A bot that travels as most do.
+    pub fn new(guide: Arc<BotGuide>) -> Self {
+        Self::with_itinerary(guide, Itinerary::default())
+    }
+
+    pub fn with_itinerary(guide: Arc<BotGuide>, itinerary: Itinerary) -> Self {
+        Self {
+            guide,
+            itinerary,
+            stay: None,
+            leave_at: Nanos::MAX,
+            leaving_for: None,
+            way: Vec::with_capacity(WAYPOINTS_MAX),
+            next: 0,
+            progress_at: Vec3::ZERO,
+            stuck: 0,
+            lost: 0,
+            thoughts: 0,
+            enemy: None,
+            yaw: 0.0,
+            was_alive: true,
+            shots_seen: 0,
+            seen: Vec::with_capacity(1),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Notices a new stay in a world and decides how long it is to be.
+    fn settle_in(&mut self, now: Nanos, world: &CurrentWorld, rng: &mut Xoshiro256PlusPlus) -> Destination {
+        let here = destination_of(&world.name);
+        if self.stay.map(|(epoch, _)| epoch) == Some(world.epoch) {
+            return here;
+        }
+        let first = self.stay.is_none();
+        self.counts.travels += u64::from(!first);
+        self.stay = Some((world.epoch, here));
+        let stay_s = match here {
+            // The first outings are spread over the whole time that a bot is at home.
+            Destination::Hideout if first => rng.random_range(0.0..self.itinerary.at_home_s.end),
+            Destination::Hideout => rng.random_range(self.itinerary.at_home_s.clone()),
+            _ => rng.random_range(self.itinerary.away_s.clone()),
+        };
+        self.leave_at = now + Nanos::from_millis((stay_s * 1_000.0) as u64);
+        self.leaving_for = None;
+        self.way.clear();
+        self.enemy = None;
+        self.lost = 0;
+        self.was_alive = true;
+        here
+    }
+
+    /// Where to go next: to a gate when it is time, anywhere otherwise.
+    fn choose_way(&mut self, now: Nanos, here: Destination, feet: Vec3, rng: &mut Xoshiro256PlusPlus) {
+        if now >= self.leave_at && self.leaving_for.is_none() {
+            self.leaving_for = Some(match here {
+                Destination::Hideout if rng.random_bool(0.5) => Destination::Hub,
+                Destination::Hideout => Destination::DarkZone,
+                _ => Destination::Hideout,
+            });
+            self.way.clear();
+            self.next = 0;
+        }
+        if self.next < self.way.len() && self.stuck < STUCK_THOUGHTS {
+            return;
+        }
+        let stuck = self.stuck >= STUCK_THOUGHTS;
+        let goal = match self.leaving_for {
+            Some(destination) if !stuck => self.guide.gates.to(destination).middle,
+            _ => self.guide.any_place(rng),
+        };
+        self.guide.find_way(feet, goal, &mut self.way);
+        self.next = 0;
+        self.stuck = 0;
+    }
+
+    /// The direction to go in, along the way.
+    fn follow(&mut self, feet: Vec3) -> [f32; 2] {
+        if feet.distance_squared(self.progress_at) > 1.0 {
+            self.progress_at = feet;
+            self.stuck = 0;
+        } else {
+            self.stuck += 1;
+        }
+        while let Some(&waypoint) = self.way.get(self.next) {
+            let way = waypoint - feet;
+            let left_m = way.x.hypot(way.z);
+            if left_m > REACHED_M {
+                return [way.x / left_m, way.z / left_m];
+            }
+            self.next += 1;
+        }
+        [0.0, 0.0]
+    }
+
+    /// The nearest enemy in sight, looked for now and then, remembered in between.
+    fn look_for_enemy(&mut self, client: &Client, here: Destination, own: NetId, feet: Vec3) {
+        if !self.thoughts.is_multiple_of(LOOK_PERIOD) {
+            return;
+        }
+        let rules = here.rules();
+        self.enemy = None;
+        if rules.players_are_safe {
+            return;
+        }
+        let replicas = client.replicas();
+        let Some(own_side) = replicas.get::<Character>(own).map(Side::from) else { return };
+        let mut nearest_m2 = SIGHT_M * SIGHT_M;
+        let mut nearest = None;
+        for (id, pose) in replicas.iter::<Pose>() {
+            let distance_m2 = pose.feet().distance_squared(feet);
+            if id == own || distance_m2 >= nearest_m2 {
+                continue;
+            }
+            let alive = replicas.get::<Vitals>(id).is_some_and(|vitals| vitals.alive);
+            let hostile = replicas.get::<Character>(id).is_some_and(|other| rules.may_hurt(own_side, other.into()));
+            if alive && hostile {
+                nearest_m2 = distance_m2;
+                nearest = Some((id, pose.feet()));
+            }
+        }
+        let Some((id, place)) = nearest else { return };
+        if self.guide.sees(feet, place, &mut self.seen) {
+            self.enemy = Some(id);
+        }
+    }
+
+    /// Yaw and pitch at the enemy's chest, with a shaky hand.
+    fn aim(&self, client: &Client, feet: Vec3, rng: &mut Xoshiro256PlusPlus) -> Option<(f32, f32)> {
+        let enemy = client.replicas().get::<Pose>(self.enemy?)?;
+        let way = enemy.feet() + CHEST - (feet + EYE);
+        let yaw = way.x.atan2(way.z) + rng.random_range(-0.03..0.03);
+        Some((yaw.rem_euclid(TAU), way.y.atan2(way.x.hypot(way.z))))
+    }
+
+    /// Holds what the server says against what must be true.
+    fn check(&mut self, client: &Client, own: NetId) {
+        let bounds = self.guide.level.bounds;
+        let slack = Vec3::splat(BOUNDS_SLACK_M);
+        let replicas = client.replicas();
+        let inside =
+            |pose: &Pose| pose.feet().cmpge(bounds.min - slack).all() && pose.feet().cmple(bounds.max + slack).all();
+        let outside = replicas.iter::<Pose>().filter(|(_, pose)| !inside(pose)).count();
+        let unwell = replicas.iter::<Vitals>().filter(|(_, vitals)| vitals.health > HEALTH_MAX).count();
+        let undead = replicas.iter::<Vitals>().filter(|(_, vitals)| vitals.alive && vitals.health == 0).count();
+        let not_oneself = replicas.get::<Character>(own).is_some_and(|own| own.npc);
+        self.counts.violations += (outside + unwell + undead + usize::from(not_oneself)) as u64;
+    }
+
+    fn hear(&mut self, client: &Client) {
+        for (_, message) in client.messages() {
+            match decode_said(message) {
+                Ok(_) => self.counts.lines_heard += 1,
+                Err(_) => self.counts.violations += 1,
+            }
+        }
+    }
+
+    fn note_own_state(&mut self, vitals: &Vitals, action: Option<&Action>) {
+        self.counts.deaths += u64::from(self.was_alive && !vitals.alive);
+        self.was_alive = vitals.alive;
+        if let Some(action) = action {
+            if action.kind == ActionKind::Shot {
+                self.counts.shots += u64::from(action.count.wrapping_sub(self.shots_seen) & 63);
+            }
+            self.shots_seen = action.count;
+        }
+    }
+}
+
+impl Behaviour for PrecinctBot {
+    fn think(&mut self, now: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
+        self.thoughts = self.thoughts.wrapping_add(1);
+        self.hear(client);
+        let Some(world) = client.world() else { return };
+        let here = self.settle_in(now, world, rng);
+        let replicas = client.replicas();
+        let own =
+            client.own_entity().and_then(|own| Some((own, *replicas.get::<Pose>(own)?, *replicas.get::<Vitals>(own)?)));
+        let Some((own, pose, vitals)) = own else {
+            self.lost += 1;
+            self.counts.violations += u64::from(self.lost == LOST_THOUGHTS);
+            return;
+        };
+        self.note_own_state(&vitals, replicas.get::<Action>(own));
+        if self.thoughts.is_multiple_of(20) {
+            self.check(client, own);
+        }
+
+        let feet = pose.feet();
+        let mut input = Input::default();
+        if vitals.alive {
+            self.choose_way(now, here, feet, rng);
+            self.look_for_enemy(client, here, own, feet);
+            let direction = self.follow(feet);
+            if direction != [0.0, 0.0] {
+                self.yaw = direction[0].atan2(direction[1]);
+            }
+            let aim = self.aim(client, feet, rng);
+            let (yaw, pitch) = aim.unwrap_or((self.yaw, 0.0));
+            let sprint = self.leaving_for.is_some() || aim.is_none();
+            input = Input::new(direction, yaw, pitch, aim.is_some(), sprint);
+        } else {
+            self.way.clear();
+            self.enemy = None;
+        }
+        // Refused between two worlds, when there is nobody to move.
+        let _ = client.send_input(now, &input.encode());
+
+        // Twenty thoughts a second; a line that is refused because the queue is full is a line unsaid.
+        if here == Destination::Hub && rng.random_bool(1.0 / f64::from(SPEECH_S * 20.0)) {
+            let line = ClientMessage::Say(LINES[rng.random_range(0..LINES.len())]);
+            self.counts.lines_said += u64::from(client.send_reliable(&line.encode()).is_ok());
+        }
+    }
+
+    fn counters(&self) -> BehaviourCounters {
+        BehaviourCounters::new()
+            .with("travels", self.counts.travels)
+            .with("shots", self.counts.shots)
+            .with("deaths", self.counts.deaths)
+            .with("lines_said", self.counts.lines_said)
+            .with("lines_heard", self.counts.lines_heard)
+            .with("violations", self.counts.violations)
+    }
+}
+
+fn destination_of(world_name: &str) -> Destination {
+    match world_name {
+        HUB => Destination::Hub,
+        DARK_ZONE => Destination::DarkZone,
+        _ => {
+            debug_assert_eq!(world_name, HIDEOUT);
+            Destination::Hideout
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gate_can_be_walked_to_from_anywhere() {
+        let guide = BotGuide::load();
+        let mut way = Vec::new();
+        for spawn in &guide.level.spawn_points {
+            for gate in guide.gates.iter() {
+                guide.find_way(spawn.position(), gate.middle, &mut way);
+                let end = way.last().expect("there is a way");
+                assert!(gate.holds(*end), "{gate:?} from {spawn:?} ends at {end}");
+                assert!(!gate.holds(spawn.position()), "nobody stands up in a gate");
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Gates: places in the level that lead to another world.
+//!
+//! Who walks into a gate leaves for the world behind it at the end of the tick, by the runtime's own travel: the connection
+//! moves along, nothing is loaded, and what the player is goes with it as a [`Traveller`]. All worlds share one level, so
+//! each has all gates; the one that leads to the kind of world one is in does nothing.
+//!
+//! A gate lets a player through only after it has seen the player outside, so that nobody who stands up inside is sent off again.
+
+use std::sync::{Arc, OnceLock};
+
+use bevy_ecs::component::Component;
+use glam::Vec3;
+use throng::prelude::*;
+
+use crate::{level::Level, players::Passport, rules::Rules, scene::Scene};
+
+/// How near to its middle a gate takes a player. [m]
+pub const GATE_RADIUS_M: f32 = 2.0;
+/// How far from where the level plans it a gate may be put to stand on the ground. [m]
+const REACH_M: f32 = 6.0;
+
+/// Where a gate leads; also which kind of world a world is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Destination {
+    /// The hideout of whoever walks through.
+    Hideout,
+    Hub,
+    DarkZone,
+}
+
+impl Destination {
+    /// The rules that hold there.
+    pub fn rules(self) -> Rules {
+        match self {
+            Self::Hideout => Rules::HIDEOUT,
+            Self::Hub => Rules::HUB,
+            Self::DarkZone => Rules::DARK_ZONE,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Gate {
+    pub leads_to: Destination,
+    pub middle: Vec3,
+}
+
+impl Gate {
+    pub fn holds(&self, feet: Vec3) -> bool {
+        feet.distance_squared(self.middle) <= GATE_RADIUS_M * GATE_RADIUS_M
+    }
+}
+
+/// The three gates of the level.
+#[derive(Debug, Clone, Copy)]
+pub struct Gates([Gate; 3]);
+
+impl Gates {
+    /// In the middle of three streets around the plaza, 16 m from the crossings where players stand up.
+    pub fn of(level: &Level) -> Self {
+        let planned = [
+            (Destination::Hideout, Vec3::new(0.0, 0.0, 16.0)),
+            (Destination::Hub, Vec3::new(16.0, 0.0, 0.0)),
+            (Destination::DarkZone, Vec3::new(-16.0, 0.0, 0.0)),
+        ];
+        Self(planned.map(|(leads_to, middle)| {
+            let on_ground = level.navmesh.nearest(middle, REACH_M).expect("streets can be walked on");
+            Gate { leads_to, middle: on_ground.position() }
+        }))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Gate> {
+        self.0.iter()
+    }
+
+    pub fn to(&self, destination: Destination) -> &Gate {
+        self.0.iter().find(|gate| gate.leads_to == destination).expect("there is a gate to each")
+    }
+}
+
+/// The worlds that all players share. Known once the server has made them; read by every world's gates.
+#[derive(Debug, Clone, Default)]
+pub struct SharedWorlds(Arc<OnceLock<[WorldId; 2]>>);
+
+impl SharedWorlds {
+    /// Says which worlds they are, once, before the server runs.
+    pub fn set(&self, hub: WorldId, dark_zone: WorldId) {
+        self.0.set([hub, dark_zone]).expect("the shared worlds are made once");
+    }
+
+    fn world(&self, destination: Destination, home: WorldId) -> Option<WorldId> {
+        let &[hub, dark_zone] = self.0.get()?;
+        Some(match destination {
+            Destination::Hideout => home,
+            Destination::Hub => hub,
+            Destination::DarkZone => dark_zone,
+        })
+    }
+}
+
+/// Whether a gate may take the player: it has been seen outside of all of them since it came.
+#[derive(Component, Debug, Clone, Copy, Default)]
+pub struct GateWatch {
+    was_outside: bool,
+}
+
+/// What a player is, wherever it goes: the luggage of a travel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Traveller {
+    pub health: u8,
+    pub passport: Passport,
+}
+
+/// The world that the player is sent to by where it stands, if it stands in a gate that takes it.
+pub fn leads_away(scene: &Scene, feet: Vec3, home: WorldId, watch: &mut GateWatch) -> Option<WorldId> {
+    let Some(gate) = scene.gates.iter().find(|gate| gate.holds(feet)) else {
+        watch.was_outside = true;
+        return None;
+    };
+    if !watch.was_outside || gate.leads_to == scene.here {
+        return None;
+    }
+    scene.worlds.world(gate.leads_to, home)
+}

@@ -1,0 +1,141 @@
+//! Movement of players: wishes in, validated steps out.
+//!
+//! A client never says where it is. It says which way it wants to go, and each tick of the world moves its
+//! player at most one step of `speed x tick` along the nav mesh, however many inputs have come: the step
+//! follows the mean of the first [`INPUTS_PER_TICK_MAX`] of them, the rest is dropped and counted. So a fast clock,
+//! a burst or a replay gains nothing, and walls hold because a step is a walk on the mesh.
+//!
+//! When inputs are late the player goes on as it last wished, so that jitter does not make it stutter, but
+//! from a time bank: [`HOLD_S_MAX`] seconds, refilled by an input that comes. A silent client stands still when
+//! the bank is empty, and whoever arrives starts with an empty one.
+//!
+//! Distance in any window of `T` seconds is thus at most `SPRINT_M_PER_S x T` and one step. Cost: about 50 ns a player.
+
+use bevy_ecs::prelude::*;
+use glam::Vec3;
+use throng_query::nav::NavMesh;
+
+use crate::{
+    components::{Pose, Standing},
+    protocol::Input,
+};
+
+pub const WALK_M_PER_S: f32 = 5.0;
+pub const SPRINT_M_PER_S: f32 = 7.5;
+/// Inputs of one client that one tick looks at. A client at 60 Hz in a world at 20 Hz needs three.
+pub const INPUTS_PER_TICK_MAX: u8 = 4;
+/// How long a player goes on without inputs. [s]
+pub const HOLD_S_MAX: f32 = 0.25;
+
+/// What a player's client wants, as of this tick.
+#[derive(Component, Debug, Clone, Copy, Default)]
+pub struct Controls {
+    /// Sum of this tick's directions, and how many they are.
+    direction_sum: [f32; 2],
+    inputs: u8,
+    /// The mean direction, held while inputs are late.
+    direction: [f32; 2],
+    sprint: bool,
+    fire: bool,
+    yaw: f32,
+    pitch: f32,
+    /// How long the wish above is still followed without a new one. [s]
+    hold_s: f32,
+}
+
+impl Controls {
+    /// Takes one input; false if it is one too many for this tick.
+    pub fn take(&mut self, input: &Input) -> bool {
+        if self.inputs == INPUTS_PER_TICK_MAX {
+            return false;
+        }
+        if self.inputs == 0 {
+            self.direction_sum = [0.0; 2];
+            self.fire = false;
+        }
+        let [x, z] = input.direction();
+        self.direction_sum[0] += x;
+        self.direction_sum[1] += z;
+        self.inputs += 1;
+        self.sprint = input.sprint();
+        // A trigger pulled between two ticks counts, even if it has been let go since.
+        self.fire |= input.fire();
+        self.yaw = input.yaw();
+        self.pitch = input.pitch();
+        true
+    }
+
+    /// Whether the trigger is pulled.
+    pub fn fire(&self) -> bool {
+        self.fire
+    }
+
+    /// Yaw and pitch of the view. [radians]
+    pub fn aim(&self) -> (f32, f32) {
+        (self.yaw, self.pitch)
+    }
+
+    /// Turns this tick's inputs into one wish and pays for it from the bank. [m/s along x and z]
+    pub fn settle(&mut self, dt_s: f32) -> [f32; 2] {
+        if self.inputs > 0 {
+            self.direction = self.direction_sum.map(|sum| sum / f32::from(self.inputs));
+            self.inputs = 0;
+            self.hold_s = HOLD_S_MAX;
+        } else {
+            self.hold_s -= dt_s;
+            if self.hold_s < 0.0 {
+                *self = Self { yaw: self.yaw, pitch: self.pitch, ..Self::default() };
+            }
+        }
+        let speed = if self.sprint { SPRINT_M_PER_S } else { WALK_M_PER_S };
+        self.direction.map(|part| part * speed)
+    }
+}
+
+/// Moves a living player by one step at most.
+pub fn step(velocity: [f32; 2], yaw: f32, dt_s: f32, navmesh: &NavMesh, pose: &mut Mut<Pose>, standing: &mut Standing) {
+    if pose.yaw != yaw {
+        pose.yaw = yaw;
+    }
+    let [x, z] = velocity;
+    if x == 0.0 && z == 0.0 {
+        return;
+    }
+    let step = Vec3::new(x, 0.0, z) * dt_s;
+    standing.0 = navmesh.walk_sliding(standing.0, standing.0.position() + step).end;
+    pose.set_feet(standing.0.position());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(direction: [f32; 2], sprint: bool) -> Input {
+        Input::new(direction, 0.0, 0.0, false, sprint)
+    }
+
+    #[test]
+    fn a_step_follows_the_mean_of_a_ticks_inputs() {
+        let mut controls = Controls::default();
+        assert!(controls.take(&input([1.0, 0.0], false)));
+        assert!(controls.take(&input([0.0, 0.0], false)));
+        assert_eq!(controls.settle(0.05), [2.5, 0.0]);
+    }
+
+    #[test]
+    fn the_fifth_input_of_a_tick_is_dropped() {
+        let mut controls = Controls::default();
+        let taken = (0..16).filter(|_| controls.take(&input([1.0, 0.0], true))).count();
+        assert_eq!(taken, usize::from(INPUTS_PER_TICK_MAX));
+        assert_eq!(controls.settle(0.05), [SPRINT_M_PER_S, 0.0], "one step at full speed, not four");
+    }
+
+    #[test]
+    fn a_silent_client_stands_still_after_a_quarter_of_a_second() {
+        let mut controls = Controls::default();
+        controls.take(&input([0.0, 1.0], false));
+        let moving = (0..40).take_while(|_| controls.settle(0.05) != [0.0, 0.0]).count();
+        assert!((5..=6).contains(&moving), "one step for the input, 250 ms on credit: {moving}");
+        assert!(!controls.fire());
+    }
+}

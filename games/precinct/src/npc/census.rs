@@ -1,0 +1,37 @@
+//! Census: how many NPCs there are, at which load level, and how many of them fight. Gauges for operators, and
+//! the figures that the game's promises are held against.
+
+use bevy_ecs::system::Query;
+use throng::prelude::*;
+
+use super::{LoadLevel, NpcRow};
+use crate::{arena::Arena, weapons::ticks_of};
+
+/// Who fired or was hit so recently is in combat. [ms]
+pub const COMBAT_MS: u32 = 3_000;
+/// Between two counts. [ms]
+const PERIOD_MS: u32 = 500;
+
+/// Counts, twice a second; worlds count in different ticks.
+pub fn count(tick: &TickInfo, arena: &mut Arena, npcs: &Query<NpcRow>) {
+    let period = ticks_of(PERIOD_MS, tick.rate.0).max(1);
+    if !tick.tick.wrapping_add(tick.world.0).is_multiple_of(period) {
+        return;
+    }
+    let combat_ticks = ticks_of(COMBAT_MS, tick.rate.0);
+    let (mut count, mut alive, mut in_combat) = (0, 0, 0);
+    let mut levels = [0; 3];
+    for npc in npcs {
+        count += 1;
+        alive += i64::from(npc.vitals.alive);
+        in_combat += i64::from(npc.vitals.alive && npc.senses.fought.within(tick.tick, combat_ticks));
+        levels[npc.pace.level as usize] += 1;
+    }
+    let tally = &mut arena.tally;
+    tally.npcs = count;
+    tally.npcs_alive = alive;
+    tally.npcs_in_combat = in_combat;
+    tally.npcs_full = levels[LoadLevel::Full as usize];
+    tally.npcs_near = levels[LoadLevel::Near as usize];
+    tally.npcs_far = levels[LoadLevel::Far as usize];
+}

@@ -1,0 +1,80 @@
+//! Population: a world's NPCs are made with it, equally many for as long as it lives.
+//!
+//! Every [`NPCS_PER_POST`] of them share a post, half of either faction, and begin their first lives around it, so there is a
+//! fight from the first second on. Archetypes and weapons come in turn; posts come from the world's seed.
+
+use bevy_ecs::world::World;
+use rand::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng::prelude::TickInfo;
+use throng_replication::ecs::Replicated;
+
+use super::{Brain, Npc, NpcRowItem, Pace, PathFollow, Senses, graph::ARCHETYPES};
+use crate::{
+    arena::Arena,
+    components::{Action, Character, Faction, Pose, Standing, Vitals},
+    lives::{LifeClock, begin_life, near_spawn},
+    scene::Scene,
+    weapons::{Weapon, WeaponKind},
+};
+
+/// NPCs that fight for one place.
+pub const NPCS_PER_POST: usize = 20;
+/// How far around their post they begin. [m]
+const START_RADIUS_M: f32 = 16.0;
+
+/// What each archetype of the graph carries.
+const WEAPONS: [WeaponKind; ARCHETYPES] = {
+    use WeaponKind::*;
+    [
+        Rifle, Submachine, Marksman, MachineGun, Submachine, Rifle, Submachine, Pistol, MachineGun, Rifle, Pistol,
+        MachineGun, Marksman, Pistol, MachineGun, Rifle,
+    ]
+};
+
+/// Fills a world with NPCs. Its scene and arena must be in it already.
+pub fn spawn(world: &mut World, count: usize, rng: &mut Xoshiro256PlusPlus) {
+    let scene = world.resource::<Scene>().clone();
+    let mut post = 0;
+    for index in 0..count {
+        if index % NPCS_PER_POST == 0 {
+            post = rng.random_range(0..scene.places.spawn_count()) as u16;
+        }
+        let side = index % 2;
+        let archetype = (index / 2 + rng.random_range(0..2)) % ARCHETYPES;
+        let weapon = if scene.rules.no_weapons { WeaponKind::Fists } else { WEAPONS[archetype] };
+        let start = near_spawn(&scene.level.navmesh, scene.places.cover_around(post, START_RADIUS_M, rng), rng);
+        let slot = world.resource_mut::<Arena>().actors.add_npc();
+        world.spawn((
+            (
+                Replicated::default(),
+                Pose::new(start.position(), rng.random_range(0.0..std::f32::consts::TAU)),
+                Vitals::FULL,
+                Character { npc: true, faction: [Faction::Rioters, Faction::Cleaners][side], weapon },
+                Action::NONE,
+            ),
+            slot,
+            Standing(start),
+            Npc { archetype: archetype as u8, home: scene.places.homes(post)[side], post },
+            Weapon::new(weapon),
+            LifeClock::default(),
+            Pace::new(index as u32),
+            Senses::default(),
+            Brain::new(scene.graph.root(archetype)),
+            PathFollow::default(),
+        ));
+    }
+}
+
+/// Begins the next life of a dead NPC at its home, with a fresh mind, if its time has come.
+pub fn stand_up(tick: &TickInfo, scene: &Scene, rng: &mut Xoshiro256PlusPlus, npc: &mut NpcRowItem) -> bool {
+    let due = npc.life.is_over(tick.tick);
+    if due {
+        let NpcRowItem { vitals, pose, standing, weapon, .. } = npc;
+        begin_life(scene.places.spawn(npc.npc.home), scene, rng, vitals, pose, standing, weapon);
+        npc.brain.reset();
+        *npc.senses = Senses::default();
+        npc.path.stop();
+    }
+    due
+}

@@ -1,0 +1,65 @@
+//! Scene: what a world reads and never changes.
+//!
+//! The level, the behaviour graph and the tables made from them exist once per process; a scene is a world's handful of
+//! pointers to them, and its rules. It is one resource, not seven: a resource that the processor has not seen since the last
+//! tick costs some five cache misses to find, and there are a thousand worlds between two ticks of one.
+
+use std::sync::Arc;
+
+use bevy_ecs::resource::Resource;
+
+use crate::{
+    gates::{Destination, Gates, SharedWorlds},
+    level::Level,
+    npc::{
+        Places,
+        graph::{Graph, precinct_graph},
+    },
+    rules::Rules,
+};
+
+/// What all worlds of a process share: read-only but for the ids of the shared worlds, which are set once.
+#[derive(Clone)]
+pub struct Shared {
+    pub level: Arc<Level>,
+    pub graph: Arc<Graph>,
+    pub places: Places,
+    pub gates: Gates,
+    pub worlds: SharedWorlds,
+}
+
+impl Shared {
+    /// Works out what follows from a level. Cost: a few milliseconds, once per process.
+    pub fn new(level: Arc<Level>) -> Self {
+        Self {
+            places: Places::of(&level),
+            gates: Gates::of(&level),
+            graph: Arc::new(precinct_graph()),
+            worlds: SharedWorlds::default(),
+            level,
+        }
+    }
+}
+
+/// One world's view of it.
+#[derive(Resource, Clone)]
+pub struct Scene {
+    pub shared: Shared,
+    pub rules: Rules,
+    /// Where gates that lead to worlds of this kind lead to.
+    pub here: Destination,
+}
+
+impl Scene {
+    pub fn new(shared: &Shared, here: Destination) -> Self {
+        Self { shared: shared.clone(), rules: here.rules(), here }
+    }
+}
+
+impl std::ops::Deref for Scene {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}

@@ -1,0 +1,294 @@
+//! The kinds of worlds: what a hideout, the hub and the dark zone are made of.
+//!
+//! | kind        | rate  | how many       | rules                                              |
+//! |-------------|-------|----------------|----------------------------------------------------|
+//! | `hideout`   | 20 Hz | one per player | the owner against two factions of NPCs             |
+//! | `hub`       | 20 Hz | 1              | players meet and talk, nobody can hurt them         |
+//! | `dark_zone` | 30 Hz | 1              | everybody against everybody                        |
+//! | `sentinel`  | 128 Hz| for tests      | no players; shows by its ticks whether the host holds |
+//!
+//! The first three are the same four plugins with other rules and other numbers of NPCs. A tick runs through the steps of
+//! [`Step`] in order:
+//!
+//! ```text
+//!   Enter   players come and go                            players::seat
+//!   Act     players walk and fire, NPCs live               players::play, npc::live
+//!   Hurt    the tick's shots are cast                      shooting::resolve
+//!   Leave   what was said is delivered, travellers go      social::speak, players::unseat
+//!   Report  counts go to the server                        tally::report
+//! ```
+
+use bevy_ecs::{
+    prelude::*,
+    schedule::{InternedSystemSet, ScheduleConfigs},
+    system::ScheduleSystem,
+};
+use glam::Vec3;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng::prelude::*;
+use throng_query::nav::NavPoint;
+use throng_replication::ecs::Replicated;
+
+use crate::{
+    arena::Arena,
+    components::{Action, Character, Pose, Vitals},
+    gates::Destination,
+    inject::{self, Fault, FaultyHideout},
+    npc, players,
+    scene::{Scene, Shared},
+    shooting, social,
+    tally::{self, TallyNames},
+};
+
+/// Names of the kinds, as clients hear them.
+pub const HIDEOUT: &str = "hideout";
+pub const HUB: &str = "hub";
+pub const DARK_ZONE: &str = "dark_zone";
+pub const SENTINEL: &str = "sentinel";
+
+/// The steps of a tick.
+#[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Players come, and go with their connections.
+    Enter,
+    /// What clients sent is read; everybody moves, NPCs perceive and decide, triggers are pulled.
+    Act,
+    /// Shots are cast and damage done.
+    Hurt,
+    /// Words are delivered and players go through gates.
+    Leave,
+    /// Counts go to the server.
+    Report,
+}
+
+fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
+    use Step::*;
+    (Enter, Act, Hurt, Leave, Report).chain()
+}
+
+/// Players come, go, walk, pull triggers and change worlds.
+pub struct Movement;
+
+impl Movement {
+    fn systems() -> ScheduleConfigs<ScheduleSystem> {
+        (players::seat.in_set(Step::Enter), players::play.in_set(Step::Act), players::unseat.in_set(Step::Leave))
+            .into_configs()
+    }
+}
+
+impl Plugin for Movement {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.replicate::<Pose>().placed_by::<Pose>().add_systems(Self::systems());
+    }
+}
+
+/// Shots hurt.
+pub struct Combat;
+
+impl Combat {
+    fn systems() -> ScheduleConfigs<ScheduleSystem> {
+        shooting::resolve.run_if(shooting::somebody_fired).in_set(Step::Hurt).into_configs()
+    }
+}
+
+impl Plugin for Combat {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.replicate::<Vitals>().replicate::<Character>().replicate::<Action>().add_systems(Self::systems());
+    }
+}
+
+/// NPCs perceive, choose, path and fight.
+pub struct Npcs;
+
+impl Npcs {
+    fn systems() -> ScheduleConfigs<ScheduleSystem> {
+        npc::live.in_set(Step::Act).after(players::play).into_configs()
+    }
+}
+
+impl Plugin for Npcs {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.add_systems(Self::systems());
+    }
+}
+
+/// Players talk.
+pub struct Social;
+
+impl Social {
+    fn systems() -> ScheduleConfigs<ScheduleSystem> {
+        // Whoever leaves in this tick has still said what it said.
+        social::speak.run_if(social::something_was_said).in_set(Step::Leave).before(players::unseat).into_configs()
+    }
+}
+
+impl Plugin for Social {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.add_systems(Self::systems());
+    }
+}
+
+/// Fills a world of players with what it starts with. `seed` is for its NPCs.
+pub fn fill(world: &mut World, shared: &Shared, here: Destination, npc_count: usize, seed: u64) {
+    world.insert_resource(Scene::new(shared, here));
+    world.insert_resource(Arena::new(npc_count));
+    npc::population::spawn(world, npc_count, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
+}
+
+/// What a world of players is made of, whatever its kind.
+fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc_count: usize) {
+    // Plugins first: what is spawned before a component is replicated is not heard of.
+    world.configure_sets(order_of_steps());
+    world.add_plugins((Movement, Combat, Npcs, Social));
+    world.add_systems(tally::report.in_set(Step::Report));
+    let seed = world.seed();
+    fill(world.world_mut(), shared, here, npc_count, seed);
+    let names = TallyNames::register(world);
+    world.insert_resource(names);
+}
+
+/// The systems of a world of players, without a server around it.
+#[cfg(test)]
+pub fn schedule() -> Schedule {
+    let mut schedule = Schedule::default();
+    schedule.configure_sets(order_of_steps());
+    for systems in [Movement::systems(), Combat::systems(), Npcs::systems(), Social::systems()] {
+        schedule.add_systems(systems);
+    }
+    schedule
+}
+
+/// A player's own world.
+pub struct Hideout {
+    pub shared: Shared,
+    /// The id of the first hideout; the others follow.
+    pub first: WorldId,
+    /// NPCs of each hideout.
+    pub npcs: Vec<u16>,
+    pub keep_awake: bool,
+    /// Hideouts with a fault, for tests.
+    pub faults: Vec<FaultyHideout>,
+}
+
+impl WorldKind for Hideout {
+    fn name(&self) -> &str {
+        HIDEOUT
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        let index = (world.id().0 - self.first.0) as usize;
+        build_world(world, &self.shared, Destination::Hideout, usize::from(self.npcs[index]));
+        if !self.faults.is_empty() {
+            let own = self.faults.iter().find(|faulty| faulty.hideout == index);
+            world.insert_resource(own.map_or(Fault::None, |faulty| faulty.fault));
+            world.init_resource::<inject::TickBegan>();
+            world.add_systems((inject::note_begin.before(Step::Enter), inject::inflict.after(Step::Report)));
+        }
+    }
+
+    fn dormant_when_empty(&self) -> bool {
+        !self.keep_awake
+    }
+}
+
+/// Where players meet.
+pub struct Hub {
+    pub shared: Shared,
+    pub npcs: usize,
+    pub keep_awake: bool,
+}
+
+impl WorldKind for Hub {
+    fn name(&self) -> &str {
+        HUB
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        build_world(world, &self.shared, Destination::Hub, self.npcs);
+    }
+
+    fn dormant_when_empty(&self) -> bool {
+        !self.keep_awake
+    }
+}
+
+/// Where players fight each other.
+pub struct DarkZone {
+    pub shared: Shared,
+    pub npcs: usize,
+    pub keep_awake: bool,
+}
+
+impl WorldKind for DarkZone {
+    fn name(&self) -> &str {
+        DARK_ZONE
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(30)
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        build_world(world, &self.shared, Destination::DarkZone, self.npcs);
+    }
+
+    fn dormant_when_empty(&self) -> bool {
+        !self.keep_awake
+    }
+}
+
+/// A small fast world that ticks whatever happens, so that tests see by its ticks whether others hold it up.
+pub struct Sentinel {
+    pub shared: Shared,
+}
+
+/// Entities of a sentinel world.
+const ORBITS: usize = 4;
+
+#[derive(Component)]
+struct Orbit {
+    centre: NavPoint,
+    phase: f32,
+}
+
+impl WorldKind for Sentinel {
+    fn name(&self) -> &str {
+        SENTINEL
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(128)
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        world.replicate::<Pose>().placed_by::<Pose>().add_systems(orbit);
+        world.insert_resource(Scene::new(&self.shared, Destination::Hub));
+        for index in 0..ORBITS {
+            let centre = self.shared.places.spawn(index as u16);
+            let orbit = Orbit { centre, phase: index as f32 };
+            world.world_mut().spawn((Replicated::default(), Pose::new(centre.position(), 0.0), orbit));
+        }
+    }
+
+    fn dormant_when_empty(&self) -> bool {
+        false
+    }
+}
+
+fn orbit(tick: Res<TickInfo>, scene: Res<Scene>, mut orbits: Query<(&mut Pose, &mut Orbit)>) {
+    for (mut pose, mut orbit) in &mut orbits {
+        orbit.phase = (orbit.phase + tick.dt_s) % std::f32::consts::TAU;
+        let (sin, cos) = orbit.phase.sin_cos();
+        let place = orbit.centre.position() + Vec3::new(sin, 0.0, cos);
+        pose.set_feet(scene.level.navmesh.walk_straight(orbit.centre, place).end.position());
+    }
+}

@@ -1,0 +1,254 @@
+//! The promise: players walk from world to world without reconnecting, and take what they are along, once.
+//!
+//! A watch looks into all worlds after every frame: nobody is in two worlds at a time, nobody is on the way for longer than
+//! the next tick takes, and what a player carries arrives as it left.
+
+mod simulated;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use glam::Vec3;
+use precinct::PrecinctWorlds;
+use precinct::components::{Pose, Vitals};
+use precinct::gates::{Destination, Gates};
+use precinct::level::Level;
+use precinct::players::{Passport, PlayerClient};
+use precinct::protocol::Input;
+use precinct::worlds::{DARK_ZONE, HIDEOUT, HUB};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng::prelude::{ClientKey, WorldId};
+use throng_bots::{Behaviour, BehaviourCounters};
+use throng_client::Client;
+use throng_platform::time::Nanos;
+use throng_query::nav::PathSearch;
+use throng_simulator::Simulation;
+
+/// Waypoints of a way at most; what is longer is walked in parts.
+const WAYPOINTS_MAX: usize = 64;
+/// Frames that a traveller may be in no world: it leaves after a tick, and the next tick of the slowest world (20 Hz in frames
+/// of 60 Hz) takes it in.
+const FRAMES_BETWEEN_WORLDS_MAX: u32 = 3;
+
+/// Walks from gate to gate, through all kinds of worlds, round after round, and never fires.
+struct Commuter {
+    level: Arc<Level>,
+    gates: Gates,
+    search: PathSearch,
+    /// Half of them take the round the other way about.
+    clockwise: bool,
+    epoch: Option<u8>,
+    way: Vec<Vec3>,
+    next: usize,
+    /// Stays in each kind of world: hideout, hub, dark zone.
+    stays: [u64; 3],
+}
+
+impl Commuter {
+    fn new(level: &Arc<Level>, clockwise: bool) -> Self {
+        Self {
+            gates: Gates::of(level),
+            search: PathSearch::new(&level.navmesh),
+            level: level.clone(),
+            clockwise,
+            epoch: None,
+            way: Vec::new(),
+            next: 0,
+            stays: [0; 3],
+        }
+    }
+
+    fn goal(&self, world: &str) -> Vec3 {
+        let destination = match (world, self.clockwise) {
+            (HIDEOUT, true) | (DARK_ZONE, false) => Destination::Hub,
+            (HUB, true) | (HIDEOUT, false) => Destination::DarkZone,
+            _ => Destination::Hideout,
+        };
+        self.gates.to(destination).middle
+    }
+
+    /// The direction along the way, which is looked for again at its end.
+    fn walk(&mut self, feet: Vec3, goal: Vec3) -> [f32; 2] {
+        while let Some(&waypoint) = self.way.get(self.next) {
+            let (x, z) = (waypoint.x - feet.x, waypoint.z - feet.z);
+            let left_m = x.hypot(z);
+            if left_m > 0.6 {
+                return [x / left_m, z / left_m];
+            }
+            self.next += 1;
+        }
+        self.find_way(feet, goal);
+        [0.0, 0.0]
+    }
+
+    fn find_way(&mut self, feet: Vec3, goal: Vec3) {
+        let navmesh = &self.level.navmesh;
+        let mut waypoints = [Vec3::ZERO; WAYPOINTS_MAX];
+        let (Ok(from), Ok(to)) = (navmesh.nearest(feet, 3.0), navmesh.nearest(goal, 3.0)) else {
+            return;
+        };
+        let path = self.search.find(navmesh, from, to, &mut waypoints);
+        self.way = waypoints[..path.waypoint_count].to_vec();
+        self.next = 0;
+    }
+}
+
+impl Behaviour for Commuter {
+    fn think(&mut self, now: Nanos, client: &mut Client, _: &mut Xoshiro256PlusPlus) {
+        let Some(world) = client.world() else { return };
+        let goal = self.goal(&world.name);
+        if self.epoch.replace(world.epoch) != Some(world.epoch) {
+            let kind = [HIDEOUT, HUB, DARK_ZONE].iter().position(|kind| *kind == world.name);
+            self.stays[kind.expect("there are no other kinds")] += 1;
+            self.way.clear();
+        }
+        let own = client.own_entity().and_then(|own| client.replicas().get::<Pose>(own));
+        let Some(feet) = own.map(Pose::feet) else {
+            return;
+        };
+        let direction = self.walk(feet, goal);
+        let yaw = direction[0].atan2(direction[1]);
+        let _ = client.send_input(now, &Input::new(direction, yaw, 0.0, false, true).encode());
+    }
+
+    fn counters(&self) -> BehaviourCounters {
+        let [hideout, hub, dark_zone] = self.stays;
+        BehaviourCounters::new()
+            .with("rounds", hideout.saturating_sub(1).min(hub).min(dark_zone))
+            .with("been_round", u64::from(hideout > 1 && hub > 0 && dark_zone > 0))
+    }
+}
+
+/// What a player carries, and where it was seen last.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Seen {
+    world: WorldId,
+    frame: u64,
+    health: u8,
+    alive: bool,
+    passport: Passport,
+}
+
+/// Looks into all worlds.
+struct Watch {
+    worlds: Vec<WorldId>,
+    players: HashMap<ClientKey, Seen>,
+    travels: u64,
+}
+
+impl Watch {
+    fn new(worlds: &PrecinctWorlds) -> Self {
+        let mut all = vec![worlds.hub, worlds.dark_zone];
+        all.extend(&worlds.hideouts);
+        Self { worlds: all, players: HashMap::new(), travels: 0 }
+    }
+
+    /// Asserts that nobody is twice or nowhere, and calls `arrived` with what a traveller was and is.
+    fn look(&mut self, simulation: &mut Simulation, arrived: impl Fn(&Seen, &Seen)) {
+        let frame = simulation.frames();
+        for &id in &self.worlds {
+            let Some(world) = simulation.server_mut().world_mut(id) else { panic!("world {} is not at home", id.0) };
+            if world.clients_count() == 0 {
+                continue;
+            }
+            let ecs = world.ecs_mut();
+            let mut players = ecs.query::<(&PlayerClient, &Vitals, &Passport)>();
+            for (client, vitals, passport) in players.iter(ecs) {
+                let seen = Seen { world: id, frame, health: vitals.health, alive: vitals.alive, passport: *passport };
+                let Some(before) = self.players.insert(client.0, seen) else {
+                    continue;
+                };
+                assert_ne!(before.frame, frame, "{client:?} is in two worlds: {before:?} and {seen:?}");
+                assert_eq!(before.passport.home, passport.home, "{client:?} has come to another's home");
+                assert_eq!(before.passport.name, passport.name, "{client:?} is somebody else");
+                if before.world != id {
+                    self.travels += 1;
+                    arrived(&before, &seen);
+                }
+            }
+        }
+        for (client, seen) in &self.players {
+            let missing = frame - seen.frame;
+            assert!(missing <= FRAMES_BETWEEN_WORLDS_MAX.into(), "{client:?} is nowhere since {seen:?}");
+        }
+    }
+}
+
+/// Gives every player health, kills and deaths that nobody else has.
+fn mark_players(simulation: &mut Simulation, worlds: &PrecinctWorlds) {
+    for (index, &home) in worlds.hideouts.iter().enumerate() {
+        let ecs = simulation.server_mut().world_mut(home).expect("it is at home between frames").ecs_mut();
+        let mut players = ecs.query::<(&mut Vitals, &mut Passport)>();
+        let (mut vitals, mut passport) = players.single_mut(ecs).expect("everybody is at home at first");
+        vitals.health = 10 + index as u8;
+        passport.kills = 1_000 + index as u32;
+        passport.deaths = 2_000 + index as u32;
+    }
+}
+
+#[test]
+fn everybody_goes_everywhere_and_comes_back_as_they_were() {
+    const PLAYERS: usize = 24;
+    let (mut simulation, worlds) =
+        Simulation::new(&simulated::settings(5), simulated::game(PLAYERS, 0)).expect("the game can be set up");
+    let level = Level::load();
+    for player in 0..PLAYERS {
+        simulation.join(Box::new(Commuter::new(&level, player % 2 == 0)));
+    }
+    let mut watch = Watch::new(&worlds);
+    simulation.run_for(1.0);
+    mark_players(&mut simulation, &worlds);
+
+    // Nobody hurts anybody here, so everything arrives exactly as it left.
+    let as_it_left = |before: &Seen, now: &Seen| {
+        assert_eq!((before.health, before.passport), (now.health, now.passport));
+        assert!(now.alive);
+    };
+    let all_went_round = simulation.run_until(300.0, |simulation| {
+        watch.look(simulation, as_it_left);
+        simulation.frames().is_multiple_of(60) && simulation.totals().counter("been_round") == PLAYERS as u64
+    });
+    let totals = simulation.totals();
+    println!("{} travels by frame {}: {totals:?}", watch.travels, simulation.frames());
+    assert!(all_went_round, "not everybody came round: {totals:#?}");
+    assert_eq!((totals.playing, totals.disconnects), (PLAYERS as u64, 0), "{totals:#?}");
+    assert_eq!((totals.state_errors, totals.protocol_errors), (0, 0), "{totals:#?}");
+
+    let mut kills: Vec<u32> = watch.players.values().map(|seen| seen.passport.kills).collect();
+    kills.sort_unstable();
+    assert!(kills.into_iter().eq((0..PLAYERS as u32).map(|index| 1_000 + index)), "luggage was mixed up");
+}
+
+/// Plays with bots that fight and travel; what they have done only grows, and wounds do not heal on the way.
+fn check_fighters_travel(players: usize, npcs: usize, seconds: f64, travels_min: u64) {
+    let (mut simulation, worlds) = simulated::game_with_bots(&simulated::settings(6), players, npcs);
+    let mut watch = Watch::new(&worlds);
+    let nothing_is_lost = |before: &Seen, now: &Seen| {
+        assert!(now.passport.kills >= before.passport.kills, "kills were lost: {before:?} then {now:?}");
+        assert!(now.passport.deaths >= before.passport.deaths, "deaths were lost: {before:?} then {now:?}");
+        assert!(now.health <= before.health, "healed on the way: {before:?} then {now:?}");
+    };
+    simulation.run_until(seconds, |simulation| {
+        watch.look(simulation, nothing_is_lost);
+        false
+    });
+    let totals = simulation.totals();
+    println!("{} travels: {totals:?}", watch.travels);
+    assert!(watch.travels >= travels_min, "only {} travels", watch.travels);
+    assert_eq!((totals.playing, totals.disconnects), (players as u64, 0), "{totals:#?}");
+    assert_eq!((totals.state_errors, totals.counter("violations")), (0, 0), "{totals:#?}");
+    let kills: u32 = watch.players.values().map(|seen| seen.passport.kills).sum();
+    assert!(kills > 0, "nobody fought");
+}
+
+#[test]
+fn those_who_fight_travel_too() {
+    check_fighters_travel(24, 300, 80.0, 20);
+}
+
+/// The large form: a hundred players for ten minutes.
+#[test]
+#[ignore = "takes minutes"]
+fn a_hundred_fighters_travel_for_ten_minutes() {
+    check_fighters_travel(100, 2_000, 600.0, 1_000);
+}

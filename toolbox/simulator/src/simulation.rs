@@ -1,0 +1,151 @@
+//! The simulation: one frame after the other, of everything.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rand::RngCore;
+use rand_chacha::ChaCha20Rng;
+use throng::Server;
+use throng::inspection::WorldHash;
+use throng::server::ServerError;
+use throng_bots::Behaviour;
+use throng_net::transport::{Impairment, MemoryNetwork, Recording, RecordingTransport, ServerTransport};
+use throng_platform::time::Nanos;
+
+use crate::player::Player;
+use crate::settings::{Purpose, SERVER_ADDRESS, SimulationSettings};
+use crate::totals::Totals;
+use crate::virtual_server::VirtualServer;
+
+/// A server and its players.
+pub struct Simulation {
+    settings: SimulationSettings,
+    virtual_server: VirtualServer,
+    network: MemoryNetwork,
+    recording: Option<Arc<Mutex<Recording>>>,
+    players: Vec<Player>,
+    rng: ChaCha20Rng,
+}
+
+impl Simulation {
+    /// A server without players, built by `build`, which returns what it wants to be known about it: ids of worlds, say.
+    pub fn new<T>(
+        settings: &SimulationSettings,
+        build: impl FnOnce(&mut Server) -> Result<T, ServerError>,
+    ) -> Result<(Self, T), ServerError> {
+        let network = MemoryNetwork::new(settings.rng(Purpose::Network).next_u64(), settings.impairment);
+        let memory = network.server(SERVER_ADDRESS);
+        let (transport, recording): (Box<dyn ServerTransport>, _) = if settings.record {
+            let (transport, recording) = RecordingTransport::new(memory);
+            (Box::new(transport), Some(recording))
+        } else {
+            (Box::new(memory), None)
+        };
+        let (virtual_server, built) = VirtualServer::new(settings, transport, build)?;
+        let simulation = Self {
+            settings: settings.clone(),
+            virtual_server,
+            network,
+            recording,
+            players: Vec::new(),
+            rng: settings.rng(Purpose::Players),
+        };
+        Ok((simulation, built))
+    }
+
+    /// Sends a player in with the next frame; returns its index.
+    pub fn join(&mut self, behaviour: Box<dyn Behaviour>) -> usize {
+        let index = self.players.len();
+        let time = (self.virtual_server.now(), self.virtual_server.unix_seconds());
+        self.players.push(Player::new(index, behaviour, &self.settings, &self.network, &mut self.rng, time));
+        index
+    }
+
+    /// The player says goodbye.
+    pub fn leave(&mut self, player: usize) {
+        self.players[player].leave(self.virtual_server.now());
+    }
+
+    /// From now on datagrams fare like this, both ways; those on their way fare as before.
+    pub fn impair(&mut self, impairment: Impairment) {
+        self.network.impair(impairment);
+    }
+
+    /// Runs one frame.
+    pub fn step(&mut self) {
+        let now = self.virtual_server.begin_frame();
+        let unix_s = self.virtual_server.unix_seconds();
+        self.network.advance(now);
+        self.players.iter_mut().for_each(|player| player.step(now, unix_s));
+        self.virtual_server.run_frame();
+    }
+
+    /// Runs all frames that begin within so many seconds.
+    pub fn run_for(&mut self, seconds: f64) {
+        let until = self.next_frame_at() + Nanos((seconds * 1e9) as u64);
+        while self.next_frame_at() < until {
+            self.step();
+        }
+    }
+
+    /// Runs until `is_done` or for so many seconds at most; true if it was done.
+    pub fn run_until(&mut self, seconds_max: f64, mut is_done: impl FnMut(&mut Self) -> bool) -> bool {
+        let until = self.next_frame_at() + Nanos((seconds_max * 1e9) as u64);
+        while self.next_frame_at() < until {
+            self.step();
+            if is_done(self) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The beginning of the frame that was run last.
+    pub fn now(&self) -> Nanos {
+        self.virtual_server.now()
+    }
+
+    /// Frames that are over.
+    pub fn frames(&self) -> u64 {
+        self.virtual_server.frames
+    }
+
+    /// In the order in which they joined, those whose connection is over included.
+    pub fn players(&self) -> &[Player] {
+        &self.players
+    }
+
+    pub fn player_mut(&mut self, player: usize) -> &mut Player {
+        &mut self.players[player]
+    }
+
+    /// What all players found so far.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for (index, player) in self.players.iter().enumerate() {
+            player.count_into(&mut totals, index);
+        }
+        totals
+    }
+
+    /// The server, between two frames: all worlds are at home.
+    pub fn server_mut(&mut self) -> &mut Server {
+        &mut self.virtual_server.server
+    }
+
+    /// The hashes of all worlds and ticks so far, if `settings.hash` was set.
+    pub fn hashes(&self) -> &[WorldHash] {
+        &self.virtual_server.hashes
+    }
+
+    /// What the server has received so far; empty unless `settings.record` was set.
+    pub fn recording(&self) -> Recording {
+        match &self.recording {
+            Some(recording) => recording.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            None => Recording::default(),
+        }
+    }
+
+    fn next_frame_at(&self) -> Nanos {
+        self.virtual_server.server.start_of_frame(self.virtual_server.frames)
+    }
+}

@@ -1,0 +1,73 @@
+//! The shipped server on a clock that somebody else moves.
+
+use std::sync::Arc;
+
+use rand::RngCore;
+use throng::Server;
+use throng::inspection::WorldHash;
+use throng::server::{Environment, ServerError};
+use throng_net::transport::ServerTransport;
+use throng_platform::clock::{Clock, ManualClock};
+use throng_platform::time::Nanos;
+
+use crate::settings::{Purpose, SERVER_ADDRESS, SimulationSettings};
+
+/// The date at the start of every simulation: connect tokens have one in them.
+const UNIX_AT_START_S: u64 = 1_700_000_000;
+
+pub(crate) struct VirtualServer {
+    pub server: Server,
+    clock: ManualClock,
+    /// Frames that are over.
+    pub frames: u64,
+    /// Of all worlds and ticks so far, if they are wanted.
+    pub hashes: Vec<WorldHash>,
+}
+
+impl VirtualServer {
+    /// A server that is ready for its first frame.
+    pub fn new<T>(
+        settings: &SimulationSettings,
+        transport: Box<dyn ServerTransport>,
+        build: impl FnOnce(&mut Server) -> Result<T, ServerError>,
+    ) -> Result<(Self, T), ServerError> {
+        let clock = ManualClock::new();
+        clock.set_unix_at_start(UNIX_AT_START_S);
+        let mut seed = [0; 32];
+        settings.rng(Purpose::Server).fill_bytes(&mut seed);
+        let environment = Environment {
+            clock: Arc::new(clock.clone()),
+            transport,
+            seed,
+            private_key: settings.private_key(),
+            public_addresses: vec![SERVER_ADDRESS],
+            workers_count: settings.workers_count,
+        };
+        let mut server = Server::with_environment(&settings.server, settings.schema.clone(), environment);
+        let built = build(&mut server)?;
+        server.want_hashes(settings.hash);
+        server.prepare(clock.now())?;
+        Ok((Self { server, clock, frames: 0, hashes: Vec::new() }, built))
+    }
+
+    pub fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    pub fn unix_seconds(&self) -> u64 {
+        self.clock.unix_seconds()
+    }
+
+    /// Moves the clock to the beginning of the next frame.
+    pub fn begin_frame(&mut self) -> Nanos {
+        self.clock.set(self.server.start_of_frame(self.frames));
+        self.now()
+    }
+
+    /// Runs that frame. Its worlds are all back at the end: the clock stands still while they run.
+    pub fn run_frame(&mut self) {
+        self.server.frame(self.frames);
+        self.frames += 1;
+        self.hashes.extend(self.server.take_hashes());
+    }
+}

@@ -1,0 +1,217 @@
+//! The promise: a simulation is the same again for the same seed, is another one for another seed, and does to datagrams what
+//! it is asked to; and a world that reads what it should not is found by a replay.
+//!
+//! The game is a meadow on which players push marbles about.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bevy_ecs::prelude::*;
+use rand::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng::prelude::*;
+use throng::server::ServerError;
+use throng::{Server, ids::WorldId};
+use throng_bots::{Behaviour, BehaviourCounters};
+use throng_client::{Client, DisconnectReason};
+use throng_net::transport::Impairment;
+use throng_platform::time::Nanos;
+use throng_replication::ecs::{Placed, Replicated};
+use throng_replication::{Replicate, SchemaBuilder};
+use throng_simulator::{Replay, Simulation, SimulationSettings, Totals, first_difference};
+
+#[derive(Component, Replicate, Debug, Clone, Copy)]
+struct Marble {
+    #[replicate(min = -100.0, max = 100.0, step = 0.01)]
+    x: f32,
+    #[replicate(min = -100.0, max = 100.0, step = 0.01)]
+    z: f32,
+}
+
+impl Placed for Marble {
+    fn place(&self) -> [f32; 2] {
+        [self.x, self.z]
+    }
+}
+
+#[derive(Component)]
+struct Owner(ClientKey);
+
+/// A number that comes from outside of every world, as a clock's would.
+#[derive(Resource, Clone)]
+struct Outside(Arc<AtomicU32>);
+
+struct Meadow {
+    outside: Option<Outside>,
+}
+
+impl WorldKind for Meadow {
+    fn name(&self) -> &str {
+        "meadow"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        world.replicate::<Marble>().placed_by::<Marble>().add_systems((come_and_go, push, roll).chain());
+        if let Some(outside) = &self.outside {
+            world.insert_resource(outside.clone()).add_systems(look_outside);
+        }
+    }
+}
+
+fn come_and_go(
+    arrivals: Res<Arrivals>,
+    departures: Res<Departures>,
+    mut outbox: ResMut<Outbox>,
+    marbles: Query<(Entity, &Owner)>,
+    mut commands: Commands,
+) {
+    for arrival in &arrivals.0 {
+        let marble = commands.spawn((Replicated::default(), Marble { x: 0.0, z: 0.0 }, Owner(arrival.client))).id();
+        outbox.set_player(arrival.client, marble);
+    }
+    for (marble, _) in marbles.iter().filter(|(_, owner)| departures.0.contains(&owner.0)) {
+        commands.entity(marble).despawn();
+    }
+}
+
+fn push(inbox: Res<Inbox>, mut marbles: Query<(&mut Marble, &Owner)>) {
+    for message in inbox.iter() {
+        let &[x, z] = message.bytes else { continue };
+        for (mut marble, _) in marbles.iter_mut().filter(|(_, owner)| owner.0 == message.client) {
+            marble.x = (marble.x + f32::from(x as i8) / 100.0).clamp(-99.0, 99.0);
+            marble.z = (marble.z + f32::from(z as i8) / 100.0).clamp(-99.0, 99.0);
+        }
+    }
+}
+
+fn roll(mut rng: ResMut<WorldRng>, mut marbles: Query<&mut Marble>) {
+    for mut marble in &mut marbles {
+        marble.x = (marble.x + rng.0.random_range(-0.1..0.1)).clamp(-99.0, 99.0);
+    }
+}
+
+/// What no system may do.
+fn look_outside(tick: Res<TickInfo>, outside: Res<Outside>, mut marbles: Query<&mut Marble>) {
+    if tick.tick == 50 {
+        let seen = outside.0.fetch_add(1, Ordering::Relaxed);
+        marbles.iter_mut().for_each(|mut marble| marble.z = seen as f32);
+    }
+}
+
+#[derive(Default)]
+struct Pusher {
+    thoughts: u64,
+}
+
+impl Behaviour for Pusher {
+    fn think(&mut self, now: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
+        self.thoughts += 1;
+        let _ = client.send_input(now, &rng.random::<[u8; 2]>());
+    }
+
+    fn counters(&self) -> BehaviourCounters {
+        BehaviourCounters::new().with("thoughts", self.thoughts)
+    }
+}
+
+fn settings(seed: u64) -> SimulationSettings {
+    let schema = SchemaBuilder::new().component::<Marble>().build();
+    SimulationSettings { record: true, hash: true, ..SimulationSettings::new(schema, seed) }
+}
+
+fn meadow(outside: Option<Outside>) -> impl FnOnce(&mut Server) -> Result<WorldId, ServerError> {
+    move |server| {
+        let meadow = server.add_kind(Meadow { outside })?;
+        server.create_world(meadow, 1)
+    }
+}
+
+const POOR: Impairment = Impairment {
+    loss: 0.05,
+    duplication: 0.05,
+    reordering: 0.1,
+    reorder_delay: Nanos::from_millis(50),
+    corruption: 0.01,
+    delay: Nanos::from_millis(30),
+    jitter: Nanos::from_millis(30),
+};
+
+fn play(settings: &SimulationSettings, players: usize) -> Simulation {
+    let (mut simulation, _) = Simulation::new(settings, meadow(None)).unwrap();
+    for _ in 0..players {
+        simulation.join(Box::<Pusher>::default());
+    }
+    simulation
+}
+
+#[test]
+fn the_same_seed_is_the_same_simulation_with_any_number_of_workers() {
+    let run = |seed: u64, workers_count: usize| {
+        let mut simulation = play(&SimulationSettings { workers_count, impairment: POOR, ..settings(seed) }, 10);
+        simulation.run_for(10.0);
+        (simulation.hashes().to_vec(), simulation.recording(), simulation.totals())
+    };
+    let (hashes, recording, totals) = run(1, 1);
+    assert!(hashes.len() >= 190, "{} ticks", hashes.len());
+    assert_eq!((totals.playing, totals.state_errors), (10, 0), "{totals:#?}");
+    let (hashes_again, recording_again, totals_again) = run(1, 4);
+    assert_eq!(first_difference(&hashes, &hashes_again), None);
+    assert!(recording == recording_again, "other datagrams came");
+    assert_eq!(totals, totals_again);
+    assert!(first_difference(&hashes, &run(2, 1).0).is_some(), "another seed is another game");
+}
+
+#[test]
+fn a_replay_finds_what_a_world_should_not_have_read() {
+    let check = |outside: Option<Outside>| {
+        let settings = settings(3);
+        let (mut simulation, _) = Simulation::new(&settings, meadow(outside.clone())).unwrap();
+        simulation.join(Box::<Pusher>::default());
+        simulation.run_for(5.0);
+        let replay = Replay::run(&settings, simulation.recording(), meadow(outside)).unwrap();
+        first_difference(simulation.hashes(), replay.hashes())
+    };
+    assert_eq!(check(None), None);
+    let difference = check(Some(Outside(Arc::default()))).expect("the second run saw another number");
+    assert_eq!(difference.found.map(|hash| (hash.world, hash.tick)), Some((WorldId(0), 50)), "{difference}");
+}
+
+#[test]
+fn thoughts_come_at_their_rate_and_players_leave() {
+    let mut simulation = play(&SimulationSettings { think_hz: 30, ..settings(4) }, 4);
+    simulation.run_for(2.0);
+    let before = simulation.totals().counter("thoughts");
+    simulation.run_for(10.0);
+    assert_eq!(simulation.totals().counter("thoughts") - before, 4 * 10 * 30);
+
+    simulation.leave(2);
+    simulation.run_for(1.0);
+    let totals = simulation.totals();
+    assert_eq!((totals.playing, totals.left, totals.disconnects), (3, 1, 0), "{totals:#?}");
+    assert_eq!(simulation.players()[0].client().replicas().len(), 3, "its marble is gone");
+}
+
+#[test]
+fn impairments_hold_from_when_they_are_set() {
+    let mut simulation = play(&settings(5), 2);
+    simulation.run_for(2.0);
+    let updates = |simulation: &Simulation| simulation.totals().entity_updates;
+    let before = updates(&simulation);
+    simulation.impair(Impairment { loss: 1.0, ..Impairment::default() });
+    simulation.run_for(3.0);
+    assert!(updates(&simulation) <= before + 4, "the network is dark");
+    simulation.impair(Impairment::default());
+    simulation.run_for(2.0);
+    assert!(updates(&simulation) > before + 50, "the network is back");
+    assert_eq!(simulation.totals().playing, 2);
+
+    simulation.impair(Impairment { loss: 1.0, ..Impairment::default() });
+    simulation.run_for(15.0);
+    let totals: Totals = simulation.totals();
+    assert_eq!((totals.playing, totals.disconnects), (0, 2), "{totals:#?}");
+    assert_eq!(simulation.players()[1].end(), Some(DisconnectReason::TimedOut));
+}
