@@ -86,7 +86,7 @@ struct Outcome {
 /// Frames of worlds that do nothing.
 fn scheduling(worlds: usize, frames: usize, workers: usize) -> Outcome {
     let costs = vec![0; worlds];
-    run(frames, workers, &costs, |frame, _| frame.as_nanos_f64() / worlds as f64)
+    run(frames, workers, &costs, |frame, _| frame.0 as f64 / worlds as f64)
 }
 
 /// Frames of worlds that take 5 to 300 µs, a few of them much longer.
@@ -105,7 +105,7 @@ fn makespan(worlds: usize, frames: usize, workers: usize) -> Outcome {
         let longest = finished.iter().map(Finished::cost).max().unwrap_or_default();
         let total: Nanos = finished.iter().map(Finished::cost).sum();
         let best = longest.max(Nanos(total.0 / workers as u64));
-        frame.as_nanos_f64() / best.as_nanos_f64()
+        frame.0 as f64 / best.0 as f64
     })
 }
 
@@ -148,16 +148,5 @@ fn run(frames: usize, workers: usize, rounds: &[u32], figure: impl Fn(Nanos, &[F
         p99: at(0.99),
         allocations_per_frame: allocations as f64 / frames as f64,
         hash: due.iter().fold(0, |hash, chore| hash ^ chore.task.hash),
-    }
-}
-
-/// Nanoseconds as a number to divide by.
-trait AsNanos {
-    fn as_nanos_f64(self) -> f64;
-}
-
-impl AsNanos for Nanos {
-    fn as_nanos_f64(self) -> f64 {
-        self.0 as f64
     }
 }

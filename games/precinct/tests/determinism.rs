@@ -89,7 +89,7 @@ fn a_replay_that_lacks_one_datagram_is_told_apart() {
 /// The large form: many seeds.
 #[test]
 #[ignore = "takes minutes"]
-fn recorded_games_of_many_seeds_come_again() {
+fn r29_recorded_games_of_many_seeds_come_again() {
     for seed in 100..120 {
         Recorded::play(seed, 40, 1_000, 50).check(&[2, 8]);
     }

@@ -90,7 +90,7 @@ fn skipped_updates_are_noticed() {
 /// there and back, four losses in a row take longer than the two seconds of grace, about once in half a million checks.
 #[test]
 #[ignore = "takes minutes"]
-fn bad_networks_of_many_seeds_show_no_state_error() {
+fn r08_bad_networks_of_many_seeds_show_no_state_error() {
     for seed in 0..20 {
         let (mut simulation, _) = simulated::game_with_bots(&simulated::settings(seed), BOTS, NPCS);
         for second in 0..180_u32 {

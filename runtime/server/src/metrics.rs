@@ -115,7 +115,7 @@ const TOTALS: [TotalRow; 16] = [
 impl ServerMetrics {
     pub fn new(names: &TelemetryNames) -> Self {
         let mut registry = Registry::new();
-        let frame = registry.register_histogram("server.frame_seconds", "Time from a frame's begin to its end");
+        let frame = registry.register_histogram("server.frame", "Time from a frame's begin to its end");
         let frame_max =
             registry.register_window_max("server.frame_us", "Longest frame of the last five minutes", WINDOW_S);
         let lateness_max = registry.register_window_max(

@@ -18,7 +18,7 @@ use throng_scheduler::Hertz;
 
 use crate::{
     client_seat::Seats,
-    game_world::{GameWorld, TickStats},
+    game_world::{Filled, GameWorld, TickStats},
     ids::{KindId, WorldId},
     mailbox::Mailbox,
     system_order::{OrderError, SystemList, SystemOrder},
@@ -174,6 +174,8 @@ impl Kind {
             stats: TickStats::default(),
             leaving: Vec::new(),
             posts: Vec::new(),
+            filled: Filled::default(),
+            outbox: Outbox::default(),
             has_nothing_to_do: false,
             hash_wanted: false,
             state_hash: 0,

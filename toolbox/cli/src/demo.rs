@@ -30,6 +30,7 @@ pub struct DemoArguments {
 }
 
 pub fn run(arguments: DemoArguments) -> CommandResult {
+    report::make_folder(&arguments.report)?;
     eprintln!(
         "{} bots play {} on a server with {} NPCs; both run on this machine, over encrypted UDP{}",
         arguments.game.players,

@@ -24,6 +24,9 @@ pub struct LoadArguments {
     /// Threads that run worlds.
     #[arg(long)]
     workers: Option<u16>,
+    /// Let the server take equally urgent worlds in any order instead of the dearest first.
+    #[arg(long)]
+    ignore_cost_estimates: bool,
     /// Write report.json and report.html into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -33,7 +36,10 @@ pub struct LoadArguments {
 }
 
 pub fn run(arguments: LoadArguments) -> CommandResult {
-    let plan = plan(&arguments.game, arguments.seconds, arguments.config.as_deref(), arguments.workers)?;
+    let mut plan = plan(&arguments.game, arguments.seconds, arguments.config.as_deref(), arguments.workers)?;
+    if arguments.ignore_cost_estimates {
+        plan.serve_arguments.push("--ignore-cost-estimates".into());
+    }
     let mut run = run_plan(&plan)?;
     let html = match &arguments.report {
         Some(folder) => Some(report::write(&mut run, folder)?.html),
@@ -50,8 +56,10 @@ pub fn plan(
     workers: Option<u16>,
 ) -> Result<LoadPlan, Box<dyn std::error::Error>> {
     let mut serve_arguments = game.to_arguments();
-    serve_arguments
-        .extend(["--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--all-awake"].map(String::from));
+    serve_arguments.extend(["--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0"].map(String::from));
+    if !game.all_awake {
+        serve_arguments.push("--all-awake".into());
+    }
     let mut bots_arguments = vec!["--game".to_owned(), game.game.name().to_owned()];
     if let Some(path) = config {
         let path = path.display().to_string();
@@ -61,7 +69,6 @@ pub fn plan(
     if let Some(workers) = workers {
         serve_arguments.extend(["--workers".to_owned(), workers.to_string()]);
     }
-    serve_arguments.dedup_by(|later, earlier| later == "--all-awake" && earlier == "--all-awake");
     Ok(LoadPlan {
         executable: std::env::current_exe()?,
         serve_arguments,

@@ -37,6 +37,9 @@ pub struct ServeArguments {
     /// Threads that run worlds, instead of the settings'.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: Option<u16>,
+    /// Take equally urgent worlds in any order instead of the dearest first, to see what the estimate is worth.
+    #[arg(long)]
+    ignore_cost_estimates: bool,
     /// Print the report as one JSON object at the end.
     #[arg(long)]
     json: bool,
@@ -64,6 +67,7 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     let key = private_key(&settings)?;
     let mut server = Server::bind(&settings, arguments.game.game.schema(), key)?;
     arguments.game.build(&mut server)?;
+    server.use_cost_estimates(!arguments.ignore_cost_estimates);
     let admin = match settings.server.admin_address {
         Some(address) => Some(AdminServer::start(address, server.control().published())?),
         None => None,

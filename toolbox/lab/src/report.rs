@@ -30,6 +30,11 @@ pub enum ReportError {
     Json(#[from] serde_json::Error),
 }
 
+/// Makes the folder of a report. Before the run, since a run of hours whose report has no place is lost.
+pub fn make_folder(folder: &Path) -> Result<(), ReportError> {
+    std::fs::create_dir_all(folder).map_err(|cause| ReportError::Write { path: folder.to_owned(), cause })
+}
+
 /// Writes both files into `folder`, which is made if it is missing, and notes the page's path in the run's report.
 pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportError> {
     let machine = Machine::here();
@@ -51,7 +56,7 @@ pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportErro
         let path = path.to_owned();
         move |cause| ReportError::Write { path, cause }
     };
-    std::fs::create_dir_all(folder).map_err(failed(folder))?;
+    make_folder(folder)?;
     std::fs::write(&files.json, text + "\n").map_err(failed(&files.json))?;
     std::fs::write(&files.html, html).map_err(failed(&files.html))?;
     Ok(files)

@@ -103,7 +103,8 @@ mod tests {
     #[test]
     fn tests_may_use_neighbours_but_nothing_above() {
         let simulator = || made_up("toolbox/simulator", &[], &[]);
-        check(&[simulator(), made_up("toolbox/bots", &[], &["toolbox-simulator"])], &[]);
+        let admin = made_up("toolbox/admin", &[], &[]);
+        check(&[admin, made_up("toolbox/bots", &[], &["toolbox-admin"])], &[]);
         check(
             &[simulator(), made_up("runtime/net", &[], &["toolbox-simulator"])],
             &["runtime-net is tested with toolbox-simulator"],

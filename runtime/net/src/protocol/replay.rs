@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     #[ignore = "the full size: 1e7 sequences"]
-    fn ten_million_sequences_agree_with_a_set() {
+    fn r07_ten_million_sequences_agree_with_a_set() {
         check_against_a_set(2, 10_000_000);
     }
 

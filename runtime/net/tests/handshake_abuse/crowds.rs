@@ -118,7 +118,7 @@ fn honest_clients_come_in_through_a_crowd_of_half_open_handshakes() {
 
 #[test]
 #[ignore = "the full size: 100,000 half-open and 500 honest in 60 s"]
-fn five_hundred_honest_clients_come_in_through_a_hundred_thousand() {
+fn r09_five_hundred_honest_clients_come_in_through_a_hundred_thousand() {
     check_a_crowd(60, 28, 500);
 }
 

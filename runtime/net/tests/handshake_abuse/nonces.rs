@@ -126,7 +126,7 @@ fn the_record_sees_a_repeat_when_a_seed_is_used_twice() {
 
 #[test]
 #[ignore = "the full size: 1e8 packets"]
-fn a_hundred_million_packets_repeat_no_nonce() {
+fn r06_a_hundred_million_packets_repeat_no_nonce() {
     let mut record = NonceRecord::default();
     record.run(0, token(1, 1), client_address(0), 1, 50_000_000);
     assert_eq!(record.repeats, 0, "of {} packets", record.sealed);

@@ -375,7 +375,10 @@ fn twenty_thousand_mutated_files_are_read_or_told() {
             match rng.random_range(0..3) {
                 0 => text.replace_range(at..end, ""),
                 1 => text.insert_str(at, pieces[rng.random_range(0..pieces.len())]),
-                _ => text.insert_str(at, &text[at..end].to_owned()),
+                _ => {
+                    let again = text[at..end].to_owned();
+                    text.insert_str(at, &again);
+                }
             }
         }
         match Settings::parse("throng.toml", &text) {
