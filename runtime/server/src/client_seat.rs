@@ -13,6 +13,7 @@ use throng_net::{
 use throng_replication::ViewId;
 
 use crate::{
+    allowance::Allowance,
     ids::{ClientKey, WorldId},
     mailbox::Incoming,
     tick_resources::Luggage,
@@ -30,6 +31,7 @@ pub(crate) struct ClientSeat {
     address: SocketAddr,
     user_data: Box<UserData>,
     pub connection: Box<Connection>,
+    pub allowance: Allowance,
     pub epoch: u8,
     pub view: ViewId,
     pub player: Option<Entity>,
@@ -40,21 +42,15 @@ pub(crate) struct ClientSeat {
 }
 
 impl ClientSeat {
-    pub fn new(
-        client: ClientKey,
-        client_id: ClientId,
-        address: SocketAddr,
-        user_data: Box<UserData>,
-        connection: Box<Connection>,
-        epoch: u8,
-        view: ViewId,
-    ) -> Self {
+    pub fn new(incoming: Incoming, view: ViewId) -> Self {
+        let Incoming { client, client_id, address, user_data, connection, allowance, epoch, luggage: _ } = incoming;
         Self {
             client,
             client_id,
             address,
             user_data,
             connection,
+            allowance,
             epoch,
             view,
             player: None,
@@ -90,6 +86,7 @@ impl ClientSeat {
             address: self.address,
             user_data: self.user_data,
             connection: self.connection,
+            allowance: self.allowance,
             epoch: self.epoch.wrapping_add(1),
             luggage: Some(luggage),
         }

@@ -101,19 +101,10 @@ impl FrontDoor {
         self.counts.bytes += datagram.len() as u64;
         let Some(guest) = self.guests[client.0 as usize].as_mut() else { return };
         let mailbox = &mailboxes[guest.world.0 as usize];
-        match guest.allowance.spend(datagram.len(), now) {
-            Verdict::Pass => {
-                if !mailbox.push_datagram(client, datagram) {
-                    self.counts.mailbox_full += 1;
-                }
-            }
-            Verdict::Drop => self.counts.over_allowance += 1,
-            Verdict::Dismiss => {
-                self.counts.over_allowance += 1;
-                if !std::mem::replace(&mut guest.dismissed, true) {
-                    mailbox.push(Mail::Dismiss { client, reason: "sent more than its allowance" });
-                }
-            }
+        if guest.allowance.spend(datagram.len(), now) != Verdict::Pass {
+            self.counts.over_allowance += 1;
+        } else if !mailbox.push_datagram(client, datagram) {
+            self.counts.mailbox_full += 1;
         }
     }
 
@@ -162,7 +153,7 @@ impl FrontDoor {
             client_id,
             address,
             world,
-            allowance: Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now),
+            allowance: Allowance::at_the_door(self.packets_per_s_max, self.bytes_per_s_max, now),
             dismissed: false,
         });
         self.key_of.insert(address, client);
@@ -173,6 +164,7 @@ impl FrontDoor {
             address,
             user_data: Box::new(user_data),
             connection,
+            allowance: Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now),
             epoch: 0,
             luggage: None,
         })));

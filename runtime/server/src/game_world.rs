@@ -14,7 +14,7 @@ use std::sync::{
 
 use bevy_ecs::prelude::*;
 use throng_net::{
-    connection::{EndReason, Received, SendError},
+    connection::{Channel, EndReason, Received, SendError},
     control::{self, EnterWorld},
     transport::DatagramSender,
 };
@@ -23,6 +23,7 @@ use throng_replication::{WorldReplication, ecs::Collector};
 use throng_scheduler::Hertz;
 
 use crate::{
+    allowance::Verdict,
     client_seat::{ClientSeat, Seats},
     ids::{ClientKey, KindId, WorldId},
     mailbox::{Incoming, Mail, MailBatch, Mailbox},
@@ -101,6 +102,7 @@ pub struct TickStats {
     pub bytes_out: u64,
     pub packets_lost: u64,
     pub inputs_stale: u64,
+    pub inputs_over_allowance: u64,
     pub entity_updates: u64,
     pub snapshot_bytes: u64,
     pub allocations: u64,
@@ -108,7 +110,7 @@ pub struct TickStats {
 }
 
 /// A client that leaves this world, for the frame to act on.
-pub enum Leaving {
+pub(crate) enum Leaving {
     Travel { to: WorldId, incoming: Box<Incoming> },
     Gone { client: ClientKey, reason: &'static str },
 }
@@ -191,35 +193,52 @@ impl GameWorld {
         self.stats.datagrams_in += 1;
         self.stats.bytes_in += datagram.len() as u64;
         received.clear();
-        if seat.connection.receive(self.now, datagram, received).is_err() {
-            self.stats.datagrams_refused += 1;
-        }
+        let outcome = seat.connection.receive(self.now, datagram, received);
+        // What a packet acknowledged before it turned out to be malformed is acknowledged.
         apply_delivery(&mut self.replication, &mut self.stats, seat, received);
+        if outcome.is_err() {
+            self.stats.datagrams_refused += 1;
+            return;
+        }
+        // It opened, so it is the client's own: this is what counts against it.
+        let verdict = seat.allowance.spend(datagram.len(), self.now);
+        if verdict == Verdict::Dismiss {
+            seat.leave("sent more than its allowance");
+        }
         self.filled.inbox = true;
         let mut inbox = self.ecs.resource_mut::<Inbox>();
-        for (_, message) in received.messages() {
+        for message in received.messages() {
             match message {
-                [control::INPUT, epoch, low, high, bytes @ ..] => {
+                (Channel::Unreliable, [control::INPUT, epoch, low, high, bytes @ ..]) => {
                     let number = u16::from_le_bytes([*low, *high]);
                     if *epoch != seat.epoch {
                         self.stats.inputs_stale += 1;
-                        continue;
+                    } else if verdict != Verdict::Pass {
+                        self.stats.inputs_over_allowance += 1;
+                    } else {
+                        seat.take_input(number);
+                        inbox.push(client, MessageKind::Input { number }, bytes);
                     }
-                    seat.take_input(number);
-                    inbox.push(client, MessageKind::Input { number }, bytes);
                 }
-                [kind, ..] if *kind >= control::GAME_MIN => inbox.push(client, MessageKind::Reliable, message),
+                (Channel::Reliable, bytes @ [kind, ..]) if *kind >= control::GAME_MIN => {
+                    inbox.push(client, MessageKind::Reliable, bytes);
+                }
                 _ => self.stats.datagrams_refused += 1,
             }
         }
     }
 
-    fn seat(&mut self, incoming: Incoming) {
-        let Incoming { client, client_id, address, user_data, connection, epoch, luggage } = incoming;
-        let view = self.replication.add_client(epoch);
-        self.seats.add(ClientSeat::new(client, client_id, address, user_data.clone(), connection, epoch, view));
+    fn seat(&mut self, mut incoming: Incoming) {
+        let view = self.replication.add_client(incoming.epoch);
+        let arrival = Arrival {
+            client: incoming.client,
+            client_id: incoming.client_id,
+            user_data: incoming.user_data.clone(),
+            luggage: incoming.luggage.take(),
+        };
+        self.seats.add(ClientSeat::new(incoming, view));
         self.filled.arrivals = true;
-        self.ecs.resource_mut::<Arrivals>().0.push(Arrival { client, client_id, user_data, luggage });
+        self.ecs.resource_mut::<Arrivals>().0.push(arrival);
     }
 
     fn dismiss(&mut self, client: ClientKey, reason: &'static str) {

@@ -16,26 +16,27 @@ use throng_net::{
     protocol::{ClientId, UserData},
 };
 
-use crate::{ids::ClientKey, tick_resources::Luggage};
+use crate::{allowance::Allowance, ids::ClientKey, tick_resources::Luggage};
 
 /// Most bytes of datagrams that wait for one world. 1,000 clients at 20 Hz with 100 B inputs bring 100 KB a tick; the
 /// rest is for a world that is late. Beyond it datagrams are dropped and counted: UDP's own answer.
 pub const DATAGRAM_BYTES_MAX: usize = 1 << 20;
 
 /// A client on its way into a world, with everything that belongs to it.
-pub struct Incoming {
+pub(crate) struct Incoming {
     pub client: ClientKey,
     pub client_id: ClientId,
     pub address: SocketAddr,
     pub user_data: Box<UserData>,
     pub connection: Box<Connection>,
+    pub allowance: Allowance,
     /// Counts the worlds this client has been in, so that both sides can tell snapshots of one from those of the next.
     pub epoch: u8,
     pub luggage: Option<Luggage>,
 }
 
 /// One piece of mail.
-pub enum Mail {
+pub(crate) enum Mail {
     Datagram {
         client: ClientKey,
         end: usize,
@@ -51,7 +52,7 @@ pub enum Mail {
 
 /// The buffers that change places between frame thread and worker.
 #[derive(Default)]
-pub struct MailBatch {
+pub(crate) struct MailBatch {
     pub bytes: Vec<u8>,
     pub items: Vec<Mail>,
 }
@@ -65,7 +66,7 @@ impl MailBatch {
 
 /// A world's mailbox; shared by the frame thread, which writes, and the worker that ticks the world, which takes.
 #[derive(Default)]
-pub struct Mailbox {
+pub(crate) struct Mailbox {
     waiting: Mutex<MailBatch>,
 }
 

@@ -58,6 +58,7 @@ impl Totals {
         self.allocations += stats.allocations;
         self.datagrams_refused += stats.datagrams_refused;
         self.inputs_stale += stats.inputs_stale;
+        self.over_allowance += stats.inputs_over_allowance;
         self.poisoned += stats.poisoned;
     }
 }

@@ -36,6 +36,9 @@ pub struct LoadArguments {
 }
 
 pub fn run(arguments: LoadArguments) -> CommandResult {
+    if let Some(folder) = &arguments.report {
+        report::make_folder(folder)?;
+    }
     let mut plan = plan(&arguments.game, arguments.seconds, arguments.config.as_deref(), arguments.workers)?;
     if arguments.ignore_cost_estimates {
         plan.serve_arguments.push("--ignore-cost-estimates".into());

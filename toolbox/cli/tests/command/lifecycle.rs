@@ -1,0 +1,199 @@
+//! A server's life: its token lets somebody in, its figures can be read while it plays, it sleeps when nobody is there,
+//! and it ends when it is told to.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use throng_client::{ClientState, DisconnectReason};
+use throng_net::protocol::{ConnectToken, TOKEN_BYTES};
+use throng_platform::process::cpu_time_of;
+
+use crate::{
+    address::{KEY, token},
+    child::{Server, alone, finish, folder, throng},
+    crowd::Crowd,
+    player::Player,
+};
+
+const SMALL: [&str; 4] = ["--players", "24", "--npcs", "48"];
+
+/// Promise: told to end, a server tells its players, reports, and is gone in five seconds.
+fn end_under_load() {
+    let mut server = Server::start(&SMALL);
+    let crowd = Crowd::start(server.address, 20);
+    let mut player = Player::enter(token(server.address, 1));
+
+    server.signal_to_end();
+    let is_told = player.play_until(Duration::from_secs(5), |player| !player.is_connected());
+    let ended = server.wait();
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    assert!(ended.after <= Duration::from_secs(5), "it took {:?}", ended.after);
+    assert!(is_told, "a player is told, and does not find out by silence");
+    assert_eq!(player.client.state(), ClientState::Disconnected(DisconnectReason::ClosedByServer));
+    // Well before the silence of 10 s that a connection bears.
+    let saw = crowd.wait_until_all_are_out(Duration::from_secs(3));
+    assert_eq!((saw.disconnects, saw.connect_failures), (20, 0));
+    assert_eq!((saw.state_errors, saw.protocol_errors), (0, 0), "{saw:?}");
+
+    assert_eq!(ended.report["players"], 21, "as they were when the order came: {}", ended.report);
+    assert!(ended.report["ticks"].as_u64() > Some(0), "{}", ended.report);
+}
+
+#[test]
+fn a_server_that_is_told_to_end_tells_its_players_and_reports() {
+    let _alone = alone();
+    end_under_load();
+}
+
+#[test]
+#[ignore = "full form: takes 3 min"]
+fn r36_two_hundred_orders_to_end_under_load() {
+    let _alone = alone();
+    (0..200).for_each(|_| end_under_load());
+}
+
+#[test]
+fn a_second_order_to_end_cuts_nothing_short() {
+    let _alone = alone();
+    let mut server = Server::start(&SMALL);
+    let crowd = Crowd::start(server.address, 4);
+    server.signal_to_end();
+    server.signal_to_end();
+    std::thread::sleep(Duration::from_millis(20));
+    server.signal_to_end();
+    let ended = server.wait();
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    assert!(ended.after <= Duration::from_secs(5), "it took {:?}", ended.after);
+    assert_eq!(ended.report["players"], 4);
+    assert_eq!(crowd.wait_until_all_are_out(Duration::from_secs(3)).disconnects, 4);
+}
+
+#[test]
+fn a_server_with_nobody_ends_as_well() {
+    let mut server = Server::start(&["--players", "3", "--npcs", "0"]);
+    server.signal_to_end();
+    let ended = server.wait();
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    assert!(ended.after <= Duration::from_secs(2), "nobody has to be told, and it took {:?}", ended.after);
+    assert_eq!(ended.report["worlds"], 5);
+}
+
+#[test]
+fn a_token_from_the_command_line_lets_its_client_in_once() {
+    let _alone = alone();
+    let server = Server::start(&SMALL);
+    let address = server.address.to_string();
+    let make = |more: &[&str]| {
+        let mut command = throng(&[&["token", "--client-id", "7", "--server", &address], more].concat());
+        command.env("THRONG_PRIVATE_KEY", KEY);
+        let made = finish(command, Duration::from_secs(60));
+        assert!(made.status.success(), "{}", made.stderr);
+        made
+    };
+    let read = |base64: &str| {
+        let bytes: [u8; TOKEN_BYTES] = BASE64.decode(base64).expect("base64").try_into().expect("2,048 bytes");
+        ConnectToken::from_bytes(&bytes).expect("a token")
+    };
+
+    let made = make(&[]);
+    Player::enter(read(made.stdout.trim_end())).leave();
+    let mut again = Player::new(read(made.stdout.trim_end()));
+    let is_in = again.play_until(Duration::from_secs(1), |player| player.is_connected());
+    assert!(!is_in, "one token is one connection");
+
+    let made = make(&["--json", "--user-data", "blue team"]).json();
+    assert_eq!(made["client_id"], 7);
+    Player::enter(read(made["token_base64"].as_str().expect("base64"))).leave();
+
+    let file = folder("token").join("client.token");
+    make(&["--out", file.to_str().expect("a plain path")]);
+    let bytes = std::fs::read(file).expect("it was written").try_into().expect("2,048 bytes");
+    Player::enter(ConnectToken::from_bytes(&bytes).expect("a token")).leave();
+    assert!(server.stop().status.success());
+}
+
+/// What `GET path` on the admin port answers, head and body.
+fn get(admin: SocketAddr, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(admin).expect("the admin port listens");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket of ours");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {admin}\r\n\r\n").expect("a request fits");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer that ends");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head: {answer:?}"));
+    (head.to_owned(), body.to_owned())
+}
+
+/// The value of a metric without labels.
+fn metric(text: &str, name: &str) -> f64 {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no `{name}` in\n{text}"))
+}
+
+#[test]
+fn figures_and_health_can_be_read_while_it_plays() {
+    let _alone = alone();
+    let server = Server::start(&SMALL);
+    let crowd = Crowd::start(server.address, 20);
+    server.wait_for_status("players", |players| players == 20.0);
+    std::thread::sleep(Duration::from_millis(1_200));
+
+    let (head, text) = get(server.admin_address, "/metrics");
+    assert!(head.starts_with("HTTP/1.1 200 ") && head.contains("openmetrics-text"), "{head}");
+    assert_eq!((metric(&text, "server_players"), metric(&text, "server_worlds")), (20.0, 26.0));
+    for name in [
+        "server_frames_total",
+        "server_ticks_total",
+        "server_joined_total",
+        "server_worlds_awake",
+        "net_packets_in_total",
+        "net_packets_out_total",
+        "net_bytes_in_total",
+        "net_bytes_out_total",
+        "replication_entity_updates_total",
+        "server_frame_us_window_max",
+        "server_frame_seconds_count",
+        "process_rss_bytes",
+    ] {
+        assert!(metric(&text, name) > 0.0, "{name} in\n{text}");
+    }
+    for name in ["server_frames_over_budget_total", "server_ticks_missed_total", "server_tick_lateness_us_window_max"] {
+        assert!(metric(&text, name) >= 0.0, "{name}");
+    }
+    let frames_before = metric(&text, "server_frames_total");
+    std::thread::sleep(Duration::from_millis(1_500));
+    let (_, text) = get(server.admin_address, "/metrics");
+    assert!(metric(&text, "server_frames_total") > frames_before, "figures move");
+
+    let (head, body) = get(server.admin_address, "/health");
+    assert!(head.starts_with("HTTP/1.1 200 ") && body.contains("\"state\":\"running\""), "{head}\n{body}");
+    let (head, body) = get(server.admin_address, "/kill");
+    assert!(head.starts_with("HTTP/1.1 404 ") && body.contains("/metrics"), "{head}\n{body}");
+
+    let saw = crowd.finish();
+    assert_eq!((saw.players_connected, saw.disconnects, saw.state_errors), (20, 0, 0), "{saw:?}");
+    assert!(server.stop().status.success());
+}
+
+/// Promise: what nobody plays costs nothing.
+#[test]
+fn a_thousand_dormant_worlds_leave_the_processor_alone() {
+    let _alone = alone();
+    let server = Server::start(&["--players", "1000", "--npcs", "20000"]);
+    server.wait_for_status("worlds_awake", |awake| awake == 0.0);
+    let (head, body) = get(server.admin_address, "/health");
+    assert!(head.starts_with("HTTP/1.1 200 ") && body.contains("\"state\":\"sleeping\""), "{head}\n{body}");
+
+    let cpu = || cpu_time_of(server.pid()).expect("it runs").as_secs_f64();
+    let before = cpu();
+    std::thread::sleep(Duration::from_secs(3));
+    let cores = (cpu() - before) / 3.0;
+    assert!(cores <= 0.01, "it uses {cores:.3} of a core while nobody is there");
+
+    // And it wakes for the first who comes.
+    Player::enter(token(server.address, 1)).leave();
+    assert!(server.stop().status.success());
+}

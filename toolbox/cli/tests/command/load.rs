@@ -1,0 +1,165 @@
+//! The daily load test in small. What a run finds out about the machine it is on is no failure here; what it finds out
+//! about the server is.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::child::{Finished, Signal, Started, alone, finish, folder, throng};
+
+const WITHIN: Duration = Duration::from_secs(120);
+
+/// Keys that programs rely on; nested ones with a dot.
+const KEYS: [&str; 34] = [
+    "passed",
+    "game",
+    "players_connected",
+    "worlds",
+    "npcs",
+    "tick_hz",
+    "seconds",
+    "frame_ms.p50",
+    "frame_ms.p99",
+    "frame_ms.p999",
+    "frame_ms.max",
+    "tick_lateness_ms.p50",
+    "tick_lateness_ms.p99",
+    "tick_lateness_ms.max",
+    "frame_budget_ms",
+    "frames_over_budget",
+    "ticks",
+    "ticks_missed",
+    "server_cpu_cores",
+    "server_rss_mb",
+    "bots_cpu_cores",
+    "packets_in_per_s",
+    "packets_out_per_s",
+    "bytes_out_per_player_per_s",
+    "bytes_per_entity_update",
+    "entity_updates_per_s",
+    "allocations_per_frame",
+    "input_to_update_ms.p50",
+    "input_to_update_ms.p99",
+    "state_errors",
+    "disconnects",
+    "captures",
+    "report",
+    "world_hangs",
+];
+
+fn load(arguments: &[&str]) -> Finished {
+    finish(throng(&[&["load", "--json"], arguments].concat()), WITHIN)
+}
+
+fn find<'a>(report: &'a Value, key: &str) -> Option<&'a Value> {
+    key.split('.').try_fold(report, |object, key| object.get(key))
+}
+
+fn figure(report: &Value, key: &str) -> f64 {
+    find(report, key).and_then(Value::as_f64).unwrap_or_else(|| panic!("`{key}` is no number in {report}"))
+}
+
+/// What holds on any machine: everybody plays, nobody sees a wrong value, and the exit status is the verdict.
+fn check(finished: &Finished, players: u32) -> Value {
+    let report = finished.json();
+    for key in KEYS {
+        assert!(find(&report, key).is_some(), "`{key}` is missing in {report}");
+    }
+    assert_eq!(figure(&report, "players_connected"), f64::from(players), "{report}");
+    for key in ["state_errors", "disconnects", "bots.protocol_errors", "bots.connect_failures", "worlds_parked"] {
+        assert_eq!(figure(&report, key), 0.0, "{key}: {report}");
+    }
+    assert!(figure(&report, "bots.state_checks") > 0.0, "no errors among no checks prove nothing: {report}");
+    for key in ["ticks", "packets_in_per_s", "packets_out_per_s", "entity_updates_per_s", "server_rss_mb"] {
+        assert!(figure(&report, key) > 0.0, "{key}: {report}");
+    }
+    let passed = find(&report, "passed").and_then(Value::as_bool).expect("a verdict");
+    assert_eq!(finished.status.code(), Some(if passed { 0 } else { 1 }), "{}", finished.stderr);
+    // A machine that others use too may be late; nothing else may have failed.
+    let failed = report["bars"].as_array().expect("a list of bars").iter().filter(|bar| bar["passed"] == false);
+    for bar in failed {
+        assert!(["ticks_missed", "tick_lateness_ms.max"].iter().any(|late| bar["key"] == *late), "{bar}");
+    }
+    report
+}
+
+fn check_ticks_missed(report: &Value, share_max: f64) {
+    let (missed, ticks) = (figure(report, "ticks_missed"), figure(report, "ticks"));
+    assert!(missed <= share_max * ticks, "{missed} of {ticks} ticks were missed: {report}");
+}
+
+#[test]
+fn a_small_load_run_prints_every_figure_and_writes_its_report() {
+    let _alone = alone();
+    let folder = folder("load-report");
+    let folder_name = folder.to_str().expect("a plain path");
+    let finished = load(&["--players", "8", "--npcs", "160", "--seconds", "3", "--report", folder_name]);
+    let report = check(&finished, 8);
+    check_ticks_missed(&report, 0.05);
+    assert_eq!((figure(&report, "worlds"), figure(&report, "npcs")), (10.0, 160.0), "8 hideouts, hub, dark zone");
+    assert!((2.5..=6.0).contains(&figure(&report, "seconds")), "{report}");
+
+    let html = std::fs::read_to_string(folder.join("report.html")).expect("a page was written");
+    assert!(html.contains("<svg") && html.trim_end().ends_with("</html>"), "the page is whole and has charts");
+    assert_eq!(find(&report, "report").and_then(Value::as_str), folder.join("report.html").to_str());
+    let json = std::fs::read_to_string(folder.join("report.json")).expect("the figures were written");
+    let written: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(figure(&written, "ticks"), figure(&report, "ticks"), "the file says what the terminal says");
+}
+
+#[test]
+fn a_run_without_npcs_and_a_run_of_one_player_are_runs_too() {
+    let _alone = alone();
+    for (players, npcs) in [("4", "0"), ("1", "20")] {
+        let finished = load(&["--players", players, "--npcs", npcs, "--seconds", "2"]);
+        let report = check(&finished, players.parse().expect("a number"));
+        check_ticks_missed(&report, 0.05);
+        assert_eq!(figure(&report, "npcs"), npcs.parse::<f64>().expect("a number"));
+        assert_eq!(report["report"], Value::Null, "nobody asked for a page");
+    }
+}
+
+/// Promise: a world that hangs keeps one worker and nothing else.
+#[test]
+fn the_other_worlds_go_on_while_one_hangs() {
+    let _alone = alone();
+    // The world hangs for 2 s in its tick 200, about 10 s after the start and so 7 s into the window.
+    let finished =
+        load(&["--players", "4", "--npcs", "40", "--seconds", "12", "--workers", "2", "--inject", "hung-world"]);
+    let report = check(&finished, 4);
+    assert!(figure(&report, "world_hangs") >= 1.0, "the fault was found: {report}");
+    // One of six worlds misses 40 ticks of its 240, which is 3 %; a server that waited would miss them six times.
+    assert!(figure(&report, "ticks_missed") >= 20.0, "{report}");
+    check_ticks_missed(&report, 0.08);
+    assert_eq!(finished.status.code(), Some(1), "a hang is no pass: {}", finished.stderr);
+}
+
+#[test]
+fn a_demo_that_is_interrupted_ends_with_a_verdict_and_a_report() {
+    let _alone = alone();
+    let folder = folder("demo-report");
+    let folder_name = folder.to_str().expect("a plain path");
+    let demo = Started::new(throng(&["demo", "--players", "4", "--npcs", "40", "--json", "--report", folder_name]));
+    demo.wait_for_words("Ctrl-C ends it");
+    demo.wait_for_words("   3 of 86400 s");
+    demo.signal(Signal::SIGINT);
+    let finished = demo.finish(WITHIN);
+    let report = check(&finished, 4);
+    check_ticks_missed(&report, 0.05);
+    assert!(finished.stderr.contains("state_errors: 0 (exactly 0) held"), "{}", finished.stderr);
+    assert!(folder.join("report.html").exists() && folder.join("report.json").exists());
+}
+
+#[test]
+fn a_run_whose_report_has_no_place_says_so_before_it_begins() {
+    let file = folder("no-folder").join("report");
+    std::fs::write(&file, "a file where a folder should be").expect("a folder of ours");
+    let path = file.to_str().expect("a plain path");
+    for command in ["load", "demo"] {
+        let finished = finish(throng(&[command, "--players", "1", "--seconds", "86400", "--report", path]), WITHIN);
+        assert_eq!(finished.status.code(), Some(2), "{}", finished.stderr);
+        for part in [path, "cannot be written", "--report"] {
+            assert!(finished.stderr.contains(part), "{part:?} is not in {}", finished.stderr);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! An operator's mistakes: each ends the command with status 2 and a line that says what to change, before anything
+//! starts.
+
+use std::{
+    net::{TcpListener, UdpSocket},
+    path::PathBuf,
+    process::Command,
+    time::Duration,
+};
+
+use crate::{
+    address::KEY,
+    child::{Server, finish, folder, throng, unprivileged},
+};
+
+/// A settings file of its own for a test.
+fn settings_file(name: &str, text: &str) -> PathBuf {
+    let path = folder(name).join("throng.toml");
+    std::fs::write(&path, text).expect("a folder of ours");
+    path
+}
+
+/// The command must refuse, and its last words must hold all of `parts`.
+#[track_caller]
+fn check(command: Command, parts: &[&str]) {
+    let finished = finish(command, Duration::from_secs(60));
+    let stderr = &finished.stderr;
+    assert_eq!(finished.status.code(), Some(2), "{stderr}");
+    assert_eq!(finished.stdout, "", "a refusal is no result");
+    for part in parts {
+        assert!(stderr.contains(part), "{part:?} is not in {stderr:?}");
+    }
+    assert!(!stderr.contains("panicked"), "{stderr}");
+}
+
+#[track_caller]
+fn check_settings(name: &str, text: &str, parts: &[&str]) {
+    let path = settings_file(name, text);
+    let path = path.to_str().expect("a plain path");
+    check(throng(&["serve", "--config", path]), &[&[path], parts].concat());
+}
+
+#[test]
+fn a_misspelt_key_is_told_with_its_line_and_the_right_word() {
+    check_settings(
+        "misspelt-key",
+        "# ours\n[server]\nwrokers = 2\n",
+        &["throng.toml:3: [server] wrokers: unknown key", "did you mean `workers`?"],
+    );
+}
+
+#[test]
+fn a_value_of_the_wrong_type_is_told_with_its_line_and_what_to_write() {
+    check_settings(
+        "wrong-type",
+        "[server]\nclients_max = \"many\"\n",
+        &["throng.toml:2: [server] clients_max: ", "\"many\""],
+    );
+    check_settings(
+        "wrong-address",
+        "[server]\naddress = \"everywhere\"\n",
+        &["throng.toml:2: [server] address: ", "IP:PORT"],
+    );
+    check_settings(
+        "wrong-workers",
+        "[server]\nworkers = \"all\"\n",
+        &["throng.toml:2: [server] workers: ", "\"auto\" or a whole number"],
+    );
+}
+
+#[test]
+fn an_impossible_value_is_told_with_its_range() {
+    check_settings("out-of-range", "[server]\n\ntimeout_s = 0\n", &["throng.toml:3: [server] timeout_s: ", "1 to 600"]);
+    check_settings(
+        "contradiction",
+        "[replication]\nenter_radius_m = 80.0\nleave_radius_m = 60.0\n",
+        &["throng.toml:3: [replication] leave_radius_m: ", "make leave_radius_m at least enter_radius_m"],
+    );
+}
+
+#[test]
+fn all_mistakes_of_a_file_are_told_at_once() {
+    check_settings(
+        "several",
+        "[server]\nsockets = 0\nwrokers = 2\n[replicaton]\ncell_m = 4.0\n",
+        &["throng.toml:2: [server] sockets", "throng.toml:3: [server] wrokers", "throng.toml:4: [replicaton]"],
+    );
+}
+
+#[test]
+fn a_file_that_is_no_toml_or_not_there_is_named() {
+    check_settings("no-toml", "[server\n", &["throng.toml:1: "]);
+    check(
+        throng(&["serve", "--config", "/nowhere/throng.toml"]),
+        &["/nowhere/throng.toml: no such file", "--config PATH"],
+    );
+}
+
+#[test]
+fn a_used_port_is_named_with_the_way_out() {
+    let used = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let address = used.local_addr().expect("it is bound").to_string();
+    let port = address.rsplit(':').next().expect("a port").to_owned();
+    let small = ["serve", "--players", "1", "--npcs", "0"];
+    check(
+        throng(&[&small[..], &["--address", &address, "--admin-address", "127.0.0.1:0"]].concat()),
+        &[
+            &format!("UDP port {port} of 127.0.0.1 is already in use"),
+            "choose another port",
+            &format!("sport = :{port}"),
+        ],
+    );
+
+    let used = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = used.local_addr().expect("it is bound").to_string();
+    let port = address.rsplit(':').next().expect("a port").to_owned();
+    check(
+        throng(&[&small[..], &["--address", "127.0.0.1:0", "--admin-address", &address]].concat()),
+        &[&format!("admin address {address} is in use"), "admin_address", &format!("sport = :{port}")],
+    );
+}
+
+#[test]
+fn an_address_that_is_none_is_told_with_the_form_of_one() {
+    let mut command = throng(&["bots", "--connect", "nonsense"]);
+    command.env("THRONG_PRIVATE_KEY", KEY);
+    check(command, &["--connect", "nonsense", "HOST:PORT", "127.0.0.1:40000"]);
+    check(throng(&["serve", "--address", "localhost"]), &["--address", "localhost"]);
+}
+
+#[test]
+fn a_command_that_needs_the_key_says_where_it_belongs() {
+    check(throng(&["bots", "--connect", "127.0.0.1:9"]), &["no private key", "THRONG_PRIVATE_KEY", "--config"]);
+    let token = ["token", "--client-id", "1", "--server", "127.0.0.1:9"];
+    check(throng(&token), &["no private key", "THRONG_PRIVATE_KEY", "--config"]);
+
+    let half_a_key = &KEY[..32];
+    let mut command = throng(&token);
+    command.env("THRONG_PRIVATE_KEY", half_a_key);
+    check(command, &["THRONG_PRIVATE_KEY", "has 32 digits", "openssl rand -hex 32"]);
+    let mut command = throng(&token);
+    command.env("THRONG_PRIVATE_KEY", half_a_key);
+    let said = finish(command, Duration::from_secs(60)).stderr;
+    assert!(!said.contains(half_a_key), "a key is never printed: {said}");
+}
+
+#[test]
+fn a_fault_that_is_unknown_is_told_with_those_that_are_known() {
+    for command in ["serve", "load", "demo"] {
+        check(throng(&[command, "--inject", "gremlins"]), &["gremlins", "dear-hideout", "hung-world", "slow-world"]);
+    }
+}
+
+#[test]
+fn a_size_out_of_range_is_told_with_its_range() {
+    check(throng(&["serve", "--players", "0"]), &["--players", "1..=4000"]);
+    check(throng(&["load", "--seconds", "0"]), &["--seconds", "1..=86400"]);
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_named_with_what_to_look_at() {
+    // Bound and silent: nobody else can listen on it meanwhile.
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let address = silent.local_addr().expect("it is bound").to_string();
+    let mut command = throng(&["bots", "--connect", &address, "--players", "2", "--seconds", "1"]);
+    command.env("THRONG_PRIVATE_KEY", KEY);
+    check(command, &["none of 2 bots got into a world", &address, "firewall", "private key"]);
+}
+
+#[test]
+fn too_few_descriptors_are_told_with_the_command_that_raises_them() {
+    let arguments = ["bots", "--connect", "127.0.0.1:9", "--players", "3000"];
+    let Some(mut command) = unprivileged("ulimit -n 200", &arguments) else { return };
+    command.env("THRONG_PRIVATE_KEY", KEY);
+    check(command, &["each of 3000 bots needs a socket", "may open 200 files", "ulimit -n 3064", "LimitNOFILE=3064"]);
+
+    let Some(command) = unprivileged("ulimit -n 64", &["serve", "--address", "127.0.0.1:0"]) else { return };
+    check(command, &["may open 64 files", "ulimit -n 256"]);
+}
+
+#[test]
+fn a_socket_buffer_that_is_not_granted_is_a_warning_with_the_sysctl_that_grants_it() {
+    const WANTED_BYTES: usize = 268_435_456;
+    let granted = std::fs::read_to_string("/proc/sys/net/core/rmem_max").ok().and_then(|text| text.trim().parse().ok());
+    if granted.is_none_or(|bytes: usize| bytes >= WANTED_BYTES) {
+        eprintln!("skipped: net.core.rmem_max is {granted:?}, so every buffer that may be asked for is granted");
+        return;
+    }
+    let text = format!("[server]\nreceive_buffer_bytes = {WANTED_BYTES}\n");
+    let path = settings_file("small-buffer", &text);
+    let path = path.to_str().expect("a plain path");
+    let arguments = [
+        "serve",
+        "--config",
+        path,
+        "--players",
+        "1",
+        "--npcs",
+        "0",
+        "--address",
+        "127.0.0.1:0",
+        "--admin-address",
+        "127.0.0.1:0",
+    ];
+    let Some(command) = unprivileged("true", &arguments) else { return };
+    let ended = Server::start_command(command).stop();
+    assert!(ended.status.success(), "it serves all the same: {}", ended.stderr);
+    let fix = format!("run `sysctl -w net.core.rmem_max={WANTED_BYTES}`");
+    assert!(ended.stderr.contains("WARN") && ended.stderr.contains(&fix), "{}", ended.stderr);
+}
