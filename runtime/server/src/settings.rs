@@ -19,6 +19,7 @@ mod mistake;
 mod secret_key;
 mod section;
 
+use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,9 @@ pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};
 pub use section::{Checks, Section};
 
 use document::Document;
+
+/// No settings file is this long; something else was named by mistake.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The sections a file may have; `[game]` is checked by the game.
 const SECTIONS: [&str; 3] = ["server", "replication", "game"];
@@ -47,7 +51,7 @@ pub struct Settings {
 impl Settings {
     /// Reads and checks a file. All of its mistakes are in the error, in the order of their lines.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
-        let text = std::fs::read_to_string(path).map_err(|cause| SettingsError::unreadable(path, &cause))?;
+        let text = read_at_most(path, FILE_BYTES_MAX).map_err(|cause| SettingsError::unreadable(path, &cause))?;
         Self::parse(&path.display().to_string(), &text)
     }
 
@@ -73,6 +77,15 @@ impl Settings {
     pub fn game<T: Section>(&self) -> Result<T, SettingsError> {
         section(&self.file, &self.text, "game")
     }
+}
+
+fn read_at_most(path: &Path, bytes_max: u64) -> std::io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(bytes_max + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > bytes_max {
+        return Err(std::io::Error::other(format!("longer than {bytes_max} bytes; is this the right file?")));
+    }
+    Ok(text)
 }
 
 /// Reads one section of a settings text with the same care as the server's own: unknown keys, wrong types and

@@ -1,0 +1,186 @@
+//! Writes the seeds that are kept: for each target a few scripts that reach behind its first checks.
+//!
+//! ```sh
+//! cargo run --manifest-path fuzz/Cargo.toml --example seeds
+//! ```
+//!
+//! They are made by the encoders under test, so after a change of format they are made anew. Run it in the root.
+
+use std::{fs, io, path::Path};
+
+use precinct::protocol::{ClientMessage, Input, SAID_BYTES_MAX, encode_said};
+use throng_fuzz::components::{Health, Mood, Pose, Purse, Temper, small_schema};
+use throng_net::{
+    connection::Channels,
+    control::{ENTER_WORLD_BYTES_MAX, EnterWorld},
+    protocol::PAYLOAD_BYTES_MAX,
+};
+use throng_platform::time::Nanos;
+use throng_replication::{InterestSettings, Replicate, WorldReplication};
+
+fn main() -> io::Result<()> {
+    datagrams()?;
+    connect_tokens()?;
+    payloads()?;
+    sessions()?;
+    snapshots()?;
+    inputs()?;
+    controls()?;
+    settings()
+}
+
+fn keep(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let folder = Path::new("fuzz/seeds").join(target);
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(name), bytes)
+}
+
+/// A length of 16 bits and the bytes, as scripts hold them.
+fn block(bytes: &[u8]) -> Vec<u8> {
+    let len = u16::try_from(bytes.len()).expect("seeds are small");
+    [&len.to_le_bytes(), bytes].concat()
+}
+
+fn datagrams() -> io::Result<()> {
+    // Operations 1 to 3 are the honest hello, request and response; 4 and 5 the plain ones.
+    keep("datagram", "a_client_comes_in", &[1, 2, 3])?;
+    keep("datagram", "a_plain_client_comes_in_twice", &[4, 5, 4, 5])?;
+    keep("datagram", "another_address_repeats_it", &[1, 2, 0x42, 0x43, 3])?;
+    keep("datagram", "too_late", &[1, 7, 250, 2, 7, 250, 3])?;
+    keep("datagram", "damaged_in_one_place", &[9, 1, 20, 0, 1, 2, 11, 1, 100, 0, 0x80])?;
+    keep("datagram", "raw", &[&[0][..], &block(&[7; 40])].concat())
+}
+
+fn connect_tokens() -> io::Result<()> {
+    keep("connect_token", "the_back_ends_own", &[0])?;
+    keep("connect_token", "no_address", &[0, 1, 65, 4])?;
+    keep("connect_token", "thirty_three_addresses", &[0, 0x20, 65, 4])?;
+    keep("connect_token", "only_a_version", &[&[1][..], b"NETCODE 1.02\0"].concat())
+}
+
+fn payloads() -> io::Result<()> {
+    let mut peer = Channels::new(Nanos::ZERO);
+    let mut write = |reliable: &[u8], unreliable: &[u8]| {
+        let mut payload = [0; PAYLOAD_BYTES_MAX];
+        if !reliable.is_empty() {
+            peer.send_reliable(reliable).expect("a short message");
+        }
+        let (_, len) = peer.write(Nanos::ZERO, unreliable, &mut payload);
+        [&[0][..], &block(&payload[..len])].concat()
+    };
+    let short = [write(b"first", b"now"), write(b"", b"then"), write(b"second", b"")].concat();
+    let pieces = [write(&[9; 500], b""), write(b"", b"")].concat();
+    keep("payload", "short_messages", &short)?;
+    keep("payload", "pieces", &pieces)?;
+    keep("payload", "both_ways", &[&[4, 9, 0, 6, 0, 0, 5, 20, 6, 5, 0][..], &short, &[3, 50, 6, 0, 0]].concat())
+}
+
+fn sessions() -> io::Result<()> {
+    // 0 = say, 15 = deliver all, 9 = pass time; 0x80 = at the server.
+    let come_in = [0, 0, 15, 9, 11, 0, 15, 9, 11, 0, 15];
+    let talk = [10, 100, 0, 0x8a, 44, 1, 12, 30, 0x8c, 40, 0, 0x80, 15, 9, 5, 0, 0x80, 15];
+    let lossy = [10, 0, 16, 0, 0, 0, 0, 6, 0, 5, 1, 4, 2, 0x84, 1, 9, 60, 13, 0x8d, 0, 0x80, 15];
+    keep("session", "comes_in", &come_in)?;
+    keep("session", "talks", &[&come_in[..], &talk].concat())?;
+    keep("session", "over_a_bad_path", &[&come_in[..], &talk, &lossy, &lossy, &lossy].concat())?;
+    keep("session", "goes_and_comes_back", &[&come_in[..], &[14, 15, 0, 15, 9, 250], &come_in[1..]].concat())
+}
+
+fn snapshots() -> io::Result<()> {
+    let schema = small_schema();
+    let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
+    let view = world.add_client(1);
+    world.set_view(view, [0.0, 0.0]);
+    let mut script = vec![0];
+    let mut ids = Vec::new();
+    for tick in 1..=6_u16 {
+        world.begin_tick(tick.into());
+        if tick <= 2 {
+            ids.push(world.spawn().expect("there is room"));
+        }
+        for &id in &ids {
+            let step = f32::from(tick);
+            update(&mut world, id, &Pose { place: [step, 0.0, -step], heading: step });
+            update(&mut world, id, &Health { points: 100 - tick, shielded: tick % 2 == 0 });
+            update(&mut world, id, &Temper { mood: Mood::Wary, patience: 0.5 });
+            update(&mut world, id, &Purse { coins: tick.into(), slots: 3 });
+            world.set_place(id, [step, -step]);
+        }
+        if tick == 5 {
+            world.despawn(ids.remove(0));
+        }
+        world.refresh_interest();
+        let mut message = [0; 400];
+        let len = world.write_snapshot(view, tick, &mut message);
+        world.sent(view, tick);
+        world.acked(view, tick);
+        script.push(0);
+        script.extend(block(&message[..len]));
+        let mut truth = Vec::new();
+        if world.write_truth(view, &mut truth) {
+            script.push(4);
+            script.extend(u32::from(tick).to_le_bytes());
+            script.extend(block(&truth));
+        }
+        script.push(6);
+        if tick == 2 {
+            keep("snapshot", "two_spawns", &script)?;
+        }
+    }
+    keep("snapshot", "six_ticks_with_truths", &script)
+}
+
+fn update<T: Replicate>(world: &mut WorldReplication, id: throng_replication::NetId, value: &T) {
+    let kind = world.schema().kind_of::<T>().expect("it is in the schema");
+    world.update(kind, id, value);
+}
+
+fn inputs() -> io::Result<()> {
+    keep("input", "an_input", &Input::new([0.6, -0.8], 3.0, -0.5, true, false).encode())?;
+    keep("input", "words", &ClientMessage::Say("zwölf Häuser am Fluß").encode())?;
+    keep("input", "a_name", &ClientMessage::Name("Agent 7").encode())?;
+    keep("input", "said", encode_said("Agent 7", "all quiet", &mut [0; SAID_BYTES_MAX]))
+}
+
+fn controls() -> io::Result<()> {
+    let entered =
+        EnterWorld { epoch: 7, tick_hz: 20, tick: 70_000, world: 1_001, own_entity: Some((70, 3)), name: "hub" };
+    let mut out = [0; ENTER_WORLD_BYTES_MAX];
+    let len = entered.encode(&mut out);
+    keep("control", "with_an_entity", &out[..len])?;
+    let len = EnterWorld { own_entity: None, name: "", ..entered }.encode(&mut out);
+    keep("control", "without", &out[..len])
+}
+
+fn settings() -> io::Result<()> {
+    keep("settings", "sound.toml", SOUND.as_bytes())?;
+    keep("settings", "mistaken.toml", MISTAKEN.as_bytes())
+}
+
+const SOUND: &str = r#"[server]
+address = "127.0.0.1:0"
+public_addresses = ["203.0.113.7:40000"]
+admin_address = "off"
+workers = "auto"
+clients_max = 100
+protocol_id = 0xff
+token_journal = "tokens.used"
+[replication]
+enter_radius_m = 10
+leave_radius_m = 12.5
+[game]
+wolves = 3
+names = ["a"]
+"#;
+
+const MISTAKEN: &str = r#"wolves = 2
+[sever]
+[server]
+wrokers = 3
+workers = 1.5
+timeout_s = 9999
+address = "nowhere"
+[replication]
+cell_m = nan
+[[game]]
+"#;
