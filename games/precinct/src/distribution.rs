@@ -6,7 +6,7 @@
 //! With 1,000 players and 20,000 NPCs: 400 in the hub, 800 in the dark zone, 18 or 19 in each of 1,000 hideouts.
 
 /// NPCs of a hideout at most: what one place to fight for can hold.
-pub const HIDEOUT_NPCS_MAX: usize = 20;
+pub const HIDEOUT_NPCS_MAX: usize = 40;
 const HUB_PERCENT: usize = 2;
 const DARK_ZONE_PERCENT: usize = 4;
 
