@@ -150,3 +150,15 @@ fn run(frames: usize, workers: usize, rounds: &[u32], figure: impl Fn(Nanos, &[F
         hash: due.iter().fold(0, |hash, chore| hash ^ chore.task.hash),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_small_size_runs_and_computes_the_same_on_any_number_of_workers() {
+        let hashes: Vec<u64> = [1, 2, 8].map(|workers| makespan(20, 4, workers).hash).into();
+        assert!(hashes.iter().all(|&hash| hash == hashes[0]), "{hashes:?}");
+        assert_eq!(scheduling(50, 4, 2).allocations_per_frame, 0.0);
+    }
+}

@@ -175,3 +175,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", if arguments.json { figures.to_string() } else { format!("{figures:#}") });
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_small_size_runs() {
+        let asleep = run(5, 0, 1).unwrap();
+        let awake = run(5, 10, 1).unwrap();
+        assert!(asleep.report.ticks <= 5, "worlds with nobody in them tick once and sleep");
+        assert!(awake.report.ticks >= 50, "five worlds at 20 Hz: {} ticks", awake.report.ticks);
+    }
+}
