@@ -576,5 +576,5 @@ fn a_tick_of_a_hideout_is_cheap() {
     let cost_us = thread_cpu_time().saturating_sub(begin).as_secs_f64() * 1e6;
     let tick_us = cost_us / f64::from(ticks) / hideouts.len() as f64;
     println!("{tick_us:.1} us per tick of a hideout with 19 NPCs");
-    assert!(tick_us < 2_000.0);
+    assert!(tick_us < 1_000.0, "a hideout must fit fifty times into its period, even unoptimised");
 }

@@ -113,12 +113,6 @@ impl<'a> EnterWorld<'a> {
     }
 }
 
-/// True when epoch `new` comes after `old`. Epochs wrap at 256 and a connection never has more than
-/// a few of them in flight, so the shorter way round the circle is the true one.
-pub fn epoch_is_newer(new: u8, old: u8) -> bool {
-    (new.wrapping_sub(old) as i8) > 0
-}
-
 #[cfg(test)]
 mod tests {
     use rand::{Rng, SeedableRng};
@@ -211,14 +205,5 @@ mod tests {
             }
         }
         assert!(accepted > 1_000, "the mutations reach behind the first check: {accepted}");
-    }
-
-    #[test]
-    fn epochs_compare_across_the_wrap() {
-        assert!(epoch_is_newer(1, 0));
-        assert!(epoch_is_newer(0, 255));
-        assert!(epoch_is_newer(3, 250));
-        assert!(!epoch_is_newer(0, 0));
-        assert!(!epoch_is_newer(255, 0));
     }
 }

@@ -1,6 +1,6 @@
 //! The network of the game: netcode 1.02, the channels above it, and the transports that carry both.
 //!
-//! Three rooms, from the wire upwards:
+//! Four rooms, from the wire upwards:
 //!
 //! - [`protocol`] turns datagrams into authenticated bytes and back. It is sans-IO: bytes and a `now` come
 //!   in, bytes go out. It knows tokens, the server's door ([`protocol::Gate`]), the client's way in
@@ -13,7 +13,7 @@
 //! in parallel, with no lock. Only the gate is shared: it runs in the serial part of the frame and sees
 //! datagrams of strangers alone.
 //!
-//! The bytes on the wire are drawn in `docs/spec/netcode.md`.
+//! The bytes on the wire are drawn in `docs/spec/netcode.md` and `docs/spec/channels.md`.
 
 pub mod connection;
 pub mod control;

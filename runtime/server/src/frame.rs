@@ -26,6 +26,7 @@ use crate::{
     ids::WorldId,
     inspection::WorldHash,
     mailbox::{Mail, Mailbox},
+    measure::Totals,
     server::Server,
     tick_trace::TickRecord,
 };
@@ -84,10 +85,15 @@ impl Server {
             let mut world = finished.task;
             let slot = &mut self.slots[world.id.0 as usize];
             if finished.panicked {
-                // Its state may be half-changed: it must not tick again. What it held is parked with it.
+                // Its state may be half-changed: it must not tick again, and is dropped with all that is in it.
                 tracing::error!(world = world.id.0, name = &*world.name, "world panicked in its tick and is parked");
                 self.totals.worlds_parked += 1;
                 slot.park();
+                let (directory, disconnects) = (&mut self.directory, &mut self.totals.disconnects);
+                self.door.lost_world(world.id, |client_id| {
+                    *disconnects += 1;
+                    directory.left(client_id);
+                });
                 continue;
             }
             self.trace.record(TickRecord {
@@ -112,7 +118,7 @@ impl Server {
                 let tick = world.tick.wrapping_sub(1);
                 self.hashes.push(WorldHash { world: world.id, tick, hash: world.state_hash });
             }
-            see_off(&mut world, &mut self.door, &self.mailboxes, &mut *self.directory, &mut self.totals.disconnects);
+            see_off(&mut world, &mut self.door, &self.mailboxes, &mut *self.directory, &mut self.totals);
             slot.is_dormant = world.has_nothing_to_do && slot.mailbox.is_empty();
             slot.home = Some(world);
         }
@@ -140,7 +146,7 @@ fn see_off(
     door: &mut FrontDoor,
     mailboxes: &[Arc<Mailbox>],
     directory: &mut dyn Directory,
-    disconnects: &mut u64,
+    totals: &mut Totals,
 ) {
     for leaving in world.leaving.drain(..) {
         match leaving {
@@ -148,13 +154,17 @@ fn see_off(
                 let WorldId(index) = to;
                 let Some(mailbox) = mailboxes.get(index as usize) else {
                     tracing::error!(world = world.id.0, to = index, "a client was sent to a world that does not exist");
+                    totals.disconnects += 1;
+                    if let Some(client_id) = door.left(incoming.client) {
+                        directory.left(client_id);
+                    }
                     continue;
                 };
                 door.moved(incoming.client, to);
                 mailbox.push(Mail::Incoming(incoming));
             }
             Leaving::Gone { client, reason } => {
-                *disconnects += 1;
+                totals.disconnects += 1;
                 if let Some(client_id) = door.left(client) {
                     tracing::debug!(client = client_id.0, reason, "client left");
                     directory.left(client_id);
@@ -164,7 +174,8 @@ fn see_off(
     }
     for (to, message) in world.posts.drain(..) {
         match mailboxes.get(to.0 as usize) {
-            Some(mailbox) => mailbox.push(Mail::Message(message)),
+            Some(mailbox) if mailbox.push_message(message) => {}
+            Some(_) => totals.messages_dropped += 1,
             None => tracing::error!(world = world.id.0, to = to.0, "a message was sent to a world that does not exist"),
         }
     }

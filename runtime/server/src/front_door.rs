@@ -37,6 +37,8 @@ pub(crate) struct DoorCounts {
     pub over_allowance: u64,
     pub mailbox_full: u64,
     pub joined: u64,
+    /// Datagrams of strangers that came after as many had joined in their frame as may.
+    pub joins_postponed: u64,
     pub refused_by_game: u64,
     pub send_dropped: u64,
 }
@@ -58,6 +60,8 @@ pub(crate) struct FrontDoor {
     reply: Reply,
     packets_per_s_max: u32,
     bytes_per_s_max: u32,
+    joins_per_frame_max: u32,
+    joined_in_frame: u32,
     pub counts: DoorCounts,
 }
 
@@ -72,6 +76,8 @@ impl FrontDoor {
             reply: Reply::new(),
             packets_per_s_max: settings.client_packets_per_s_max,
             bytes_per_s_max: settings.client_bytes_per_s_max,
+            joins_per_frame_max: settings.joins_per_frame_max,
+            joined_in_frame: 0,
             counts: DoorCounts::default(),
         }
     }
@@ -86,6 +92,7 @@ impl FrontDoor {
         unix_s: u64,
     ) {
         self.gate.begin_frame(now, unix_s);
+        self.joined_in_frame = 0;
         transport.receive(
             &mut |from, datagram| match self.key_of.get(&from) {
                 Some(&client) => self.deliver(client, datagram, mailboxes, now),
@@ -119,6 +126,11 @@ impl FrontDoor {
     ) {
         self.counts.packets += 1;
         self.counts.bytes += datagram.len() as u64;
+        // Enough for this frame: a client that waits to come in says every step again five times a second.
+        if self.joined_in_frame >= self.joins_per_frame_max {
+            self.counts.joins_postponed += 1;
+            return;
+        }
         let outcome = self.gate.handle(from, datagram, &mut self.reply);
         let reply = self.reply.bytes();
         if !reply.is_empty() {
@@ -135,7 +147,14 @@ impl FrontDoor {
     fn let_in(&mut self, admitted: Admitted, mailboxes: &[Arc<Mailbox>], directory: &mut dyn Directory, now: Nanos) {
         let Admitted { link, client_id, user_data, address } = admitted;
         let mut connection = Box::new(Connection::new(link, address, client_id, now));
-        let world = match directory.place(client_id, &user_data) {
+        let placement = match directory.place(client_id, &user_data) {
+            Placement::World(world) if world.0 as usize >= mailboxes.len() => {
+                tracing::error!(world = world.0, "the game's directory names a world that does not exist");
+                Placement::Refuse("its world does not exist")
+            }
+            placement => placement,
+        };
+        let world = match placement {
             Placement::World(world) => world,
             Placement::Refuse(reason) => {
                 tracing::info!(client = client_id.0, reason, "client refused by the game");
@@ -158,6 +177,7 @@ impl FrontDoor {
         });
         self.key_of.insert(address, client);
         self.counts.joined += 1;
+        self.joined_in_frame += 1;
         mailboxes[world.0 as usize].push(Mail::Incoming(Box::new(Incoming {
             client,
             client_id,
@@ -184,6 +204,17 @@ impl FrontDoor {
         self.gate.disconnected(guest.client_id, guest.address);
         self.free.push(client);
         Some(guest.client_id)
+    }
+
+    /// Frees what belongs to the clients of a world that is no more. They are not told: their connections went with it.
+    pub fn lost_world(&mut self, world: WorldId, mut each: impl FnMut(ClientId)) {
+        for index in 0..self.guests.len() {
+            if self.guests[index].as_ref().is_some_and(|guest| guest.world == world)
+                && let Some(client_id) = self.left(ClientKey(index as u32))
+            {
+                each(client_id);
+            }
+        }
     }
 
     /// Tells every client's world to let it go.

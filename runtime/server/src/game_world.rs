@@ -35,10 +35,14 @@ use crate::{
     },
 };
 
+// The two crates that know these bytes must agree on them.
+const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
+const _: () = assert!(control::TRUTH == throng_replication::TRUTH_KIND);
+
 /// How often each client is sent a ground truth to hold its copy against. [s]
 const TRUTH_PERIOD_S: f32 = 0.5;
 
-/// Packets for one client in one tick at most: snapshots up to their byte budget, and what waits on the reliable channel.
+/// Packets for one client in one tick at most. Snapshots stop earlier, at their byte budget; the reliable channel when it is empty.
 const PACKETS_PER_TICK_MAX: usize = 16;
 
 /// Ticks between two looks at Bevy's change ticks; they must be moved along every 2^29 ticks of any system.
@@ -167,7 +171,7 @@ impl GameWorld {
     fn take_mail(&mut self, worker: &mut WorkerContext) {
         let WorkerContext { mail, received, .. } = worker;
         self.mailbox.swap(mail);
-        let MailBatch { bytes, items } = &mut *mail;
+        let MailBatch { bytes, items, .. } = &mut *mail;
         let mut begin = 0;
         for item in items.drain(..) {
             match item {

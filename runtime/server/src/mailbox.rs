@@ -22,6 +22,9 @@ use crate::{allowance::Allowance, ids::ClientKey, tick_resources::Luggage};
 /// rest is for a world that is late. Beyond it datagrams are dropped and counted: UDP's own answer.
 pub const DATAGRAM_BYTES_MAX: usize = 1 << 20;
 
+/// Most messages of other worlds that wait for one world: room for one of each of a thousand worlds, four times over.
+pub const MESSAGES_MAX: usize = 4096;
+
 /// A client on its way into a world, with everything that belongs to it.
 pub(crate) struct Incoming {
     pub client: ClientKey,
@@ -43,7 +46,7 @@ pub(crate) enum Mail {
     },
     Incoming(Box<Incoming>),
     Message(Luggage),
-    /// The server wants this client gone (its budget is used up, the server is closing).
+    /// The server wants this client gone (it is closing).
     Dismiss {
         client: ClientKey,
         reason: &'static str,
@@ -55,12 +58,14 @@ pub(crate) enum Mail {
 pub(crate) struct MailBatch {
     pub bytes: Vec<u8>,
     pub items: Vec<Mail>,
+    messages_count: usize,
 }
 
 impl MailBatch {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.items.clear();
+        self.messages_count = 0;
     }
 }
 
@@ -83,7 +88,18 @@ impl Mailbox {
         true
     }
 
-    /// Adds anything but a datagram. There is one of these per client and per world message at most, so they are not limited.
+    /// Adds a message of another world; false if the mailbox is full of them and it was dropped.
+    pub fn push_message(&self, message: Luggage) -> bool {
+        let mut waiting = self.lock();
+        if waiting.messages_count >= MESSAGES_MAX {
+            return false;
+        }
+        waiting.messages_count += 1;
+        waiting.items.push(Mail::Message(message));
+        true
+    }
+
+    /// Adds a client or a dismissal. There is one of each per client at most, so they are not limited.
     pub fn push(&self, mail: Mail) {
         self.lock().items.push(mail);
     }

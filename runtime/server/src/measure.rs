@@ -1,7 +1,8 @@
 //! Measure: what the frame adds up about itself, and the windows it is looked at through.
 //!
 //! `Totals` only ever grow; a window keeps a copy of them from its beginning and subtracts. Distributions are of the window
-//! alone. All of it is owned by the frame thread and costs a few dozen nanoseconds per tick; nothing is allocated after the start.
+//! alone. All of it is owned by the frame thread and costs a few dozen nanoseconds per tick, without allocating; the status, once a
+//! second, allocates.
 
 use std::sync::atomic::Ordering;
 
@@ -25,6 +26,8 @@ pub(crate) struct Totals {
     pub disconnects: u64,
     pub worlds_parked: u64,
     pub hangs: u64,
+    /// Messages between worlds that found a full mailbox.
+    pub messages_dropped: u64,
     pub packets_in: u64,
     pub bytes_in: u64,
     pub packets_out: u64,
@@ -41,6 +44,7 @@ pub(crate) struct Totals {
     pub mailbox_full: u64,
     pub joined: u64,
     pub refused_by_game: u64,
+    pub joins_postponed: u64,
     /// Datagrams that the kernel did not take.
     pub send_dropped: u64,
     /// Sum over frames of the share of the worlds part in which a worker had nothing left to do.
@@ -180,6 +184,7 @@ impl Server {
         self.totals.mailbox_full += door.mailbox_full;
         self.totals.joined += door.joined;
         self.totals.refused_by_game += door.refused_by_game;
+        self.totals.joins_postponed += door.joins_postponed;
         self.totals.send_dropped += door.send_dropped + self.send_dropped.swap(0, Ordering::Relaxed);
         let allocations = throng_platform::allocator::thread_counts().allocations;
         self.totals.allocations += allocations - std::mem::replace(&mut self.allocations_before, allocations);
@@ -288,7 +293,10 @@ impl Server {
                 ("gate", totals.refused_by_gate - begin.refused_by_gate),
                 ("connection", totals.datagrams_refused - begin.datagrams_refused),
                 ("over_allowance", totals.over_allowance - begin.over_allowance),
+                ("world_mailbox_full", totals.messages_dropped - begin.messages_dropped),
                 ("mailbox_full", totals.mailbox_full - begin.mailbox_full),
+                ("game", totals.refused_by_game - begin.refused_by_game),
+                ("joins_postponed", totals.joins_postponed - begin.joins_postponed),
                 ("stale_input", totals.inputs_stale - begin.inputs_stale),
             ]
             .into(),

@@ -91,7 +91,7 @@ pub(crate) struct ServerMetrics {
 /// Name, help, and where the figure is.
 type TotalRow = (&'static str, &'static str, fn(&Totals) -> u64);
 
-const TOTALS: [TotalRow; 16] = [
+const TOTALS: [TotalRow; 19] = [
     ("server.frames", "Frames run", |totals| totals.frames),
     ("server.frames_over_budget", "Frames longer than the frame grid", |totals| totals.frames_over_budget),
     ("server.ticks", "Ticks of worlds", |totals| totals.ticks),
@@ -100,6 +100,11 @@ const TOTALS: [TotalRow; 16] = [
     ("server.worlds_parked", "Worlds taken out of service after a panic", |totals| totals.worlds_parked),
     ("server.joined", "Clients let in", |totals| totals.joined),
     ("server.disconnects", "Connections that ended", |totals| totals.disconnects),
+    ("server.refused_by_game", "Clients that the game did not let in", |totals| totals.refused_by_game),
+    ("server.joins_postponed", "Datagrams of strangers after as many joined as may in a frame", |totals| {
+        totals.joins_postponed
+    }),
+    ("net.send_dropped", "Datagrams that the kernel did not take", |totals| totals.send_dropped),
     ("net.packets_in", "Datagrams received", |totals| totals.packets_in),
     ("net.bytes_in", "Bytes of datagrams received", |totals| totals.bytes_in),
     ("net.packets_out", "Packets sent to connected clients", |totals| totals.packets_out),

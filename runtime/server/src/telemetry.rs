@@ -1,8 +1,8 @@
 //! Telemetry: the game's own counters and gauges, summed over worlds.
 //!
 //! A game registers names while a world is built and keeps the handles; a system adds to them, which is one array store. After
-//! each tick the frame takes the counters and the change of every gauge, so that the sum over a thousand worlds costs only the
-//! worlds that ticked. Appears as `game.NAME` in the report and as `throng_game_NAME` in metrics.
+//! each tick the worker adds the counters and the change of every gauge to its own sums, which the frame merges: the sum over a
+//! thousand worlds costs only the worlds that ticked. Appears as `game.NAME` in the report and as `throng_game_NAME` in metrics.
 
 use bevy_ecs::prelude::*;
 

@@ -143,7 +143,7 @@ impl Outbox {
         self.orders.push(Order::Travel { client, to, luggage });
     }
 
-    /// Ends the connection; `reason` is counted and logged, the client learns that it was disconnected.
+    /// Ends the connection; `reason` is logged and the disconnect counted; the client learns that it was disconnected.
     pub fn disconnect(&mut self, client: ClientKey, reason: &'static str) {
         self.orders.push(Order::Disconnect { client, reason });
     }

@@ -14,7 +14,8 @@ pub trait WorldKind: Send + Sync + 'static {
     /// How often a world of this kind ticks. [Hz, 1..=256]
     fn tick_rate(&self) -> Hertz;
 
-    /// Fills a new world. Runs once per world, on the thread that creates worlds.
+    /// Fills a new world. Runs on the thread that creates worlds, once per world and once more for the first of the kind, whose order of
+    /// systems is computed on a template.
     fn build(&self, world: &mut WorldBuilder);
 
     /// Whether a world with no client in it and no message waiting may stop ticking until somebody comes.

@@ -30,7 +30,7 @@ pub(crate) struct WorldSlot {
     /// Ticks missed since the start.
     pub ticks_missed: u64,
     hang_is_reported: bool,
-    /// Out of service for good; its worker dropped it.
+    /// Out of service for good: it panicked and was dropped.
     is_parked: bool,
 }
 

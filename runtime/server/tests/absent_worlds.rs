@@ -86,7 +86,7 @@ fn a_hung_world_costs_its_worker_and_no_other_tick() {
     let (missed, report) = run_beside(hung, 2);
     assert_others_tick(&missed);
     assert!(missed[0] >= 20, "the hung world itself misses what it slept through, but missed {}", missed[0]);
-    assert_eq!(report.world_hangs, 1);
+    assert!(report.world_hangs >= 1);
 }
 
 #[test]

@@ -1,6 +1,11 @@
 //! `throng serve`: a game server in this process.
 
-use std::{io::BufRead, path::PathBuf};
+use std::{
+    io::BufRead,
+    path::PathBuf,
+    sync::mpsc::{SyncSender, sync_channel},
+    thread::JoinHandle,
+};
 
 use clap::Args;
 use throng::{
@@ -85,15 +90,11 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
             admin_address.map_or_else(String::new, |address| format!(", metrics on http://{address}/metrics"))
         );
     }
-    let line = StatusLine::new();
-    let report = server.run(&stop, &mut |status| {
-        if arguments.status_json {
-            println!("{}", serde_json::json!({ "status": status }));
-        } else {
-            line.show(&one_line(status));
-        }
-    })?;
-    line.finish();
+    let (statuses, teller) = tell_statuses(arguments.status_json)?;
+    // A reader that is slow loses a second's line; the frame never waits for it.
+    let report = server.run(&stop, &mut |status| drop(statuses.try_send(status.clone())))?;
+    drop(statuses);
+    teller.join().map_err(|_| "the thread that tells the status panicked")?;
     if arguments.status_json {
         println!("{}", serde_json::json!({ "report": report }));
     } else if arguments.json {
@@ -102,6 +103,26 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
         println!("{}", serde_json::to_string_pretty(&report)?);
     }
     Ok(Verdict::Fine)
+}
+
+/// Seconds of status that may wait for whoever reads them.
+const STATUSES_WAITING_MAX: usize = 4;
+
+/// A thread that writes statuses down: no text is formatted and no pipe waited for on the frame thread.
+fn tell_statuses(as_json: bool) -> std::io::Result<(SyncSender<ServerStatus>, JoinHandle<()>)> {
+    let (sender, statuses) = sync_channel::<ServerStatus>(STATUSES_WAITING_MAX);
+    let teller = spawn_named("status", Priority::Low, move || {
+        let line = StatusLine::new();
+        for status in statuses {
+            if as_json {
+                println!("{}", serde_json::json!({ "status": status }));
+            } else {
+                line.show(&one_line(&status));
+            }
+        }
+        line.finish();
+    })?;
+    Ok((sender, teller))
 }
 
 fn one_line(status: &ServerStatus) -> String {

@@ -30,7 +30,7 @@ use crate::seconds::Second;
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Bots that joined last may still be sending what a newcomer sends.
 const SETTLE: Duration = Duration::from_secs(2);
-/// A server saves and says good-bye to everyone in seconds; a child that takes longer is killed.
+/// A server says good-bye to everyone in seconds; a child that takes longer is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 /// How often the children are listened to and the stop flag is read.
 const LISTEN_EVERY: Duration = Duration::from_millis(50);
