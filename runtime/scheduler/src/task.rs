@@ -12,7 +12,7 @@ pub trait ShortTask: Send + 'static {
     fn run(&mut self, worker: &mut Self::Worker);
 
     /// The list has run empty and the worker is about to sleep: the moment to send off what tasks have left with it. Runs on
-    /// the worker's thread after its last task, which counts as finished before and comes back after.
+    /// the worker's thread after its last task, which is finished when this has returned.
     fn rest(worker: &mut Self::Worker) {
         let _ = worker;
     }
@@ -34,6 +34,9 @@ pub struct Finished<T> {
     pub worker: usize,
     /// Never before the start of a task that was taken from the list earlier.
     pub started: Nanos,
+    /// When its `run` returned.
+    pub ran: Nanos,
+    /// When the worker was done with it: after `run`, and after the flush of `rest` if the list was empty.
     pub finished: Nanos,
     /// Its `run` panicked; its state is whatever it was at that moment.
     pub panicked: bool,
@@ -42,6 +45,6 @@ pub struct Finished<T> {
 impl<T> Finished<T> {
     /// How long it ran: what [`crate::CostEstimate::measured`] wants to know.
     pub fn cost(&self) -> Nanos {
-        self.finished.saturating_sub(self.started)
+        self.ran.saturating_sub(self.started)
     }
 }

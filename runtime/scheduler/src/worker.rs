@@ -98,16 +98,18 @@ pub(crate) fn work<T: ShortTask>(shared: &Shared<T>, index: usize) {
         // The task is handed back marked, and its owner decides what to do with a state that may be torn.
         let run = AssertUnwindSafe(|| claimed.task.run(&mut claimed.context));
         let panicked = catch_unwind(run).is_err();
-        let finished = shared.clock.now();
+        let ran = shared.clock.now();
 
         state = shared.lock();
-        if state.list.is_empty() {
+        let is_last = state.list.is_empty();
+        if is_last {
             drop(state);
             // Tasks have come home whole; what a panic here loses is the worker's own.
             let _ = catch_unwind(AssertUnwindSafe(|| T::rest(&mut claimed.context)));
             state = shared.lock();
         }
-        state.hand_in(index, claimed, finished, panicked);
+        let finished = if is_last { shared.clock.now() } else { ran };
+        state.hand_in(index, claimed, ran, finished, panicked);
         if state.outstanding == 0 {
             // Without the lock, or the woken thread would run into it at once.
             drop(state);
@@ -137,13 +139,13 @@ impl<T: ShortTask> State<T> {
         Some(Claimed { task: entry.task, context, started: now })
     }
 
-    fn hand_in(&mut self, worker: usize, claimed: Claimed<T>, finished: Nanos, panicked: bool) {
+    fn hand_in(&mut self, worker: usize, claimed: Claimed<T>, ran: Nanos, finished: Nanos, panicked: bool) {
         let Claimed { task, context, started } = claimed;
         let post = &mut self.posts[worker];
         post.running_since = None;
         post.context = Some(context);
         self.last_finish = self.last_finish.max(finished);
         self.outstanding -= 1;
-        self.finished.push(Finished { task, worker, started, finished, panicked });
+        self.finished.push(Finished { task, worker, started, ran, finished, panicked });
     }
 }

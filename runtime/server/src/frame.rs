@@ -82,6 +82,7 @@ impl Server {
     fn welcome_home(&mut self, frame: u64) {
         self.finished.sort_unstable_by_key(|finished| finished.task.id);
         for finished in self.finished.drain(..) {
+            let cost = finished.cost();
             let mut world = finished.task;
             let slot = &mut self.slots[world.id.0 as usize];
             if finished.panicked {
@@ -89,6 +90,7 @@ impl Server {
                 tracing::error!(world = world.id.0, name = &*world.name, "world panicked in its tick and is parked");
                 self.totals.worlds_parked += 1;
                 slot.park();
+                slot.mailbox.close();
                 let (directory, disconnects) = (&mut self.directory, &mut self.totals.disconnects);
                 self.door.lost_world(world.id, |client_id| {
                     *disconnects += 1;
@@ -104,7 +106,7 @@ impl Server {
                 finished: finished.finished,
                 estimate: slot.cost.estimate(),
             });
-            slot.cost.measured(finished.finished.saturating_sub(finished.started));
+            slot.cost.measured(cost);
             let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline);
             self.totals.ticks += 1;
             self.totals.ticks_missed += outcome.missed;
@@ -152,8 +154,8 @@ fn see_off(
         match leaving {
             Leaving::Travel { to, incoming } => {
                 let WorldId(index) = to;
-                let Some(mailbox) = mailboxes.get(index as usize) else {
-                    tracing::error!(world = world.id.0, to = index, "a client was sent to a world that does not exist");
+                let Some(mailbox) = mailboxes.get(index as usize).filter(|mailbox| !mailbox.is_closed()) else {
+                    tracing::error!(world = world.id.0, to = index, "a client was sent to a world that does not exist any more");
                     totals.disconnects += 1;
                     if let Some(client_id) = door.left(incoming.client) {
                         directory.left(client_id);

@@ -28,6 +28,9 @@ use crate::{
 /// waits in the kernel's buffer, so a flood costs a bounded share of the frame.
 const DATAGRAMS_PER_FRAME_MAX: usize = 5_400;
 
+/// Prefix byte, one byte of sequence, authentication tag: no packet of a connection is shorter.
+const SEALED_BYTES_MIN: usize = 18;
+
 /// What came in since the counts were last taken.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct DoorCounts {
@@ -62,6 +65,8 @@ pub(crate) struct FrontDoor {
     bytes_per_s_max: u32,
     joins_per_frame_max: u32,
     joined_in_frame: u32,
+    /// The server is ending: nobody is let in any more.
+    is_closing: bool,
     pub counts: DoorCounts,
 }
 
@@ -78,6 +83,7 @@ impl FrontDoor {
             bytes_per_s_max: settings.client_bytes_per_s_max,
             joins_per_frame_max: settings.joins_per_frame_max,
             joined_in_frame: 0,
+            is_closing: false,
             counts: DoorCounts::default(),
         }
     }
@@ -106,6 +112,11 @@ impl FrontDoor {
     fn deliver(&mut self, client: ClientKey, datagram: &mut [u8], mailboxes: &[Arc<Mailbox>], now: Nanos) {
         self.counts.packets += 1;
         self.counts.bytes += datagram.len() as u64;
+        // Too short to have been sealed: not worth a place in a mailbox.
+        if datagram.len() < SEALED_BYTES_MIN {
+            self.counts.refused_by_gate += 1;
+            return;
+        }
         let Some(guest) = self.guests[client.0 as usize].as_mut() else { return };
         let mailbox = &mailboxes[guest.world.0 as usize];
         if guest.allowance.spend(datagram.len(), now) != Verdict::Pass {
@@ -127,7 +138,7 @@ impl FrontDoor {
         self.counts.packets += 1;
         self.counts.bytes += datagram.len() as u64;
         // Enough for this frame: a client that waits to come in says every step again five times a second.
-        if self.joined_in_frame >= self.joins_per_frame_max {
+        if self.is_closing || self.joined_in_frame >= self.joins_per_frame_max {
             self.counts.joins_postponed += 1;
             return;
         }
@@ -148,8 +159,8 @@ impl FrontDoor {
         let Admitted { link, client_id, user_data, address } = admitted;
         let mut connection = Box::new(Connection::new(link, address, client_id, now));
         let placement = match directory.place(client_id, &user_data) {
-            Placement::World(world) if world.0 as usize >= mailboxes.len() => {
-                tracing::error!(world = world.0, "the game's directory names a world that does not exist");
+            Placement::World(world) if mailboxes.get(world.0 as usize).is_none_or(|mailbox| mailbox.is_closed()) => {
+                tracing::error!(world = world.0, "the game's directory names a world that does not exist any more");
                 Placement::Refuse("its world does not exist")
             }
             placement => placement,
@@ -190,10 +201,16 @@ impl FrontDoor {
         })));
     }
 
+    /// Lets nobody in any more.
+    pub fn close(&mut self) {
+        self.is_closing = true;
+    }
+
     /// From now on the client's datagrams go to `world`.
     pub fn moved(&mut self, client: ClientKey, world: WorldId) {
         if let Some(guest) = self.guests[client.0 as usize].as_mut() {
             guest.world = world;
+            guest.dismissed = false;
         }
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct MailBatch {
     pub bytes: Vec<u8>,
     pub items: Vec<Mail>,
     messages_count: usize,
+    /// The world is no more: nothing is taken in.
+    is_closed: bool,
 }
 
 impl MailBatch {
@@ -79,7 +81,7 @@ impl Mailbox {
     /// Adds a datagram; false if the mailbox is full and it was dropped.
     pub fn push_datagram(&self, client: ClientKey, datagram: &[u8]) -> bool {
         let mut waiting = self.lock();
-        if waiting.bytes.len() + datagram.len() > DATAGRAM_BYTES_MAX {
+        if waiting.is_closed || waiting.bytes.len() + datagram.len() > DATAGRAM_BYTES_MAX {
             return false;
         }
         waiting.bytes.extend_from_slice(datagram);
@@ -91,7 +93,7 @@ impl Mailbox {
     /// Adds a message of another world; false if the mailbox is full of them and it was dropped.
     pub fn push_message(&self, message: Luggage) -> bool {
         let mut waiting = self.lock();
-        if waiting.messages_count >= MESSAGES_MAX {
+        if waiting.is_closed || waiting.messages_count >= MESSAGES_MAX {
             return false;
         }
         waiting.messages_count += 1;
@@ -102,6 +104,15 @@ impl Mailbox {
     /// Adds a client or a dismissal. There is one of each per client at most, so they are not limited.
     pub fn push(&self, mail: Mail) {
         self.lock().items.push(mail);
+    }
+
+    /// Ends it: what waits is dropped, and nothing is taken in any more. Whoever sends clients asks `is_closed` first.
+    pub fn close(&self) {
+        *self.lock() = MailBatch { is_closed: true, ..MailBatch::default() };
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.lock().is_closed
     }
 
     pub fn is_empty(&self) -> bool {

@@ -73,7 +73,7 @@ pub enum ServerError {
     Systems(#[from] OrderError),
     #[error("a server needs at least one world")]
     NoWorld,
-    #[error("world kind `{kind}` ticks at {rate} Hz; 1 to 256 are possible")]
+    #[error("world kind `{kind}` ticks at {rate} Hz; 1 to 255 are possible")]
     TickRate { kind: String, rate: u16 },
 }
 
@@ -282,7 +282,7 @@ impl Server {
     pub fn add_kind(&mut self, kind: impl WorldKind) -> Result<KindId, ServerError> {
         let id = KindId(self.kinds.len() as u16);
         let Hertz(rate) = kind.tick_rate();
-        if !(1..=256).contains(&rate) {
+        if !(1..=255).contains(&rate) {
             return Err(ServerError::TickRate { kind: kind.name().into(), rate });
         }
         self.kinds.push(Kind::new(id, Box::new(kind)));
@@ -380,34 +380,37 @@ impl Server {
 
     /// Sleeps until the next frame that has something to do, and returns its number. With every world dormant the thread waits
     /// for packets. When frames are late, the newest one that has begun is next: those between are lost, their ticks are not.
+    ///
+    /// A frame is never returned before it has begun: strangers' packets may wake the thread as often as they like, and time still
+    /// passes at its own rate.
     fn sleep_until_next_frame(&mut self, frame: u64) -> u64 {
         let someone_away = self.slots.iter().any(WorldSlot::is_away);
         let next_due = self.slots.iter().filter_map(WorldSlot::next_frame).min();
-        let idle_end = frame + u64::from(self.timeline.grid.frame_hz());
+        if next_due.is_none() && !someone_away {
+            self.control.published.set_sleeping(true);
+            self.transport.wait(Some(IDLE_WAKE_PERIOD));
+            self.control.published.set_sleeping(false);
+        }
+        let frames_per_wake = u64::from(self.timeline.grid.frame_hz());
         let next = match next_due {
-            None if !someone_away => {
-                self.control.published.set_sleeping(true);
-                self.transport.wait(Some(IDLE_WAKE_PERIOD));
-                self.control.published.set_sleeping(false);
-                return self.timeline.frame_at(self.clock.now()).max(frame + 1);
-            }
-            Some(due) if !someone_away => due.clamp(frame + 1, idle_end),
+            Some(due) if !someone_away => due.clamp(frame + 1, frame + frames_per_wake),
             _ => frame + 1,
         };
-        let running = self.timeline.frame_at(self.clock.now());
-        if running >= next {
-            return running;
+        let begin = self.timeline.start_of(next);
+        if self.clock.now() < begin {
+            self.clock.sleep_until(begin);
         }
-        self.clock.sleep_until(self.timeline.start_of(next));
-        next
+        self.timeline.frame_at(self.clock.now()).max(next)
     }
 
     /// Dismisses every client and goes on ticking until all are told, or for `DRAIN_MAX`.
     fn drain(&mut self, mut frame: u64) {
         let give_up_at = self.clock.now() + DRAIN_MAX;
         self.measure.end(self.clock.now(), &self.totals, &self.telemetry, self.door.players_count());
-        self.door.dismiss_all(&self.mailboxes, "the server is closing");
+        self.door.close();
         while self.door.players_count() > 0 && self.clock.now() < give_up_at {
+            // Every frame: a client that travelled meanwhile is told by the world that it has reached.
+            self.door.dismiss_all(&self.mailboxes, "the server is closing");
             frame = self.sleep_until_next_frame(frame);
             self.frame(frame);
         }

@@ -11,7 +11,7 @@ pub trait WorldKind: Send + Sync + 'static {
     /// Name in reports, metrics and logs, and what clients are told on entering.
     fn name(&self) -> &str;
 
-    /// How often a world of this kind ticks. [Hz, 1..=256]
+    /// How often a world of this kind ticks. [Hz, 1..=255]
     fn tick_rate(&self) -> Hertz;
 
     /// Fills a new world. Runs on the thread that creates worlds, once per world and once more for the first of the kind, whose order of
