@@ -86,6 +86,16 @@ fn skipped_updates_are_noticed() {
     check_fault_is_noticed(Fault::SkipUpdates);
 }
 
+#[test]
+fn changes_that_were_never_seen_are_noticed() {
+    check_fault_is_noticed(Fault::MissChanges);
+}
+
+#[test]
+fn entities_that_interest_overlooks_are_noticed() {
+    check_fault_is_noticed(Fault::MissInterest);
+}
+
 /// The large form: an hour of forty players, on networks that change every second. Not worse than this: at 20 % loss and 360 ms
 /// there and back, four losses in a row take longer than the two seconds of grace, about once in half a million checks.
 #[test]

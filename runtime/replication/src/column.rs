@@ -58,14 +58,18 @@ impl Column {
         self.exact_lens.resize(count, 0);
     }
 
-    /// Encodes `value` for `slot`. The same bytes as before are no change, unless the component is `new` there.
-    pub fn write<T: Replicate>(&mut self, slot: usize, value: &T, tick: u32, new: bool) -> Written {
-        let exact_begin = slot * self.exact_stride;
-        let mut out = Writer::new(&mut self.exact[exact_begin..exact_begin + self.exact_stride]);
+    /// Notes the exact value of `slot`, for truths.
+    pub fn write_exact<T: Replicate>(&mut self, slot: usize, value: &T) {
+        let begin = slot * self.exact_stride;
+        let mut out = Writer::new(&mut self.exact[begin..begin + self.exact_stride]);
         value.encode_exact(&mut out);
         debug_assert!(!out.overflowed(), "`{}` wrote more than EXACT_BYTES_MAX", T::NAME);
         self.exact_lens[slot] = out.len() as u8;
+    }
 
+    /// Encodes `value` for `slot`. The same bytes as before are no change, unless the component is `new` there.
+    pub fn write<T: Replicate>(&mut self, slot: usize, value: &T, tick: u32, new: bool) -> Written {
+        self.write_exact(slot, value);
         let mut out = Writer::new(&mut self.scratch);
         value.encode(&mut out);
         debug_assert!(!out.overflowed(), "`{}` wrote more than BYTES_MAX", T::NAME);

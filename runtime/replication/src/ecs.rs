@@ -18,11 +18,11 @@ use bevy_ecs::{change_detection::Tick, lifecycle::HookContext, prelude::*, world
 
 use crate::{
     Replicate,
-    entities::NetId,
+    entities::{Entities, NetId},
     schema::Schema,
     state_hash::StateHash,
     walkers::{HashWalker, KindWalker, PlaceWalker, Walker},
-    world::WorldReplication,
+    world::{ViewId, WorldReplication},
 };
 
 /// Marks an entity whose components clients hear of. Holds its id from the end of its first tick on.
@@ -134,6 +134,22 @@ impl Collector {
             walkers.iter_mut().for_each(|walker| walker.changed(world, replication));
         });
         self.last_run = world.increment_change_tick();
+    }
+
+    /// Writes a truth for a client, as `WorldReplication::write_truth`, with the values that the Bevy world has now: a change that
+    /// `collect` did not see is in the truth and not in the copy.
+    pub fn write_truth(
+        &self,
+        world: &World,
+        replication: &mut WorldReplication,
+        view: ViewId,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let mut source = |id: NetId, entities: &mut Entities| {
+            let Some(entity) = self.entity_of(id).and_then(|entity| world.get_entity(entity).ok()) else { return 0 };
+            self.walkers.iter().fold(0, |mask, walker| mask | walker.exact(entity, id, entities))
+        };
+        replication.write_truth_from(view, &mut source, out)
     }
 
     /// The id of an entity; `None` before its first `collect`, and if it is not replicated.

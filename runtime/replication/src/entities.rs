@@ -51,6 +51,10 @@ pub enum Fault {
     LoseDespawns,
     /// Updates of every fourth slot are counted as sent and are not.
     SkipUpdates,
+    /// Changes of every fourth slot are not seen at all.
+    MissChanges,
+    /// Every fourth slot is overlooked when interest is worked out.
+    MissInterest,
 }
 
 /// Where an entity is, for interest.
@@ -194,10 +198,14 @@ impl Entities {
     /// Encodes a component's value. Returns whether its bytes changed.
     pub fn update<T: Replicate>(&mut self, kind: KindId, id: NetId, value: &T) -> bool {
         let tick = self.tick;
+        let misses = self.fault == Fault::MissChanges && id.slot % 4 == 2;
         let Some(row) = self.row_mut(id) else {
             return false;
         };
         let bit = 1 << kind.0;
+        if misses && row.present & bit != 0 {
+            return false;
+        }
         let new = row.present & bit == 0;
         row.present |= bit;
         let written = self.columns[kind.index()].write(id.slot as usize, value, tick, new);
@@ -212,6 +220,11 @@ impl Entities {
             self.touch(id.slot, bit.into());
         }
         written.changed
+    }
+
+    /// Brings a component's exact value up to date for a truth, without a mark that it changed.
+    pub fn refresh_exact<T: Replicate>(&mut self, kind: KindId, id: NetId, value: &T) {
+        self.columns[kind.index()].write_exact(id.slot as usize, value);
     }
 
     /// Takes a component away from an entity. Clients get its whole state again, without it.

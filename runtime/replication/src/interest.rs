@@ -21,7 +21,7 @@
 //! Cost: about 8 us per 1,000 entities for the grid, about 0.4 us per client that is due with 50 relevant.
 //! Never allocates in a steady state.
 
-use crate::entities::{Entities, Standing};
+use crate::entities::{Entities, Fault, Standing};
 
 /// How far clients see, and how much they are told.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,6 +186,7 @@ impl Finder {
             match row.standing {
                 Standing::Everywhere => self.everywhere.insert(slot as u32),
                 Standing::Hidden => {}
+                Standing::At(_) if entities.fault == Fault::MissInterest && slot % 4 == 3 => {}
                 Standing::At(place) => {
                     low = [low[0].min(place[0]), low[1].min(place[1])];
                     high = [high[0].max(place[0]), high[1].max(place[1])];

@@ -16,7 +16,12 @@
 //!
 //! Cost: one entity per call; about 30 B. Meant to be called a few times a second and client.
 
-use crate::{bytes::put_varint, entities::Entities, schema::ENTITY_BYTES_MAX, view::View};
+use crate::{
+    bytes::put_varint,
+    entities::{Entities, NetId, Standing},
+    schema::ENTITY_BYTES_MAX,
+    view::View,
+};
 
 /// First byte of a truth message.
 pub const TRUTH_KIND: u8 = 3;
@@ -30,14 +35,30 @@ const TRUTHS_PER_ABSENCE: u32 = 4;
 /// An absence is told for so long after it began; then the client has forgotten the id anyway. [ticks]
 const ABSENCE_TICKS_MAX: u32 = 64;
 
+/// Share of the enter radius inside which nothing enters or leaves by a step or two.
+const SURELY_NEAR: f32 = 0.8;
+
+/// In so many looks in a row an entity must have been overlooked before a truth says that it is there. One that has just come is
+/// not yet relevant, which is no fault; to be caught so this often it would have to come and go in step with the looks.
+const LOOKS_OVERLOOKED: u8 = 4;
+
+/// Brings the exact values of an entity up to date, from where the game has them, and says which components it has.
+pub(crate) type ExactSource<'a> = dyn FnMut(NetId, &mut Entities) -> u16 + 'a;
+
 impl View {
     /// Writes a truth about one entity, each in turn. Returns false when there is nothing to tell.
-    pub fn write_truth(&mut self, entities: &Entities, out: &mut Vec<u8>) -> bool {
+    pub fn write_truth(
+        &mut self,
+        entities: &mut Entities,
+        enter_radius_m: f32,
+        source: &mut ExactSource<'_>,
+        out: &mut Vec<u8>,
+    ) -> bool {
         self.bury_dead(entities);
         self.truth_cursor = self.truth_cursor.wrapping_add(1);
         let absence_first = self.truth_cursor.is_multiple_of(TRUTHS_PER_ABSENCE);
         let written = absence_first && self.write_absence(entities, out)
-            || self.write_presence(entities, out)
+            || self.write_presence(entities, enter_radius_m, source, out)
             || self.write_absence(entities, out);
         self.counts.truths += u64::from(written);
         written
@@ -57,22 +78,66 @@ impl View {
         false
     }
 
-    fn write_presence(&mut self, entities: &Entities, out: &mut Vec<u8>) -> bool {
-        let count = self.entries.len();
-        let begin = self.truth_cursor as usize;
-        let relevant = (0..count).map(|step| (begin + step) % count).find(|index| self.entries[*index].is_relevant());
-        let Some(index) = relevant else { return false };
-        // The client may now have been told of it: if it leaves before its spawn went out, a despawn will say so.
-        self.entries[index].held = true;
-        let (slot, generation) = (self.entries[index].slot, self.entries[index].generation);
+    fn write_presence(
+        &mut self,
+        entities: &mut Entities,
+        enter_radius_m: f32,
+        source: &mut ExactSource<'_>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let scouted = self.take_scouted(entities, enter_radius_m);
+        let Some(NetId { slot, generation }) = scouted.or_else(|| self.next_relevant()) else { return false };
+        if let Some(index) = self.find(slot).filter(|index| self.entries[*index].is_relevant()) {
+            // The client may now have been told of it: if it leaves before its spawn went out, a despawn will say so.
+            self.entries[index].held = true;
+        }
+        let mask = source(NetId { slot, generation }, entities);
         self.put_truth_header(entities, 1, slot, generation, out);
-        let mask = entities.slots[slot as usize].present;
         out.extend_from_slice(&mask.to_le_bytes()[..entities.schema.mask_bytes()]);
         for (_, column) in entities.columns.iter().enumerate().filter(|(kind, _)| mask >> kind & 1 == 1) {
             put_varint_at_end(out, entities.tick.wrapping_sub(column.changed_at(slot as usize)));
             out.extend_from_slice(column.exact(slot as usize));
         }
         true
+    }
+
+    /// Relevant entities, each in turn.
+    fn next_relevant(&self) -> Option<NetId> {
+        let count = self.entries.len();
+        let begin = self.truth_cursor as usize;
+        let relevant =
+            (0..count).map(|step| (begin + step) % count).find(|index| self.entries[*index].is_relevant())?;
+        Some(self.entries[relevant].id())
+    }
+
+    /// An entity that is near, found by looking at all of them and not at what interest made of it, and that was not relevant in
+    /// several looks in a row: each look comes later than an interest period, so interest has overlooked it.
+    fn take_scouted(&mut self, entities: &Entities, enter_radius_m: f32) -> Option<NetId> {
+        let overlooked = |view: &Self, id: NetId| {
+            let Some(centre) = view.look_from(entities) else { return false };
+            let Some(Standing::At(place)) = entities.get(id).map(|row| row.standing) else { return false };
+            let distance_m = (place[0] - centre[0]).hypot(place[1] - centre[1]);
+            let is_relevant = || view.find(id.slot).is_some_and(|index| view.entries[index].is_relevant());
+            distance_m < enter_radius_m * SURELY_NEAR && !is_relevant()
+        };
+        if let Some((id, looks)) = self.scouted.take() {
+            if !overlooked(self, id) {
+                return None;
+            }
+            if looks == LOOKS_OVERLOOKED {
+                return Some(id);
+            }
+            self.scouted = Some((id, looks + 1));
+            return None;
+        }
+        let count = entities.slots.len();
+        let begin = self.truth_cursor as usize * 7;
+        self.scouted = (0..count).find_map(|step| {
+            let slot = (begin + step) % count;
+            let id = NetId { slot: slot as u32, generation: entities.slots[slot].generation };
+            overlooked(self, id).then_some((id, 1))
+        });
+        None
     }
 
     fn put_truth_header(&self, entities: &Entities, present: u8, slot: u32, generation: u8, out: &mut Vec<u8>) {

@@ -170,6 +170,8 @@ pub(crate) struct View {
     /// With the tick in which each left.
     pub recently_left: VecDeque<(NetId, u32)>,
     pub truth_cursor: u32,
+    /// An entity that interest seems to overlook, and in how many looks it did.
+    pub scouted: Option<(NetId, u8)>,
 }
 
 impl View {
@@ -200,6 +202,7 @@ impl View {
             gone_count: 0,
             recently_left: VecDeque::new(),
             truth_cursor: 0,
+            scouted: None,
         }
     }
 

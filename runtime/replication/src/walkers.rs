@@ -5,6 +5,7 @@ use bevy_ecs::{component::ComponentId, prelude::*};
 use crate::{
     bytes::Writer,
     ecs::{Placed, Replicated},
+    entities::Entities,
     replicate::Replicate,
     schema::KindId,
     state_hash::{StateHash, StateHasher},
@@ -19,6 +20,10 @@ pub(crate) trait Walker: Send + Sync {
     fn changed(&mut self, _world: &World, _replication: &mut WorldReplication) {}
     /// Tells where the component was taken away in this tick.
     fn removed(&self, _world: &World, _replication: &mut WorldReplication) {}
+    /// Brings the exact value of one entity up to date and gives its kind's bit; 0 if the entity does not have it.
+    fn exact(&self, _entity: EntityRef<'_>, _id: crate::NetId, _entities: &mut Entities) -> u16 {
+        0
+    }
     /// Sum of the hashes of all its values. `walker` tells walkers apart.
     fn hash(&mut self, _world: &mut World, _walker: u64) -> u64 {
         0
@@ -45,6 +50,12 @@ impl<T: Component + Replicate> Walker for KindWalker<T> {
         if let Some(value) = entity.get::<T>() {
             replication.update(self.kind, id, value);
         }
+    }
+
+    fn exact(&self, entity: EntityRef<'_>, id: crate::NetId, entities: &mut Entities) -> u16 {
+        let Some(value) = entity.get::<T>() else { return 0 };
+        entities.refresh_exact(self.kind, id, value);
+        1 << self.kind.index()
     }
 
     fn changed(&mut self, world: &World, replication: &mut WorldReplication) {

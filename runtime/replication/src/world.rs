@@ -41,6 +41,7 @@ use crate::{
     interest::{Finder, InterestSettings, is_small},
     replicate::Replicate,
     schema::{KindId, Schema},
+    truth::ExactSource,
     view::View,
 };
 
@@ -258,10 +259,16 @@ impl WorldReplication {
 
     /// Appends a truth (see `truth`) about one entity to `out`; false when there is none to tell.
     pub fn write_truth(&mut self, view: ViewId, out: &mut Vec<u8>) -> bool {
-        let Some(view) = self.views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) else {
+        self.write_truth_from(view, &mut |id, entities| entities.slots[id.slot as usize].present, out)
+    }
+
+    /// As `write_truth`, with the exact values read from `source` now: what replication missed is then not missed by the truth.
+    pub(crate) fn write_truth_from(&mut self, view: ViewId, source: &mut ExactSource<'_>, out: &mut Vec<u8>) -> bool {
+        let Self { entities, settings, views, .. } = self;
+        let Some(view) = views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) else {
             return false;
         };
-        view.write_truth(&self.entities, out)
+        view.write_truth(entities, settings.enter_radius_m, source, out)
     }
 
     /// Test switch: breaks the encoder, to show that clients notice.

@@ -155,7 +155,11 @@ fn see_off(
             Leaving::Travel { to, incoming } => {
                 let WorldId(index) = to;
                 let Some(mailbox) = mailboxes.get(index as usize).filter(|mailbox| !mailbox.is_closed()) else {
-                    tracing::error!(world = world.id.0, to = index, "a client was sent to a world that does not exist any more");
+                    tracing::error!(
+                        world = world.id.0,
+                        to = index,
+                        "a client was sent to a world that does not exist any more"
+                    );
                     totals.disconnects += 1;
                     if let Some(client_id) = door.left(incoming.client) {
                         directory.left(client_id);

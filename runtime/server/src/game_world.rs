@@ -358,7 +358,7 @@ impl GameWorld {
             let bytes_before = seat.connection.stats().bytes_sent;
             if (self.tick.wrapping_add(seat.client.0)).is_multiple_of(truth_period) {
                 truth.clear();
-                if self.replication.write_truth(seat.view, truth) {
+                if self.collector.write_truth(&self.ecs, &mut self.replication, seat.view, truth) {
                     // A full queue drops its oldest truth: one check less, never a wrong one.
                     let _ = seat.connection.send_unreliable(truth);
                 }

@@ -114,7 +114,11 @@ const TOTALS: [TotalRow; 19] = [
         totals.datagrams_refused + totals.refused_by_gate + totals.over_allowance + totals.mailbox_full
     }),
     ("replication.entity_updates", "Updates of entities sent to clients", |totals| totals.entity_updates),
-    ("replication.poisoned", "Values that were no finite number; clamped, and their entity is no longer replicated", |totals| totals.poisoned),
+    (
+        "replication.poisoned",
+        "Values that were no finite number; clamped, and their entity is no longer replicated",
+        |totals| totals.poisoned,
+    ),
 ];
 
 impl ServerMetrics {
