@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn poisoned_numbers_never_leave_the_encoder() {
+    fn r12_poisoned_numbers_never_leave_the_encoder() {
         for poison in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, -0.0, 1e-40] {
             let input = Input::new([poison, poison], poison, poison, false, false);
             let back = Input::decode(&input.encode()).unwrap();

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn poison_names_its_entity_within_the_tick() {
+    fn r12_poison_names_its_entity_within_the_tick() {
         let mut entities = entities(10);
         let (sick, lost) = (entities.spawn().unwrap(), entities.spawn().unwrap());
         entities.update(KindId(0), sick, &pose(f32::INFINITY));

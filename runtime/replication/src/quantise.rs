@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn poison_becomes_the_lower_end_and_is_told() {
+    fn r12_poison_becomes_the_lower_end_and_is_told() {
         for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             assert_eq!(through(&METRES, value), (-256.0, true, false));
         }

@@ -19,7 +19,10 @@ use throng_net::{
     transport::DatagramSender,
 };
 use throng_platform::{clock::Clock, time::Nanos};
-use throng_replication::{WorldReplication, ecs::Collector};
+use throng_replication::{
+    WorldReplication,
+    ecs::{Collector, Replicated},
+};
 use throng_scheduler::Hertz;
 
 use crate::{
@@ -278,7 +281,20 @@ impl GameWorld {
     fn collect_changes(&mut self) {
         self.replication.begin_tick(self.tick);
         self.collector.collect(&mut self.ecs, &mut self.replication);
+        self.quarantine_poisoned();
         self.ecs.clear_trackers();
+    }
+
+    /// An entity with a value that is no finite number is taken out of replication in the tick that made it: clients see it go. The
+    /// entity stays in the world, where its game may find and mend it.
+    fn quarantine_poisoned(&mut self) {
+        let Self { replication, collector, ecs, .. } = self;
+        for &id in replication.poisoned() {
+            let Some(entity) = collector.entity_of(id) else { continue };
+            if let Ok(mut entity) = ecs.get_entity_mut(entity) {
+                entity.remove::<Replicated>();
+            }
+        }
     }
 
     /// Does what the systems asked for, in their order.

@@ -67,9 +67,17 @@ impl LoadReport {
             Bar::new("disconnects", self.disconnects as f64, Exactly, 0.0),
             Bar::new("state_errors", self.state_errors as f64, Exactly, 0.0),
         ];
-        // No errors among no checks would prove nothing.
-        if let Some(checks) = self.bots.get("state_checks").and_then(serde_json::Value::as_f64) {
-            bars.push(Bar::new("bots.state_checks", checks, AtLeast, 1.0));
+        let of_bots = |key: &str| self.bots.get(key).and_then(serde_json::Value::as_f64);
+        // No errors among no checks would prove nothing: each bot checks an entity a second, joining and leaving included.
+        if let (Some(checks), Some(seconds)) = (of_bots("state_checks"), of_bots("seconds")) {
+            let per_bot_per_s = checks / f64::from(players) / seconds.max(1.0);
+            bars.push(Bar::new("state_checks_per_bot_per_s", per_bot_per_s, AtLeast, 1.0));
+        }
+        if let Some(errors) = of_bots("protocol_errors") {
+            bars.push(Bar::new("bots.protocol_errors", errors, Exactly, 0.0));
+        }
+        if let Some(parked) = self.more.get("worlds_parked").and_then(serde_json::Value::as_f64) {
+            bars.push(Bar::new("worlds_parked", parked, Exactly, 0.0));
         }
         self.passed = bars.iter().all(|bar| bar.passed);
         self.bars = bars;
@@ -83,7 +91,9 @@ mod tests {
 
     fn good() -> LoadReport {
         let mut report = LoadReport { players_connected: 10, ticks: 1200, ..LoadReport::default() };
-        report.bots.insert("state_checks".to_owned(), 5.into());
+        report.bots.insert("state_checks".to_owned(), 20.into());
+        report.bots.insert("seconds".to_owned(), 2.into());
+        report.bots.insert("protocol_errors".to_owned(), 0.into());
         report.tick_lateness_ms = LatenessMs { p50: 0.0, p99: 1.0, max: 50.0 };
         report
     }
@@ -108,7 +118,9 @@ mod tests {
         check(|report| report.tick_lateness_ms.max = f64::NAN, &["tick_lateness_ms.max"]);
         check(|report| report.disconnects = 1, &["disconnects"]);
         check(|report| report.state_errors = 1, &["state_errors"]);
-        check(|report| drop(report.bots.insert("state_checks".to_owned(), 0.into())), &["bots.state_checks"]);
+        check(|report| drop(report.bots.insert("state_checks".to_owned(), 19.into())), &["state_checks_per_bot_per_s"]);
+        check(|report| drop(report.bots.insert("protocol_errors".to_owned(), 1.into())), &["bots.protocol_errors"]);
+        check(|report| drop(report.more.insert("worlds_parked".to_owned(), 1.into())), &["worlds_parked"]);
     }
 
     #[test]

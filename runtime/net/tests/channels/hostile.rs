@@ -238,7 +238,7 @@ fn all_maxima_together_stay_within_the_budget() {
 
 /// R11: a size that is declared is only believed for bytes that are there.
 #[test]
-fn bombs_are_refused_without_an_allocation() {
+fn r11_bombs_are_refused_without_an_allocation() {
     let header = [0u8; 8];
     let mut bombs: Vec<(Vec<u8>, MalformedPacket)> = Vec::new();
     for len in (1..0x4000u16).step_by(13) {

@@ -95,7 +95,7 @@ impl NonceRecord {
 
 /// The same token again after every crash, with its journal lost: the worst that can happen to a key.
 #[test]
-fn a_thousand_crashes_with_the_same_token_repeat_no_nonce() {
+fn r06_a_thousand_crashes_with_the_same_token_repeat_no_nonce() {
     let mut record = NonceRecord::default();
     for crash in 0..1_000 {
         record.run(0, token(1, 1), client_address(0), crash, 20);
@@ -105,7 +105,7 @@ fn a_thousand_crashes_with_the_same_token_repeat_no_nonce() {
 }
 
 #[test]
-fn ten_thousand_starts_and_stops_repeat_no_nonce() {
+fn r06_ten_thousand_starts_and_stops_repeat_no_nonce() {
     let mut record = NonceRecord::default();
     for start in 0..10_000 {
         let token_number = start / 2;

@@ -29,7 +29,7 @@ fn refusal(gate: &mut Gate, from: SocketAddr, datagram: &[u8]) -> Option<DropRea
 }
 
 #[test]
-fn every_flipped_bit_of_a_plain_request_is_refused() {
+fn r05_every_flipped_bit_of_a_plain_request_is_refused() {
     let mut gate = gate(settings(), 1);
     let request = plain_request(&token(1, 1));
     assert_eq!(request.len() * 8, 8_624);
@@ -43,7 +43,7 @@ fn every_flipped_bit_of_a_plain_request_is_refused() {
 }
 
 #[test]
-fn every_flipped_bit_of_a_request_with_a_cookie_is_refused() {
+fn r05_every_flipped_bit_of_a_request_with_a_cookie_is_refused() {
     let mut gate = gate(GateSettings { proven_openings_per_frame_max: 100_000, ..settings() }, 1);
     let mut walker = Walker::new(token(1, 1), client_address(0), true, NOW, 1);
     let mut reply = Reply::new();
@@ -179,7 +179,7 @@ impl Journal {
 }
 
 #[test]
-fn a_used_token_stays_used_after_a_restart_with_a_journal() {
+fn r05_a_used_token_stays_used_after_a_restart_with_a_journal() {
     let journal = Journal::default();
     for run in 0..10 {
         let mut gate = journal.gate(run);
@@ -196,7 +196,7 @@ fn a_used_token_stays_used_after_a_restart_with_a_journal() {
 }
 
 #[test]
-fn a_used_token_stays_used_after_a_restart_without_a_journal_by_the_rule_of_expiry() {
+fn r05_a_used_token_stays_used_after_a_restart_without_a_journal_by_the_rule_of_expiry() {
     let mut first_run = gate(settings(), 1);
     let used = plain_request(&token(1, 1));
     assert!(connect(&mut first_run, token(1, 1), client_address(0), 1).is_some());
@@ -230,7 +230,7 @@ fn a_journal_that_cannot_write_admits_nobody() {
 /// Ten thousand showings of few tokens at many times, from few addresses, over restarts and clock steps,
 /// against a model that remembers everything.
 #[test]
-fn ten_thousand_showings_agree_with_a_model_that_forgets_nothing() {
+fn r05_ten_thousand_showings_agree_with_a_model_that_forgets_nothing() {
     const FIRST_MADE_UNIX_S: u64 = UNIX_S - 1_000_000;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
     let journal = Journal::default();
