@@ -29,8 +29,11 @@ pub(crate) fn test(filter: Option<&str>) -> Result<(), XtaskError> {
 /// The documentation of all crates; a link that leads nowhere fails.
 pub(crate) fn docs(open: bool) -> Result<(), XtaskError> {
     let mut command = cargo();
-    command.args(["doc", "--workspace", "--no-deps", "--locked"]).args(open.then_some("--open"));
-    command.env("RUSTDOCFLAGS", "-D warnings");
+    command
+        .args(["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"])
+        .args(open.then_some("--open"));
+    // Private items are documented too, since these crates are read by those who work on them: links to them lead somewhere.
+    command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
     step::run("docs", &mut command, "put right the links that it names")
 }
 

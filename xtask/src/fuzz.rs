@@ -16,7 +16,7 @@ const TOOLCHAIN: &str = "nightly";
 pub(crate) struct FuzzArguments {
     /// Which target; all of them, one after the other, if none is given.
     target: Option<String>,
-    /// Length of each target's run [s].
+    /// Length of each target's run (s).
     #[arg(long, default_value_t = 20)]
     seconds: u32,
     /// List the targets and run none.

@@ -18,9 +18,9 @@ use crate::{
     rules::Side,
 };
 
-/// Half the width of a character, for shots and for what it can pass. [m]
+/// Half the width of a character, for shots and for what it can pass. (m)
 pub const BODY_RADIUS_M: f32 = 0.4;
-/// Feet to crown. [m]
+/// Feet to crown. (m)
 pub const BODY_HEIGHT_M: f32 = 1.8;
 /// Where a character sees and fires from, above its feet.
 pub const EYE: Vec3 = Vec3::new(0.0, 1.6, 0.0);
@@ -131,7 +131,7 @@ impl Actors {
         Capsules { feet: &self.feet, radius_m: &self.radius_m, height_m: &self.height_m }
     }
 
-    /// Squared distance to the nearest living player. [m²]
+    /// Squared distance to the nearest living player. (m²)
     pub fn nearest_player_m2(&self, feet: Vec3) -> f32 {
         let living = self.players.iter().map(|slot| self.feet[slot.index()]);
         // `min` passes over the dead, whose distance is not a number.

@@ -42,9 +42,9 @@ use crate::{
 const SPEECH_S: f32 = 20.0;
 /// Thoughts between two looks for an enemy.
 const LOOK_PERIOD: u32 = 4;
-/// How far it looks for enemies. [m]
+/// How far it looks for enemies. (m)
 const SIGHT_M: f32 = 45.0;
-/// Nearer than this a waypoint counts as reached. [m]
+/// Nearer than this a waypoint counts as reached. (m)
 const REACHED_M: f32 = 0.8;
 /// Waypoints of one way at most; a longer one is walked in parts.
 const WAYPOINTS_MAX: usize = 32;
@@ -52,7 +52,7 @@ const WAYPOINTS_MAX: usize = 32;
 const STUCK_THOUGHTS: u32 = 40;
 /// Thoughts in a world without an own entity, above which something is wrong.
 const LOST_THOUGHTS: u32 = 100;
-/// How far outside the level a place may be by rounding. [m]
+/// How far outside the level a place may be by rounding. (m)
 const BOUNDS_SLACK_M: f32 = 0.05;
 
 const LINES: [&str; 6] = [
@@ -107,9 +107,9 @@ impl BotGuide {
 /// How long a bot stays where.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Itinerary {
-    /// At home, until it sets out for the hub or the dark zone. [s]
+    /// At home, until it sets out for the hub or the dark zone. (s)
     pub at_home_s: Range<f32>,
-    /// In a shared world, until it looks for the way back. [s]
+    /// In a shared world, until it looks for the way back. (s)
     pub away_s: Range<f32>,
 }
 

@@ -14,9 +14,9 @@ use throng::prelude::*;
 
 use crate::{level::Level, players::Passport, rules::Rules, scene::Scene};
 
-/// How near to its middle a gate takes a player. [m]
+/// How near to its middle a gate takes a player. (m)
 pub const GATE_RADIUS_M: f32 = 2.0;
-/// How far from where the level plans it a gate may be put to stand on the ground. [m]
+/// How far from where the level plans it a gate may be put to stand on the ground. (m)
 const REACH_M: f32 = 6.0;
 
 /// Where a gate leads; also which kind of world a world is.

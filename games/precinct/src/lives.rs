@@ -16,12 +16,12 @@ use crate::{
     weapons::{Weapon, ticks_of},
 };
 
-/// How long the dead stay dead. [ms]
+/// How long the dead stay dead. (ms)
 pub const DEATH_MS: u32 = 5_000;
-/// How far from its spawn point somebody may stand up. [m]
+/// How far from its spawn point somebody may stand up. (m)
 const SCATTER_M: f32 = 3.0;
 
-/// When the next life begins; meaningless for the living. [ticks]
+/// When the next life begins; meaningless for the living. (ticks)
 #[derive(Component, Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LifeClock {
     respawn_tick: u32,

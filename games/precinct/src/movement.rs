@@ -24,7 +24,7 @@ pub const WALK_M_PER_S: f32 = 5.0;
 pub const SPRINT_M_PER_S: f32 = 7.5;
 /// Inputs of one client that one tick looks at. A client at 60 Hz in a world at 20 Hz needs three.
 pub const INPUTS_PER_TICK_MAX: u8 = 4;
-/// How long a player goes on without inputs. [s]
+/// How long a player goes on without inputs. (s)
 pub const HOLD_S_MAX: f32 = 0.25;
 
 /// What a player's client wants, as of this tick.
@@ -39,7 +39,7 @@ pub struct Controls {
     fire: bool,
     yaw: f32,
     pitch: f32,
-    /// How long the wish above is still followed without a new one. [s]
+    /// How long the wish above is still followed without a new one. (s)
     hold_s: f32,
 }
 
@@ -70,7 +70,7 @@ impl Controls {
         self.fire
     }
 
-    /// Yaw and pitch of the view. [radians]
+    /// Yaw and pitch of the view. (radians)
     pub fn aim(&self) -> (f32, f32) {
         (self.yaw, self.pitch)
     }

@@ -3,7 +3,7 @@
 //! Players and NPCs put [`ShotOrder`]s into one list; the shots of a tick are then cast in one
 //! batch against the level and everybody in it. The weapon's own clock has decided before whether there is a shot at
 //! all ([`Weapon::fire`](crate::weapons::Weapon::fire)), the cast decides what it meets within the weapon's
-//! range, and the world's [`Rules`] whether that hurts. Nothing about a shot comes from a client but the
+//! range, and the world's `Rules` whether that hurts. Nothing about a shot comes from a client but the
 //! direction of its view.
 //!
 //! Damage is applied in the order of the shots, so that the same orders always leave the same world. Cost:

@@ -15,7 +15,7 @@ use crate::{
     text::SpeechAllowance,
 };
 
-/// How far a line is heard. [m]
+/// How far a line is heard. (m)
 pub const EARSHOT_M: f32 = 60.0;
 /// Listeners that one line is sent to.
 pub const LISTENERS_MAX: usize = 64;

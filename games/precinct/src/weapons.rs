@@ -22,17 +22,17 @@ pub enum WeaponKind {
 /// What a kind of weapon can do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WeaponTraits {
-    /// Between two shots. [ms]
+    /// Between two shots. (ms)
     pub cooldown_ms: u32,
-    /// How far a shot reaches. [m]
+    /// How far a shot reaches. (m)
     pub range_m: f32,
     /// What a hit takes. [percent of full health]
     pub damage: u8,
-    /// How far a shot strays from where it was aimed, at most. [radians]
+    /// How far a shot strays from where it was aimed, at most. (radians)
     pub spread_rad: f32,
     /// Rounds until it must be loaded again.
     pub rounds: u8,
-    /// Loading. [ms]
+    /// Loading. (ms)
     pub reload_ms: u32,
 }
 

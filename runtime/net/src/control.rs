@@ -33,7 +33,7 @@ pub const GAME_MIN: u8 = 16;
 /// Room for any `EnterWorld`.
 pub const ENTER_WORLD_BYTES_MAX: usize = ENTER_WORLD_FIXED_BYTES + NAME_BYTES_MAX;
 
-/// Longest world name [bytes]; what is longer is cut at a character.
+/// Longest world name (bytes); what is longer is cut at a character.
 pub const NAME_BYTES_MAX: usize = 64;
 
 const ENTER_WORLD_FIXED_BYTES: usize = 19;
@@ -46,7 +46,7 @@ const OP_ENTER_WORLD: u8 = 1;
 pub struct EnterWorld<'a> {
     /// Which stay this is: one more with every world, wrapping. Snapshots carry the same number.
     pub epoch: u8,
-    /// The world's tick rate [Hz, > 0].
+    /// The world's tick rate (Hz, > 0).
     pub tick_hz: u8,
     /// The world's tick when the message was written.
     pub tick: u32,

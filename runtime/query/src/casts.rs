@@ -21,7 +21,7 @@ use crate::geometry::{LevelGeometry, Line};
 pub struct Ray {
     pub origin: Vec3,
     pub direction: Vec3,
-    /// How far the ray reaches `[m, > 0]`. Solids at exactly this distance are not hit.
+    /// How far the ray reaches `(m, > 0)`. Solids at exactly this distance are not hit.
     pub distance_m_max: f32,
 }
 
@@ -98,11 +98,11 @@ pub fn lines_of_sight(level: &LevelGeometry, pairs: &[(Vec3, Vec3)], seen: &mut 
 /// Characters as columns of equal length: upright capsules standing on `feet`.
 #[derive(Clone, Copy, Debug)]
 pub struct Capsules<'a> {
-    /// The lowest point of each `[m]`.
+    /// The lowest point of each `(m)`.
     pub feet: &'a [Vec3],
-    /// `[m, > 0]`
+    /// `(m, > 0)`
     pub radius_m: &'a [f32],
-    /// Feet to crown `[m]`; less than two radii means a ball of that radius.
+    /// Feet to crown `(m)`; less than two radii means a ball of that radius.
     pub height_m: &'a [f32],
 }
 

@@ -14,7 +14,7 @@ use glam::Vec3;
 use parry3d::bounding_volume::Aabb as TreeAabb;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy, BvhNode, TraversalAction};
 
-/// A box along the axes `[m]`.
+/// A box along the axes `(m)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aabb {
     pub min: Vec3,

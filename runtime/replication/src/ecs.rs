@@ -41,7 +41,7 @@ impl Replicated {
 
 /// Says where an entity is, for interest.
 pub trait Placed {
-    /// Place in the plane of the interest grid. [m]
+    /// Place in the plane of the interest grid. (m)
     fn place(&self) -> [f32; 2];
 }
 

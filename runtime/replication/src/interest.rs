@@ -26,19 +26,19 @@ use crate::entities::{Entities, Fault, Standing};
 /// How far clients see, and how much they are told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InterestSettings {
-    /// An entity nearer than this becomes relevant [m, > 0]. Default 60.
+    /// An entity nearer than this becomes relevant (m, > 0). Default 60.
     /// Too low → things pop up in view; too high → bytes and time grow with its square.
     pub enter_radius_m: f32,
-    /// A relevant entity stays so up to this distance [m, >= `enter_radius_m`]. Default 70.
+    /// A relevant entity stays so up to this distance (m, at least `enter_radius_m`). Default 70.
     /// Too near to `enter_radius_m` → entities on the edge come and go; too high → as above.
     pub leave_radius_m: f32,
-    /// Side of a grid cell [m, > 0]. Default 16.
+    /// Side of a grid cell (m, > 0). Default 16.
     /// Too low → many cells to visit; too high → many entities to compare in each.
     pub cell_m: f32,
-    /// A client's set is rebuilt once in so many ticks [ticks, >= 1]. Default 4.
+    /// A client's set is rebuilt once in so many ticks (ticks, >= 1). Default 4.
     /// Too low → time; too high → things come into view late, and stay in view late.
     pub period_ticks: u32,
-    /// What one client may be sent per tick [bytes]. Default 2,400 = two full packets.
+    /// What one client may be sent per tick (bytes). Default 2,400 = two full packets.
     /// Too low → far entities update seldom; too high → one crowd fills the client's line.
     pub budget_bytes_per_tick: u32,
     /// Most replicated entities of a world [1 to `SLOTS_MAX`]. Default 65,536. Above it, spawns are refused.

@@ -27,14 +27,14 @@ use crate::{
 pub const REPLICAS_MAX: usize = 65_536;
 
 /// A snapshot that is this much older than the newest is ignored, and an emptied slot is forgotten after as
-/// long: nothing can come any more that would bring it back. [ticks] 51 s at 20 Hz, 8 s at 128 Hz; a server
+/// long: nothing can come any more that would bring it back. (ticks) 51 s at 20 Hz, 8 s at 128 Hz; a server
 /// gives a packet up after 64 newer ones.
 const LATE_TICKS_MAX: u32 = 1024;
 
-/// How often forgotten slots are swept out. [ticks]
+/// How often forgotten slots are swept out. (ticks)
 const SWEEP_TICKS: u32 = 256;
 
-/// Grace before a truth that cannot be checked counts as an error, until told otherwise. [ticks] 2 s at 20 Hz.
+/// Grace before a truth that cannot be checked counts as an error, until told otherwise. (ticks) 2 s at 20 Hz.
 const GRACE_TICKS: u32 = 40;
 
 /// What every snapshot begins with.
@@ -155,7 +155,7 @@ impl Replicas {
         self.expire_truths(self.newest_tick);
     }
 
-    /// How long after its tick a truth must have come true. [ticks] 2 s is meant.
+    /// How long after its tick a truth must have come true. (ticks) 2 s is meant.
     pub fn set_grace_ticks(&mut self, ticks: u32) {
         self.truths.set_grace(ticks);
     }

@@ -14,7 +14,7 @@ use crate::{
 /// Component kinds in a schema. Masks on the wire are one or two bytes.
 pub const KINDS_MAX: usize = 16;
 
-/// All quantised components of one entity together, and all exact ones. [bytes]
+/// All quantised components of one entity together, and all exact ones. (bytes)
 ///
 /// A spawn carries every component at once and must fit into one packet beside acks and headers; so whatever
 /// a game can create can be sent, and nobody is ever thrown out for looking at it.

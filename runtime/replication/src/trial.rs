@@ -25,7 +25,7 @@ pub struct Terms {
     pub entities_max: usize,
     pub loss: f64,
     pub doubling: f64,
-    /// Longest way of a packet, or of an acknowledgement. [ticks]
+    /// Longest way of a packet, or of an acknowledgement. (ticks)
     pub delay_max: u32,
     pub packet_bytes_max: usize,
     pub budget_bytes_per_tick: u32,

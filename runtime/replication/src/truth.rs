@@ -26,13 +26,13 @@ use crate::{
 /// First byte of a truth message.
 pub const TRUTH_KIND: u8 = 3;
 
-/// Longest truth: header, slot, generation, mask, 16 ages, exact pieces. [bytes]
+/// Longest truth: header, slot, generation, mask, 16 ages, exact pieces. (bytes)
 pub const TRUTH_BYTES_MAX: usize = 7 + 5 + 1 + 2 + 16 * 5 + ENTITY_BYTES_MAX;
 
 /// Every so many truths one is about an entity that left.
 const TRUTHS_PER_ABSENCE: u32 = 4;
 
-/// An absence is told for so long after it began; then the client has forgotten the id anyway. [ticks]
+/// An absence is told for so long after it began; then the client has forgotten the id anyway. (ticks)
 const ABSENCE_TICKS_MAX: u32 = 64;
 
 /// Share of the enter radius inside which nothing enters or leaves by a step or two.

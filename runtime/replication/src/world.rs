@@ -122,7 +122,7 @@ impl WorldReplication {
         self.entities.get(id).is_some()
     }
 
-    /// Where an entity is [m]. NaN and infinities count as poison and change nothing.
+    /// Where an entity is (m). NaN and infinities count as poison and change nothing.
     pub fn set_place(&mut self, id: NetId, place: [f32; 2]) {
         self.entities.set_place(id, place);
     }
@@ -172,7 +172,7 @@ impl WorldReplication {
         }
     }
 
-    /// Where a client looks from [m], while its own entity has no place.
+    /// Where a client looks from (m), while its own entity has no place.
     pub fn set_view(&mut self, view: ViewId, centre: [f32; 2]) {
         if centre.iter().all(|number| number.is_finite())
             && let Some(view) = self.view_mut(view)
@@ -189,7 +189,7 @@ impl WorldReplication {
         }
     }
 
-    /// What this client may be sent per tick, in place of the settings' budget. [bytes]
+    /// What this client may be sent per tick, in place of the settings' budget. (bytes)
     pub fn set_budget(&mut self, view: ViewId, bytes_per_tick: u32) {
         if let Some(view) = self.view_mut(view) {
             view.budget_bytes_per_tick = bytes_per_tick;

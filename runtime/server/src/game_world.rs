@@ -42,7 +42,7 @@ use crate::{
 const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
 const _: () = assert!(control::TRUTH == throng_replication::TRUTH_KIND);
 
-/// How often each client is sent a ground truth to hold its copy against. [s]
+/// How often each client is sent a ground truth to hold its copy against. (s)
 const TRUTH_PERIOD_S: f32 = 0.5;
 
 /// Packets for one client in one tick at most. Snapshots stop earlier, at their byte budget; the reliable channel when it is empty.

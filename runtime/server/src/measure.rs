@@ -236,10 +236,18 @@ impl Server {
         Some(status)
     }
 
+    /// Closes the steady window. What a world that is still away has missed counts in it.
+    pub(crate) fn end_measure(&mut self, now: Nanos) {
+        let mut totals = self.totals.clone();
+        totals.ticks_missed +=
+            self.slots.iter().map(|slot| slot.missing_since_it_left(now, &self.timeline)).sum::<u64>();
+        self.measure.end(now, &totals, &self.telemetry, self.door.players_count());
+    }
+
     /// The report of the steady window, or of the time since the start if none was set.
     pub fn report(&mut self) -> ServerReport {
         let now = self.clock.now();
-        self.measure.end(now, &self.totals, &self.telemetry, self.door.players_count());
+        self.end_measure(now);
         let measure = &self.measure;
         let Some(WindowEnd { at, totals, telemetry, cpu, players }) = &measure.ended else {
             unreachable!("the window was closed two lines above")

@@ -20,7 +20,7 @@ use crate::{
     telemetry::{TelemetryNames, TelemetrySums},
 };
 
-/// The maximum of a window outlives scrape gaps and slow dashboards: a 900 ms frame is seen for this long. [s]
+/// The maximum of a window outlives scrape gaps and slow dashboards: a 900 ms frame is seen for this long. (s)
 const WINDOW_S: u32 = 300;
 
 /// What the admin thread reads: written by the frame thread, read by anybody.

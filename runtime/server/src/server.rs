@@ -406,7 +406,7 @@ impl Server {
     /// Dismisses every client and goes on ticking until all are told, or for `DRAIN_MAX`.
     fn drain(&mut self, mut frame: u64) {
         let give_up_at = self.clock.now() + DRAIN_MAX;
-        self.measure.end(self.clock.now(), &self.totals, &self.telemetry, self.door.players_count());
+        self.end_measure(self.clock.now());
         self.door.close();
         while self.door.players_count() > 0 && self.clock.now() < give_up_at {
             // Every frame: a client that travelled meanwhile is told by the world that it has reached.
@@ -418,11 +418,11 @@ impl Server {
 
     /// Commands of other threads, taken once a frame.
     pub(crate) fn obey_commands(&mut self, now: Nanos) {
-        let mut commands = self.control.commands.lock().unwrap_or_else(PoisonError::into_inner);
-        for command in commands.drain(..) {
+        let commands = std::mem::take(&mut *self.control.commands.lock().unwrap_or_else(PoisonError::into_inner));
+        for command in commands {
             match command {
                 Command::MeasureBegin => self.measure.begin(now, &self.totals, &self.telemetry),
-                Command::MeasureEnd => self.measure.end(now, &self.totals, &self.telemetry, self.door.players_count()),
+                Command::MeasureEnd => self.end_measure(now),
             }
         }
     }

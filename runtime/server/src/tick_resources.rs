@@ -20,7 +20,7 @@ pub type Luggage = Box<dyn Any + Send + Sync>;
 pub struct TickInfo {
     /// Ticks of this world before this one.
     pub tick: u32,
-    /// Length of a tick: 1 / rate. [s]
+    /// Length of a tick: 1 / rate. (s)
     pub dt_s: f32,
     pub rate: Hertz,
     pub world: WorldId,

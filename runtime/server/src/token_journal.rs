@@ -39,7 +39,7 @@ use crate::settings::ServerSettings;
 /// 32 MiB of file, and 1,000 admissions a second with tokens of five minutes.
 pub(crate) const RECORDS_MAX: usize = 1 << 20;
 
-/// A record may be overwritten so long after its token's expiry [s]. Ten times what the gate forgives a token, so that
+/// A record may be overwritten so long after its token's expiry (s). Ten times what the gate forgives a token, so that
 /// a wall clock set back by some minutes finds nothing forgotten that is alive again.
 const KEPT_AFTER_EXPIRY_S: u64 = 600;
 

@@ -116,6 +116,21 @@ impl WorldSlot {
         (hangs && !std::mem::replace(&mut self.hang_is_reported, true)).then_some(running)
     }
 
+    /// Ticks that a world which is away has missed up to `now`: periods that began and ended while it was in one tick.
+    pub fn missing_since_it_left(&self, now: Nanos, timeline: &Timeline) -> u64 {
+        if !self.is_away() {
+            return 0;
+        }
+        let frame = timeline.frame_at(now);
+        let mut missed = 0;
+        let mut next = self.phase.next_due(self.phase.next_due(self.next_frame + 1) + 1);
+        while next <= frame {
+            missed += 1;
+            next = self.phase.next_due(next + 1);
+        }
+        missed
+    }
+
     /// Takes the world out of service for good.
     pub fn park(&mut self) {
         self.is_parked = true;

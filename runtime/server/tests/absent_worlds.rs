@@ -90,6 +90,13 @@ fn a_hung_world_costs_its_worker_and_no_other_tick() {
 }
 
 #[test]
+fn what_a_world_misses_counts_though_it_never_comes_back() {
+    let gone = Napper { name: "gone", rate: Hertz(20), nap: Duration::from_millis(2500), naps_at: |tick| tick == 10 };
+    let (_, report) = run_beside(gone, 2);
+    assert!(report.ticks_missed >= 15, "1.5 s of 20 Hz went by, and {} misses were reported", report.ticks_missed);
+}
+
+#[test]
 fn a_40_ms_world_beside_128_hz_ones_is_in_time_itself_and_delays_nobody() {
     let slow = Napper { name: "slow", rate: Hertz(20), nap: Duration::from_millis(40), naps_at: |_| true };
     let (missed, _) = run_beside(slow, 2);

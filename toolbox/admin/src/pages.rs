@@ -19,7 +19,7 @@ use super::AdminSource;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Health {
     pub state: HealthState,
-    /// Since the end of the last frame [ms].
+    /// Since the end of the last frame (ms).
     pub frame_age_ms: f64,
 }
 

@@ -16,7 +16,7 @@ use crate::tally::Tally;
 /// What a whole run, or one interval of it, looked like from the players' side.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SwarmReport {
-    /// Time that the rates cover [s].
+    /// Time that the rates cover (s).
     pub seconds: f64,
     /// Bots that were to play.
     pub players_wanted: u64,
@@ -69,7 +69,7 @@ pub struct SwarmReport {
 /// How a run is going: one line of JSON a second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SwarmStatus {
-    /// Time since the swarm started [s].
+    /// Time since the swarm started (s).
     pub elapsed_s: f64,
     /// Bots that have been sent in and are not in a world yet.
     pub players_joining: u64,
@@ -78,7 +78,7 @@ pub struct SwarmStatus {
     pub figures: SwarmReport,
 }
 
-/// Percentiles of many samples [ms]; zeros when there were none.
+/// Percentiles of many samples (ms); zeros when there were none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyMs {
     pub p50: f64,

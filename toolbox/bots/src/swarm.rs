@@ -44,7 +44,7 @@ const WAKE_PERIOD: Nanos = Nanos::from_millis(2);
 /// Files that this process has open beside the bots' sockets: the usual three, epoll, logs, reports.
 const FILES_BESIDE_SOCKETS: u64 = 64;
 
-/// Kernel buffer of each bot's socket [bytes]. A bot reads every few ms; this holds over 100 packets.
+/// Kernel buffer of each bot's socket (bytes). A bot reads every few ms; this holds over 100 packets.
 const SOCKET_BUFFER_BYTES: usize = 256 * 1024;
 
 /// Goodbyes said at once, and the pause before the next: 1,000 bots are gone within 0.2 s.
@@ -56,9 +56,9 @@ const GOODBYE_PAUSE: Nanos = Nanos::from_millis(4);
 pub struct SwarmSettings {
     /// The server. Tokens that the caller makes name their own addresses; this one is then for errors.
     pub connect: SocketAddr,
-    /// How many bots [> 0].
+    /// How many bots (> 0).
     pub players: usize,
-    /// How long to play after the last bot was sent in [s]; `None` = until stopped.
+    /// How long to play after the last bot was sent in (s); `None` = until stopped.
     pub seconds: Option<u64>,
     /// How often a bot thinks and sends an input [Hz, 1 to 1,000; default 20]. The rate of the game's
     /// players: lower flatters the server, higher overloads it.
@@ -67,10 +67,10 @@ pub struct SwarmSettings {
     pub seed: u64,
     /// Who makes the connect tokens.
     pub tokens: Tokens,
-    /// How many bots are sent in per second [> 0; default 500]. Too high: the server's door refuses
+    /// How many bots are sent in per second (> 0; default 500). Too high: the server's door refuses
     /// some for a while and they try again; too low: the run takes longer.
     pub join_per_second: u32,
-    /// How often the status is told [> 0; default 1 s].
+    /// How often the status is told (> 0; default 1 s).
     pub status_every: Nanos,
 }
 

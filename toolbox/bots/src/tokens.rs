@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::protocol::{ClientId, ConnectToken, PrivateKey, ProtocolId, TokenError, TokenRequest};
 
-/// How long a token made here may be shown [s]: a bot shows it at once, and a server at most a few
+/// How long a token made here may be shown (s): a bot shows it at once, and a server at most a few
 /// seconds later.
 const TOKEN_LIFE_S: u64 = 120;
 
@@ -25,7 +25,7 @@ pub struct TokenSigner {
     pub private_key: PrivateKey,
     /// Bot `i` is client `client_id_first + i`. Two swarms on one server need ranges apart.
     pub client_id_first: u64,
-    /// How long either side bears silence [s, > 0]. Too short: a busy machine loses bots. Too long: a
+    /// How long either side bears silence (s, > 0). Too short: a busy machine loses bots. Too long: a
     /// dead server goes unnoticed. 10 is a good start.
     pub timeout_s: i32,
 }

@@ -25,7 +25,7 @@ pub struct BotsArguments {
     /// How many bots.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=16_384))]
     players: u32,
-    /// How long to play after the last one is in [s]; without it, until stopped.
+    /// How long to play after the last one is in (s); without it, until stopped.
     #[arg(long)]
     seconds: Option<u64>,
     /// The game the server runs: it decides how bots behave and what they understand.

@@ -18,7 +18,7 @@ const UNTIL_STOPPED_S: u32 = 86_400;
 pub struct DemoArguments {
     #[command(flatten)]
     game: GameArguments,
-    /// End by itself after so long [s]; without it, Ctrl-C ends it. Either way there is a report.
+    /// End by itself after so long (s); without it, Ctrl-C ends it. Either way there is a report.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: Option<u32>,
     /// Folder for report.json and report.html.

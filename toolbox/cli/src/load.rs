@@ -15,7 +15,7 @@ use crate::{CommandResult, Verdict, games::GameArguments, status_line::StatusLin
 pub struct LoadArguments {
     #[command(flatten)]
     game: GameArguments,
-    /// Length of the steady window that is measured, after every bot is in [s].
+    /// Length of the steady window that is measured, after every bot is in (s).
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
     /// Settings for the server; its address is replaced by a free port on loopback.

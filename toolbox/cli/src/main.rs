@@ -52,8 +52,10 @@ type CommandResult = Result<Verdict, Box<dyn std::error::Error>>;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     throng_platform::allocator::keep_memory();
+    // Written by a thread of its own: a reader of stderr that stalls costs lines, never a frame.
+    let (log, _flushed_at_exit) = tracing_appender::non_blocking(std::io::stderr());
     tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(log)
         .with_env_filter(tracing_subscriber::EnvFilter::try_from_env("THRONG_LOG").unwrap_or_else(|_| "info".into()))
         .with_target(false)
         .init();

@@ -22,10 +22,10 @@ pub struct TokenArguments {
     /// Settings that hold protocol id and private key; the key may also come from THRONG_PRIVATE_KEY.
     #[arg(long)]
     config: Option<PathBuf>,
-    /// How long the token may be used to connect [s].
+    /// How long the token may be used to connect (s).
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     expires_s: u64,
-    /// After how long without a packet the connection ends [s].
+    /// After how long without a packet the connection ends (s).
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(i32).range(1..=600))]
     timeout_s: i32,
     /// Up to 256 bytes that the game finds at the client's arrival.

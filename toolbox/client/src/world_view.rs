@@ -22,7 +22,7 @@ use crate::event::{ClientEvent, Events};
 use crate::inbox::Inbox;
 use crate::input_latency::InputLatency;
 
-/// How long a copy may stay behind the server's exact state before it is wrong [s].
+/// How long a copy may stay behind the server's exact state before it is wrong (s).
 const GRACE_S: u32 = 2;
 
 /// The world that the server has put this client in.
@@ -32,7 +32,7 @@ pub struct CurrentWorld {
     pub id: u32,
     /// Its kind, such as `hideout`.
     pub name: String,
-    /// Its tick rate [Hz, > 0].
+    /// Its tick rate (Hz, > 0).
     pub tick_hz: u8,
     /// Its tick when the server wrote the message that let us in.
     pub entered_tick: u32,

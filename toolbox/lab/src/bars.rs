@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::load_report::LoadReport;
 
-/// A tick may finish this long after its period before the run fails [ms]: one tick at 20 Hz.
+/// A tick may finish this long after its period before the run fails (ms): one tick at 20 Hz.
 const TICK_LATENESS_MS_MAX: f64 = 50.0;
 
 /// One requirement, what was measured, and whether it held.

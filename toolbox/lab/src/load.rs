@@ -45,9 +45,9 @@ pub struct LoadPlan {
     /// For `throng bots`: the game. `--connect`, `--players` and `--status-json` are added.
     pub bots_arguments: Vec<String>,
     pub players: u32,
-    /// Length of the steady window [s, >= 1].
+    /// Length of the steady window (s, >= 1).
     pub seconds: u32,
-    /// All bots must be playing within this long after their start [s]. Too low → a slow machine fails without being
+    /// All bots must be playing within this long after their start (s). Too low → a slow machine fails without being
     /// measured; too high → a broken log-in takes long to show.
     pub join_within_s: u32,
     /// The command line as the person wrote it, for the report.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::bars::Bar;
 
-/// Percentiles of a time [ms].
+/// Percentiles of a time (ms).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FrameMs {
@@ -18,7 +18,7 @@ pub struct FrameMs {
     pub max: f64,
 }
 
-/// How long after the end of its period a tick finished [ms]; 0 = in time.
+/// How long after the end of its period a tick finished (ms); 0 = in time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatenessMs {
@@ -27,7 +27,7 @@ pub struct LatenessMs {
     pub max: f64,
 }
 
-/// From a bot's input to the update that shows it applied [ms].
+/// From a bot's input to the update that shows it applied (ms).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InputToUpdateMs {
@@ -48,7 +48,7 @@ pub struct LoadReport {
     pub worlds: u64,
     pub npcs: u64,
     pub tick_hz: f64,
-    /// Length of the window [s], by the server's clock.
+    /// Length of the window (s), by the server's clock.
     pub seconds: f64,
     pub frame_ms: FrameMs,
     pub tick_lateness_ms: LatenessMs,

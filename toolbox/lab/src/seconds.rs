@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Second {
-    /// Since the server's start [s].
+    /// Since the server's start (s).
     pub second: u64,
     pub players: u64,
     pub worlds: u64,

@@ -19,7 +19,7 @@ use crate::totals::Totals;
 
 /// Client ids begin here, so that no player has the default one.
 const CLIENT_ID_FIRST: u64 = 1;
-/// How long a token may be shown [s]. Players show theirs at once, but the network may be dark for a while.
+/// How long a token may be shown (s). Players show theirs at once, but the network may be dark for a while.
 const TOKEN_LIFE_S: u64 = 300;
 /// State errors of one player that are kept in words.
 const STATE_ERRORS_TOLD_MAX: usize = 4;

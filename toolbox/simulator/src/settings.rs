@@ -23,9 +23,9 @@ pub struct SimulationSettings {
     /// Seeds the server's secrets, the network, the tokens and the behaviours. Worlds have seeds of their own, which whoever
     /// builds the server gives them.
     pub seed: u64,
-    /// The server's worker threads [> 0]. Changes how long a run takes and nothing else.
+    /// The server's worker threads (> 0). Changes how long a run takes and nothing else.
     pub workers_count: usize,
-    /// How often each client thinks and sends an input [Hz, > 0].
+    /// How often each client thinks and sends an input (Hz, > 0).
     pub think_hz: u32,
     /// What the network does to datagrams at first.
     pub impairment: Impairment,

@@ -28,14 +28,14 @@ use crate::{
 
 /// Nodes of the graph that one thought may visit; a longer one goes on at the next.
 pub const NODES_PER_THOUGHT_MAX: u32 = 96;
-/// An enemy seen so recently still counts as in sight, so that a pillar does not end a fight. [ms]
+/// An enemy seen so recently still counts as in sight, so that a pillar does not end a fight. (ms)
 const SIGHT_HOLD_MS: u32 = 1_500;
-/// A burst or errand that takes longer has failed. [ms]
+/// A burst or errand that takes longer has failed. (ms)
 const BURST_MS_MAX: u32 = 3_000;
 const ERRAND_MS_MAX: u32 = 25_000;
-/// A hit is a reason to think again for so long. [ms]
+/// A hit is a reason to think again for so long. (ms)
 const ALARM_MS: u32 = 1_000;
-/// How far an enemy may get away from where it was until the way to it is asked for anew. [m]
+/// How far an enemy may get away from where it was until the way to it is asked for anew. (m)
 const CHASE_SLACK_M: f32 = 4.0;
 /// Of the weapon's range, how near an NPC wants to be at least.
 const COMFORT: f32 = 0.7;

@@ -45,7 +45,7 @@ pub trait Body {
 pub struct Memory {
     /// Where the latest errand leads.
     pub goal: Vec3,
-    /// When the current action ends by itself. [ticks]
+    /// When the current action ends by itself. (ticks)
     pub until_tick: u32,
 }
 

@@ -7,9 +7,9 @@ use throng::prelude::*;
 use super::{LoadLevel, NpcRow};
 use crate::{arena::Arena, weapons::ticks_of};
 
-/// Who fired or was hit so recently is in combat. [ms]
+/// Who fired or was hit so recently is in combat. (ms)
 pub const COMBAT_MS: u32 = 3_000;
-/// Between two counts. [ms]
+/// Between two counts. (ms)
 const PERIOD_MS: u32 = 500;
 
 /// Counts, twice a second; worlds count in different ticks.

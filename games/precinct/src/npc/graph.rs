@@ -46,13 +46,13 @@ pub enum Condition {
     HealthBelow,
     /// Was hurt within the last [parameter: tenths of a second].
     HurtWithin,
-    /// There are at least [parameter] more enemies than friends near.
+    /// There are at least `parameter` more enemies than friends near.
     OutnumberedBy,
-    /// At least [parameter] friends are near.
+    /// At least `parameter` friends are near.
     FriendsNear,
-    /// Fewer rounds are loaded than [parameter].
+    /// Fewer rounds are loaded than `parameter`.
     RoundsBelow,
-    /// Holds in [parameter] percent of the askings.
+    /// Holds in `parameter` percent of the askings.
     Chance,
     /// A player is near enough that somebody watches.
     Watched,
@@ -65,7 +65,7 @@ pub enum Deed {
     Hold,
     /// Turns about for [parameter: tenths of a second].
     LookAround,
-    /// Fires [parameter] rounds at the enemy; fails when it is out of sight or range.
+    /// Fires `parameter` rounds at the enemy; fails when it is out of sight or range.
     Burst,
     /// Walks to a place of the contested area, [parameter: m] around it at most.
     Patrol,
@@ -83,7 +83,7 @@ pub enum Deed {
     Investigate,
     /// Reloads the weapon.
     Reload,
-    /// Regains [parameter] percent of health, once, standing still.
+    /// Regains `parameter` percent of health, once, standing still.
     Recover,
 }
 

@@ -11,9 +11,9 @@
 
 use bevy_ecs::component::Component;
 
-/// Nearer than this to a player is [`LoadLevel::Full`]. [m]
+/// Nearer than this to a player is [`LoadLevel::Full`]. (m)
 pub const FULL_M: f32 = 40.0;
-/// Nearer than this to a player is [`LoadLevel::Near`]. [m]
+/// Nearer than this to a player is [`LoadLevel::Near`]. (m)
 pub const NEAR_M: f32 = 80.0;
 /// Looks around per second that every NPC gets at least.
 pub const PERCEPTIONS_PER_S_MIN: u16 = 4;
@@ -27,7 +27,7 @@ pub enum LoadLevel {
 }
 
 impl LoadLevel {
-    /// The level at a squared distance to the nearest player. [m²]
+    /// The level at a squared distance to the nearest player. (m²)
     pub fn at_m2(nearest_player_m2: f32) -> Self {
         if nearest_player_m2 < FULL_M * FULL_M {
             Self::Full

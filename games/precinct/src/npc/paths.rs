@@ -22,7 +22,7 @@ use crate::{arena::Arena, components::Slot, scene::Scene};
 
 /// Corners that a row has room for.
 pub const WAYPOINTS_MAX: usize = 8;
-/// Nearer than this a goal needs no search if the straight way is free. [m]
+/// Nearer than this a goal needs no search if the straight way is free. (m)
 const STRAIGHT_M_MAX: f32 = 15.0;
 /// What trying the straight way counts in the node budget.
 const STRAIGHT_NODES: u32 = 2;

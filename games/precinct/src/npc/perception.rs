@@ -23,9 +23,9 @@ use crate::{
     scene::Scene,
 };
 
-/// How far an NPC sees. [m]
+/// How far an NPC sees. (m)
 pub const SIGHT_M: f32 = 32.0;
-/// Enemies nearer than this are noticed behind one's back too. [m]
+/// Enemies nearer than this are noticed behind one's back too. (m)
 const HEARING_M: f32 = 10.0;
 /// Cosine of the half angle of view: a little more than the half circle in front.
 const VIEW_COSINE_MIN: f32 = -0.2;

@@ -16,11 +16,11 @@ use throng_query::nav::NavPoint;
 
 use crate::level::{CoverPoint, Level};
 
-/// How far homes are from the post, if the level allows. [m]
+/// How far homes are from the post, if the level allows. (m)
 const HOME_M: f32 = 55.0;
 /// Covers around a post, at most.
 const COVERS_PER_POST_MAX: usize = 24;
-/// How far the covers around a post lie at most. [m]
+/// How far the covers around a post lie at most. (m)
 const POST_RADIUS_M: f32 = 24.0;
 
 struct Post {

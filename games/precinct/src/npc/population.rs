@@ -20,7 +20,7 @@ use crate::{
 
 /// NPCs that fight for one place.
 pub const NPCS_PER_POST: usize = 20;
-/// How far around their post they begin. [m]
+/// How far around their post they begin. (m)
 const START_RADIUS_M: f32 = 16.0;
 
 /// What each archetype of the graph carries.

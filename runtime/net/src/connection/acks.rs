@@ -133,7 +133,7 @@ struct SentPacket {
 }
 
 impl SentPackets {
-    /// The heap it may take [bytes].
+    /// The heap it may take (bytes).
     pub const HEAP_BYTES_MAX: usize = Ring::<SentPacket, REMEMBERED_MAX>::BYTES_MAX;
 
     /// The number that the next packet will have.

@@ -64,7 +64,7 @@ pub const fn blocks_for(bytes: usize) -> usize {
     bytes.div_ceil(BLOCK_BYTES)
 }
 
-/// The heap that `blocks` blocks may need at most, with the slab that is only partly used [bytes].
+/// The heap that `blocks` blocks may need at most, with the slab that is only partly used (bytes).
 pub const fn pool_bytes_max(blocks: usize) -> usize {
     let slabs = blocks.div_ceil(BLOCKS_PER_SLAB);
     // The list of slabs doubles: at the worst moment the old and the new list exist side by side.

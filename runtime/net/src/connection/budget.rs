@@ -6,7 +6,7 @@
 //!
 //! A number and a comparison; it holds no memory itself. Owned by its connection, on that one's thread.
 
-/// The most one connection may ever hold on the heap [bytes].
+/// The most one connection may ever hold on the heap (bytes).
 pub const HEAP_BYTES_MAX: usize = 256 * 1024;
 
 /// The budget would not cover it; nothing was taken.

@@ -43,7 +43,7 @@ const UNACKED_MAX: u32 = 16;
 pub const KEEP_ALIVE: Nanos = Nanos::from_secs(1);
 /// What reliable data may take of a packet before the caller's message: one whole piece.
 const RELIABLE_SHARE_BYTES: usize = PIECE_OVERHEAD_BYTES + PIECE_BYTES_MAX;
-/// The longest message for `send_packet`, in a packet that has nothing else to carry [bytes].
+/// The longest message for `send_packet`, in a packet that has nothing else to carry (bytes).
 pub const ROOM_MAX: usize = PAYLOAD_BYTES_MAX - HEADER_BYTES - UNRELIABLE_OVERHEAD_BYTES;
 /// The longest message for `send_unreliable`: it fits beside the reliable share, so it never waits twice.
 pub const UNRELIABLE_BYTES_MAX: usize = ROOM_MAX - RELIABLE_SHARE_BYTES;

@@ -22,7 +22,7 @@ pub struct UnreliableQueue {
 }
 
 impl UnreliableQueue {
-    /// The heap it may take beside the pool's blocks [bytes].
+    /// The heap it may take beside the pool's blocks (bytes).
     pub const HEAP_BYTES_MAX: usize = Ring::<Chain, QUEUED_MAX>::BYTES_MAX;
 
     /// Queues `message`, whose length the caller has checked. Drops the oldest while there is no room.
@@ -51,7 +51,7 @@ impl UnreliableQueue {
         self.messages.get(0).copied()
     }
 
-    /// The lengths of the waiting messages, oldest first [bytes].
+    /// The lengths of the waiting messages, oldest first (bytes).
     pub fn lengths(&self) -> impl Iterator<Item = usize> {
         self.messages.iter().map(|chain| chain.len())
     }

@@ -75,5 +75,5 @@ impl std::fmt::Debug for PrivateKey {
 /// What the back end wants the server to know about a client. Sealed in the token: the client cannot read it.
 pub type UserData = [u8; USER_DATA_BYTES];
 
-/// Size of [`UserData`] [bytes].
+/// Size of [`UserData`] (bytes).
 pub const USER_DATA_BYTES: usize = 256;

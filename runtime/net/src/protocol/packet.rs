@@ -17,14 +17,14 @@
 
 use super::cipher::TAG_BYTES;
 
-/// Largest datagram of a connected client that is worth sending or looking at [bytes].
+/// Largest datagram of a connected client that is worth sending or looking at (bytes).
 pub const PACKET_BYTES_MAX: usize = 1300;
 
-/// Largest payload of one packet [bytes]. netcode's own figure; it leaves room for any header within an
+/// Largest payload of one packet (bytes). netcode's own figure; it leaves room for any header within an
 /// IPv6 path of 1,280 bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 1200;
 
-/// Largest packet of the handshake [bytes]: the request that carries a cookie.
+/// Largest packet of the handshake (bytes): the request that carries a cookie.
 pub const HANDSHAKE_BYTES_MAX: usize = COOKIE_REQUEST_BYTES;
 
 const _: () = assert!(HEADER_BYTES_MAX + PAYLOAD_BYTES_MAX + TAG_BYTES <= PACKET_BYTES_MAX);

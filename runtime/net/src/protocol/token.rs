@@ -7,12 +7,12 @@
 //! ```text
 //! public, 2,048 B                          private, 1,024 B, XChaCha20-Poly1305
 //!    0  version "NETCODE 1.02\0"   13         0  client id                  8
-//!   13  protocol id                 8         8  timeout [s], signed        4
+//!   13  protocol id                 8         8  timeout (s), signed        4
 //!   21  created [unix s]            8        12  addresses, counted         4 + 7 or 19 each
 //!   29  expires [unix s]            8         .  client-to-server key      32
 //!   37  nonce                      24         .  server-to-client key      32
 //!   61  private part            1,024         .  user data                256
-//! 1085  timeout [s], signed         4         .  zeros up to            1,008
+//! 1085  timeout (s), signed         4         .  zeros up to            1,008
 //! 1089  addresses, counted          4 + ..  1008  tag                      16
 //!    .  client-to-server key       32
 //!    .  server-to-client key       32       address: 1, four bytes, port (2)
@@ -36,7 +36,7 @@ use super::cipher::{KEY_BYTES, TAG_BYTES};
 use super::packet::{PRIVATE_TOKEN_BYTES, REQUEST_BODY_BYTES, TOKEN_NONCE_BYTES, VERSION};
 use super::{ClientId, PrivateKey, ProtocolId, USER_DATA_BYTES, UserData};
 
-/// Size of a token that is handed to a client [bytes].
+/// Size of a token that is handed to a client (bytes).
 pub const TOKEN_BYTES: usize = 2048;
 
 /// Most servers that one token may name.
@@ -61,7 +61,7 @@ pub struct TokenRequest {
     /// Last moment to begin a connection. Keep it near, 30 to 300 s: until then a server must remember
     /// the token. Too near, and clients with slow disks or long queues come too late.
     pub expires_unix_s: u64,
-    /// How long either side bears silence [s]. 0 or less: for ever, for debugging only.
+    /// How long either side bears silence (s). 0 or less: for ever, for debugging only.
     pub timeout_s: i32,
     pub user_data: UserData,
 }
@@ -188,7 +188,7 @@ impl ConnectToken {
         self.expires_unix_s
     }
 
-    /// How long either side bears silence [s]; 0 or less = for ever.
+    /// How long either side bears silence (s); 0 or less = for ever.
     pub fn timeout_s(&self) -> i32 {
         self.timeout_s
     }

@@ -38,7 +38,7 @@ pub struct UdpTransport {
 impl UdpTransport {
     /// Opens `sockets` sockets [1 to 32] on `address`; with port 0 the kernel picks one port for all.
     ///
-    /// The buffers are the kernel's, for each socket [bytes]. Receiving, too small: a burst during a long
+    /// The buffers are the kernel's, for each socket (bytes). Receiving, too small: a burst during a long
     /// frame is lost; too large: after a stall the server works through what nobody waits for any more.
     /// Sending, too small: a tick of many worlds at once is dropped; too large: costs kernel memory only.
     pub fn bind(

@@ -15,7 +15,7 @@ use crate::geometry::Aabb;
 /// Cells of the grid at most; they grow beyond [`CELL_M_MIN`] to keep to it.
 const CELLS_MAX: usize = 1 << 16;
 
-/// Smaller cells than this would mostly list the same polygons as their neighbours `[m]`.
+/// Smaller cells than this would mostly list the same polygons as their neighbours `(m)`.
 const CELL_M_MIN: f32 = 2.0;
 
 /// Why no point on the mesh is the answer.
@@ -159,7 +159,7 @@ impl PolygonGrid {
         ((cell.x as i32).clamp(0, self.columns as i32 - 1), (cell.y as i32).clamp(0, self.rows as i32 - 1))
     }
 
-    /// How far from `place` anything listed only in ring number `ring` around its cell is at least `[m]`.
+    /// How far from `place` anything listed only in ring number `ring` around its cell is at least `(m)`.
     fn ring_distance_m(&self, place: Vec2, ring: i32) -> f32 {
         let high = self.min + Vec2::new(self.columns as f32, self.rows as f32) * self.cell_m;
         let inside = place.clamp(self.min, high);

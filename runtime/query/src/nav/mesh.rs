@@ -14,7 +14,7 @@ use glam::{Vec2, Vec3};
 use super::locate::PolygonGrid;
 use crate::geometry::Aabb;
 
-/// How far outside a polygon a point may lie by rounding and still be on it `[m]`. Coordinates of 4,000 m have steps
+/// How far outside a polygon a point may lie by rounding and still be on it `(m)`. Coordinates of 4,000 m have steps
 /// of 0.25 mm, so this holds for any level that fits the bake.
 pub const SKIN_M: f32 = 0.001;
 
@@ -91,7 +91,7 @@ pub(super) struct Edge {
 pub struct NavMesh {
     pub(super) polygons: Vec<Polygon>,
     pub(super) edges: Vec<Edge>,
-    /// Area up to and including each polygon `[m²]`, for random points.
+    /// Area up to and including each polygon `(m²)`, for random points.
     pub(super) area_sums_m2: Vec<f32>,
     pub(super) grid: PolygonGrid,
     bounds: Aabb,
@@ -290,7 +290,7 @@ impl NavMesh {
 }
 
 impl Edge {
-    /// How far inside this edge a place is `[m]`; negative outside.
+    /// How far inside this edge a place is `(m)`; negative outside.
     pub fn distance_m(&self, place: Vec2) -> f32 {
         self.inward.dot(place - ground(self.corner))
     }

@@ -1,6 +1,6 @@
 //! The walkable surface of a level: where a character can stand, step and go.
 //!
-//! A [`NavMesh`] is baked once from the level's geometry ([`bake`]) and then only read. It is the surface on which the
+//! A [`NavMesh`] is baked once from the level's geometry ([`bake()`]) and then only read. It is the surface on which the
 //! *middle* of a character may be: the bake keeps it a character's radius away from walls, so a character is a point
 //! from then on, and "may it step there" is a walk over a few polygons ([`walk`]) instead of a sweep against solids.
 //!
@@ -16,7 +16,7 @@
 //! - [`locate`]: from any point to the nearest point on the mesh; random points.
 //! - [`walk`]: straight and sliding steps that end on the mesh; validates movement.
 //! - [`path`]: the way from one point to another, in slices that fit a budget.
-//! - [`bake`]: geometry in, mesh out; at start or in a long task.
+//! - [`mod@bake`]: geometry in, mesh out; at start or in a long task.
 
 pub mod bake;
 mod funnel;

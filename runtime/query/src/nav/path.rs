@@ -46,7 +46,7 @@ pub struct Path {
     pub outcome: PathOutcome,
     /// How many waypoints were written.
     pub waypoint_count: usize,
-    /// Along the waypoints, seen from above `[m]`.
+    /// Along the waypoints, seen from above `(m)`.
     pub length_m: f32,
     /// Polygons expanded, for metrics.
     pub node_count: u32,
@@ -61,7 +61,7 @@ struct Node {
     through: u32,
     /// Where that edge is crossed.
     entry: Vec2,
-    /// From the start to `entry` `[m]`.
+    /// From the start to `entry` `(m)`.
     cost_m: f32,
 }
 
@@ -75,7 +75,7 @@ pub struct PathSearch {
     ends: Option<(NavPoint, NavPoint)>,
     /// Whether both ends are on one island.
     reachable: bool,
-    /// Polygon nearest to the goal so far, and its distance `[m]`.
+    /// Polygon nearest to the goal so far, and its distance `(m)`.
     nearest: (u32, f32),
     node_count: u32,
 }

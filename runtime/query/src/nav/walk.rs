@@ -24,7 +24,7 @@ pub const CROSSINGS_MAX: u32 = 512;
 /// Polygons around one corner that are tried at most; baked meshes have up to about 10.
 const POLYGONS_AT_CORNER_MAX: u32 = 32;
 
-/// Rounding that does not count as being outside an edge `[m]`; well within the skin.
+/// Rounding that does not count as being outside an edge `(m)`; well within the skin.
 const ROUNDING_M: f32 = SKIN_M * 0.1;
 
 /// How a walk ended.

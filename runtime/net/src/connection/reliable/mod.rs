@@ -28,7 +28,7 @@ use super::blocks::blocks_for;
 use super::packet::PIECE_BYTES_MAX;
 use throng_platform::time::Nanos;
 
-/// The longest reliable message [bytes].
+/// The longest reliable message (bytes).
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Pieces between the oldest message that is not whole and the newest piece sent.
 pub const WINDOW_PIECES: usize = 256;

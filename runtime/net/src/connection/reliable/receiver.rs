@@ -53,7 +53,7 @@ const _: () = assert!(WINDOW_PIECES.is_power_of_two());
 const WINDOW_BYTES: usize = WINDOW_PIECES * size_of::<Slot>();
 
 impl ReliableReceiver {
-    /// The heap it may take beside the pool's blocks [bytes].
+    /// The heap it may take beside the pool's blocks (bytes).
     pub const HEAP_BYTES_MAX: usize = WINDOW_BYTES;
 
     /// Takes a piece, and hands over the messages that it makes whole.

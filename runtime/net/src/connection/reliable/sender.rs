@@ -20,7 +20,7 @@ use crate::connection::sequence::{PacketSequence, PieceId};
 const PIECES_MAX: usize = SEND_BLOCKS_MAX.next_power_of_two();
 /// What three whole pieces take of a packet; a fourth does not fit.
 const FULL_PACKET_BYTES: usize = 3 * (PIECE_OVERHEAD_BYTES + PIECE_BYTES_MAX);
-/// In flight to a peer that we know nothing of [bytes].
+/// In flight to a peer that we know nothing of (bytes).
 const FLIGHT_BYTES_MIN: usize = 8 * FULL_PACKET_BYTES;
 /// Together 32 packets: as many as one header can acknowledge.
 const FLIGHT_BYTES_EARNED_MAX: usize = 24 * FULL_PACKET_BYTES;
@@ -74,7 +74,7 @@ enum State {
 }
 
 impl ReliableSender {
-    /// The heap it may take beside the pool's blocks [bytes].
+    /// The heap it may take beside the pool's blocks (bytes).
     pub const HEAP_BYTES_MAX: usize = Ring::<Piece, PIECES_MAX>::BYTES_MAX;
 
     /// Queues `message`, whole or not at all.

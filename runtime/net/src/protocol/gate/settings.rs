@@ -14,7 +14,7 @@ pub struct GateSettings {
     /// By which addresses clients know this server. A token must name one of them; with none, nobody
     /// comes in.
     pub public_addresses: Vec<SocketAddr>,
-    /// Clients connected at once [> 0]. Further ones are denied.
+    /// Clients connected at once (> 0). Further ones are denied.
     pub clients_max: usize,
     /// Whether to take requests of clients that did not prove their address first [default `false`]. Needed
     /// for clients that speak plain netcode 1.02; a flood then costs up to `openings_per_frame_max`
@@ -29,11 +29,11 @@ pub struct GateSettings {
     /// Hellos answered per frame [default 2,048], 0.07 us and 25 bytes out each. Too low: a flood of
     /// hellos crowds out honest ones. Too high: more small datagrams to spoofed addresses.
     pub cookies_per_frame_max: u32,
-    /// Handshakes that may wait for their response, per slot [> 0, default 4], 1.5 KB each. Above that the
+    /// Handshakes that may wait for their response, per slot (> 0, default 4), 1.5 KB each. Above that the
     /// oldest is evicted. Too low: a crowd of half-open handshakes pushes honest ones out before they
     /// answer.
     pub pending_per_slot: usize,
-    /// Tokens remembered until they expire, per slot [> 0, default 16, and 4,096 in all at least], about
+    /// Tokens remembered until they expire, per slot (> 0, default 16, and 4,096 in all at least), about
     /// 100 B each. Above that new clients are denied. Too low for logins a second times the life of a
     /// token: honest clients are denied.
     pub used_tokens_per_slot: usize,

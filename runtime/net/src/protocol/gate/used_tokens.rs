@@ -31,7 +31,7 @@ pub struct UsedToken {
 }
 
 impl UsedToken {
-    /// Size of a record [bytes].
+    /// Size of a record (bytes).
     pub const BYTES: usize = TAG_BYTES + 8 + 8;
 
     pub(super) fn new(token_mac: [u8; TAG_BYTES], expires_unix_s: u64) -> Self {
