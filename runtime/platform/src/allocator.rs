@@ -1,8 +1,13 @@
 //! The allocator: mimalloc, with a count per thread of what passes through it.
 //!
-//! A steady tick must not allocate; only a count can say whether it does. Each thread counts in cells of
-//! its own, so that counting costs about 1 ns and shares nothing, and a frame's allocations are the
-//! difference of two readings on the same thread.
+//! A steady tick must not allocate; only a count can say whether it does. Each thread counts in cells of its own, so that counting costs
+//! about 1 ns and shares nothing, and a frame's allocations are the difference of two readings on the same thread.
+//!
+//! Around that stand four things, each of which costs one predictable branch until it is asked for:
+//! - [`keep_memory`] and [`commit_memory`]: memory is got from the kernel once and kept;
+//! - [`set_observer`]: somebody is told of each block (the profiler charges scopes and looks for leaks);
+//! - [`defer_large_frees`]: a short task hands its large blocks to a thread that has time;
+//! - in debug builds, fresh and freed memory is stamped, so that a read of either stands out as `0xA5A5…` or `0xDDDD…`.
 //!
 //! A program opts in, and the library never does:
 //!
@@ -19,11 +24,20 @@
 //! # drop(boxed);
 //! ```
 
+mod deferred;
+mod kept;
+mod observer;
+mod stamp;
+
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::ops::Sub;
 
 use mimalloc::MiMalloc;
+
+pub use deferred::{DeferredFrees, defer_large_frees, deferred_frees, free_deferred};
+pub use kept::{commit_memory, keep_memory};
+pub use observer::{AllocationObserver, ObserverAlreadySet, set_observer};
 
 /// mimalloc behind the counters. Without state of its own.
 pub struct CountingAllocator;
@@ -31,7 +45,7 @@ pub struct CountingAllocator;
 /// What one thread has asked of the allocator since it started; all zero when another allocator is used.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationCounts {
-    /// Blocks handed out. A block that is resized counts as one handed out and one given back.
+    /// Blocks handed out. A block that is resized counts as one handed out and one given back. A refused request counts nowhere.
     pub allocations: u64,
     /// Blocks given back by this thread, whichever thread they came from.
     pub frees: u64,
@@ -53,25 +67,12 @@ impl Sub for AllocationCounts {
 
 /// The calling thread's counts. Any thread, never allocates, about 1 ns.
 pub fn thread_counts() -> AllocationCounts {
-    COUNTS.with(|counts| AllocationCounts {
-        allocations: counts.allocations.get(),
-        frees: counts.frees.get(),
-        bytes: counts.bytes.get(),
+    CELLS.with(|cells| AllocationCounts {
+        allocations: cells.allocations.get(),
+        frees: cells.frees.get(),
+        bytes: cells.bytes.get(),
     })
 }
-
-/// Keeps freed memory for the next use instead of handing it back to the kernel. Call first thing in `main`.
-///
-/// A server's memory is at its peak again a moment later, and each page handed back costs a fault to get
-/// again: 500 MiB freed and taken in turns made 631 page faults a round with the default, 0 with this.
-/// The price: memory use shown by the host stays at its peak.
-pub fn keep_memory() {
-    // SAFETY: sets one number inside mimalloc; -1 is its documented "never purge".
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
-}
-
-/// `mi_option_purge_delay` of mimalloc.h (v3), which the bindings do not name.
-const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
 /// Makes the calling thread known to the allocator. To be called in a thread that frees blocks and never
 /// allocates one: until then, what it frees is not used again, and memory grows (mimalloc#1364).
@@ -80,56 +81,101 @@ pub fn adopt_thread() {
     unsafe { libmimalloc_sys::mi_thread_init() };
 }
 
+/// Says that the calling thread is now in a short task, or no longer: see [`defer_large_frees`]. About 1 ns.
+pub fn short_task(is_in_one: bool) {
+    CELLS.with(|cells| cells.is_in_short_task.set(is_in_one));
+}
+
 /// One thread's cells. Plain numbers with a constant start and no destructor, so that they can be used
 /// while the thread itself is being set up or torn down.
-struct Counts {
+struct Cells {
     allocations: Cell<u64>,
     frees: Cell<u64>,
     bytes: Cell<u64>,
+    /// Whether the observer is running on this thread; what it allocates is not told to it.
+    is_observing: Cell<bool>,
+    is_in_short_task: Cell<bool>,
 }
 
 thread_local! {
-    static COUNTS: Counts = const {
-        Counts { allocations: Cell::new(0), frees: Cell::new(0), bytes: Cell::new(0) }
+    static CELLS: Cells = const {
+        Cells {
+            allocations: Cell::new(0),
+            frees: Cell::new(0),
+            bytes: Cell::new(0),
+            is_observing: Cell::new(false),
+            is_in_short_task: Cell::new(false),
+        }
     };
 }
 
-fn count_allocation(bytes: usize) {
-    COUNTS.with(|counts| {
-        counts.allocations.set(counts.allocations.get() + 1);
-        counts.bytes.set(counts.bytes.get() + bytes as u64);
+/// Counts a block that was handed out.
+#[inline]
+fn count_allocation(block: *mut u8, bytes: usize) {
+    if block.is_null() {
+        return;
+    }
+    CELLS.with(|cells| {
+        cells.allocations.set(cells.allocations.get() + 1);
+        cells.bytes.set(cells.bytes.get() + bytes as u64);
+        observer::tell_allocated(cells, block, bytes);
     });
 }
 
-fn count_free() {
-    COUNTS.with(|counts| counts.frees.set(counts.frees.get() + 1));
+/// Counts a block that is about to be given back. Before and not after, because another thread may get the same address at once.
+#[inline]
+fn count_free(block: *mut u8, bytes: usize) {
+    CELLS.with(|cells| {
+        cells.frees.set(cells.frees.get() + 1);
+        observer::tell_freed(cells, block, bytes);
+    });
 }
 
-// SAFETY: every call is handed to mimalloc unchanged; the counters neither allocate nor unwind.
+// SAFETY: blocks come from mimalloc and go back to it exactly once, some of them later and from another thread (`deferred`); what stands
+// around that neither allocates nor unwinds.
 unsafe impl GlobalAlloc for CountingAllocator {
+    #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count_allocation(layout.size());
         // SAFETY: the caller's promises are passed on.
-        unsafe { MiMalloc.alloc(layout) }
+        let block = unsafe { MiMalloc.alloc(layout) };
+        count_allocation(block, layout.size());
+        // SAFETY: the block is fresh and of this size, or null.
+        unsafe { stamp::fresh(block, 0, layout.size()) };
+        block
     }
 
+    #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count_allocation(layout.size());
         // SAFETY: the caller's promises are passed on.
-        unsafe { MiMalloc.alloc_zeroed(layout) }
+        let block = unsafe { MiMalloc.alloc_zeroed(layout) };
+        count_allocation(block, layout.size());
+        block
     }
 
+    #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count_free();
-        // SAFETY: the caller's promises are passed on.
-        unsafe { MiMalloc.dealloc(block, layout) }
+        count_free(block, layout.size());
+        // SAFETY: nobody reads the block any more, and it is of this size.
+        unsafe { stamp::freed(block, layout.size()) };
+        // SAFETY: the caller gives up this block, which came from mimalloc with this layout.
+        unsafe { deferred::free_now_or_later(block, layout) };
     }
 
+    #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size_bytes: usize) -> *mut u8 {
-        count_allocation(size_bytes);
-        count_free();
+        CELLS.with(|cells| observer::tell_freed(cells, block, layout.size()));
         // SAFETY: the caller's promises are passed on.
-        unsafe { MiMalloc.realloc(block, layout, size_bytes) }
+        let resized = unsafe { deferred::resize(block, layout, size_bytes) };
+        if resized.is_null() {
+            // The block stays with its owner, who has lost nothing but the request.
+            CELLS.with(|cells| observer::tell_allocated(cells, block, layout.size()));
+            return resized;
+        }
+        CELLS.with(|cells| cells.frees.set(cells.frees.get() + 1));
+        count_allocation(resized, size_bytes);
+        // SAFETY: the block is of the new size, and what is beyond the old one is fresh.
+        unsafe { stamp::fresh(resized, layout.size(), size_bytes) };
+        resized
     }
 }
 
@@ -175,9 +221,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_can_be_kept() {
-        keep_memory();
-        // SAFETY: reads one number inside mimalloc.
-        assert_eq!(unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) }, -1);
+    fn a_refused_request_is_not_counted() {
+        let refused = counted(|| {
+            let mut bytes = vec![7_u8; 1_000];
+            assert!(bytes.try_reserve_exact(isize::MAX as usize - 1_000).is_err());
+            assert!(Vec::<u8>::new().try_reserve_exact(isize::MAX as usize).is_err());
+            assert_eq!(bytes, [7; 1_000], "the block that could not grow is as it was");
+        });
+        assert_eq!(refused, AllocationCounts { allocations: 1, frees: 1, bytes: 1_000 });
     }
 }

@@ -12,18 +12,27 @@
 //! | [`cores`], [`limits`], [`process`] | what the host grants, and what we use of it |
 //! | [`threads`] | named threads, with low priority where asked |
 //! | [`allocator`] | mimalloc with a count per thread |
+//! | [`ticks`] | the cheapest clock, for measuring |
+//! | [`perf`], [`sched`] | when a thread had no core, and which other processes had one |
+//! | [`sampling`] | where another process's threads are, without stopping them |
+//! | [`crash`] | a report of the process's own death |
 //! | [`random`] | one seed from the kernel; everything after it is seeded |
 #![allow(unsafe_code)]
 
 pub mod allocator;
 pub mod clock;
 pub mod cores;
+pub mod crash;
 pub mod limits;
+pub mod perf;
 pub mod poll;
 pub mod process;
 pub mod random;
 mod raw_address;
+pub mod sampling;
+pub mod sched;
 pub mod signals;
 pub mod threads;
+pub mod ticks;
 pub mod time;
 pub mod udp;

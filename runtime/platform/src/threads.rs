@@ -35,10 +35,16 @@ pub fn spawn_named<T: Send + 'static>(
     })
 }
 
+/// The kernel's number of the calling thread, as `top -H` and `/proc/self/task` show it.
+pub fn this_thread_id() -> u32 {
+    // SAFETY: no arguments, a number out; it cannot fail.
+    unsafe { libc::gettid() as u32 }
+}
+
 fn lower_this_thread() {
     // SAFETY: plain numbers in, a number out. On Linux a thread id as "process" means that thread alone.
     // Lowering one's own priority is always allowed, and the work is done either way.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, libc::gettid() as libc::id_t, LOW_NICE) };
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, this_thread_id(), LOW_NICE) };
 }
 
 #[cfg(test)]
@@ -47,7 +53,7 @@ mod tests {
 
     fn nice_of_this_thread() -> i32 {
         // SAFETY: plain numbers in, a number out.
-        unsafe { libc::getpriority(libc::PRIO_PROCESS, libc::gettid() as libc::id_t) }
+        unsafe { libc::getpriority(libc::PRIO_PROCESS, this_thread_id()) }
     }
 
     #[test]
