@@ -9,6 +9,7 @@
 use std::{fs, io, path::Path};
 
 use precinct::protocol::{ClientMessage, Input, SAID_BYTES_MAX, encode_said};
+use throng_capture::{Capture, format, model::*};
 use throng_fuzz::components::{Health, Mood, Pose, Purse, Temper, small_schema};
 use throng_net::{
     connection::Channels,
@@ -26,7 +27,8 @@ fn main() -> io::Result<()> {
     snapshots()?;
     inputs()?;
     controls()?;
-    settings()
+    settings()?;
+    captures()
 }
 
 fn keep(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -150,6 +152,48 @@ fn controls() -> io::Result<()> {
     keep("control", "with_an_entity", &out[..len])?;
     let len = EnterWorld { own_entity: None, name: "", ..entered }.encode(&mut out);
     keep("control", "without", &out[..len])
+}
+
+fn captures() -> io::Result<()> {
+    let text = str::to_owned;
+    let scope = |site, begin_ns, end_ns| Event::Scope { site, begin_ns, end_ns };
+    let holder = Some(Holder { thread: 1, site: Some(0), world: Some(7) });
+    let main = vec![
+        Event::Switch { at_ns: 1_000, change: Switch::Running { core: 0 } },
+        Event::World { at_ns: 1_000, world: Some(7), tick: 42 },
+        scope(0, 1_000, 1_100),
+        Event::Allocations { count: 3, frees: 1, bytes: 4_096 },
+        scope(0, 1_110, 1_150),
+        Event::LockWait { lock: 0, begin_ns: 1_200, end_ns: 1_300, holder },
+        scope(1, 1_000, 1_400),
+        Event::Count { at_ns: 1_500, counter: 0, value: 0.5 },
+        Event::OpenScope { site: 1, begin_ns: 1_600 },
+    ];
+    let worker = vec![
+        Event::PageFault { at_ns: 1_200 },
+        Event::LargeAllocation { at_ns: 1_200, bytes: 70_000 },
+        Event::Switch { at_ns: 1_300, change: Switch::Preempted },
+        scope(1, 1_500, 1_400),
+    ];
+    let thread = |name, events| Thread { name: text(name), events, ..Thread::default() };
+    let capture = Capture {
+        about: About { begin_ns: 1_000, end_ns: 2_000, switches: SwitchSource::PerfEvent, ..About::default() },
+        sites: vec![Site { name: text("a.b"), line: 9, budget_ns: Some(300), ..Site::default() }, Site::default()],
+        threads: vec![thread("main", main), thread("w", worker)],
+        worlds: vec![World { id: 7, name: text("hub"), tick_hz: 20 }],
+        locks: vec![Lock { name: text("m") }],
+        frames: vec![Frame { end_ns: 9, threads: vec![FrameThread::default()], ..Frame::default() }],
+        counters: vec![Counter { name: text("n") }],
+        logs: vec![LogLine { text: text("\"Mallory\" at 203.0.113.9:4000"), ..LogLine::default() }],
+        memory: Memory { at_ns: vec![1_000, 1_500], by_site: vec![LiveBytes { site: Some(0), bytes: vec![64, 32] }] },
+        processes: vec![ProcessShare { pid: 9, name: text("cc"), cores: 1.5 }],
+    };
+    for (name, capture) in [("everything", &capture), ("nothing", &Capture::default())] {
+        let mut file = Vec::new();
+        format::write(capture, &mut file).map_err(io::Error::other)?;
+        keep("capture", name, &file)?;
+    }
+    Ok(())
 }
 
 fn settings() -> io::Result<()> {

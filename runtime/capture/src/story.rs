@@ -1,0 +1,78 @@
+//! Stories: what happened in a bad frame, in one sentence and one screen of text, or as one JSON object with the same facts.
+//!
+//! The sentence names the cause: the world, scope, lock, thread or foreign process that had the time, what was measured and what was
+//! allowed. Below it stands what a performance engineer looks at next: the bad frame beside the usual one (the median of the others),
+//! thread by thread, the dearest worlds and subsystems, who waited for whom, who allocated.
+//!
+//! ```text
+//!   Capture -> Attribution -> Story (facts, names made safe) -> text  (at most 110 columns)
+//!                                                            -> JSON
+//! ```
+//!
+//! Captures may come from strangers: every name is escaped before it is shown, and indices that point nowhere become `?`. A story never
+//! fails on what a capture says. Any thread; allocates. Cost: that of [`crate::attribution`], once or twice.
+
+use std::io::{self, Write};
+
+use crate::{attribution::Attribution, model::Capture};
+
+mod context;
+mod cores;
+mod facts;
+mod frame;
+mod memory;
+#[cfg(test)]
+mod tests;
+mod text;
+mod verdict;
+mod waits;
+mod words;
+
+pub use facts::*;
+pub use words::{date as printable_date, name as printable_name, text as printable_text};
+
+/// What to tell.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// The frame to look at; `None`: the one in which the trigger fired, or the longest for captures saved by hand.
+    pub frame: Option<u64>,
+    /// Print what matters most in bold, for terminals.
+    pub with_emphasis: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoryError {
+    #[error("the capture has no frame {number}; {has}")]
+    NoSuchFrame { number: u64, has: String },
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Writes the story as text.
+pub fn write_story(capture: &Capture, options: &Options, out: &mut impl Write) -> Result<(), StoryError> {
+    tell(capture, options)?.write_text(options.with_emphasis, out)?;
+    Ok(())
+}
+
+impl Story {
+    /// The facts as text, at most 110 columns wide.
+    pub fn write_text(&self, with_emphasis: bool, out: &mut impl Write) -> io::Result<()> {
+        text::write(self, with_emphasis, out)
+    }
+}
+
+/// The facts of the story; serialises to the JSON object.
+pub fn tell(capture: &Capture, options: &Options) -> Result<Story, StoryError> {
+    let attribution = Attribution::of(capture);
+    let told = frame::of_trigger(capture, &attribution);
+    let frame = match options.frame {
+        Some(number) => Some(frame::numbered(&attribution, number)?),
+        None => told,
+    };
+    let context = context::Context::new(capture, attribution, frame);
+    let mut story = facts::gather(&context);
+    // The trigger's sentence belongs to its own frame.
+    story.verdict =
+        if frame == told { verdict::of_trigger(&context, &story) } else { verdict::of_frame(&context, &story) };
+    Ok(story)
+}

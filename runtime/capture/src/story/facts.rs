@@ -1,0 +1,391 @@
+//! The facts of a story: names as they may be printed, times in milliseconds, everything sorted by how much it matters.
+
+use serde::Serialize;
+
+use super::{context::Context, cores, frame, memory, waits, words};
+use crate::model::{SwitchSource, TriggerKind};
+
+/// Everything that a story tells.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Story {
+    /// One sentence that names the cause.
+    pub verdict: String,
+    pub about: AboutFacts,
+    /// `None` if the capture has no frames.
+    pub frame: Option<FrameFacts>,
+    pub threads: Vec<ThreadFacts>,
+    pub worlds: Vec<WorldFacts>,
+    /// Worlds that had time in the frame.
+    pub worlds_count: usize,
+    pub subsystems: Vec<SubsystemFacts>,
+    pub scopes: Vec<ScopeFacts>,
+    pub scopes_over_budget: Vec<OverBudgetFacts>,
+    pub lock_waits: Vec<LockWaitFacts>,
+    pub core_waits: Vec<CoreWaitFacts>,
+    pub allocators: Vec<AllocatorFacts>,
+    pub thread_allocations: Vec<ThreadAllocationFacts>,
+    pub large_allocations: Vec<LargeAllocationFacts>,
+    pub page_faults: Vec<PageFaultFacts>,
+    pub leaks: Vec<LeakFacts>,
+    pub logs: Vec<LogFacts>,
+    pub logs_count: usize,
+    pub processes: Vec<ProcessFacts>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AboutFacts {
+    pub build: String,
+    pub game: String,
+    pub cores: u32,
+    pub saved: String,
+    pub saved_unix_s: u64,
+    pub covers_ms: f64,
+    pub frames: usize,
+    pub threads: usize,
+    pub worlds: usize,
+    pub trigger: TriggerFacts,
+    pub switches: SwitchSource,
+    /// What is lost for want of a better source; empty with the best one.
+    pub switches_lost: String,
+    pub records_lost: u64,
+    pub has_free_text: bool,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TriggerFacts {
+    pub kind: TriggerKind,
+    pub name: String,
+    /// In `unit`.
+    pub measured: u64,
+    pub allowed: u64,
+    pub unit: &'static str,
+    pub world: Option<u32>,
+    pub world_name: Option<String>,
+    pub frame: u64,
+    pub note: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FrameFacts {
+    pub number: u64,
+    pub is_the_triggers: bool,
+    pub wall_ms: f64,
+    pub budget_ms: f64,
+    /// Median of the other frames.
+    pub usual_wall_ms: f64,
+    pub other_frames: usize,
+    /// Of the frame thread's wall time, outside of every scope [0 to 1].
+    pub unaccounted_share: f64,
+    /// The same of all time that frame and short-task threads ran or waited for a core.
+    pub unaccounted_share_of_workers: f64,
+    #[serde(skip)]
+    pub wall_ns: u64,
+    #[serde(skip)]
+    pub budget_ns: u64,
+    #[serde(skip)]
+    pub usual_wall_ns: u64,
+}
+
+/// How a thread spent the frame, and how it usually does: medians of the other frames.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ThreadFacts {
+    pub name: String,
+    pub class: &'static str,
+    pub running_ms: f64,
+    pub waiting_ms: f64,
+    pub blocked_ms: f64,
+    pub outside_of_scopes_ms: f64,
+    pub usual_running_ms: f64,
+    pub usual_waiting_ms: f64,
+    pub usual_blocked_ms: f64,
+    /// Its scopes' states are estimated from sums.
+    pub is_estimate: bool,
+    #[serde(skip)]
+    pub thread: u32,
+    #[serde(skip)]
+    pub waiting_ns: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct WorldFacts {
+    pub id: u32,
+    pub name: String,
+    pub tick: u32,
+    pub thread: String,
+    pub wall_ms: f64,
+    pub running_ms: f64,
+    pub waiting_ms: f64,
+    pub blocked_ms: f64,
+    /// Median of the other frames that it had time in.
+    pub usual_wall_ms: f64,
+    pub dearest_scope: Option<String>,
+    #[serde(skip)]
+    pub wall_ns: u64,
+    #[serde(skip)]
+    pub usual_wall_ns: u64,
+    #[serde(skip)]
+    pub dearest_scope_ns: u64,
+}
+
+/// Times are sums over all threads; exclusive but for `inclusive_ms`.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SubsystemFacts {
+    pub name: String,
+    pub wall_ms: f64,
+    pub running_ms: f64,
+    pub waiting_ms: f64,
+    pub blocked_ms: f64,
+    pub inclusive_ms: f64,
+    pub usual_wall_ms: f64,
+    pub scopes: u64,
+    /// Known for the subsystem that the trigger is about.
+    pub budget_ms: Option<f64>,
+    /// Running and waiting for a core.
+    #[serde(skip)]
+    pub busy_ns: u64,
+    #[serde(skip)]
+    pub usual_busy_ns: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ScopeFacts {
+    pub name: String,
+    pub place: String,
+    pub wall_ms: f64,
+    pub running_ms: f64,
+    pub waiting_ms: f64,
+    pub blocked_ms: f64,
+    pub inclusive_ms: f64,
+    pub usual_wall_ms: f64,
+    pub count: u64,
+}
+
+/// A scope that took longer than expected.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct OverBudgetFacts {
+    pub scope: String,
+    pub longest_ms: f64,
+    pub budget_ms: f64,
+    pub over: u64,
+    pub count: u64,
+    pub thread: String,
+}
+
+/// Waits of one thread for one lock within the frame.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LockWaitFacts {
+    pub lock: String,
+    pub thread: String,
+    pub class: &'static str,
+    pub scope: Option<String>,
+    pub world: Option<u32>,
+    pub waited_ms: f64,
+    pub longest_ms: f64,
+    pub waits: u64,
+    /// Who had it in the longest wait.
+    pub holder: Option<LockHolder>,
+    pub is_priority_inversion: bool,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LockHolder {
+    pub thread: String,
+    pub class: &'static str,
+    pub scope: Option<String>,
+    pub world: Option<u32>,
+}
+
+/// A time in which a thread had work and no core.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CoreWaitFacts {
+    pub thread: String,
+    pub begin_ms: f64,
+    pub waited_ms: f64,
+    /// Which of our threads ran meanwhile, the longest first; the rest of the cores' time went to others.
+    pub ran: Vec<RanFacts>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RanFacts {
+    pub thread: String,
+    pub class: &'static str,
+    pub core: u32,
+    pub ran_ms: f64,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AllocatorFacts {
+    pub scope: String,
+    pub bytes: u64,
+    pub allocations: u64,
+    pub frees: u64,
+}
+
+/// Over the whole capture.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ThreadAllocationFacts {
+    pub thread: String,
+    pub bytes: u64,
+    pub allocations: u64,
+    pub bytes_per_s: f64,
+    pub dearest_scope: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LargeAllocationFacts {
+    pub bytes: u64,
+    pub scope: Option<String>,
+    pub world: Option<u32>,
+    pub world_name: Option<String>,
+    pub thread: String,
+    pub at_ms: f64,
+    pub is_in_frame: bool,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PageFaultFacts {
+    pub scope: String,
+    pub page_faults: u64,
+}
+
+/// A scope whose live bytes grew over the capture.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LeakFacts {
+    pub scope: String,
+    pub live_bytes_first: u64,
+    pub live_bytes_last: u64,
+    pub seconds: f64,
+    pub bytes_per_s: f64,
+    /// Part of the moments at which it had not fallen [0 to 1]; 1 for what only grows.
+    pub rising_share: f64,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LogFacts {
+    pub at_ms: f64,
+    pub level: String,
+    pub thread: String,
+    pub target: String,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ProcessFacts {
+    pub name: String,
+    pub pid: u32,
+    pub cores: f32,
+}
+
+/// Rows per list: what a screen holds. Programs get the same, for a list of thousands of worlds is no story.
+pub(super) const ROWS_MAX: usize = 5;
+/// Threads per story.
+pub(super) const THREADS_MAX: usize = 8;
+
+/// Everything but the verdict.
+pub(super) fn gather(context: &Context) -> Story {
+    let (begin_ns, end_ns) = context.window_ns();
+    let lock_waits = waits::lock_waits(context, begin_ns, end_ns);
+    let worlds_count =
+        context.frame().map_or(0, |frame| frame.worlds.iter().filter(|world| world.world.is_some()).count());
+    let mut story = Story {
+        verdict: String::new(),
+        about: about(context),
+        frame: frame::facts(context),
+        threads: frame::threads(context),
+        worlds: frame::worlds(context, ROWS_MAX),
+        worlds_count,
+        subsystems: frame::subsystems(context),
+        scopes: frame::scopes(context),
+        scopes_over_budget: frame::scopes_over_budget(context),
+        lock_waits: lock_waits.iter().take(ROWS_MAX).map(|it| waits::facts(context, it)).collect(),
+        core_waits: cores::facts(context, ROWS_MAX),
+        allocators: memory::frame_allocators(context),
+        thread_allocations: memory::thread_allocators(context),
+        large_allocations: memory::large_allocations(context),
+        page_faults: frame::page_faults(context),
+        leaks: memory::leaks(context),
+        processes: processes(context),
+        ..Story::default()
+    };
+    (story.logs, story.logs_count) = logs(context);
+    story.allocators.truncate(ROWS_MAX);
+    story.thread_allocations.truncate(ROWS_MAX);
+    story.large_allocations.truncate(ROWS_MAX);
+    story.page_faults.truncate(ROWS_MAX);
+    story.leaks.truncate(ROWS_MAX);
+    story
+}
+
+fn about(context: &Context) -> AboutFacts {
+    let capture = context.capture;
+    let about = &capture.about;
+    let trigger = &about.trigger;
+    AboutFacts {
+        build: words::name(&about.build),
+        game: words::name(&about.game),
+        cores: about.cores,
+        saved: words::date(about.saved_unix_s),
+        saved_unix_s: about.saved_unix_s,
+        covers_ms: words::ms(about.end_ns.saturating_sub(about.begin_ns)),
+        frames: capture.frames.len(),
+        threads: capture.threads.len(),
+        worlds: capture.worlds.len(),
+        trigger: TriggerFacts {
+            kind: trigger.kind,
+            name: if trigger.name.is_empty() { String::new() } else { words::name(&trigger.name) },
+            measured: trigger.measured,
+            allowed: trigger.allowed,
+            unit: unit(trigger.kind),
+            world: trigger.world,
+            world_name: trigger.world.map(|world| context.world(world)),
+            frame: about.frame,
+            note: words::text(&trigger.note),
+        },
+        switches: about.switches,
+        switches_lost: switches_lost(about.switches).into(),
+        records_lost: about.records_lost,
+        has_free_text: about.has_free_text,
+    }
+}
+
+/// The unit that a kind of trigger measures in.
+pub(super) fn unit(kind: TriggerKind) -> &'static str {
+    match kind {
+        TriggerKind::Frame
+        | TriggerKind::Subsystem
+        | TriggerKind::Scope
+        | TriggerKind::LockWait
+        | TriggerKind::RunQueue => "ns",
+        TriggerKind::MemoryRate | TriggerKind::Leak => "bytes/s",
+        TriggerKind::LargeAllocation => "bytes",
+        TriggerKind::Manual | TriggerKind::Crash => "",
+    }
+}
+
+fn switches_lost(source: SwitchSource) -> &'static str {
+    match source {
+        SwitchSource::PerfEvent => "",
+        SwitchSource::Schedstat => {
+            "sums per thread and frame, spread evenly over scopes; when a thread waited and for whom is not known"
+        }
+        SwitchSource::None => "unknown; scopes count as running but for waits for locks, waits for a core are not seen",
+    }
+}
+
+fn logs(context: &Context) -> (Vec<LogFacts>, usize) {
+    let (begin_ns, end_ns) = context.window_ns();
+    let in_frame = || context.capture.logs.iter().filter(|line| (begin_ns..end_ns).contains(&line.at_ns));
+    let facts = in_frame().take(ROWS_MAX).map(|line| LogFacts {
+        at_ms: words::ms(line.at_ns.saturating_sub(begin_ns)),
+        level: words::name(&line.level),
+        thread: context.thread(line.thread),
+        target: words::name(&line.target),
+        text: words::text(&line.text),
+    });
+    (facts.collect(), in_frame().count())
+}
+
+fn processes(context: &Context) -> Vec<ProcessFacts> {
+    let processes = context.capture.processes.iter().take(ROWS_MAX);
+    processes.map(|it| ProcessFacts { name: words::name(&it.name), pid: it.pid, cores: it.cores }).collect()
+}

@@ -1,0 +1,594 @@
+//! Captures made up around one fault each, and what their stories say.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::model::*;
+
+const MS: u64 = 1_000_000;
+/// Threads of [`usual`].
+const FRAME: usize = 0;
+const WORKER_0: usize = 1;
+const WORKER_1: usize = 2;
+const LONG: usize = 3;
+const CHATTER: usize = 4;
+/// Sites of [`usual`].
+const TICK: u32 = 0;
+const AI: u32 = 1;
+const INFLICT: u32 = 2;
+const LEDGER: u32 = 3;
+const FLUSH: u32 = 4;
+const WAIT: u32 = 5;
+const CHAT: u32 = 6;
+const INVENTORY: u32 = 7;
+const CACHE: u32 = 8;
+/// The frame in which things go wrong: it lasts from 100 ms to 150 ms.
+const BAD: u64 = 812;
+const BAD_BEGIN_NS: u64 = 100 * MS;
+
+/// Five frames of 50 ms from 810 on, in each of which each worker ticks a world for 4 ms with 1 ms of AI in it.
+fn usual() -> Capture {
+    let site = |name: &str, subsystem: &str, category: &str| Site {
+        name: name.into(),
+        subsystem: subsystem.into(),
+        category: category.into(),
+        file: "worlds.rs".into(),
+        line: 7,
+        budget_ns: None,
+    };
+    let thread = |name: &str, tid, class| Thread { name: name.into(), tid, class, events: vec![] };
+    let mut capture = Capture {
+        about: About {
+            build: "throng 0.1.0 (abc1234)".into(),
+            game: "precinct".into(),
+            cores: 2,
+            saved_unix_s: 1_795_238_782,
+            end_ns: 250 * MS,
+            frame: BAD,
+            switches: SwitchSource::PerfEvent,
+            ..About::default()
+        },
+        sites: vec![
+            site("server.tick", "server", "other"),
+            site("ai.think", "ai", "gameplay"),
+            site("game.inflict", "game", "gameplay"),
+            site("hideout.ledger", "hideout", "gameplay"),
+            site("save.flush", "save", "other"),
+            site("server.wait", "server", "other"),
+            site("net.chatter", "net", "network"),
+            site("game.inventory", "game", "equipment"),
+            site("game.cache", "game", "gameplay"),
+        ],
+        threads: vec![
+            thread("frame", 100, ThreadClass::Frame),
+            thread("worker-0", 101, ThreadClass::ShortTask),
+            thread("worker-1", 102, ThreadClass::ShortTask),
+            thread("save-0", 103, ThreadClass::LongTask),
+            thread("chatter", 104, ThreadClass::Other),
+        ],
+        worlds: [(3, "hub"), (12, "hideout"), (17, "hideout")]
+            .map(|(id, name)| World { id, name: name.into(), tick_hz: 20 })
+            .to_vec(),
+        locks: vec![Lock { name: "precinct.ledger".into() }],
+        ..Capture::default()
+    };
+    for number in 810..815 {
+        let begin_ns = (number - 810) * 50 * MS;
+        capture.frames.push(Frame {
+            number,
+            begin_ns,
+            end_ns: begin_ns + 50 * MS,
+            budget_ns: 50 * MS,
+            threads: vec![],
+        });
+        let frame = &mut capture.threads[FRAME].events;
+        frame.extend(running(begin_ns, begin_ns + MS, 0));
+        frame.push(switch(begin_ns + 49 * MS, Switch::Running { core: 0 }));
+        frame.push(scope(WAIT, begin_ns, begin_ns + 49 * MS + MS / 2));
+        if number == BAD {
+            continue;
+        }
+        for (worker, id) in [(WORKER_0, 12), (WORKER_1, 3)] {
+            let events = &mut capture.threads[worker].events;
+            events.extend([switch(begin_ns, Switch::Running { core: 1 }), world(begin_ns, Some(id), number as u32)]);
+            events.extend([scope(AI, begin_ns + MS, begin_ns + 2 * MS), scope(TICK, begin_ns, begin_ns + 4 * MS)]);
+            events.extend([world(begin_ns + 4 * MS, None, 0), switch(begin_ns + 4 * MS, Switch::Blocked)]);
+        }
+    }
+    capture
+}
+
+/// [`usual`] with a trigger and with `events` of the bad frame, whose times are in ms from its beginning.
+fn faulty(kind: TriggerKind, name: &str, measured: u64, allowed: u64, events: Vec<(usize, Vec<Event>)>) -> Capture {
+    let mut capture = usual();
+    capture.about.trigger =
+        Trigger { kind, name: name.into(), measured, allowed, at_ns: BAD_BEGIN_NS + 45 * MS, ..Trigger::default() };
+    for (thread, mut events) in events {
+        let list = &mut capture.threads[thread].events;
+        // Where the bad frame's events belong: after all that ended before it.
+        let place = list.iter().position(|event| end_of(event) > BAD_BEGIN_NS).unwrap_or(list.len());
+        list.splice(place..place, events.drain(..));
+    }
+    capture
+}
+
+fn end_of(event: &Event) -> u64 {
+    match *event {
+        Event::Scope { end_ns, .. } | Event::LockWait { end_ns, .. } => end_ns,
+        Event::World { at_ns, .. } | Event::Switch { at_ns, .. } => at_ns,
+        _ => 0,
+    }
+}
+
+fn at(ms: f64) -> u64 {
+    BAD_BEGIN_NS + (ms * MS as f64) as u64
+}
+
+fn scope(site: u32, begin_ns: u64, end_ns: u64) -> Event {
+    Event::Scope { site, begin_ns, end_ns }
+}
+
+fn world(at_ns: u64, world: Option<u32>, tick: u32) -> Event {
+    Event::World { at_ns, world, tick }
+}
+
+fn switch(at_ns: u64, change: Switch) -> Event {
+    Event::Switch { at_ns, change }
+}
+
+fn running(begin_ns: u64, end_ns: u64, core: u32) -> [Event; 2] {
+    [switch(begin_ns, Switch::Running { core }), switch(end_ns, Switch::Blocked)]
+}
+
+fn story_of(capture: &Capture) -> String {
+    let mut text = Vec::new();
+    write_story(capture, &Options::default(), &mut text).expect("memory takes every byte");
+    let text = String::from_utf8(text).expect("text");
+    for line in text.lines() {
+        assert!(line.chars().count() <= text::COLUMNS_MAX, "too wide: {line}");
+    }
+    text
+}
+
+/// The verdict, and lines that the story must have, with runs of spaces as one.
+#[track_caller]
+fn check(capture: &Capture, verdict: &str, lines: &[&str]) {
+    let text = story_of(capture);
+    let story = tell(capture, &Options::default()).expect("the frame is there");
+    assert_eq!(story.verdict, verdict);
+    let told: Vec<String> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for line in lines {
+        assert!(told.iter().any(|it| it == line), "{line:?} is not in\n{text}");
+    }
+}
+
+fn slow_world() -> Capture {
+    let events = vec![
+        switch(at(0.0), Switch::Running { core: 1 }),
+        world(at(0.0), Some(17), 812),
+        scope(INFLICT, at(1.0), at(42.3)),
+        scope(TICK, at(0.5), at(43.0)),
+        world(at(43.0), None, 0),
+        switch(at(43.0), Switch::Blocked),
+    ];
+    faulty(TriggerKind::Scope, "game.inflict", 41_300_000, 10 * MS, vec![(WORKER_0, events)])
+}
+
+#[test]
+fn one_slow_world_is_named_with_its_scope() {
+    check(
+        &slow_world(),
+        "world 17 (hideout) took 41.3 ms in game.inflict, budget 10 ms",
+        &[
+            "17 (hideout), tick 812 43.00 43.00 0.00 0.00 0.00 game.inflict",
+            "game.inflict 41.30 41.30 0.00 0.00 0.00 1 x",
+        ],
+    );
+    let mut capture = slow_world();
+    capture.about.trigger.kind = TriggerKind::Frame;
+    capture.about.trigger.measured = 58 * MS;
+    capture.about.trigger.allowed = 50 * MS;
+    check(&capture, "frame 812 took 58 ms, budget 50 ms: world 17 (hideout) took 43 ms in game.inflict", &[]);
+}
+
+#[test]
+fn a_lock_held_by_a_long_task_is_a_priority_inversion_with_both_scopes() {
+    let holder = Holder { thread: LONG as u32, site: Some(FLUSH), world: None };
+    let events = vec![
+        switch(at(0.0), Switch::Running { core: 1 }),
+        world(at(0.0), Some(12), 812),
+        switch(at(1.0), Switch::Blocked),
+        switch(at(43.1), Switch::Running { core: 1 }),
+        Event::LockWait { lock: 0, begin_ns: at(1.0), end_ns: at(43.1), holder: Some(holder) },
+        scope(LEDGER, at(0.5), at(43.5)),
+        scope(TICK, at(0.0), at(44.0)),
+        world(at(44.0), None, 0),
+        switch(at(44.0), Switch::Blocked),
+    ];
+    let mut long = running(at(0.0), at(44.0), 0).to_vec();
+    long.push(scope(FLUSH, at(0.0), at(44.0)));
+    let events = vec![(WORKER_0, events), (LONG, long)];
+    let mut capture = faulty(TriggerKind::LockWait, "precinct.ledger", 42_100_000, 10 * MS, events);
+    let sentence = "worker-0 waited 42.1 ms for lock \"precinct.ledger\" in scope hideout.ledger of world 12 (hideout); \
+                    long-task thread save-0 held it in scope save.flush: priority inversion";
+    let row = "42.10 ms: worker-0 for \"precinct.ledger\" in hideout.ledger of world 12, held by save-0 (long-task) in";
+    check(&capture, sentence, &[row, "save.flush PRIORITY INVERSION", "hideout.ledger 43.00 0.90 0.00 42.10 0.00 1 x"]);
+    capture.about.trigger = Trigger {
+        kind: TriggerKind::Scope,
+        name: "hideout.ledger".into(),
+        measured: 43 * MS,
+        allowed: MS,
+        ..capture.about.trigger
+    };
+    check(&capture, &format!("world 12 (hideout) took 43 ms in hideout.ledger, budget 1.00 ms: {sentence}"), &[]);
+}
+
+fn without_a_core(trigger: &str, waited_ms: f64, long: Vec<Event>) -> Capture {
+    let events = vec![
+        switch(at(0.0), Switch::Running { core: 1 }),
+        world(at(0.0), Some(3), 812),
+        switch(at(2.0), Switch::Preempted),
+        switch(at(2.0 + waited_ms), Switch::Running { core: 1 }),
+        scope(TICK, at(0.0), at(4.0 + waited_ms)),
+        world(at(4.0 + waited_ms), None, 0),
+        switch(at(4.0 + waited_ms), Switch::Blocked),
+    ];
+    let measured = (waited_ms * MS as f64) as u64;
+    let mut capture = faulty(TriggerKind::RunQueue, trigger, measured, 5 * MS, vec![(WORKER_1, events), (LONG, long)]);
+    capture.processes = vec![
+        ProcessShare { pid: 312, name: "sh".into(), cores: 0.98 },
+        ProcessShare { pid: 313, name: "cc1".into(), cores: 0.4 },
+    ];
+    capture
+}
+
+#[test]
+fn cores_taken_by_other_processes_are_told_from_those_taken_by_our_own() {
+    let capture = without_a_core("worker-1", 35.0, vec![]);
+    check(
+        &capture,
+        "the cores were taken by other processes: worker-1 was ready and had no core for 35 ms of 50 ms; busiest: sh (pid \
+         312) 0.98 cores",
+        &[
+            "35.00 ms: worker-1, 2.00 ms into the frame; meanwhile ran none of our threads",
+            "sh (pid 312) 0.98, cc1 (pid 313) 0.40",
+        ],
+    );
+}
+
+#[test]
+fn our_own_long_task_on_the_core_of_a_waiting_worker_is_named() {
+    let mut capture = without_a_core("worker-1", 23.0, running(at(2.0), at(24.5), 1).to_vec());
+    capture.threads[LONG].name = "export-0".into();
+    check(
+        &capture,
+        "our own long task export-0 ran on core 1 while worker-1 waited 23 ms for it",
+        &["23.00 ms: worker-1, 2.00 ms into the frame; meanwhile ran export-0 (long-task) 22.50 ms on core 1"],
+    );
+}
+
+#[test]
+fn a_frame_without_its_cores_says_so_too() {
+    let mut capture = without_a_core("", 35.0, vec![]);
+    capture.about.trigger =
+        Trigger { kind: TriggerKind::Frame, measured: 62 * MS, allowed: 50 * MS, ..Trigger::default() };
+    check(
+        &capture,
+        "frame 812 took 62 ms, budget 50 ms: the cores were taken by other processes: worker-1 was ready and had no core for \
+         35 ms of 50 ms; busiest: sh (pid 312) 0.98 cores",
+        &[],
+    );
+}
+
+#[test]
+fn a_thread_that_allocates_too_fast_is_named_with_its_dearest_scope() {
+    let events = vec![
+        scope(CACHE, at(1.0), at(2.0)),
+        Event::Allocations { count: 10, frees: 10, bytes: 10_000 },
+        scope(CHAT, at(2.0), at(9.0)),
+        Event::Allocations { count: 2_500, frees: 2_500, bytes: 2_550_000 },
+    ];
+    let capture = faulty(TriggerKind::MemoryRate, "chatter", 10_200_000, 1_000_000, vec![(CHATTER, events)]);
+    check(
+        &capture,
+        "thread chatter allocates 10.2 MB/s, most in scope net.chatter; allowed 1.0 MB/s",
+        &["chatter 2.6 MB at 10.2 MB/s, most in net.chatter", "net.chatter 2.5 MB in 2500 allocations, 2500 frees"],
+    );
+}
+
+#[test]
+fn a_subsystem_over_its_budget_is_named_with_its_dearest_worlds() {
+    let tick = |id, ms: f64, begin: f64| {
+        vec![
+            switch(at(begin), Switch::Running { core: 1 }),
+            world(at(begin), Some(id), 812),
+            scope(AI, at(begin + 0.1), at(begin + 0.1 + ms)),
+            scope(TICK, at(begin), at(begin + 1.0)),
+            world(at(begin + 1.0), None, 0),
+            switch(at(begin + 1.0), Switch::Blocked),
+        ]
+    };
+    let events = vec![(WORKER_0, tick(17, 0.82, 0.0)), (WORKER_1, tick(3, 0.4, 0.0))];
+    let capture = faulty(TriggerKind::Subsystem, "ai", 1_220_000, MS, events);
+    check(
+        &capture,
+        "subsystem ai took 1.22 ms in frame 812, 22 % over its budget of 1.00 ms; dearest worlds 17 (hideout) 0.82 ms, 3 (hub) \
+         0.40 ms",
+        &["ai 1.22 1.22 0.00 0.00 2.00 budget 1.00"],
+    );
+}
+
+#[test]
+fn a_large_allocation_is_named_with_its_world_and_scope() {
+    let events = vec![
+        world(at(0.0), Some(3), 812),
+        Event::LargeAllocation { at_ns: at(2.0), bytes: 300 << 10 },
+        scope(INVENTORY, at(1.0), at(3.0)),
+        Event::Allocations { count: 1, frees: 1, bytes: 300 << 10 },
+        scope(TICK, at(0.0), at(4.0)),
+        world(at(4.0), None, 0),
+    ];
+    let mut capture =
+        faulty(TriggerKind::LargeAllocation, "game.inventory", 300 << 10, 256 << 10, vec![(WORKER_0, events)]);
+    capture.about.trigger.world = Some(3);
+    check(
+        &capture,
+        "a 300 KiB allocation in a tick of world 3 (hub) in scope game.inventory",
+        &["300 KiB in game.inventory of world 3 (hub) on worker-0"],
+    );
+}
+
+#[test]
+fn a_leak_is_named_with_its_growth() {
+    let mut capture = faulty(TriggerKind::Leak, "game.cache", 415_000, 100_000, vec![]);
+    capture.memory = Memory {
+        at_ns: (0..21).map(|second| second * 1_000 * MS).collect(),
+        by_site: vec![
+            LiveBytes { site: Some(AI), bytes: vec![5_000_000; 21] },
+            LiveBytes { site: Some(CACHE), bytes: (0..21).map(|second| 1_000_000 + second * 415_000).collect() },
+        ],
+    };
+    check(
+        &capture,
+        "scope game.cache leaks: live bytes grew from 1.0 MB to 9.3 MB in 20 s (0.41 MB/s)",
+        &["game.cache 1.0 MB to 9.3 MB in 20 s, 0.41 MB/s, rising 100 % of the time"],
+    );
+}
+
+#[test]
+fn the_whole_story_of_a_slow_world_fits_one_screen() {
+    let mut capture = slow_world();
+    capture.about.trigger.world = Some(17);
+    capture.logs = vec![LogLine {
+        at_ns: at(44.0),
+        thread: WORKER_0 as u32,
+        level: "warn".into(),
+        target: "server.tick".into(),
+        text: "world 17 is late\n\x1b[31mby 12 ticks".into(),
+    }];
+    let expect = r#"world 17 (hideout) took 41.3 ms in game.inflict, budget 10 ms
+
+  throng 0.1.0 (abc1234), game precinct, 2 cores; saved 2026-11-21 05:26:22 UTC
+  trigger: scope game.inflict, 41.3 ms measured, 10 ms allowed, world 17 (hideout), frame 812
+  covers 0.2 s, 5 frames, 5 threads, 3 worlds; 0 records lost
+  context switches: all of our threads (perf_event)
+
+frame 812: 50 ms, budget 50 ms, usually 50 ms (4 other frames)
+  thread (ms)          class        running   no core   blocked                         usually    no scope
+  frame                frame           2.00      0.00     48.00        2.00      0.00     48.00        0.50
+  worker-0             short-task     43.00      0.00      7.00        4.00      0.00     46.00        7.50
+  worker-1             short-task      0.00      0.00     50.00        4.00      0.00     46.00       50.00
+  in no scope: 1.0 % of the frame thread's time, 2.2 % of the time that frame and short-task threads were busy
+
+worlds, 1 in all (ms)                  wall   running   no core   blocked   usually  dearest scope
+  17 (hideout), tick 812              43.00     43.00      0.00      0.00      0.00  game.inflict
+
+subsystems, exclusive (ms)             wall   running   no core   blocked   usually
+  server                              50.70      2.70      0.00     48.00     55.50
+  game                                41.30     41.30      0.00      0.00      0.00
+
+scopes, exclusive (ms)                 wall   running   no core   blocked   usually
+  server.wait                         49.50      1.50      0.00     48.00     49.50  1 x
+  game.inflict                        41.30     41.30      0.00      0.00      0.00  1 x
+  server.tick                          1.20      1.20      0.00      0.00      6.00  1 x
+
+log lines in the frame, 1 in all
+  44.00 ms warn  worker-0 server.tick: world 17 is late\n\u{1b}[31mby 12 ticks
+"#;
+    assert_eq!(story_of(&capture), expect);
+}
+
+#[test]
+fn a_crash_names_the_world_and_the_open_scopes() {
+    let mut events = vec![world(at(0.0), Some(17), 812)];
+    events.extend([INFLICT, TICK].map(|site| Event::OpenScope { site, begin_ns: at(1.0) }));
+    let mut capture = faulty(TriggerKind::Crash, "worker-0", 0, 0, vec![]);
+    capture.threads[WORKER_0].events.extend(events);
+    capture.about.trigger.note = "SIGSEGV".into();
+    capture.about.trigger.world = Some(17);
+    check(
+        &capture,
+        "the process died: SIGSEGV; world 17 (hideout) was running; worker-0 was in server.tick > game.inflict",
+        &[],
+    );
+}
+
+#[test]
+fn by_hand_the_longest_frame_is_told_and_any_other_can_be_asked_for() {
+    let mut capture = faulty(TriggerKind::Manual, "", 0, 0, vec![]);
+    capture.about.trigger.note = "players\tcomplain".into();
+    capture.frames[3].end_ns += 10 * MS;
+    capture.frames[4].begin_ns += 10 * MS;
+    check(
+        &capture,
+        "saved by hand (\"players\\tcomplain\"); frame 813 took 60 ms, budget 50 ms: subsystem server took 14.5 ms, usually 1.50 ms",
+        &[],
+    );
+    let options = Options { frame: Some(811), ..Options::default() };
+    let story = tell(&capture, &options).expect("it is there");
+    assert_eq!(story.verdict, "frame 811 took 50 ms, budget 50 ms");
+    let error = tell(&capture, &Options { frame: Some(9), ..options }).expect_err("there is no frame 9");
+    assert_eq!(error.to_string(), "the capture has no frame 9; it has 810 to 814");
+}
+
+#[test]
+fn without_perf_event_it_says_what_is_lost() {
+    let mut capture = without_a_core("worker-1", 35.0, vec![]);
+    capture.threads.iter_mut().for_each(|thread| thread.events.retain(|it| !matches!(it, Event::Switch { .. })));
+    capture.about.switches = SwitchSource::Schedstat;
+    capture.frames[2].threads =
+        vec![FrameThread { thread: 2, running_ns: 4 * MS, waiting_ns: 35 * MS, blocked_ns: 11 * MS }];
+    check(
+        &capture,
+        "the cores were taken by other processes: worker-1 was ready and had no core for 35 ms of 50 ms; busiest: sh (pid \
+         312) 0.98 cores",
+        &[
+            "context switches: schedstat only; sums per thread and frame, spread evenly over scopes; when a thread",
+            "worker-1 short-task 4.00 35.00 11.00 4.00 0.00 46.00 11.00",
+        ],
+    );
+}
+
+#[test]
+fn an_empty_capture_has_a_story() {
+    check(&Capture::default(), "saved by hand; the capture has no frames", &["no frames in the capture"]);
+}
+
+#[test]
+fn names_cannot_write_to_the_terminal() {
+    let mut capture = slow_world();
+    let evil = "\x1b]0;x\x07\n";
+    capture.sites.iter_mut().for_each(|site| {
+        site.subsystem = evil.into();
+        site.file = evil.into();
+    });
+    capture.threads.iter_mut().for_each(|thread| thread.name = evil.into());
+    capture.worlds.iter_mut().for_each(|world| world.name = evil.into());
+    capture.about.build = evil.into();
+    capture.about.game = evil.into();
+    capture.about.trigger.note = evil.into();
+    assert!(story_of(&capture).chars().all(|char| char == '\n' || !char.is_control()));
+    let json = serde_json::to_string(&tell(&capture, &Options::default()).expect("a story")).expect("JSON");
+    assert!(!json.contains("\\u001b"), "names in JSON are safe too");
+}
+
+fn any_index() -> impl Strategy<Value = u32> {
+    prop_oneof![0..4u32, any::<u32>()]
+}
+
+fn any_time() -> impl Strategy<Value = u64> {
+    prop_oneof![0..1_000u64, any::<u64>()]
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let holder =
+        (any_index(), any::<Option<u32>>()).prop_map(|(thread, world)| Holder { thread, site: Some(thread), world });
+    prop_oneof![
+        (any_index(), any_time(), any_time()).prop_map(|(site, begin_ns, end_ns)| scope(site, begin_ns, end_ns)),
+        (any_index(), any_time()).prop_map(|(site, begin_ns)| Event::OpenScope { site, begin_ns }),
+        (any_time(), prop::option::of(any_index()), any::<u32>()).prop_map(|(at_ns, id, tick)| world(at_ns, id, tick)),
+        (any::<u32>(), any::<u32>(), any::<u64>()).prop_map(|(count, frees, bytes)| Event::Allocations {
+            count,
+            frees,
+            bytes
+        }),
+        (any_index(), any_time(), any_time(), prop::option::of(holder))
+            .prop_map(|(lock, begin_ns, end_ns, holder)| Event::LockWait { lock, begin_ns, end_ns, holder }),
+        (any_time(), 0..3usize, any_index()).prop_map(|(at_ns, change, core)| switch(
+            at_ns,
+            [Switch::Running { core }, Switch::Preempted, Switch::Blocked][change]
+        )),
+        any_time().prop_map(|at_ns| Event::PageFault { at_ns }),
+        (any_time(), any::<u64>()).prop_map(|(at_ns, bytes)| Event::LargeAllocation { at_ns, bytes }),
+        (any_time(), any_index(), any::<f32>()).prop_map(|(at_ns, counter, value)| Event::Count {
+            at_ns,
+            counter,
+            value
+        }),
+    ]
+}
+
+prop_compose! {
+    fn any_trigger()(
+        kind in prop::sample::select(TriggerKind::ALL.to_vec()),
+        name in "(a|b|\\PC{0,8})",
+        measured in any_time(),
+        allowed in any_time(),
+        world in prop::option::of(any_index()),
+        at_ns in any_time(),
+        note in ".{0,200}",
+    ) -> Trigger {
+        Trigger { kind, name, measured, allowed, world, at_ns, note }
+    }
+}
+
+prop_compose! {
+    fn any_frame()(
+        number in any_time(),
+        begin_ns in any_time(),
+        end_ns in any_time(),
+        budget_ns in any_time(),
+        threads in prop::collection::vec((any_index(), any::<[u64; 3]>()), 0..3),
+    ) -> Frame {
+        let threads = threads
+            .into_iter()
+            .map(|(thread, [running_ns, waiting_ns, blocked_ns])| FrameThread { thread, running_ns, waiting_ns, blocked_ns })
+            .collect();
+        Frame { number, begin_ns, end_ns, budget_ns, threads }
+    }
+}
+
+prop_compose! {
+    fn any_capture()(
+        trigger in any_trigger(),
+        times in any::<[u64; 4]>(),
+        switches in prop::sample::select(vec![SwitchSource::PerfEvent, SwitchSource::Schedstat, SwitchSource::None]),
+        threads in prop::collection::vec(
+            ("(a|b|\\PC{0,60})", 0..4usize, prop::collection::vec(any_event(), 0..30)),
+            0..4,
+        ),
+        sites in prop::collection::vec(("(a|b|.{0,9})", "(a|b)", any::<Option<u64>>()), 0..4),
+        frames in prop::collection::vec(any_frame(), 0..5),
+        live in prop::collection::vec((prop::option::of(any_index()), prop::collection::vec(any::<u64>(), 0..5)), 0..3),
+        moments in prop::collection::vec(any::<u64>(), 0..4),
+        logs in prop::collection::vec((any_time(), any_index(), ".{0,300}"), 0..3),
+        process in (any::<u32>(), ".{0,20}", any::<f32>()),
+    ) -> Capture {
+        let classes = [ThreadClass::Frame, ThreadClass::ShortTask, ThreadClass::LongTask, ThreadClass::Other];
+        let [begin_ns, end_ns, frame, saved_unix_s] = times;
+        Capture {
+            about: About { trigger, begin_ns, end_ns, frame, saved_unix_s, switches, ..About::default() },
+            sites: sites
+                .into_iter()
+                .map(|(name, subsystem, budget_ns)| Site { name, subsystem, budget_ns, ..Site::default() })
+                .collect(),
+            threads: threads
+                .into_iter()
+                .map(|(name, class, events)| Thread { name, tid: 1, class: classes[class], events })
+                .collect(),
+            worlds: vec![World { id: 1, name: "a".into(), tick_hz: 20 }],
+            locks: vec![Lock { name: "a".into() }],
+            frames,
+            logs: logs
+                .into_iter()
+                .map(|(at_ns, thread, text)| LogLine { at_ns, thread, level: "warn".into(), target: "a".into(), text })
+                .collect(),
+            memory: Memory {
+                at_ns: moments,
+                by_site: live.into_iter().map(|(site, bytes)| LiveBytes { site, bytes }).collect(),
+            },
+            processes: vec![ProcessShare { pid: process.0, name: process.1, cores: process.2 }],
+            ..Capture::default()
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_capture_is_too_strange_for_a_story(capture in any_capture()) {
+        let text = story_of(&capture);
+        prop_assert!(text.chars().all(|char| char == '\n' || !char.is_control()));
+        let story = tell(&capture, &Options::default()).expect("only an unknown frame is an error");
+        prop_assert!(serde_json::to_string(&story).is_ok());
+    }
+}
