@@ -1,10 +1,11 @@
 //! CI: the steps that every change must pass, cheapest first, stopping at the first that fails.
 
 use crate::step::{self, cargo};
-use crate::{XtaskError, tidy};
+use crate::{XtaskError, setup, tidy};
 
 /// Everything. A change that passes here passes CI, because CI runs this.
 pub(crate) fn run() -> Result<(), XtaskError> {
+    setup::run()?;
     step::run("format", cargo().args(["fmt", "--all", "--check"]), "run `cargo fmt --all`")?;
     tidy::run()?;
     licences()?;

@@ -10,9 +10,16 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 3] = [
+const NEEDED: [Needed; 6] = [
     Needed { program: "cc", package: "build-essential", why: "compiles the allocator and the ciphers" },
     Needed { program: "cmake", package: "cmake", why: "builds the ciphers on machines they have no ready code for" },
+    Needed {
+        program: "callgrind_annotate",
+        package: "valgrind",
+        why: "reads call trees in the tests of what writes them",
+    },
+    Needed { program: "python3", package: "python3-minimal", why: "is sampled from outside in tests" },
+    Needed { program: "node", package: "nodejs", why: "is sampled from outside in tests" },
     Needed { program: "git", package: "git", why: "names the commit in reports" },
 ];
 

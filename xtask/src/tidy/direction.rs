@@ -7,9 +7,10 @@
 use super::crates::Crate;
 
 /// From the ground up. A new room goes on the lowest floor that is above all it uses.
-const FLOORS: [&[&str]; 13] = [
-    &["platform", "replication-derive"],
-    &["metrics", "profiler"],
+const FLOORS: [&[&str]; 14] = [
+    &["platform", "replication-derive", "profiler-macros"],
+    &["metrics", "capture"],
+    &["profiler"],
     &["scheduler", "net"],
     &["replication", "query", "persistence", "script", "rewind"],
     &["server"],

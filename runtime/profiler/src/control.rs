@@ -1,0 +1,136 @@
+//! Control: the recorder, as other threads see it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use throng_capture::model::World;
+use throng_platform::ticks;
+
+use crate::desk::Desk;
+use crate::rules::Rules;
+use crate::{excess, pool, saver, thread};
+
+/// Writing a capture takes a second at most; a minute means that the disk hangs.
+const SAVE_WITHIN: Duration = Duration::from_secs(60);
+
+/// How often whoever waits for a capture looks whether the recorder has stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A handle to a running recorder. Any thread.
+#[derive(Clone)]
+pub struct RecorderControl {
+    desk: Arc<Desk>,
+}
+
+/// A capture that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Saved {
+    pub path: PathBuf,
+    pub size_bytes: u64,
+}
+
+/// Why there is no capture.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SaveError {
+    #[error("this server has no folder for captures: set [recorder] captures, or start it with --captures DIR")]
+    NoFolder,
+    #[error("the recorder has stopped")]
+    Stopped,
+    #[error("{path}: cannot be written: {cause}; make room, or set [recorder] captures to another folder")]
+    Write { path: String, cause: String },
+    #[error("too many captures wait to be written; look at the disk, and ask again later")]
+    TooMany,
+    #[error("the disk did not take the capture within {} s", SAVE_WITHIN.as_secs())]
+    TooSlow,
+}
+
+/// A capture asked for by hand.
+pub(crate) struct ManualSave {
+    pub note: String,
+    pub at_ticks: u64,
+    pub reply: Sender<Result<Saved, SaveError>>,
+}
+
+/// The recorder's own figures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecorderFigures {
+    /// Scopes recorded by all threads.
+    pub scopes: u64,
+    /// Records that found no free block.
+    pub records_lost: u64,
+    /// Memory of its blocks.
+    pub memory_bytes: u64,
+    pub captures_saved: u64,
+    /// Captures that could not be written.
+    pub captures_failed: u64,
+    /// Triggers that fired inside the cooldown of their cause.
+    pub in_cooldown: u64,
+    /// Triggers that fired while too many captures waited to be written, or scopes over budget while too many waited to be judged.
+    pub crowded_out: u64,
+}
+
+impl RecorderControl {
+    pub(crate) fn new(desk: Arc<Desk>) -> RecorderControl {
+        RecorderControl { desk }
+    }
+
+    /// Saves the last seconds now, and waits until the file is there. Works while the frame's thread is stuck.
+    pub fn save_now(&self, note: &str) -> Result<Saved, SaveError> {
+        if self.desk.settings.captures.is_none() {
+            return Err(SaveError::NoFolder);
+        }
+        let (reply, answer) = channel();
+        if !self.desk.save_by_hand(ManualSave { note: note.into(), at_ticks: ticks::now(), reply }) {
+            return Err(if self.desk.is_closed() { SaveError::Stopped } else { SaveError::TooMany });
+        }
+        let give_up_at = Instant::now() + SAVE_WITHIN;
+        loop {
+            match answer.recv_timeout(LOOK_EVERY) {
+                Ok(saved) => return saved,
+                Err(RecvTimeoutError::Disconnected) => return Err(SaveError::Stopped),
+                Err(RecvTimeoutError::Timeout) if self.desk.is_closed() => return Err(SaveError::Stopped),
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= give_up_at => return Err(SaveError::TooSlow),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Writes the last seconds to a file of its own, on the calling thread: for a process that is about to die and cannot rely on
+    /// any other thread. Locks that only other threads hold for moments are waited for.
+    pub fn save_crash(&self, path: &Path, world: Option<u32>) -> io::Result<()> {
+        let bytes = saver::crash_capture(&self.desk, world)?;
+        fs::write(path, bytes)
+    }
+
+    /// Puts other rules into force, with the next frame.
+    pub fn set_rules(&self, rules: Rules) {
+        self.desk.set_rules(rules);
+    }
+
+    pub fn rules(&self) -> Rules {
+        self.desk.rules()
+    }
+
+    /// Names of the worlds, for captures.
+    pub fn set_worlds(&self, worlds: Vec<World>) {
+        self.desk.set_worlds(worlds);
+    }
+
+    pub fn figures(&self) -> RecorderFigures {
+        let counts = &self.desk.counts;
+        RecorderFigures {
+            scopes: thread::all().iter().map(|cells| cells.scopes()).sum(),
+            records_lost: pool().lost(),
+            memory_bytes: pool().size_bytes() as u64,
+            captures_saved: counts.saved.load(Ordering::Relaxed),
+            captures_failed: counts.failed.load(Ordering::Relaxed),
+            in_cooldown: counts.in_cooldown.load(Ordering::Relaxed),
+            crowded_out: counts.crowded_out.load(Ordering::Relaxed) + excess::not_kept(),
+        }
+    }
+}

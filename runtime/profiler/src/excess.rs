@@ -1,0 +1,73 @@
+//! Excess: scopes that took longer than they may, and waits for locks, on their way to the thread that looks at triggers.
+//!
+//! A bounded queue, because a scope that is always too long would fill any other: what finds it full is counted, not kept, and the
+//! first ones say enough.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_queue::ArrayQueue;
+
+use crate::site::SiteId;
+
+/// A scope over its budget.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Excess {
+    pub site: SiteId,
+    pub ticks: u64,
+    /// When it ended (ticks).
+    pub at: u64,
+    pub thread: u32,
+    /// World and tick.
+    pub world: Option<(u32, u32)>,
+}
+
+/// A wait for a lock.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct LongWait {
+    pub lock: u32,
+    pub ticks: u64,
+    pub at: u64,
+    pub world: Option<u32>,
+}
+
+const WAITING_MAX: usize = 256;
+
+static EXCESSES: OnceLock<ArrayQueue<Excess>> = OnceLock::new();
+static LONG_WAITS: OnceLock<ArrayQueue<LongWait>> = OnceLock::new();
+static NOT_KEPT: AtomicU64 = AtomicU64::new(0);
+
+/// Makes the queues, so that no recording thread has to.
+pub(crate) fn prepare() {
+    EXCESSES.get_or_init(|| ArrayQueue::new(WAITING_MAX));
+    LONG_WAITS.get_or_init(|| ArrayQueue::new(WAITING_MAX));
+}
+
+#[cold]
+pub(crate) fn note(excess: Excess) {
+    keep(EXCESSES.get(), excess);
+}
+
+#[cold]
+pub(crate) fn note_wait(wait: LongWait) {
+    keep(LONG_WAITS.get(), wait);
+}
+
+fn keep<T>(queue: Option<&ArrayQueue<T>>, one: T) {
+    if queue.is_some_and(|queue| queue.push(one).is_err()) {
+        NOT_KEPT.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn take() -> Option<Excess> {
+    EXCESSES.get()?.pop()
+}
+
+pub(crate) fn take_wait() -> Option<LongWait> {
+    LONG_WAITS.get()?.pop()
+}
+
+/// Those that found the queue full, since the start.
+pub(crate) fn not_kept() -> u64 {
+    NOT_KEPT.load(Ordering::Relaxed)
+}

@@ -1,0 +1,368 @@
+//! The recorder, as the frame's thread sees it: a frame begins, a frame ends.
+//!
+//! At a frame's end it gives old blocks back, adds up what every subsystem took and waited, splits the frame's time of each thread into
+//! running, waiting for a core and blocked, and looks at the triggers. That is a few microseconds; nothing in it waits or formats, and
+//! nothing allocates once the threads are known. What is to be saved goes to the recorder's own thread ([`crate::saver`]).
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use throng_capture::model::{FrameThread, SwitchSource, ThreadClass, TriggerKind};
+use throng_platform::allocator;
+use throng_platform::threads::{Priority, spawn_named};
+use throng_platform::ticks::{self, Calibration};
+
+use crate::control::RecorderControl;
+use crate::desk::Desk;
+use crate::draft::FrameNote;
+use crate::pool::PoolSettings;
+use crate::rules::Rules;
+use crate::site::SUBSYSTEMS_MAX;
+use crate::switches::Switches;
+use crate::thread::{self, ThreadCells};
+use crate::triggers::{Cause, Fired, Triggers};
+use crate::{block::Block, excess, memory, pool, saver, site, start_recording, switch_recording};
+use crate::{log_category, log_warn};
+
+log_category!(RECORDER = "profiler.recorder");
+
+/// What a recorder is to keep, and where.
+#[derive(Debug, Clone)]
+pub struct RecorderSettings {
+    /// For records of the past (bytes). 64 MiB are 10 s at 400,000 scopes a second; too low → captures lack their beginning.
+    pub memory_bytes: usize,
+    /// Records older than this are not kept even where there is memory (s).
+    pub history_s: f32,
+    /// The folder of captures; without one nothing is saved by itself.
+    pub captures: Option<PathBuf>,
+    pub rules: Rules,
+    /// Program and version, for captures.
+    pub build: String,
+    pub game: String,
+    /// Captures keep log texts and other free text as they are, with what players wrote and where they are.
+    pub free_text: bool,
+    /// Context switches are recorded, where the host allows it.
+    pub context_switches: bool,
+}
+
+impl Default for RecorderSettings {
+    fn default() -> RecorderSettings {
+        RecorderSettings {
+            memory_bytes: 64 << 20,
+            history_s: 10.0,
+            captures: None,
+            rules: Rules::default(),
+            build: String::new(),
+            game: String::new(),
+            free_text: false,
+            context_switches: true,
+        }
+    }
+}
+
+/// A recorder that runs. Owned by the frame's thread; recording stops when it is dropped.
+pub struct Recorder {
+    desk: Arc<Desk>,
+    saver: Option<JoinHandle<()>>,
+    triggers: Triggers,
+    rules_version: u64,
+    switches: Switches,
+    has_told_what_is_missing: bool,
+    calibration: Calibration,
+    threads: Vec<&'static ThreadCells>,
+    threads_seen: usize,
+    /// Sums of threads that have ended.
+    ended: Sums,
+    before: Sums,
+    figures: FrameFigures,
+    frame: FrameNote,
+}
+
+/// What one frame's end adds up.
+#[derive(Debug, Clone)]
+pub struct FrameFigures {
+    /// What each subsystem took on all threads, without others inside (ns), by number. See [`site::subsystems`].
+    pub subsystem_ns: [u64; SUBSYSTEMS_MAX],
+    /// What each subsystem waited for locks (ns).
+    pub lock_wait_ns: [u64; SUBSYSTEMS_MAX],
+    /// The wall time of the frame's threads, split.
+    pub running_ns: u64,
+    pub waiting_ns: u64,
+    pub blocked_ns: u64,
+    /// Scopes recorded in the frame.
+    pub scopes: u64,
+}
+
+/// Sums over threads since the start, in ticks.
+#[derive(Clone)]
+struct Sums {
+    subsystem: [u64; SUBSYSTEMS_MAX],
+    lock_wait: [u64; SUBSYSTEMS_MAX],
+    scopes: u64,
+}
+
+impl Recorder {
+    /// Starts recording and the recorder's own thread. Also counts allocations from now on, where the program has the counting
+    /// allocator. Fails when the host has no room for another thread. Takes about 20 ms.
+    pub fn start(settings: RecorderSettings) -> io::Result<Recorder> {
+        let calibration = Calibration::get();
+        let second = calibration.ticks(1_000_000_000);
+        let blocks_max = settings.memory_bytes / size_of::<Block>();
+        let pool_settings = PoolSettings {
+            blocks_max,
+            reserve: RESERVE_BLOCKS.min(blocks_max / 2).max(1),
+            history: (f64::from(settings.history_s) * second as f64) as u64,
+        };
+        let switches = Switches::new(settings.context_switches);
+        let triggers = Triggers::new(settings.rules.clone(), second);
+        site::set_budgets(settings.rules.scope_budgets_ns.clone());
+        let desk = Arc::new(Desk::new(settings, switches.history(), switches.source()));
+        if memory::install().is_err() {
+            log_warn!(RECORDER, "another observer has the allocator: captures know nothing of memory");
+        }
+        allocator::defer_large_frees(DEFERRED_ABOVE_BYTES);
+        follow_memory_rules(&desk.rules());
+        start_recording(pool_settings);
+        let for_saver = Arc::clone(&desk);
+        let saver = spawn_named("recorder", Priority::Low, move || saver::work(&for_saver))?;
+        Ok(Recorder {
+            desk,
+            saver: Some(saver),
+            triggers,
+            rules_version: 0,
+            switches,
+            has_told_what_is_missing: false,
+            calibration,
+            threads: Vec::new(),
+            threads_seen: 0,
+            ended: Sums::default(),
+            before: Sums::default(),
+            figures: FrameFigures::default(),
+            frame: FrameNote::default(),
+        })
+    }
+
+    /// A handle for other threads.
+    pub fn control(&self) -> RecorderControl {
+        RecorderControl::new(Arc::clone(&self.desk))
+    }
+
+    /// Where context switches come from, and what is missing if not from the best source.
+    pub fn switch_source(&mut self) -> (SwitchSource, Option<String>) {
+        (self.switches.source(), self.switches.why_not())
+    }
+
+    /// Stops all recording, or goes on: to see what it costs. Frames without recording are not to be told.
+    pub fn switch_on(&mut self, is_on: bool) {
+        switch_recording(is_on);
+        self.switches.switch_on(is_on);
+    }
+
+    /// A frame begins, on the frame's thread.
+    pub fn frame_begin(&mut self, number: u64, budget_ns: u64) {
+        self.frame.number = number;
+        self.frame.budget_ns = budget_ns;
+        self.frame.begin_ticks = ticks::now();
+        self.switches.begin(self.calibration.monotonic_ns(self.frame.begin_ticks));
+    }
+
+    /// The frame ends. What it took is in the figures until the next one ends.
+    pub fn frame_end(&mut self) -> &FrameFigures {
+        self.frame.end_ticks = ticks::now();
+        self.take_rules();
+        pool().recycle(self.frame.end_ticks);
+        self.meet_threads();
+        self.add_up();
+        self.split_time();
+        self.look_at_triggers();
+        self.desk.keep_frame(&mut self.frame, self.triggers.counts);
+        &self.figures
+    }
+
+    /// New rules come from another thread; the frame in which they are seen allocates.
+    fn take_rules(&mut self) {
+        if let Some((version, rules)) = self.desk.rules_newer_than(self.rules_version) {
+            self.rules_version = version;
+            site::set_budgets(rules.scope_budgets_ns.clone());
+            follow_memory_rules(&rules);
+            self.triggers.set_rules(rules);
+        }
+    }
+
+    fn meet_threads(&mut self) {
+        if self.threads_seen != thread::count() {
+            let all = thread::all();
+            for &cells in &all[self.threads_seen..] {
+                self.threads.push(cells);
+                self.switches.follow(cells.index(), cells.tid());
+            }
+            self.threads_seen = all.len();
+            self.tell_what_is_missing();
+        }
+        let (ended, switches) = (&mut self.ended, &mut self.switches);
+        self.threads.retain(|cells| {
+            if !cells.is_alive() {
+                ended.add(cells);
+                switches.forget(cells.index());
+            }
+            cells.is_alive()
+        });
+    }
+
+    /// Threads that cannot be followed have one cause, and are told of once.
+    fn tell_what_is_missing(&mut self) {
+        if let Some(reason) = self.switches.why_not()
+            && !std::mem::replace(&mut self.has_told_what_is_missing, true)
+        {
+            log_warn!(RECORDER, %reason, "context switches of some threads are not recorded one by one");
+        }
+    }
+
+    fn add_up(&mut self) {
+        let mut sums = self.ended.clone();
+        self.threads.iter().for_each(|cells| sums.add(cells));
+        let ns = |now: u64, before: u64| self.calibration.ns(now.saturating_sub(before));
+        for number in 0..SUBSYSTEMS_MAX {
+            self.figures.subsystem_ns[number] = ns(sums.subsystem[number], self.before.subsystem[number]);
+            self.figures.lock_wait_ns[number] = ns(sums.lock_wait[number], self.before.lock_wait[number]);
+        }
+        self.figures.scopes = sums.scopes.saturating_sub(self.before.scopes);
+        self.before = sums;
+    }
+
+    fn split_time(&mut self) {
+        let begin_ns = self.calibration.monotonic_ns(self.frame.begin_ticks);
+        let end_ns = self.calibration.monotonic_ns(self.frame.end_ticks);
+        self.frame.threads.clear();
+        self.switches.frame(begin_ns, end_ns, &mut self.frame.threads);
+        let sum = |of: fn(&FrameThread) -> u64| self.frame.threads.iter().map(of).sum();
+        self.figures.running_ns = sum(|thread| thread.running_ns);
+        self.figures.waiting_ns = sum(|thread| thread.waiting_ns);
+        self.figures.blocked_ns = sum(|thread| thread.blocked_ns);
+    }
+
+    fn look_at_triggers(&mut self) {
+        let (at, frame) = (self.frame.end_ticks, self.frame.number);
+        let length_ns = self.calibration.ns(at.saturating_sub(self.frame.begin_ticks));
+        let base =
+            Fired { kind: TriggerKind::Frame, cause: Cause::Frame, measured: 0, allowed: 0, world: None, at, frame };
+
+        if let Some(allowed) = self.triggers.threshold(TriggerKind::Frame).filter(|&allowed| length_ns > allowed) {
+            self.fire(Fired { measured: length_ns, allowed, ..base });
+        }
+        let count = site::subsystems_count();
+        for number in 1..count {
+            let measured = self.figures.subsystem_ns[number];
+            let budget = self.triggers.subsystem_budget_ns(number, count, site::subsystems);
+            if let Some(allowed) = budget.filter(|&allowed| measured > allowed) {
+                let cause = Cause::Subsystem(number as u32);
+                self.fire(Fired { kind: TriggerKind::Subsystem, cause, measured, allowed, ..base });
+            }
+        }
+        while let Some(excess) = excess::take() {
+            let world = excess.world.map(|(world, _)| world);
+            let allowed = site::get(excess.site).and_then(|site| site.budget_ns()).unwrap_or_default();
+            let measured = self.calibration.ns(excess.ticks);
+            let cause = Cause::Scope { site: excess.site, world };
+            self.fire(Fired { kind: TriggerKind::Scope, cause, measured, allowed, world, at: excess.at, frame });
+        }
+        while let Some(wait) = excess::take_wait() {
+            let measured = self.calibration.ns(wait.ticks);
+            let Some(allowed) = self.triggers.threshold(TriggerKind::LockWait).filter(|&allowed| measured > allowed)
+            else {
+                continue;
+            };
+            let (kind, cause) = (TriggerKind::LockWait, Cause::Lock(wait.lock));
+            let world = wait.world;
+            self.fire(Fired { kind, cause, measured, allowed, world, at: wait.at, frame });
+        }
+        while let Some(large) = memory::take_large_allocation() {
+            let allowed = self.triggers.threshold(TriggerKind::LargeAllocation).unwrap_or_default();
+            let (kind, cause) = (TriggerKind::LargeAllocation, Cause::Memory(large.site));
+            self.fire(Fired { kind, cause, measured: large.bytes, allowed, world: Some(large.world), ..base });
+        }
+        if let Some(allowed) = self.triggers.threshold(TriggerKind::RunQueue) {
+            for place in 0..self.frame.threads.len() {
+                let FrameThread { thread, waiting_ns, .. } = self.frame.threads[place];
+                let waits = self.switches.longest_waits().iter().filter(|wait| wait.thread == thread);
+                let measured = waits.map(|wait| wait.waited_ns).fold(waiting_ns, u64::max);
+                if measured > allowed && self.works_for_frames(thread) {
+                    let (kind, cause) = (TriggerKind::RunQueue, Cause::Thread(thread));
+                    self.fire(Fired { kind, cause, measured, allowed, ..base });
+                }
+            }
+        }
+        while let Some(noticed) = self.desk.take_noticed() {
+            self.fire(Fired { frame, ..noticed });
+        }
+    }
+
+    fn works_for_frames(&self, thread: u32) -> bool {
+        let class = self.threads.iter().find(|cells| cells.index() == thread).map(|cells| cells.class());
+        matches!(class, Some(ThreadClass::Frame | ThreadClass::ShortTask))
+    }
+
+    fn fire(&mut self, fired: Fired) {
+        if self.desk.saves_by_itself() && self.triggers.admit(&fired) && !self.desk.request(fired) {
+            self.triggers.counts.crowded_out += 1;
+        }
+    }
+}
+
+fn follow_memory_rules(rules: &Rules) {
+    let threshold = rules.trigger(TriggerKind::LargeAllocation).threshold;
+    memory::set_large_allocation_bytes(usize::try_from(threshold).unwrap_or(usize::MAX));
+}
+
+/// Larger blocks that a world gives up in its tick are freed by the recorder's thread (bytes).
+const DEFERRED_ABOVE_BYTES: usize = 256 << 10;
+
+/// What all threads together may fill between two frames: 64 blocks are 65,000 records, three frames of 20,000.
+const RESERVE_BLOCKS: usize = 64;
+
+/// How long the end of the recorder waits for captures that have fired to be written. An order to end a server is obeyed in 5 s.
+const SAVE_AT_END_WITHIN: Duration = Duration::from_secs(2);
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        switch_recording(false);
+        self.desk.stop();
+        let give_up_at = Instant::now() + SAVE_AT_END_WITHIN;
+        let saver = self.saver.take();
+        while saver.as_ref().is_some_and(|saver| !saver.is_finished()) && Instant::now() < give_up_at {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // The disk may hang; whoever waits for it must not wait for longer than the server.
+        self.desk.close();
+    }
+}
+
+impl Default for FrameFigures {
+    fn default() -> FrameFigures {
+        FrameFigures {
+            subsystem_ns: [0; SUBSYSTEMS_MAX],
+            lock_wait_ns: [0; SUBSYSTEMS_MAX],
+            running_ns: 0,
+            waiting_ns: 0,
+            blocked_ns: 0,
+            scopes: 0,
+        }
+    }
+}
+
+impl Default for Sums {
+    fn default() -> Sums {
+        Sums { subsystem: [0; SUBSYSTEMS_MAX], lock_wait: [0; SUBSYSTEMS_MAX], scopes: 0 }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, cells: &ThreadCells) {
+        self.subsystem.iter_mut().zip(cells.subsystem_ticks()).for_each(|(sum, ticks)| *sum += ticks);
+        self.lock_wait.iter_mut().zip(cells.lock_wait_ticks()).for_each(|(sum, ticks)| *sum += ticks);
+        self.scopes += cells.scopes();
+    }
+}

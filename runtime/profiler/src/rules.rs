@@ -1,0 +1,96 @@
+//! Rules: budgets and triggers, as an operator writes them; plain data that can be exchanged while the recorder runs.
+//!
+//! The server reads them from its rules file and hands them over whole ([`crate::RecorderControl::set_rules`]); what is wrong in the
+//! file never gets here. Defaults suit a server of 20 to 60 Hz on a machine that it has for itself.
+
+use throng_capture::model::TriggerKind;
+
+/// When captures are saved, and what scopes and subsystems may take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    /// One rule per kind of trigger, in the order of [`TriggerKind::ALL`].
+    triggers: [TriggerRule; TriggerKind::ALL.len()],
+    /// What the scopes of a subsystem may take together in one frame, over all threads (ns), by its name.
+    pub subsystem_budgets_ns: Vec<(String, u64)>,
+    /// What one scope may take (ns), by its name; comes before what the code says.
+    pub scope_budgets_ns: Vec<(String, u64)>,
+}
+
+/// When one kind of trigger fires, and what becomes of its captures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TriggerRule {
+    pub is_on: bool,
+    /// What is too much, in the kind's unit: ns for times, bytes/s for rates, bytes for sizes. Without meaning for `manual`, `crash`,
+    /// `subsystem` and `scope`, which have budgets instead.
+    pub threshold: u64,
+    /// After a capture, the same cause saves no other one for so long (s); it is counted instead. Other causes have cooldowns of
+    /// their own. Too low → one sickness fills the disk budget; too high → its changes are not seen.
+    pub cooldown_s: f32,
+    /// How much of what came before is saved (s). More than the recorder's memory holds → as much as there is.
+    pub pre_roll_s: f32,
+    /// How much of what comes after is saved (s). The file is written when it has passed.
+    pub post_roll_s: f32,
+    /// All captures of this kind together (bytes); the oldest go first.
+    pub disk_budget_bytes: u64,
+}
+
+impl Rules {
+    pub fn trigger(&self, kind: TriggerKind) -> &TriggerRule {
+        &self.triggers[place(kind)]
+    }
+
+    pub fn trigger_mut(&mut self, kind: TriggerKind) -> &mut TriggerRule {
+        &mut self.triggers[place(kind)]
+    }
+}
+
+fn place(kind: TriggerKind) -> usize {
+    // The order of `ALL` is the order of declaration, which a test holds.
+    kind as usize
+}
+
+/// The kind's threshold if nobody sets one.
+fn default_threshold(kind: TriggerKind) -> u64 {
+    const MS: u64 = 1_000_000;
+    match kind {
+        TriggerKind::Manual | TriggerKind::Crash | TriggerKind::Subsystem | TriggerKind::Scope => 0,
+        // The frame of a 20 Hz game; a frame is closed on time, so only its serial parts can make it this long.
+        TriggerKind::Frame => 50 * MS,
+        TriggerKind::LockWait => 5 * MS,
+        // A few turns of the kernel's scheduler (about 3 ms each), within one frame.
+        TriggerKind::RunQueue => 10 * MS,
+        TriggerKind::MemoryRate => 8 << 20,
+        TriggerKind::LargeAllocation => 256 << 10,
+        TriggerKind::Leak => 100 << 10,
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        let rule = |kind| TriggerRule {
+            is_on: true,
+            threshold: default_threshold(kind),
+            cooldown_s: if kind == TriggerKind::Manual { 0.0 } else { 30.0 },
+            pre_roll_s: 1.0,
+            post_roll_s: 0.25,
+            disk_budget_bytes: 256 << 20,
+        };
+        Rules { triggers: TriggerKind::ALL.map(rule), subsystem_budgets_ns: Vec::new(), scope_budgets_ns: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_a_rule_of_its_own() {
+        let mut rules = Rules::default();
+        for (place_in_all, kind) in TriggerKind::ALL.into_iter().enumerate() {
+            assert_eq!(place(kind), place_in_all);
+            rules.trigger_mut(kind).threshold = place_in_all as u64;
+        }
+        let thresholds = TriggerKind::ALL.map(|kind| rules.trigger(kind).threshold);
+        assert_eq!(thresholds, std::array::from_fn(|place| place as u64));
+    }
+}

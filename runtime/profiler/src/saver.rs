@@ -1,0 +1,274 @@
+//! The recorder's own thread: saves captures, and looks once a second at what grows slowly.
+//!
+//! It has low priority and may take as long as it likes: it pins the blocks that it wants, so nobody waits for it and it waits for nobody.
+//! A disk that is full costs captures, is told once, and nothing else.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use throng_capture::format;
+use throng_capture::model::{About, Capture, ProcessShare, SwitchSource, ThreadClass, Trigger, TriggerKind};
+use throng_platform::allocator;
+use throng_platform::cores;
+use throng_platform::sched::HostLook;
+use throng_platform::ticks::{self, Calibration};
+
+use crate::captures::CapturesFolder;
+use crate::control::{ManualSave, SaveError, Saved};
+use crate::desk::Desk;
+use crate::draft::{self, Clock, Window};
+use crate::triggers::{Cause, Fired};
+use crate::watch::Watch;
+use crate::{log, log_category, log_error, log_warn, pool, scope, site, sync, thread};
+
+log_category!(CAPTURE = "profiler.capture");
+
+/// How often it looks for work: what a trigger's post-roll is rounded up to.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Captures that may wait for their post-roll, each with a look at the host's processes.
+const WAITING_MAX: usize = 16;
+
+/// Other processes that a capture names.
+const PROCESSES_MAX: usize = 8;
+
+/// The thread's life.
+pub(crate) fn work(desk: &Desk) {
+    thread::register(ThreadClass::LongTask);
+    let mut saver = Saver::new(desk);
+    while !desk.is_stopping() {
+        saver.turn();
+        desk.sleep(LOOK_EVERY);
+    }
+    // What has fired is saved, even if its post-roll is cut short.
+    saver.save_due(u64::MAX);
+    saver.take_requests();
+    saver.save_due(u64::MAX);
+    desk.close();
+}
+
+struct Saver<'a> {
+    desk: &'a Desk,
+    folder: Option<CapturesFolder>,
+    watch: Watch,
+    clock: Clock,
+    /// Fired, and waiting for their post-roll.
+    waiting: Vec<Waiting>,
+    /// The last write failed: the next failure is not news.
+    has_failed: bool,
+}
+
+struct Waiting {
+    fired: Fired,
+    due_ticks: u64,
+    /// The host's processes when it fired.
+    host: HostLook,
+}
+
+impl<'a> Saver<'a> {
+    fn new(desk: &'a Desk) -> Saver<'a> {
+        let calibration = Calibration::get();
+        Saver {
+            desk,
+            folder: desk.settings.captures.clone().map(CapturesFolder::new),
+            watch: Watch::default(),
+            clock: Clock { calibration, start_ns: desk.start_ns },
+            waiting: Vec::new(),
+            has_failed: false,
+        }
+    }
+
+    fn turn(&mut self) {
+        self.take_requests();
+        self.save_due(ticks::now());
+        for manual in self.desk.take_manual() {
+            let ManualSave { note, at_ticks, reply } = manual;
+            let fired = Fired {
+                kind: TriggerKind::Manual,
+                cause: Cause::Frame,
+                measured: 0,
+                allowed: 0,
+                world: None,
+                at: at_ticks,
+                frame: u64::MAX,
+            };
+            let saved = self.save(&fired, &note, None);
+            // Whoever asked may have given up.
+            let _ = reply.send(saved);
+        }
+        // What worlds gave up in their ticks and was too large to be freed there.
+        allocator::free_deferred();
+        let now = ticks::now();
+        self.watch.look(now, &self.clock, self.desk);
+    }
+
+    /// The rest stays on the desk, which is full soon: then triggers are turned away and counted.
+    fn take_requests(&mut self) {
+        while self.waiting.len() < WAITING_MAX
+            && let Some(fired) = self.desk.take_request()
+        {
+            let post_roll_s = f64::from(self.desk.rules().trigger(fired.kind).post_roll_s);
+            let post_roll = self.clock.calibration.ticks((post_roll_s * 1e9) as u64);
+            self.waiting.push(Waiting { fired, due_ticks: fired.at.saturating_add(post_roll), host: HostLook::now() });
+        }
+    }
+
+    fn save_due(&mut self, now: u64) {
+        while let Some(place) = self.waiting.iter().position(|waiting| waiting.due_ticks <= now) {
+            let Waiting { fired, host, .. } = self.waiting.remove(place);
+            let saved = self.save(&fired, "", Some(&host));
+            self.tell(&fired, &saved);
+        }
+    }
+
+    /// Success is told every time; the first failure of a row of them too.
+    fn tell(&mut self, fired: &Fired, saved: &Result<Saved, SaveError>) {
+        match saved {
+            Ok(saved) => {
+                let path = saved.path.display();
+                log_warn!(CAPTURE, trigger = fired.kind.name(), cause = cause_name(fired.cause), %path, "capture saved");
+            }
+            Err(error) if !self.has_failed => {
+                log_error!(CAPTURE, %error, "captures cannot be saved; the server goes on, and tries again without telling");
+            }
+            Err(_) => {}
+        }
+        self.has_failed = saved.is_err();
+    }
+
+    fn save(&mut self, fired: &Fired, note: &str, host: Option<&HostLook>) -> Result<Saved, SaveError> {
+        scope!("profiler.save");
+        let Some(folder) = &mut self.folder else { return Err(SaveError::NoFolder) };
+        self.clock.calibration = self.clock.calibration.renewed();
+        let capture = draw_up(self.desk, &self.clock, fired, note, host);
+        let write_error = |path: PathBuf, cause: &dyn std::fmt::Display| SaveError::Write {
+            path: path.display().to_string(),
+            cause: cause.to_string(),
+        };
+        let root = self.desk.settings.captures.clone().unwrap_or_default();
+        let mut bytes = Vec::new();
+        format::write(&capture, &mut bytes).map_err(|cause| write_error(root.clone(), &cause))?;
+        let budget_bytes = self.desk.rules().trigger(fired.kind).disk_budget_bytes;
+        let about = &capture.about;
+        let kept = folder.keep(fired.kind, about.saved_unix_s, about.frame, &bytes, budget_bytes);
+        let count = if kept.is_ok() { &self.desk.counts.saved } else { &self.desk.counts.failed };
+        count.fetch_add(1, Ordering::Relaxed);
+        let path = kept.map_err(|cause| write_error(root, &cause))?;
+        Ok(Saved { path, size_bytes: bytes.len() as u64 })
+    }
+}
+
+/// What a crash report keeps of the last seconds, as a file's bytes.
+pub(crate) fn crash_capture(desk: &Desk, world: Option<u32>) -> io::Result<Vec<u8>> {
+    let calibration = Calibration::get().renewed();
+    let clock = Clock { calibration, start_ns: desk.start_ns };
+    let (kind, at) = (TriggerKind::Crash, ticks::now());
+    let fired = Fired { kind, cause: Cause::Frame, measured: 0, allowed: 0, world, at, frame: u64::MAX };
+    let mut bytes = Vec::new();
+    format::write(&draw_up(desk, &clock, &fired, "", None), &mut bytes).map_err(io::Error::other)?;
+    Ok(bytes)
+}
+
+/// Everything about the moments around `fired`.
+fn draw_up(desk: &Desk, clock: &Clock, fired: &Fired, note: &str, host: Option<&HostLook>) -> Capture {
+    let rules = desk.rules();
+    let rule = rules.trigger(fired.kind);
+    let now = ticks::now();
+    let ticks_of = |seconds: f64| clock.calibration.ticks((seconds.max(0.0) * 1e9) as u64);
+    // A thing that took long began long before it was noticed.
+    let measured = if is_time(fired.kind) { clock.calibration.ticks(fired.measured) } else { 0 };
+    let before = ticks_of(rule.pre_roll_s.into()).saturating_add(measured);
+    let window = Window {
+        begin_ticks: fired.at.saturating_sub(before),
+        end_ticks: fired.at.saturating_add(ticks_of(rule.post_roll_s.into())).min(now),
+        clock: *clock,
+    };
+    let mut capture = draft::threads(&window);
+    let begin_ns = clock.ns(window.begin_ticks);
+    let end_ns = clock.ns(window.end_ticks);
+    let frames = desk.frames_between(window.begin_ticks, window.end_ticks);
+    capture.frames = frames.iter().map(|note| draft::frame(note, clock)).collect();
+    let frame_now = || capture.frames.last().map_or(0, |frame| frame.number);
+    let frame = if fired.frame == u64::MAX { frame_now() } else { fired.frame };
+    if desk.switch_source == SwitchSource::PerfEvent {
+        let monotonic_ns = |ns: u64| ns + clock.start_ns;
+        for (thread, records) in desk.switch_history.between(monotonic_ns(begin_ns), monotonic_ns(end_ns)) {
+            if let Some(thread) = capture.threads.get_mut(thread as usize) {
+                draft::merge(&mut thread.events, draft::moments(records, clock, begin_ns));
+            }
+        }
+    }
+    let names = desk.worlds();
+    for world in &mut capture.worlds {
+        if let Some(known) = names.iter().find(|known| known.id == world.id) {
+            *world = known.clone();
+        }
+    }
+    let free_text = desk.settings.free_text;
+    let lines = log::lines_between(window.begin_ticks, window.end_ticks);
+    let line = |line: &log::Line| {
+        // A thread that was not there yet when the threads were listed cannot be named.
+        let thread = line.thread.filter(|&thread| (thread as usize) < capture.threads.len())?;
+        Some(line.to_model(clock.ns(line.at_ticks), thread, free_text))
+    };
+    capture.logs = lines.iter().filter_map(line).collect();
+    capture.memory = draft::memory(&mut capture);
+    capture.processes = host.map(other_processes).unwrap_or_default();
+    capture.about = About {
+        build: desk.settings.build.clone(),
+        game: desk.settings.game.clone(),
+        cores: cores::usable().count as u32,
+        saved_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        trigger: Trigger {
+            kind: fired.kind,
+            name: cause_name(fired.cause),
+            measured: fired.measured,
+            allowed: fired.allowed,
+            world: fired.world,
+            at_ns: clock.ns(fired.at),
+            note: note.into(),
+        },
+        begin_ns,
+        end_ns,
+        frame,
+        switches: desk.switch_source,
+        records_lost: pool().lost(),
+        has_free_text: true,
+    };
+    if free_text { capture } else { capture.without_free_text() }
+}
+
+fn is_time(kind: TriggerKind) -> bool {
+    matches!(
+        kind,
+        TriggerKind::Frame
+            | TriggerKind::Subsystem
+            | TriggerKind::Scope
+            | TriggerKind::LockWait
+            | TriggerKind::RunQueue
+    )
+}
+
+fn cause_name(cause: Cause) -> String {
+    match cause {
+        Cause::Frame => String::new(),
+        Cause::Subsystem(number) => site::subsystems().get(number as usize).copied().unwrap_or_default().into(),
+        Cause::Scope { site, .. } => site::get(site).map(|site| site.name()).unwrap_or_default().into(),
+        Cause::Lock(number) => sync::lock_names().get(number as usize).copied().unwrap_or_default().into(),
+        Cause::Thread(index) => thread::all().get(index as usize).map(|cells| cells.name()).unwrap_or_default().into(),
+        Cause::Memory(site) => site.and_then(site::get).map(|site| site.name()).unwrap_or_default().into(),
+    }
+}
+
+/// Who else used the cores since the trigger fired.
+fn other_processes(earlier: &HostLook) -> Vec<ProcessShare> {
+    let shares = HostLook::now().shares_since(earlier, PROCESSES_MAX);
+    let share = |process: throng_platform::sched::ProcessShare| ProcessShare {
+        pid: process.pid,
+        name: process.name,
+        cores: process.cores as f32,
+    };
+    shares.processes.into_iter().map(share).collect()
+}

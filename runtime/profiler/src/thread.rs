@@ -1,0 +1,543 @@
+//! Threads: what each thread that records keeps, and what others may read of it.
+//!
+//! Every thread has [`ThreadCells`] of its own, made with its first record and kept for good, so that a crash report or a capture can
+//! look at it at any time: which scopes are open, which world it works for, how much time each subsystem took. Only the thread
+//! itself writes them, with plain stores; whoever reads them sees each word whole and the words of slightly different moments, which is
+//! all that a report needs. That is why every access here is relaxed unless it says otherwise.
+//!
+//! Beginning and ending a scope costs two readings of the processor's counter and some stores to memory that is in the cache: no lock,
+//! no allocation, no system call. One time in a thousand it takes another block from the pool.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use throng_platform::{threads, ticks};
+
+pub use throng_capture::model::ThreadClass;
+
+use crate::block::{CurrentBlock, Writer};
+use crate::excess::{self, Excess};
+use crate::record::{NO_WORLD, Record, SHORT_TICKS_MAX};
+use crate::site::{SUBSYSTEMS_MAX, Site, SiteId, SubsystemId, word_parts};
+use crate::{is_recording, pool};
+
+/// Scopes within scopes at most; deeper ones are not recorded, and counted. The last place catches them.
+pub const DEPTH_MAX: usize = 64;
+
+/// Threads at most over the life of the process; later ones do not record.
+pub const THREADS_MAX: usize = 1024;
+
+/// What a thread keeps for others to read. Written by the thread alone.
+pub struct ThreadCells {
+    index: u32,
+    tid: u32,
+    name: Box<str>,
+    class: AtomicU8,
+    is_alive: AtomicBool,
+    /// Open scopes. `open[0]` stands for what is outside of every scope; the innermost one is `open[depth]`.
+    depth: AtomicU32,
+    open: [OpenScope; DEPTH_MAX],
+    /// The world that it works for, `NO_WORLD` for none, and the tick of it.
+    world: AtomicU32,
+    tick: AtomicU32,
+    block: CurrentBlock,
+    /// When time was last charged to a subsystem (ticks).
+    charged_at: AtomicU64,
+    subsystem_ticks: [AtomicU64; SUBSYSTEMS_MAX],
+    lock_wait_ticks: [AtomicU64; SUBSYSTEMS_MAX],
+    allocations: AtomicU64,
+    frees: AtomicU64,
+    allocated_bytes: AtomicU64,
+    scopes: AtomicU64,
+}
+
+/// A scope that has begun and not ended.
+struct OpenScope {
+    begin: AtomicU64,
+    /// Number and subsystem, see `Site::word`.
+    word: AtomicU64,
+    /// What it has allocated (lower half) and freed (upper half) by itself. Zero between scopes.
+    blocks: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// Just for this thread: where to write.
+struct Local {
+    cells: Cell<Option<&'static ThreadCells>>,
+    writer: Writer,
+}
+
+thread_local! {
+    // Without a destructor, so that the allocator can use it while the thread is being set up or torn down.
+    static LOCAL: Local = const { Local { cells: Cell::new(None), writer: Writer::new() } };
+    static FAREWELL: Farewell = const { Farewell };
+}
+
+/// Hands the last block in when its thread ends.
+struct Farewell;
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        LOCAL.with(|local| {
+            let Some(cells) = local.cells.get() else { return };
+            cells.is_alive.store(false, Ordering::Relaxed);
+            if let Some(pool) = crate::POOL.get() {
+                local.writer.give_back(pool, &cells.block, ticks::now());
+            }
+        });
+    }
+}
+
+static THREADS: Mutex<Vec<&'static ThreadCells>> = Mutex::new(Vec::new());
+
+/// Length of `THREADS`. Written under its lock, read by the frame's thread once a frame without it.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// All threads that have ever recorded, by index. Allocates.
+pub fn all() -> Vec<&'static ThreadCells> {
+    THREADS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// How many threads have ever recorded: when it has grown, [`all`] has new ones.
+pub fn count() -> usize {
+    COUNT.load(Ordering::Relaxed)
+}
+
+/// Says what the calling thread is for. Threads that never do are [`ThreadClass::Other`].
+pub fn register(class: ThreadClass) {
+    LOCAL.with(|local| {
+        if let Some(cells) = local.cells_or_register() {
+            cells.class.store(class_number(class), Ordering::Relaxed);
+        }
+    });
+}
+
+/// The calling thread's index, if it has recorded anything.
+pub fn current_index() -> Option<u32> {
+    LOCAL.with(|local| local.cells.get().map(|cells| cells.index))
+}
+
+/// As [`current_index`], for a line of the log: while the recorder runs, a thread that has something to say becomes known.
+pub(crate) fn index_to_log_with() -> Option<u32> {
+    if !is_recording() {
+        return current_index();
+    }
+    LOCAL.with(|local| local.cells_or_register().map(ThreadCells::index))
+}
+
+/// The calling thread's innermost open scope.
+pub fn current_site() -> Option<SiteId> {
+    LOCAL.with(|local| local.cells.get()?.innermost())
+}
+
+/// The world that the calling thread works for.
+pub fn current_world() -> Option<u32> {
+    LOCAL.with(|local| local.cells.get()?.world().map(|(world, _)| world))
+}
+
+/// What the calling thread is for.
+pub fn class() -> ThreadClass {
+    LOCAL.with(|local| local.cells.get().map_or(ThreadClass::Other, ThreadCells::class))
+}
+
+/// Charges an allocation to the calling thread's innermost scope. Never allocates; for the allocator's own use.
+#[inline]
+pub fn count_allocation(bytes: usize) {
+    LOCAL.with(|local| {
+        let Some(cells) = local.cells.get() else { return };
+        add(&cells.allocations, 1);
+        add(&cells.allocated_bytes, bytes as u64);
+        let open = cells.innermost_open();
+        add(&open.blocks, 1);
+        add(&open.bytes, bytes as u64);
+    });
+}
+
+/// Charges a free, as [`count_allocation`].
+#[inline]
+pub fn count_free() {
+    LOCAL.with(|local| {
+        let Some(cells) = local.cells.get() else { return };
+        add(&cells.frees, 1);
+        add(&cells.innermost_open().blocks, 1 << 32);
+    });
+}
+
+/// Notes one large allocation of the calling thread. Never allocates.
+pub fn record_large_allocation(bytes: u64) {
+    record(|now| [Some(Record::large_allocation(now, bytes)), None]);
+}
+
+/// Notes the value of a counter. For values that change a few times a frame.
+pub(crate) fn record_count(counter: u32, value: f32) {
+    record(|now| [Some(Record::count(now, counter, value)), None]);
+}
+
+/// Notes that the calling thread waited for a lock, and for whom.
+pub(crate) fn record_lock_wait(lock: u32, begin: u64, end: u64, holder: Option<(u32, Option<u32>, Option<u32>)>) {
+    LOCAL.with(|local| {
+        if let Some(cells) = local.cells.get() {
+            let (_, subsystem) = word_parts(cells.innermost_open().word.load(Ordering::Relaxed));
+            add(&cells.lock_wait_ticks[subsystem.0 as usize % SUBSYSTEMS_MAX], end.saturating_sub(begin));
+        }
+    });
+    record(|_| {
+        let wait = Record::lock_wait(lock, begin, end.saturating_sub(begin));
+        [Some(wait), holder.map(|(thread, site, world)| Record::lock_holder(thread, site, world))]
+    });
+}
+
+fn record(records: impl FnOnce(u64) -> [Option<Record>; 2]) {
+    if !is_recording() {
+        return;
+    }
+    LOCAL.with(|local| {
+        let Some(cells) = local.cells.get() else { return };
+        let now = ticks::now();
+        for record in records(now).into_iter().flatten() {
+            push_or_take_block(cells, record, now);
+        }
+    });
+}
+
+/// The calling thread works for this world from now on, until the guard is dropped: every record says so.
+pub fn enter_world(world: u32, tick: u32) -> InWorld {
+    set_world(world.min(NO_WORLD - 1), tick);
+    InWorld(())
+}
+
+/// See [`enter_world`].
+#[must_use = "the thread leaves the world when this is dropped"]
+pub struct InWorld(());
+
+impl Drop for InWorld {
+    fn drop(&mut self) {
+        set_world(NO_WORLD, 0);
+    }
+}
+
+fn set_world(world: u32, tick: u32) {
+    let is_recording = is_recording();
+    // A thread that is known says its world in any case: recording may be switched while it is in one.
+    let cells = if is_recording { cells().or_else(register_this_thread) } else { cells() };
+    let Some(cells) = cells else { return };
+    cells.world.store(world, Ordering::Relaxed);
+    cells.tick.store(tick, Ordering::Relaxed);
+    if is_recording {
+        let now = ticks::now();
+        push_or_take_block(cells, Record::world(now, (world != NO_WORLD).then_some(world), tick), now);
+    }
+}
+
+/// A scope that has begun: what its guard keeps, most of it in registers.
+#[derive(Copy, Clone)]
+pub(crate) struct Begun {
+    cells: &'static ThreadCells,
+    site: &'static Site,
+    /// The site's, see `Site::word`.
+    word: u64,
+    at: u64,
+}
+
+/// Begins a scope now. `None` if it is not recorded.
+#[inline(always)]
+pub(crate) fn begin(site: &'static Site) -> Option<Begun> {
+    let cells = match cells() {
+        Some(cells) => cells,
+        None => register_this_thread()?,
+    };
+    let word = site.word();
+    if word == 0 {
+        return None;
+    }
+    cells.begin(site, word, ticks::now())
+}
+
+/// Ends the innermost scope now.
+#[inline(always)]
+pub(crate) fn end(begun: Begun) {
+    begun.end(ticks::now());
+}
+
+/// Ends the innermost scope and begins the next one at the same moment, which reads the counter once instead of twice.
+#[inline(always)]
+pub(crate) fn end_and_begin(ended: Begun, site: &'static Site) -> Option<Begun> {
+    let word = site.word();
+    let now = ticks::now();
+    if word == 0 {
+        ended.end(now);
+        return None;
+    }
+    Some(ended.end_and_begin(site, word, now))
+}
+
+/// The calling thread's cells. The closure is as small as can be, because only then the access is inlined to two instructions.
+#[inline(always)]
+fn cells() -> Option<&'static ThreadCells> {
+    LOCAL.with(|local| local.cells.get())
+}
+
+#[cold]
+#[inline(never)]
+fn register_this_thread() -> Option<&'static ThreadCells> {
+    LOCAL.with(|local| local.cells_or_register())
+}
+
+impl Begun {
+    #[inline(always)]
+    fn end(self, now: u64) {
+        let depth = self.cells.depth.load(Ordering::Relaxed);
+        self.record(&self.cells.open[depth as usize % DEPTH_MAX], now);
+        // Never below zero: every scope that ends has begun, in this thread.
+        self.cells.depth.store(depth.wrapping_sub(1), Ordering::Relaxed);
+    }
+
+    /// The next scope takes the place of this one, so that the depth stays and nothing is charged to what is around them.
+    #[inline(always)]
+    fn end_and_begin(self, site: &'static Site, word: u64, now: u64) -> Begun {
+        let open = self.cells.innermost_open();
+        self.record(open, now);
+        open.word.store(word, Ordering::Relaxed);
+        open.begin.store(now, Ordering::Relaxed);
+        Begun { site, word, at: now, ..self }
+    }
+
+    /// All that is known of a scope when it has ended. What is not the rule has one way out, so that the rule stays small enough for the
+    /// compiler to inline it wherever a scope ends; a call instead would cost more than all of it.
+    #[inline(always)]
+    fn record(self, open: &OpenScope, now: u64) {
+        let Begun { cells, site, word, at } = self;
+        let (id, subsystem) = word_parts(word);
+        cells.charge(subsystem, now);
+        add(&cells.scopes, 1);
+        // Should the counter ever go backwards, this is too long to be plain.
+        let length = now.wrapping_sub(at);
+        let is_long = length > site.budget_ticks().min(SHORT_TICKS_MAX);
+        if is_long | (open.blocks.load(Ordering::Relaxed) != 0) || !push(Record::short_scope(id.0, at, length)) {
+            record_slowly(cells, site, at, now);
+        }
+    }
+}
+
+/// Records a scope that is long, too long, has allocated or finds its block full.
+#[cold]
+#[inline(never)]
+fn record_slowly(cells: &'static ThreadCells, site: &'static Site, at: u64, now: u64) {
+    let (id, _) = word_parts(site.word());
+    let length = now.saturating_sub(at);
+    push_or_take_block(cells, Record::scope(id.0, at, length), now);
+    let open = cells.innermost_open();
+    let blocks = open.blocks.load(Ordering::Relaxed);
+    if blocks != 0 {
+        let bytes = open.bytes.load(Ordering::Relaxed);
+        open.blocks.store(0, Ordering::Relaxed);
+        open.bytes.store(0, Ordering::Relaxed);
+        push_or_take_block(cells, Record::allocations(blocks as u32, (blocks >> 32) as u32, bytes), now);
+    }
+    if length > site.budget_ticks() {
+        excess::note(Excess { site: id, ticks: length, at: now, thread: cells.index, world: cells.world() });
+    }
+}
+
+/// False if the thread has no block, or a full one.
+#[inline(always)]
+fn push(record: Record) -> bool {
+    let block = LOCAL.with(|local| local.writer.block());
+    block.is_some_and(|block| block.push(record))
+}
+
+fn push_or_take_block(cells: &'static ThreadCells, record: Record, now: u64) {
+    if !push(record) {
+        LOCAL.with(|local| local.push_to_next_block(cells, record, now));
+    }
+}
+
+impl Local {
+    #[cold]
+    #[inline(never)]
+    fn push_to_next_block(&self, cells: &'static ThreadCells, record: Record, now: u64) {
+        let pool = pool();
+        let Some(block) = self.writer.take_block(pool, &cells.block, cells.index, now) else {
+            return pool.count_lost();
+        };
+        // What came before this block may be gone when it is read: it says for itself which world it begins in.
+        if let Some((world, tick)) = cells.world() {
+            block.push(Record::world(now, Some(world), tick));
+        }
+        block.push(record);
+    }
+
+    #[cold]
+    fn cells_or_register(&self) -> Option<&'static ThreadCells> {
+        if let Some(cells) = self.cells.get() {
+            return Some(cells);
+        }
+        let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+        if threads.len() >= THREADS_MAX {
+            return None;
+        }
+        let cells: &'static ThreadCells = Box::leak(Box::new(ThreadCells::new(threads.len() as u32)));
+        threads.push(cells);
+        COUNT.store(threads.len(), Ordering::Relaxed);
+        drop(threads);
+        self.cells.set(Some(cells));
+        // Fails only while the thread is being torn down; its block then stays with it.
+        let _ = FAREWELL.try_with(|_| {});
+        Some(cells)
+    }
+}
+
+impl ThreadCells {
+    fn new(index: u32) -> ThreadCells {
+        let zero = || AtomicU64::new(0);
+        ThreadCells {
+            index,
+            tid: threads::this_thread_id(),
+            name: std::thread::current().name().unwrap_or("unnamed").into(),
+            class: AtomicU8::new(class_number(ThreadClass::Other)),
+            is_alive: AtomicBool::new(true),
+            depth: AtomicU32::new(0),
+            open: std::array::from_fn(|_| OpenScope { begin: zero(), word: zero(), blocks: zero(), bytes: zero() }),
+            world: AtomicU32::new(NO_WORLD),
+            tick: AtomicU32::new(0),
+            block: CurrentBlock::new(),
+            charged_at: AtomicU64::new(ticks::now()),
+            subsystem_ticks: std::array::from_fn(|_| zero()),
+            lock_wait_ticks: std::array::from_fn(|_| zero()),
+            allocations: zero(),
+            frees: zero(),
+            allocated_bytes: zero(),
+            scopes: zero(),
+        }
+    }
+
+    /// Its place among all threads of the process.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The kernel's number for it.
+    pub fn tid(&self) -> u32 {
+        self.tid
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn class(&self) -> ThreadClass {
+        CLASSES.get(self.class.load(Ordering::Relaxed) as usize).copied().unwrap_or_default()
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.is_alive.load(Ordering::Relaxed)
+    }
+
+    /// World and tick that it works for.
+    pub fn world(&self) -> Option<(u32, u32)> {
+        let world = self.world.load(Ordering::Relaxed);
+        (world != NO_WORLD).then(|| (world, self.tick.load(Ordering::Relaxed)))
+    }
+
+    /// Open scopes with their beginnings (ticks), outermost first.
+    pub fn open_scopes(&self) -> impl Iterator<Item = (SiteId, u64)> + '_ {
+        let depth = (self.depth.load(Ordering::Relaxed) as usize).min(DEPTH_MAX - 1);
+        self.open[1..=depth]
+            .iter()
+            .map(|open| (word_parts(open.word.load(Ordering::Relaxed)).0, open.begin.load(Ordering::Relaxed)))
+    }
+
+    /// Time of each subsystem since the thread began, without the scopes of others inside (ticks), by number. What an open scope has
+    /// taken since its last boundary is not in it yet.
+    pub fn subsystem_ticks(&self) -> impl Iterator<Item = u64> + '_ {
+        self.subsystem_ticks.iter().map(|ticks| ticks.load(Ordering::Relaxed))
+    }
+
+    /// Time that each subsystem waited for locks (ticks), by number.
+    pub fn lock_wait_ticks(&self) -> impl Iterator<Item = u64> + '_ {
+        self.lock_wait_ticks.iter().map(|ticks| ticks.load(Ordering::Relaxed))
+    }
+
+    /// Bytes that it has allocated since it began to record.
+    pub fn allocated_bytes(&self) -> u64 {
+        self.allocated_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Blocks that it has allocated and freed since it began to record.
+    pub fn allocations_and_frees(&self) -> (u64, u64) {
+        (self.allocations.load(Ordering::Relaxed), self.frees.load(Ordering::Relaxed))
+    }
+
+    /// Scopes that it has recorded.
+    pub fn scopes(&self) -> u64 {
+        self.scopes.load(Ordering::Relaxed)
+    }
+
+    /// The block that it writes now.
+    pub(crate) fn block(&self) -> Option<u32> {
+        self.block.get()
+    }
+
+    fn innermost(&self) -> Option<SiteId> {
+        let (id, _) = word_parts(self.innermost_open().word.load(Ordering::Relaxed));
+        (id.0 != 0).then_some(id)
+    }
+
+    #[inline(always)]
+    fn innermost_open(&self) -> &OpenScope {
+        &self.open[self.depth.load(Ordering::Relaxed) as usize % DEPTH_MAX]
+    }
+
+    #[inline(always)]
+    fn begin(&'static self, site: &'static Site, word: u64, now: u64) -> Option<Begun> {
+        let depth = self.depth.load(Ordering::Relaxed) as usize;
+        if depth + 1 >= DEPTH_MAX {
+            return too_deep();
+        }
+        let (outer, open) = (&self.open[depth], &self.open[depth + 1]);
+        self.charge(word_parts(outer.word.load(Ordering::Relaxed)).1, now);
+        open.word.store(word, Ordering::Relaxed);
+        open.begin.store(now, Ordering::Relaxed);
+        self.depth.store(depth as u32 + 1, Ordering::Relaxed);
+        Some(Begun { cells: self, site, word, at: now })
+    }
+
+    /// The time since the last boundary belongs to this subsystem.
+    #[inline(always)]
+    fn charge(&self, subsystem: SubsystemId, now: u64) {
+        let since = now.wrapping_sub(self.charged_at.load(Ordering::Relaxed));
+        self.charged_at.store(now, Ordering::Relaxed);
+        add(&self.subsystem_ticks[subsystem.0 as usize % SUBSYSTEMS_MAX], since);
+    }
+}
+
+/// Scopes that were nested too deep to be recorded.
+pub fn too_deep_count() -> u64 {
+    TOO_DEEP.load(Ordering::Relaxed)
+}
+
+static TOO_DEEP: AtomicU64 = AtomicU64::new(0);
+
+#[cold]
+#[inline(never)]
+fn too_deep() -> Option<Begun> {
+    TOO_DEEP.fetch_add(1, Ordering::Relaxed);
+    None
+}
+
+/// An addition by the only writer: two plain instructions, no locked one.
+#[inline(always)]
+fn add(cell: &AtomicU64, more: u64) {
+    cell.store(cell.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+}
+
+const CLASSES: [ThreadClass; 4] =
+    [ThreadClass::Other, ThreadClass::Frame, ThreadClass::ShortTask, ThreadClass::LongTask];
+
+fn class_number(class: ThreadClass) -> u8 {
+    CLASSES.iter().position(|&other| other == class).unwrap_or_default() as u8
+}
+
+#[cfg(all(test, feature = "record", not(any(feature = "loom", feature = "shuttle"))))]
+mod tests;

@@ -1,0 +1,172 @@
+//! Triggers: when something was bad enough to be kept.
+//!
+//! Looked at once a frame on the frame's thread, with what the frame summed up and what scopes and locks have noted meanwhile. The same
+//! cause (this scope in this world, that lock, that thread) fires again only after its cooldown; what is inside it is counted. A cause is
+//! remembered in a list of fixed size, so a steady frame neither allocates nor formats.
+
+use throng_capture::model::TriggerKind;
+
+use crate::rules::Rules;
+use crate::site::SiteId;
+
+/// A trigger that has fired: what is to be saved, and why.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(crate) struct Fired {
+    pub kind: TriggerKind,
+    pub cause: Cause,
+    /// In the kind's unit, see [`TriggerKind`].
+    pub measured: u64,
+    pub allowed: u64,
+    pub world: Option<u32>,
+    /// When (ticks).
+    pub at: u64,
+    pub frame: u64,
+}
+
+/// What it is about.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Frame,
+    Subsystem(u32),
+    Scope { site: SiteId, world: Option<u32> },
+    Lock(u32),
+    Thread(u32),
+    Memory(Option<SiteId>),
+}
+
+/// Causes that are remembered at most. With more of them the oldest is forgotten, and may fire early.
+const CAUSES_MAX: usize = 64;
+
+/// What became of the triggers since the start.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct TriggerCounts {
+    /// Handed on to be saved.
+    pub fired: u64,
+    /// Inside the cooldown of their cause.
+    pub in_cooldown: u64,
+    /// Too many were waiting to be saved.
+    pub crowded_out: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Triggers {
+    rules: Rules,
+    /// What each subsystem may take in a frame (ns), by its number.
+    subsystem_budgets_ns: Vec<Option<u64>>,
+    /// Oldest first.
+    remembered: Vec<(TriggerKind, Cause, u64)>,
+    pub counts: TriggerCounts,
+    /// Length of a second (ticks).
+    second: u64,
+}
+
+impl Triggers {
+    pub fn new(rules: Rules, second: u64) -> Triggers {
+        let remembered = Vec::with_capacity(CAUSES_MAX);
+        Triggers { rules, subsystem_budgets_ns: Vec::new(), remembered, counts: TriggerCounts::default(), second }
+    }
+
+    pub fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+        self.subsystem_budgets_ns.clear();
+    }
+
+    /// What a subsystem may take in a frame. `names` are asked for when there are more subsystems than before.
+    pub fn subsystem_budget_ns(
+        &mut self,
+        number: usize,
+        count: usize,
+        names: impl Fn() -> Vec<&'static str>,
+    ) -> Option<u64> {
+        if self.subsystem_budgets_ns.len() < count {
+            let budgets = &self.rules.subsystem_budgets_ns;
+            let budget = |name: &&str| budgets.iter().find(|(other, _)| other == name).map(|(_, ns)| *ns);
+            self.subsystem_budgets_ns = names().iter().map(budget).collect();
+        }
+        self.subsystem_budgets_ns.get(number).copied().flatten()
+    }
+
+    /// The kind's threshold if it is on.
+    pub fn threshold(&self, kind: TriggerKind) -> Option<u64> {
+        let rule = self.rules.trigger(kind);
+        rule.is_on.then_some(rule.threshold)
+    }
+
+    /// Whether this is to be saved: its kind is on, and its cause has not been saved lately.
+    pub fn admit(&mut self, fired: &Fired) -> bool {
+        let rule = self.rules.trigger(fired.kind);
+        if !rule.is_on {
+            return false;
+        }
+        let cooldown = (f64::from(rule.cooldown_s) * self.second as f64) as u64;
+        let known = self.remembered.iter().position(|(kind, cause, _)| (*kind, *cause) == (fired.kind, fired.cause));
+        if let Some(place) = known {
+            let (_, _, last) = self.remembered[place];
+            if fired.at.saturating_sub(last) < cooldown {
+                self.counts.in_cooldown += 1;
+                return false;
+            }
+            self.remembered.remove(place);
+        }
+        if self.remembered.len() == CAUSES_MAX {
+            self.remembered.remove(0);
+        }
+        self.remembered.push((fired.kind, fired.cause, fired.at));
+        self.counts.fired += 1;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn triggers() -> Triggers {
+        Triggers::new(Rules::default(), 1_000)
+    }
+
+    fn fired(cause: Cause, at: u64) -> Fired {
+        Fired { kind: TriggerKind::Scope, cause, measured: 2, allowed: 1, world: None, at, frame: 0 }
+    }
+
+    const IN_WORLD_3: Cause = Cause::Scope { site: SiteId(1), world: Some(3) };
+    const IN_WORLD_4: Cause = Cause::Scope { site: SiteId(1), world: Some(4) };
+
+    #[test]
+    fn a_cause_rests_after_a_capture_and_others_do_not() {
+        let mut triggers = triggers();
+        assert!(triggers.admit(&fired(IN_WORLD_3, 0)));
+        assert!(!triggers.admit(&fired(IN_WORLD_3, 29_999)));
+        assert!(triggers.admit(&fired(IN_WORLD_4, 29_999)));
+        assert!(triggers.admit(&fired(IN_WORLD_3, 30_000)));
+        assert_eq!(triggers.counts, TriggerCounts { fired: 3, in_cooldown: 1, crowded_out: 0 });
+    }
+
+    #[test]
+    fn what_is_off_does_not_fire() {
+        let mut rules = Rules::default();
+        rules.trigger_mut(TriggerKind::Scope).is_on = false;
+        let mut triggers = Triggers::new(rules, 1_000);
+        assert!(!triggers.admit(&fired(IN_WORLD_3, 0)));
+        assert_eq!(triggers.threshold(TriggerKind::Scope), None);
+    }
+
+    #[test]
+    fn memory_of_causes_is_bounded() {
+        let mut triggers = triggers();
+        for world in 0..CAUSES_MAX as u32 + 1 {
+            assert!(triggers.admit(&fired(Cause::Scope { site: SiteId(1), world: Some(world) }, 0)));
+        }
+        assert_eq!(triggers.remembered.len(), CAUSES_MAX);
+        assert!(triggers.admit(&fired(Cause::Scope { site: SiteId(1), world: Some(0) }, 1)), "it was forgotten");
+    }
+
+    #[test]
+    fn budgets_are_found_for_subsystems_that_come_later() {
+        let mut rules = Rules::default();
+        rules.subsystem_budgets_ns = vec![("ai".into(), 1_000)];
+        let mut triggers = Triggers::new(rules, 1_000);
+        assert_eq!(triggers.subsystem_budget_ns(1, 2, || vec!["outside", "net"]), None);
+        assert_eq!(triggers.subsystem_budget_ns(2, 3, || vec!["outside", "net", "ai"]), Some(1_000));
+    }
+}

@@ -1,0 +1,63 @@
+//! What grows slowly: looked at once a second, on the recorder's own thread.
+//!
+//! A thread that allocates too fast shows in the difference of a second; a leak only over many. What is found goes to the frame's
+//! thread, which knows about cooldowns.
+
+use throng_capture::model::TriggerKind;
+
+use crate::desk::Desk;
+use crate::draft::Clock;
+use crate::triggers::{Cause, Fired};
+use crate::{memory, thread};
+
+/// Growth must be steady for so long to be called a leak. (s)
+const LEAK_WINDOW_S: u64 = 30;
+
+#[derive(Default)]
+pub(crate) struct Watch {
+    /// When it looked last (ticks).
+    looked_at: u64,
+    /// Bytes that each thread had allocated by then, by index.
+    allocated: Vec<u64>,
+}
+
+impl Watch {
+    /// Looks if a second has passed.
+    pub fn look(&mut self, now: u64, clock: &Clock, desk: &Desk) {
+        let passed_ns = clock.calibration.ns(now.saturating_sub(self.looked_at));
+        if passed_ns < 1_000_000_000 {
+            return;
+        }
+        let is_first = self.looked_at == 0;
+        self.looked_at = now;
+        memory::note(clock.ns(now));
+        let rules = desk.rules();
+        let fired = |kind, cause, measured| Fired {
+            kind,
+            cause,
+            measured,
+            allowed: rules.trigger(kind).threshold,
+            world: None,
+            at: now,
+            frame: 0,
+        };
+        // What this thread itself needs to draw up captures is no news.
+        let own = thread::current_index();
+        for cells in thread::all().into_iter().filter(|cells| Some(cells.index()) != own) {
+            let index = cells.index() as usize;
+            self.allocated.resize(self.allocated.len().max(index + 1), 0);
+            let bytes = cells.allocated_bytes();
+            let before = std::mem::replace(&mut self.allocated[index], bytes);
+            let per_s = u128::from(bytes - before) * 1_000_000_000 / u128::from(passed_ns);
+            // What a thread did before it was first looked at took nobody knows how long.
+            let is_new = is_first || before == 0;
+            if !is_new && per_s as u64 > rules.trigger(TriggerKind::MemoryRate).threshold {
+                desk.notice(fired(TriggerKind::MemoryRate, Cause::Thread(index as u32), per_s as u64));
+            }
+        }
+        let growth_min = rules.trigger(TriggerKind::Leak).threshold.saturating_mul(LEAK_WINDOW_S);
+        if let Some(leak) = memory::leak(LEAK_WINDOW_S, growth_min) {
+            desk.notice(fired(TriggerKind::Leak, Cause::Memory(leak.site), leak.bytes_per_s));
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The promise: what was bad is saved by itself, with its cause in it, and the threads that record go on.
+//!
+//! There is one recorder per process, so this is one flight with several bad moments, looked at one after the other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use throng_capture::format;
+use throng_capture::model::{Capture, Event, Thread, TriggerKind, World};
+use throng_profiler::rules::Rules;
+use throng_profiler::sync::Mutex;
+use throng_profiler::thread::{ThreadClass, enter_world, register};
+use throng_profiler::{Recorder, RecorderSettings, SaveError, scope, site};
+
+#[global_allocator]
+static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platform::allocator::CountingAllocator;
+
+const FRAME_BUDGET_NS: u64 = 20_000_000;
+
+static LEDGER: Mutex<u32> = Mutex::new("test.ledger", 0);
+
+struct Flight {
+    recorder: Recorder,
+    folder: PathBuf,
+    frame: u64,
+}
+
+impl Flight {
+    fn start() -> Flight {
+        let folder = std::env::temp_dir().join(format!("throng-flight-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let mut rules = Rules::default();
+        rules.subsystem_budgets_ns = vec![("test.weather".into(), 2_000_000)];
+        for kind in TriggerKind::ALL {
+            rules.trigger_mut(kind).post_roll_s = 0.0;
+        }
+        // A shared machine takes cores away as it likes.
+        rules.trigger_mut(TriggerKind::RunQueue).is_on = false;
+        rules.trigger_mut(TriggerKind::Frame).threshold = 10_000_000_000;
+        let settings = RecorderSettings {
+            captures: Some(folder.clone()),
+            rules,
+            build: "test".into(),
+            game: "test".into(),
+            ..RecorderSettings::default()
+        };
+        let recorder = Recorder::start(settings).unwrap();
+        recorder.control().set_worlds(vec![World { id: 17, name: "hideout".into(), tick_hz: 20 }]);
+        register(ThreadClass::Frame);
+        Flight { recorder, folder, frame: 0 }
+    }
+
+    fn frame(&mut self, work: impl FnOnce()) {
+        self.recorder.frame_begin(self.frame, FRAME_BUDGET_NS);
+        work();
+        self.recorder.frame_end();
+        self.frame += 1;
+    }
+
+    /// Goes on with empty frames until there is a capture of this kind.
+    fn capture(&mut self, kind: TriggerKind) -> Capture {
+        let give_up_at = Instant::now() + Duration::from_secs(60);
+        loop {
+            if let Some(path) = captures(&self.folder.join(kind.name())).pop() {
+                return format::read(&fs::read(path).unwrap()).unwrap();
+            }
+            assert!(Instant::now() < give_up_at, "no capture of {}", kind.name());
+            self.frame(|| std::thread::sleep(Duration::from_millis(5)));
+        }
+    }
+}
+
+fn captures(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "capture")).collect();
+    paths.sort();
+    paths
+}
+
+fn compute(length: Duration) {
+    let end = Instant::now() + length;
+    while Instant::now() < end {
+        std::hint::black_box(0);
+    }
+}
+
+fn this_thread(capture: &Capture) -> &Thread {
+    let is_frame = |thread: &&Thread| thread.class == ThreadClass::Frame;
+    capture.threads.iter().find(is_frame).expect("the frame's thread is in the capture")
+}
+
+fn has_scope(capture: &Capture, thread: &Thread, name: &str) -> bool {
+    thread
+        .events
+        .iter()
+        .any(|event| matches!(event, Event::Scope { site, .. } if capture.sites[*site as usize].name == name))
+}
+
+#[test]
+fn what_was_bad_is_saved_with_its_cause() {
+    let mut flight = Flight::start();
+    let is_whole = |capture: &Capture| {
+        assert_eq!((capture.about.game.as_str(), capture.about.records_lost), ("test", 0));
+        assert!(!capture.frames.is_empty());
+    };
+
+    // A scope over its own budget, in a world.
+    flight.frame(|| {
+        let _in_world = enter_world(17, 3);
+        scope!("test.tick", budget_us = 5_000);
+        compute(Duration::from_millis(8));
+    });
+    let capture = flight.capture(TriggerKind::Scope);
+    is_whole(&capture);
+    let trigger = &capture.about.trigger;
+    assert_eq!((trigger.name.as_str(), trigger.world), ("test.tick", Some(17)));
+    assert!(trigger.measured >= 8_000_000 && trigger.allowed.abs_diff(5_000_000) < 1_000, "{trigger:?}");
+    assert!(has_scope(&capture, this_thread(&capture), "test.tick"));
+    assert_eq!(capture.worlds, [World { id: 17, name: "hideout".into(), tick_hz: 20 }]);
+
+    // A subsystem over its budget, in many small scopes.
+    flight.frame(|| {
+        for _ in 0..30 {
+            scope!("test.weather.rain");
+            compute(Duration::from_micros(100));
+        }
+    });
+    let capture = flight.capture(TriggerKind::Subsystem);
+    is_whole(&capture);
+    assert_eq!(capture.about.trigger.name, "test.weather");
+
+    // A lock that a long task has.
+    let holder = std::thread::Builder::new().name("save-0".into()).spawn(|| {
+        register(ThreadClass::LongTask);
+        scope!("save.flush");
+        let mut ledger = LEDGER.lock();
+        std::thread::sleep(Duration::from_millis(60));
+        *ledger += 1;
+    });
+    std::thread::sleep(Duration::from_millis(20));
+    flight.frame(|| {
+        scope!("test.read_ledger");
+        assert_eq!(*LEDGER.lock(), 1);
+    });
+    holder.unwrap().join().unwrap();
+    let capture = flight.capture(TriggerKind::LockWait);
+    is_whole(&capture);
+    assert_eq!(capture.about.trigger.name, "test.ledger");
+    let wait = this_thread(&capture).events.iter().find_map(|event| match *event {
+        Event::LockWait { begin_ns, end_ns, holder, .. } => Some((end_ns - begin_ns, holder?)),
+        _ => None,
+    });
+    let (waited_ns, holder) = wait.expect("the wait is in the capture, with its holder");
+    assert!(waited_ns > 5_000_000, "{waited_ns}");
+    let holder_thread = &capture.threads[holder.thread as usize];
+    assert_eq!((holder_thread.name.as_str(), holder_thread.class), ("save-0", ThreadClass::LongTask));
+    assert_eq!(capture.sites[holder.site.unwrap() as usize].name, "save.flush");
+
+    // A large allocation in a world's tick.
+    flight.frame(|| {
+        let _in_world = enter_world(17, 4);
+        scope!("test.satchel");
+        std::hint::black_box(Vec::<u8>::with_capacity(300 << 10));
+    });
+    let capture = flight.capture(TriggerKind::LargeAllocation);
+    is_whole(&capture);
+    let trigger = &capture.about.trigger;
+    assert_eq!((trigger.name.as_str(), trigger.world, trigger.measured), ("test.satchel", Some(17), 300 << 10));
+    let of_satchel = this_thread(&capture).events.windows(2).any(|pair| match pair {
+        [Event::Scope { site, .. }, Event::Allocations { bytes, .. }] => {
+            capture.sites[*site as usize].name == "test.satchel" && *bytes >= 300 << 10
+        }
+        _ => false,
+    });
+    assert!(of_satchel, "the allocation is charged to its scope");
+
+    // By hand, with the frame's thread elsewhere.
+    let saved = flight.recorder.control().save_now("somebody said it was slow").unwrap();
+    let capture = format::read(&fs::read(&saved.path).unwrap()).unwrap();
+    assert_eq!(capture.about.trigger.kind, TriggerKind::Manual);
+    assert_eq!(capture.about.trigger.note, "somebody said it was slow");
+
+    // The same cause again, within its cooldown: counted, not saved.
+    let before = flight.recorder.control().figures();
+    flight.frame(|| {
+        let _in_world = enter_world(17, 5);
+        Some(site!("test.tick")).map(throng_profiler::Scope::begin);
+        scope!("test.weather.rain");
+        compute(Duration::from_millis(8));
+    });
+    flight.frame(|| {});
+    let after = flight.recorder.control().figures();
+    assert_eq!(after.captures_saved, before.captures_saved);
+    assert!(after.in_cooldown > before.in_cooldown);
+    assert_eq!((after.records_lost, after.captures_failed), (0, 0));
+
+    // A folder that cannot be written to any more: told, counted, and the flight goes on.
+    fs::remove_dir_all(&flight.folder).unwrap();
+    fs::write(&flight.folder, "a file in its place").unwrap();
+    let error = flight.recorder.control().save_now("").unwrap_err();
+    assert!(matches!(&error, SaveError::Write { .. }), "{error}");
+    flight.frame(|| {});
+    assert_eq!(flight.recorder.control().figures().captures_failed, 1);
+    fs::remove_file(&flight.folder).unwrap();
+}
