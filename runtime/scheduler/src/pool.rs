@@ -4,7 +4,7 @@
 //! alone: it rejoins in a later `wait`. So a task that hangs costs its worker and nothing else, here and
 //! when the pool is shut down.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use throng_platform::clock::Clock;
@@ -137,9 +137,9 @@ impl<T: ShortTask> ShortTaskPool<T> {
                 break Completion::AllDone;
             }
             state = match self.shared.clock.real_timeout(until) {
-                None => self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => self.shared.done.wait(state),
                 Some(Duration::ZERO) => break Completion::DeadlinePassed,
-                Some(left) => self.shared.done.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                Some(left) => self.shared.done.wait_timeout(state, left),
             };
         };
         finished.append(&mut state.finished);
@@ -192,7 +192,7 @@ impl<T: ShortTask> ShortTaskPool<T> {
             if left.is_zero() {
                 break;
             }
-            state = self.shared.done.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.shared.done.wait_timeout(state, left);
         }
         let contexts = state.posts.iter_mut().filter_map(|post| post.context.take());
         contexts.map(|context| *context).collect()

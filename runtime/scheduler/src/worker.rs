@@ -5,10 +5,13 @@
 //! frame was measured to be cheap enough that nothing cleverer is needed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use throng_platform::clock::Clock;
 use throng_platform::time::Nanos;
+use throng_profiler::scope;
+use throng_profiler::sync::{Condvar, Mutex, MutexGuard};
+use throng_profiler::thread::{self, ThreadClass};
 
 use crate::order::Entry;
 use crate::task::{Finished, ShortTask};
@@ -70,7 +73,7 @@ impl<T: ShortTask> Shared<T> {
             last_finish: Nanos::ZERO,
         };
         Shared {
-            state: Mutex::new(state),
+            state: Mutex::new("scheduler.list", state),
             wake: (0..count).map(|_| Condvar::new()).collect(),
             done: Condvar::new(),
             clock,
@@ -80,17 +83,21 @@ impl<T: ShortTask> Shared<T> {
     /// A lock that a panic left behind is as good as any: the state is whole between any two statements
     /// that could panic under it.
     pub fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
 /// A worker thread's life: take the next task, run it, hand it in, until the pool stops.
 pub(crate) fn work<T: ShortTask>(shared: &Shared<T>, index: usize) {
+    thread::register(ThreadClass::ShortTask);
     let mut state = shared.lock();
     while !state.stopping {
         let Some(mut claimed) = state.claim(index, &*shared.clock) else {
             state.posts[index].asleep = true;
-            state = shared.wake[index].wait(state).unwrap_or_else(PoisonError::into_inner);
+            {
+                scope!("idle.worker");
+                state = shared.wake[index].wait(state);
+            }
             state.posts[index].asleep = false;
             continue;
         };

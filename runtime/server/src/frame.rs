@@ -17,11 +17,12 @@
 use std::sync::Arc;
 
 use throng_platform::time::Nanos;
+use throng_profiler::{Phases, log_category, log_debug, log_error, log_warn, site};
 use throng_scheduler::Scheduled;
 
 use crate::{
     directory::Directory,
-    front_door::FrontDoor,
+    front_door::{DOOR, FrontDoor},
     game_world::{GameWorld, Leaving},
     ids::WorldId,
     inspection::WorldHash,
@@ -31,27 +32,38 @@ use crate::{
     tick_trace::TickRecord,
 };
 
+log_category!(WORLD = "server.world");
+
 impl Server {
     /// Runs frame number `frame` of the grid, on the frame thread.
     pub fn frame(&mut self, frame: u64) {
         let now = self.timeline.start_of(frame);
         let frame_end = self.timeline.start_of(frame + 1);
+        self.begin_recorded_frame(frame);
 
         // begin
+        let mut phases = Phases::begin(site!("frame.commands"));
         self.obey_commands(now);
+        phases.next(site!("net.receive"));
         self.receive_packets(now);
+        phases.next(site!("frame.pick_worlds"));
         self.pick_due_worlds(frame);
 
         // worlds
         let started_count = self.due.len();
         self.pool.submit(&mut self.due);
+        phases.next(site!("idle.wait_for_worlds"));
         // Worlds that are not done are welcomed home in a later frame.
         let _ = self.pool.wait(frame_end, &mut self.finished);
 
         // end
+        phases.next(site!("frame.welcome_home"));
         self.welcome_home(frame);
         self.watch_absent_worlds(now);
+        phases.next(site!("frame.measure"));
         self.measure_frame(now, started_count);
+        drop(phases);
+        self.end_recorded_frame(started_count);
     }
 
     /// Datagrams go to their worlds' mailboxes, still sealed; new clients are let in.
@@ -87,7 +99,7 @@ impl Server {
             let slot = &mut self.slots[world.id.0 as usize];
             if finished.panicked {
                 // Its state may be half-changed: it must not tick again, and is dropped with all that is in it.
-                tracing::error!(world = world.id.0, name = &*world.name, "world panicked in its tick and is parked");
+                log_error!(WORLD, world = world.id.0, name = &*world.name, "world panicked in its tick and is parked");
                 self.totals.worlds_parked += 1;
                 slot.park();
                 slot.mailbox.close();
@@ -131,7 +143,8 @@ impl Server {
         for slot in self.slots.iter_mut().filter(|slot| slot.home.is_none()) {
             if let Some(running) = slot.reports_hang(now) {
                 self.totals.hangs += 1;
-                tracing::warn!(
+                log_warn!(
+                    WORLD,
                     world = slot.id.0,
                     name = &*slot.name,
                     running_ms = running.as_millis_f64(),
@@ -155,7 +168,8 @@ fn see_off(
             Leaving::Travel { to, incoming } => {
                 let WorldId(index) = to;
                 let Some(mailbox) = mailboxes.get(index as usize).filter(|mailbox| !mailbox.is_closed()) else {
-                    tracing::error!(
+                    log_error!(
+                        WORLD,
                         world = world.id.0,
                         to = index,
                         "a client was sent to a world that does not exist any more"
@@ -172,7 +186,7 @@ fn see_off(
             Leaving::Gone { client, reason } => {
                 totals.disconnects += 1;
                 if let Some(client_id) = door.left(client) {
-                    tracing::debug!(client = client_id.0, reason, "client left");
+                    log_debug!(DOOR, client = client_id.0, reason, "client left");
                     directory.left(client_id);
                 }
             }
@@ -182,7 +196,9 @@ fn see_off(
         match mailboxes.get(to.0 as usize) {
             Some(mailbox) if mailbox.push_message(message) => {}
             Some(_) => totals.messages_dropped += 1,
-            None => tracing::error!(world = world.id.0, to = to.0, "a message was sent to a world that does not exist"),
+            None => {
+                log_error!(WORLD, world = world.id.0, to = to.0, "a message was sent to a world that does not exist")
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ use throng_net::{
     transport::{DatagramSender, ServerTransport},
 };
 use throng_platform::time::Nanos;
+use throng_profiler::{log_category, log_error, log_info};
 
 use crate::{
     allowance::{Allowance, Verdict},
@@ -23,6 +24,11 @@ use crate::{
     mailbox::{Incoming, Mail, Mailbox},
     settings::ServerSettings,
 };
+
+log_category!(
+    /// Who comes, who is refused, who goes.
+    pub(crate) DOOR = "server.door"
+);
 
 /// Datagrams taken from the sockets per frame at most: 16 times what 1,000 clients at 20 Hz send in a 60 Hz frame. What is left
 /// waits in the kernel's buffer, so a flood costs a bounded share of the frame.
@@ -160,7 +166,7 @@ impl FrontDoor {
         let mut connection = Box::new(Connection::new(link, address, client_id, now));
         let placement = match directory.place(client_id, &user_data) {
             Placement::World(world) if mailboxes.get(world.0 as usize).is_none_or(|mailbox| mailbox.is_closed()) => {
-                tracing::error!(world = world.0, "the game's directory names a world that does not exist any more");
+                log_error!(DOOR, world = world.0, "the game's directory names a world that does not exist any more");
                 Placement::Refuse("its world does not exist")
             }
             placement => placement,
@@ -168,7 +174,7 @@ impl FrontDoor {
         let world = match placement {
             Placement::World(world) => world,
             Placement::Refuse(reason) => {
-                tracing::info!(client = client_id.0, reason, "client refused by the game");
+                log_info!(DOOR, client = client_id.0, reason, "client refused by the game");
                 self.counts.refused_by_game += 1;
                 connection.close(now, &mut *self.sender);
                 self.gate.disconnected(client_id, address);

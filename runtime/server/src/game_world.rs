@@ -19,6 +19,7 @@ use throng_net::{
     transport::DatagramSender,
 };
 use throng_platform::{clock::Clock, time::Nanos};
+use throng_profiler::{Phases, scope, site, thread::enter_world};
 use throng_replication::{
     WorldReplication,
     ecs::{Collector, Replicated},
@@ -44,6 +45,9 @@ const _: () = assert!(control::TRUTH == throng_replication::TRUTH_KIND);
 
 /// How often each client is sent a ground truth to hold its copy against. (s)
 const TRUTH_PERIOD_S: f32 = 0.5;
+
+/// What a tick may take, if no rule says otherwise: half the period of the usual 20 Hz. Ten times what a busy world needs.
+const TICK_BUDGET_US: u64 = 25_000;
 
 /// Packets for one client in one tick at most. Snapshots stop earlier, at their byte budget; the reliable channel when it is empty.
 const PACKETS_PER_TICK_MAX: usize = 16;
@@ -83,6 +87,7 @@ impl WorkerContext {
 
     /// Hands what tasks have left in the batch to the kernel.
     pub(crate) fn flush(&mut self) {
+        scope!("net.flush");
         let outcome = self.sender.flush();
         if outcome.dropped > 0 {
             self.send_dropped.fetch_add(outcome.dropped as u64, Ordering::Relaxed);
@@ -159,13 +164,23 @@ impl GameWorld {
     /// Runs one tick. The order is the contract: what clients sent is seen by this tick's systems, and what the systems changed
     /// goes out with this tick's packets.
     pub(crate) fn tick(&mut self, worker: &mut WorkerContext) {
+        let _in_world = enter_world(self.id.0, self.tick);
+        scope!("world.tick", budget_us = TICK_BUDGET_US);
         self.stats = TickStats::default();
+        let mut phases = Phases::begin(site!("net.open"));
         self.take_mail(worker);
-        self.run_systems();
+        phases.next(site!("world.systems"));
+        self.run_systems(&mut phases);
+        phases.next(site!("replication.collect"));
         self.collect_changes();
+        phases.next(site!("world.orders"));
         self.carry_out_orders();
         self.greet();
-        self.send_packets(worker);
+        phases.next(site!("replication.interest"));
+        self.replication.refresh_interest();
+        phases.next(site!("replication.send"));
+        self.send_packets(worker, &mut phases);
+        phases.next(site!("world.finish"));
         self.let_go(worker);
         self.finish_tick(worker);
     }
@@ -254,10 +269,11 @@ impl GameWorld {
         }
     }
 
-    fn run_systems(&mut self) {
+    fn run_systems(&mut self, phases: &mut Phases) {
         let mut info = self.ecs.resource_mut::<TickInfo>();
         info.tick = self.tick;
-        self.systems.run(&mut self.ecs);
+        self.systems.run(&mut self.ecs, phases);
+        phases.next(site!("world.systems"));
         if self.tick.is_multiple_of(CHANGE_TICK_CHECK_PERIOD) {
             self.systems.check_change_ticks(&mut self.ecs);
         }
@@ -359,10 +375,9 @@ impl GameWorld {
     }
 
     /// Writes each client's snapshot and seals it, straight into the worker's send batch.
-    fn send_packets(&mut self, worker: &mut WorkerContext) {
+    fn send_packets(&mut self, worker: &mut WorkerContext, phases: &mut Phases) {
         let WorkerContext { sender, received, snapshot, truth, .. } = worker;
         let truth_period = ((TRUTH_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
-        self.replication.refresh_interest();
         for seat in self.seats.iter_mut() {
             received.clear();
             seat.connection.update(self.now, received);
@@ -385,12 +400,14 @@ impl GameWorld {
                 if length == 0 && !seat.connection.wants_packet(self.now) {
                     break;
                 }
+                phases.next(site!("net.seal"));
                 let packet = seat.connection.send_packet(self.now, &snapshot[..length], &mut **sender);
                 if length > 0 {
                     self.replication.sent(seat.view, packet.0);
                     self.stats.snapshot_bytes += length as u64;
                 }
                 self.stats.packets_out += 1;
+                phases.next(site!("replication.send"));
             }
             self.stats.bytes_out += seat.connection.stats().bytes_sent - bytes_before;
         }

@@ -8,9 +8,11 @@ use std::sync::atomic::Ordering;
 
 use throng_metrics::{Histogram, Percentiles};
 use throng_platform::{process, time::Nanos};
+use throng_profiler::RecorderFigures;
 
 use crate::{
     game_world::TickStats,
+    recorder_turns::RecorderTurns,
     report::{PercentilesMs, ServerReport, ServerStatus},
     server::Server,
     telemetry::TelemetrySums,
@@ -74,6 +76,7 @@ struct WindowEnd {
     telemetry: TelemetrySums,
     cpu: Nanos,
     players: usize,
+    recorder: RecorderFigures,
 }
 
 /// The steady window that the report is about.
@@ -83,6 +86,7 @@ pub(crate) struct Measure {
     at_begin: Totals,
     telemetry_at_begin: TelemetrySums,
     cpu_at_begin: Nanos,
+    recorder_at_begin: RecorderFigures,
     frame: Histogram,
     lateness: Histogram,
 }
@@ -95,6 +99,7 @@ impl Default for Measure {
             at_begin: Totals::default(),
             telemetry_at_begin: TelemetrySums::default(),
             cpu_at_begin: Nanos::ZERO,
+            recorder_at_begin: RecorderFigures::default(),
             frame: Histogram::new(),
             lateness: Histogram::new(),
         }
@@ -102,21 +107,29 @@ impl Default for Measure {
 }
 
 impl Measure {
-    pub fn begin(&mut self, now: Nanos, totals: &Totals, telemetry: &TelemetrySums) {
+    pub fn begin(&mut self, now: Nanos, totals: &Totals, telemetry: &TelemetrySums, recorder: RecorderFigures) {
         self.began_at = now;
         self.ended = None;
         self.at_begin = totals.clone();
         self.telemetry_at_begin = telemetry.clone();
         self.cpu_at_begin = process::cpu_time();
+        self.recorder_at_begin = recorder;
         self.frame = Histogram::new();
         self.lateness = Histogram::new();
     }
 
     /// Closes the window; what follows is not in the report. A window that is closed stays as it is.
-    pub fn end(&mut self, at: Nanos, totals: &Totals, telemetry: &TelemetrySums, players: usize) {
+    pub fn end(
+        &mut self,
+        at: Nanos,
+        totals: &Totals,
+        telemetry: &TelemetrySums,
+        players: usize,
+        recorder: RecorderFigures,
+    ) {
         if self.ended.is_none() {
             let (totals, telemetry) = (totals.clone(), telemetry.clone());
-            self.ended = Some(WindowEnd { at, totals, telemetry, cpu: process::cpu_time(), players });
+            self.ended = Some(WindowEnd { at, totals, telemetry, cpu: process::cpu_time(), players, recorder });
         }
     }
 
@@ -231,6 +244,9 @@ impl Server {
         window.next_at = now + Nanos::from_secs(1);
         window.frame = Histogram::new();
         if let Some(metrics) = &mut self.metrics {
+            if let Some(recorder) = &self.recorder {
+                metrics.recorder(recorder.control().figures());
+            }
             metrics.publish(now, &status, &self.totals, &self.telemetry, &self.control.published);
         }
         Some(status)
@@ -241,7 +257,8 @@ impl Server {
         let mut totals = self.totals.clone();
         totals.ticks_missed +=
             self.slots.iter().map(|slot| slot.missing_since_it_left(now, &self.timeline)).sum::<u64>();
-        self.measure.end(now, &totals, &self.telemetry, self.door.players_count());
+        let (players, recorder) = (self.door.players_count(), self.recorder_figures());
+        self.measure.end(now, &totals, &self.telemetry, players, recorder);
     }
 
     /// The report of the steady window, or of the time since the start if none was set.
@@ -249,10 +266,11 @@ impl Server {
         let now = self.clock.now();
         self.end_measure(now);
         let measure = &self.measure;
-        let Some(WindowEnd { at, totals, telemetry, cpu, players }) = &measure.ended else {
+        let Some(WindowEnd { at, totals, telemetry, cpu, players, recorder }) = &measure.ended else {
             unreachable!("the window was closed two lines above")
         };
         let begin = &measure.at_begin;
+        let (recorder_begin, recorder_now) = (&measure.recorder_at_begin, self.recorder_figures());
         let seconds = at.saturating_sub(measure.began_at).as_secs_f64();
         let per_s = |end: u64, begin: u64| (end - begin) as f64 / seconds.max(1e-9);
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
@@ -309,6 +327,12 @@ impl Server {
             ]
             .into(),
             poisoned: totals.poisoned - begin.poisoned,
+            captures: recorder_now.captures_saved,
+            captures_in_cooldown: recorder_now.in_cooldown,
+            captures_lost: recorder_now.crowded_out + recorder_now.captures_failed,
+            scopes_per_s: per_s(recorder.scopes, recorder_begin.scopes),
+            records_lost: recorder.records_lost - recorder_begin.records_lost,
+            recorder_cpu_share: self.recorder_turns.as_ref().and_then(RecorderTurns::share),
             game_per_s: self
                 .names
                 .counters

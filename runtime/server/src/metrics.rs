@@ -6,14 +6,18 @@
 //!
 //! Cost: about 20 ns a frame, and some 20 µs once a second.
 
+mod subsystems;
+
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex, OnceLock, PoisonError,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use throng_metrics::{Cells, CounterId, GaugeId, HistogramId, MetricsSnapshot, Registry, WindowMaxId};
 use throng_platform::{clock::Clock, time::Nanos};
+use throng_profiler::{FrameFigures, RecorderControl, RecorderFigures};
 
+use self::subsystems::SubsystemMetrics;
 use crate::{
     measure::Totals,
     report::ServerStatus,
@@ -32,6 +36,8 @@ pub struct PublishedMetrics {
     last_frame_at: AtomicU64,
     /// True while the frame thread waits for packets with nothing due. Written and read as above.
     is_sleeping: AtomicBool,
+    /// Set once, before the first frame.
+    recorder: OnceLock<RecorderControl>,
 }
 
 impl PublishedMetrics {
@@ -41,7 +47,18 @@ impl PublishedMetrics {
             snapshot: Mutex::default(),
             last_frame_at: AtomicU64::default(),
             is_sleeping: AtomicBool::default(),
+            recorder: OnceLock::new(),
         }
+    }
+
+    /// The server's recorder, if it has one.
+    pub fn recorder(&self) -> Option<&RecorderControl> {
+        self.recorder.get()
+    }
+
+    pub(crate) fn set_recorder(&self, recorder: RecorderControl) {
+        // The first one stays; a server is given one.
+        let _ = self.recorder.set(recorder);
     }
 
     /// Prometheus text as of the last second; empty before the first one is over.
@@ -86,6 +103,8 @@ pub(crate) struct ServerMetrics {
     rss_bytes: GaugeId,
     game_counters: Vec<(CounterId, u64)>,
     game_gauges: Vec<GaugeId>,
+    subsystems: SubsystemMetrics,
+    recorder_before: RecorderFigures,
 }
 
 /// Name, help, and where the figure is.
@@ -166,7 +185,24 @@ impl ServerMetrics {
             rss_bytes,
             game_counters,
             game_gauges,
+            subsystems: SubsystemMetrics::default(),
+            recorder_before: RecorderFigures::default(),
         }
+    }
+
+    /// What the recorder added up about a frame.
+    pub fn subsystems(&mut self, figures: &FrameFigures) {
+        if self.subsystems.meet(&mut self.registry) {
+            let mut before = std::mem::replace(&mut self.cells, self.registry.cells());
+            self.registry.merge(&mut before, Nanos::ZERO);
+        }
+        self.subsystems.add(figures, &mut self.cells);
+    }
+
+    /// What the recorder has counted since the start.
+    pub fn recorder(&mut self, figures: RecorderFigures) {
+        let before = std::mem::replace(&mut self.recorder_before, figures);
+        self.subsystems.add_recorder(&figures, &before, &mut self.cells);
     }
 
     pub fn frame(&mut self, length: Nanos, now: Nanos, published: &PublishedMetrics) {

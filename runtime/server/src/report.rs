@@ -57,6 +57,16 @@ pub struct ServerReport {
     pub datagrams_refused: BTreeMap<&'static str, u64>,
     /// Values that left the range their component allows; clamped before they were sent.
     pub poisoned: u64,
+    /// Captures that the recorder saved since the start, and triggers that fired within the cooldown of their cause.
+    pub captures: u64,
+    pub captures_in_cooldown: u64,
+    /// Triggers since the start that were lost because too many captures waited, and captures that the disk did not take.
+    pub captures_lost: u64,
+    /// What the recorder took note of in the window, and what it had no room for.
+    pub scopes_per_s: f64,
+    pub records_lost: u64,
+    /// What recording adds to the processor time of a tick, measured in turns; none if the server took no turns.
+    pub recorder_cpu_share: Option<f64>,
     /// The game's counters, as rates per second.
     pub game_per_s: BTreeMap<&'static str, f64>,
     /// The game's gauges, as they stood at the end of the window.

@@ -13,11 +13,13 @@ use throng_net::{
     transport::{ServerTransport, udp::UdpTransport},
 };
 use throng_platform::{
+    allocator,
     clock::{Clock, MonotonicClock},
     cores, random,
     signals::StopFlag,
     time::Nanos,
 };
+use throng_profiler::{Recorder, RecorderFigures, log_category, log_warn, scope};
 use throng_replication::{InterestSettings, Schema};
 use throng_scheduler::{Finished, FrameGrid, Hertz, Scheduled, ShortTask, ShortTaskPool, TickPhase};
 
@@ -30,6 +32,8 @@ use crate::{
     mailbox::Mailbox,
     measure::{Measure, StatusWindow, Totals},
     metrics::{PublishedMetrics, ServerMetrics},
+    recorder_turns::RecorderTurns,
+    recording::SuggestedBudgets,
     report::{ServerReport, ServerStatus},
     settings::{Settings, Workers},
     system_order::OrderError,
@@ -41,6 +45,9 @@ use crate::{
     world_kind::WorldKind,
     world_slot::WorldSlot,
 };
+
+log_category!(UDP = "net.udp");
+log_category!(ADDRESS = "server.address");
 
 /// How long a server that was told to stop goes on ticking so that its clients hear of it.
 const DRAIN_MAX: Nanos = Nanos::from_millis(1500);
@@ -73,6 +80,8 @@ pub enum ServerError {
     Systems(#[from] OrderError),
     #[error("a server needs at least one world")]
     NoWorld,
+    #[error("a thread cannot start: {0}; raise `ulimit -u` or the container's pids limit")]
+    Thread(std::io::Error),
     #[error("world kind `{kind}` ticks at {rate} Hz; 1 to 255 are possible")]
     TickRate { kind: String, rate: u16 },
 }
@@ -83,7 +92,9 @@ impl ShortTask for GameWorld {
     fn run(&mut self, worker: &mut WorkerContext) {
         let before = throng_platform::allocator::thread_counts().allocations;
         self.running_since.store(worker.clock.now().0, Ordering::Relaxed);
+        allocator::short_task(true);
         self.tick(worker);
+        allocator::short_task(false);
         self.running_since.store(0, Ordering::Relaxed);
         self.stats.allocations = throng_platform::allocator::thread_counts().allocations - before;
     }
@@ -169,6 +180,12 @@ pub struct Server {
     /// False in a comparison: worlds are then taken in the order of their deadlines alone.
     pub(crate) uses_cost_estimates: bool,
     pub(crate) control: ServerControl,
+    /// Keeps what threads did, for captures. Without one nothing is recorded.
+    pub(crate) recorder: Option<Recorder>,
+    /// Compares the cost of frames with and without recording, if asked to.
+    pub(crate) recorder_turns: Option<RecorderTurns>,
+    /// What the game says that subsystems may take in a frame, see `recording`.
+    pub(crate) suggested_budgets: SuggestedBudgets,
 }
 
 impl Server {
@@ -186,7 +203,7 @@ impl Server {
             settings.server.receive_buffer_bytes,
             settings.server.send_buffer_bytes,
         )?;
-        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        warnings.iter().for_each(|warning| log_warn!(UDP, %warning, "a socket is not as it was asked for"));
         let clock: Arc<dyn Clock> = Arc::new(MonotonicClock::new());
         let journal = open_as_set(&settings.server, &clock)?;
         let environment = Environment {
@@ -271,12 +288,20 @@ impl Server {
             trace: TickTrace::default(),
             uses_cost_estimates: true,
             control: ServerControl { commands: Arc::default(), stop: Arc::default(), published },
+            recorder: None,
+            recorder_turns: None,
+            suggested_budgets: SuggestedBudgets::default(),
         }
     }
 
     /// The game's name in reports.
     pub fn set_game(&mut self, name: &str) {
         self.game = name.into();
+    }
+
+    /// What it was given by `set_game`.
+    pub fn game(&self) -> &str {
+        &self.game
     }
 
     pub fn add_kind(&mut self, kind: impl WorldKind) -> Result<KindId, ServerError> {
@@ -296,7 +321,7 @@ impl Server {
         let world = kind.build_world(id, seed, &self.schema, &self.interest, &mut self.names)?;
         self.mailboxes.push(world.mailbox.clone());
         let phase = TickPhase::new(0, world.rate, FrameGrid::for_rates(&[world.rate]));
-        self.slots.push(WorldSlot::new(Box::new(world), phase));
+        self.slots.push(WorldSlot::new(Box::new(world), seed, phase));
         Ok(id)
     }
 
@@ -333,6 +358,11 @@ impl Server {
         self.slots.iter().map(|slot| slot.ticks_missed).collect()
     }
 
+    /// Id, kind and seed of every world.
+    pub fn worlds(&self) -> impl Iterator<Item = (WorldId, &str, u64)> {
+        self.slots.iter().map(|slot| (slot.id, &*slot.name, slot.seed))
+    }
+
     pub fn worlds_count(&self) -> usize {
         self.slots.len()
     }
@@ -355,7 +385,8 @@ impl Server {
         }
         self.metrics = Some(ServerMetrics::new(&self.names));
         self.allocations_before = throng_platform::allocator::thread_counts().allocations;
-        self.measure.begin(now, &self.totals, &self.telemetry);
+        self.measure.begin(now, &self.totals, &self.telemetry, RecorderFigures::default());
+        self.introduce_to_recorder();
         Ok(())
     }
 
@@ -384,6 +415,7 @@ impl Server {
     /// A frame is never returned before it has begun: strangers' packets may wake the thread as often as they like, and time still
     /// passes at its own rate.
     fn sleep_until_next_frame(&mut self, frame: u64) -> u64 {
+        scope!("idle.next_frame");
         let someone_away = self.slots.iter().any(WorldSlot::is_away);
         let next_due = self.slots.iter().filter_map(WorldSlot::next_frame).min();
         if next_due.is_none() && !someone_away {
@@ -421,7 +453,11 @@ impl Server {
         let commands = std::mem::take(&mut *self.control.commands.lock().unwrap_or_else(PoisonError::into_inner));
         for command in commands {
             match command {
-                Command::MeasureBegin => self.measure.begin(now, &self.totals, &self.telemetry),
+                Command::MeasureBegin => {
+                    let recorder = self.recorder_figures();
+                    self.measure.begin(now, &self.totals, &self.telemetry, recorder);
+                    self.recorder_turns.iter_mut().for_each(RecorderTurns::begin);
+                }
                 Command::MeasureEnd => self.end_measure(now),
             }
         }
@@ -433,7 +469,8 @@ fn reachable_as(bound: SocketAddr) -> Vec<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return vec![bound];
     }
-    tracing::warn!(
+    log_warn!(
+        ADDRESS,
         "listening on every interface, but only clients on this host can connect: set [server] public_addresses to what \
          players connect to"
     );

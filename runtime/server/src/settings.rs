@@ -14,8 +14,9 @@
 //!
 //! Runs once at start, on the main thread; cost: one parse of a file of a few kilobytes.
 
-mod document;
+pub(crate) mod document;
 mod mistake;
+mod recorder;
 mod secret_key;
 mod section;
 
@@ -26,7 +27,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, Unexpected, Visitor};
 
+pub(crate) use mistake::nearest as nearest_name;
 pub use mistake::{Mistake, SettingsError};
+pub use recorder::RecorderSettings;
 pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};
 pub use section::{Checks, Section};
 
@@ -36,13 +39,14 @@ use document::Document;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The sections a file may have; `[game]` is checked by the game.
-const SECTIONS: [&str; 3] = ["server", "replication", "game"];
+const SECTIONS: [&str; 4] = ["server", "replication", "recorder", "game"];
 
 /// Everything an operator chose, checked; defaults where nothing was said.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub server: ServerSettings,
     pub replication: ReplicationSettings,
+    pub recorder: RecorderSettings,
     /// Kept so that `[game]` can be read later with lines to point at.
     file: String,
     text: String,
@@ -51,7 +55,7 @@ pub struct Settings {
 impl Settings {
     /// Reads and checks a file. All of its mistakes are in the error, in the order of their lines.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
-        let text = read_at_most(path, FILE_BYTES_MAX).map_err(|cause| SettingsError::unreadable(path, &cause))?;
+        let text = read_file(path, "with --config PATH")?;
         Self::parse(&path.display().to_string(), &text)
     }
 
@@ -62,21 +66,28 @@ impl Settings {
         document.check_sections(&SECTIONS, &mut mistakes);
         let server: ServerSettings = document.section("server", &mut mistakes);
         let replication: ReplicationSettings = document.section("replication", &mut mistakes);
+        let recorder: RecorderSettings = document.section("recorder", &mut mistakes);
         document.point_to_right_section(
             &[
                 ("server", section::keys_of::<ServerSettings>()),
                 ("replication", section::keys_of::<ReplicationSettings>()),
+                ("recorder", section::keys_of::<RecorderSettings>()),
             ],
             &mut mistakes,
         );
         SettingsError::unless_empty(mistakes)?;
-        Ok(Self { server, replication, file: file.to_owned(), text: text.to_owned() })
+        Ok(Self { server, replication, recorder, file: file.to_owned(), text: text.to_owned() })
     }
 
     /// The game's own section, `[game]`, read into the game's type and checked by it.
     pub fn game<T: Section>(&self) -> Result<T, SettingsError> {
         section(&self.file, &self.text, "game")
     }
+}
+
+/// Reads a file that an operator wrote; `elsewhere` says how to name another one.
+pub(crate) fn read_file(path: &Path, elsewhere: &str) -> Result<String, SettingsError> {
+    read_at_most(path, FILE_BYTES_MAX).map_err(|cause| SettingsError::unreadable(path, &cause, elsewhere))
 }
 
 fn read_at_most(path: &Path, bytes_max: u64) -> std::io::Result<String> {

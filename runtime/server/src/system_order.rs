@@ -3,7 +3,7 @@
 //! A Bevy `Schedule` in every world costs 79-86 KB and 92-375 µs to build (20 component types, 10 systems), and what it
 //! computes is the same for each world of a kind. So the schedule of a kind's first world is built as a template, the
 //! topological order is read off it as indices, and each world holds only its own boxed systems in that order.
-//! Running them ourselves is also where each system's time can be taken.
+//! Running them ourselves is also where each system's time is taken: every system is a scope of its own.
 //!
 //! Bevy's ordering (`before`, `after`, `chain`, sets), run conditions on systems and on sets, and its automatic sync points
 //! for `Commands` are kept. Everything runs on the world's thread, one system after the other.
@@ -20,6 +20,7 @@ use bevy_ecs::{
     },
     system::{IntoSystem, ScheduleSystem, System},
 };
+use throng_profiler::{Category, Phases, Site, site::intern};
 
 /// Most systems a world kind may have; the conditions' bookkeeping is sized by it.
 pub const SYSTEMS_MAX: usize = 256;
@@ -28,6 +29,8 @@ pub const SYSTEMS_MAX: usize = 256;
 #[derive(Debug)]
 pub struct SystemOrder {
     steps: Vec<Step>,
+    /// Where each system's time is recorded, in the order of registration.
+    sites: Vec<&'static Site>,
     /// Per set that has conditions: the systems that they guard, as indices in the order of registration.
     guarded: Vec<Vec<usize>>,
     systems_count: usize,
@@ -59,6 +62,8 @@ pub enum OrderError {
 #[derive(Default)]
 pub struct SystemList {
     schedule: Schedule,
+    /// Headings for systems whose scope begins with a name; the longest that fits counts.
+    categories: Vec<(&'static str, Category)>,
 }
 
 impl SystemList {
@@ -72,9 +77,16 @@ impl SystemList {
         self.schedule.configure_sets(sets);
     }
 
+    /// Gives systems of a module, such as `precinct.movement`, a heading in captures; without one it is [`Category::GAMEPLAY`].
+    pub fn categorise(&mut self, scopes: &'static str, category: Category) {
+        self.categories.push((scopes, category));
+    }
+
     /// Builds Bevy's schedule in `world` and reads the order off it. The systems themselves are used up.
     pub fn into_order(mut self, kind: &str, world: &mut World) -> Result<SystemOrder, OrderError> {
-        let registered: Vec<_> = self.schedule.graph().systems.iter().map(|(key, _, _)| key).collect();
+        let systems = self.schedule.graph().systems.iter();
+        let (registered, sites): (Vec<_>, Vec<_>) =
+            systems.map(|(key, system, _)| (key, self.site_of(&system.name().to_string()))).unzip();
         if registered.len() > SYSTEMS_MAX {
             return Err(OrderError::TooMany { kind: kind.into(), count: registered.len() });
         }
@@ -99,7 +111,15 @@ impl SystemList {
                 index.map_or(Step::Sync, Step::Run)
             })
             .collect();
-        Ok(SystemOrder { steps, guarded, systems_count: registered.len() })
+        Ok(SystemOrder { steps, sites, guarded, systems_count: registered.len() })
+    }
+
+    /// A system's scope is its path with dots: `precinct.npc.perception.perceive`.
+    fn site_of(&self, path: &str) -> &'static Site {
+        let name = path.replace("::", ".");
+        let fitting = self.categories.iter().filter(|(scopes, _)| name.starts_with(scopes));
+        let category = fitting.max_by_key(|(scopes, _)| scopes.len()).map(|(_, category)| *category);
+        intern(&name, Some(category.unwrap_or(Category::GAMEPLAY)))
     }
 
     /// Takes the systems out, ready to run in `world` in the order that the kind's first world gave.
@@ -174,7 +194,9 @@ pub struct WorldSystems {
 
 impl WorldSystems {
     /// Runs every system once, in order. Allocates nothing itself; a panicking system unwinds through here.
-    pub fn run(&mut self, world: &mut World) {
+    ///
+    /// `phases` goes from system to system: each has its own scope. The last one's is open at the end.
+    pub fn run(&mut self, world: &mut World, phases: &mut Phases) {
         self.skipped[..self.systems.len()].fill(false);
         for (conditions, members) in self.sets.iter_mut().zip(&self.order.guarded) {
             if !all_hold(conditions, world) {
@@ -188,6 +210,7 @@ impl WorldSystems {
                     if self.skipped[index] || !all_hold(&mut own.conditions, world) {
                         continue;
                     }
+                    phases.next(self.order.sites[index]);
                     // A system that skips itself (a missing `Single`, say) is a result, not an error.
                     let _ = own.system.run_without_applying_deferred((), world);
                 }
@@ -233,6 +256,8 @@ fn all_hold(conditions: &mut [ConditionWithAccess], world: &mut World) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use throng_profiler::site;
+
     use super::*;
 
     #[derive(Resource, Default)]
@@ -264,7 +289,7 @@ mod tests {
             let mut list = SystemList::default();
             register(&mut list);
             let mut systems = list.into_systems("test", order.clone(), &mut world).unwrap();
-            systems.run(&mut world);
+            systems.run(&mut world, &mut Phases::begin(site!("world.systems")));
             assert_eq!(world.resource::<Log>().0, expect);
         }
     }

@@ -33,8 +33,11 @@ use std::{
 
 use throng_net::protocol::{JournalError, TokenJournal, UsedToken};
 use throng_platform::clock::Clock;
+use throng_profiler::{log_category, log_error, log_info, log_warn};
 
 use crate::settings::ServerSettings;
+
+log_category!(TOKENS = "server.tokens");
 
 /// 32 MiB of file, and 1,000 admissions a second with tokens of five minutes.
 pub(crate) const RECORDS_MAX: usize = 1 << 20;
@@ -78,7 +81,8 @@ pub(crate) fn open_as_set(
         // A key of the server's own dies with it, and every token with the key.
         let key_outlives_us = settings.private_key(|name| std::env::var(name).ok()).is_ok_and(|key| key.is_some());
         if key_outlives_us {
-            tracing::warn!(
+            log_warn!(
+                TOKENS,
                 "after a restart, connect tokens that were used before it could be used once more until they expire: name \
                  a file in [server] token_journal to remember them"
             );
@@ -87,10 +91,11 @@ pub(crate) fn open_as_set(
     };
     let opened = FileTokenJournal::open(path, clock.clone())?;
     if opened.damaged_count > 0 {
-        tracing::warn!(
-            "{}: {} damaged records left out; their tokens, until they expire, could be used once more",
-            path.display(),
-            opened.damaged_count
+        log_warn!(
+            TOKENS,
+            file = %path.display(),
+            records = opened.damaged_count,
+            "damaged records left out; their tokens, until they expire, could be used once more"
         );
     }
     Ok(Some(opened))
@@ -172,10 +177,10 @@ impl FileTokenJournal {
             return;
         }
         self.failing = failed.is_some();
-        let path = self.path.display();
+        let file = self.path.display();
         match failed {
-            Some(cause) => tracing::error!("{path}: no token can be recorded, so no client is admitted: {cause}"),
-            None => tracing::info!("{path}: tokens are recorded again, and clients admitted"),
+            Some(cause) => log_error!(TOKENS, %file, %cause, "no token can be recorded, so no client is admitted"),
+            None => log_info!(TOKENS, %file, "tokens are recorded again, and clients admitted"),
         }
     }
 }

@@ -10,6 +10,7 @@ use bevy_ecs::{
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_platform::time::Nanos;
+use throng_profiler::Category;
 use throng_replication::{
     InterestSettings, Replicate, Schema, StateHash, WorldReplication,
     ecs::{Collector, Placed},
@@ -54,6 +55,12 @@ impl WorldBuilder<'_> {
     /// Orders and conditions sets of systems.
     pub fn configure_sets<M>(&mut self, sets: impl IntoScheduleConfigs<InternedSystemSet, M>) -> &mut Self {
         self.systems.configure_sets(sets);
+        self
+    }
+
+    /// Gives the systems of a module, such as `precinct.movement`, a heading in captures and charts. Without one it is gameplay.
+    pub fn categorise(&mut self, scopes: &'static str, category: Category) -> &mut Self {
+        self.systems.categorise(scopes, category);
         self
     }
 

@@ -15,6 +15,8 @@ const HANG_REPORT_AFTER: Nanos = Nanos::from_millis(100);
 
 pub(crate) struct WorldSlot {
     pub id: WorldId,
+    /// What its random source began with, for reports of its death.
+    pub seed: u64,
     pub name: Arc<str>,
     pub rate: Hertz,
     pub mailbox: Arc<Mailbox>,
@@ -44,9 +46,10 @@ pub(crate) struct TickOutcome {
 }
 
 impl WorldSlot {
-    pub fn new(world: Box<GameWorld>, phase: TickPhase) -> Self {
+    pub fn new(world: Box<GameWorld>, seed: u64, phase: TickPhase) -> Self {
         Self {
             id: world.id,
+            seed,
             name: world.name.clone(),
             rate: world.rate,
             mailbox: world.mailbox.clone(),

@@ -19,6 +19,8 @@ use throng_platform::udp::{
     BATCH_DATAGRAMS_MAX, BindError, BindOptions, BindWarning, ReceiveBatch, SendBatch, SendOutcome, UdpSocket,
 };
 
+use throng_profiler::scoped;
+
 use super::{DatagramSender, PacketSink, ServerTransport};
 use crate::protocol::PACKET_BYTES_MAX;
 
@@ -135,6 +137,7 @@ impl PacketSink for UdpSender {
 }
 
 impl DatagramSender for UdpSender {
+    #[scoped("net.send")]
     fn flush(&mut self) -> SendOutcome {
         self.outcome += self.socket.send_batch(&mut self.batch);
         std::mem::take(&mut self.outcome)

@@ -14,6 +14,7 @@
 
 use glam::{UVec3, Vec2, Vec3, Vec3A};
 use rerecast::{Aabb3d, AreaType, BuildContoursFlags, ConvexVolume, HeightfieldBuilder, PolygonNavmesh, TriMesh};
+use throng_profiler::scoped;
 
 use super::mesh::{NavMesh, NavMeshError};
 use crate::geometry::{Aabb, LevelGeometry, Line};
@@ -87,6 +88,7 @@ pub enum BakeError {
 }
 
 /// Bakes the walkable surface of a level.
+#[scoped("query.bake")]
 pub fn bake(level: &LevelGeometry, settings: &BakeSettings) -> Result<NavMesh, BakeError> {
     let recast = polygons_of_ground(level, settings)?;
     let (vertices, polygons) = unpack(&recast, level, settings);

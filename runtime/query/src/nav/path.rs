@@ -13,6 +13,7 @@
 //! Cost: about 0.2 µs a node; a path across a city block of 160 m, 86 m long on average, takes 49 nodes, 10 µs.
 
 use glam::{Vec2, Vec3};
+use throng_profiler::scoped;
 
 use super::funnel::{Portal, pull_string};
 use super::mesh::{NONE, NavMesh, NavPoint, PolygonId, ground};
@@ -128,6 +129,7 @@ impl PathSearch {
     }
 
     /// Expands at most `nodes_max` polygons. `mesh` must be the one the search began on.
+    #[scoped("query.path")]
     pub fn advance(&mut self, mesh: &NavMesh, nodes_max: u32) -> SearchState {
         let Some((_, to)) = self.ends else {
             return self.state;

@@ -15,14 +15,14 @@ use super::section::{Checks, Section, keys_of};
 type Key<'t> = Spanned<Cow<'t, str>>;
 type Table<'t> = DeTable<'t>;
 
-pub(super) struct Document<'t> {
+pub(crate) struct Document<'t> {
     file: &'t str,
     text: &'t str,
     root: Table<'t>,
 }
 
 impl<'t> Document<'t> {
-    pub(super) fn parse(file: &'t str, text: &'t str) -> Result<Self, SettingsError> {
+    pub(crate) fn parse(file: &'t str, text: &'t str) -> Result<Self, SettingsError> {
         let (root, errors) = DeTable::parse_recoverable(text);
         let document = Self { file, text, root: root.into_inner() };
         let mistakes = errors.iter().map(|error| document.syntax_mistake(error)).collect();
@@ -31,36 +31,56 @@ impl<'t> Document<'t> {
     }
 
     /// Says which of the file's sections are not ours.
-    pub(super) fn check_sections(&self, known: &[&str], mistakes: &mut Vec<Mistake>) {
-        for (key, value) in self.root.iter() {
-            let name: &str = key.get_ref();
-            if known.contains(&name) {
-                if !value.get_ref().is_table() {
-                    mistakes.push(self.mistake(key.span(), "", name, format!("is a section; write [{name}]")));
+    pub(crate) fn check_sections(&self, known: &[&str], mistakes: &mut Vec<Mistake>) {
+        self.check_sections_in("", &self.root, known, mistakes);
+    }
+
+    /// As [`Self::check_sections`], for a table that holds sections; `parent` is its own dotted name.
+    fn check_sections_in(&self, parent: &str, table: &Table<'t>, known: &[&str], mistakes: &mut Vec<Mistake>) {
+        for (key, value) in table.iter() {
+            let key_name: &str = key.get_ref();
+            let name = if parent.is_empty() { key_name.to_owned() } else { format!("{parent}.{key_name}") };
+            let holds_sections = known.iter().any(|known| is_part_of(known, &name));
+            match value.get_ref().as_table() {
+                Some(sections) if holds_sections => self.check_sections_in(&name, sections, known, mistakes),
+                Some(_) if known.contains(&&*name) => {}
+                Some(_) => {
+                    let message = match nearest(&name, known.iter().copied()) {
+                        Some(meant) => format!("unknown section; did you mean [{meant}]?"),
+                        None => format!("unknown section; there are {}", bracketed(known)),
+                    };
+                    mistakes.push(self.mistake(key.span(), &name, "", message));
                 }
-                continue;
+                None => {
+                    let message = if known.contains(&&*name) {
+                        format!("is a section; write [{name}]")
+                    } else if holds_sections {
+                        let parts: Vec<_> = known.iter().copied().filter(|known| is_part_of(known, &name)).collect();
+                        format!("holds sections; write one of {}", bracketed(&parts))
+                    } else {
+                        format!("unknown key outside any section; put it below one of {}", bracketed(known))
+                    };
+                    mistakes.push(self.mistake(key.span(), parent, key_name, message));
+                }
             }
-            let message = if !value.get_ref().is_table() {
-                format!("unknown key outside any section; put it below one of {}", bracketed(known))
-            } else if let Some(meant) = nearest(name, known.iter().copied()) {
-                format!("unknown section; did you mean [{meant}]?")
-            } else {
-                format!("unknown section; there are {}", bracketed(known))
-            };
-            let (section, key_name) = if value.get_ref().is_table() { (name, "") } else { ("", name) };
-            mistakes.push(self.mistake(key.span(), section, key_name, message));
         }
+    }
+
+    /// The table of a section and its place; dots in the name lead into tables within tables.
+    fn table(&self, name: &str) -> Option<(&Key<'t>, &Spanned<DeValue<'t>>, &Table<'t>)> {
+        let (mut table, mut found) = (&self.root, None);
+        for part in name.split('.') {
+            let (key, value) = table.iter().find(|(key, _)| key.get_ref() == part)?;
+            table = value.get_ref().as_table()?;
+            found = Some((key, value, table));
+        }
+        found
     }
 
     /// The section `name` as a `T`, default where it says nothing. What is wrong goes to `mistakes`, and the
     /// value is then of no use.
-    pub(super) fn section<T: Section>(&self, name: &str, mistakes: &mut Vec<Mistake>) -> T {
-        let Some((key, value)) = self.root.iter().find(|(key, _)| key.get_ref() == name) else {
-            return T::default();
-        };
-        let Some(table) = value.get_ref().as_table() else {
-            return T::default();
-        };
+    pub(crate) fn section<T: Section>(&self, name: &str, mistakes: &mut Vec<Mistake>) -> T {
+        let Some((key, value, table)) = self.table(name) else { return T::default() };
         self.check_keys::<T>(name, table, mistakes);
         let known = keys_of::<T>();
         let is_known = |key: &Key<'t>| known.is_none_or(|known| known.contains(&&**key.get_ref()));
@@ -87,7 +107,7 @@ impl<'t> Document<'t> {
     }
 
     /// Adds to "unknown key" the section that does have it.
-    pub(super) fn point_to_right_section(
+    pub(crate) fn point_to_right_section(
         &self,
         sections: &[(&str, Option<&'static [&'static str]>)],
         mistakes: &mut [Mistake],
@@ -102,7 +122,7 @@ impl<'t> Document<'t> {
         }
     }
 
-    pub(super) fn mistake(&self, span: Range<usize>, section: &str, key: &str, message: String) -> Mistake {
+    pub(crate) fn mistake(&self, span: Range<usize>, section: &str, key: &str, message: String) -> Mistake {
         Mistake {
             file: self.file.to_owned(),
             line: self.line(span.start),
@@ -162,6 +182,11 @@ const UNKNOWN_KEY: &str = "unknown key";
 
 fn read<'t, T: Section>(table: Table<'t>, span: Range<usize>) -> Result<T, toml::de::Error> {
     T::deserialize(ValueDeserializer::from(Spanned::new(span, DeValue::Table(table))))
+}
+
+/// `triggers.frame` is part of `triggers`.
+fn is_part_of(section: &str, parent: &str) -> bool {
+    section.strip_prefix(parent).is_some_and(|rest| rest.starts_with('.'))
 }
 
 fn bracketed(names: &[&str]) -> String {

@@ -45,11 +45,12 @@ pub enum SettingsError {
 }
 
 impl SettingsError {
-    pub(super) fn unreadable(path: &Path, cause: &std::io::Error) -> Self {
+    /// `elsewhere` says how another file is named.
+    pub(crate) fn unreadable(path: &Path, cause: &std::io::Error, elsewhere: &str) -> Self {
         let reason = match cause.kind() {
-            ErrorKind::NotFound => "no such file; create it (every setting has a default, so it may be empty) \
-                                    or name another with --config PATH"
-                .to_owned(),
+            ErrorKind::NotFound => format!(
+                "no such file; create it (every setting has a default, so it may be empty) or name another {elsewhere}"
+            ),
             ErrorKind::PermissionDenied => "may not be read by this user; change its owner or its mode".to_owned(),
             ErrorKind::IsADirectory => "is a directory; name the file in it".to_owned(),
             ErrorKind::InvalidData => "is not UTF-8 text; save it again as UTF-8".to_owned(),
@@ -58,7 +59,7 @@ impl SettingsError {
         Self::Unreadable { file: path.display().to_string(), reason }
     }
 
-    pub(super) fn unless_empty(mut mistakes: Vec<Mistake>) -> Result<(), Self> {
+    pub(crate) fn unless_empty(mut mistakes: Vec<Mistake>) -> Result<(), Self> {
         if mistakes.is_empty() {
             return Ok(());
         }
@@ -72,7 +73,7 @@ fn lines(mistakes: &[Mistake]) -> String {
 }
 
 /// The known name that was probably meant, if one is near enough: a third of its letters may differ.
-pub(super) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let (distance, name) = known.into_iter().map(|name| (distance(written, name), name)).min()?;
     (distance <= name.len().max(3) / 3).then_some(name)
 }

@@ -102,7 +102,7 @@ impl<'d> Checks<'d> {
 }
 
 /// The keys a section's type knows, in the order of its fields; `None` if it takes any.
-pub(super) fn keys_of<T: Section>() -> Option<&'static [&'static str]> {
+pub(crate) fn keys_of<T: Section>() -> Option<&'static [&'static str]> {
     let mut keys = None;
     // It always fails: it only listens to what the type asks for.
     let _ = T::deserialize(KeyListener { keys: &mut keys });

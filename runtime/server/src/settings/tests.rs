@@ -28,6 +28,7 @@ fn an_empty_file_is_all_defaults() {
     let settings = accept("");
     assert_eq!(settings.server, ServerSettings::default());
     assert_eq!(settings.replication, ReplicationSettings::default());
+    assert_eq!(settings.recorder, RecorderSettings::default());
 }
 
 #[test]
@@ -59,6 +60,13 @@ leave_radius_m = 12.5
 cell_m = 4
 period_ticks = 2
 budget_bytes_per_tick = 1200
+[recorder]
+on = false
+memory_mb = 8
+captures = "captures"
+rules = "rules.toml"
+free_text = true
+context_switches = false
 "#
     );
     let settings = accept(&text);
@@ -91,6 +99,15 @@ budget_bytes_per_tick = 1200
         budget_bytes_per_tick: 1200,
     };
     assert_eq!(settings.replication, replication);
+    let recorder = RecorderSettings {
+        on: false,
+        memory_mb: 8,
+        captures: Some("captures".into()),
+        rules: Some("rules.toml".into()),
+        free_text: true,
+        context_switches: false,
+    };
+    assert_eq!(settings.recorder, recorder);
 }
 
 #[test]
@@ -99,7 +116,7 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
     check("\n[sever]\nworkers = 3\n", "throng.toml:2: [sever] unknown section; did you mean [server]?");
     check(
         "[database]\nurl = ''\n",
-        "throng.toml:1: [database] unknown section; there are [server], [replication], [game]",
+        "throng.toml:1: [database] unknown section; there are [server], [replication], [recorder], [game]",
     );
     check(
         "[replication]\ngravity = 9.81\n",
@@ -113,7 +130,7 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
     check("workers = 3\n", "throng.toml:1: workers: unknown key here; it belongs in [server]");
     check(
         "speed = 3\n",
-        "throng.toml:1: speed: unknown key outside any section; put it below one of [server], [replication], [game]",
+        "throng.toml:1: speed: unknown key outside any section; put it below one of [server], [replication], [recorder], [game]",
     );
     check("server = 3\n", "throng.toml:1: server: is a section; write [server]");
 }
@@ -156,6 +173,11 @@ fn impossible_values_are_told_with_their_range() {
     check(
         "[server]\ntoken_journal = \"\"\n",
         "throng.toml:2: [server] token_journal: names no file; write a path, or remove the key",
+    );
+    check(
+        "[recorder]\nmemory_mb = 0\ncaptures = \"\"\n",
+        "throng.toml:2: [recorder] memory_mb: 0 is too low; it may be 1 to 4096 MiB\n\
+         throng.toml:3: [recorder] captures: names nothing; write a path, or remove the key",
     );
     check(
         "[replication]\nenter_radius_m = nan\n",
@@ -350,7 +372,12 @@ fn the_settings_page_shows_every_key_with_its_default() {
     let settings = accept(sample);
     assert_eq!(settings.server, ServerSettings::default());
     assert_eq!(settings.replication, ReplicationSettings::default());
-    let keys = [section::keys_of::<ServerSettings>(), section::keys_of::<ReplicationSettings>()];
+    assert_eq!(settings.recorder, RecorderSettings::default());
+    let keys = [
+        section::keys_of::<ServerSettings>(),
+        section::keys_of::<ReplicationSettings>(),
+        section::keys_of::<RecorderSettings>(),
+    ];
     for key in keys.into_iter().flatten().flatten() {
         let shown = sample.lines().any(|line| line.trim_start_matches("# ").starts_with(&format!("{key} =")));
         assert!(shown, "docs/settings.md: the sample lacks {key}");

@@ -1,0 +1,85 @@
+//! Rules: budgets, triggers and log levels, read from a file of their own and read again while the server runs.
+//!
+//! They are what an operator wants to change in the middle of a bad evening: at which frame length to save a capture, what a subsystem may
+//! take, which log category to turn up. So they do not stand in `throng.toml`, which is read once, but in the file that `[recorder]
+//! rules` names. Mistakes are told as those of the settings are, all at once, each with its line and what to write instead:
+//!
+//! ```text
+//! rules.toml:7: [triggers.frame] over_ms: 0 is too low; it may be 0.001 to 60000 ms
+//! ```
+//!
+//! Everything has a default, so an empty file is a valid one. A file that cannot be read or is wrong changes nothing: the rules
+//! before it stay in force ([`RulesFile`]).
+//!
+//! Reading allocates and touches the disk: at start, and then on a low-priority thread. Cost: one look at the file's metadata a second.
+
+mod budgets;
+mod file;
+mod levels;
+mod triggers;
+
+use std::path::Path;
+
+use throng_profiler::log::Level;
+use throng_profiler::rules::Rules;
+
+use crate::settings::SettingsError;
+use crate::settings::document::Document;
+
+pub use file::RulesFile;
+
+use budgets::Budgets;
+use levels::Levels;
+
+/// The sections that a rules file may have. A new one is a name here and a line in [`ServerRules::parse`].
+const SECTIONS: [&str; 13] = [
+    "budgets.scopes_us",
+    "budgets.subsystems_us",
+    "triggers.manual",
+    "triggers.frame",
+    "triggers.subsystem",
+    "triggers.scope",
+    "triggers.lock-wait",
+    "triggers.run-queue",
+    "triggers.memory-rate",
+    "triggers.large-allocation",
+    "triggers.leak",
+    "triggers.crash",
+    "log",
+];
+
+/// Everything that a rules file says, checked; defaults where it says nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerRules {
+    /// Budgets and triggers, for the flight recorder.
+    pub recorder: Rules,
+    /// Levels by category, for [`throng_profiler::log::set_levels`].
+    pub log_levels: Vec<(String, Level)>,
+}
+
+impl ServerRules {
+    /// Reads and checks a file. All of its mistakes are in the error, in the order of their lines.
+    pub fn load(path: &Path) -> Result<Self, SettingsError> {
+        let text = crate::settings::read_file(path, "in [recorder] rules")?;
+        Self::parse(&path.display().to_string(), &text)
+    }
+
+    /// As [`load`](Self::load), from text already in memory; `file` is the name that mistakes show.
+    pub fn parse(file: &str, text: &str) -> Result<Self, SettingsError> {
+        let document = Document::parse(file, text)?;
+        let mut mistakes = Vec::new();
+        document.check_sections(&SECTIONS, &mut mistakes);
+        let scopes: Budgets = document.section("budgets.scopes_us", &mut mistakes);
+        let subsystems: Budgets = document.section("budgets.subsystems_us", &mut mistakes);
+        let mut recorder = Rules::default();
+        triggers::read(&document, &mut recorder, &mut mistakes);
+        let levels: Levels = document.section("log", &mut mistakes);
+        SettingsError::unless_empty(mistakes)?;
+        recorder.scope_budgets_ns = scopes.to_ns();
+        recorder.subsystem_budgets_ns = subsystems.to_ns();
+        Ok(Self { recorder, log_levels: levels.into_list() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

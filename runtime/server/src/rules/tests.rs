@@ -1,0 +1,345 @@
+//! Every mistake in a rules file has its line, its key and the way out; what is wrong never comes into force.
+
+use std::fs;
+use std::path::PathBuf;
+
+use throng_capture::model::TriggerKind;
+
+use super::*;
+
+/// What the file's mistakes read like, one per line; empty when there are none.
+#[track_caller]
+fn check(text: &str, expect: &str) {
+    let found = ServerRules::parse("rules.toml", text).err().map(|error| error.to_string()).unwrap_or_default();
+    assert_eq!(found, expect, "\n--- for the file:\n{text}");
+}
+
+#[track_caller]
+fn accept(text: &str) -> ServerRules {
+    match ServerRules::parse("rules.toml", text) {
+        Ok(rules) => rules,
+        Err(error) => panic!("{error}\n--- for the file:\n{text}"),
+    }
+}
+
+#[test]
+fn an_empty_file_is_all_defaults() {
+    assert_eq!(accept(""), ServerRules::default());
+    assert_eq!(accept("[triggers.frame]\n[log]\n[budgets]\n"), ServerRules::default());
+}
+
+#[test]
+fn every_rule_is_read_in_its_unit() {
+    let rules = accept(
+        r#"
+[budgets.scopes_us]
+"world.tick" = 10_000
+[budgets.subsystems_us]
+replication = 4000
+[triggers.frame]
+on = false
+over_ms = 12.5
+cooldown_s = 0
+pre_roll_s = 1.5
+post_roll_s = 0
+disk_budget_mb = 8
+[triggers.memory-rate]
+over_mb_per_s = 2
+[triggers.leak]
+over_kb_per_s = 0.5
+[triggers.large-allocation]
+over_kb = 64
+[log]
+"server.door" = "debug"
+all = "warn"
+"#,
+    );
+    let mut expect = ServerRules::default();
+    expect.recorder.scope_budgets_ns = vec![("world.tick".to_owned(), 10_000_000)];
+    expect.recorder.subsystem_budgets_ns = vec![("replication".to_owned(), 4_000_000)];
+    let frame = expect.recorder.trigger_mut(TriggerKind::Frame);
+    frame.is_on = false;
+    frame.threshold = 12_500_000;
+    frame.cooldown_s = 0.0;
+    frame.pre_roll_s = 1.5;
+    frame.post_roll_s = 0.0;
+    frame.disk_budget_bytes = 8 << 20;
+    expect.recorder.trigger_mut(TriggerKind::MemoryRate).threshold = 2 << 20;
+    expect.recorder.trigger_mut(TriggerKind::Leak).threshold = 512;
+    expect.recorder.trigger_mut(TriggerKind::LargeAllocation).threshold = 64 << 10;
+    expect.log_levels = vec![("all".to_owned(), Level::Warn), ("server.door".to_owned(), Level::Debug)];
+    assert_eq!(rules, expect);
+}
+
+#[test]
+fn every_kind_of_trigger_has_its_section() {
+    for kind in TriggerKind::ALL {
+        let rules = accept(&format!("[triggers.{}]\non = false\n", kind.name()));
+        let off = TriggerKind::ALL.map(|kind| !rules.recorder.trigger(kind).is_on);
+        assert_eq!(off, TriggerKind::ALL.map(|other| other == kind), "{}", kind.name());
+    }
+}
+
+#[test]
+fn unknown_names_are_told_with_the_nearest_known_one() {
+    check("[triggers.fraem]\n", "rules.toml:1: [triggers.fraem] unknown section; did you mean [triggers.frame]?");
+    check(
+        "[budgets.scope_us]\n",
+        "rules.toml:1: [budgets.scope_us] unknown section; did you mean [budgets.scopes_us]?",
+    );
+    check("[logs]\n", "rules.toml:1: [logs] unknown section; did you mean [log]?");
+    check(
+        "triggers = 3\n",
+        "rules.toml:1: triggers: holds sections; write one of [triggers.manual], [triggers.frame], [triggers.subsystem], \
+         [triggers.scope], [triggers.lock-wait], [triggers.run-queue], [triggers.memory-rate], \
+         [triggers.large-allocation], [triggers.leak], [triggers.crash]",
+    );
+    check("log = \"debug\"\n", "rules.toml:1: log: is a section; write [log]");
+    check("[triggers]\nframe = true\n", "rules.toml:2: [triggers] frame: is a section; write [triggers.frame]");
+    check(
+        "[triggers.frame]\nover_us = 3\n",
+        "rules.toml:2: [triggers.frame] over_us: unknown key; did you mean `over_ms`?",
+    );
+    check(
+        "[triggers.leak]\nover_mb_per_s = 3\n",
+        "rules.toml:2: [triggers.leak] over_mb_per_s: unknown key; did you mean `over_kb_per_s`?",
+    );
+    check(
+        "[triggers.manual]\nover_ms = 3\n",
+        "rules.toml:2: [triggers.manual] over_ms: unknown key; known are on, cooldown_s, pre_roll_s, post_roll_s, \
+         disk_budget_mb",
+    );
+    check(
+        "[log]\n\"server.door\" = \"debg\"\n",
+        "rules.toml:2: [log] server.door: \"debg\" is no level; did you mean \"debug\"?",
+    );
+}
+
+#[test]
+fn wrong_types_are_told_in_words() {
+    check("[triggers.frame]\non = 1\n", "rules.toml:2: [triggers.frame] on: must be true or false, not 1");
+    check(
+        "[triggers.frame]\nover_ms = \"50\"\n",
+        "rules.toml:2: [triggers.frame] over_ms: must be a number, not \"50\"",
+    );
+    check(
+        "[budgets.scopes_us]\nworld.tick = 5\n",
+        "rules.toml:2: [budgets.scopes_us] world: must be a whole number of microseconds, after a name in quotes such as \
+         \"world.tick\", not a table",
+    );
+    check(
+        "[log]\nserver.door = \"debug\"\nnet = 3\n",
+        "rules.toml:2: [log] server: must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\", after a name in \
+         quotes such as \"server.door\", not a table\n\
+         rules.toml:3: [log] net: must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\", after a name in \
+         quotes such as \"server.door\", not 3",
+    );
+}
+
+#[test]
+fn impossible_values_are_told_with_their_range() {
+    check(
+        "[budgets.subsystems_us]\nreplication = 0\n\"world.tick\" = -5\n",
+        "rules.toml:2: [budgets.subsystems_us] replication: 0 is too low; it may be 1 to 60000000 us\n\
+         rules.toml:3: [budgets.subsystems_us] world.tick: -5 is too low; it may be 1 to 60000000 us",
+    );
+    check(
+        "[triggers.lock-wait]\nover_ms = 0\ncooldown_s = -1\npre_roll_s = 61\npost_roll_s = nan\ndisk_budget_mb = 0\n",
+        "rules.toml:2: [triggers.lock-wait] over_ms: 0 is too low; it may be 0.001 to 60000 ms\n\
+         rules.toml:3: [triggers.lock-wait] cooldown_s: -1 is too low; it may be 0 to 86400 s\n\
+         rules.toml:4: [triggers.lock-wait] pre_roll_s: 61 is too high; it may be 0 to 60 s\n\
+         rules.toml:5: [triggers.lock-wait] post_roll_s: NaN is not a number; it may be 0 to 10 s\n\
+         rules.toml:6: [triggers.lock-wait] disk_budget_mb: 0 is too low; it may be 1 to 1048576 MiB",
+    );
+    check(
+        "[log]\n\"\" = \"off\"\n\"server..door\" = \"off\"\n",
+        "rules.toml:2: [log] is no name; names are words with dots between them, such as \"server.door\"\n\
+         rules.toml:3: [log] server..door: is no name; names are words with dots between them, such as \"server.door\"",
+    );
+}
+
+#[test]
+fn all_mistakes_of_a_file_come_at_once_in_its_order() {
+    check(
+        "[log]\nnet = \"loud\"\n[triggers.frame]\nover_ms = 0\non = \"yes\"\n[budgets.scopes_us]\nx = 1.5\n[extra]\n",
+        "rules.toml:2: [log] net: must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\", after a name in \
+         quotes such as \"server.door\", not \"loud\"\n\
+         rules.toml:4: [triggers.frame] over_ms: 0 is too low; it may be 0.001 to 60000 ms\n\
+         rules.toml:5: [triggers.frame] on: must be true or false, not \"yes\"\n\
+         rules.toml:7: [budgets.scopes_us] x: must be a whole number of microseconds, after a name in quotes such as \
+         \"world.tick\", not 1.5\n\
+         rules.toml:8: [extra] unknown section; there are [budgets.scopes_us], [budgets.subsystems_us], [triggers.manual], \
+         [triggers.frame], [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], \
+         [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash], [log]",
+    );
+    check("[log]\nnet 3\n", "rules.toml:2: not TOML: key with no value, expected `=`");
+}
+
+/// The page that operators read shows every rule with its default; this is what keeps it true.
+#[test]
+fn the_rules_page_shows_every_section_with_its_defaults() {
+    let page = include_str!("../../../../docs/rules.md");
+    let mut samples = page.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0);
+    let defaults = samples.next().expect("docs/rules.md has the defaults in TOML");
+    let written = accept(defaults);
+    assert_eq!(written, ServerRules::default());
+    for section in SECTIONS {
+        assert!(defaults.contains(&format!("[{section}]")), "docs/rules.md: the defaults lack [{section}]");
+    }
+    // Every key that a section knows stands in it: without its line, the section would still be the default.
+    for kind in TriggerKind::ALL {
+        let header = format!("[triggers.{}]", kind.name());
+        let body = defaults.split_once(&header).unwrap().1.split("\n[").next().unwrap();
+        for key in keys_of(kind) {
+            assert!(body.lines().any(|line| line.starts_with(&format!("{key} ="))), "{header}lacks {key}");
+        }
+    }
+    let examples: Vec<_> = samples.map(accept).collect();
+    assert!(!examples.is_empty(), "docs/rules.md has an example that says something");
+}
+
+/// The keys that a kind's section knows, as it tells somebody who wrote none of them.
+fn keys_of(kind: TriggerKind) -> Vec<String> {
+    let told = ServerRules::parse("rules.toml", &format!("[triggers.{}]\nunheard-of = 1\n", kind.name())).unwrap_err();
+    let told = told.to_string();
+    let (_, keys) = told.split_once("known are ").expect("an unknown key is told with the known ones");
+    keys.split(", ").map(str::to_owned).collect()
+}
+
+/// A rules file in a folder of its own, which goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("throng-rules-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.join("rules.toml")
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(self.path(), text).unwrap();
+    }
+
+    fn open(&self) -> (RulesFile, ServerRules) {
+        RulesFile::open(&self.path()).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a look says: nothing, an over_ms in force (ms), or the mistakes.
+fn look(file: &mut RulesFile) -> String {
+    match file.changed() {
+        None => "-".to_owned(),
+        Some(Ok(rules)) => format!("{} ms", rules.recorder.trigger(TriggerKind::Frame).threshold / 1_000_000),
+        Some(Err(error)) => error.to_string().rsplit_once("rules.toml").unwrap().1.to_owned(),
+    }
+}
+
+fn over_ms(value: u32) -> String {
+    format!("[triggers.frame]\nover_ms = {value}\n")
+}
+
+#[test]
+fn a_changed_file_is_read_once_when_it_has_settled() {
+    let folder = Folder::new("changed");
+    folder.write(&over_ms(7));
+    let (mut file, rules) = folder.open();
+    assert_eq!(rules.recorder.trigger(TriggerKind::Frame).threshold, 7_000_000);
+    assert_eq!(look(&mut file), "-");
+
+    folder.write(&over_ms(12));
+    assert_eq!([look(&mut file), look(&mut file), look(&mut file)], ["-", "12 ms", "-"]);
+
+    // An editor that writes another file and puts it in the old one's place, of the same length.
+    let beside = folder.0.join("rules.new");
+    fs::write(&beside, over_ms(13)).unwrap();
+    fs::rename(&beside, folder.path()).unwrap();
+    assert_eq!([look(&mut file), look(&mut file), look(&mut file)], ["-", "13 ms", "-"]);
+}
+
+#[test]
+fn a_file_that_is_being_written_is_left_alone() {
+    let folder = Folder::new("half");
+    folder.write(&over_ms(7));
+    let (mut file, _) = folder.open();
+    // Truncated, half written, whole: each look finds another file, and the first two would have been valid.
+    folder.write("");
+    assert_eq!(look(&mut file), "-");
+    folder.write("[triggers.frame]\n");
+    assert_eq!(look(&mut file), "-");
+    folder.write(&over_ms(21));
+    assert_eq!([look(&mut file), look(&mut file)], ["-", "21 ms"]);
+}
+
+#[test]
+fn a_wrong_file_is_told_once_per_change() {
+    let folder = Folder::new("wrong");
+    folder.write(&over_ms(7));
+    let (mut file, _) = folder.open();
+    folder.write(&over_ms(0));
+    let told = ":2: [triggers.frame] over_ms: 0 is too low; it may be 0.001 to 60000 ms";
+    assert_eq!([look(&mut file), look(&mut file), look(&mut file)], ["-", told, "-"]);
+    folder.write("[log]\nbroken");
+    assert_eq!(look(&mut file), "-");
+    assert!(look(&mut file).contains("not TOML"));
+    assert_eq!(look(&mut file), "-");
+    folder.write(&over_ms(33));
+    assert_eq!([look(&mut file), look(&mut file)], ["-", "33 ms"]);
+}
+
+#[test]
+fn a_file_that_disappears_is_told_once_and_read_when_it_is_back() {
+    let folder = Folder::new("gone");
+    folder.write(&over_ms(7));
+    let (mut file, _) = folder.open();
+    fs::remove_file(folder.path()).unwrap();
+    assert_eq!(look(&mut file), "-");
+    assert_eq!(
+        look(&mut file),
+        ": no such file; create it (every setting has a default, so it may be empty) or name another in [recorder] rules"
+    );
+    assert_eq!([look(&mut file), look(&mut file)], ["-", "-"]);
+    folder.write(&over_ms(44));
+    assert_eq!([look(&mut file), look(&mut file), look(&mut file)], ["-", "44 ms", "-"]);
+}
+
+/// Promise: whatever a file says, it is read or told line by line; it never panics.
+#[test]
+fn ten_thousand_mutated_files_are_read_or_told() {
+    use rand::{Rng, SeedableRng};
+    let mut rng = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(5);
+    let page = include_str!("../../../../docs/rules.md");
+    let samples: Vec<_> = page.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
+    let pieces =
+        ["[", "]", "[[", "=", "\"", "\n", "{", ".", "-1", "1e999", "nan", "-9223372036854775808", "[log]\n", "#"];
+    let (mut read, mut told) = (0, 0);
+    for _ in 0..10_000 {
+        let mut text = samples[rng.random_range(0..samples.len())].to_owned();
+        for _ in 0..rng.random_range(1..4) {
+            let at = text.floor_char_boundary(rng.random_range(0..=text.len()));
+            let end = text.floor_char_boundary((at + rng.random_range(0..12)).min(text.len()));
+            match rng.random_range(0..2) {
+                0 => text.replace_range(at..end, ""),
+                _ => text.insert_str(at, pieces[rng.random_range(0..pieces.len())]),
+            }
+        }
+        match ServerRules::parse("rules.toml", &text) {
+            Ok(_) => read += 1,
+            Err(error) => {
+                let error = error.to_string();
+                assert!(error.starts_with("rules.toml:"), "{error}");
+                told += 1;
+            }
+        }
+    }
+    assert!(read > 500 && told > 500, "{read} read, {told} told");
+}

@@ -1,0 +1,95 @@
+//! `[triggers.…]`: one section per kind. They differ in the key of their threshold, which says its unit.
+
+use serde::Deserialize;
+use throng_capture::model::TriggerKind;
+use throng_profiler::rules::{Rules, TriggerRule};
+
+use crate::settings::document::Document;
+use crate::settings::{Checks, Mistake, Section};
+
+/// What is read of every kind's section.
+trait TriggerSection: Section {
+    fn apply(&self, rule: &mut TriggerRule);
+}
+
+/// Puts what the file says into the rules.
+pub(super) fn read(document: &Document<'_>, rules: &mut Rules, mistakes: &mut Vec<Mistake>) {
+    for kind in TriggerKind::ALL {
+        let read = match kind {
+            TriggerKind::Frame | TriggerKind::LockWait | TriggerKind::RunQueue => read_as::<OverTime>,
+            TriggerKind::MemoryRate => read_as::<OverRate>,
+            TriggerKind::Leak => read_as::<OverSlowRate>,
+            TriggerKind::LargeAllocation => read_as::<OverSize>,
+            TriggerKind::Manual | TriggerKind::Crash | TriggerKind::Subsystem | TriggerKind::Scope => {
+                read_as::<WithoutThreshold>
+            }
+        };
+        read(document, kind, rules.trigger_mut(kind), mistakes);
+    }
+}
+
+fn read_as<T: TriggerSection>(
+    document: &Document<'_>,
+    kind: TriggerKind,
+    rule: &mut TriggerRule,
+    mistakes: &mut Vec<Mistake>,
+) {
+    document.section::<T>(&format!("triggers.{}", kind.name()), mistakes).apply(rule);
+}
+
+const KB: f64 = 1024.0;
+const MB: f64 = 1024.0 * KB;
+
+/// A section of these keys; `threshold` is the kind's own, with its range, its unit and how much of the rule's unit it stands for.
+macro_rules! trigger_section {
+    ($Name:ident $(, $threshold:ident, $range:expr, $unit:literal, $scale:expr)?) => {
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(default)]
+        struct $Name {
+            on: Option<bool>,
+            $($threshold: Option<f64>,)?
+            cooldown_s: Option<f32>,
+            pre_roll_s: Option<f32>,
+            post_roll_s: Option<f32>,
+            disk_budget_mb: Option<i64>,
+        }
+
+        impl Section for $Name {
+            fn check(&self, checks: &mut Checks<'_>) {
+                $(if let Some(value) = self.$threshold {
+                    checks.range(stringify!($threshold), value, $range, $unit);
+                })?
+                let times = [
+                    ("cooldown_s", self.cooldown_s, 0.0..=86_400.0),
+                    ("pre_roll_s", self.pre_roll_s, 0.0..=60.0),
+                    ("post_roll_s", self.post_roll_s, 0.0..=10.0),
+                ];
+                for (key, value, range) in times {
+                    if let Some(value) = value {
+                        checks.range(key, value, range, "s");
+                    }
+                }
+                if let Some(value) = self.disk_budget_mb {
+                    checks.range("disk_budget_mb", value, 1..=1_048_576, "MiB");
+                }
+            }
+        }
+
+        impl TriggerSection for $Name {
+            fn apply(&self, rule: &mut TriggerRule) {
+                rule.is_on = self.on.unwrap_or(rule.is_on);
+                $(rule.threshold = self.$threshold.map_or(rule.threshold, |value| (value * $scale) as u64);)?
+                rule.cooldown_s = self.cooldown_s.unwrap_or(rule.cooldown_s);
+                rule.pre_roll_s = self.pre_roll_s.unwrap_or(rule.pre_roll_s);
+                rule.post_roll_s = self.post_roll_s.unwrap_or(rule.post_roll_s);
+                rule.disk_budget_bytes = self.disk_budget_mb.map_or(rule.disk_budget_bytes, |mb| (mb as u64) << 20);
+            }
+        }
+    };
+}
+
+trigger_section!(OverTime, over_ms, 0.001..=60_000.0, "ms", 1e6);
+trigger_section!(OverRate, over_mb_per_s, 0.001..=1_048_576.0, "MiB/s", MB);
+trigger_section!(OverSlowRate, over_kb_per_s, 0.001..=1_073_741_824.0, "KiB/s", KB);
+trigger_section!(OverSize, over_kb, 1.0..=1_073_741_824.0, "KiB", KB);
+trigger_section!(WithoutThreshold);
