@@ -38,6 +38,7 @@ pub use places::Places;
 
 use bevy_ecs::{prelude::*, query::QueryData};
 use throng::prelude::*;
+use throng_profiler::{Phases, site};
 
 use crate::{
     arena::Arena,
@@ -87,6 +88,7 @@ pub fn live(
     mut npcs: Query<NpcRow>,
 ) {
     let (arena, rng) = (&mut *arena, &mut rng.0);
+    let mut phases = Phases::begin(site!("ai.move"));
     arena.sight.askers.clear();
     arena.shots.shooters.clear();
     for mut npc in &mut npcs {
@@ -102,9 +104,13 @@ pub fn live(
             arena.shots.shooters.push(*npc.slot);
         }
     }
+    phases.next(site!("ai.perception"));
     perception::perceive(&tick, &scene, arena, &mut npcs);
+    phases.next(site!("ai.think"));
     body::think(&tick, &scene, arena, rng, &mut npcs);
+    phases.next(site!("ai.paths"));
     paths::solve(&scene, arena, &mut npcs);
+    phases.next(site!("ai.combat"));
     combat::fire(&tick, arena, rng, &mut npcs);
     census::count(&tick, arena, &npcs);
 }

@@ -5,7 +5,7 @@ use throng::{Server, prelude::*, server::ServerError};
 use crate::{
     distribution::Distribution,
     hideouts::Hideouts,
-    inject::{FaultyHideout, Inject},
+    inject::{BALLAST, BALLAST_BUDGET_US, Background, Fault, FaultyHideout, Inject},
     level::Level,
     scene::Shared,
     worlds::{DarkZone, Hideout, Hub, Sentinel},
@@ -25,21 +25,32 @@ pub struct PrecinctSettings {
     pub keep_awake: bool,
     /// Hideouts with a fault, for tests.
     pub faults: Vec<FaultyHideout>,
+    /// What goes wrong beside the worlds, for tests.
+    pub backgrounds: Vec<Background>,
     /// Small worlds at 128 Hz beside the game, for tests.
     pub extra_worlds: usize,
 }
 
 impl Default for PrecinctSettings {
     fn default() -> Self {
-        Self { players: 100, npcs: 2_000, seed: 1, keep_awake: false, faults: Vec::new(), extra_worlds: 0 }
+        Self {
+            players: 100,
+            npcs: 2_000,
+            seed: 1,
+            keep_awake: false,
+            faults: Vec::new(),
+            backgrounds: Vec::new(),
+            extra_worlds: 0,
+        }
     }
 }
 
 impl PrecinctSettings {
-    /// Gives the first hideout without a fault this one.
+    /// Gives the first hideout without a fault this one, and starts with the server what it does beside the worlds.
     pub fn inject(&mut self, inject: Inject) {
         let hideout = self.faults.len();
-        self.faults.push(FaultyHideout { hideout, fault: inject.fault() });
+        self.faults.extend(inject.fault().map(|fault| FaultyHideout { hideout, fault }));
+        self.backgrounds.extend(inject.background());
     }
 }
 
@@ -89,6 +100,10 @@ pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<Precinc
             extra.push(server.create_world(sentinel, next_seed())?);
         }
     }
+    if settings.faults.iter().any(|faulty| matches!(faulty.fault, Fault::OverBudget { .. })) {
+        server.suggest_budget(BALLAST, BALLAST_BUDGET_US);
+    }
+    settings.backgrounds.iter().try_for_each(|background| background.start()).map_err(ServerError::Thread)?;
     shared.worlds.set(hub, dark_zone);
     server.set_directory(Hideouts::new(hideouts.clone()));
     Ok(PrecinctWorlds { hub, dark_zone, hideouts, extra, npcs: settings.npcs })

@@ -17,10 +17,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::serve::Listener;
+use throng_profiler::log_warn;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
+
+use crate::ADMIN;
 
 /// A Prometheus or two, a supervisor's probe, a person: 32 at once is already strange.
 pub(crate) const CONNECTIONS_MAX: usize = 32;
@@ -60,7 +63,7 @@ impl Listener for BoundedListener {
                     return (BoundedStream::new(stream, place, self.life_max), address);
                 }
                 Err(cause) => {
-                    tracing::warn!(target: "admin", %cause, "an admin connection could not be accepted");
+                    log_warn!(ADMIN, %cause, "an admin connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }

@@ -1,11 +1,13 @@
-//! Admin HTTP: `GET /metrics` for Prometheus and `GET /health` for whoever restarts servers.
+//! Admin HTTP: `GET /metrics` for Prometheus, `GET /health` for whoever restarts servers, and `POST /capture` for whoever wants to keep
+//! the last seconds.
 //!
 //! A server must be readable most of all when its frame is stuck, so nothing here waits for the frame: the
 //! listener has its own thread and asks an [`AdminSource`], which answers from what the frame last left behind.
 //! A server's published metrics are one (`published`).
 //!
-//! It has no password yet and therefore no command, only figures, and listens where it is told, by default on
-//! loopback. What a stranger can make it hold is bounded: connections, bytes and time of each (see [`bounds`]).
+//! It has no password yet and therefore no command that changes the game, and listens where it is told, by default on
+//! loopback. A capture is saved for requests with the header `x-throng: capture` only, which no web page can have a browser send
+//! here. What a stranger can make it hold is bounded: connections, bytes and time of each (see [`bounds`]).
 //!
 //! Runs on one low-priority thread, `admin`, with a tokio runtime of its own; tokio never runs on frame threads.
 //! Cost: nothing between requests; a scrape costs the formatting of its text, on this thread.
@@ -20,9 +22,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use throng_platform::threads::{Priority, spawn_named};
+use throng_profiler::{log_category, log_error};
 use tokio::sync::oneshot;
 
 pub use pages::{Health, HealthState};
+
+log_category!(ADMIN = "admin");
 
 /// What the pages show. Called on the admin thread at any time; it must answer without waiting for a frame.
 pub trait AdminSource: Send + Sync + 'static {
@@ -30,6 +35,17 @@ pub trait AdminSource: Send + Sync + 'static {
     fn metrics_text(&self) -> String;
     /// How the frame is doing now.
     fn health(&self) -> Health;
+    /// Saves a capture of the last seconds and waits until it is written, on a thread where waiting is allowed. The error is told to
+    /// whoever asked.
+    fn save_capture(&self, note: &str) -> Result<SavedCapture, String>;
+}
+
+/// A capture that was saved on request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedCapture {
+    /// On the server's host.
+    pub path: String,
+    pub size_bytes: u64,
 }
 
 /// Why there is no admin listener. The texts name the setting to change.
@@ -108,7 +124,7 @@ async fn serve(
             let _ = stopped.await;
         }
         Err(cause) => {
-            tracing::error!(target: "admin", %cause, "the admin listener could not be watched")
+            log_error!(ADMIN, %cause, "the admin listener could not be watched")
         }
     }
 }

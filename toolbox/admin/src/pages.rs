@@ -8,10 +8,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
+
+use throng_profiler::scope;
 
 use super::AdminSource;
 
@@ -50,12 +52,14 @@ pub(crate) fn router(source: Arc<dyn AdminSource>) -> Router {
     Router::new()
         .route("/metrics", get(metrics))
         .route("/health", get(health))
+        .route("/capture", post(capture))
         .fallback(unknown)
         .layer(map_response(close))
         .with_state(source)
 }
 
 async fn metrics(State(source): Source) -> Response {
+    scope!("admin.metrics");
     let text = source.metrics_text();
     // OpenMetrics demands its end mark, by which a scraper knows that nothing was cut off; the older format has none.
     let format = if text.ends_with("# EOF\n") {
@@ -76,8 +80,36 @@ async fn health(State(source): Source) -> Response {
     answer(status, "application/json", body)
 }
 
+/// A note is a sentence; a longer one is cut.
+const NOTE_CHARACTERS_MAX: usize = 200;
+
+async fn capture(State(source): Source, headers: HeaderMap, note: String) -> Response {
+    const JSON: &str = "application/json";
+    let error = |error: &str| serde_json::json!({ "error": error }).to_string() + "\n";
+    // A web page can post here, but not with a header that it would have to ask leave for.
+    if headers.get("x-throng").is_none_or(|value| value != "capture") {
+        return answer(
+            StatusCode::FORBIDDEN,
+            JSON,
+            error("send the header `x-throng: capture`, as `throng capture save` does"),
+        );
+    }
+    let note: String = note.chars().take(NOTE_CHARACTERS_MAX).collect();
+    // Writing waits for the disk, and metrics must be readable meanwhile.
+    let saved = tokio::task::spawn_blocking(move || source.save_capture(&note)).await;
+    match saved {
+        Ok(Ok(saved)) => {
+            let body = serde_json::json!({ "path": saved.path, "bytes": saved.size_bytes });
+            answer(StatusCode::OK, JSON, body.to_string() + "\n")
+        }
+        Ok(Err(reason)) => answer(StatusCode::SERVICE_UNAVAILABLE, JSON, error(&reason)),
+        Err(panic) => answer(StatusCode::INTERNAL_SERVER_ERROR, JSON, error(&panic.to_string())),
+    }
+}
+
 async fn unknown() -> Response {
-    answer(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "there are GET /metrics and GET /health\n".to_owned())
+    let text = "there are GET /metrics, GET /health and POST /capture\n";
+    answer(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", text.to_owned())
 }
 
 fn answer(status: StatusCode, format: &'static str, body: String) -> Response {

@@ -3,7 +3,7 @@
 use throng::metrics::PublishedMetrics;
 use throng_platform::time::Nanos;
 
-use crate::{AdminSource, Health, HealthState};
+use crate::{AdminSource, Health, HealthState, SavedCapture};
 
 /// Without a frame for this long a server that is not asleep is stuck: frames come every 17 ms, and at least once a second.
 const STUCK_AFTER: Nanos = Nanos::from_secs(3);
@@ -21,5 +21,11 @@ impl AdminSource for PublishedMetrics {
             _ => HealthState::Running,
         };
         Health { state, frame_age_ms: frame_age.as_millis_f64() }
+    }
+
+    fn save_capture(&self, note: &str) -> Result<SavedCapture, String> {
+        let recorder = self.recorder().ok_or("this server records nothing: set [recorder] on = true")?;
+        let saved = recorder.save_now(note).map_err(|error| error.to_string())?;
+        Ok(SavedCapture { path: saved.path.display().to_string(), size_bytes: saved.size_bytes })
     }
 }

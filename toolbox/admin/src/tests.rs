@@ -19,6 +19,13 @@ impl AdminSource for FixedSource {
     fn health(&self) -> Health {
         self.health
     }
+
+    fn save_capture(&self, note: &str) -> Result<SavedCapture, String> {
+        match note {
+            "full" => Err("the disk is full".to_owned()),
+            note => Ok(SavedCapture { path: format!("captures/{note}"), size_bytes: 7 }),
+        }
+    }
 }
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
@@ -53,6 +60,24 @@ fn check(admin: &AdminHandle, path: &str, expect: &[&str]) {
     for part in expect {
         assert!(answer.contains(part), "GET {path} lacks {part:?}:\n{answer}");
     }
+}
+
+fn post_capture(header: &str, note: &str) -> String {
+    let admin = start("", HealthState::Running);
+    let length = note.len();
+    let head = format!("POST /capture HTTP/1.1\r\nHost: localhost\r\n{header}Content-Length: {length}\r\n\r\n{note}");
+    request(&admin, head.as_bytes())
+}
+
+#[test]
+fn a_capture_is_saved_for_those_who_mean_it() {
+    let answer = post_capture("x-throng: capture\r\n", "slow");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains(r#"{"bytes":7,"path":"captures/slow"}"#), "{answer}");
+    let answer = post_capture("", "slow");
+    assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("x-throng"), "{answer}");
+    let answer = post_capture("x-throng: capture\r\n", "full");
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("the disk is full"), "{answer}");
 }
 
 #[test]

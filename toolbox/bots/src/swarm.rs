@@ -28,6 +28,7 @@ use throng_platform::random;
 use throng_platform::signals::StopFlag;
 use throng_platform::time::Nanos;
 use throng_platform::udp::{BindOptions, UdpSocket};
+use throng_profiler::scoped;
 use throng_replication::Schema;
 
 use crate::behaviour::Behaviour;
@@ -256,6 +257,7 @@ impl<F: FnMut(usize) -> Box<dyn Behaviour>> Run<F> {
     }
 
     /// Sleeps; `readable` then names bots whose sockets have something.
+    #[scoped("idle.bots")]
     fn wait(&mut self) -> Result<(), SwarmError> {
         self.clock.sleep_until(self.last_wake + WAKE_PERIOD);
         let next = self.turns.next_at().min(self.next_status).min(self.next_join_at()).min(self.end);
@@ -267,6 +269,7 @@ impl<F: FnMut(usize) -> Box<dyn Behaviour>> Run<F> {
     }
 
     /// Reads every socket that has something: those of `readable`, then those that did not fit into it.
+    #[scoped("bots.receive")]
     fn receive(&mut self) -> Result<(), SwarmError> {
         let unix_s = self.clock.unix_seconds();
         let mut left = self.bots.len();
@@ -286,6 +289,7 @@ impl<F: FnMut(usize) -> Box<dyn Behaviour>> Run<F> {
         Ok(())
     }
 
+    #[scoped("bots.think")]
     fn think(&mut self) {
         let unix_s = self.clock.unix_seconds();
         // Only the turns that are due now: those that come due meanwhile must not keep the sockets waiting.

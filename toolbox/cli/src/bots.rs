@@ -7,7 +7,6 @@ use std::{
 };
 
 use clap::Args;
-use throng::settings::{PRIVATE_KEY_VARIABLE, Settings};
 use throng_bots::{Swarm, SwarmSettings, SwarmStatus, TokenSigner, Tokens};
 use throng_net::protocol::ProtocolId;
 use throng_platform::{
@@ -15,7 +14,7 @@ use throng_platform::{
     threads::{Priority, spawn_named},
 };
 
-use crate::{CommandResult, Verdict, games::Game, status_line::StatusLine};
+use crate::{CommandResult, Verdict, games::Game, key, output::Reader, status_line::StatusLine};
 
 #[derive(Args)]
 pub struct BotsArguments {
@@ -60,16 +59,8 @@ fn resolve(text: &str) -> Result<SocketAddr, String> {
 
 pub fn run(arguments: BotsArguments) -> CommandResult {
     let stop = signals::install_stop();
-    let settings = match &arguments.config {
-        Some(path) => Settings::load(path)?,
-        None => Settings::default(),
-    };
-    let key = settings.server.private_key(|name| std::env::var(name).ok())?.ok_or_else(|| {
-        format!(
-            "no private key: bots make their own connect tokens with the server's key; set {PRIVATE_KEY_VARIABLE} to the same 64 \
-             hexadecimal digits as the server's, or give --config"
-        )
-    })?;
+    let settings = key::settings(arguments.config.as_deref())?;
+    let key = key::of_the_server(&settings, "bots make their own connect tokens with the server's key")?;
     let signer = TokenSigner {
         protocol_id: ProtocolId(settings.server.protocol_id),
         private_key: key.to_private_key(),
@@ -94,13 +85,7 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
         }
     })?;
     line.finish();
-    if arguments.status_json {
-        println!("{}", serde_json::json!({ "report": report }));
-    } else if arguments.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    }
+    Reader::of(arguments.status_json, arguments.json).tell_report(&report)?;
     let fine = report.disconnects == 0 && report.state_errors == 0 && report.players_connected == report.players_wanted;
     Ok(if fine { Verdict::Fine } else { Verdict::Failed })
 }

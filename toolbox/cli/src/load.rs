@@ -27,6 +27,15 @@ pub struct LoadArguments {
     /// Let the server take equally urgent worlds in any order instead of the dearest first.
     #[arg(long)]
     ignore_cost_estimates: bool,
+    /// Let the server save captures of bad frames into this folder.
+    #[arg(long, value_name = "DIR")]
+    captures: Option<PathBuf>,
+    /// Let the server record nothing, to see what recording costs.
+    #[arg(long)]
+    no_recorder: bool,
+    /// Let the server record in every other quarter of a second only: `recorder_cpu_share` then says what recording costs.
+    #[arg(long)]
+    recorder_turns: bool,
     /// Write report.json and report.html into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -42,6 +51,15 @@ pub fn run(arguments: LoadArguments) -> CommandResult {
     let mut plan = plan(&arguments.game, arguments.seconds, arguments.config.as_deref(), arguments.workers)?;
     if arguments.ignore_cost_estimates {
         plan.serve_arguments.push("--ignore-cost-estimates".into());
+    }
+    if arguments.recorder_turns {
+        plan.serve_arguments.push("--recorder-turns".into());
+    }
+    if arguments.no_recorder {
+        plan.serve_arguments.push("--no-recorder".into());
+    }
+    if let Some(folder) = &arguments.captures {
+        plan.serve_arguments.extend(["--captures".into(), folder.display().to_string()]);
     }
     let mut run = run_plan(&plan)?;
     let html = match &arguments.report {

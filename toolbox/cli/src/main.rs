@@ -4,16 +4,26 @@
 //! 1 = the thing measured failed its bar, 2 = a mistake in how it was called or in the surroundings.
 
 mod bots;
+mod capture;
+mod crash_monitor;
+mod crash_scribe;
 mod demo;
 mod games;
+mod key;
 mod load;
+mod output;
+mod recording;
 mod serve;
 mod status_line;
 mod token;
+mod wallclock;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use throng_profiler::log::{self, CategoryFilter, Lines};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 #[global_allocator]
 static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platform::allocator::CountingAllocator;
@@ -38,6 +48,16 @@ enum Command {
     Load(load::LoadArguments),
     /// A connect token, with which one client may connect once.
     Token(token::TokenArguments),
+    /// Captures of bad frames: have one saved, list, read and convert them.
+    Capture(capture::CaptureArguments),
+    /// Where the wall time of a running process goes: all its threads, asleep or awake, without stopping any.
+    Wallclock(wallclock::WallclockArguments),
+    /// Watches over the server that started it, and reports its death.
+    #[command(hide = true)]
+    CrashMonitor,
+    /// Dies on purpose, to see that a report arrives.
+    #[command(hide = true)]
+    CrashDrill(crash_monitor::DrillArguments),
 }
 
 /// How a command ended when nothing went wrong with the command itself.
@@ -51,20 +71,29 @@ type CommandResult = Result<Verdict, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    // All that this one does is sleep: it needs no log and keeps no memory.
+    if let Command::CrashMonitor = cli.command {
+        return crash_monitor::monitor();
+    }
     throng_platform::allocator::keep_memory();
     // Written by a thread of its own: a reader of stderr that stalls costs lines, never a frame.
     let (log, _flushed_at_exit) = tracing_appender::non_blocking(std::io::stderr());
-    tracing_subscriber::fmt()
-        .with_writer(log)
-        .with_env_filter(tracing_subscriber::EnvFilter::try_from_env("THRONG_LOG").unwrap_or_else(|_| "info".into()))
-        .with_target(false)
-        .init();
+    if let Err(error) = set_log_levels() {
+        eprintln!("throng: THRONG_LOG: {error}");
+        return ExitCode::from(2);
+    }
+    let lines = tracing_subscriber::fmt::layer().with_writer(log);
+    tracing_subscriber::registry().with(CategoryFilter).with(Lines::new()).with(lines).init();
     let result = match cli.command {
         Command::Demo(arguments) => demo::run(arguments),
         Command::Serve(arguments) => serve::run(arguments),
         Command::Bots(arguments) => bots::run(arguments),
         Command::Load(arguments) => load::run(arguments),
         Command::Token(arguments) => token::run(arguments),
+        Command::Capture(arguments) => capture::run(arguments),
+        Command::Wallclock(arguments) => wallclock::run(arguments),
+        Command::CrashMonitor => unreachable!("it has ended above"),
+        Command::CrashDrill(arguments) => crash_monitor::drill(arguments),
     };
     match result {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
@@ -74,4 +103,12 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// What `THRONG_LOG` says, such as `server.door=debug,all=warn`; rules come before it.
+fn set_log_levels() -> Result<(), log::UnknownLevel> {
+    if let Ok(text) = std::env::var("THRONG_LOG") {
+        log::set_base_levels(&log::levels_from_text(&text)?);
+    }
+    Ok(())
 }

@@ -21,7 +21,10 @@ use throng_platform::{
     threads::{Priority, spawn_named},
 };
 
-use crate::{CommandResult, Verdict, games::GameArguments, status_line::StatusLine};
+use crate::{
+    CommandResult, Verdict, crash_monitor, crash_scribe, games::GameArguments, key, output::Reader, recording,
+    status_line::StatusLine,
+};
 
 /// Sockets, files and pipes that a server needs beside none per client: UDP is one socket for all.
 const OPEN_FILES_WANTED: u64 = 256;
@@ -42,6 +45,18 @@ pub struct ServeArguments {
     /// Threads that run worlds, instead of the settings'.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: Option<u16>,
+    /// Save captures of bad frames into this folder, instead of the settings'.
+    #[arg(long, value_name = "DIR")]
+    captures: Option<PathBuf>,
+    /// Leave a report of this process's death in this folder: stacks, open scopes, the worlds that were being ticked.
+    #[arg(long, value_name = "DIR")]
+    crashes: Option<PathBuf>,
+    /// Record nothing, whatever the settings say: to see what recording costs.
+    #[arg(long)]
+    no_recorder: bool,
+    /// Record in every other quarter of a second only, and report what recording costs (`recorder_cpu_share`).
+    #[arg(long)]
+    recorder_turns: bool,
     /// Take equally urgent worlds in any order instead of the dearest first, to see what the estimate is worth.
     #[arg(long)]
     ignore_cost_estimates: bool,
@@ -56,10 +71,7 @@ pub struct ServeArguments {
 pub fn run(arguments: ServeArguments) -> CommandResult {
     let stop = signals::install_stop();
     limits::raise_open_files(OPEN_FILES_WANTED)?;
-    let mut settings = match &arguments.config {
-        Some(path) => Settings::load(path)?,
-        None => Settings::default(),
-    };
+    let mut settings = key::settings(arguments.config.as_deref())?;
     if let Some(address) = arguments.address {
         settings.server.address = address;
     }
@@ -69,10 +81,16 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     if let Some(workers) = arguments.workers {
         settings.server.workers = throng::settings::Workers::Count(workers);
     }
+    settings.recorder.on &= !arguments.no_recorder;
     let key = private_key(&settings)?;
     let mut server = Server::bind(&settings, arguments.game.game.schema(), key)?;
     arguments.game.build(&mut server)?;
+    if arguments.recorder_turns {
+        server.take_recorder_turns();
+    }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
+    recording::start(&settings, arguments.captures.as_deref(), crash_monitor::build(), &mut server)?;
+    let _crash_guard = arguments.crashes.as_deref().map(|folder| crash_scribe::install(folder, &server)).transpose()?;
     let admin = match settings.server.admin_address {
         Some(address) => Some(AdminServer::start(address, server.control().published())?),
         None => None,
@@ -95,13 +113,7 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     let report = server.run(&stop, &mut |status| drop(statuses.try_send(status.clone())))?;
     drop(statuses);
     teller.join().map_err(|_| "the thread that tells the status panicked")?;
-    if arguments.status_json {
-        println!("{}", serde_json::json!({ "report": report }));
-    } else if arguments.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    }
+    Reader::of(arguments.status_json, arguments.json).tell_report(&report)?;
     Ok(Verdict::Fine)
 }
 
@@ -144,7 +156,7 @@ fn one_line(status: &ServerStatus) -> String {
 }
 
 fn private_key(settings: &Settings) -> Result<PrivateKey, Box<dyn std::error::Error>> {
-    if let Some(key) = settings.server.private_key(|name| std::env::var(name).ok())? {
+    if let Some(key) = key::given(settings)? {
         return Ok(key.to_private_key());
     }
     tracing::warn!(

@@ -5,11 +5,10 @@ use std::{io::Write, net::SocketAddr, path::PathBuf};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use clap::Args;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use throng::settings::{PRIVATE_KEY_VARIABLE, Settings};
 use throng_net::protocol::{ClientId, ConnectToken, ProtocolId, TokenRequest, USER_DATA_BYTES};
 use throng_platform::{clock::Clock, clock::MonotonicClock, random};
 
-use crate::{CommandResult, Verdict};
+use crate::{CommandResult, Verdict, key};
 
 #[derive(Args)]
 pub struct TokenArguments {
@@ -40,16 +39,8 @@ pub struct TokenArguments {
 }
 
 pub fn run(arguments: TokenArguments) -> CommandResult {
-    let settings = match &arguments.config {
-        Some(path) => Settings::load(path)?,
-        None => Settings::default(),
-    };
-    let key = settings.server.private_key(|name| std::env::var(name).ok())?.ok_or_else(|| {
-        format!(
-            "no private key: a token is only good for the server that has the same one; set {PRIVATE_KEY_VARIABLE} to 64 \
-             hexadecimal digits or give --config with [server] private_key_file"
-        )
-    })?;
+    let settings = key::settings(arguments.config.as_deref())?;
+    let key = key::of_the_server(&settings, "a token is only good for the server that has the same one")?;
     let mut user_data = [0; USER_DATA_BYTES];
     let given = arguments.user_data.as_bytes();
     if given.len() > user_data.len() {

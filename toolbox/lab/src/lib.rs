@@ -16,6 +16,7 @@ pub mod bars;
 pub mod load;
 pub mod load_report;
 pub mod report;
+pub mod wallclock;
 
 mod charts;
 mod child;

@@ -109,8 +109,12 @@ impl Started {
         assert!(said.is_some(), "{:?} never said {words:?}, but:\n{}", self.command, self.stderr.so_far());
     }
 
+    pub fn pid(&self) -> u32 {
+        self.running.0.id()
+    }
+
     pub fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.running.0.id() as i32), signal).expect("it is still there");
+        kill(Pid::from_raw(self.pid() as i32), signal).expect("it is still there");
     }
 
     pub fn finish(mut self, within: Duration) -> Finished {

@@ -4,6 +4,10 @@
 //!   operator   what a person may do wrong, and what they are told
 //!   lifecycle  start, tokens, metrics, sleep, stop
 //!   load       the daily load test in small
+//!   capture    bad frames listed, read and converted
+//!   faults     bad frames made on purpose, saved by themselves and named
+//!   crash      what a server's death leaves behind
+//!   recorder   rules that change, captures by hand, disks and readers that fail it
 //!   abuse      what strangers and players may do to a live server
 //!   child  crowd  player  address    the processes and the players that the tests are made of
 //! ```
@@ -13,9 +17,13 @@
 
 mod abuse;
 mod address;
+mod capture;
 mod child;
+mod crash;
 mod crowd;
+mod faults;
 mod lifecycle;
 mod load;
 mod operator;
 mod player;
+mod recorder;

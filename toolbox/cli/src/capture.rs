@@ -1,0 +1,159 @@
+//! `throng capture`: what recorders kept of bad frames, from having one saved to opening it in another viewer.
+//!
+//! Captures may come from strangers, so nothing of one reaches the terminal unescaped, and a damaged one is told with its file and the
+//! place of the damage.
+
+mod list;
+mod save;
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, IsTerminal, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, Subcommand};
+use throng_capture::{
+    Capture,
+    convert::{self, Target},
+    format,
+    story::{self, Options},
+};
+
+use crate::{CommandResult, Verdict};
+
+/// Larger files are refused before they are read into memory: the recorder's disk budgets are far below.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+#[derive(Args)]
+pub struct CaptureArguments {
+    #[command(subcommand)]
+    command: CaptureCommand,
+}
+
+#[derive(Subcommand)]
+enum CaptureCommand {
+    /// Have a running server save what its recorder holds.
+    Save(save::SaveArguments),
+    /// The captures of a folder, newest last.
+    List(list::ListArguments),
+    /// What happened in the bad frame, its cause first.
+    Show(ShowArguments),
+    /// The same for another viewer: Perfetto and Tracy (fxt, chrome), speedscope, KCachegrind (callgrind), flame graphs (folded).
+    Convert(ConvertArguments),
+}
+
+#[derive(Args)]
+struct ShowArguments {
+    /// A capture.
+    file: PathBuf,
+    /// Another frame than the one that it was saved for.
+    #[arg(long, value_name = "NUMBER")]
+    frame: Option<u64>,
+    /// Print the same facts as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct ConvertArguments {
+    /// A capture.
+    file: PathBuf,
+    /// fxt, chrome, speedscope, callgrind or folded.
+    #[arg(long, value_name = "FORMAT")]
+    to: Target,
+    /// Where to; `-` is stdout. Without it, beside the capture with the ending that the viewer knows.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Leave log lines and notes as they are. Without it addresses, what looks like keys, and quoted text are taken out.
+    #[arg(long)]
+    with_free_text: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: CaptureArguments) -> CommandResult {
+    let result = match arguments.command {
+        CaptureCommand::Save(arguments) => save::run(&arguments),
+        CaptureCommand::List(arguments) => list::run(&arguments),
+        CaptureCommand::Show(arguments) => show(&arguments),
+        CaptureCommand::Convert(arguments) => convert(&arguments),
+    };
+    match result {
+        // Whoever read the output has seen enough.
+        Err(error) if is_broken_pipe(error.as_ref()) => Ok(Verdict::Fine),
+        other => other,
+    }
+}
+
+fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
+    let io = error.downcast_ref::<io::Error>();
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Reads a capture; the error names the file, what is wrong with it and where.
+fn read(path: &Path) -> Result<Capture, String> {
+    let context = |error: io::Error| format!("{}: {error}", path.display());
+    let too_large = || format!("{}: is larger than 1 GiB, which no recorder writes", path.display());
+    let file = File::open(path).map_err(context)?;
+    if file.metadata().map_err(context)?.len() > FILE_BYTES_MAX {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    // It may grow, or be a pipe.
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(context)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(too_large());
+    }
+    format::read(&bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn show(arguments: &ShowArguments) -> CommandResult {
+    let capture = read(&arguments.file)?;
+    let stdout = io::stdout();
+    let options = Options { frame: arguments.frame, with_emphasis: stdout.is_terminal() };
+    let told = story::tell(&capture, &options).map_err(|error| format!("{}: {error}", arguments.file.display()))?;
+    let mut out = BufWriter::new(stdout.lock());
+    if arguments.json {
+        writeln!(out, "{}", serde_json::to_string(&told)?)?;
+    } else {
+        told.write_text(options.with_emphasis, &mut out)?;
+    }
+    out.flush()?;
+    Ok(Verdict::Fine)
+}
+
+fn convert(arguments: &ConvertArguments) -> CommandResult {
+    let mut capture = read(&arguments.file)?;
+    if !arguments.with_free_text {
+        capture = capture.without_free_text();
+    }
+    let path = match &arguments.out {
+        Some(path) if path.as_os_str() == "-" => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            convert::convert(&capture, arguments.to, &mut out)?;
+            out.flush()?;
+            return Ok(Verdict::Fine);
+        }
+        Some(path) => path.clone(),
+        None => arguments.file.with_extension(arguments.to.extension()),
+    };
+    let context = |error: io::Error| format!("{}: {error}", path.display());
+    if std::fs::canonicalize(&path)
+        .is_ok_and(|path| std::fs::canonicalize(&arguments.file).is_ok_and(|file| file == path))
+    {
+        return Err(format!("{}: is the capture itself; give another --out", path.display()).into());
+    }
+    let file = File::create(&path).map_err(context)?;
+    let mut out = BufWriter::new(file);
+    convert::convert(&capture, arguments.to, &mut out).and_then(|()| out.flush()).map_err(context)?;
+    let bytes = std::fs::metadata(&path).map_err(context)?.len();
+    if arguments.json {
+        let object = serde_json::json!({ "file": path, "to": arguments.to.name(), "bytes": bytes });
+        writeln!(io::stdout(), "{object}")?;
+    } else {
+        writeln!(io::stdout(), "{} ({bytes} bytes)", path.display())?;
+    }
+    Ok(Verdict::Fine)
+}

@@ -1,0 +1,135 @@
+//! `throng capture list`: what a recorder has kept.
+
+use std::{
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    time::UNIX_EPOCH,
+};
+
+use clap::Args;
+use serde::Serialize;
+use throng_capture::{Capture, story::printable_name};
+
+use crate::{CommandResult, Verdict};
+
+#[derive(Args)]
+pub struct ListArguments {
+    /// The folder that the server saves captures in, or that of one trigger.
+    folder: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A file that may be a capture.
+#[derive(Serialize)]
+struct Entry {
+    file: PathBuf,
+    bytes: u64,
+    /// When it was saved; of files that cannot be read, when they were written.
+    saved_unix_s: u64,
+    #[serde(flatten)]
+    content: Content,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content {
+    Capture {
+        trigger: &'static str,
+        name: String,
+        world: Option<u32>,
+        world_name: Option<String>,
+        frame: u64,
+        measured: u64,
+        allowed: u64,
+    },
+    Broken {
+        error: String,
+    },
+}
+
+pub fn run(arguments: &ListArguments) -> CommandResult {
+    let mut entries = Vec::new();
+    for path in files(&arguments.folder).map_err(|error| format!("{}: {error}", arguments.folder.display()))? {
+        // The recorder may have deleted it to keep its disk budget since the folder was read.
+        let Ok(about_file) = std::fs::metadata(&path) else { continue };
+        let written = about_file.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let written_unix_s = written.map_or(0, |since| since.as_secs());
+        let (saved_unix_s, content) = match super::read(&path) {
+            Ok(capture) => (capture.about.saved_unix_s, content(&capture)),
+            Err(error) => (written_unix_s, Content::Broken { error }),
+        };
+        entries.push(Entry { file: path, bytes: about_file.len(), saved_unix_s, content });
+    }
+    entries.sort_by(|a, b| (a.saved_unix_s, &a.file).cmp(&(b.saved_unix_s, &b.file)));
+    let mut out = BufWriter::new(io::stdout().lock());
+    if arguments.json {
+        writeln!(out, "{}", serde_json::json!({ "captures": entries }))?;
+    } else {
+        write_table(&entries, &arguments.folder, &mut out)?;
+    }
+    out.flush()?;
+    Ok(Verdict::Fine)
+}
+
+/// The captures in a folder and in its folders of triggers.
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            // One folder that may not be read hides the others as little as one broken file does.
+            let Ok(entries) = std::fs::read_dir(&path) else { continue };
+            files.extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()));
+        } else {
+            files.push(path);
+        }
+    }
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "capture"));
+    Ok(files)
+}
+
+fn content(capture: &Capture) -> Content {
+    let about = &capture.about;
+    let trigger = &about.trigger;
+    let world = trigger.world.and_then(|id| capture.worlds.iter().find(|world| world.id == id));
+    Content::Capture {
+        trigger: trigger.kind.name(),
+        name: if trigger.name.is_empty() { String::new() } else { printable_name(&trigger.name) },
+        world: trigger.world,
+        world_name: world.map(|world| printable_name(&world.name)),
+        frame: about.frame,
+        measured: trigger.measured,
+        allowed: trigger.allowed,
+    }
+}
+
+fn write_table(entries: &[Entry], folder: &Path, out: &mut impl Write) -> io::Result<()> {
+    if entries.is_empty() {
+        return writeln!(out, "no captures in {}", folder.display());
+    }
+    writeln!(
+        out,
+        "{:<23} {:<16} {:<24} {:<16} {:>9} {:>10}  file",
+        "saved", "trigger", "name", "world", "frame", "kB"
+    )?;
+    for entry in entries {
+        let saved = throng_capture::story::printable_date(entry.saved_unix_s);
+        let kilobytes = entry.bytes as f64 / 1e3;
+        match &entry.content {
+            Content::Capture { trigger, name, world, world_name, frame, .. } => {
+                let world = match (world, world_name) {
+                    (Some(world), Some(name)) => format!("{world} ({name})"),
+                    (Some(world), None) => world.to_string(),
+                    (None, _) => String::new(),
+                };
+                let file = entry.file.display();
+                writeln!(out, "{saved:<23} {trigger:<16} {name:<24} {world:<16} {frame:>9} {kilobytes:>10.1}  {file}")?;
+            }
+            // The error begins with the file's name.
+            Content::Broken { error } => writeln!(out, "{saved:<23} {:<79}  {error}", "cannot be read")?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! `throng capture` on made-up captures, and against a server that is made up too.
+
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use throng_capture::{
+    format,
+    model::{
+        About, Capture, Event, Frame, LogLine, Site, Switch, SwitchSource, Thread, ThreadClass, Trigger, TriggerKind,
+        World,
+    },
+};
+
+use crate::child::{Finished, finish, folder, throng};
+
+const MS: u64 = 1_000_000;
+
+fn run(arguments: &[&str]) -> Finished {
+    finish(throng(&[&["capture"], arguments].concat()), Duration::from_secs(60))
+}
+
+#[track_caller]
+fn run_well(arguments: &[&str]) -> Finished {
+    let finished = run(arguments);
+    assert!(finished.status.success(), "{}", finished.stderr);
+    finished
+}
+
+/// The command must refuse with status 2, and its last words must hold all of `parts`.
+#[track_caller]
+fn check_refused(arguments: &[&str], parts: &[&str]) {
+    let finished = run(arguments);
+    assert_eq!(finished.status.code(), Some(2), "{}", finished.stderr);
+    for part in parts {
+        assert!(finished.stderr.contains(part), "{part:?} is not in {:?}", finished.stderr);
+    }
+    assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
+}
+
+/// World 17 takes 41.3 ms in game.inflict in the second of two frames.
+fn slow_world(saved_unix_s: u64) -> Capture {
+    let site = |name: &str| Site {
+        name: name.into(),
+        subsystem: "game".into(),
+        category: "gameplay".into(),
+        ..Site::default()
+    };
+    let events = vec![
+        Event::Switch { at_ns: 50 * MS, change: Switch::Running { core: 0 } },
+        Event::World { at_ns: 50 * MS, world: Some(17), tick: 9 },
+        Event::Scope { site: 0, begin_ns: 51 * MS, end_ns: 92_300_000 },
+        Event::World { at_ns: 93 * MS, world: None, tick: 0 },
+        Event::Switch { at_ns: 93 * MS, change: Switch::Blocked },
+    ];
+    let frame = |number, begin_ms| Frame {
+        number,
+        begin_ns: begin_ms * MS,
+        end_ns: (begin_ms + 50) * MS,
+        budget_ns: 50 * MS,
+        threads: vec![],
+    };
+    Capture {
+        about: About {
+            build: "throng 0.1.0".into(),
+            game: "precinct".into(),
+            cores: 2,
+            saved_unix_s,
+            trigger: Trigger {
+                kind: TriggerKind::Scope,
+                name: "game.inflict".into(),
+                measured: 41_300_000,
+                allowed: 10 * MS,
+                world: Some(17),
+                at_ns: 92_300_000,
+                note: String::new(),
+            },
+            end_ns: 100 * MS,
+            frame: 812,
+            switches: SwitchSource::PerfEvent,
+            has_free_text: true,
+            ..About::default()
+        },
+        sites: vec![site("game.inflict")],
+        threads: vec![Thread { name: "worker-0".into(), tid: 5, class: ThreadClass::ShortTask, events }],
+        worlds: vec![World { id: 17, name: "hideout".into(), tick_hz: 20 }],
+        frames: vec![frame(811, 0), frame(812, 50)],
+        logs: vec![LogLine {
+            at_ns: 60 * MS,
+            thread: 0,
+            level: "info".into(),
+            target: "server".into(),
+            text: "hello from 192.0.2.7:4000".into(),
+        }],
+        ..Capture::default()
+    }
+}
+
+fn write(path: &Path, capture: &Capture) {
+    std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder of ours");
+    let mut bytes = Vec::new();
+    format::write(capture, &mut bytes).expect("a capture that fits");
+    std::fs::write(path, bytes).expect("a folder of ours");
+}
+
+fn one_capture(test: &str) -> PathBuf {
+    let path = folder(test).join("scope").join("1-812-1.capture");
+    write(&path, &slow_world(1_795_238_782));
+    path
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a plain path")
+}
+
+#[test]
+fn show_begins_with_the_cause() {
+    let path = one_capture("capture-show");
+    let shown = run_well(&["show", text(&path)]);
+    let first = shown.stdout.lines().next();
+    assert_eq!(first, Some("world 17 (hideout) took 41.3 ms in game.inflict, budget 10 ms"));
+    assert!(!shown.stdout.contains('\u{1b}'), "no colours in a pipe");
+    let json = run_well(&["show", text(&path), "--json"]).json();
+    assert_eq!(json["verdict"].as_str(), first);
+    assert_eq!(json["frame"]["number"], 812);
+
+    let other = run_well(&["show", text(&path), "--frame", "811"]);
+    assert!(other.stdout.starts_with("frame 811 took 50 ms, budget 50 ms"), "{}", other.stdout);
+    check_refused(&["show", text(&path), "--frame", "9"], &[text(&path), "no frame 9", "811 to 812"]);
+}
+
+#[test]
+fn a_damaged_capture_is_told_with_file_and_place() {
+    let path = one_capture("capture-damaged");
+    let bytes = std::fs::read(&path).expect("it was written");
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).expect("a folder of ours");
+    check_refused(&["show", text(&path)], &[text(&path), "at byte "]);
+    check_refused(&["convert", text(&path), "--to", "chrome"], &[text(&path), "at byte "]);
+    check_refused(&["show", "/nowhere/x.capture"], &["/nowhere/x.capture", "No such file"]);
+    check_refused(&["list", "/nowhere"], &["/nowhere", "No such file"]);
+    check_refused(&["convert", text(&path), "--to", "html"], &["html", "fxt", "speedscope"]);
+}
+
+#[test]
+fn a_file_larger_than_any_capture_is_refused_by_its_size() {
+    let path = folder("capture-large").join("large.capture");
+    let file = std::fs::File::create(&path).expect("a folder of ours");
+    // Sparse: it takes no room on the disk.
+    file.set_len((1 << 30) + 1).expect("a sparse file");
+    drop(file);
+    check_refused(&["show", text(&path)], &[text(&path), "1 GiB"]);
+    std::fs::remove_file(&path).expect("a folder of ours");
+}
+
+#[test]
+fn list_walks_the_triggers_and_tells_broken_files_without_failing() {
+    let folder = folder("capture-list");
+    write(&folder.join("scope/1-812-1.capture"), &slow_world(2_000));
+    let mut by_hand = slow_world(1_000);
+    by_hand.about.trigger = Trigger { note: "slow".into(), ..Trigger::default() };
+    write(&folder.join("manual/0-700-1.capture"), &by_hand);
+    std::fs::write(folder.join("scope/2-900-1.capture"), b"not one").expect("a folder of ours");
+    std::fs::write(folder.join("scope/readme.txt"), b"no capture").expect("a folder of ours");
+
+    let table = run_well(&["list", text(&folder)]).stdout;
+    let rows: Vec<&str> = table.lines().skip(1).collect();
+    assert_eq!(rows.len(), 3, "{table}");
+    assert!(rows[0].starts_with("1970-01-01 00:16:40 UTC manual "), "{table}");
+    for part in ["scope", "game.inflict", "17 (hideout)", "812", "1-812-1.capture"] {
+        assert!(rows[1].contains(part), "{part} is not in {}", rows[1]);
+    }
+    assert!(rows[2].contains("cannot be read") && rows[2].contains("2-900-1.capture"), "the newest is last: {table}");
+
+    let json = run_well(&["list", text(&folder), "--json"]).json();
+    assert_eq!(json["captures"][1]["world"], 17);
+    assert_eq!(json["captures"][1]["trigger"], "scope");
+    assert!(json["captures"][2]["error"].as_str().is_some_and(|error| error.contains("not a capture")), "{json}");
+    let nothing = run_well(&["list", text(&folder.join("manual")), "--json"]).json();
+    assert_eq!(nothing["captures"].as_array().map(Vec::len), Some(1), "one trigger's folder will do");
+}
+
+#[test]
+fn convert_writes_beside_the_capture_and_takes_addresses_out() {
+    let path = one_capture("capture-convert");
+    for (to, ending) in [
+        ("fxt", "fxt"),
+        ("chrome", "chrome.json"),
+        ("speedscope", "speedscope.json"),
+        ("callgrind", "callgrind.out"),
+        ("folded", "folded.txt"),
+    ] {
+        let out = path.with_extension(ending);
+        let json = run_well(&["convert", text(&path), "--to", to, "--json"]).json();
+        assert_eq!(json["file"].as_str(), out.to_str());
+        let bytes = std::fs::read(&out).expect("it says that it has written it");
+        assert_eq!(json["bytes"].as_u64(), Some(bytes.len() as u64));
+        let has = |words: &[u8]| bytes.windows(words.len()).any(|it| it == words);
+        assert!(has(b"game.inflict"), "{to} knows the scope");
+        assert!(!has(b"192.0.2.7"), "{to} has an address");
+    }
+    let open = run_well(&["convert", text(&path), "--to", "chrome", "--with-free-text", "--out", "-"]).stdout;
+    assert!(open.contains("192.0.2.7:4000"), "as it was: {open}");
+    assert!(serde_json::from_str::<serde_json::Value>(&open).is_ok(), "nothing but the converted capture is on stdout");
+    check_refused(&["convert", text(&path), "--to", "fxt", "--out", text(&path)], &[text(&path), "--out"]);
+}
+
+/// A server that gives one answer; returns its address and, in the end, what it was asked.
+fn answering(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("the command connects");
+        let mut asked = Vec::new();
+        let mut piece = [0; 1_024];
+        while !asked.ends_with(b"it lags") {
+            match stream.read(&mut piece).expect("the command sends") {
+                0 => break,
+                bytes => asked.extend_from_slice(&piece[..bytes]),
+            }
+        }
+        stream.write_all(answer.as_bytes()).expect("the command reads");
+        String::from_utf8(asked).expect("text")
+    });
+    (address, asked)
+}
+
+#[test]
+fn save_asks_the_admin_port_and_says_where_the_capture_is() {
+    let (server, asked) =
+        answering("HTTP/1.1 200 OK\r\ncontent-length: 46\r\n\r\n{\"path\":\"captures/manual/1.capture\",\"bytes\":77}");
+    let said = run_well(&["save", "--connect", &server, "--note", "it lags", "--json"]).json();
+    assert_eq!((said["path"].as_str(), said["bytes"].as_u64()), (Some("captures/manual/1.capture"), Some(77)));
+    let asked = asked.join().expect("the server answered");
+    assert!(asked.starts_with("POST /capture HTTP/1.1\r\n"), "{asked}");
+    assert!(asked.contains("\r\nx-throng: capture\r\n") && asked.ends_with("\r\n\r\nit lags"), "{asked}");
+}
+
+#[test]
+fn a_server_that_does_not_save_is_told_with_its_reason() {
+    let (server, asked) =
+        answering("HTTP/1.1 503 Service Unavailable\r\n\r\n{\"error\":\"the recorder is off\\u001b[2J\"}");
+    check_refused(
+        &["save", "--connect", &server, "--note", "it lags"],
+        &[&server, "did not save: the recorder is off\\u{1b}[2J"],
+    );
+    asked.join().expect("the server answered");
+    let (server, asked) = answering("HTTP/1.1 404 Not Found\r\n\r\nwhat?");
+    check_refused(&["save", "--connect", &server, "--note", "it lags"], &[&server, "404", "admin port"]);
+    asked.join().expect("the server answered");
+    let (server, asked) = answering("SSH-2.0-x\r\n");
+    check_refused(&["save", "--connect", &server, "--note", "it lags"], &[&server, "not HTTP"]);
+    asked.join().expect("the server answered");
+    check_refused(&["save", "--connect", "nonsense"], &["--connect nonsense", "HOST:PORT"]);
+}

@@ -1,0 +1,86 @@
+//! Faults that are put in on purpose: the right trigger saves a capture by itself, and `throng capture show` names the cause.
+//!
+//! A shared machine has faults of its own, so other captures beside the wanted one are no failure; a wanted one that is missing is.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::child::{alone, finish, folder, throng};
+
+const WITHIN: Duration = Duration::from_secs(240);
+
+/// Runs a small game with a fault and has the captures of the fault's trigger told: one of the stories must have all of `words`.
+fn check(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
+    let _alone = alone();
+    let captures = folder(&format!("faults-{fault}"));
+    let (seconds, place) = (seconds.to_string(), captures.display().to_string());
+    let load = ["load", "--players", "10", "--npcs", "100", "--seconds", &seconds, "--captures", &place];
+    let finished = finish(throng(&[&load[..], &["--inject", fault, "--json"]].concat()), WITHIN);
+    let report = finished.json();
+    assert_eq!(report["state_errors"], 0, "a fault of time is no fault of state: {report}");
+    assert_eq!(report["records_lost"], 0, "{report}");
+
+    let saved = captures_of(&captures.join(trigger));
+    assert!(!saved.is_empty(), "{fault}: nothing in {trigger}; {}", finished.stderr);
+    let stories: Vec<String> = saved.iter().map(|path| show(path)).collect();
+    let is_told = |story: &String| words.iter().all(|word| story.contains(word));
+    assert!(stories.iter().any(is_told), "{fault}: no story has all of {words:?}:\n{}", stories.join("\n\n"));
+}
+
+fn captures_of(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn show(path: &Path) -> String {
+    let finished = finish(throng(&["capture", "show", &path.display().to_string()]), WITHIN);
+    assert!(finished.status.success(), "{}: {}", path.display(), finished.stderr);
+    finished.stdout
+}
+
+#[test]
+fn one_slow_world_is_named() {
+    // Hub and dark zone have the first two ids: the first hideout is world 2.
+    check("slow-world", 3, "scope", &["world 2 (hideout)", "precinct.inject.worlds.inflict"]);
+}
+
+#[test]
+fn a_short_task_that_waits_for_a_long_one_is_named_with_both_scopes() {
+    let words = ["precinct.ledger", "save.flush", "save-0", "precinct.ledger.read", "riority inversion"];
+    check("lock-inversion", 10, "lock-wait", &words);
+}
+
+#[test]
+fn foreign_processes_that_take_the_cores_are_named() {
+    check("stolen-cores", 12, "run-queue", &["other processes", "sh (pid "]);
+}
+
+#[test]
+fn our_own_long_tasks_that_take_the_cores_are_named() {
+    check("long-tasks", 12, "run-queue", &["long task", "export-", "export.compress"]);
+}
+
+#[test]
+fn a_thread_that_starts_to_allocate_is_named() {
+    check("alloc-rate", 10, "memory-rate", &["chatter", "chatter.remember"]);
+}
+
+#[test]
+fn a_subsystem_over_its_budget_is_named() {
+    check("over-budget", 3, "subsystem", &["precinct.ballast", "over its budget of 5.00 ms"]);
+}
+
+#[test]
+fn a_large_allocation_in_a_tick_is_named() {
+    check("big-alloc", 4, "large-allocation", &["300", "precinct.satchel.fill", "world 2"]);
+}
+
+#[test]
+fn a_slow_leak_is_named() {
+    check("leak", 45, "leak", &["precinct.attic.store", "leak"]);
+}

@@ -1,0 +1,336 @@
+//! The flight recorder of a live server: its rules change while it plays, captures are saved by hand, what the host forbids is told, and
+//! nothing secret is kept.
+
+mod stalls;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use throng_capture::{
+    format,
+    model::{Capture, SwitchSource},
+};
+
+use crate::{
+    address::{KEY, token},
+    child::{Finished, Server, alone, finish, folder, throng, wait_until},
+    crowd::Crowd,
+    player::Player,
+};
+
+/// Until what a rule says has happened: rules come into force 1 to 2 s after they were saved, and the machine may be busy.
+const WITHIN: Duration = Duration::from_secs(30);
+
+const SMALL: [&str; 5] = ["--players", "4", "--npcs", "40", "--all-awake"];
+
+/// Triggers that fire by themselves.
+const KINDS: [&str; 8] =
+    ["frame", "subsystem", "scope", "lock-wait", "run-queue", "memory-rate", "large-allocation", "leak"];
+
+/// Nothing is saved but by hand.
+fn quiet() -> String {
+    KINDS.map(|kind| format!("[triggers.{kind}]\non = false\n")).concat()
+}
+
+/// The same but for ticks of worlds, each of which takes too long and has no cooldown.
+fn scopes_fire(disk_budget_mb: u32) -> String {
+    let rule =
+        format!("on = true\ncooldown_s = 0\npre_roll_s = 0.2\npost_roll_s = 0\ndisk_budget_mb = {disk_budget_mb}\n");
+    let rules = quiet().replace("[triggers.scope]\non = false\n", &format!("[triggers.scope]\n{rule}"));
+    rules + "[budgets.scopes_us]\n\"world.tick\" = 1\n"
+}
+
+/// The files of one server.
+struct Place {
+    folder: PathBuf,
+}
+
+impl Place {
+    /// A folder of its own with settings, `recorder` among them, and rules.
+    fn new(name: &str, recorder: &str, rules: &str) -> Place {
+        let place = Place { folder: folder(&format!("recorder-{name}")) };
+        fs::create_dir(place.captures()).expect("a folder of ours");
+        place.set_rules(rules);
+        let rules = place.rules();
+        fs::write(place.folder.join("throng.toml"), format!("[recorder]\nrules = {rules:?}\n{recorder}\n"))
+            .expect("a folder of ours");
+        place
+    }
+
+    fn captures(&self) -> PathBuf {
+        self.folder.join("captures")
+    }
+
+    fn rules(&self) -> PathBuf {
+        self.folder.join("rules.toml")
+    }
+
+    fn set_rules(&self, rules: &str) {
+        fs::write(self.rules(), rules).expect("a folder of ours");
+    }
+
+    /// What the server has said so far.
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    fn wait_for_log(&self, words: &str) {
+        let said = wait_until(WITHIN, || self.log().contains(words).then_some(()));
+        assert!(said.is_some(), "{words:?} is not in\n{}", self.log());
+    }
+
+    /// A server that saves captures here; its log is a file, so that it can be read while the server runs.
+    fn start(&self) -> Server {
+        self.start_through("exec \"$@\" 2>\"$LOG\"")
+    }
+
+    /// The same, started by a line of shell that has the command as its arguments and `LOG` and `CAPTURES`.
+    fn start_through(&self, line: &str) -> Server {
+        let mut command = Command::new("sh");
+        command.args(["-c", line, "sh"]);
+        self.start_as(command)
+    }
+
+    /// The same by any command that runs its arguments.
+    fn start_as(&self, mut command: Command) -> Server {
+        let (settings, captures) = (self.folder.join("throng.toml"), self.captures());
+        command.args([env!("CARGO_BIN_EXE_throng"), "serve"]).args(SMALL);
+        command.args(["--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--config"]).arg(settings);
+        command.arg("--captures").arg(&captures).env("CAPTURES", captures).env("LOG", self.folder.join("log"));
+        Server::start_command(command.env("THRONG_PRIVATE_KEY", KEY).env("THRONG_LOG", "trace"))
+    }
+}
+
+fn captures_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "capture")).collect();
+    paths.sort();
+    paths
+}
+
+fn wait_for_capture(folder: &Path) -> PathBuf {
+    let found = wait_until(WITHIN, || captures_in(folder).pop());
+    found.unwrap_or_else(|| panic!("no capture comes into {}", folder.display()))
+}
+
+fn read(path: &Path) -> Capture {
+    let bytes = fs::read(path).expect("it was there a moment ago");
+    format::read(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Has a live server save; the note says why.
+fn save(server: &Server, note: &str) -> Finished {
+    let address = server.admin_address.to_string();
+    finish(throng(&["capture", "save", "--connect", &address, "--note", note, "--json"]), Duration::from_secs(60))
+}
+
+fn save_well(server: &Server, note: &str) -> PathBuf {
+    let finished = save(server, note);
+    assert!(finished.status.success(), "{}", finished.stderr);
+    PathBuf::from(finished.json()["path"].as_str().expect("a path"))
+}
+
+#[track_caller]
+fn check_refused(finished: &Finished, parts: &[&str]) {
+    assert_eq!((finished.status.code(), finished.stdout.as_str()), (Some(2), ""), "{}", finished.stderr);
+    for part in parts {
+        assert!(finished.stderr.contains(part), "{part:?} is not in {:?}", finished.stderr);
+    }
+}
+
+#[test]
+fn rules_change_while_the_server_plays_and_wrong_ones_change_nothing() {
+    let _alone = alone();
+    let place = Place::new("rules", "", &quiet());
+    let server = place.start();
+    let scopes = place.captures().join("scope");
+    let leave = |client_id| Player::enter(token(server.address, client_id)).leave();
+    leave(1);
+    assert!(captures_in(&scopes).is_empty(), "nobody asked for any");
+
+    place.set_rules(&scopes_fire(4));
+    place.wait_for_log("new rules are in force");
+    assert_eq!(read(&wait_for_capture(&scopes)).about.trigger.name, "world.tick");
+
+    place.set_rules("[triggers.scope]\ncooldown_s = -1\n[budgets.scopes_us]\n\"world.tick\" = \"much\"\n");
+    place.wait_for_log("the rules file is wrong; the rules before it stay in force");
+    fs::remove_dir_all(&scopes).expect("a folder of ours");
+    wait_for_capture(&scopes);
+    // It is looked at every second, and told once.
+    std::thread::sleep(Duration::from_secs(3));
+    for mistake in ["rules.toml:2: [triggers.scope] cooldown_s: ", "rules.toml:4: [budgets.scopes_us] \"world.tick\": "]
+    {
+        assert_eq!(place.log().matches(mistake).count(), 1, "{mistake:?} in\n{}", place.log());
+    }
+
+    let lines = |words: &str| place.log().matches(words).count();
+    place.set_rules(&format!("{}[log]\n\"server.door\" = \"info\"\n", quiet()));
+    assert!(wait_until(WITHIN, || (lines("new rules are in force") == 2).then_some(())).is_some(), "{}", place.log());
+    let left = lines("client left");
+    assert!(left >= 1, "THRONG_LOG=trace holds where the rules are silent: {}", place.log());
+    leave(2);
+    place.set_rules(&format!("{}[log]\n\"server.door\" = \"debug\"\n", quiet()));
+    assert!(wait_until(WITHIN, || (lines("new rules are in force") == 3).then_some(())).is_some(), "{}", place.log());
+    leave(3);
+    assert!(wait_until(WITHIN, || (lines("client left") > left).then_some(())).is_some(), "{}", place.log());
+    let ended = server.stop();
+    assert!(ended.status.success());
+    assert_eq!(lines("client left"), left + 1, "the one of the second player was off: {}", place.log());
+}
+
+#[test]
+fn a_capture_by_hand_is_where_the_server_says_with_its_note() {
+    let _alone = alone();
+    let place = Place::new("by-hand", "", &quiet());
+    let server = place.start();
+    let path = save_well(&server, "rubber-banding in the hub");
+    assert!(path.starts_with(place.captures().join("manual")), "{}", path.display());
+    let shown = finish(throng(&["capture", "show", &path.display().to_string()]), WITHIN);
+    assert!(shown.status.success(), "{}", shown.stderr);
+    assert!(shown.stdout.contains("rubber-banding in the hub"), "{}", shown.stdout);
+    let address = server.admin_address.to_string();
+    let ended = server.stop();
+    assert_eq!((&ended.report["captures"], &ended.report["captures_lost"]), (&1.into(), &0.into()), "{}", ended.report);
+
+    // The address is nobody's now.
+    let finished = finish(throng(&["capture", "save", "--connect", &address, "--note", "x"]), WITHIN);
+    check_refused(&finished, &[&format!("--connect {address}"), "refused"]);
+}
+
+#[test]
+fn a_server_that_has_no_place_for_captures_says_which_setting_is_missing() {
+    let _alone = alone();
+    let server = Server::start(&SMALL);
+    check_refused(
+        &save(&server, ""),
+        &["did not save", "no folder for captures", "[recorder] captures", "--captures DIR"],
+    );
+    assert!(server.stop().status.success());
+    let server = Server::start(&[&SMALL[..], &["--no-recorder"]].concat());
+    check_refused(&save(&server, ""), &["did not save", "recorder"]);
+    // The port of players is no admin port, and does not answer.
+    let nobody = format!("{}", server.address);
+    let finished = finish(throng(&["capture", "save", "--connect", &nobody, "--note", "x"]), WITHIN);
+    check_refused(&finished, &[&format!("--connect {nobody}")]);
+    assert!(server.stop().status.success());
+}
+
+/// Forbids `perf_event_open` as a container's filter does, and runs its arguments.
+const WITHOUT_PERF: &str = r#"
+import ctypes, os, struct, sys
+number = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
+EPERM, NO_NEW_PRIVS, SECCOMP, FILTER = 1, 38, 22, 2
+code = b"".join(struct.pack("HBBI", *line) for line in [
+    (0x20, 0, 0, 0),                     # the call's number
+    (0x15, 0, 1, number),                # perf_event_open: the next line, others: the one after
+    (0x06, 0, 0, 0x00050000 | EPERM),
+    (0x06, 0, 0, 0x7fff0000),
+])
+buffer = ctypes.create_string_buffer(code)
+program = struct.pack("HxxxxxxP", 4, ctypes.addressof(buffer))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and libc.prctl(SECCOMP, FILTER, program, 0, 0) == 0, ctypes.get_errno()
+os.dup2(os.open(os.environ["LOG"], os.O_WRONLY | os.O_CREAT, 0o644), 2)
+os.execv(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+fn without_perf_event_a_server_says_what_is_lost_and_how_to_allow_it() {
+    if !Command::new("python3").arg("--version").status().is_ok_and(|status| status.success()) {
+        eprintln!("not tried: python3 is missing, which puts the filter in force");
+        return;
+    }
+    let _alone = alone();
+    let place = Place::new("no-perf", "", &quiet());
+    let mut command = Command::new("python3");
+    command.args(["-c", WITHOUT_PERF]);
+    let server = place.start_as(command);
+    std::thread::sleep(Duration::from_secs(1));
+    let capture = read(&save_well(&server, ""));
+    assert!(server.stop().status.success());
+    assert_eq!(capture.about.switches, SwitchSource::Schedstat);
+    let is_split = |frame: &throng_capture::model::Frame| frame.threads.iter().any(|thread| thread.running_ns > 0);
+    assert!(capture.frames.iter().any(is_split), "sums of each frame are there all the same");
+    let log = place.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("context switches are not recorded")).collect();
+    let [line] = lines.as_slice() else { panic!("told once, and not {} times:\n{log}", lines.len()) };
+    for words in [
+        "page faults stay unknown",
+        "perf_event_open is forbidden",
+        "--cap-add PERFMON",
+        "Sums per frame are used instead",
+    ] {
+        assert!(line.contains(words), "{words:?} is not in {line}");
+    }
+}
+
+#[test]
+fn a_server_that_is_to_leave_context_switches_alone_does_so_without_a_word() {
+    let _alone = alone();
+    let place = Place::new("no-switches", "context_switches = false", &quiet());
+    let server = place.start();
+    let capture = read(&save_well(&server, ""));
+    assert!(server.stop().status.success());
+    assert_eq!(capture.about.switches, SwitchSource::None);
+    assert!(!place.log().contains("context switches"), "{}", place.log());
+}
+
+/// What must not be found of a server at `server`, whose players have loopback addresses.
+fn secrets(server: std::net::SocketAddr) -> Vec<Vec<u8>> {
+    let key: Vec<u8> =
+        (0..KEY.len()).step_by(2).map(|at| u8::from_str_radix(&KEY[at..at + 2], 16).expect("hex")).collect();
+    let mut secrets: Vec<Vec<u8>> = key.chunks_exact(16).map(<[u8]>::to_vec).collect();
+    secrets.extend(
+        [KEY, &KEY.to_uppercase()].iter().flat_map(|text| text.as_bytes().chunks_exact(16).map(<[u8]>::to_vec)),
+    );
+    let port = server.port();
+    secrets.extend([b"127.0.0.1".to_vec(), b"NETCODE 1.0".to_vec(), format!(":{port}").into_bytes()]);
+    secrets.push([&[127, 0, 0, 1][..], &port.to_be_bytes()].concat());
+    secrets.push([&[127, 0, 0, 1][..], &port.to_le_bytes()].concat());
+    secrets
+}
+
+fn secrets_in(bytes: &[u8], server: std::net::SocketAddr) -> Vec<String> {
+    let is_in = |secret: &Vec<u8>| bytes.windows(secret.len()).any(|window| window == secret);
+    secrets(server)
+        .iter()
+        .filter(|secret| is_in(secret))
+        .map(|secret| String::from_utf8_lossy(secret).into_owned())
+        .collect()
+}
+
+/// Promise: a capture can be handed to a stranger.
+#[test]
+fn captures_of_a_live_server_have_no_address_token_or_key() {
+    let _alone = alone();
+    let note = format!("asked by 127.0.0.1:4000 with {KEY}");
+    for (name, recorder) in [("open", "free_text = true"), ("closed", "")] {
+        let place = Place::new(name, recorder, &scopes_fire(16));
+        let server = place.start();
+        let crowd = Crowd::start(server.address, 4);
+        Player::enter(token(server.address, 7)).leave();
+        wait_for_capture(&place.captures().join("scope"));
+        let by_hand = fs::read(save_well(&server, &note)).expect("just written");
+        let bytes: Vec<Vec<u8>> =
+            captures_in(&place.captures().join("scope")).iter().filter_map(|path| fs::read(path).ok()).collect();
+        let saw = crowd.finish();
+        assert_eq!((saw.state_errors, saw.protocol_errors), (0, 0), "{saw:?}");
+        let address = server.address;
+        assert!(server.stop().status.success());
+
+        let found = secrets_in(&by_hand, address);
+        let logs = format::read(&by_hand).expect("a capture").logs;
+        assert!(logs.iter().any(|line| line.text.contains("client left")), "lines of every level are in it: {logs:?}");
+        if name == "open" {
+            assert!(found.len() >= 5, "kept as it is, or the search finds nothing: {found:?}");
+        } else {
+            assert_eq!(found, Vec::<String>::new(), "by hand");
+            assert!(!bytes.is_empty());
+            bytes.iter().for_each(|bytes| assert_eq!(secrets_in(bytes, address), Vec::<String>::new(), "by itself"));
+        }
+    }
+}

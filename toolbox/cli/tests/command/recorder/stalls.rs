@@ -1,0 +1,215 @@
+//! Whoever takes what the recorder, the log and the metrics have to say may be full, gone or asleep: that costs captures and lines, which
+//! are counted, and no tick (reliability R38).
+
+use std::{
+    fs,
+    io::{ErrorKind, Read, Write},
+    net::{SocketAddr, TcpStream},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use super::{Place, WITHIN, captures_in, check_refused, read, save, save_well, scopes_fire, wait_for_capture};
+use crate::{
+    child::{Ended, Server, alone, folder, wait_until},
+    crowd::Crowd,
+};
+
+const MIB: u64 = 1 << 20;
+
+/// Ticks that may be missed on a machine that others use too, as for the daily load test.
+const MISSED_SHARE_MAX: f64 = 0.05;
+
+const FAILURE: &str = "captures cannot be saved";
+
+/// Mounts a file system of 8 MiB at the captures, fills it up, and runs its arguments where nobody else sees it.
+const FULL_DISK: &str = "mount -t tmpfs -o size=8m none \"$CAPTURES\" || exit 9; \
+                         head -c 9000000 /dev/zero >\"$CAPTURES/filler\" 2>/dev/null; exec \"$@\" 2>\"$LOG\"";
+
+/// `unshare` with what it takes to mount as this user; none, with the reason printed, where that is forbidden.
+fn unshare() -> Option<Command> {
+    let place = folder("recorder-unshare");
+    for rights in ["-m", "-rm"] {
+        let mount = format!("mount -t tmpfs -o size=1m none {:?}", place.display().to_string());
+        let tried = Command::new("unshare").args([rights, "sh", "-c", &mount]).stderr(Stdio::null()).status();
+        if tried.is_ok_and(|status| status.success()) {
+            let mut command = Command::new("unshare");
+            command.arg(rights);
+            return Some(command);
+        }
+    }
+    eprintln!("not tried: a disk that is full. This user may not mount one (`unshare -m`)");
+    None
+}
+
+fn health(admin: SocketAddr) -> Option<String> {
+    let mut stream = TcpStream::connect(admin).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(15))).ok()?;
+    stream.write_all(b"GET /health HTTP/1.1\r\nhost: test\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+fn check_healthy(server: &Server) {
+    let healthy =
+        wait_until(WITHIN, || health(server.admin_address).filter(|answer| answer.contains("\"state\":\"running\"")));
+    assert!(healthy.is_some(), "{:?}", health(server.admin_address));
+}
+
+/// Nobody but a reader of captures notices anything.
+fn check_played_on(crowd: Crowd, server: Server) -> Ended {
+    check_healthy(&server);
+    let saw = crowd.finish();
+    assert_eq!((saw.state_errors, saw.protocol_errors, saw.disconnects), (0, 0, 0), "{saw:?}");
+    let ended = server.stop();
+    assert_eq!(ended.status.code(), Some(0));
+    assert!(ended.after <= Duration::from_secs(5), "it took {:?}", ended.after);
+    let figure = |key: &str| ended.report.get(key).and_then(Value::as_f64).expect("a figure");
+    assert!(figure("ticks") > 100.0, "{}", ended.report);
+    assert!(figure("ticks_missed") <= MISSED_SHARE_MAX * figure("ticks"), "{}", ended.report);
+    ended
+}
+
+fn count(ended: &Ended, key: &str) -> u64 {
+    ended.report[key].as_u64().unwrap_or_else(|| panic!("`{key}` is no number in {}", ended.report))
+}
+
+/// A server whose captures have no place, until there is one again.
+fn check_lost_and_found(place: &Place, server: Server, captures: &Path, make_room: impl FnOnce()) {
+    let crowd = Crowd::start(server.address, 4);
+    place.wait_for_log(FAILURE);
+    std::thread::sleep(Duration::from_secs(3));
+    check_refused(&save(&server, "now?"), &["did not save", "cannot be written", "make room"]);
+    check_healthy(&server);
+    assert_eq!(place.log().matches(FAILURE).count(), 1, "it is told once:\n{}", place.log());
+
+    make_room();
+    assert_eq!(read(&wait_for_capture(&captures.join("scope"))).about.trigger.name, "world.tick");
+    assert!(save_well(&server, "now!").starts_with(place.captures().join("manual")));
+    let left: Vec<_> = fs::read_dir(captures.join("manual")).expect("just written").flatten().collect();
+    assert_eq!(left.len(), 1, "what could not be written leaves no pieces: {left:?}");
+    let ended = check_played_on(crowd, server);
+    assert!(count(&ended, "captures") >= 2, "{}", ended.report);
+    // One in each half second of the failure, and the one that was asked for.
+    assert!(count(&ended, "captures_lost") >= 6, "{}", ended.report);
+    assert_eq!(place.log().matches(FAILURE).count(), 1, "{}", place.log());
+}
+
+#[test]
+fn r38_a_full_disk_costs_captures_and_no_tick() {
+    let _alone = alone();
+    let Some(mut command) = unshare() else { return };
+    let place = Place::new("full-disk", "", &scopes_fire(2));
+    command.args(["sh", "-c", FULL_DISK, "sh"]);
+    let server = place.start_as(command);
+    // As the server sees it.
+    let captures =
+        Path::new(&format!("/proc/{}/root", server.pid())).join(place.captures().strip_prefix("/").expect("whole"));
+    check_lost_and_found(&place, server, &captures, || {
+        fs::remove_file(captures.join("filler")).expect("the one that fills it");
+    });
+}
+
+#[test]
+fn r38_a_folder_of_captures_that_vanishes_costs_captures_and_no_tick() {
+    let _alone = alone();
+    let place = Place::new("vanished", "", &scopes_fire(2));
+    let server = place.start();
+    let (captures, elsewhere) = (place.captures(), place.folder.join("elsewhere"));
+    wait_for_capture(&captures.join("scope"));
+    fs::rename(&captures, elsewhere).expect("a folder of ours");
+    // It may have been made again in between.
+    while let Err(error) = fs::write(&captures, "a file where a folder should be") {
+        assert_eq!(error.kind(), ErrorKind::IsADirectory, "{error}");
+        let _ = fs::remove_dir_all(&captures);
+    }
+    check_lost_and_found(&place, server, &captures, || fs::remove_file(&captures).expect("a file of ours"));
+}
+
+/// What the folder takes, with what is just being written, and its largest file.
+fn size_of(folder: &Path) -> (u64, u64) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes: Vec<u64> = entries.filter_map(|entry| Some(entry.metadata().ok()?.len())).collect();
+    (sizes.iter().sum(), sizes.into_iter().max().unwrap_or(0))
+}
+
+#[test]
+fn r38_many_captures_of_one_trigger_stay_within_its_disk_budget_and_leave_the_others_alone() {
+    let _alone = alone();
+    let place = Place::new("budget", "", &scopes_fire(1));
+    let (captures, scopes) = (place.captures(), place.captures().join("scope"));
+    let older = captures.join("lock-wait/1-1-1.capture");
+    fs::create_dir(captures.join("lock-wait")).expect("a folder of ours");
+    fs::write(&older, vec![0; 3 * MIB as usize]).expect("a folder of ours");
+    let server = place.start();
+    let crowd = Crowd::start(server.address, 4);
+    let by_hand = save_well(&server, "before");
+    // Several times as many as there is room for.
+    let number = |path: &Path| path.file_stem()?.to_str()?.rsplit('-').next()?.parse::<u64>().ok();
+    let (mut total_max, mut file_max) = (0, 0);
+    let turned_over = wait_until(Duration::from_secs(60), || {
+        let (total, file) = size_of(&scopes);
+        (total_max, file_max) = (total_max.max(total), file_max.max(file));
+        let numbers: Vec<u64> = captures_in(&scopes).iter().filter_map(|path| number(path)).collect();
+        let (last, fitting) = (numbers.iter().max().copied().unwrap_or(0), numbers.len() as u64);
+        (fitting > 0 && last > 4 * fitting + 8).then_some(())
+    });
+    assert!(turned_over.is_some(), "{:?}", captures_in(&scopes));
+    assert!(total_max <= MIB + file_max, "{total_max} bytes were there at once, {file_max} of them in one file");
+    assert!(total_max > MIB / 2, "most of the budget is used: {total_max}");
+    assert_eq!(captures_in(&captures.join("manual")), [by_hand]);
+    assert_eq!(captures_in(&captures.join("lock-wait")), [older]);
+    check_played_on(crowd, server);
+}
+
+#[test]
+fn r38_readers_of_log_and_metrics_that_stall_cost_lines_and_no_tick() {
+    let _alone = alone();
+    let place = Place::new("readers", "", &scopes_fire(2));
+    let fifo = place.folder.join("log");
+    assert!(Command::new("mkfifo").arg(&fifo).status().is_ok_and(|status| status.success()));
+    // Open both ways, it is never without a reader; and it is full, so that the first line does not get in.
+    let mut reader = fs::OpenOptions::new();
+    let reader = reader.read(true).write(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits()).open(&fifo);
+    let mut reader = reader.expect("it was just made");
+    while reader.write(&[b'\n'; 4_096]).is_ok_and(|written| written > 0) {}
+    let server = place.start();
+    let crowd = Crowd::start(server.address, 4);
+    let begun = Instant::now();
+    let mut scrapers = Vec::new();
+    for _ in 0..64 {
+        let mut stream = TcpStream::connect(server.admin_address).expect("the kernel's backlog has room");
+        // Half of them ask and never read, half never finish asking.
+        let request = if scrapers.len() % 2 == 0 { "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n" } else { "GET /metr" };
+        stream.write_all(request.as_bytes()).expect("into the kernel's buffer");
+        scrapers.push(stream);
+    }
+    // Behind all of them.
+    check_healthy(&server);
+    std::thread::sleep(Duration::from_secs(6).saturating_sub(begun.elapsed()));
+    wait_for_capture(&place.captures().join("scope"));
+    // Now it is gone, as when the program behind a pipe has died.
+    drop(reader);
+    std::thread::sleep(Duration::from_secs(2));
+    let ended = check_played_on(crowd, server);
+    assert!(count(&ended, "captures") >= 1, "{}", ended.report);
+    drop(scrapers);
+}
+
+#[test]
+fn r38_a_log_that_is_closed_or_full_costs_lines_and_no_tick() {
+    let _alone = alone();
+    for line in ["exec \"$@\" 2>&-", "exec \"$@\" 2>/dev/full"] {
+        let place = Place::new("no-reader", "", &scopes_fire(2));
+        let server = place.start_through(line);
+        let crowd = Crowd::start(server.address, 4);
+        wait_for_capture(&place.captures().join("scope"));
+        std::thread::sleep(Duration::from_secs(3));
+        check_played_on(crowd, server);
+    }
+}
