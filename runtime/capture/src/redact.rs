@@ -1,13 +1,10 @@
 //! Redaction: a capture for strangers.
 //!
-//! Names of scopes, threads and files come from the game's makers; log texts and notes may hold what a player wrote, where they play
-//! from, and keys. What looks like one of those is replaced: addresses, long runs that may be keys, and everything in quotes, which is
-//! how texts show what came from outside. Rather too much than too little: a date in a log may go, an address may not stay. What a
-//! log writes of a player without quotes cannot be known, so logs quote.
+//! Names of scopes, threads and files come from the game's makers and stay; log texts and notes may hold what a player wrote, where
+//! they play from, and keys, and pass the filter of [`throng_platform::redact`].
 
-mod scan;
+use throng_platform::redact::{free_text, visible};
 
-use crate::convert::text::visible;
 use crate::model::Capture;
 
 impl Capture {
@@ -16,10 +13,10 @@ impl Capture {
         for line in &mut self.logs {
             line.level = visible(&line.level).into_owned();
             line.target = visible(&line.target).into_owned();
-            line.text = scan::cleaned(&line.text);
+            line.text = free_text(&line.text);
         }
         let trigger = &mut self.about.trigger;
-        trigger.note = scan::cleaned(&trigger.note);
+        trigger.note = free_text(&trigger.note);
         trigger.name = visible(&trigger.name).into_owned();
         // Shown, not judged: these name code and programs.
         let about = [&mut self.about.build, &mut self.about.game].into_iter();

@@ -34,7 +34,6 @@ mod handler;
 mod maps;
 pub mod monitor;
 mod names;
-mod redact;
 mod report;
 mod scribe;
 mod stack;

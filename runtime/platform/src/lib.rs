@@ -16,6 +16,7 @@
 //! | [`perf`], [`sched`] | when a thread had no core, and which other processes had one |
 //! | [`sampling`] | where another process's threads are, without stopping them |
 //! | [`crash`] | a report of the process's own death |
+//! | [`redact`] | a text without what must not leave the host; asks nothing of Linux, [`crash`] needs it |
 //! | [`random`] | one seed from the kernel; everything after it is seeded |
 #![allow(unsafe_code)]
 
@@ -29,6 +30,7 @@ pub mod poll;
 pub mod process;
 pub mod random;
 mod raw_address;
+pub mod redact;
 pub mod sampling;
 pub mod sched;
 pub mod signals;

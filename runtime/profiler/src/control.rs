@@ -9,11 +9,11 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use throng_capture::model::World;
-use throng_platform::ticks;
+use throng_platform::{allocator, ticks};
 
 use crate::desk::Desk;
 use crate::rules::Rules;
-use crate::{excess, pool, saver, thread};
+use crate::{excess, log, memory, pool, saver, thread};
 
 /// Writing a capture takes a second at most; a minute means that the disk hangs.
 const SAVE_WITHIN: Duration = Duration::from_secs(60);
@@ -72,6 +72,16 @@ pub struct RecorderFigures {
     pub in_cooldown: u64,
     /// Triggers that fired while too many captures waited to be written, or scopes over budget while too many waited to be judged.
     pub crowded_out: u64,
+    /// Scopes that were nested too deep to be recorded.
+    pub scopes_too_deep: u64,
+    /// Context switches and page faults that found the kernel's ring full.
+    pub switches_lost: u64,
+    /// Live blocks that should have been followed and found no place.
+    pub samples_dropped: u64,
+    /// Log lines that a capture will miss.
+    pub log_lines_missed: u64,
+    /// Large blocks that were freed in a tick because too many waited to be freed later.
+    pub frees_not_deferred: u64,
 }
 
 impl RecorderControl {
@@ -131,6 +141,11 @@ impl RecorderControl {
             captures_failed: counts.failed.load(Ordering::Relaxed),
             in_cooldown: counts.in_cooldown.load(Ordering::Relaxed),
             crowded_out: counts.crowded_out.load(Ordering::Relaxed) + excess::not_kept(),
+            scopes_too_deep: thread::too_deep_count(),
+            switches_lost: counts.switches_lost.load(Ordering::Relaxed),
+            samples_dropped: memory::coverage().samples_dropped,
+            log_lines_missed: log::lines_missed(),
+            frees_not_deferred: allocator::deferred_frees().refused,
         }
     }
 }

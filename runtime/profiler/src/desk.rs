@@ -53,7 +53,7 @@ pub(crate) struct Desk {
 pub(crate) struct Counts {
     pub saved: AtomicU64,
     pub failed: AtomicU64,
-    pub fired: AtomicU64,
+    pub switches_lost: AtomicU64,
     pub in_cooldown: AtomicU64,
     pub crowded_out: AtomicU64,
 }
@@ -87,7 +87,6 @@ impl Desk {
 
     /// Remembers a frame; its note is left with the memory of an older one. Skipped if a capture reads the frames just now.
     pub fn keep_frame(&self, note: &mut FrameNote, counts: TriggerCounts) {
-        self.counts.fired.store(counts.fired, Ordering::Relaxed);
         self.counts.in_cooldown.store(counts.in_cooldown, Ordering::Relaxed);
         self.counts.crowded_out.store(counts.crowded_out, Ordering::Relaxed);
         let Ok(mut frames) = self.frames.try_lock() else { return };

@@ -36,10 +36,10 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub fn ns(&self, ticks: u64) -> u64 {
-        self.from_monotonic(self.calibration.monotonic_ns(ticks))
+        self.of_monotonic(self.calibration.monotonic_ns(ticks))
     }
 
-    pub fn from_monotonic(&self, monotonic_ns: u64) -> u64 {
+    pub fn of_monotonic(&self, monotonic_ns: u64) -> u64 {
         monotonic_ns.saturating_sub(self.start_ns)
     }
 }
@@ -249,7 +249,7 @@ fn end_of(event: &Event) -> u64 {
 /// What the kernel noted about a thread, in the capture's clock and within its window. What came before is told at its beginning.
 pub(crate) fn moments(records: Vec<perf::Record>, clock: &Clock, begin_ns: u64) -> Vec<Event> {
     let moment = |record: perf::Record| {
-        let at_ns = clock.from_monotonic(record.at_ns()).max(begin_ns);
+        let at_ns = clock.of_monotonic(record.at_ns()).max(begin_ns);
         match record {
             perf::Record::Running { core, .. } => Event::Switch { at_ns, change: Switch::Running { core } },
             perf::Record::Preempted { .. } => Event::Switch { at_ns, change: Switch::Preempted },

@@ -3,7 +3,7 @@
 //! [`install`] makes the profiler the allocator's observer. From then on
 //! - every allocation and free is charged to the calling thread and its innermost scope ([`crate::thread`]);
 //! - a large allocation inside a world's tick is recorded and can be fetched once ([`take_large_allocation`]);
-//! - a sample of the live blocks is followed from birth to death, so that [`note`], [`view`] and [`leak`] know the live bytes of each
+//! - a sample of the live blocks is followed from birth to death, so that [`note`], [`view`] and [`leak()`] know the live bytes of each
 //!   scope over time.
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //!                                                                                      view, leak
 //! ```
 //!
-//! Samples are taken by bytes and not by calls: about one block per 64 KiB allocated ([`sampling`]). Estimates are unbiased, and with n
+//! Samples are taken by bytes and not by calls: about one block per 64 KiB allocated (`sampling.rs`). Estimates are unbiased, and with n
 //! samples live they are off by 1/sqrt(n): 100 MB in small blocks is known to 2.5 %. Blocks of 64 KiB and more are all followed,
 //! exactly. Blocks from before `install` are not known.
 //!
@@ -65,7 +65,7 @@ pub fn take_large_allocation() -> Option<LargeAllocation> {
     LARGEST.take()
 }
 
-/// Notes the live bytes of every scope for [`view`] and [`leak`]. `now_ns` on the recorder's clock; to be called about once a second.
+/// Notes the live bytes of every scope for [`view`] and [`leak()`]. `now_ns` on the recorder's clock; to be called about once a second.
 ///
 /// Takes a few microseconds, and allocates when a scope has live memory for the first time. False, and nothing noted, when another
 /// thread is in [`view`] just now: the caller is not made to wait for it.

@@ -7,6 +7,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use crate::control::RecorderControl;
 use crate::desk::Desk;
 use crate::draft::FrameNote;
 use crate::pool::PoolSettings;
-use crate::rules::Rules;
+use crate::rules::{HISTORY_S, Rules};
 use crate::site::SUBSYSTEMS_MAX;
 use crate::switches::Switches;
 use crate::thread::{self, ThreadCells};
@@ -34,8 +35,6 @@ log_category!(RECORDER = "profiler.recorder");
 pub struct RecorderSettings {
     /// For records of the past (bytes). 64 MiB are 10 s at 400,000 scopes a second; too low → captures lack their beginning.
     pub memory_bytes: usize,
-    /// Records older than this are not kept even where there is memory (s).
-    pub history_s: f32,
     /// The folder of captures; without one nothing is saved by itself.
     pub captures: Option<PathBuf>,
     pub rules: Rules,
@@ -52,7 +51,6 @@ impl Default for RecorderSettings {
     fn default() -> RecorderSettings {
         RecorderSettings {
             memory_bytes: 64 << 20,
-            history_s: 10.0,
             captures: None,
             rules: Rules::default(),
             build: String::new(),
@@ -114,7 +112,8 @@ impl Recorder {
         let pool_settings = PoolSettings {
             blocks_max,
             reserve: RESERVE_BLOCKS.min(blocks_max / 2).max(1),
-            history: (f64::from(settings.history_s) * second as f64) as u64,
+            // With the longest post-roll, which a capture waits for.
+            history: (f64::from(1.5 * HISTORY_S) * second as f64) as u64,
         };
         let switches = Switches::new(settings.context_switches);
         let triggers = Triggers::new(settings.rules.clone(), second);
@@ -178,6 +177,7 @@ impl Recorder {
         self.add_up();
         self.split_time();
         self.look_at_triggers();
+        self.desk.counts.switches_lost.store(self.switches.records_lost(), Ordering::Relaxed);
         self.desk.keep_frame(&mut self.frame, self.triggers.counts);
         &self.figures
     }

@@ -5,6 +5,9 @@
 
 use throng_capture::model::TriggerKind;
 
+/// How far back the recorder remembers, where it has the memory (s): the longest pre-roll.
+pub const HISTORY_S: f32 = 10.0;
+
 /// When captures are saved, and what scopes and subsystems may take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {

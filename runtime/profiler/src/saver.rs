@@ -268,7 +268,7 @@ fn other_processes(earlier: &HostLook) -> Vec<ProcessShare> {
     let share = |process: throng_platform::sched::ProcessShare| ProcessShare {
         pid: process.pid,
         name: process.name,
-        cores: process.cores as f32,
+        cores: process.cores,
     };
     shares.processes.into_iter().map(share).collect()
 }

@@ -50,7 +50,13 @@ pub struct ThreadCells {
     frees: AtomicU64,
     allocated_bytes: AtomicU64,
     scopes: AtomicU64,
+    /// The last inputs that it took in, as a ring: client (32 bits), number (16), the world's last 16 bits. For crash reports.
+    inputs: [AtomicU64; INPUTS_KEPT],
+    inputs_count: AtomicU64,
 }
+
+/// Inputs that a thread remembers.
+const INPUTS_KEPT: usize = 16;
 
 /// A scope that has begun and not ended.
 struct OpenScope {
@@ -201,6 +207,16 @@ fn record(records: impl FnOnce(u64) -> [Option<Record>; 2]) {
     });
 }
 
+/// Remembers that the calling thread takes in an input for the world that it works for: crash reports name the last ones.
+pub fn note_input(client: u32, number: u16) {
+    let Some(cells) = cells() else { return };
+    let world = cells.world.load(Ordering::Relaxed) as u16;
+    let count = cells.inputs_count.load(Ordering::Relaxed);
+    let word = u64::from(client) << 32 | u64::from(number) << 16 | u64::from(world);
+    cells.inputs[count as usize % INPUTS_KEPT].store(word, Ordering::Relaxed);
+    cells.inputs_count.store(count + 1, Ordering::Relaxed);
+}
+
 /// The calling thread works for this world from now on, until the guard is dropped: every record says so.
 pub fn enter_world(world: u32, tick: u32) -> InWorld {
     set_world(world.min(NO_WORLD - 1), tick);
@@ -225,7 +241,8 @@ fn set_world(world: u32, tick: u32) {
     cells.world.store(world, Ordering::Relaxed);
     cells.tick.store(tick, Ordering::Relaxed);
     if is_recording {
-        let now = ticks::now();
+        // Costs no reading of the clock: a world changes between two scopes, and the boundary of the last one is known.
+        let now = cells.charged_at.load(Ordering::Relaxed);
         push_or_take_block(cells, Record::world(now, (world != NO_WORLD).then_some(world), tick), now);
     }
 }
@@ -409,6 +426,8 @@ impl ThreadCells {
             frees: zero(),
             allocated_bytes: zero(),
             scopes: zero(),
+            inputs: std::array::from_fn(|_| zero()),
+            inputs_count: zero(),
         }
     }
 
@@ -472,6 +491,18 @@ impl ThreadCells {
     /// Scopes that it has recorded.
     pub fn scopes(&self) -> u64 {
         self.scopes.load(Ordering::Relaxed)
+    }
+
+    /// Client and number of the last inputs that it took in for the world that it works for, newest first.
+    pub fn last_inputs(&self) -> Vec<(u32, u16)> {
+        let Some((world, _)) = self.world() else { return Vec::new() };
+        let count = self.inputs_count.load(Ordering::Relaxed) as usize;
+        let newest_first = (count.saturating_sub(INPUTS_KEPT)..count).rev();
+        let words = newest_first.map(|place| self.inputs[place % INPUTS_KEPT].load(Ordering::Relaxed));
+        words
+            .filter(|word| *word as u16 == world as u16)
+            .map(|word| ((word >> 32) as u32, (word >> 16) as u16))
+            .collect()
     }
 
     /// The block that it writes now.

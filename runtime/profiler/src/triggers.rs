@@ -40,8 +40,6 @@ const CAUSES_MAX: usize = 64;
 /// What became of the triggers since the start.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct TriggerCounts {
-    /// Handed on to be saved.
-    pub fired: u64,
     /// Inside the cooldown of their cause.
     pub in_cooldown: u64,
     /// Too many were waiting to be saved.
@@ -112,7 +110,6 @@ impl Triggers {
             self.remembered.remove(0);
         }
         self.remembered.push((fired.kind, fired.cause, fired.at));
-        self.counts.fired += 1;
         true
     }
 }
@@ -139,7 +136,7 @@ mod tests {
         assert!(!triggers.admit(&fired(IN_WORLD_3, 29_999)));
         assert!(triggers.admit(&fired(IN_WORLD_4, 29_999)));
         assert!(triggers.admit(&fired(IN_WORLD_3, 30_000)));
-        assert_eq!(triggers.counts, TriggerCounts { fired: 3, in_cooldown: 1, crowded_out: 0 });
+        assert_eq!(triggers.counts, TriggerCounts { in_cooldown: 1, crowded_out: 0 });
     }
 
     #[test]

@@ -131,14 +131,16 @@ fn what_was_bad_is_saved_with_its_cause() {
     assert_eq!(capture.about.trigger.name, "test.weather");
 
     // A lock that a long task has.
-    let holder = std::thread::Builder::new().name("save-0".into()).spawn(|| {
+    let (took, taken) = std::sync::mpsc::channel();
+    let holder = std::thread::Builder::new().name("save-0".into()).spawn(move || {
         register(ThreadClass::LongTask);
         scope!("save.flush");
         let mut ledger = LEDGER.lock();
+        took.send(()).unwrap();
         std::thread::sleep(Duration::from_millis(60));
         *ledger += 1;
     });
-    std::thread::sleep(Duration::from_millis(20));
+    taken.recv().unwrap();
     flight.frame(|| {
         scope!("test.read_ledger");
         assert_eq!(*LEDGER.lock(), 1);

@@ -39,7 +39,7 @@ impl Server {
     pub fn frame(&mut self, frame: u64) {
         let now = self.timeline.start_of(frame);
         let frame_end = self.timeline.start_of(frame + 1);
-        self.begin_recorded_frame(frame);
+        self.begin_frame_of_recorder(frame);
 
         // begin
         let mut phases = Phases::begin(site!("frame.commands"));
@@ -63,7 +63,7 @@ impl Server {
         phases.next(site!("frame.measure"));
         self.measure_frame(now, started_count);
         drop(phases);
-        self.end_recorded_frame(started_count);
+        self.end_frame_of_recorder(started_count);
     }
 
     /// Datagrams go to their worlds' mailboxes, still sealed; new clients are let in.

@@ -19,7 +19,10 @@ use throng_net::{
     transport::DatagramSender,
 };
 use throng_platform::{clock::Clock, time::Nanos};
-use throng_profiler::{Phases, scope, site, thread::enter_world};
+use throng_profiler::{
+    Phases, scope, site,
+    thread::{enter_world, note_input},
+};
 use throng_replication::{
     WorldReplication,
     ecs::{Collector, Replicated},
@@ -239,6 +242,7 @@ impl GameWorld {
                         self.stats.inputs_over_allowance += 1;
                     } else {
                         seat.take_input(number);
+                        note_input(client.0, number);
                         inbox.push(client, MessageKind::Input { number }, bytes);
                     }
                 }

@@ -57,6 +57,7 @@
 mod allowance;
 mod client_seat;
 pub mod directory;
+pub mod flight_recorder;
 mod frame;
 mod front_door;
 pub mod game_world;
@@ -66,7 +67,6 @@ mod mailbox;
 mod measure;
 pub mod metrics;
 mod recorder_turns;
-pub mod recording;
 pub mod report;
 pub mod rules;
 pub mod server;

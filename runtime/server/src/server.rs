@@ -25,6 +25,7 @@ use throng_scheduler::{Finished, FrameGrid, Hertz, Scheduled, ShortTask, ShortTa
 
 use crate::{
     directory::{Directory, Everybody},
+    flight_recorder::SuggestedBudgets,
     front_door::FrontDoor,
     game_world::{GameWorld, WorkerContext},
     ids::{KindId, WorldId},
@@ -33,7 +34,6 @@ use crate::{
     measure::{Measure, StatusWindow, Totals},
     metrics::{PublishedMetrics, ServerMetrics},
     recorder_turns::RecorderTurns,
-    recording::SuggestedBudgets,
     report::{ServerReport, ServerStatus},
     settings::{Settings, Workers},
     system_order::OrderError,
@@ -184,7 +184,7 @@ pub struct Server {
     pub(crate) recorder: Option<Recorder>,
     /// Compares the cost of frames with and without recording, if asked to.
     pub(crate) recorder_turns: Option<RecorderTurns>,
-    /// What the game says that subsystems may take in a frame, see `recording`.
+    /// What the game says that subsystems may take in a frame, see `flight_recorder`.
     pub(crate) suggested_budgets: SuggestedBudgets,
 }
 

@@ -108,7 +108,7 @@ fn health_tells_running_sleeping_and_stuck_apart() {
 #[test]
 fn other_paths_and_methods_are_refused_with_directions() {
     let admin = start("", HealthState::Running);
-    check(&admin, "/", &["404 Not Found", "there are GET /metrics and GET /health"]);
+    check(&admin, "/", &["404 Not Found", "there are GET /metrics, GET /health and POST /capture"]);
     let answer = request(&admin, b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 405 Method Not Allowed"), "{answer}");
 }

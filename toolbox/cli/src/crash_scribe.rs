@@ -59,6 +59,7 @@ impl RecorderScribe {
     }
 
     fn thread_state(&mut self, cells: &'static ThreadCells) -> ThreadState {
+        let inputs = cells.last_inputs();
         let world = cells.world().map(|(id, tick)| {
             let facts = self.worlds.get(&id);
             WorldState {
@@ -66,7 +67,7 @@ impl RecorderScribe {
                 kind: facts.map(|facts| facts.kind.clone()),
                 tick: Some(u64::from(tick)),
                 seed: facts.and_then(|facts| facts.seed),
-                last_inputs: Vec::new(),
+                last_inputs: inputs.iter().map(|(client, number)| format!("client {client}, input {number}")).collect(),
             }
         });
         ThreadState {

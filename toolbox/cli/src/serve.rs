@@ -22,7 +22,7 @@ use throng_platform::{
 };
 
 use crate::{
-    CommandResult, Verdict, crash_monitor, crash_scribe, games::GameArguments, key, output::Reader, recording,
+    CommandResult, Verdict, crash_monitor, crash_scribe, flight_recorder, games::GameArguments, key, output::Reader,
     status_line::StatusLine,
 };
 
@@ -89,7 +89,7 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
         server.take_recorder_turns();
     }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
-    recording::start(&settings, arguments.captures.as_deref(), crash_monitor::build(), &mut server)?;
+    flight_recorder::start(&settings, arguments.captures.as_deref(), crash_monitor::build(), &mut server)?;
     let _crash_guard = arguments.crashes.as_deref().map(|folder| crash_scribe::install(folder, &server)).transpose()?;
     let admin = match settings.server.admin_address {
         Some(address) => Some(AdminServer::start(address, server.control().published())?),

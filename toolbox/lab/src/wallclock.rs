@@ -75,13 +75,13 @@ pub fn run(plan: WallclockPlan, stop: &StopFlag) -> Result<Profile, WallclockErr
     let stop = stop.clone();
     let work = move || {
         let clock = MonotonicClock::new();
-        let cpu_before = own_process::cpu_time();
+        let cpu_before = own_process::thread_cpu_time();
         let length = Nanos::from_secs(plan.seconds.into());
         let sampled = sampler::Sampler::new(process, plan.hz, &clock).run(length, &stop, random::seed());
-        let cpu_sampled = own_process::cpu_time();
+        let cpu_sampled = own_process::thread_cpu_time();
         let mut profile = profile::name(sampled, plan.hz);
         profile.own_cpu_share = cpu_sampled.saturating_sub(cpu_before).as_secs_f64() / profile.seconds.max(1e-9);
-        profile.naming_cpu_s = own_process::cpu_time().saturating_sub(cpu_sampled).as_secs_f64();
+        profile.naming_cpu_s = own_process::thread_cpu_time().saturating_sub(cpu_sampled).as_secs_f64();
         profile
     };
     let thread = spawn_named("wallclock", Priority::Normal, work).map_err(WallclockError::Thread)?;

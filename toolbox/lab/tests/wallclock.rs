@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use throng_lab::wallclock::{
     self, FunctionReport, OnCore, ThreadReport, WallclockError, WallclockPlan, WallclockReport,
@@ -22,21 +23,26 @@ const AGREE_INTERPRETED: f64 = 0.04;
 /// Random moments on a shared host may once in a while fall badly, so a disagreement must repeat.
 const ATTEMPTS: u32 = 2;
 
+/// One sampled program at a time: several on a small host would mostly wait for each other.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// A program under test; killed when the test is over, however it ends.
 struct Program {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Program {
     /// Returns when the program says that it is ready.
     fn start(command: &mut Command) -> Program {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
             panic!("{command:?} does not start ({error}); it is installed by `cargo xtask setup`");
         });
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut program = Program { child, input, output };
+        let mut program = Program { child, input, output, _alone: alone };
         assert_eq!(program.line(), "ready");
         program
     }

@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use throng_platform::redact::visible;
+
 use super::json::{Elements, micros, string};
 use super::names::{self, PROCESS_NUMBER};
 use super::spans::{self, Span, What};
-use super::text::visible;
 use crate::model::{Capture, Event, Holder};
 
 /// Writes the capture as one JSON object.

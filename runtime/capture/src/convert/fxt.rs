@@ -11,11 +11,12 @@ mod record;
 
 use std::io::{self, Write};
 
+use throng_platform::redact::visible;
+
 use self::record::{Event as TraceEvent, Value, Writer};
 use super::chrome::holder_name;
 use super::names::{self, PROCESS_NUMBER};
 use super::spans::{self, Span, What};
-use super::text::visible;
 use crate::model::{Capture, Event, Switch};
 
 /// Writes the capture as one trace.

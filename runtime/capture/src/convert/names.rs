@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use throng_platform::redact::visible;
+
 use super::spans::What;
-use super::text::visible;
 use crate::model::{Capture, Counter, LiveBytes, Lock, Site, Thread};
 
 pub(crate) fn site(capture: &Capture, index: u32) -> Option<&Site> {

@@ -5,10 +5,11 @@
 
 use std::io::{self, Write};
 
+use throng_platform::redact::visible;
+
 use super::json::{Elements, string};
 use super::names;
 use super::spans::{self, Span, What};
-use super::text::visible;
 use crate::model::{Capture, Thread};
 
 /// Writes the capture as one JSON object. Threads without scopes are left out.

@@ -1,5 +1,7 @@
 //! Names made safe to print, and figures with their units.
 
+use throng_platform::redact::is_invisible;
+
 /// Longer names are cut: a name that does not fit a table hides what stands beside it.
 const NAME_CHARS_MAX: usize = 48;
 /// The same for sentences: notes and log lines.
@@ -20,10 +22,10 @@ fn escape(raw: &str, chars_max: usize) -> String {
     let mut chars = 0;
     for char in raw.chars() {
         let before = escaped.len();
-        if is_printable(char) {
-            escaped.push(char)
-        } else {
+        if is_invisible(char) {
             escaped.extend(char.escape_default())
+        } else {
+            escaped.push(char)
         }
         chars += escaped[before..].chars().count();
         if chars > chars_max {
@@ -33,15 +35,6 @@ fn escape(raw: &str, chars_max: usize) -> String {
         }
     }
     escaped
-}
-
-/// Neither moves the cursor nor hides or turns around what stands beside it.
-fn is_printable(char: char) -> bool {
-    let is_invisible = matches!(char,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
-    !char.is_control() && !is_invisible
 }
 
 /// A time with three figures, such as `41.3 ms`, `1.22 ms`, `50 ms`, `12.0 us`.

@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::redact::without_secrets;
 use super::state::{ProcessState, WorldState};
 use super::wire::Hello;
+use crate::redact;
 
 /// The minidump's name in its folder.
 pub(super) const DUMP_FILE: &str = "crash.dmp";
@@ -104,20 +104,20 @@ impl CrashReport {
     /// Adds what the process said of itself, `age` before its death.
     pub(super) fn describe_process(&mut self, state: ProcessState, age: Duration, culprit_tid: Option<u32>) {
         self.state_age_ms = Some(age.as_millis() as u64);
-        self.facts = state.facts.iter().map(|(name, fact)| (without_secrets(name), without_secrets(fact))).collect();
+        self.facts = state.facts.iter().map(|(name, fact)| (redact::name(name), redact::free_text(fact))).collect();
         for told in state.threads {
             let known = self.threads.iter().position(|thread| thread.tid == told.tid);
             let index = known.unwrap_or_else(|| {
-                let name = without_secrets(&told.name);
+                let name = redact::name(&told.name);
                 self.threads.push(CrashedThread { tid: told.tid, name, ..Default::default() });
                 self.threads.len() - 1
             });
             let thread = &mut self.threads[index];
-            thread.class = without_secrets(&told.class);
-            thread.open_scopes = told.open_scopes.iter().map(|scope| without_secrets(scope)).collect();
+            thread.class = redact::name(&told.class);
+            thread.open_scopes = told.open_scopes.iter().map(|scope| redact::name(scope)).collect();
             thread.world = told.world.map(|world| WorldState {
-                kind: world.kind.as_deref().map(without_secrets),
-                last_inputs: world.last_inputs.iter().map(|input| without_secrets(input)).collect(),
+                kind: world.kind.as_deref().map(redact::name),
+                last_inputs: world.last_inputs.iter().map(|input| redact::name(input)).collect(),
                 ..world
             });
         }
@@ -353,7 +353,7 @@ players     700
 
 thread worker-1 (3), worker: died here
   world 12 (hideout) at tick 9, seed 77
-    was given: Shoot from (address)
+    was given: Shoot from <address>
   open scopes: frame > ai.perception
   drop at list.rs:7  [throng+0x1234]
   ... 40000 calls left out ...

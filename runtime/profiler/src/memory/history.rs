@@ -70,7 +70,7 @@ impl History {
         View { at_ns: self.kept().map(|at| self.at_ns[at]).collect(), by_site }
     }
 
-    /// See [`super::leak`].
+    /// See [`super::leak()`].
     pub(super) fn leak(&self, window_s: u64, growth_bytes_min: u64) -> Option<Leak> {
         let window_ns = window_s.saturating_mul(1_000_000_000);
         let last_ns = self.at_ns[self.kept().last()?];

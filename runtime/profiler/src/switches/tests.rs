@@ -1,3 +1,5 @@
+//! Frames split on real threads: busy ones that share a core, sleepers, on both sources, as root and as nobody.
+
 use std::hint::black_box;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -31,18 +31,35 @@ struct OfSubsystem {
     lock_wait_max_us: WindowMaxId,
 }
 
-#[derive(Clone, Copy)]
 struct OfFrames {
     running_us: CounterId,
     waiting_us: CounterId,
     blocked_us: CounterId,
     scopes: CounterId,
-    lost: CounterId,
-    saved: CounterId,
-    failed: CounterId,
-    in_cooldown: CounterId,
-    crowded_out: CounterId,
+    /// In the order of `RECORDER`.
+    recorder: Vec<CounterId>,
 }
+
+/// Name, help, and where the figure is.
+type RecorderRow = (&'static str, &'static str, fn(&RecorderFigures) -> u64);
+
+/// The recorder's own counts, its losses among them: none is silent.
+const RECORDER: [RecorderRow; 10] = [
+    ("profiler.captures_saved", "Captures written", |figures| figures.captures_saved),
+    ("profiler.captures_failed", "Captures that could not be written", |figures| figures.captures_failed),
+    ("profiler.triggers_in_cooldown", "Triggers that fired within a cooldown", |figures| figures.in_cooldown),
+    ("profiler.triggers_crowded_out", "Triggers while too many captures waited", |figures| figures.crowded_out),
+    ("profiler.records_lost", "Records that found no free block", |figures| figures.records_lost),
+    ("profiler.scopes_too_deep", "Scopes nested too deep to be recorded", |figures| figures.scopes_too_deep),
+    ("profiler.switches_lost", "Context switches that found the kernel's ring full", |figures| figures.switches_lost),
+    ("profiler.samples_dropped", "Live blocks that found no place among the samples", |figures| {
+        figures.samples_dropped
+    }),
+    ("profiler.log_lines_missed", "Log lines that a capture will miss", |figures| figures.log_lines_missed),
+    ("memory.frees_not_deferred", "Large blocks freed in a tick, with too many waiting", |figures| {
+        figures.frees_not_deferred
+    }),
+];
 
 impl SubsystemMetrics {
     /// Registers what is new. True if the cells are too small now.
@@ -74,7 +91,7 @@ impl SubsystemMetrics {
                 cells.max(of.lock_wait_max_us, waited.as_micros());
             }
         }
-        if let Some(of) = self.of_frames {
+        if let Some(of) = &self.of_frames {
             cells.add(of.running_us, Nanos(figures.running_ns).as_micros());
             cells.add(of.waiting_us, Nanos(figures.waiting_ns).as_micros());
             cells.add(of.blocked_us, Nanos(figures.blocked_ns).as_micros());
@@ -84,12 +101,10 @@ impl SubsystemMetrics {
 
     /// Adds what the recorder counted between two looks.
     pub fn add_recorder(&self, now: &RecorderFigures, before: &RecorderFigures, cells: &mut Cells) {
-        let Some(of) = self.of_frames else { return };
-        cells.add(of.lost, now.records_lost - before.records_lost);
-        cells.add(of.saved, now.captures_saved - before.captures_saved);
-        cells.add(of.failed, now.captures_failed - before.captures_failed);
-        cells.add(of.in_cooldown, now.in_cooldown - before.in_cooldown);
-        cells.add(of.crowded_out, now.crowded_out - before.crowded_out);
+        let Some(of) = &self.of_frames else { return };
+        for (&id, (_, _, read)) in of.recorder.iter().zip(&RECORDER) {
+            cells.add(id, read(now) - read(before));
+        }
     }
 }
 
@@ -137,13 +152,7 @@ impl OfFrames {
             waiting_us: of_state("waiting"),
             blocked_us: of_state("blocked"),
             scopes: registry.register_counter("profiler.scopes", "Scopes recorded"),
-            lost: registry.register_counter("profiler.records_lost", "Records that found no free block"),
-            saved: registry.register_counter("profiler.captures_saved", "Captures written"),
-            failed: registry.register_counter("profiler.captures_failed", "Captures that could not be written"),
-            in_cooldown: registry
-                .register_counter("profiler.triggers_in_cooldown", "Triggers that fired within a cooldown"),
-            crowded_out: registry
-                .register_counter("profiler.triggers_crowded_out", "Triggers while too many captures waited"),
+            recorder: RECORDER.iter().map(|&(name, help, _)| registry.register_counter(name, help)).collect(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use throng_capture::model::TriggerKind;
-use throng_profiler::rules::{Rules, TriggerRule};
+use throng_profiler::rules::{HISTORY_S, Rules, TriggerRule};
 
 use crate::settings::document::Document;
 use crate::settings::{Checks, Mistake, Section};
@@ -20,9 +20,9 @@ pub(super) fn read(document: &Document<'_>, rules: &mut Rules, mistakes: &mut Ve
             TriggerKind::MemoryRate => read_as::<OverRate>,
             TriggerKind::Leak => read_as::<OverSlowRate>,
             TriggerKind::LargeAllocation => read_as::<OverSize>,
-            TriggerKind::Manual | TriggerKind::Crash | TriggerKind::Subsystem | TriggerKind::Scope => {
-                read_as::<WithoutThreshold>
-            }
+            TriggerKind::Subsystem | TriggerKind::Scope => read_as::<WithoutThreshold>,
+            TriggerKind::Manual => read_as::<ByHand>,
+            TriggerKind::Crash => read_as::<OfDeath>,
         };
         read(document, kind, rules.trigger_mut(kind), mistakes);
     }
@@ -59,19 +59,15 @@ macro_rules! trigger_section {
                 $(if let Some(value) = self.$threshold {
                     checks.range(stringify!($threshold), value, $range, $unit);
                 })?
-                let times = [
-                    ("cooldown_s", self.cooldown_s, 0.0..=86_400.0),
-                    ("pre_roll_s", self.pre_roll_s, 0.0..=60.0),
-                    ("post_roll_s", self.post_roll_s, 0.0..=10.0),
-                ];
-                for (key, value, range) in times {
-                    if let Some(value) = value {
-                        checks.range(key, value, range, "s");
-                    }
+                if let Some(value) = self.cooldown_s {
+                    checks.range("cooldown_s", value, 0.0..=86_400.0, "s");
                 }
-                if let Some(value) = self.disk_budget_mb {
-                    checks.range("disk_budget_mb", value, 1..=1_048_576, "MiB");
+                if let Some(value) = self.post_roll_s {
+                    // Until then the pre-roll must not be written over.
+                    checks.range("post_roll_s", value, 0.0..=HISTORY_S / 2.0, "s");
                 }
+                check_pre_roll(self.pre_roll_s, checks);
+                check_disk_budget(self.disk_budget_mb, checks);
             }
         }
 
@@ -86,6 +82,59 @@ macro_rules! trigger_section {
             }
         }
     };
+}
+
+/// A capture by hand is saved at once, and always.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ByHand {
+    pre_roll_s: Option<f32>,
+    disk_budget_mb: Option<i64>,
+}
+
+impl Section for ByHand {
+    fn check(&self, checks: &mut Checks<'_>) {
+        check_pre_roll(self.pre_roll_s, checks);
+        check_disk_budget(self.disk_budget_mb, checks);
+    }
+}
+
+impl TriggerSection for ByHand {
+    fn apply(&self, rule: &mut TriggerRule) {
+        rule.pre_roll_s = self.pre_roll_s.unwrap_or(rule.pre_roll_s);
+        rule.disk_budget_bytes = self.disk_budget_mb.map_or(rule.disk_budget_bytes, |mb| (mb as u64) << 20);
+    }
+}
+
+/// The capture of a death lies beside its report, with which it comes and goes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct OfDeath {
+    pre_roll_s: Option<f32>,
+}
+
+impl Section for OfDeath {
+    fn check(&self, checks: &mut Checks<'_>) {
+        check_pre_roll(self.pre_roll_s, checks);
+    }
+}
+
+impl TriggerSection for OfDeath {
+    fn apply(&self, rule: &mut TriggerRule) {
+        rule.pre_roll_s = self.pre_roll_s.unwrap_or(rule.pre_roll_s);
+    }
+}
+
+fn check_pre_roll(value: Option<f32>, checks: &mut Checks<'_>) {
+    if let Some(value) = value {
+        checks.range("pre_roll_s", value, 0.0..=HISTORY_S, "s");
+    }
+}
+
+fn check_disk_budget(value: Option<i64>, checks: &mut Checks<'_>) {
+    if let Some(value) = value {
+        checks.range("disk_budget_mb", value, 1..=1_048_576, "MiB");
+    }
 }
 
 trigger_section!(OverTime, over_ms, 0.001..=60_000.0, "ms", 1e6);

@@ -12,7 +12,7 @@ use super::{Checks, Section};
 pub struct RecorderSettings {
     /// Record at all. Default true. False → a bad frame leaves no more than its length behind.
     pub on: bool,
-    /// What the recorder holds [MiB, 1 to 4,096]. Default 64, about 20 s of a busy server.
+    /// What the recorder holds [MiB, 1 to 4,096]. Default 64: 10 s at 400,000 scopes a second.
     /// Too low → the pre-roll of a capture is cut short; too high → memory held for moments nobody asks for.
     pub memory_mb: u32,
     /// The folder of captures, made if there is none. Default none: triggers are counted and nothing is saved.

@@ -148,7 +148,7 @@ fn die(crashes: &Path, kind: &str, signal: Signal, cause: &str) -> Duration {
     }
     let bystander = report.threads.iter().find(|thread| thread.name == "worker-2").expect("all threads are in it");
     assert_eq!(bystander.open_scopes, ["drill.wait"], "{page}");
-    assert!(page.starts_with(&report.headline()) && page.contains("(address)") && page.contains("(secret)"), "{page}");
+    assert!(page.starts_with(&report.headline()) && page.contains("<address>") && page.contains("<key>"), "{page}");
 
     check_dump(&death, &report, signal);
     check_nothing_is_secret(&death);

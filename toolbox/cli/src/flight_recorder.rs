@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use throng::{
     Server,
-    recording::SuggestedBudgets,
+    flight_recorder::SuggestedBudgets,
     rules::{RulesFile, ServerRules},
     settings::Settings,
 };
@@ -17,7 +17,7 @@ log_category!(RECORDER = "profiler.recorder");
 /// How often the rules file is looked at.
 const LOOK_AT_RULES_EVERY: Duration = Duration::from_secs(1);
 
-/// Starts the recorder that the settings ask for and gives it to the server. `captures` comes before the settings' folder.
+/// Puts the rules file into force, starts the recorder that the settings ask for and gives it to the server. `captures` comes before the settings' folder.
 pub fn start(
     settings: &Settings,
     captures: Option<&Path>,
@@ -25,15 +25,15 @@ pub fn start(
     server: &mut Server,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let chosen = &settings.recorder;
-    if !chosen.on {
-        return Ok(());
-    }
     let (file, rules) = match &chosen.rules {
         Some(path) => RulesFile::open(path).map(|(file, rules)| (Some(file), rules))?,
         None => (None, ServerRules::default()),
     };
-    let suggested = server.suggested_budgets().clone();
     log::set_levels(&rules.log_levels);
+    if !chosen.on {
+        return Ok(());
+    }
+    let suggested = server.suggested_budgets().clone();
     let mut recorder = Recorder::start(RecorderSettings {
         memory_bytes: chosen.memory_mb as usize * MIB,
         captures: captures.map(Path::to_path_buf).or_else(|| chosen.captures.clone()),

@@ -56,7 +56,7 @@ impl Server {
         self.recorder_turns = Some(RecorderTurns::default());
     }
 
-    pub(crate) fn begin_recorded_frame(&mut self, frame: u64) {
+    pub(crate) fn begin_frame_of_recorder(&mut self, frame: u64) {
         let Some(recorder) = &mut self.recorder else { return };
         if let Some(turns) = &mut self.recorder_turns {
             turns.frame(frame, recorder, self.totals.ticks);
@@ -66,7 +66,7 @@ impl Server {
         }
     }
 
-    pub(crate) fn end_recorded_frame(&mut self, worlds_started: usize) {
+    pub(crate) fn end_frame_of_recorder(&mut self, worlds_started: usize) {
         let Some(recorder) = self.recorder.as_mut().filter(|_| is_recording()) else { return };
         PLAYERS.set(self.door.players_count() as f32);
         WORLDS_STARTED.set(worlds_started as f32);

@@ -1,8 +1,6 @@
-//! Finding what may not leave the house in one text.
+//! Finding what must not leave the host in one text.
 
 use std::net::Ipv6Addr;
-
-use crate::convert::text::visible;
 
 const ADDRESS: &str = "<address>";
 const KEY: &str = "<key>";
@@ -11,10 +9,16 @@ const TEXT: &str = "<text>";
 /// A run of letters and digits this long may be a key. 16 hexadecimal digits are 64 bits.
 const KEY_CHARACTERS: usize = 16;
 
-/// The text without quoted text, addresses and keys, and with control characters shown as escapes.
-pub(super) fn cleaned(text: &str) -> String {
-    // In this order: an address in quotes goes with them, and an escape cannot complete a key.
-    visible(&without_runs(&without_quotes(text))).into_owned()
+/// Names in the code have few digits. More than so many, and a long one may be a key.
+const NAME_DIGITS: usize = 3;
+
+/// What a text should be, which says what a long run in it may be other than a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Words of small letters.
+    FreeText,
+    /// Also words of capitals and `CapitalizedWords`, with a number here and there.
+    Name,
 }
 
 /// What opens quoted text, and what closes it.
@@ -33,7 +37,7 @@ const QUOTES: [(char, char); 10] = [
 
 /// Quoted text is replaced, up to the end of all where nothing closes it. A backslash takes the meaning of what follows, as in
 /// Rust's `{:?}`. An apostrophe inside a word is none.
-fn without_quotes(text: &str) -> String {
+pub(super) fn without_quotes(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     let mut before = ' ';
@@ -60,7 +64,8 @@ fn without_quotes(text: &str) -> String {
     clean
 }
 
-fn without_runs(text: &str) -> String {
+/// Addresses and keys are replaced.
+pub(super) fn without_runs(text: &str, kind: Kind) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
     let mut before = ' ';
@@ -73,7 +78,7 @@ fn without_runs(text: &str) -> String {
             '0'..='9' => 0,
             _ => address_len(rest),
         };
-        let key = if judged > 0 { 0 } else { key_len(rest) };
+        let key = if judged > 0 { 0 } else { key_len(rest, kind) };
         if judged == 0 && key == 0 {
             judged = run_len(rest);
         }
@@ -174,17 +179,37 @@ fn v6_len(text: &str) -> usize {
 }
 
 /// Length of the run that may be a key: 16 or more of base64's characters, and not words. (bytes)
-fn key_len(text: &str) -> usize {
+fn key_len(text: &str, kind: Kind) -> usize {
     let run = run_len(text);
     if run < KEY_CHARACTERS {
         return 0;
     }
-    // `replication/src/interest`: words of small letters are a path or a name; a key of 16 characters has one such shape in 500,000.
-    let is_word = |word: &str| word.len() < KEY_CHARACTERS && word.bytes().all(|byte| byte.is_ascii_lowercase());
-    if text[..run].split(['/', '_', '-']).all(is_word) {
+    let mut words = text[..run].split(['/', '_', '-']);
+    let is_words = match kind {
+        Kind::FreeText => words.all(is_word),
+        Kind::Name => {
+            text[..run].bytes().filter(u8::is_ascii_digit).count() <= NAME_DIGITS && words.all(is_word_of_a_name)
+        }
+    };
+    if is_words {
         return 0;
     }
     run + text[run..].bytes().take_while(|byte| *byte == b'=').count()
+}
+
+/// `replication/src/interest`: words of small letters are a path or a name; a key of 16 characters has one such shape in 500,000.
+fn is_word(word: &str) -> bool {
+    word.len() < KEY_CHARACTERS && word.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// `interest`, `CharacterController`, `CELLS`, each with a number behind it or without; a key of 16 characters looks like one in 1,000.
+fn is_word_of_a_name(word: &str) -> bool {
+    let word = word.trim_end_matches(|character: char| character.is_ascii_digit());
+    if word.len() < KEY_CHARACTERS && word.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        return true;
+    }
+    let mut parts = word.split(|character: char| character.is_ascii_uppercase());
+    parts.next().is_none_or(is_word) && parts.all(|part| !part.is_empty() && is_word(part))
 }
 
 /// Length of the characters of base64 that the text begins with. (bytes)
@@ -196,10 +221,10 @@ fn run_len(text: &str) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use crate::redact::{free_text, name};
 
     fn check(text: &str, expected: &str) {
-        assert_eq!(cleaned(text), expected);
+        assert_eq!(free_text(text), expected);
     }
 
     #[test]
@@ -239,7 +264,7 @@ mod tests {
         check("id 550e8400-e29b-41d4-a716-446655440000", "id <key>");
         check("Zm9vYmFy+/Zm9vYmFyZm9vYmFy", "<key>");
         check("0123456789abcde", "0123456789abcde");
-        check("abcdefghijklmnop", "<key>");
+        check("abcdefghijklmnop CharacterController", "<key> <key>");
         check("a_name_of_many_words_in_small_letters", "a_name_of_many_words_in_small_letters");
     }
 
@@ -263,7 +288,8 @@ mod tests {
     fn long_texts_take_no_longer_by_the_byte() {
         // A hang here is the failure: each of these would take the square of its length if runs were judged at every word.
         for part in ["a/", "1", "1.", "a:", ":", "[", "'a", "\\", "aA"] {
-            cleaned(&part.repeat(500_000));
+            free_text(&part.repeat(500_000));
+            name(&part.repeat(500_000));
         }
     }
 
@@ -272,8 +298,8 @@ mod tests {
         fn no_text_breaks_it_or_keeps_a_quote(text in any::<String>(), parts in prop::collection::vec(
             prop::sample::select(vec!["\"", "'", "1.2.3.4", "::", ":", "[", "]", "\\", "%", "a", "é", "0123456789abcdef", "\u{1b}", "/"]), 0..12,
         )) {
-            for text in [text, parts.concat()] {
-                let clean = cleaned(&text);
+            let texts = [text, parts.concat()];
+            for clean in texts.iter().flat_map(|text| [free_text(text), name(text)]) {
                 prop_assert!(!clean.contains(char::is_control));
                 prop_assert!(!clean.contains(['"', '`', '“', '«']));
             }
@@ -281,7 +307,9 @@ mod tests {
 
         #[test]
         fn an_address_between_words_always_goes(v4 in any::<std::net::SocketAddrV4>(), v6 in any::<std::net::SocketAddrV6>()) {
-            prop_assert_eq!(cleaned(&format!("from {v4} to {v6}, {} {}", v4.ip(), v6.ip())), "from <address> to <address>, <address> <address>");
+            let text = format!("from {v4} to {v6}, {} {}", v4.ip(), v6.ip());
+            let clean = "from <address> to <address>, <address> <address>";
+            prop_assert_eq!((free_text(&text), name(&text)), (clean.to_owned(), clean.to_owned()));
         }
     }
 }
