@@ -7,6 +7,7 @@ mod bench;
 mod ci;
 mod fuzz;
 mod reliability;
+mod sanitize;
 mod setup;
 mod step;
 mod tidy;
@@ -44,6 +45,8 @@ enum Command {
     Reliability(reliability::ReliabilityArguments),
     /// Run the fuzz targets under fuzz/ on the nightly toolchain.
     Fuzz(fuzz::FuzzArguments),
+    /// Run tests under the thread and address sanitizers of the nightly toolchain.
+    Sanitize(sanitize::SanitizeArguments),
     /// Build the documentation, with every broken link an error.
     Docs {
         /// Open it in a browser.
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Some(Command::Bench(arguments)) => bench::run(&arguments),
         Some(Command::Reliability(arguments)) => reliability::run(&arguments),
         Some(Command::Fuzz(arguments)) => fuzz::run(&arguments),
+        Some(Command::Sanitize(arguments)) => sanitize::run(&arguments),
         Some(Command::Docs { open }) => ci::docs(open),
         Some(Command::Setup) => setup::run(),
     };

@@ -17,8 +17,13 @@ use std::process::{Command, ExitCode};
 
 use clap::Parser;
 use serde_json::{Value, json};
+use throng_platform::allocator::CountingAllocator;
 
 use measure::{LONG_WORK, Outcome, Plan, median};
+
+// The server's own, since the profiler counts what it gives.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[derive(Parser)]
 struct Arguments {

@@ -5,8 +5,7 @@
 
 use std::hint::black_box;
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
+use throng_platform::sched::{pin_this_thread, pinnable_cores};
 use throng_platform::ticks::{self, Calibration};
 
 /// Calls in a row between two readings of the clock: 0.01 ns of the clock's own cost per call, and short enough (some 30 µs) that
@@ -86,13 +85,9 @@ pub(crate) fn compare(
 
 /// Keeps the calling thread on the last core that it may use; what the variant has started before may use the others.
 fn stay_on_one_core() {
-    let this_thread = Pid::from_raw(0);
-    let Ok(allowed) = sched_getaffinity(this_thread) else { return };
-    let last = (0..CpuSet::count()).rev().find(|&core| allowed.is_set(core).unwrap_or(false));
-    let mut one = CpuSet::new();
     // Where it is refused, the figures are less even and no less true.
-    if last.is_some_and(|core| one.set(core).is_ok()) {
-        let _ = sched_setaffinity(this_thread, &one);
+    if let Some(&last) = pinnable_cores().last() {
+        let _ = pin_this_thread(last);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use throng_platform::ticks;
 use throng_profiler::pool::PoolSettings;
-use throng_profiler::{Phases, log_category, log_debug, scope, site, start_recording};
+use throng_profiler::{Phases, log_category, log_debug, memory, scope, site, start_recording};
 
 use crate::measure::{CALLS, Outcome, Plan, compare, each, nothing, work};
 
@@ -188,6 +188,7 @@ pub(crate) fn phases<const ROUNDS: u32>(plan: &Plan) -> Outcome {
 /// A scope that allocates and frees 64 bytes, against the same allocation alone, counted by the same allocator.
 pub(crate) fn scope_with_allocation<const ROUNDS: u32>(plan: &Plan) -> Outcome {
     start_recording(SMALL);
+    memory::install().expect("nobody else watches the allocator");
     let with = each(|hash| {
         scope!("bench.allocating");
         work::<ROUNDS>(allocate(hash))

@@ -55,7 +55,7 @@ pub struct Trigger {
     pub kind: TriggerKind,
     /// What it was about: the name of a scope, subsystem, thread or lock; empty for `Frame` and `Manual`.
     pub name: String,
-    /// What was measured and what was allowed, in the kind's unit: ns, bytes/s or bytes.
+    /// What was measured and what was allowed, in the kind's [`TriggerKind::unit`].
     pub measured: u64,
     pub allowed: u64,
     /// The world that it happened in, if in one.
@@ -122,6 +122,42 @@ impl TriggerKind {
             TriggerKind::Crash => "crash",
         }
     }
+
+    /// What [`Trigger::measured`] and [`Trigger::allowed`] are in.
+    pub fn unit(self) -> Unit {
+        match self {
+            TriggerKind::Frame
+            | TriggerKind::Subsystem
+            | TriggerKind::Scope
+            | TriggerKind::LockWait
+            | TriggerKind::RunQueue => Unit::Nanoseconds,
+            TriggerKind::MemoryRate | TriggerKind::Leak => Unit::BytesPerSecond,
+            TriggerKind::LargeAllocation => Unit::Bytes,
+            TriggerKind::Manual | TriggerKind::Crash => Unit::None,
+        }
+    }
+}
+
+/// What a kind of trigger measures in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Nanoseconds,
+    BytesPerSecond,
+    Bytes,
+    /// Nothing is measured: it is asked for, or happens.
+    None,
+}
+
+impl Unit {
+    /// As it stands behind a figure; empty for none.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Nanoseconds => "ns",
+            Unit::BytesPerSecond => "bytes/s",
+            Unit::Bytes => "bytes",
+            Unit::None => "",
+        }
+    }
 }
 
 /// How the capture knows when a thread was not running, best first.
@@ -163,6 +199,18 @@ pub enum ThreadClass {
     LongTask,
     #[default]
     Other,
+}
+
+impl ThreadClass {
+    /// Its name in stories and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ThreadClass::Frame => "frame",
+            ThreadClass::ShortTask => "short-task",
+            ThreadClass::LongTask => "long-task",
+            ThreadClass::Other => "other",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -25,6 +25,7 @@ use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
 pub use error::PerfError;
 use parse::{Parsed, parse};
+pub(crate) use parse::{SWITCH, SWITCH_OUT, SWITCH_OUT_PREEMPT};
 
 /// Room for switches between two reads: 2,048 records of 32 bytes. A thread that waits 20,000 times a second fills it in 50 ms.
 const SWITCHES_BYTES: usize = 64 * 1024;

@@ -14,10 +14,11 @@ use std::io::{self, IoSliceMut};
 use std::os::fd::AsRawFd;
 
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
-use nix::time::ClockId;
 use nix::unistd::Pid;
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler, data};
+
+use crate::perf::{SWITCH, SWITCH_OUT, SWITCH_OUT_PREEMPT};
 
 /// The registers from which a stack is unwound.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub struct CpuSample<'a> {
 /// What a ring holds.
 pub enum CpuRecord<'a> {
     Sample(CpuSample<'a>),
-    /// It got a core. (ns, [`now`])
+    /// It got a core. (ns, [`monotonic_ns`](crate::ticks::monotonic_ns))
     OnCore {
         at_ns: u64,
     },
@@ -49,12 +50,6 @@ pub enum CpuRecord<'a> {
         was_preempted: bool,
         registers: Option<Registers>,
     },
-}
-
-/// The clock of the records: CLOCK_MONOTONIC (ns).
-pub fn now() -> u64 {
-    let time = ClockId::CLOCK_MONOTONIC.now();
-    time.map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
 }
 
 /// Whether samples show time inside the kernel, such as in a system call that copies.
@@ -159,12 +154,12 @@ impl CpuSampler {
         let departures = self.departures.as_ref().map(Counter::id);
         let mut left_at = None;
         while let Some(record) = self.sampler.next_record() {
-            if record.ty() == RECORD_SWITCH {
+            if record.ty() == SWITCH {
                 // Nothing is in it but the time and the event's number, as the last things.
                 let bytes = record.to_contiguous();
                 let Some(time) = bytes.last_chunk::<16>().and_then(|end| end.first_chunk::<8>()) else { continue };
                 let (at_ns, misc) = (u64::from_le_bytes(*time), record.misc());
-                let (is_off, was_preempted) = (misc & MISC_SWITCH_OUT != 0, misc & MISC_SWITCH_OUT_PREEMPT != 0);
+                let (is_off, was_preempted) = (misc & SWITCH_OUT != 0, misc & SWITCH_OUT_PREEMPT != 0);
                 let registers = left_at.take();
                 each(match is_off {
                     true => CpuRecord::OffCore { at_ns, was_preempted, registers },
@@ -195,11 +190,7 @@ impl CpuSampler {
     }
 }
 
-/// From the kernel's perf_event.h: PERF_RECORD_SWITCH, and in its `misc` PERF_RECORD_MISC_SWITCH_OUT and ..._PREEMPT.
-const RECORD_SWITCH: u32 = 14;
-const MISC_SWITCH_OUT: u16 = 1 << 13;
-const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
-/// PERF_RECORD_MISC_CPUMODE_MASK and PERF_RECORD_MISC_KERNEL.
+/// From the kernel's perf_event.h: PERF_RECORD_MISC_CPUMODE_MASK and PERF_RECORD_MISC_KERNEL.
 const MISC_CPU_MODE: u16 = 7;
 const CPU_MODE_KERNEL: u16 = 1;
 
@@ -245,6 +236,8 @@ impl ProcessMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::threads::this_thread_id;
+    use crate::ticks::monotonic_ns;
     use std::hint::black_box;
 
     #[test]
@@ -269,7 +262,7 @@ mod tests {
             kernel_time: KernelTime::Left,
             switches: true,
         };
-        let mut sampler = match CpuSampler::open(nix::unistd::gettid().as_raw() as u32, sampling) {
+        let mut sampler = match CpuSampler::open(this_thread_id(), sampling) {
             Ok(sampler) => sampler,
             Err(error) => {
                 assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
@@ -277,7 +270,7 @@ mod tests {
             }
         };
         let here = &raw const sampling as u64;
-        let (mut drained, mut near, begun) = (Drained::default(), 0, now());
+        let (mut drained, mut near, begun) = (Drained::default(), 0, monotonic_ns());
         let mut switched = Vec::new();
         std::thread::sleep(std::time::Duration::from_millis(2));
         while drained.samples < 10 {
@@ -298,7 +291,7 @@ mod tests {
         }
         assert!(near >= 10, "{near} samples have a stack pointer on this thread's stack");
         let slept = switched.iter().position(|(_, off)| *off == Some(false)).unwrap();
-        assert!(switched.is_sorted() && (begun..=now()).contains(&switched[slept].0));
+        assert!(switched.is_sorted() && (begun..=monotonic_ns()).contains(&switched[slept].0));
         assert!(switched[slept + 1].0 - switched[slept].0 >= 2_000_000 && switched[slept + 1].1.is_none());
     }
 

@@ -103,9 +103,15 @@ impl Desk {
         frames.iter().filter(|note| note.end_ticks >= begin && note.begin_ticks <= end).cloned().collect()
     }
 
-    /// Asks for a capture. False if too many wait.
-    pub fn request(&self, fired: Fired) -> bool {
-        self.requests.push(fired).is_ok()
+    /// Whether another capture may wait to be saved.
+    pub fn has_room(&self) -> bool {
+        !self.requests.is_full()
+    }
+
+    /// Asks for a capture. Frame's thread, when there is room.
+    pub fn request(&self, fired: Fired) {
+        let pushed = self.requests.push(fired);
+        debug_assert!(pushed.is_ok(), "the frame's thread has looked whether there is room");
     }
 
     pub fn take_request(&self) -> Option<Fired> {

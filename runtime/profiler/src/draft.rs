@@ -57,7 +57,7 @@ pub(crate) struct FrameNote {
 /// Takes everything that threads have recorded within the window. Frames, logs, memory and the rest are the caller's to add.
 pub(crate) fn threads(window: &Window) -> Capture {
     let all = thread::all();
-    let pinned = pool().pin(all.iter().filter_map(|cells| cells.block()));
+    let pinned = pool().pin(window.begin_ticks, all.iter().filter_map(|cells| cells.block()));
     let mut draft = Draft::new(window, &all);
     draft.read(&pinned);
     drop(pinned);
@@ -67,6 +67,9 @@ pub(crate) fn threads(window: &Window) -> Capture {
 struct Draft<'a> {
     window: &'a Window,
     threads: Vec<Thread>,
+    /// Per thread, the place of the event that a record of the kind `allocations` or `lock holder` belongs to, if that was kept. A
+    /// block's own word on its world may stand between the two.
+    mains: Vec<Option<usize>>,
     /// Place in the capture of every site that occurs, in the order in which they were met.
     places: HashMap<u32, u32>,
     sites: Vec<u32>,
@@ -81,7 +84,14 @@ impl<'a> Draft<'a> {
             class: cells.class(),
             events: Vec::new(),
         });
-        Draft { window, threads: threads.collect(), places: HashMap::new(), sites: Vec::new(), worlds: Vec::new() }
+        Draft {
+            window,
+            threads: threads.collect(),
+            mains: vec![None; all.len()],
+            places: HashMap::new(),
+            sites: Vec::new(),
+            worlds: Vec::new(),
+        }
     }
 
     fn read(&mut self, pinned: &Pinned) {
@@ -108,17 +118,17 @@ impl<'a> Draft<'a> {
                     let events = &mut self.threads[owner].events;
                     if let [.., Event::World { .. }] = events[..] {
                         events.pop();
+                        self.mains[owner] = None;
                     }
                 }
                 self.worlds.extend(world);
                 Event::World { at_ns, world, tick }
             }
             Read::Allocations { count, frees, bytes } => {
-                let events = &self.threads[owner].events;
-                if !matches!(events.last(), Some(Event::Scope { .. })) {
-                    return;
+                if let Some(main) = self.mains[owner].take() {
+                    self.threads[owner].events.insert(main + 1, Event::Allocations { count, frees, bytes });
                 }
-                Event::Allocations { count, frees, bytes }
+                return;
             }
             Read::LockWait { lock, begin, length } if is_inside(begin, begin + length) => {
                 let (begin_ns, end_ns) = (clock.ns(begin), clock.ns(begin + length));
@@ -130,7 +140,8 @@ impl<'a> Draft<'a> {
                 if thread as usize >= self.threads.len() {
                     return;
                 }
-                if let Some(Event::LockWait { holder, .. }) = self.threads[owner].events.last_mut() {
+                let wait = self.mains[owner].take().and_then(|main| self.threads[owner].events.get_mut(main));
+                if let Some(Event::LockWait { holder, .. }) = wait {
                     *holder = Some(Holder { thread, site, world });
                 }
                 return;
@@ -141,9 +152,18 @@ impl<'a> Draft<'a> {
             Read::Count { at, counter, value } if is_inside(at, at) => {
                 Event::Count { at_ns: clock.ns(at), counter, value }
             }
+            // What follows belongs to an event that was not kept.
+            Read::Scope { .. } | Read::LockWait { .. } => {
+                self.mains[owner] = None;
+                return;
+            }
             _ => return,
         };
-        self.threads[owner].events.push(event);
+        let events = &mut self.threads[owner].events;
+        if matches!(event, Event::Scope { .. } | Event::LockWait { .. }) {
+            self.mains[owner] = Some(events.len());
+        }
+        events.push(event);
     }
 
     fn place(&mut self, site: u32) -> u32 {

@@ -36,6 +36,8 @@ const WAITING_MAX: usize = 256;
 static EXCESSES: OnceLock<ArrayQueue<Excess>> = OnceLock::new();
 static LONG_WAITS: OnceLock<ArrayQueue<LongWait>> = OnceLock::new();
 static NOT_KEPT: AtomicU64 = AtomicU64::new(0);
+/// What counts as a long wait. Written with the rules, read by those that have waited; it says all there is to say: relaxed.
+static LONG_WAIT_TICKS: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Makes the queues, so that no recording thread has to.
 pub(crate) fn prepare() {
@@ -48,9 +50,16 @@ pub(crate) fn note(excess: Excess) {
     keep(EXCESSES.get(), excess);
 }
 
+/// Keeps the wait if it is long by the rules: short ones, of which there may be many, must not crowd it out.
 #[cold]
 pub(crate) fn note_wait(wait: LongWait) {
-    keep(LONG_WAITS.get(), wait);
+    if wait.ticks > LONG_WAIT_TICKS.load(Ordering::Relaxed) {
+        keep(LONG_WAITS.get(), wait);
+    }
+}
+
+pub(crate) fn set_long_wait_ticks(threshold: u64) {
+    LONG_WAIT_TICKS.store(threshold, Ordering::Relaxed);
 }
 
 fn keep<T>(queue: Option<&ArrayQueue<T>>, one: T) {

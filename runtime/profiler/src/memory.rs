@@ -35,7 +35,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use throng_platform::allocator::{AllocationObserver, ObserverAlreadySet, set_observer};
 
 use crate::site::{SITES_MAX, SiteId};
-use crate::thread;
+use crate::{is_recording, thread};
 
 pub use history::{LiveBytes, View};
 pub use large::LargeAllocation;
@@ -198,6 +198,9 @@ impl Watch {
 impl AllocationObserver for Watch {
     #[inline]
     fn allocated(&self, block: *mut u8, bytes: usize) {
+        if !is_recording() {
+            return;
+        }
         thread::count_allocation(bytes);
         if let Some(weight_bytes) = SAMPLER.with(|sampler| sampler.weight_of(bytes)) {
             self.follow(block.addr(), bytes, weight_bytes);
@@ -206,7 +209,10 @@ impl AllocationObserver for Watch {
 
     #[inline]
     fn freed(&self, block: *mut u8, _bytes: usize) {
-        thread::count_free();
+        if is_recording() {
+            thread::count_free();
+        }
+        // What is followed is known to be gone in any case.
         if self.filter.may_have(block.addr()) {
             self.forget(block.addr());
         }

@@ -110,15 +110,15 @@ impl Pool {
         }
     }
 
-    /// Pins all blocks: `current` gives the indices of blocks that threads are writing now, as their threads say, and is asked under
+    /// Pins the blocks that have records from `since` (ticks) on: `current` gives the indices of blocks that threads are writing now, as their threads say, and is asked under
     /// the lock; the others come from the history. A block that is handed in meanwhile is in one of the two.
-    pub fn pin(&self, current: impl Iterator<Item = u32>) -> Pinned {
+    pub fn pin(&self, since: u64, current: impl Iterator<Item = u32>) -> Pinned {
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
         // With the lock, nothing is recycled: what a thread is writing now cannot get to another one before it is pinned.
         let mut blocks: Vec<&'static Block> =
             current.filter_map(|index| history.all.get(index as usize).copied()).collect();
         self.collect(&mut history);
-        blocks.extend(&history.closed);
+        blocks.extend(history.closed.iter().filter(|block| block.closed_at() >= since));
         blocks.sort_unstable_by_key(|block| block.index());
         blocks.dedup_by_key(|block| block.index());
         // What is empty has been recycled, or is just being begun: a thread may still be named as its owner that is not any more.
@@ -235,12 +235,12 @@ mod tests {
         let pool = Pool::new(SETTINGS);
         fill(&pool, 0);
         fill(&pool, 1);
-        let pinned = pool.pin(std::iter::empty());
+        let pinned = pool.pin(0, std::iter::empty());
         assert_eq!(indices(&pinned), [0, 1]);
         (2..20).for_each(|now| fill(&pool, now));
         assert_eq!(pinned.blocks().map(|(_, records)| records.count()).sum::<usize>(), 2 * RECORDS);
         drop(pinned);
-        assert_eq!(indices(&pool.pin(std::iter::empty())).len(), 4, "and afterwards it is");
+        assert_eq!(indices(&pool.pin(0, std::iter::empty())).len(), 4, "and afterwards it is");
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
         let pool = Pool::new(SETTINGS);
         let block = pool.take(7).unwrap();
         block.push(record(5));
-        let pinned = pool.pin([block.index()].into_iter());
+        let pinned = pool.pin(0, [block.index()].into_iter());
         let (owner, records) = pinned.blocks().next().unwrap();
         assert_eq!((owner, records.collect::<Vec<_>>()), (7, vec![record(5)]));
     }

@@ -70,6 +70,8 @@ pub struct Recorder {
     switches: Switches,
     has_told_what_is_missing: bool,
     calibration: Calibration,
+    /// When the calibration was bound to the present (ticks).
+    renewed_at: u64,
     threads: Vec<&'static ThreadCells>,
     threads_seen: usize,
     /// Sums of threads that have ended.
@@ -123,7 +125,7 @@ impl Recorder {
             log_warn!(RECORDER, "another observer has the allocator: captures know nothing of memory");
         }
         allocator::defer_large_frees(DEFERRED_ABOVE_BYTES);
-        follow_memory_rules(&desk.rules());
+        follow_rules(&desk.rules(), &calibration);
         start_recording(pool_settings);
         let for_saver = Arc::clone(&desk);
         let saver = spawn_named("recorder", Priority::Low, move || saver::work(&for_saver))?;
@@ -135,6 +137,7 @@ impl Recorder {
             switches,
             has_told_what_is_missing: false,
             calibration,
+            renewed_at: ticks::now(),
             threads: Vec::new(),
             threads_seen: 0,
             ended: Sums::default(),
@@ -165,6 +168,11 @@ impl Recorder {
         self.frame.number = number;
         self.frame.budget_ns = budget_ns;
         self.frame.begin_ticks = ticks::now();
+        // The processor's counter and the kernel's clock drift apart by some ms an hour, and their records must agree.
+        if self.frame.begin_ticks.saturating_sub(self.renewed_at) > self.calibration.ticks(RENEW_EVERY_NS) {
+            self.calibration = self.calibration.renewed();
+            self.renewed_at = self.frame.begin_ticks;
+        }
         self.switches.begin(self.calibration.monotonic_ns(self.frame.begin_ticks));
     }
 
@@ -187,7 +195,7 @@ impl Recorder {
         if let Some((version, rules)) = self.desk.rules_newer_than(self.rules_version) {
             self.rules_version = version;
             site::set_budgets(rules.scope_budgets_ns.clone());
-            follow_memory_rules(&rules);
+            follow_rules(&rules, &self.calibration);
             self.triggers.set_rules(rules);
         }
     }
@@ -284,14 +292,19 @@ impl Recorder {
             let (kind, cause) = (TriggerKind::LargeAllocation, Cause::Memory(large.site));
             self.fire(Fired { kind, cause, measured: large.bytes, allowed, world: Some(large.world), ..base });
         }
+        let frame_end_ns = self.calibration.monotonic_ns(at);
         if let Some(allowed) = self.triggers.threshold(TriggerKind::RunQueue) {
             for place in 0..self.frame.threads.len() {
                 let FrameThread { thread, waiting_ns, .. } = self.frame.threads[place];
-                let waits = self.switches.longest_waits().iter().filter(|wait| wait.thread == thread);
-                let measured = waits.map(|wait| wait.waited_ns).fold(waiting_ns, u64::max);
+                // One wait, which may have begun between two frames, or all of this frame's together.
+                let longest = self.switches.longest_waits().iter().filter(|wait| wait.thread == thread);
+                let longest =
+                    longest.map(|wait| (wait.waited_ns, wait.at_ns + wait.waited_ns)).max().unwrap_or_default();
+                let (measured, end_ns) = if longest.0 > waiting_ns { longest } else { (waiting_ns, frame_end_ns) };
                 if measured > allowed && self.works_for_frames(thread) {
                     let (kind, cause) = (TriggerKind::RunQueue, Cause::Thread(thread));
-                    self.fire(Fired { kind, cause, measured, allowed, ..base });
+                    let at = self.calibration.ticks_at(end_ns);
+                    self.fire(Fired { kind, cause, measured, allowed, at, ..base });
                 }
             }
         }
@@ -306,13 +319,27 @@ impl Recorder {
     }
 
     fn fire(&mut self, fired: Fired) {
-        if self.desk.saves_by_itself() && self.triggers.admit(&fired) && !self.desk.request(fired) {
+        if !self.desk.saves_by_itself() {
+            return;
+        }
+        // Asked first: what is crowded out must not rest as if it had been saved.
+        if !self.desk.has_room() {
             self.triggers.counts.crowded_out += 1;
+        } else if self.triggers.admit(&fired) {
+            // This thread alone fills the queue, so that the room is still there.
+            self.desk.request(fired);
         }
     }
 }
 
-fn follow_memory_rules(rules: &Rules) {
+/// How often the two clocks are bound together again (ns).
+const RENEW_EVERY_NS: u64 = 1_000_000_000;
+
+/// What is asked where it happens, not once a frame.
+fn follow_rules(rules: &Rules, calibration: &Calibration) {
+    let lock_wait = rules.trigger(TriggerKind::LockWait);
+    let threshold = if lock_wait.is_on { calibration.ticks(lock_wait.threshold) } else { u64::MAX };
+    excess::set_long_wait_ticks(threshold);
     let threshold = rules.trigger(TriggerKind::LargeAllocation).threshold;
     memory::set_large_allocation_bytes(usize::try_from(threshold).unwrap_or(usize::MAX));
 }

@@ -4,15 +4,16 @@
 //! A disk that is full costs captures, is told once, and nothing else.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use throng_capture::format;
-use throng_capture::model::{About, Capture, ProcessShare, SwitchSource, ThreadClass, Trigger, TriggerKind};
+use throng_capture::model::{About, Capture, ProcessShare, SwitchSource, ThreadClass, Trigger, TriggerKind, Unit};
 use throng_platform::allocator;
 use throng_platform::cores;
-use throng_platform::sched::HostLook;
+use throng_platform::sched::{self, HostLook};
 use throng_platform::ticks::{self, Calibration};
 
 use crate::captures::CapturesFolder;
@@ -31,15 +32,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Captures that may wait for their post-roll, each with a look at the host's processes.
 const WAITING_MAX: usize = 16;
 
+/// How often the host's processes are looked at (ns): 0.35 ms each time, on a host with a hundred of them.
+const LOOK_AT_HOST_EVERY_NS: u64 = 1_000_000_000;
+
 /// Other processes that a capture names.
-const PROCESSES_MAX: usize = 8;
+const PROCESSES_MAX: usize = 32;
 
 /// The thread's life.
 pub(crate) fn work(desk: &Desk) {
     thread::register(ThreadClass::LongTask);
     let mut saver = Saver::new(desk);
     while !desk.is_stopping() {
-        saver.turn();
+        // What goes wrong with one capture must not be the end of all of them.
+        if catch_unwind(AssertUnwindSafe(|| saver.turn())).is_err() {
+            desk.counts.failed.fetch_add(1, Ordering::Relaxed);
+            log_error!(CAPTURE, "the recorder's thread panicked over a capture, which is lost; it goes on");
+        }
         desk.sleep(LOOK_EVERY);
     }
     // What has fired is saved, even if its post-roll is cut short.
@@ -56,6 +64,9 @@ struct Saver<'a> {
     clock: Clock,
     /// Fired, and waiting for their post-roll.
     waiting: Vec<Waiting>,
+    /// The host's processes, one and two seconds ago: what they used meanwhile is known when something was bad.
+    host_looks: [HostLook; 2],
+    looked_at_ticks: u64,
     /// The last write failed: the next failure is not news.
     has_failed: bool,
 }
@@ -63,8 +74,8 @@ struct Saver<'a> {
 struct Waiting {
     fired: Fired,
     due_ticks: u64,
-    /// The host's processes when it fired.
-    host: HostLook,
+    /// What other processes used in the seconds before, to this moment.
+    processes: Vec<ProcessShare>,
 }
 
 impl<'a> Saver<'a> {
@@ -76,6 +87,8 @@ impl<'a> Saver<'a> {
             watch: Watch::default(),
             clock: Clock { calibration, start_ns: desk.start_ns },
             waiting: Vec::new(),
+            host_looks: [HostLook::now(), HostLook::now()],
+            looked_at_ticks: ticks::now(),
             has_failed: false,
         }
     }
@@ -94,14 +107,29 @@ impl<'a> Saver<'a> {
                 at: at_ticks,
                 frame: u64::MAX,
             };
-            let saved = self.save(&fired, &note, None);
+            let processes = self.other_processes();
+            let saved = self.save(&fired, &note, processes);
             // Whoever asked may have given up.
             let _ = reply.send(saved);
         }
         // What worlds gave up in their ticks and was too large to be freed there.
         allocator::free_deferred();
         let now = ticks::now();
+        if now.saturating_sub(self.looked_at_ticks) > self.clock.calibration.ticks(LOOK_AT_HOST_EVERY_NS) {
+            self.looked_at_ticks = now;
+            self.clock.calibration = self.clock.calibration.renewed();
+            self.host_looks.swap(0, 1);
+            self.host_looks[1] = HostLook::now();
+        }
         self.watch.look(now, &self.clock, self.desk);
+    }
+
+    /// Who else has used the cores in the last one to two seconds.
+    fn other_processes(&self) -> Vec<ProcessShare> {
+        let shares = HostLook::now().shares_since(&self.host_looks[0], PROCESSES_MAX);
+        let share =
+            |process: sched::ProcessShare| ProcessShare { pid: process.pid, name: process.name, cores: process.cores };
+        shares.processes.into_iter().map(share).collect()
     }
 
     /// The rest stays on the desk, which is full soon: then triggers are turned away and counted.
@@ -111,14 +139,15 @@ impl<'a> Saver<'a> {
         {
             let post_roll_s = f64::from(self.desk.rules().trigger(fired.kind).post_roll_s);
             let post_roll = self.clock.calibration.ticks((post_roll_s * 1e9) as u64);
-            self.waiting.push(Waiting { fired, due_ticks: fired.at.saturating_add(post_roll), host: HostLook::now() });
+            let due_ticks = fired.at.saturating_add(post_roll);
+            self.waiting.push(Waiting { fired, due_ticks, processes: self.other_processes() });
         }
     }
 
     fn save_due(&mut self, now: u64) {
         while let Some(place) = self.waiting.iter().position(|waiting| waiting.due_ticks <= now) {
-            let Waiting { fired, host, .. } = self.waiting.remove(place);
-            let saved = self.save(&fired, "", Some(&host));
+            let Waiting { fired, processes, .. } = self.waiting.remove(place);
+            let saved = self.save(&fired, "", processes);
             self.tell(&fired, &saved);
         }
     }
@@ -138,11 +167,11 @@ impl<'a> Saver<'a> {
         self.has_failed = saved.is_err();
     }
 
-    fn save(&mut self, fired: &Fired, note: &str, host: Option<&HostLook>) -> Result<Saved, SaveError> {
+    fn save(&mut self, fired: &Fired, note: &str, processes: Vec<ProcessShare>) -> Result<Saved, SaveError> {
         scope!("profiler.save");
         let Some(folder) = &mut self.folder else { return Err(SaveError::NoFolder) };
         self.clock.calibration = self.clock.calibration.renewed();
-        let capture = draw_up(self.desk, &self.clock, fired, note, host);
+        let capture = draw_up(self.desk, &self.clock, fired, note, processes);
         let write_error = |path: PathBuf, cause: &dyn std::fmt::Display| SaveError::Write {
             path: path.display().to_string(),
             cause: cause.to_string(),
@@ -167,12 +196,12 @@ pub(crate) fn crash_capture(desk: &Desk, world: Option<u32>) -> io::Result<Vec<u
     let (kind, at) = (TriggerKind::Crash, ticks::now());
     let fired = Fired { kind, cause: Cause::Frame, measured: 0, allowed: 0, world, at, frame: u64::MAX };
     let mut bytes = Vec::new();
-    format::write(&draw_up(desk, &clock, &fired, "", None), &mut bytes).map_err(io::Error::other)?;
+    format::write(&draw_up(desk, &clock, &fired, "", Vec::new()), &mut bytes).map_err(io::Error::other)?;
     Ok(bytes)
 }
 
 /// Everything about the moments around `fired`.
-fn draw_up(desk: &Desk, clock: &Clock, fired: &Fired, note: &str, host: Option<&HostLook>) -> Capture {
+fn draw_up(desk: &Desk, clock: &Clock, fired: &Fired, note: &str, processes: Vec<ProcessShare>) -> Capture {
     let rules = desk.rules();
     let rule = rules.trigger(fired.kind);
     let now = ticks::now();
@@ -215,7 +244,7 @@ fn draw_up(desk: &Desk, clock: &Clock, fired: &Fired, note: &str, host: Option<&
     };
     capture.logs = lines.iter().filter_map(line).collect();
     capture.memory = draft::memory(&mut capture);
-    capture.processes = host.map(other_processes).unwrap_or_default();
+    capture.processes = processes;
     capture.about = About {
         build: desk.settings.build.clone(),
         game: desk.settings.game.clone(),
@@ -241,14 +270,7 @@ fn draw_up(desk: &Desk, clock: &Clock, fired: &Fired, note: &str, host: Option<&
 }
 
 fn is_time(kind: TriggerKind) -> bool {
-    matches!(
-        kind,
-        TriggerKind::Frame
-            | TriggerKind::Subsystem
-            | TriggerKind::Scope
-            | TriggerKind::LockWait
-            | TriggerKind::RunQueue
-    )
+    kind.unit() == Unit::Nanoseconds
 }
 
 fn cause_name(cause: Cause) -> String {
@@ -260,15 +282,4 @@ fn cause_name(cause: Cause) -> String {
         Cause::Thread(index) => thread::all().get(index as usize).map(|cells| cells.name()).unwrap_or_default().into(),
         Cause::Memory(site) => site.and_then(site::get).map(|site| site.name()).unwrap_or_default().into(),
     }
-}
-
-/// Who else used the cores since the trigger fired.
-fn other_processes(earlier: &HostLook) -> Vec<ProcessShare> {
-    let shares = HostLook::now().shares_since(earlier, PROCESSES_MAX);
-    let share = |process: throng_platform::sched::ProcessShare| ProcessShare {
-        pid: process.pid,
-        name: process.name,
-        cores: process.cores,
-    };
-    shares.processes.into_iter().map(share).collect()
 }

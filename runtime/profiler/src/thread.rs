@@ -121,7 +121,7 @@ pub fn register(class: ThreadClass) {
 
 /// The calling thread's index, if it has recorded anything.
 pub fn current_index() -> Option<u32> {
-    LOCAL.with(|local| local.cells.get().map(|cells| cells.index))
+    cells().map(|cells| cells.index)
 }
 
 /// As [`current_index`], for a line of the log: while the recorder runs, a thread that has something to say becomes known.
@@ -134,7 +134,7 @@ pub(crate) fn index_to_log_with() -> Option<u32> {
 
 /// The calling thread's innermost open scope.
 pub fn current_site() -> Option<SiteId> {
-    LOCAL.with(|local| local.cells.get()?.innermost())
+    cells()?.innermost()
 }
 
 /// The world that the calling thread works for.
@@ -144,30 +144,26 @@ pub fn current_world() -> Option<u32> {
 
 /// What the calling thread is for.
 pub fn class() -> ThreadClass {
-    LOCAL.with(|local| local.cells.get().map_or(ThreadClass::Other, ThreadCells::class))
+    cells().map_or(ThreadClass::Other, ThreadCells::class)
 }
 
 /// Charges an allocation to the calling thread's innermost scope. Never allocates; for the allocator's own use.
 #[inline]
 pub fn count_allocation(bytes: usize) {
-    LOCAL.with(|local| {
-        let Some(cells) = local.cells.get() else { return };
-        add(&cells.allocations, 1);
-        add(&cells.allocated_bytes, bytes as u64);
-        let open = cells.innermost_open();
-        add(&open.blocks, 1);
-        add(&open.bytes, bytes as u64);
-    });
+    let Some(cells) = cells() else { return };
+    add(&cells.allocations, 1);
+    add(&cells.allocated_bytes, bytes as u64);
+    let open = cells.innermost_open();
+    add(&open.blocks, 1);
+    add(&open.bytes, bytes as u64);
 }
 
 /// Charges a free, as [`count_allocation`].
 #[inline]
 pub fn count_free() {
-    LOCAL.with(|local| {
-        let Some(cells) = local.cells.get() else { return };
-        add(&cells.frees, 1);
-        add(&cells.innermost_open().blocks, 1 << 32);
-    });
+    let Some(cells) = cells() else { return };
+    add(&cells.frees, 1);
+    add(&cells.innermost_open().blocks, 1 << 32);
 }
 
 /// Notes one large allocation of the calling thread. Never allocates.

@@ -37,6 +37,9 @@ pub(crate) enum Cause {
 /// Causes that are remembered at most. With more of them the oldest is forgotten, and may fire early.
 const CAUSES_MAX: usize = 64;
 
+/// Captures of one kind within one cooldown, whatever their causes: of a thousand sick worlds the first few tell enough.
+const CAPTURES_PER_COOLDOWN_MAX: usize = 8;
+
 /// What became of the triggers since the start.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct TriggerCounts {
@@ -106,6 +109,14 @@ impl Triggers {
             }
             self.remembered.remove(place);
         }
+        let of_kind = self
+            .remembered
+            .iter()
+            .filter(|(kind, _, last)| *kind == fired.kind && fired.at.saturating_sub(*last) < cooldown);
+        if of_kind.count() >= CAPTURES_PER_COOLDOWN_MAX {
+            self.counts.in_cooldown += 1;
+            return false;
+        }
         if self.remembered.len() == CAUSES_MAX {
             self.remembered.remove(0);
         }
@@ -151,11 +162,20 @@ mod tests {
     #[test]
     fn memory_of_causes_is_bounded() {
         let mut triggers = triggers();
+        let in_world = |world| Cause::Scope { site: SiteId(1), world: Some(world) };
+        // Far enough apart to be admitted, all of them.
         for world in 0..CAUSES_MAX as u32 + 1 {
-            assert!(triggers.admit(&fired(Cause::Scope { site: SiteId(1), world: Some(world) }, 0)));
+            assert!(triggers.admit(&fired(in_world(world), u64::from(world) * 10_000)));
         }
         assert_eq!(triggers.remembered.len(), CAUSES_MAX);
-        assert!(triggers.admit(&fired(Cause::Scope { site: SiteId(1), world: Some(0) }, 1)), "it was forgotten");
+    }
+
+    #[test]
+    fn of_many_sick_worlds_the_first_few_are_kept() {
+        let mut triggers = triggers();
+        let in_world = |world| Cause::Scope { site: SiteId(1), world: Some(world) };
+        let admitted = (0..100).filter(|&world| triggers.admit(&fired(in_world(world), 0))).count();
+        assert_eq!((admitted, triggers.counts.in_cooldown), (CAPTURES_PER_COOLDOWN_MAX, 92));
     }
 
     #[test]

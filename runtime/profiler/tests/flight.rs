@@ -205,4 +205,9 @@ fn what_was_bad_is_saved_with_its_cause() {
     flight.frame(|| {});
     assert_eq!(flight.recorder.control().figures().captures_failed, 1);
     fs::remove_file(&flight.folder).unwrap();
+
+    // Whoever asks after its end hears of it at once.
+    let control = flight.recorder.control();
+    drop(flight.recorder);
+    assert_eq!(control.save_now(""), Err(SaveError::Stopped));
 }

@@ -6,15 +6,14 @@
 //!
 //! Cost: one uncontended lock (about 20 ns) per push. Buffers are reused; a steady tick allocates nothing.
 
-use std::{
-    net::SocketAddr,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::net::SocketAddr;
 
 use throng_net::{
     connection::Connection,
     protocol::{ClientId, UserData},
 };
+
+use throng_profiler::sync::{Mutex, MutexGuard};
 
 use crate::{allowance::Allowance, ids::ClientKey, tick_resources::Luggage};
 
@@ -72,9 +71,14 @@ impl MailBatch {
 }
 
 /// A world's mailbox; shared by the frame thread, which writes, and the worker that ticks the world, which takes.
-#[derive(Default)]
 pub(crate) struct Mailbox {
     waiting: Mutex<MailBatch>,
+}
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        Self { waiting: Mutex::new("server.mailbox", MailBatch::default()) }
+    }
 }
 
 impl Mailbox {
@@ -127,7 +131,7 @@ impl Mailbox {
 
     fn lock(&self) -> MutexGuard<'_, MailBatch> {
         // A push or swap that panicked leaves both buffers whole.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }
 

@@ -15,7 +15,7 @@ use throng_platform::crash::{
 };
 use throng_profiler::{
     RecorderControl, SiteId, site,
-    thread::{self, ThreadCells, ThreadClass},
+    thread::{self, ThreadCells},
 };
 
 use crate::crash_monitor;
@@ -73,7 +73,7 @@ impl RecorderScribe {
         ThreadState {
             tid: cells.tid(),
             name: cells.name().to_owned(),
-            class: class_name(cells.class()).to_owned(),
+            class: cells.class().name().to_owned(),
             world,
             open_scopes: cells.open_scopes().map(|(id, _)| self.site_name(id).to_owned()).collect(),
         }
@@ -105,14 +105,5 @@ impl Scribe for RecorderScribe {
         if self.recorder.as_ref().is_some_and(|recorder| recorder.save_crash(&unfinished, world).is_ok()) {
             let _ = fs::rename(unfinished, folder.join(CAPTURE_FILE));
         }
-    }
-}
-
-fn class_name(class: ThreadClass) -> &'static str {
-    match class {
-        ThreadClass::Frame => "frame",
-        ThreadClass::ShortTask => "short tasks",
-        ThreadClass::LongTask => "long tasks",
-        ThreadClass::Other => "other",
     }
 }

@@ -33,16 +33,25 @@ pub fn start(
     if !chosen.on {
         return Ok(());
     }
+    let captures = captures.map(Path::to_path_buf).or_else(|| chosen.captures.clone());
+    if let Some(folder) = &captures {
+        // Now, not with the first bad frame of the night.
+        std::fs::create_dir_all(folder).map_err(|cause| {
+            format!(
+                "captures cannot go to {}: {cause}; set [recorder] captures or --captures to another folder",
+                folder.display()
+            )
+        })?;
+    }
     let suggested = server.suggested_budgets().clone();
     let mut recorder = Recorder::start(RecorderSettings {
         memory_bytes: chosen.memory_mb as usize * MIB,
-        captures: captures.map(Path::to_path_buf).or_else(|| chosen.captures.clone()),
+        captures,
         rules: suggested.complete(rules.recorder),
         build,
         game: server.game().into(),
         free_text: chosen.free_text,
         context_switches: chosen.context_switches,
-        ..RecorderSettings::default()
     })?;
     if let (source, Some(reason)) = recorder.switch_source() {
         log_warn!(RECORDER, ?source, %reason, "context switches are not recorded one by one");

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
+use throng_platform::redact::visible;
+
 use super::{CallTree, add_all};
-use crate::convert::text::visible;
 
 impl CallTree {
     /// Callgrind text, for KCachegrind and `callgrind_annotate`: sums by function and by caller, all events. `command` says what ran.

@@ -80,15 +80,6 @@ pub fn is_urgent(class: ThreadClass) -> bool {
     matches!(class, ThreadClass::Frame | ThreadClass::ShortTask)
 }
 
-pub fn class_name(class: ThreadClass) -> &'static str {
-    match class {
-        ThreadClass::Frame => "frame",
-        ThreadClass::ShortTask => "short-task",
-        ThreadClass::LongTask => "long-task",
-        ThreadClass::Other => "other",
-    }
-}
-
 /// The middle one; of an even number the lower of the two. 0 for none.
 pub fn median(mut values: Vec<u64>) -> u64 {
     if values.is_empty() {

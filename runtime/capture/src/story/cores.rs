@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{
-    context::{Context, class_name, is_urgent},
+    context::{Context, is_urgent},
     facts::{CoreWaitFacts, RanFacts},
     words,
 };
@@ -151,7 +151,7 @@ pub fn facts(context: &Context, rows_max: usize) -> Vec<CoreWaitFacts> {
                 .take(3)
                 .map(|ran| RanFacts {
                     thread: context.thread(ran.thread),
-                    class: class_name(context.class(ran.thread)),
+                    class: context.class(ran.thread).name(),
                     core: ran.core,
                     ran_ms: words::ms(ran.ns),
                 })

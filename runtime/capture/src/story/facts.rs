@@ -335,7 +335,7 @@ fn about(context: &Context) -> AboutFacts {
             name: if trigger.name.is_empty() { String::new() } else { words::name(&trigger.name) },
             measured: trigger.measured,
             allowed: trigger.allowed,
-            unit: unit(trigger.kind),
+            unit: trigger.kind.unit().symbol(),
             world: trigger.world,
             world_name: trigger.world.map(|world| context.world(world)),
             frame: about.frame,
@@ -345,20 +345,6 @@ fn about(context: &Context) -> AboutFacts {
         switches_lost: switches_lost(about.switches).into(),
         records_lost: about.records_lost,
         has_free_text: about.has_free_text,
-    }
-}
-
-/// The unit that a kind of trigger measures in.
-pub(super) fn unit(kind: TriggerKind) -> &'static str {
-    match kind {
-        TriggerKind::Frame
-        | TriggerKind::Subsystem
-        | TriggerKind::Scope
-        | TriggerKind::LockWait
-        | TriggerKind::RunQueue => "ns",
-        TriggerKind::MemoryRate | TriggerKind::Leak => "bytes/s",
-        TriggerKind::LargeAllocation => "bytes",
-        TriggerKind::Manual | TriggerKind::Crash => "",
     }
 }
 

@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::HashMap};
 
 use super::{
     StoryError,
-    context::{Context, class_name, is_urgent, median},
+    context::{Context, is_urgent, median},
     facts::{
         FrameFacts, OverBudgetFacts, PageFaultFacts, ROWS_MAX, ScopeFacts, SubsystemFacts, THREADS_MAX, ThreadFacts,
         WorldFacts,
@@ -84,7 +84,7 @@ pub fn threads(context: &Context) -> Vec<ThreadFacts> {
             is_shown.then(|| {
                 let facts = ThreadFacts {
                     name: context.thread(cost.thread),
-                    class: class_name(context.class(cost.thread)),
+                    class: context.class(cost.thread).name(),
                     running_ms: words::ms(spent.running_ns),
                     waiting_ms: words::ms(spent.waiting_ns),
                     blocked_ms: words::ms(spent.blocked_ns),

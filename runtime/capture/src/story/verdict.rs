@@ -5,7 +5,7 @@
 //! half of the excess is named; waits come first because they make everything around them look slow.
 
 use super::{
-    context::{Context, class_name, is_urgent},
+    context::{Context, is_urgent},
     cores,
     facts::Story,
     memory, waits, words,
@@ -300,7 +300,7 @@ fn without_a_core_within(context: &Context, thread: u32, waited_ns: u64, window:
         .map(|ran| {
             format!(
                 "{} thread {} ran on core {}",
-                class_name(context.class(ran.thread)),
+                context.class(ran.thread).name(),
                 context.thread(ran.thread),
                 ran.core
             )

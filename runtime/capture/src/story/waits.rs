@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    context::{Context, class_name, is_urgent},
+    context::{Context, is_urgent},
     facts::{LockHolder, LockWaitFacts},
     words,
 };
@@ -52,7 +52,7 @@ pub fn facts(context: &Context, waits: &LockWaits) -> LockWaitFacts {
     LockWaitFacts {
         lock: context.lock(wait.lock),
         thread: context.thread(wait.thread),
-        class: class_name(context.class(wait.thread)),
+        class: context.class(wait.thread).name(),
         scope: wait.site.map(|site| context.site(site)),
         world: wait.world,
         waited_ms: words::ms(waits.sum_ns),
@@ -66,7 +66,7 @@ pub fn facts(context: &Context, waits: &LockWaits) -> LockWaitFacts {
 fn holder_facts(context: &Context, holder: Holder) -> LockHolder {
     LockHolder {
         thread: context.thread(holder.thread),
-        class: class_name(context.class(holder.thread)),
+        class: context.class(holder.thread).name(),
         scope: holder.site.map(|site| context.site(site)),
         world: holder.world,
     }
@@ -93,7 +93,7 @@ pub fn sentence(context: &Context, waits: &LockWaits, waited_ns: u64) -> String 
         Some(holder) => {
             let class = match context.class(holder.thread) {
                 ThreadClass::Other => "thread".to_owned(),
-                class => format!("{} thread", class_name(class)),
+                class => format!("{} thread", class.name()),
             };
             said += &format!("; {class} {} held it", context.thread(holder.thread));
             said += &place(context, holder.site, holder.world);

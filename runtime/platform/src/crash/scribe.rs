@@ -18,7 +18,7 @@ use super::handler::BOARD;
 use super::report::{self, CrashReport};
 use super::state::{ProcessState, Scribe, SharedState};
 use super::{CrashSite, cause, wire};
-use crate::threads::{Priority, spawn_named};
+use crate::threads::{Priority, spawn_named, this_thread_id};
 
 /// How often the state is written: a process that is killed leaves one that is at most this old.
 const STATE_EVERY: Duration = Duration::from_millis(250);
@@ -57,8 +57,7 @@ pub(super) fn start(scribe: Box<dyn Scribe>, shared: SharedState, hello: wire::H
     let thread = spawn_named("crash-scribe", Priority::Normal, {
         let (wake, must_end) = (wake.clone(), must_end.clone());
         move || {
-            // SAFETY: a number out.
-            BOARD.set_scribe(unsafe { libc::gettid() } as u32);
+            BOARD.set_scribe(this_thread_id());
             while !must_end.load(Ordering::Relaxed) {
                 if let Some(site) = BOARD.crash() {
                     desk.write_last_words(&site);

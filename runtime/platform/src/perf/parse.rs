@@ -23,9 +23,10 @@ pub(super) enum Parsed {
 
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
-const SWITCH: u32 = 14;
-const SWITCH_OUT: u16 = 1 << 13;
-const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+/// From the kernel's perf_event.h: PERF_RECORD_SWITCH, and in its `misc` PERF_RECORD_MISC_SWITCH_OUT and ..._PREEMPT.
+pub(crate) const SWITCH: u32 = 14;
+pub(crate) const SWITCH_OUT: u16 = 1 << 13;
+pub(crate) const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
 /// pid, tid, time, core, at the end of every record.
 const STAMP_BYTES: usize = 24;

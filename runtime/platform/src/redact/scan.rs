@@ -202,7 +202,8 @@ fn is_word(word: &str) -> bool {
     word.len() < KEY_CHARACTERS && word.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// `interest`, `CharacterController`, `CELLS`, each with a number behind it or without; a key of 16 characters looks like one in 1,000.
+/// `interest`, `CharacterController`, `CELLS`, each with a number behind it or without. In base64 a random key of 16 characters looks like
+/// such words once in 300, one of 128 bits once in 3,500; where names are expected, that is less than the names are worth.
 fn is_word_of_a_name(word: &str) -> bool {
     let word = word.trim_end_matches(|character: char| character.is_ascii_digit());
     if word.len() < KEY_CHARACTERS && word.bytes().all(|byte| byte.is_ascii_uppercase()) {

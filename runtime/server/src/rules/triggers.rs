@@ -1,7 +1,7 @@
 //! `[triggers.…]`: one section per kind. They differ in the key of their threshold, which says its unit.
 
 use serde::Deserialize;
-use throng_capture::model::TriggerKind;
+use throng_capture::model::{TriggerKind, Unit};
 use throng_profiler::rules::{HISTORY_S, Rules, TriggerRule};
 
 use crate::settings::document::Document;
@@ -16,13 +16,17 @@ trait TriggerSection: Section {
 pub(super) fn read(document: &Document<'_>, rules: &mut Rules, mistakes: &mut Vec<Mistake>) {
     for kind in TriggerKind::ALL {
         let read = match kind {
-            TriggerKind::Frame | TriggerKind::LockWait | TriggerKind::RunQueue => read_as::<OverTime>,
-            TriggerKind::MemoryRate => read_as::<OverRate>,
-            TriggerKind::Leak => read_as::<OverSlowRate>,
-            TriggerKind::LargeAllocation => read_as::<OverSize>,
+            // What these allow is said under `[budgets]`, by name.
             TriggerKind::Subsystem | TriggerKind::Scope => read_as::<WithoutThreshold>,
+            TriggerKind::Leak => read_as::<OverSlowRate>,
             TriggerKind::Manual => read_as::<ByHand>,
             TriggerKind::Crash => read_as::<OfDeath>,
+            _ => match kind.unit() {
+                Unit::Nanoseconds => read_as::<OverTime>,
+                Unit::BytesPerSecond => read_as::<OverRate>,
+                Unit::Bytes => read_as::<OverSize>,
+                Unit::None => read_as::<WithoutThreshold>,
+            },
         };
         read(document, kind, rules.trigger_mut(kind), mistakes);
     }

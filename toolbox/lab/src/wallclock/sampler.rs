@@ -19,8 +19,9 @@ use std::io;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_platform::clock::Clock;
-use throng_platform::sampling::{self, CpuRecord, CpuSampler, CpuSampling, KernelTime};
+use throng_platform::sampling::{CpuRecord, CpuSampler, CpuSampling, KernelTime};
 use throng_platform::signals::StopFlag;
+use throng_platform::ticks::monotonic_ns;
 use throng_platform::time::Nanos;
 
 use super::ledger::{Ledger, StackId};
@@ -136,7 +137,7 @@ impl<'a> Sampler<'a> {
             threads_unseen: 0,
             has_ended: false,
         };
-        let epoch_ns = sampling::now().saturating_sub(clock.now().0);
+        let epoch_ns = monotonic_ns().saturating_sub(clock.now().0);
         Sampler { clock, epoch_ns, period_ns, run, living: HashMap::new(), thread_count: 0, frames: Vec::new() }
     }
 
