@@ -53,7 +53,7 @@ pub(crate) fn each(mut call: impl FnMut(u64) -> u64) -> impl FnMut(u64) -> u64 {
 /// The work alone.
 #[inline(always)]
 pub(crate) fn nothing<const ROUNDS: u32>() -> impl FnMut(u64) -> u64 {
-    each(|hash| work::<ROUNDS>(hash))
+    each(work::<ROUNDS>)
 }
 
 /// Cost per scope of `with`, whose batches have `scopes` of them, against `without`. `between` follows every batch, untimed.

@@ -27,13 +27,13 @@ pub(crate) fn tracy_idle<const ROUNDS: u32>(plan: &Plan) -> Outcome {
 /// The same with somebody connected. What it costs the thread alone: Tracy's own thread, which compresses and sends, has a core of
 /// its own and gets 300 µs after every batch, or the queue would grow without end.
 pub(crate) fn tracy_connected<const ROUNDS: u32>(plan: &Plan) -> Outcome {
-    let client = tracy_client::Client::start();
+    // Stays until the process ends.
+    let _client = tracy_client::Client::start();
     if !tracy_client::Client::is_connected() {
         tracy_drain::connect().expect("the client listens on the port that the parent has chosen");
     }
     let outcome =
         compare(plan, CALLS, tracy_zone::<ROUNDS>(), nothing::<ROUNDS>(), || sleep(Duration::from_micros(300)));
-    drop(client);
     outcome
 }
 
