@@ -26,6 +26,9 @@ pub(crate) struct SanitizeArguments {
     /// Only tests whose name contains this.
     #[arg(long)]
     filter: Option<String>,
+    /// Passed on to the tests as they are, such as `--skip NAME`.
+    #[arg(last = true)]
+    more: Vec<String>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq, ValueEnum)]
@@ -68,7 +71,10 @@ fn sanitize(sanitizer: Sanitizer, arguments: &SanitizeArguments) -> Result<(), X
     command.args(["--target-dir", &format!("target/sanitize-{}", sanitizer.name())]);
     command.args(arguments.packages.iter().flat_map(|package| ["--package", package]));
     command.args(&arguments.filter);
+    command.arg("--").args(&arguments.more);
     command.env("RUSTFLAGS", sanitizer.flags());
+    // What lives as long as the process is leaked on purpose here: blocks, sites, what threads keep.
+    command.env("ASAN_OPTIONS", "detect_leaks=0");
     let next = "the report above says which two accesses, or which memory; make it a test or a model, then repair it";
     step::run(&format!("sanitize {}", sanitizer.name()), &mut command, next)
 }

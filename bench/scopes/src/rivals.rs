@@ -32,9 +32,7 @@ pub(crate) fn tracy_connected<const ROUNDS: u32>(plan: &Plan) -> Outcome {
     if !tracy_client::Client::is_connected() {
         tracy_drain::connect().expect("the client listens on the port that the parent has chosen");
     }
-    let outcome =
-        compare(plan, CALLS, tracy_zone::<ROUNDS>(), nothing::<ROUNDS>(), || sleep(Duration::from_micros(300)));
-    outcome
+    compare(plan, CALLS, tracy_zone::<ROUNDS>(), nothing::<ROUNDS>(), || sleep(Duration::from_micros(300)))
 }
 
 /// A batch in a frame's scope, which is what puffin is made for: it works on the thread's data when the outermost scope ends.

@@ -11,10 +11,12 @@
 //!   worlds                     1111111111111222222222222     from world marks
 //! ```
 //!
-//! States come from context switches. The kernel does not tell when a sleeping thread was woken, so the time from giving up the core to
-//! running again is all *blocked*, and only the time after the core was taken away is *waiting*. Threads without context switches get
-//! the sums that the recorder noted per frame, spread evenly over all of their time but known waits for locks; [`ThreadCost::is_spread`]
-//! says so. Without such sums scopes count as running and the time outside of them as blocked.
+//! States come from context switches. The kernel does not tell when a sleeping thread was woken: by the switches, only the time after the
+//! core was taken away is *waiting*, and the time from giving it up to running again is *blocked*. The sums that the recorder noted
+//! per frame know the waits after wake-ups too. What they have more of *waiting* is taken from the ends of the thread's sleeps that
+//! ended in that frame, of each in proportion to its length within the frame. Threads without context switches get the sums spread evenly over all
+//! of their time but known waits for locks; [`ThreadCost::is_spread`] says so. Without sums, sleeps stay as they are, and without switches
+//! either, scopes count as running and the time outside of them as blocked.
 //!
 //! Captures may be hostile: scopes that do not nest, frames that overlap and indices that point nowhere are cut to what fits. Any thread;
 //! allocates. Cost: two passes over the events of each thread, about 50 ns per scope, and memory for threads x frames x scopes in use, which
@@ -221,8 +223,20 @@ impl<'capture> Attribution<'capture> {
         frame: &FrameCost,
         keep: &dyn Fn(Option<u32>, Option<u32>) -> bool,
     ) -> Option<FrameCost> {
-        let window = Window { frame: frame.frame, begin_ns: frame.begin_ns, end_ns: frame.end_ns };
+        let window = Window { frame: Some(frame.frame), begin_ns: frame.begin_ns, end_ns: frame.end_ns };
         Self::build(capture, vec![window], keep).frames.pop()
+    }
+
+    /// The same for any stretches of time, such as one run of a scope, as threads: several per thread. Stretches must rise and be apart from each other; those that are
+    /// not are cut or left out. Threads without context switches have no sums here.
+    pub fn of_stretches(
+        capture: &'capture Capture,
+        stretches: &[(u64, u64)],
+        keep: &dyn Fn(Option<u32>, Option<u32>) -> bool,
+    ) -> Vec<ThreadCost> {
+        let windows =
+            apart(stretches.iter().map(|&(begin_ns, end_ns)| Window { frame: None, begin_ns, end_ns }).collect());
+        Self::build(capture, windows, keep).frames.into_iter().flat_map(|frame| frame.threads).collect()
     }
 
     fn build(
@@ -235,14 +249,16 @@ impl<'capture> Attribution<'capture> {
         let mut frames: Vec<FrameCost> = windows
             .iter()
             .map(|window| FrameCost {
-                frame: window.frame,
-                number: capture.frames[window.frame].number,
+                frame: window.frame.unwrap_or_default(),
+                number: window.frame.map(|frame| capture.frames[frame].number).unwrap_or_default(),
                 begin_ns: window.begin_ns,
                 end_ns: window.end_ns,
                 ..FrameCost::default()
             })
             .collect();
-        let mut walker = Walker::new(capture, &groups, &windows, keep);
+        // What a thread was does not depend on what is asked for.
+        let all_frames = self::windows(capture);
+        let mut walker = Walker::new(capture, &groups, &windows, &all_frames, keep);
         for thread in 0..capture.threads.len() {
             walker.walk(thread, &mut frames);
         }
@@ -256,7 +272,7 @@ impl<'capture> Attribution<'capture> {
             merge_worlds(&mut frame.worlds);
         }
         Self {
-            frames_left_out: capture.frames.len() - frames.len(),
+            frames_left_out: capture.frames.len().saturating_sub(frames.len()),
             frames,
             subsystems: groups.subsystems,
             categories: groups.categories,
@@ -273,12 +289,12 @@ impl<'capture> Attribution<'capture> {
 
 /// Frames as stretches of time: rising, apart from each other, none empty.
 fn windows(capture: &Capture) -> Vec<Window> {
-    let mut windows: Vec<Window> = capture
-        .frames
-        .iter()
-        .enumerate()
-        .map(|(frame, it)| Window { frame, begin_ns: it.begin_ns, end_ns: it.end_ns })
-        .collect();
+    let frames = capture.frames.iter().enumerate();
+    apart(frames.map(|(frame, it)| Window { frame: Some(frame), begin_ns: it.begin_ns, end_ns: it.end_ns }).collect())
+}
+
+/// Sorts them and cuts them to what does not overlap.
+fn apart(mut windows: Vec<Window>) -> Vec<Window> {
     windows.sort_by_key(|window| (window.begin_ns, window.end_ns));
     let mut end_ns = 0;
     for window in &mut windows {
@@ -310,7 +326,7 @@ fn limit(capture: &Capture, windows: &mut Vec<Window>) {
     }
     let trigger = windows
         .iter()
-        .position(|it| capture.frames[it.frame].number >= capture.about.frame)
+        .position(|it| it.frame.is_some_and(|frame| capture.frames[frame].number >= capture.about.frame))
         .unwrap_or(windows.len() - 1);
     let begin = trigger.saturating_sub(frames_max / 2).min(windows.len() - frames_max);
     windows.truncate(begin + frames_max);

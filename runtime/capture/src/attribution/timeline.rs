@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Capture, Event, Switch, Thread};
+use super::walk::Window;
+use crate::model::{Capture, Event, FrameThread, Switch, Thread};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -75,8 +76,83 @@ impl<T: Copy> Timeline<T> {
     }
 }
 
-/// The states of a thread.
-pub(super) fn states(thread: &Thread) -> Timeline<State> {
+/// What the recorder noted about a thread in a frame.
+pub(super) fn sums<'a>(capture: &'a Capture, thread: u32, frame: &Window) -> Option<&'a FrameThread> {
+    capture.frames[frame.frame?].threads.iter().find(|sums| sums.thread == thread)
+}
+
+/// The states of a thread, with the waits for a core after wake-ups that the sums of `frames` know of.
+pub(super) fn states(capture: &Capture, thread: usize, frames: &[Window]) -> Timeline<State> {
+    let mut states = states_from_events(&capture.threads[thread]);
+    let mut wakeups: Vec<(usize, u64)> = Vec::new();
+    let mut first = 0;
+    for frame in frames {
+        while end_of(&states.stretches, first) <= frame.begin_ns {
+            first += 1;
+        }
+        let Some(sums) = sums(capture, thread as u32, frame) else { continue };
+        wait_after_wakeups(&states.stretches, first, frame, sums.waiting_ns, &mut wakeups);
+    }
+    if !wakeups.is_empty() {
+        let mut wakeups = wakeups.into_iter().peekable();
+        let mut stretches = Vec::with_capacity(states.stretches.len() + wakeups.len());
+        for (index, stretch) in states.stretches.into_iter().enumerate() {
+            stretches.push(stretch);
+            stretches.extend(wakeups.next_if(|wakeup| wakeup.0 == index).map(|(_, at_ns)| (at_ns, State::Waiting)));
+        }
+        states.stretches = stretches;
+    }
+    states
+}
+
+/// The last one never ends.
+fn end_of(stretches: &[(u64, State)], index: usize) -> u64 {
+    stretches.get(index + 1).map_or(u64::MAX, |&(begin_ns, _)| begin_ns)
+}
+
+/// Adds to `wakeups` from when on sleeps that end in `frame` were waits, with the sleeps' indices, so that the thread waited for
+/// `waiting_ns` in the frame, or as much of it as it slept. `first` is the stretch that the frame begins in.
+fn wait_after_wakeups(
+    stretches: &[(u64, State)],
+    first: usize,
+    frame: &Window,
+    waiting_ns: u64,
+    wakeups: &mut Vec<(usize, u64)>,
+) {
+    let in_frame = || {
+        let within = stretches.iter().enumerate().skip(first).take_while(|(_, stretch)| stretch.0 < frame.end_ns);
+        within.map(|(index, &(begin_ns, state))| {
+            let end_ns = end_of(stretches, index);
+            (index, state, end_ns, frame.overlap_ns(begin_ns, end_ns))
+        })
+    };
+    let sleeps = || {
+        in_frame().filter(|&(index, state, end_ns, ns)| {
+            let runs_then = stretches.get(index + 1).is_some_and(|next| next.1 == State::Running);
+            state == State::Blocked && runs_then && end_ns <= frame.end_ns && ns > 0
+        })
+    };
+    let known_ns: u64 = in_frame().filter(|it| it.1 == State::Waiting).map(|it| it.3).sum();
+    let slept_ns: u64 = sleeps().map(|it| it.3).sum();
+    let missing_ns = waiting_ns.saturating_sub(known_ns).min(slept_ns);
+    if missing_ns == 0 {
+        return;
+    }
+    let (mut passed_ns, mut given_ns) = (0, 0);
+    for (index, _, end_ns, ns) in sleeps() {
+        passed_ns += ns;
+        // What they should have got by now; the difference carries the rounding on to the next one.
+        let due_ns = (u128::from(missing_ns) * u128::from(passed_ns) / u128::from(slept_ns)) as u64;
+        // Rounding up what one sleep gets by 1 ns may not make it more than the sleep: shares are at most 1.
+        let wait_ns = (due_ns - given_ns).min(ns);
+        given_ns = due_ns;
+        if wait_ns > 0 {
+            wakeups.push((index, end_ns - wait_ns));
+        }
+    }
+}
+
+fn states_from_events(thread: &Thread) -> Timeline<State> {
     let mut switches = thread.events.iter().filter_map(|event| match event {
         Event::Switch { at_ns, change } => Some((*at_ns, *change)),
         _ => None,

@@ -14,15 +14,15 @@ use crate::model::{Capture, Event, FrameThread};
 /// A frame's stretch of time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
-    /// Index into the capture's frames.
-    pub frame: usize,
+    /// Index into the capture's frames; `None` for a stretch of time that is not a frame.
+    pub frame: Option<usize>,
     pub begin_ns: u64,
     pub end_ns: u64,
 }
 
 impl Window {
     /// How much of `[begin_ns, end_ns)` lies in it.
-    fn overlap_ns(&self, begin_ns: u64, end_ns: u64) -> u64 {
+    pub fn overlap_ns(&self, begin_ns: u64, end_ns: u64) -> u64 {
         end_ns.min(self.end_ns).saturating_sub(begin_ns.max(self.begin_ns))
     }
 }
@@ -100,6 +100,7 @@ pub(super) struct Walker<'a> {
     capture: &'a Capture,
     groups: &'a Grouping<'a>,
     windows: &'a [Window],
+    all_frames: &'a [Window],
     keep: &'a Keep<'a>,
     world_numbers: WorldNumbers,
     sites: Group,
@@ -112,12 +113,19 @@ pub(super) struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    pub fn new(capture: &'a Capture, groups: &'a Grouping<'a>, windows: &'a [Window], keep: &'a Keep<'a>) -> Self {
+    pub fn new(
+        capture: &'a Capture,
+        groups: &'a Grouping<'a>,
+        windows: &'a [Window],
+        all_frames: &'a [Window],
+        keep: &'a Keep<'a>,
+    ) -> Self {
         let world_numbers = WorldNumbers::of(capture);
         Self {
             capture,
             groups,
             windows,
+            all_frames,
             keep,
             sites: Group::new(capture.sites.len() + 1),
             subsystems: Group::new(groups.subsystems.len()),
@@ -133,7 +141,7 @@ impl<'a> Walker<'a> {
     /// Adds what `thread` did to the frames it is known in.
     pub fn walk(&mut self, thread: usize, frames: &mut [FrameCost]) {
         let events = &self.capture.threads[thread].events;
-        let states = timeline::states(&self.capture.threads[thread]);
+        let states = timeline::states(self.capture, thread, self.all_frames);
         let worlds = timeline::worlds(&self.capture.threads[thread], &self.world_numbers);
         Walk {
             walker: self,
@@ -385,7 +393,7 @@ impl Walk<'_, '_> {
     /// `None` if nothing is known of the thread in this frame.
     fn drain(&mut self, window: &Window) -> Option<ThreadCost> {
         let capture = self.walker.capture;
-        let sums = capture.frames[window.frame].threads.iter().find(|sums| sums.thread == self.thread);
+        let sums = timeline::sums(capture, self.thread, window);
         let outside = std::mem::take(&mut self.outside);
         let sites = self.walker.sites.table.drain();
         let blocked_ns =

@@ -71,7 +71,7 @@ impl Stage {
     /// Pins and reads everything: records by the thread that wrote them, in the order of each block. What is read must be whole, in
     /// order, and its owner's.
     fn read(&self) -> Vec<(u32, Vec<u64>)> {
-        let pinned = self.pool.pin(self.current.iter().filter_map(CurrentBlock::get));
+        let pinned = self.pool.pin(0, self.current.iter().filter_map(CurrentBlock::get));
         let blocks = pinned.blocks().map(|(owner, records)| {
             let numbers = records.map(|record| match record.read() {
                 Read::Scope { site, begin, length } if site == owner + 1 && begin == length => begin,

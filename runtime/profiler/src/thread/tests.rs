@@ -32,7 +32,7 @@ fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> (T, &'static ThreadC
 
 /// Everything that a thread has recorded, block by block, oldest first.
 fn blocks(cells: &ThreadCells) -> Vec<Vec<Read>> {
-    let pinned = pool().pin(cells.block().into_iter());
+    let pinned = pool().pin(0, cells.block().into_iter());
     let owned = pinned.blocks().filter(|(owner, _)| *owner == cells.index());
     owned.map(|(_, records)| records.map(Record::read).collect()).collect()
 }

@@ -314,5 +314,4 @@ fn divide(total_ns: u64, weights: &mut [(StackId, f64)], mut give: impl FnMut(St
 }
 
 #[cfg(test)]
-#[path = "ledger_tests.rs"]
 mod tests;

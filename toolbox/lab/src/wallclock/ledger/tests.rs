@@ -1,3 +1,5 @@
+//! The ledger against what made-up threads really did: totals exact, sleeps matched to their stacks.
+
 use super::*;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
