@@ -15,6 +15,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
         "put right what it names",
     )?;
     test(None)?;
+    models()?;
     docs(false)?;
     eprintln!("ci: all fine");
     Ok(())
@@ -25,6 +26,13 @@ pub(crate) fn test(filter: Option<&str>) -> Result<(), XtaskError> {
     let mut command = cargo();
     command.args(["test", "--workspace", "--locked"]).args(filter);
     step::run("test", &mut command, "run the failed one alone: `cargo test -p CRATE NAME`")
+}
+
+/// The recorder's lock-free parts on a checker's atomics: a few thousand random orders of what its threads do.
+fn models() -> Result<(), XtaskError> {
+    let mut command = cargo();
+    command.args(["test", "--package", "throng-profiler", "--features", "shuttle", "--lib", "--locked", "r25_"]);
+    step::run("models", &mut command, "the failed order is printed; `--features loom` tries all orders")
 }
 
 /// The documentation of all crates; a link that leads nowhere fails.

@@ -11,12 +11,12 @@
 //!   worlds                     1111111111111222222222222     from world marks
 //! ```
 //!
-//! States come from context switches. The kernel does not tell when a sleeping thread was woken: by the switches, only the time after the
-//! core was taken away is *waiting*, and the time from giving it up to running again is *blocked*. The sums that the recorder noted
+//! States come from context switches. The kernel does not tell when a sleeping thread was woken: by the switches, only the time after
+//! the core was taken away is *waiting*, and the time from giving it up to running again is *blocked*. The sums that the recorder noted
 //! per frame know the waits after wake-ups too. What they have more of *waiting* is taken from the ends of the thread's sleeps that
-//! ended in that frame, of each in proportion to its length within the frame. Threads without context switches get the sums spread evenly over all
-//! of their time but known waits for locks; [`ThreadCost::is_spread`] says so. Without sums, sleeps stay as they are, and without switches
-//! either, scopes count as running and the time outside of them as blocked.
+//! ended in that frame, of each in proportion to its length within the frame. Threads without context switches get the sums spread
+//! evenly over all of their time but known waits for locks; [`ThreadCost::is_spread`] says so. Without sums, sleeps stay as they are,
+//! and without switches either, scopes count as running and the time outside of them as blocked.
 //!
 //! Captures may be hostile: scopes that do not nest, frames that overlap and indices that point nowhere are cut to what fits. Any thread;
 //! allocates. Cost: two passes over the events of each thread, about 50 ns per scope, and memory for threads x frames x scopes in use, which
@@ -227,8 +227,8 @@ impl<'capture> Attribution<'capture> {
         Self::build(capture, vec![window], keep).frames.pop()
     }
 
-    /// The same for any stretches of time, such as one run of a scope, as threads: several per thread. Stretches must rise and be apart from each other; those that are
-    /// not are cut or left out. Threads without context switches have no sums here.
+    /// The same for any stretches of time, such as one run of a scope: one cost per thread and stretch. Where stretches overlap, the later
+    /// one is cut. Threads without context switches have no sums here.
     pub fn of_stretches(
         capture: &'capture Capture,
         stretches: &[(u64, u64)],

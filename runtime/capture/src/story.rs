@@ -19,13 +19,16 @@ use crate::{attribution::Attribution, model::Capture};
 mod context;
 mod cores;
 mod facts;
+mod foreign;
 mod frame;
 mod memory;
+mod run;
 #[cfg(test)]
 mod tests;
 mod text;
 mod verdict;
 mod waits;
+mod without_core;
 mod words;
 
 pub use facts::*;
@@ -65,11 +68,16 @@ impl Story {
 pub fn tell(capture: &Capture, options: &Options) -> Result<Story, StoryError> {
     let attribution = Attribution::of(capture);
     let told = frame::of_trigger(capture, &attribution);
+    let about = &capture.about;
+    let window = told.map(|frame| &attribution.frames[frame]).map(|frame| (frame.begin_ns, frame.end_ns));
+    let run = run::of_trigger(capture, window.unwrap_or((about.begin_ns, about.end_ns)));
+    // The trigger fires in the frame in which the run ended, which may have had little of it.
+    let told = run.and_then(|run| run.frame(&attribution)).or(told);
     let frame = match options.frame {
         Some(number) => Some(frame::numbered(&attribution, number)?),
         None => told,
     };
-    let context = context::Context::new(capture, attribution, frame);
+    let context = context::Context::new(capture, attribution, frame, run);
     let mut story = facts::gather(&context);
     // The trigger's sentence belongs to its own frame.
     story.verdict =

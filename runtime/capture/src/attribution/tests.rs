@@ -128,6 +128,30 @@ fn a_thread_without_events_is_known_by_its_sums_only() {
 }
 
 #[test]
+fn waits_after_wakeups_are_taken_from_the_ends_of_sleeps_as_the_sums_say() {
+    let events = vec![
+        switch(0, Switch::Running { core: 0 }),
+        switch(10, Switch::Blocked),
+        switch(40, Switch::Running { core: 0 }),
+        scope(0, 5, 20),
+        scope(1, 20, 45),
+        switch(50, Switch::Preempted),
+        switch(60, Switch::Running { core: 0 }),
+        switch(70, Switch::Blocked),
+        switch(80, Switch::Running { core: 0 }),
+        switch(95, Switch::Blocked),
+        switch(150, Switch::Running { core: 0 }),
+    ];
+    let mut capture = capture(&[(0, 100)], events);
+    capture.frames[0].threads = vec![FrameThread { thread: 0, running_ns: 45, waiting_ns: 30, blocked_ns: 25 }];
+    // 10 ns are known; the other 20 are half of the two sleeps of 30 and 10 ns: of the first from 25 to 40, in the second scope. The
+    // sleep that goes on after the frame is none of its wakeups.
+    check(&capture, &[(0, spent(5, 0, 10)), (1, spent(5, 15, 5))], spent(35, 15, 10));
+    let stretches = Attribution::of_stretches(&capture, &[(20, 30)], &|_, _| true);
+    assert_eq!(stretches[0].sites[0].1.exclusive, spent(0, 5, 5), "a part of the frame agrees with the whole");
+}
+
+#[test]
 fn worlds_share_the_frame_by_their_marks() {
     let world = |at_ns, world, tick| Event::World { at_ns, world, tick };
     let events = vec![
@@ -301,6 +325,46 @@ proptest! {
             }
             prop_assert_eq!(got_worlds, worlds);
         }
+    }
+
+    #[test]
+    fn waits_of_the_sums_are_found_in_scopes_as_far_as_the_thread_slept(
+        steps in prop::collection::vec(any::<(u8, u8)>(), 1..120),
+        waiting_ns in 0..200u64,
+    ) {
+        let (events, moments) = play(&steps);
+        let length_ns = moments.len() as u64;
+        prop_assume!(length_ns > 0);
+        let mut capture = capture(&[(0, length_ns)], events);
+        let before = Attribution::of(&capture).frames.remove(0);
+        capture.frames[0].threads = vec![FrameThread { thread: 0, running_ns: 0, waiting_ns, blocked_ns: 0 }];
+        let after = Attribution::of(&capture).frames.remove(0);
+
+        // Sleeps that end in running.
+        let mut slept_ns = 0;
+        let mut asleep_ns = 0;
+        for &(_, state, _) in &moments {
+            slept_ns += if state == 0 { std::mem::take(&mut asleep_ns) } else { 0 };
+            asleep_ns = if state == 2 { asleep_ns + 1 } else { 0 };
+        }
+        let (was, is) = (before.threads[0].spent(), after.threads[0].spent());
+        let expect_ns = waiting_ns.min(was.waiting_ns + slept_ns).max(was.waiting_ns);
+        // A preemption of no length within a sleep makes two of it, of which only the second ends in running.
+        prop_assert!(is.waiting_ns <= expect_ns && (is.waiting_ns == expect_ns || is.waiting_ns < waiting_ns));
+        prop_assert_eq!((is.running_ns, is.total_ns()), (was.running_ns, length_ns));
+        for ((site, was), (same_site, is)) in before.threads[0].sites.iter().zip(&after.threads[0].sites) {
+            prop_assert_eq!((site, was.exclusive.running_ns), (same_site, is.exclusive.running_ns));
+            prop_assert_eq!(was.exclusive.total_ns(), is.exclusive.total_ns());
+        }
+        let mut of_worlds = Spent::default();
+        after.worlds.iter().for_each(|world| of_worlds.add(&world.cost.exclusive));
+        prop_assert_eq!(of_worlds, is);
+        let mut of_parts = Spent::default();
+        for wanted in [None, Some(0), Some(1), Some(2)] {
+            let part = Attribution::of_part(&capture, &after, &|site, _| site == wanted).expect("it has a length");
+            of_parts.add(&part.threads[0].spent());
+        }
+        prop_assert_eq!(of_parts, is);
     }
 
     #[test]

@@ -141,10 +141,9 @@ fn wait_after_wakeups(
     let (mut passed_ns, mut given_ns) = (0, 0);
     for (index, _, end_ns, ns) in sleeps() {
         passed_ns += ns;
-        // What they should have got by now; the difference carries the rounding on to the next one.
+        // What they should have got by now; the difference carries the rounding on to the next one, and is never more than `ns`.
         let due_ns = (u128::from(missing_ns) * u128::from(passed_ns) / u128::from(slept_ns)) as u64;
-        // Rounding up what one sleep gets by 1 ns may not make it more than the sleep: shares are at most 1.
-        let wait_ns = (due_ns - given_ns).min(ns);
+        let wait_ns = due_ns - given_ns;
         given_ns = due_ns;
         if wait_ns > 0 {
             wakeups.push((index, end_ns - wait_ns));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::words;
+use super::{run::Run, words};
 use crate::{
     attribution::{Attribution, FrameCost},
     model::{Capture, Event, ThreadClass},
@@ -13,13 +13,20 @@ pub struct Context<'capture> {
     pub attribution: Attribution<'capture>,
     /// Index into the attribution's frames; `None` if it has none.
     frame: Option<usize>,
+    /// The run of a scope that the trigger is about.
+    pub run: Option<Run>,
     world_names: HashMap<u32, &'capture str>,
 }
 
 impl<'capture> Context<'capture> {
-    pub fn new(capture: &'capture Capture, attribution: Attribution<'capture>, frame: Option<usize>) -> Self {
+    pub fn new(
+        capture: &'capture Capture,
+        attribution: Attribution<'capture>,
+        frame: Option<usize>,
+        run: Option<Run>,
+    ) -> Self {
         let world_names = capture.worlds.iter().map(|world| (world.id, world.name.as_str())).collect();
-        Self { capture, attribution, frame, world_names }
+        Self { capture, attribution, frame, run, world_names }
     }
 
     /// The bad frame.
@@ -27,13 +34,19 @@ impl<'capture> Context<'capture> {
         self.frame.map(|frame| &self.attribution.frames[frame])
     }
 
+    /// Frames that the bad one may be held against: all but it and those that have a part of the trigger's run.
     pub fn other_frames(&self) -> impl Iterator<Item = &FrameCost> {
         self.attribution
             .frames
             .iter()
             .enumerate()
-            .filter(|(index, _)| Some(*index) != self.frame)
+            .filter(|(index, frame)| Some(*index) != self.frame && !self.has_run(frame))
             .map(|(_, frame)| frame)
+    }
+
+    /// Whether the trigger's run goes through `frame`.
+    pub fn has_run(&self, frame: &FrameCost) -> bool {
+        self.run.is_some_and(|run| run.overlap_ns(frame) > 0)
     }
 
     /// The time that is looked at: the bad frame, or all of the capture where there is none.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{context::Context, cores, frame, memory, waits, words};
+use super::{context::Context, cores, foreign, frame, memory, waits, words};
 use crate::model::{SwitchSource, TriggerKind};
 
 /// Everything that a story tells.
@@ -269,10 +269,15 @@ pub struct LogFacts {
     pub text: String,
 }
 
+/// Other processes of one name.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ProcessFacts {
     pub name: String,
+    /// Of the busiest of the name.
     pub pid: u32,
+    /// How many have the name.
+    pub processes: usize,
+    /// All of them together.
     pub cores: f32,
 }
 
@@ -372,6 +377,7 @@ fn logs(context: &Context) -> (Vec<LogFacts>, usize) {
 }
 
 fn processes(context: &Context) -> Vec<ProcessFacts> {
-    let processes = context.capture.processes.iter().take(ROWS_MAX);
-    processes.map(|it| ProcessFacts { name: words::name(&it.name), pid: it.pid, cores: it.cores }).collect()
+    let mut processes = foreign::facts(context);
+    processes.truncate(ROWS_MAX);
+    processes
 }

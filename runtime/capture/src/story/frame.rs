@@ -59,7 +59,7 @@ pub fn facts(context: &Context) -> Option<FrameFacts> {
     let not_blocked = |spent: Spent| spent.running_ns as f64 + spent.waiting_ns as f64;
     Some(FrameFacts {
         number: frame.number,
-        is_the_triggers: frame.number == context.capture.about.frame,
+        is_the_triggers: frame.number == context.capture.about.frame || context.has_run(frame),
         wall_ms: words::ms(frame.wall_ns()),
         budget_ms: words::ms(budget_ns),
         usual_wall_ms: words::ms(usual_wall_ns),

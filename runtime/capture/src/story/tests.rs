@@ -178,7 +178,7 @@ fn slow_world() -> Capture {
 fn one_slow_world_is_named_with_its_scope() {
     check(
         &slow_world(),
-        "world 17 (hideout) took 41.3 ms in game.inflict, budget 10 ms",
+        "world 17 (hideout) took 41.3 ms in game.inflict, budget 10 ms: 41.3 ms of it in game.inflict itself, running",
         &[
             "17 (hideout), tick 812 43.00 43.00 0.00 0.00 0.00 game.inflict",
             "game.inflict 41.30 41.30 0.00 0.00 0.00 1 x",
@@ -235,6 +235,7 @@ fn without_a_core(trigger: &str, waited_ms: f64, long: Vec<Event>) -> Capture {
     ];
     let measured = (waited_ms * MS as f64) as u64;
     let mut capture = faulty(TriggerKind::RunQueue, trigger, measured, 5 * MS, vec![(WORKER_1, events), (LONG, long)]);
+    capture.about.trigger.at_ns = at(2.0 + waited_ms);
     capture.processes = vec![
         ProcessShare { pid: 312, name: "sh".into(), cores: 0.98 },
         ProcessShare { pid: 313, name: "cc1".into(), cores: 0.4 },
@@ -247,8 +248,8 @@ fn cores_taken_by_other_processes_are_told_from_those_taken_by_our_own() {
     let capture = without_a_core("worker-1", 35.0, vec![]);
     check(
         &capture,
-        "the cores were taken by other processes: worker-1 was ready and had no core for 35 ms of 50 ms; busiest: sh (pid \
-         312) 0.98 cores",
+        "the cores were taken by other processes: worker-1 was ready and had no core for 35 ms; busiest: sh (pid 312) \
+         0.98 cores",
         &[
             "35.00 ms: worker-1, 2.00 ms into the frame; meanwhile ran none of our threads",
             "sh (pid 312) 0.98, cc1 (pid 313) 0.40",
@@ -265,6 +266,138 @@ fn our_own_long_task_on_the_core_of_a_waiting_worker_is_named() {
         "our own long task export-0 ran on core 1 while worker-1 waited 23 ms for it",
         &["23.00 ms: worker-1, 2.00 ms into the frame; meanwhile ran export-0 (long-task) 22.50 ms on core 1"],
     );
+}
+
+/// The wait of the frame's thread between two frames, from 145 to 156.3 ms, after a wake-up, with 16 exports on both cores.
+fn exports_between_frames() -> Capture {
+    let mut capture = faulty(TriggerKind::RunQueue, "frame", 11_300_000, 5 * MS, vec![]);
+    capture.about.trigger.at_ns = at(56.3);
+    let frame = &mut capture.threads[FRAME].events;
+    frame.retain(|event| !(at(40.0)..at(60.0)).contains(&end_of(event)));
+    let place = frame.iter().position(|event| end_of(event) > at(40.0)).expect("frames go on");
+    frame.insert(place, switch(at(56.3), Switch::Running { core: 0 }));
+    for number in 0..16u32 {
+        let begin = 45.0 + f64::from(number / 2) * 1.3;
+        // The ninth ran a little longer than the others.
+        let length = if number == 8 { 1.3 } else { 1.0 };
+        let mut events = running(at(begin), at(begin + length), number % 2).to_vec();
+        events.insert(1, scope(FLUSH, at(begin + 0.1), at(begin + length)));
+        capture.threads.push(Thread {
+            name: format!("export-{number}"),
+            tid: 200 + number,
+            class: ThreadClass::LongTask,
+            events,
+        });
+    }
+    capture
+}
+
+#[test]
+fn many_long_tasks_share_the_blame_for_a_wait_between_frames() {
+    let capture = exports_between_frames();
+    check(
+        &capture,
+        "our own long tasks ran while frame waited 11.3 ms for a core: export-8 and 15 more, most in save.flush",
+        &[],
+    );
+}
+
+#[test]
+fn a_long_task_that_ran_little_is_not_blamed() {
+    let mut capture = exports_between_frames();
+    capture.threads.truncate(6);
+    for worker in [WORKER_0, WORKER_1] {
+        capture.threads[worker].events.clear();
+    }
+    capture.processes = vec![ProcessShare { pid: 9, name: "top".into(), cores: 0.01 }];
+    let unknown = "frame was ready and had no core for 11.3 ms; who had the cores is not known";
+    check(
+        &capture,
+        &format!(
+            "{unknown}; of our own, long-task thread export-0 ran for 1.00 ms of it; other processes, busiest: top (pid 9) \
+             0.01 cores"
+        ),
+        &["top (pid 9) 0.01"],
+    );
+    capture.processes.clear();
+    capture.threads.truncate(5);
+    check(&capture, unknown, &[]);
+}
+
+#[test]
+fn processes_of_one_name_are_summed() {
+    let mut capture = without_a_core("worker-1", 35.0, vec![]);
+    let share = |pid, name: &str, cores| ProcessShare { pid, name: name.into(), cores };
+    capture.processes = (0..16).map(|number| share(312 + number, "sh", 0.125)).collect();
+    capture.processes.insert(0, share(7, "cc1", 0.4));
+    check(
+        &capture,
+        "the cores were taken by other processes: worker-1 was ready and had no core for 35 ms; busiest: 16 x sh 2.00 cores \
+         (pid 312, ...)",
+        &["16 x sh 2.00 (pid 312, ...), cc1 (pid 7) 0.40"],
+    );
+}
+
+/// A tick of world 12 from 20 ms of the bad frame to 10 ms into the next one, of which 28 ms are in a scope inside it.
+fn tick_over_two_frames(inner: [Event; 2]) -> Capture {
+    let mut events = vec![switch(at(20.0), Switch::Running { core: 1 }), world(at(20.0), Some(12), 812)];
+    events.extend(inner);
+    events.extend([
+        scope(INFLICT, at(21.0), at(59.0)),
+        scope(TICK, at(20.0), at(60.0)),
+        world(at(60.0), None, 0),
+        switch(at(60.0), Switch::Blocked),
+    ]);
+    let mut capture = faulty(TriggerKind::Scope, "server.tick", 40 * MS, 25 * MS, vec![(WORKER_0, events)]);
+    capture.about.trigger.at_ns = at(60.0);
+    capture.about.frame = BAD + 1;
+    // What the worker usually does in the next frame it cannot do now.
+    let mut kept = 0;
+    capture.threads[WORKER_0].events.retain(|event| {
+        kept += 1;
+        kept <= 6 + 2 * 6 + 2 || end_of(event) > at(100.0)
+    });
+    capture
+}
+
+#[test]
+fn a_scope_is_explained_by_the_dearest_scope_inside_it_in_the_frame_that_has_most_of_it() {
+    let busy = [Event::PageFault { at_ns: at(22.0) }, Event::PageFault { at_ns: at(23.0) }];
+    let capture = tick_over_two_frames(busy);
+    check(
+        &capture,
+        "world 12 (hideout) took 40 ms in server.tick, budget 25 ms: 38 ms of it in game.inflict, running",
+        &[
+            "12 (hideout), tick 812 30.00 30.00 0.00 0.00 4.00 game.inflict",
+            "frame 812: 50 ms, budget 50 ms, usually 50 ms (3 other frames)",
+        ],
+    );
+    let asleep = [switch(at(22.0), Switch::Blocked), switch(at(58.0), Switch::Running { core: 1 })];
+    check(
+        &tick_over_two_frames(asleep),
+        "world 12 (hideout) took 40 ms in server.tick, budget 25 ms: 38 ms of it in game.inflict, asleep",
+        &[],
+    );
+}
+
+#[test]
+fn waits_after_wakeups_are_in_the_scopes_as_in_the_row_of_the_thread() {
+    let asleep = [switch(at(22.0), Switch::Blocked), switch(at(42.0), Switch::Running { core: 1 })];
+    let mut capture = tick_over_two_frames(asleep);
+    capture.frames[2].threads =
+        vec![FrameThread { thread: WORKER_0 as u32, running_ns: 10 * MS, waiting_ns: 8 * MS, blocked_ns: 32 * MS }];
+    let story = tell(&capture, &Options::default()).expect("a story");
+    let waiting_ms: f64 = story.scopes.iter().map(|scope| scope.waiting_ms).sum();
+    let worker = story.threads.iter().find(|thread| thread.name == "worker-0").expect("it is there");
+    // It slept for 20 ms in the scope, and before it for 20 ms in none.
+    assert_eq!((waiting_ms, worker.waiting_ms), (4.0, 8.0), "{:?}", story.scopes);
+}
+
+#[test]
+fn the_verdict_is_a_text_of_its_own_in_json() {
+    let story = tell(&slow_world(), &Options::default()).expect("a story");
+    let json = serde_json::to_value(&story).expect("JSON");
+    assert_eq!(json["verdict"].as_str(), Some(story.verdict.as_str()));
 }
 
 #[test]
@@ -366,7 +499,7 @@ fn the_whole_story_of_a_slow_world_fits_one_screen() {
         target: "server.tick".into(),
         text: "world 17 is late\n\x1b[31mby 12 ticks".into(),
     }];
-    let expect = r#"world 17 (hideout) took 41.3 ms in game.inflict, budget 10 ms
+    let expect = r#"world 17 (hideout) took 41.3 ms in game.inflict, budget 10 ms: 41.3 ms of it in game.inflict itself, running
 
   throng 0.1.0 (abc1234), game precinct, 2 cores; saved 2026-11-21 05:26:22 UTC
   trigger: scope game.inflict, 41.3 ms measured, 10 ms allowed, world 17 (hideout), frame 812
@@ -440,8 +573,8 @@ fn without_perf_event_it_says_what_is_lost() {
         vec![FrameThread { thread: 2, running_ns: 4 * MS, waiting_ns: 35 * MS, blocked_ns: 11 * MS }];
     check(
         &capture,
-        "the cores were taken by other processes: worker-1 was ready and had no core for 35 ms of 50 ms; busiest: sh (pid \
-         312) 0.98 cores",
+        "the cores were taken by other processes: worker-1 was ready and had no core for 35 ms; busiest: sh (pid 312) \
+         0.98 cores",
         &[
             "context switches: schedstat only; sums per thread and frame, spread evenly over scopes; when a thread",
             "worker-1 short-task 4.00 35.00 11.00 4.00 0.00 46.00 11.00",

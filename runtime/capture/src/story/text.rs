@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{
     facts::{LockHolder, Story, TriggerFacts},
-    words,
+    foreign, words,
 };
 use crate::model::{SwitchSource, TriggerKind};
 
@@ -241,8 +241,7 @@ fn waits(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
         ))?;
     }
     if !story.processes.is_empty() {
-        let list: Vec<String> =
-            story.processes.iter().map(|it| format!("{} (pid {}) {:.2}", it.name, it.pid, it.cores)).collect();
+        let list: Vec<String> = story.processes.iter().map(|it| foreign::words_of(it, "")).collect();
         page.section("cores used by other processes")?;
         page.sentence(&list.join(", "))?;
     }

@@ -8,15 +8,21 @@ use super::{
     context::{Context, is_urgent},
     cores,
     facts::Story,
-    memory, waits, words,
+    memory,
+    run::Run,
+    waits,
+    without_core::{self, Wait},
+    words,
 };
 use crate::{
-    attribution::{Attribution, Spent},
-    model::{Event, Switch, SwitchSource, ThreadClass, TriggerKind},
+    attribution::{Attribution, Cost, Spent},
+    model::{Event, Switch, TriggerKind},
 };
 
 /// Worlds that are named as the dearest of a subsystem.
 const DEAREST_WORLDS: usize = 3;
+/// Scopes that are named where no single one had half of a run.
+const DEAREST_SCOPES: usize = 3;
 
 /// What the capture was saved for.
 pub fn of_trigger(context: &Context, story: &Story) -> String {
@@ -88,7 +94,9 @@ fn frame_cause(context: &Context, story: &Story) -> Option<String> {
         story.threads.iter().filter(|it| is_urgent(context.class(it.thread))).max_by_key(|it| it.waiting_ns)
         && dominates(thread.waiting_ns, excess_ns)
     {
-        return Some(without_a_core(context, thread.thread, thread.waiting_ns));
+        let window = (begin_ns, end_ns);
+        let wait = Wait { thread: thread.thread, waited_ns: thread.waiting_ns, window, is_whole: false };
+        return Some(without_core::sentence(context, &wait));
     }
     if let Some(world) = story.worlds.first()
         && dominates(world.wall_ns.saturating_sub(world.usual_wall_ns), excess_ns)
@@ -166,45 +174,9 @@ fn subsystem(context: &Context) -> String {
     said
 }
 
-/// One run of a scope.
-struct Run {
-    thread: u32,
-    begin_ns: u64,
-    end_ns: u64,
-    world: Option<u32>,
-}
-
-/// The run of the trigger's scope whose length is nearest to what the trigger measured, within the frame if there is one.
-fn run_of_scope(context: &Context) -> Option<Run> {
-    let trigger = &context.capture.about.trigger;
-    // Several places in the code may share a name.
-    let is_wanted = |site: u32| context.capture.sites.get(site as usize).is_some_and(|site| site.name == trigger.name);
-    let (window_begin_ns, window_end_ns) = context.window_ns();
-    let mut found: Option<(u64, Run)> = None;
-    for (thread, it) in (0u32..).zip(&context.capture.threads) {
-        let mut world = None;
-        for event in &it.events {
-            match *event {
-                // Work for no world follows on work for one before the scope around both ends; the last world is the better guess.
-                Event::World { world: of, .. } => world = of.or(world),
-                Event::Scope { site, begin_ns, end_ns }
-                    if is_wanted(site) && end_ns > window_begin_ns && begin_ns < window_end_ns =>
-                {
-                    let distance = end_ns.saturating_sub(begin_ns).abs_diff(trigger.measured);
-                    if found.as_ref().is_none_or(|(nearest, _)| distance < *nearest) {
-                        found = Some((distance, Run { thread, begin_ns, end_ns, world }));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    found.map(|(_, run)| run)
-}
-
 fn scope(context: &Context) -> String {
     let trigger = &context.capture.about.trigger;
-    let run = run_of_scope(context);
+    let run = context.run;
     let who = match (trigger.world.or(run.as_ref().and_then(|run| run.world)), &run) {
         (Some(world), _) => format!("world {}", context.world(world)),
         (None, Some(run)) => format!("thread {}", context.thread(run.thread)),
@@ -227,9 +199,58 @@ fn scope(context: &Context) -> String {
     let window = (run.begin_ns, run.end_ns);
     let without_ns = cores::sum_ns(&cores::waits(context, run.thread, Switch::Preempted, window));
     if dominates(without_ns, over_ns) {
-        return format!("{said}: {}", without_a_core_within(context, run.thread, without_ns, window));
+        let wait = Wait { thread: run.thread, waited_ns: without_ns, window, is_whole: false };
+        return format!("{said}: {}", without_core::sentence(context, &wait));
     }
-    said
+    match dearest_of_run(context, &run, trigger.world.or(run.world)) {
+        Some(dearest) => format!("{said}: {dearest}"),
+        None => said,
+    }
+}
+
+/// The innermost scopes that had the time of a run: `40.0 ms of it in a.b, running; 9.00 ms in c.d, asleep`.
+fn dearest_of_run(context: &Context, run: &Run, world: Option<u32>) -> Option<String> {
+    let costs_in = |world: Option<u32>| {
+        let is_its = |_, of: Option<u32>| world.is_none() || of == world;
+        let costs = Attribution::of_stretches(context.capture, &[(run.begin_ns, run.end_ns)], &is_its);
+        costs.into_iter().find(|cost| cost.thread == run.thread && cost.spent().total_ns() > 0)
+    };
+    // Some threads do not say which world they work for.
+    let costs = costs_in(world).or_else(|| costs_in(None))?;
+    let mut dearest = costs.sites;
+    dearest.sort_by_key(|(_, cost)| std::cmp::Reverse(cost.exclusive.total_ns()));
+    let run_ns = run.end_ns - run.begin_ns;
+    let first_ns = dearest.first()?.1.exclusive.total_ns();
+    let count = if dominates(first_ns, run_ns) { 1 } else { DEAREST_SCOPES };
+    let said: Vec<String> = dearest
+        .iter()
+        .take(count)
+        .filter(|(_, cost)| cost.exclusive.total_ns() >= (run_ns / 10).max(1))
+        .enumerate()
+        .map(|(place, (site, cost))| {
+            let of_it = if place == 0 { " of it" } else { "" };
+            let state = if costs.is_spread { "" } else { state_of(cost) };
+            let time = words::time(cost.exclusive.total_ns());
+            let name = context.capture.sites.get(*site as usize).map(|site| site.name.as_str());
+            let itself = if name == Some(&context.capture.about.trigger.name) { " itself" } else { "" };
+            format!("{time}{of_it} in {}{itself}{state}", context.site(*site))
+        })
+        .collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// What a scope was for most of its time.
+fn state_of(cost: &Cost) -> &'static str {
+    let spent = cost.exclusive;
+    if cost.lock_wait_ns > spent.total_ns() / 2 {
+        ", waiting for locks"
+    } else if spent.running_ns >= spent.blocked_ns.max(spent.waiting_ns) {
+        ", running"
+    } else if spent.blocked_ns >= spent.waiting_ns {
+        ", asleep"
+    } else {
+        ", without a core"
+    }
 }
 
 fn lock_wait(context: &Context) -> String {
@@ -262,101 +283,19 @@ fn lock_wait(context: &Context) -> String {
 
 fn run_queue(context: &Context) -> String {
     let trigger = &context.capture.about.trigger;
-    match context.thread_named(&trigger.name) {
-        Some(thread) => without_a_core(context, thread, trigger.measured),
-        None => format!(
+    let Some(thread) = context.thread_named(&trigger.name) else {
+        return format!(
             "{} was ready and had no core for {}; {}",
             words::name(&trigger.name),
             words::time(trigger.measured),
-            busiest(context)
-        ),
-    }
-}
-
-/// Who had the cores that `thread` was ready for, in the frame.
-fn without_a_core(context: &Context, thread: u32, waited_ns: u64) -> String {
-    without_a_core_within(context, thread, waited_ns, context.window_ns())
-}
-
-fn without_a_core_within(context: &Context, thread: u32, waited_ns: u64, window: (u64, u64)) -> String {
-    let name = context.thread(thread);
-    if let Some((long, core)) = long_task_instead(context, thread, waited_ns, window) {
-        let core = core.map(|core| format!(" ran on core {core}")).unwrap_or_else(|| " ran".into());
-        let estimate = if core == " ran" { " (as far as sums can tell)" } else { "" };
-        let name_of_long = context.thread(long);
-        return format!(
-            "our own long task {name_of_long}{core} while {name} waited {} for it{estimate}",
-            words::time(waited_ns)
+            without_core::busiest(context)
         );
-    }
-    let wall_ns = window.1 - window.0;
-    let of = if wall_ns >= waited_ns { format!(" of {}", words::time(wall_ns)) } else { String::new() };
-    let preempted = cores::waits(context, thread, Switch::Preempted, window);
-    let ran = cores::ran_during(context, thread, &preempted, window);
-    let own: Vec<String> = ran
-        .iter()
-        .filter(|ran| dominates(ran.same_core_ns, waited_ns))
-        .take(1)
-        .map(|ran| {
-            format!(
-                "{} thread {} ran on core {}",
-                context.class(ran.thread).name(),
-                context.thread(ran.thread),
-                ran.core
-            )
-        })
-        .collect();
-    match own.first() {
-        Some(own) => {
-            format!("{name} was ready and had no core for {}{of}; our own {own} meanwhile", words::time(waited_ns))
-        }
-        None => format!(
-            "the cores were taken by other processes: {name} was ready and had no core for {}{of}; {}",
-            words::time(waited_ns),
-            busiest(context)
-        ),
-    }
-}
-
-/// The long task that ran while `thread` was ready, if one did for at least half of the time, and on which core.
-fn long_task_instead(context: &Context, thread: u32, waited_ns: u64, window: (u64, u64)) -> Option<(u32, Option<u32>)> {
-    let is_long = |thread: u32| context.class(thread) == ThreadClass::LongTask;
-    let preempted = cores::waits(context, thread, Switch::Preempted, window);
-    let preempted_ns = cores::sum_ns(&preempted);
-    if preempted_ns > 0 {
-        let ran = cores::ran_during(context, thread, &preempted, window).into_iter().find(|ran| is_long(ran.thread));
-        if let Some(ran) = ran.filter(|ran| dominates(ran.same_core_ns.max(ran.ns), preempted_ns)) {
-            return Some((ran.thread, Some(ran.core)));
-        }
-    }
-    if dominates(preempted_ns, waited_ns) {
-        return None;
-    }
-    // The rest of the wait came after wake-ups, which look like sleep. Then only a long task on the thread's own core is blamed.
-    let asleep = cores::waits(context, thread, Switch::Blocked, window);
-    let ran = cores::ran_during(context, thread, &asleep, window).into_iter().find(|ran| is_long(ran.thread));
-    if let Some(ran) = ran.filter(|ran| dominates(ran.same_core_ns, waited_ns)) {
-        return Some((ran.thread, Some(ran.core)));
-    }
-    if context.capture.about.switches == SwitchSource::PerfEvent || foreign_cores(context) >= 0.5 {
-        return None;
-    }
-    let sums = &context.capture.frames[context.frame()?.frame].threads;
-    let long = sums.iter().filter(|it| is_long(it.thread)).max_by_key(|it| it.running_ns)?;
-    dominates(long.running_ns, waited_ns).then_some((long.thread, None))
-}
-
-fn foreign_cores(context: &Context) -> f32 {
-    context.capture.processes.iter().map(|process| process.cores).sum()
-}
-
-fn busiest(context: &Context) -> String {
-    match context.capture.processes.first() {
-        Some(process) => {
-            format!("busiest: {} (pid {}) {:.2} cores", words::name(&process.name), process.pid, process.cores)
-        }
-        None => "which ones is not known".into(),
-    }
+    };
+    // It may lie between frames, as most waits of the frame's own thread do.
+    let (begin_ns, end_ns) = (trigger.at_ns.saturating_sub(trigger.measured), trigger.at_ns);
+    let is_whole = begin_ns < end_ns;
+    let window = if is_whole { (begin_ns, end_ns) } else { context.window_ns() };
+    without_core::sentence(context, &Wait { thread, waited_ns: trigger.measured, window, is_whole })
 }
 
 fn memory_rate(context: &Context) -> String {

@@ -74,9 +74,9 @@ all = "warn"
 #[test]
 fn every_kind_of_trigger_has_its_section() {
     for kind in TriggerKind::ALL {
-        let rules = accept(&format!("[triggers.{}]\non = false\n", kind.name()));
-        let off = TriggerKind::ALL.map(|kind| !rules.recorder.trigger(kind).is_on);
-        assert_eq!(off, TriggerKind::ALL.map(|other| other == kind), "{}", kind.name());
+        let rules = accept(&format!("[triggers.{}]\npre_roll_s = 7\n", kind.name()));
+        let changed = TriggerKind::ALL.map(|kind| rules.recorder.trigger(kind).pre_roll_s == 7.0);
+        assert_eq!(changed, TriggerKind::ALL.map(|other| other == kind), "{}", kind.name());
     }
 }
 
@@ -106,8 +106,7 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
     );
     check(
         "[triggers.manual]\nover_ms = 3\n",
-        "rules.toml:2: [triggers.manual] over_ms: unknown key; known are on, cooldown_s, pre_roll_s, post_roll_s, \
-         disk_budget_mb",
+        "rules.toml:2: [triggers.manual] over_ms: unknown key; known are pre_roll_s, disk_budget_mb",
     );
     check(
         "[log]\n\"server.door\" = \"debg\"\n",
@@ -147,8 +146,8 @@ fn impossible_values_are_told_with_their_range() {
         "[triggers.lock-wait]\nover_ms = 0\ncooldown_s = -1\npre_roll_s = 61\npost_roll_s = nan\ndisk_budget_mb = 0\n",
         "rules.toml:2: [triggers.lock-wait] over_ms: 0 is too low; it may be 0.001 to 60000 ms\n\
          rules.toml:3: [triggers.lock-wait] cooldown_s: -1 is too low; it may be 0 to 86400 s\n\
-         rules.toml:4: [triggers.lock-wait] pre_roll_s: 61 is too high; it may be 0 to 60 s\n\
-         rules.toml:5: [triggers.lock-wait] post_roll_s: NaN is not a number; it may be 0 to 10 s\n\
+         rules.toml:4: [triggers.lock-wait] pre_roll_s: 61 is too high; it may be 0 to 10 s\n\
+         rules.toml:5: [triggers.lock-wait] post_roll_s: NaN is not a number; it may be 0 to 5 s\n\
          rules.toml:6: [triggers.lock-wait] disk_budget_mb: 0 is too low; it may be 1 to 1048576 MiB",
     );
     check(
