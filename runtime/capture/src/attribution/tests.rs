@@ -340,17 +340,17 @@ proptest! {
         capture.frames[0].threads = vec![FrameThread { thread: 0, running_ns: 0, waiting_ns, blocked_ns: 0 }];
         let after = Attribution::of(&capture).frames.remove(0);
 
-        // Sleeps that end in running.
-        let mut slept_ns = 0;
-        let mut asleep_ns = 0;
-        for &(_, state, _) in &moments {
-            slept_ns += if state == 0 { std::mem::take(&mut asleep_ns) } else { 0 };
-            asleep_ns = if state == 2 { asleep_ns + 1 } else { 0 };
-        }
+        let switches: Vec<(u64, Switch)> = capture.threads[0]
+            .events
+            .iter()
+            .filter_map(|event| if let Event::Switch { at_ns, change } = event { Some((*at_ns, *change)) } else { None })
+            .collect();
+        let ends_in_running = |pair: &&[(u64, Switch)]| {
+            pair[0].1 == Switch::Blocked && matches!(pair[1].1, Switch::Running { .. })
+        };
+        let slept_ns: u64 = switches.windows(2).filter(ends_in_running).map(|pair| pair[1].0 - pair[0].0).sum();
         let (was, is) = (before.threads[0].spent(), after.threads[0].spent());
-        let expect_ns = waiting_ns.min(was.waiting_ns + slept_ns).max(was.waiting_ns);
-        // A preemption of no length within a sleep makes two of it, of which only the second ends in running.
-        prop_assert!(is.waiting_ns <= expect_ns && (is.waiting_ns == expect_ns || is.waiting_ns < waiting_ns));
+        prop_assert_eq!(is.waiting_ns, waiting_ns.min(was.waiting_ns + slept_ns).max(was.waiting_ns));
         prop_assert_eq!((is.running_ns, is.total_ns()), (was.running_ns, length_ns));
         for ((site, was), (same_site, is)) in before.threads[0].sites.iter().zip(&after.threads[0].sites) {
             prop_assert_eq!((site, was.exclusive.running_ns), (same_site, is.exclusive.running_ns));
