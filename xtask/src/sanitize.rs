@@ -4,7 +4,8 @@
 //! no test is not found, and the orders that did not come up are not either: those are for the models.
 //!
 //! The thread sanitizer must see the standard library's own locks, or it takes what they guard for a race; so the library is built
-//! along, from its source. Tests that see how the kernel treats a thread may fail for the sanitizer's own sake: `-- --skip NAME`. Instrumented code lies beside the rest, in `target/sanitize-NAME`, some 2 GB each.
+//! along, from its source. Instrumented code lies beside the rest, in `target/sanitize-NAME`, some 2 GB each. Tests that count what the
+//! kernel does for a thread may fail because of the sanitizer's own memory: `-- --skip NAME`.
 
 use clap::{Args, ValueEnum};
 

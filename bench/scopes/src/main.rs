@@ -9,6 +9,7 @@
 //! Prints a hash of the work done: faster but different is not faster.
 
 mod measure;
+#[cfg_attr(not(feature = "record"), allow(dead_code))]
 mod ours;
 mod rivals;
 mod tracy_drain;

@@ -8,12 +8,19 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
+
 use crate::child::{alone, finish, folder, throng};
 
 const WITHIN: Duration = Duration::from_secs(240);
 
 /// Runs a small game with a fault and has the captures of the fault's trigger told: one of the verdicts must have all of `words`.
 fn check(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
+    check_told(fault, seconds, trigger, words, &[]);
+}
+
+/// As [`check`]; the rest of that story must have all of `details`.
+fn check_told(fault: &str, seconds: u32, trigger: &str, words: &[&str], details: &[&str]) {
     let _alone = alone();
     let captures = folder(&format!("faults-{fault}"));
     let (seconds, place) = (seconds.to_string(), captures.display().to_string());
@@ -25,9 +32,13 @@ fn check(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
 
     let saved = captures_of(&captures.join(trigger));
     assert!(!saved.is_empty(), "{fault}: nothing in {trigger}; {}", finished.stderr);
-    let verdicts: Vec<String> = saved.iter().map(|path| verdict(path)).collect();
-    let is_told = |verdict: &String| words.iter().all(|word| verdict.contains(word));
-    assert!(verdicts.iter().any(is_told), "{fault}: no verdict has all of {words:?}:\n{}", verdicts.join("\n"));
+    let stories: Vec<Value> = saved.iter().map(|path| story(path)).collect();
+    let is_told = |story: &Value| {
+        let (verdict, all) = (verdict(story), story.to_string());
+        words.iter().all(|word| verdict.contains(word)) && details.iter().all(|word| all.contains(word))
+    };
+    let verdicts: Vec<&str> = stories.iter().map(verdict).collect();
+    assert!(stories.iter().any(is_told), "{fault}: no verdict has all of {words:?}:\n{}", verdicts.join("\n"));
 }
 
 fn captures_of(folder: &Path) -> Vec<PathBuf> {
@@ -38,16 +49,22 @@ fn captures_of(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The one sentence above everything else.
-fn verdict(path: &Path) -> String {
+fn verdict(story: &Value) -> &str {
+    story["verdict"].as_str().expect("a story has a verdict")
+}
+
+fn story(path: &Path) -> Value {
     let finished = finish(throng(&["capture", "show", "--json", &path.display().to_string()]), WITHIN);
     assert!(finished.status.success(), "{}: {}", path.display(), finished.stderr);
-    finished.json()["verdict"].as_str().expect("a story has a verdict").to_owned()
+    finished.json()
 }
 
 #[test]
 fn one_slow_world_is_named() {
     // Hub and dark zone have the first two ids: the first hideout is world 2.
-    check("slow-world", 3, "scope", &["world 2 (hideout) took", "precinct.inject.worlds.inflict"]);
+    // On a busy machine the world also lacks a core for a part of its 40 ms, and the verdict is about that.
+    let details = ["precinct.inject.worlds.inflict"];
+    check_told("slow-world", 3, "scope", &["world 2 (hideout) took"], &details);
 }
 
 #[test]
