@@ -267,10 +267,32 @@ pub(crate) fn begin(site: &'static Site) -> Option<Begun> {
     cells.begin(site, word, ticks::now())
 }
 
-/// Ends the innermost scope now.
+/// Ends the innermost scope now. What is not the rule has one way out, so that the rule stays small enough for the compiler to inline it
+/// wherever a scope ends; a call instead would cost a quarter of what all of it does.
 #[inline(always)]
 pub(crate) fn end(begun: Begun) {
-    begun.end(ticks::now());
+    let Begun { cells, site, word, at } = begun;
+    // Without a counter this is 0, and then too long to be plain.
+    let now = ticks::counter();
+    let length = now.wrapping_sub(at);
+    let depth = cells.depth.load(Ordering::Relaxed);
+    let blocks = cells.open[depth as usize % DEPTH_MAX].blocks.load(Ordering::Relaxed);
+    let is_long = length > site.budget_ticks().min(SHORT_TICKS_MAX);
+    let (id, subsystem) = word_parts(word);
+    if is_long | (blocks != 0) || !push(Record::short_scope(id.0, at, length)) {
+        return end_slowly(cells, site, at, now);
+    }
+    cells.charge(subsystem, now);
+    // Never below zero: every scope that ends has begun, in this thread.
+    cells.depth.store(depth.wrapping_sub(1), Ordering::Relaxed);
+}
+
+/// Ends a scope that is long, too long, has allocated or finds its block full.
+#[cold]
+#[inline(never)]
+fn end_slowly(cells: &'static ThreadCells, site: &'static Site, at: u64, now: u64) {
+    let now = if now == 0 { ticks::now() } else { now };
+    Begun { cells, site, word: site.word(), at }.end(now);
 }
 
 /// Ends the innermost scope and begins the next one at the same moment, which reads the counter once instead of twice.
@@ -313,17 +335,16 @@ impl Begun {
         self.record(open, now);
         open.word.store(word, Ordering::Relaxed);
         open.begin.store(now, Ordering::Relaxed);
+        add(&self.cells.scopes, 1);
         Begun { site, word, at: now, ..self }
     }
 
-    /// All that is known of a scope when it has ended. What is not the rule has one way out, so that the rule stays small enough for the
-    /// compiler to inline it wherever a scope ends; a call instead would cost more than all of it.
+    /// All that is known of a scope when it has ended.
     #[inline(always)]
     fn record(self, open: &OpenScope, now: u64) {
         let Begun { cells, site, word, at } = self;
         let (id, subsystem) = word_parts(word);
         cells.charge(subsystem, now);
-        add(&cells.scopes, 1);
         // Should the counter ever go backwards, this is too long to be plain.
         let length = now.wrapping_sub(at);
         let is_long = length > site.budget_ticks().min(SHORT_TICKS_MAX);
@@ -484,7 +505,7 @@ impl ThreadCells {
         (self.allocations.load(Ordering::Relaxed), self.frees.load(Ordering::Relaxed))
     }
 
-    /// Scopes that it has recorded.
+    /// Scopes that it has recorded, or is recording.
     pub fn scopes(&self) -> u64 {
         self.scopes.load(Ordering::Relaxed)
     }
@@ -527,6 +548,7 @@ impl ThreadCells {
         open.word.store(word, Ordering::Relaxed);
         open.begin.store(now, Ordering::Relaxed);
         self.depth.store(depth as u32 + 1, Ordering::Relaxed);
+        add(&self.scopes, 1);
         Some(Begun { cells: self, site, word, at: now })
     }
 
