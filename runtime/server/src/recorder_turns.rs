@@ -6,8 +6,9 @@
 use throng_platform::{process, time::Nanos};
 use throng_profiler::Recorder;
 
-/// Frames of a turn: a quarter of a second at 60 Hz, in which every world of 20 Hz ticks five times.
-const TURN_FRAMES: u64 = 15;
+/// Frames of a turn: a third of a second at 60 Hz, in which every world of 20 Hz ticks seven times. Four turns are no whole number of
+/// seconds, or what the server does once a second would always fall to the same side.
+const TURN_FRAMES: u64 = 21;
 
 /// Processor time with and without recording.
 #[derive(Debug, Default)]

@@ -54,7 +54,7 @@ pub struct ServeArguments {
     /// Record nothing, whatever the settings say: to see what recording costs.
     #[arg(long)]
     no_recorder: bool,
-    /// Record in every other quarter of a second only, and report what recording costs (`recorder_cpu_share`).
+    /// Record in every other third of a second only, and report what recording costs (`recorder_cpu_share`).
     #[arg(long)]
     recorder_turns: bool,
     /// Take equally urgent worlds in any order instead of the dearest first, to see what the estimate is worth.

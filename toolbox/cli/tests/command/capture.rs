@@ -120,11 +120,12 @@ fn text(path: &Path) -> &str {
 fn show_begins_with_the_cause() {
     let path = one_capture("capture-show");
     let shown = run_well(&["show", text(&path)]);
-    let first = shown.stdout.lines().next();
-    assert_eq!(first, Some("world 17 (hideout) took 41.3 ms in game.inflict, budget 10 ms"));
+    let first = shown.stdout.lines().next().unwrap_or_default();
+    assert!(first.starts_with("world 17 (hideout) took 41.3 ms in game.inflict, budget 10 ms"), "{first}");
     assert!(!shown.stdout.contains('\u{1b}'), "no colours in a pipe");
     let json = run_well(&["show", text(&path), "--json"]).json();
-    assert_eq!(json["verdict"].as_str(), first);
+    // A long sentence goes on in the next line.
+    assert!(json["verdict"].as_str().is_some_and(|verdict| verdict.starts_with(first)), "{json}");
     assert_eq!(json["frame"]["number"], 812);
 
     let other = run_well(&["show", text(&path), "--frame", "811"]);
