@@ -7,7 +7,7 @@
 //!
 //! A block has one writer at a time. A record is published by the release store of the length after its two words; a reader
 //! that has read the length sees every record below it, and nobody writes those again until the block is recycled, which
-//! [`crate::pool`] does not do while the block is pinned. So readers need no lock and stop no writer. Model checkers run this code, and
+//! [`mod@crate::pool`] does not do while the block is pinned. So readers need no lock and stop no writer. Model checkers run this code, and
 //! the pool's, in every order they can think of: `model_tests`.
 
 use std::cell::Cell;

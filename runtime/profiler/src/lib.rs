@@ -1,7 +1,7 @@
 //! The flight recorder: always on, of fixed size, and there when a frame was bad.
 //!
 //! Every thread notes its scopes, waits and allocations in blocks of its own ([`thread`], `block`). Once a frame the frame's thread
-//! gives old blocks back to be written again ([`pool`]), adds up what each subsystem took, and looks at the triggers ([`triggers`]).
+//! gives old blocks back to be written again ([`mod@pool`]), adds up what each subsystem took, and looks at the triggers ([`triggers`]).
 //! When one fires, a low-priority thread reads the blocks around that moment and writes a capture file ([`saver`]); nobody waits for it.
 //!
 //! ```text

@@ -179,7 +179,7 @@ pub const fn has_braces(message: &str) -> bool {
     false
 }
 
-/// Makes a [`LogCategory`](crate::log::LogCategory): `log_category!(pub DOOR = "server.door");`. Several of the same name are one to
+/// Makes a [`LogCategory`]: `log_category!(pub DOOR = "server.door");`. Several of the same name are one to
 /// the operator.
 #[macro_export]
 macro_rules! log_category {
