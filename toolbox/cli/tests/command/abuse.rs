@@ -20,7 +20,7 @@ use crate::{
     player::Player,
 };
 
-const BOTS: usize = 20;
+const BOTS: usize = 16;
 const SIZE: [&str; 4] = ["--players", "24", "--npcs", "48"];
 
 /// The longest datagram that fits an ethernet frame.
