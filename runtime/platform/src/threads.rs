@@ -3,6 +3,7 @@
 //! The name is what `top -H`, a debugger and a capture show. A low thread gets what the frame's threads
 //! leave over, so that writing a save does not make a tick late.
 
+use std::fs;
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
@@ -29,7 +30,7 @@ pub fn spawn_named<T: Send + 'static>(
 ) -> io::Result<JoinHandle<T>> {
     Builder::new().name(name.into()).spawn(move || {
         if priority == Priority::Low {
-            lower_this_thread();
+            lower(this_thread_id());
         }
         work()
     })
@@ -41,10 +42,23 @@ pub fn this_thread_id() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
-fn lower_this_thread() {
+/// Makes every other thread of this process that runs now a low one, for good: raising needs a privilege. For faults that are put in on
+/// purpose; whatever is started by the calling thread afterwards weighs more than they do.
+///
+/// Fails when the process cannot list its threads.
+pub fn lower_other_threads() -> io::Result<()> {
+    let own = this_thread_id();
+    for entry in fs::read_dir("/proc/self/task")? {
+        let number = entry?.file_name().to_str().and_then(|name| name.parse().ok());
+        number.filter(|thread| *thread != own).into_iter().for_each(lower);
+    }
+    Ok(())
+}
+
+/// Lowering one's own priority is always allowed, and the work is done either way: a thread may have ended meanwhile.
+fn lower(thread: u32) {
     // SAFETY: plain numbers in, a number out. On Linux a thread id as "process" means that thread alone.
-    // Lowering one's own priority is always allowed, and the work is done either way.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, this_thread_id(), LOW_NICE) };
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, LOW_NICE) };
 }
 
 #[cfg(test)]

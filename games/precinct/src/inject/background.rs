@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use throng_platform::cores;
-use throng_platform::threads::{Priority, spawn_named};
+use throng_platform::threads::{Priority, lower_other_threads, spawn_named};
 use throng_profiler::sync::Mutex;
 use throng_profiler::thread::{self, ThreadClass};
 use throng_profiler::{log_category, log_error, scope};
@@ -122,8 +122,12 @@ impl Ledger {
     }
 }
 
-/// Processes of the shell that do nothing but count, each with its own end.
+/// Processes of the shell that do nothing but count, each with its own end. Our threads weigh less than they do from now on: a thread that
+/// has slept gets a core at once from processes of its own weight, and nothing would be stolen from a server that is mostly idle.
 fn run_foreign_processes(seconds: u64) {
+    if let Err(cause) = lower_other_threads() {
+        log_error!(INJECT, %cause, "the server's threads keep their weight: is /proc mounted?");
+    }
     let busy = |_| {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", &seconds.to_string(), "sh", "-c", "while :; do :; done"]);
