@@ -32,8 +32,10 @@ mod column;
 mod copies;
 pub mod ecs;
 mod entities;
+mod event;
 mod held_truth;
 mod interest;
+mod marks;
 pub mod quantise;
 mod replicas;
 mod replicate;
@@ -42,6 +44,7 @@ mod snapshot;
 mod state_hash;
 #[cfg(test)]
 mod testing;
+mod text;
 #[cfg(test)]
 mod trial;
 mod truth;
@@ -51,13 +54,16 @@ mod world;
 
 pub use bytes::{DecodeError, Reader, Writer};
 pub use entities::{EntitiesFull, Fault, NetId};
+pub use event::{EVENT_BYTES_MAX, EVENT_HEADER_BYTES, EVENT_KIND, Event, EventId, EventIn, EventKind, write_event};
 pub use held_truth::{StateError, Wrong};
 pub use interest::InterestSettings;
+pub use marks::{Concealed, Team, Weight};
 pub use replicas::{REPLICAS_MAX, ReplicaCounts, Replicas, SnapshotHeader};
 pub use replicate::{Replicate, ReplicateBits};
-pub use schema::{ENTITY_BYTES_MAX, KINDS_MAX, KindId, Schema, SchemaBuilder};
+pub use schema::{ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, KindId, Schema, SchemaBuilder};
 pub use snapshot::{SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND};
 pub use state_hash::{StateHash, StateHasher};
+pub use text::Text;
 pub use throng_replication_derive::Replicate;
 pub use truth::{TRUTH_BYTES_MAX, TRUTH_KIND};
 pub use world::{ReplicationStats, SLOTS_MAX, ViewId, WorldReplication, Writers};
