@@ -286,6 +286,25 @@ impl WorldReplication {
             .map(|entry| entry.id())
     }
 
+    /// Whether an entity is relevant to a client now.
+    pub fn hears(&self, view: ViewId, id: NetId) -> bool {
+        let Some(view) = self.views.get(view.0 as usize).and_then(Option::as_deref) else { return false };
+        view.find(id.slot).is_some_and(|index| view.entries[index].is_relevant() && view.entries[index].id() == id)
+    }
+
+    /// Where an entity is (m), if it has a place.
+    pub fn place_of(&self, id: NetId) -> Option<[f32; 2]> {
+        match self.entities.get(id)?.standing {
+            Standing::At(place) => Some(place),
+            Standing::Everywhere | Standing::Hidden => None,
+        }
+    }
+
+    /// Where a client looks from (m), if it has a place.
+    pub fn view_place(&self, view: ViewId) -> Option<[f32; 2]> {
+        self.views.get(view.0 as usize)?.as_deref()?.look_from(&self.entities)
+    }
+
     pub fn entities_count(&self) -> usize {
         self.entities.alive_count()
     }
