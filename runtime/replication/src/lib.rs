@@ -27,21 +27,31 @@
 extern crate self as throng_replication;
 
 mod apply;
+mod bulk;
 pub mod bytes;
 mod column;
 mod copies;
 pub mod ecs;
 mod entities;
+mod grid;
 mod held_truth;
 mod interest;
+mod listeners;
+pub mod pacing;
 pub mod quantise;
 mod replicas;
 mod replicate;
+mod rings;
+pub mod rules;
+mod scene;
 mod schema;
+mod share;
+mod slot_set;
 mod snapshot;
 mod state_hash;
 #[cfg(test)]
 mod testing;
+mod throttle;
 #[cfg(test)]
 mod trial;
 mod truth;
@@ -55,9 +65,11 @@ pub use held_truth::{StateError, Wrong};
 pub use interest::InterestSettings;
 pub use replicas::{REPLICAS_MAX, ReplicaCounts, Replicas, SnapshotHeader};
 pub use replicate::{Replicate, ReplicateBits};
+pub use rules::{ReplicationRules, ResolvedRules};
 pub use schema::{ENTITY_BYTES_MAX, KINDS_MAX, KindId, Schema, SchemaBuilder};
+pub use share::Share;
 pub use snapshot::{SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND};
 pub use state_hash::{StateHash, StateHasher};
 pub use throng_replication_derive::Replicate;
 pub use truth::{TRUTH_BYTES_MAX, TRUTH_KIND};
-pub use world::{ReplicationStats, SLOTS_MAX, ViewId, WorldReplication, Writers};
+pub use world::{ReplicationStats, SLOTS_MAX, ViewId, WorldReplication};
