@@ -11,9 +11,17 @@
 //! exact      | exact bytes          | exact bytes          |         for truths
 //! ```
 //!
+//! A kind with a throttle encodes at the same place, but what comes too early goes to `throttle` and is written here when it is
+//! due: everything that reads a column sees only what the rules allow to be told.
+//!
 //! Cost: about 20 ns per changed component to encode; 3-5 ns per piece copied. Grows with the slots only.
 
-use crate::{bytes::Writer, replicate::Replicate, schema::Kind};
+use crate::{
+    bytes::Writer,
+    replicate::Replicate,
+    schema::Kind,
+    throttle::{Due, Throttle},
+};
 
 pub(crate) struct Column {
     stride: usize,
@@ -25,12 +33,17 @@ pub(crate) struct Column {
     exact: Vec<u8>,
     exact_lens: Vec<u8>,
     scratch: Vec<u8>,
+    /// Keeps changes back that come too often; `None` for kinds without such a rule.
+    throttle: Option<Box<Throttle>>,
 }
 
 /// What writing a value into a column found.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
+    /// The bytes that are told have changed.
     pub changed: bool,
+    /// A change came too early and waits.
+    pub postponed: bool,
     pub poisoned: bool,
     pub clamped: bool,
 }
@@ -46,6 +59,7 @@ impl Column {
             exact: Vec::new(),
             exact_lens: Vec::new(),
             scratch: vec![0; kind.bytes_max],
+            throttle: None,
         }
     }
 
@@ -56,20 +70,66 @@ impl Column {
         self.changed_at.resize(count, 0);
         self.exact.resize(count * self.exact_stride, 0);
         self.exact_lens.resize(count, 0);
+        if let Some(throttle) = &mut self.throttle {
+            throttle.grow(count);
+        }
     }
 
-    /// Notes the exact value of `slot`, for truths.
-    pub fn write_exact<T: Replicate>(&mut self, slot: usize, value: &T) {
-        let begin = slot * self.exact_stride;
-        let mut out = Writer::new(&mut self.exact[begin..begin + self.exact_stride]);
-        value.encode_exact(&mut out);
-        debug_assert!(!out.overflowed(), "`{}` wrote more than EXACT_BYTES_MAX", T::NAME);
-        self.exact_lens[slot] = out.len() as u8;
+    /// From now on changes are told at most once in `ticks` [>= 1; 1: every tick's]. What waits is due by the new period. Allocates, and
+    /// the next `release_due` looks at every slot once.
+    pub fn set_period(&mut self, ticks: u32) {
+        if self.throttle.is_none() && ticks <= 1 {
+            return;
+        }
+        let (stride, exact_stride) = (self.stride, self.exact_stride);
+        let new = || Box::new(Throttle::new(stride, exact_stride, &self.changed_at));
+        let throttle = self.throttle.get_or_insert_with(new);
+        if throttle.period() != ticks.max(1) {
+            throttle.set_period(ticks);
+        }
     }
 
-    /// Encodes `value` for `slot`. The same bytes as before are no change, unless the component is `new` there.
+    /// Writes what was postponed and is due by now, and appends its slots to `changed`. After the tick's changes.
+    pub fn release_due(&mut self, tick: u32, changed: &mut Vec<u32>) {
+        let Some(mut throttle) = self.throttle.take() else { return };
+        throttle.release(tick, |due| {
+            changed.push(due.slot as u32);
+            self.take_over(due, tick);
+        });
+        if !throttle.is_over() {
+            self.throttle = Some(throttle);
+        }
+    }
+
+    /// Writes what waits for `slot`, early as it is. Returns whether anything did.
+    pub fn hurry(&mut self, slot: usize, tick: u32) -> bool {
+        let Some(mut throttle) = self.throttle.take() else { return false };
+        let mut hurried = false;
+        throttle.hurry(slot, tick, |due| {
+            hurried = true;
+            self.take_over(due, tick);
+        });
+        self.throttle = Some(throttle);
+        hurried
+    }
+
+    /// The component is gone from `slot`, and so is what waited.
+    pub fn forget(&mut self, slot: usize) {
+        if let Some(throttle) = &mut self.throttle {
+            throttle.forget(slot);
+        }
+    }
+
+    /// Brings the exact value of `slot` up to date, for truths. Not while a change waits: the value to tell is then the one before.
+    pub fn refresh_exact<T: Replicate>(&mut self, slot: usize, value: &T, tick: u32) {
+        if self.throttle.as_ref().is_none_or(|throttle| !throttle.waits(slot, tick)) {
+            self.write_exact(slot, value);
+        }
+    }
+
+    /// Encodes `value` for `slot`. The same bytes as before are no change, unless the component is `new` there. A change that comes too
+    /// early by the kind's rule is put aside.
     pub fn write<T: Replicate>(&mut self, slot: usize, value: &T, tick: u32, new: bool) -> Written {
-        self.write_exact(slot, value);
         let mut out = Writer::new(&mut self.scratch);
         value.encode(&mut out);
         debug_assert!(!out.overflowed(), "`{}` wrote more than BYTES_MAX", T::NAME);
@@ -77,17 +137,41 @@ impl Column {
         let begin = slot * self.stride;
         let held = &mut self.bytes[begin..begin + len];
         let changed = new || usize::from(self.lens[slot]) != len || held != &self.scratch[..len];
+        if let Some(throttle) = &mut self.throttle {
+            if changed && !new && !throttle.is_due(slot, tick) {
+                let mut exact = [0; 255];
+                let mut out = Writer::new(&mut exact);
+                value.encode_exact(&mut out);
+                let exact_len = out.len();
+                throttle.postpone(slot, &self.scratch[..len], &exact[..exact_len]);
+                return Written { changed: false, postponed: true, poisoned, clamped };
+            }
+            if changed {
+                throttle.told(slot, tick, new);
+            } else {
+                // It is again what it was when it was told.
+                throttle.forget(slot);
+            }
+        }
         if changed {
             held.copy_from_slice(&self.scratch[..len]);
             self.lens[slot] = len as u8;
             self.changed_at[slot] = tick;
         }
-        Written { changed, poisoned, clamped }
+        self.write_exact(slot, value);
+        Written { changed, postponed: false, poisoned, clamped }
     }
 
     #[inline]
     pub fn len(&self, slot: usize) -> usize {
         self.lens[slot].into()
+    }
+
+    /// The encoded piece of `slot`.
+    #[inline]
+    pub fn piece(&self, slot: usize) -> &[u8] {
+        let begin = slot * self.stride;
+        &self.bytes[begin..begin + usize::from(self.lens[slot])]
     }
 
     #[inline]
@@ -122,6 +206,25 @@ impl Column {
             + self.exact.capacity()
             + self.exact_lens.capacity()
             + self.scratch.capacity()
+            + self.throttle.as_ref().map_or(0, |throttle| size_of::<Throttle>() + throttle.heap_bytes())
+    }
+
+    fn write_exact<T: Replicate>(&mut self, slot: usize, value: &T) {
+        let begin = slot * self.exact_stride;
+        let mut out = Writer::new(&mut self.exact[begin..begin + self.exact_stride]);
+        value.encode_exact(&mut out);
+        debug_assert!(!out.overflowed(), "`{}` wrote more than EXACT_BYTES_MAX", T::NAME);
+        self.exact_lens[slot] = out.len() as u8;
+    }
+
+    /// A postponed change is told now.
+    fn take_over(&mut self, due: Due<'_>, tick: u32) {
+        let slot = due.slot;
+        self.bytes[slot * self.stride..][..due.piece.len()].copy_from_slice(due.piece);
+        self.lens[slot] = due.piece.len() as u8;
+        self.exact[slot * self.exact_stride..][..due.exact.len()].copy_from_slice(due.exact);
+        self.exact_lens[slot] = due.exact.len() as u8;
+        self.changed_at[slot] = tick;
     }
 }
 
@@ -167,5 +270,68 @@ mod tests {
     fn poison_is_found_when_it_is_encoded() {
         let written = column().write(0, &pose(f32::NAN), 1, true);
         assert!(written.poisoned && written.changed);
+    }
+
+    /// Ticks in which what is told changes, with a period of 5 ticks from tick 10 on, and what is told in the end.
+    #[track_caller]
+    fn check(changes: &[(u32, f32)], expect: &[u32], value: f32) {
+        let mut column = column();
+        column.set_period(5);
+        column.write(0, &pose(0.0), 10, true);
+        let mut told = Vec::new();
+        for tick in 11..=40 {
+            let new = changes.iter().find(|(at, _)| *at == tick);
+            let changed = new.is_some_and(|(_, value)| column.write(0, &pose(*value), tick, false).changed);
+            let mut due = Vec::new();
+            column.release_due(tick, &mut due);
+            assert!(due.len() + usize::from(changed) <= 1);
+            if changed || !due.is_empty() {
+                told.push(tick);
+                assert_eq!(column.changed_at(0), tick);
+            }
+        }
+        let mut last = self::column();
+        last.write(0, &pose(value), 0, true);
+        assert_eq!(told, expect);
+        assert_eq!((&column.bytes[..8], column.exact(0)), (&last.bytes[..8], last.exact(0)));
+    }
+
+    #[test]
+    fn throttled_changes_wait_and_the_newest_is_told() {
+        check(&[], &[], 0.0);
+        check(&[(20, 1.0)], &[20], 1.0);
+        check(&[(11, 1.0), (12, 2.0)], &[15], 2.0);
+        check(&[(12, 1.0), (15, 2.0)], &[15], 2.0);
+        check(&[(20, 1.0), (21, 2.0), (22, 3.0), (27, 4.0)], &[20, 25, 30], 4.0);
+        // There and back again is no change.
+        check(&[(20, 1.0), (21, 2.0), (22, 1.0)], &[20], 1.0);
+        check(&[(20, 1.0), (21, 2.0), (25, 1.0)], &[20], 1.0);
+    }
+
+    #[test]
+    fn while_a_change_waits_truths_keep_to_what_was_told() {
+        let mut column = column();
+        column.set_period(5);
+        column.write(0, &pose(0.0), 10, true);
+        let before = column.exact(0).to_vec();
+        assert!(column.write(0, &pose(1.0), 12, false).postponed);
+        column.refresh_exact(0, &pose(1.0), 12);
+        assert_eq!(column.exact(0), before);
+        // A change that is due and was never told would show.
+        column.refresh_exact(0, &pose(1.0), 15);
+        assert_ne!(column.exact(0), before);
+    }
+
+    #[test]
+    fn a_throttle_goes_once_its_last_change_has_gone() {
+        let mut column = column();
+        column.set_period(50);
+        column.write(0, &pose(0.0), 10, true);
+        column.write(0, &pose(1.0), 11, false);
+        column.set_period(1);
+        let mut due = Vec::new();
+        column.release_due(12, &mut due);
+        assert_eq!((due, column.throttle.is_none()), (vec![0], true));
+        assert!(column.write(0, &pose(2.0), 13, false).changed);
     }
 }

@@ -134,9 +134,10 @@ impl Replicas {
             return Err(DecodeError::WrongKind);
         }
         let (epoch, tick) = (from.u8()?, from.u32()?);
-        let present = match from.u8()? {
-            0 => false,
-            1 => true,
+        let (present, tells_all) = match from.u8()? {
+            0 => (false, true),
+            1 => (true, true),
+            2 => (true, false),
             _ => return Err(DecodeError::OutOfRange),
         };
         let slot = from.varint()?;
@@ -159,6 +160,13 @@ impl Replicas {
         if present {
             truth.wanted = self.read_mask(&mut from)?;
             truth.unwanted = self.schema.every_kind() & !truth.wanted;
+            if !tells_all {
+                let told = self.read_mask(&mut from)?;
+                if told & !truth.wanted != 0 {
+                    return Err(DecodeError::UnknownComponent);
+                }
+                truth.wanted = told;
+            }
             for kind in bits(truth.wanted) {
                 let age = from.varint()?;
                 truth.changed_at[kind] = tick.checked_sub(age).ok_or(DecodeError::OutOfRange)?;

@@ -2,26 +2,27 @@
 //!
 //! An entity becomes relevant inside the enter radius around the client's own entity and stays so up to the
 //! leave radius, so that nobody flickers at the edge. Entities without a place, and the client's own, are
-//! always relevant; hidden ones are relevant to their own client alone.
+//! always relevant, wherever they are, and so are those of the client's team; hidden ones are relevant to their
+//! own client alone, and concealed ones to those that a filter allows to see them.
 //!
-//! Sets are rebuilt every few ticks rather than every tick, each client in its turn. At 20 ticks/s and 7 m/s
-//! a player moves 1.4 m in the 4 ticks between two rebuilds, well inside the 10 m between the two radii.
-//! Worlds of up to 64 slots are compared one by one, every tick; larger ones go through a grid: places
-//! sorted by cell, rows of cells contiguous, rebuilt by counting in the ticks when some client is due.
+//! Sets are rebuilt every few ticks rather than every tick, each client in its turn: once in `period_ticks` while
+//! it moves, half as often while it stands. At 20 ticks/s and 7 m/s a player moves 1.4 m in the 4 ticks between two
+//! rebuilds, and two that run at each other come 5.6 m closer in the 8 ticks in which one that stands is not looked
+//! at, well inside the 10 m between the two radii. That bounds how late things come into view, and go. What
+//! must not wait does not: who dies, is hidden or is denied leaves in the same tick. A client that stands in a
+//! world in which nothing moves is not looked at at all. Worlds of up to 64 slots are compared one by one, every tick.
 //!
-//! ```text
-//!        cell_m
-//!       +---+---+---+---+---+      places of a row of cells lie side by side in `items`,
-//!       |   | . |  .|   |   |      so a client's square is read as one run per row
-//!       +---+---+---+---+---+
-//!       |   |:  | C | . |   |      C: client. Near = inside enter radius, kept = inside leave radius,
-//!       +---+---+---+---+---+      both as one bit per slot, which also puts them into slot order.
-//! ```
+//! Around each place there are the rings of `rings`: what is found is sorted into them by its distance.
 //!
 //! Cost: about 8 us per 1,000 entities for the grid, about 0.4 us per client that is due with 50 relevant.
 //! Never allocates in a steady state.
 
-use crate::entities::{Entities, Fault, Standing};
+use crate::{
+    entities::{Entities, Fault, Standing},
+    grid::Grid,
+    rings::Rings,
+    slot_set::SlotSet,
+};
 
 /// How far clients see, and how much they are told.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,257 +62,197 @@ impl Default for InterestSettings {
     }
 }
 
-/// Slots up to which a world is small: compared one by one, without a grid, every tick.
+/// Slots up to which a world is small: every client is looked at in every tick.
 const SMALL_WORLD_SLOTS: usize = 64;
 
-/// Cells for each entity at most; beyond it cells are made larger, so that one far stray costs no memory.
-const CELLS_PER_ENTITY_MAX: usize = 4;
-
-/// A set of slots. Iterates in slot order.
-#[derive(Default)]
-pub(crate) struct SlotSet {
-    words: Vec<u64>,
-}
-
-impl SlotSet {
-    /// Empties the set and makes room for slots below `count`.
-    pub fn reset(&mut self, count: usize) {
-        self.words.clear();
-        self.words.resize(count.div_ceil(64), 0);
-    }
-
-    #[inline]
-    pub fn insert(&mut self, slot: u32) {
-        self.words[slot as usize / 64] |= 1 << (slot % 64);
-    }
-
-    #[inline]
-    pub fn contains(&self, slot: u32) -> bool {
-        self.words.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
-    }
-
-    /// Removes `slot`; returns whether it was there.
-    #[inline]
-    pub fn take(&mut self, slot: u32) -> bool {
-        let Some(word) = self.words.get_mut(slot as usize / 64) else {
-            return false;
-        };
-        let bit = 1 << (slot % 64);
-        let was = *word & bit != 0;
-        *word &= !bit;
-        was
-    }
-
-    /// Adds all of `other`; both were reset to the same count.
-    pub fn insert_all(&mut self, other: &Self) {
-        self.words.iter_mut().zip(&other.words).for_each(|(word, others)| *word |= others);
-    }
-
-    /// Makes this set of what was relevant the set of what is: all that is `near`, and what is `kept` of what
-    /// was. Leaves in `near` what was not there before. Returns whether anything comes or goes.
-    pub fn move_on(&mut self, near: &mut Self, kept: &Self) -> bool {
-        self.words.resize(near.words.len(), 0);
-        let mut changed = 0;
-        for ((was, near), kept) in self.words.iter_mut().zip(&mut near.words).zip(&kept.words) {
-            let is = *near | (*was & kept);
-            *near = is & !*was;
-            changed |= is ^ *was;
-            *was = is;
-        }
-        changed != 0
-    }
-
-    pub fn heap_bytes(&self) -> usize {
-        self.words.capacity() * 8
-    }
-
-    pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    /// Slots from the highest down.
-    pub fn iter_descending(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().rev().flat_map(|(index, word)| {
-            let mut rest = *word;
-            std::iter::from_fn(move || {
-                let highest = 63_u32.checked_sub(rest.leading_zeros())?;
-                rest &= !(1 << highest);
-                Some(index as u32 * 64 + highest)
-            })
-        })
-    }
-}
-
-#[derive(Copy, Clone)]
-struct Item {
-    slot: u32,
-    place: [f32; 2],
-}
-
-/// Finds what is near. One per world; holds buffers only.
-#[derive(Default)]
-pub(crate) struct Finder {
-    items: Vec<Item>,
-    sorted: Vec<Item>,
-    /// Items of cell `i` are `items[cell_begins[i]..cell_begins[i + 1]]`; empty in a small world.
-    cell_begins: Vec<u32>,
-    columns_count: usize,
-    rows_count: usize,
-    cell_m: f32,
-    /// Entities without a place, and those with one.
-    everywhere: SlotSet,
-    placed: SlotSet,
-    /// The rectangle around all places.
-    low: [f32; 2],
-    high: [f32; 2],
-    /// What `find` found: inside the enter radius, and inside the leave radius.
-    pub near: SlotSet,
-    pub kept: SlotSet,
-}
-
-/// Whether a world is compared one by one.
+/// Whether a world is compared one by one, every tick.
 pub(crate) fn is_small(entities: &Entities) -> bool {
     entities.slots.len() <= SMALL_WORLD_SLOTS
 }
 
-impl Finder {
-    /// Takes in where everything is now.
-    pub fn rebuild(&mut self, entities: &Entities, cell_m: f32) {
-        self.items.clear();
-        self.everywhere.reset(entities.slots.len());
-        self.placed.reset(entities.slots.len());
-        let (mut low, mut high) = ([f32::MAX; 2], [f32::MIN; 2]);
-        let alive = entities.slots.iter().enumerate();
-        for (slot, row) in alive.filter(|(_, row)| row.alive) {
-            match row.standing {
-                Standing::Everywhere => self.everywhere.insert(slot as u32),
-                Standing::Hidden => {}
-                Standing::At(_) if entities.fault == Fault::MissInterest && slot % 4 == 3 => {}
-                Standing::At(place) => {
-                    low = [low[0].min(place[0]), low[1].min(place[1])];
-                    high = [high[0].max(place[0]), high[1].max(place[1])];
-                    let slot = slot as u32;
-                    self.items.push(Item { slot, place });
-                    self.placed.insert(slot);
-                }
-            }
-        }
-        (self.low, self.high) = (low, high);
-        self.cell_begins.clear();
-        if !is_small(entities) && !self.items.is_empty() {
-            self.sort_into_cells(cell_m);
-        }
-    }
+/// Where everything is, for all clients. One per world.
+#[derive(Default)]
+pub(crate) struct Finder {
+    grid: Grid,
+    /// Entities without a place, and those with one.
+    everywhere: SlotSet,
+    placed: SlotSet,
+    concealed: SlotSet,
+    /// Team and slot of all that are in one, sorted.
+    teams: Vec<(u16, u32)>,
+    /// The arrangement that it knows.
+    built: Option<u64>,
+}
 
-    /// Fills `near` and `kept` for a client at `centre`; without a centre only what is everywhere is there.
-    pub fn find(
-        &mut self,
-        slots_count: usize,
-        centre: Option<[f32; 2]>,
-        own: Option<u32>,
-        settings: &InterestSettings,
-    ) {
+/// What a client hears of, apart from where it is.
+pub(crate) struct Listening<'a> {
+    pub centre: Option<[f32; 2]>,
+    pub own: Option<u32>,
+    /// 0: none.
+    pub team: u16,
+    /// Concealed slots that it may hear of, sorted.
+    pub allowed: &'a [u32],
+}
+
+/// What `find` found. One per thread; holds buffers only.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Inside the enter radius, and inside the leave radius.
+    pub near: SlotSet,
+    pub kept: SlotSet,
+    /// By ring, what is in `kept`; unused when there is one ring only.
+    pub rings: Vec<SlotSet>,
+}
+
+impl Found {
+    fn reset(&mut self, slots_count: usize, rings_count: usize) {
         self.near.reset(slots_count);
         self.kept.reset(slots_count);
-        for found in [&mut self.near, &mut self.kept] {
-            found.insert_all(&self.everywhere);
-            own.into_iter().for_each(|slot| found.insert(slot));
-        }
-        let Some(centre) = centre else { return };
-        let (enter2, leave2) = (settings.enter_radius_m.powi(2), settings.leave_radius_m.powi(2));
-        let farthest = |axis: usize| (centre[axis] - self.low[axis]).abs().max((self.high[axis] - centre[axis]).abs());
-        if farthest(0).powi(2) + farthest(1).powi(2) <= enter2 {
-            // Everything is inside: nothing to compare.
-            self.near.insert_all(&self.placed);
-            self.kept.insert_all(&self.placed);
-            return;
-        }
-        let (near, kept) = (&mut self.near, &mut self.kept);
-        let mut look = |items: &[Item]| {
-            for item in items {
-                let (x, y) = (item.place[0] - centre[0], item.place[1] - centre[1]);
-                let distance2 = x * x + y * y;
-                if distance2 <= leave2 {
-                    kept.insert(item.slot);
-                    if distance2 <= enter2 {
-                        near.insert(item.slot);
-                    }
-                }
-            }
-        };
-        if self.cell_begins.is_empty() {
-            look(&self.items);
-            return;
-        }
-        // Casts saturate, so that a centre far outside gives an empty or a border range, never a wrong index.
-        let cells = |axis: usize, count: usize| {
-            let from = (centre[axis] - settings.leave_radius_m - self.low[axis]) / self.cell_m;
-            let to = (centre[axis] + settings.leave_radius_m - self.low[axis]) / self.cell_m;
-            (from as usize)..(to as isize).saturating_add(1).clamp(0, count as isize) as usize
-        };
-        let columns = cells(0, self.columns_count);
-        if columns.is_empty() {
-            return;
-        }
-        for row in cells(1, self.rows_count) {
-            let first = row * self.columns_count;
-            let begin = self.cell_begins[first + columns.start] as usize;
-            let end = self.cell_begins[first + columns.end] as usize;
-            look(&self.items[begin..end]);
+        let used = if rings_count > 1 { rings_count } else { 0 };
+        self.rings.resize_with(used, SlotSet::default);
+        self.rings.iter_mut().for_each(|ring| ring.reset(slots_count));
+    }
+
+    fn insert(&mut self, slot: u32, ring: usize) {
+        self.near.insert(slot);
+        self.kept.insert(slot);
+        if let Some(ring) = self.rings.get_mut(ring) {
+            ring.insert(slot);
         }
     }
 
     pub fn heap_bytes(&self) -> usize {
-        let sets = [&self.near, &self.kept, &self.everywhere, &self.placed];
-        (self.items.capacity() + self.sorted.capacity()) * size_of::<Item>()
-            + self.cell_begins.capacity() * 4
-            + sets.map(SlotSet::heap_bytes).iter().sum::<usize>()
+        self.near.heap_bytes() + self.kept.heap_bytes() + self.rings.iter().map(SlotSet::heap_bytes).sum::<usize>()
+    }
+}
+
+impl Finder {
+    /// Takes in where everything is now, unless it knows.
+    pub fn rebuild(&mut self, entities: &Entities, cell_m: f32) {
+        if self.built.replace(entities.arrangement) == Some(entities.arrangement) {
+            return;
+        }
+        self.grid.clear();
+        self.teams.clear();
+        for set in [&mut self.everywhere, &mut self.placed, &mut self.concealed] {
+            set.reset(entities.slots.len());
+        }
+        let alive = entities.slots.iter().enumerate();
+        for (slot, row) in alive.filter(|(_, row)| row.alive) {
+            let index = slot as u32;
+            match row.standing {
+                Standing::Everywhere => self.everywhere.insert(index),
+                Standing::Hidden => continue,
+                Standing::At(_) if entities.fault == Fault::MissInterest && slot % 4 == 3 => {}
+                Standing::At(place) => {
+                    self.grid.push(index, place);
+                    self.placed.insert(index);
+                }
+            }
+            if row.team != 0 {
+                self.teams.push((row.team, index));
+            }
+            if row.concealed {
+                self.concealed.insert(index);
+            }
+        }
+        self.teams.sort_unstable();
+        self.grid.sort(cell_m);
     }
 
-    /// Counting sort of `items` by cell, row by row.
-    fn sort_into_cells(&mut self, cell_m: f32) {
-        let (low, high) = (self.low, self.high);
-        let cells_max = (self.items.len() * CELLS_PER_ENTITY_MAX) as f64;
-        // f64: the distance between two places can be more than an f32 holds.
-        let mut side_m = f64::from(cell_m);
-        let counts = loop {
-            let extent = |axis: usize| f64::from(high[axis]) - f64::from(low[axis]);
-            let counts = [extent(0), extent(1)].map(|extent| (extent / side_m).floor() + 1.0);
-            if counts[0] * counts[1] <= cells_max {
-                break counts;
+    /// Slots of concealed entities.
+    pub fn concealed(&self) -> impl Iterator<Item = u32> + '_ {
+        self.concealed.iter()
+    }
+
+    /// Entities of a team. [team: from 1]
+    fn of_team(&self, team: u16) -> &[(u16, u32)] {
+        let begin = self.teams.partition_point(|(other, _)| *other < team);
+        let end = self.teams.partition_point(|(other, _)| *other <= team);
+        &self.teams[begin..end]
+    }
+
+    /// Fills `found` for a client; without a centre only what is relevant anywhere is there.
+    pub fn find(
+        &self,
+        entities: &Entities,
+        who: &Listening<'_>,
+        settings: &InterestSettings,
+        rings: &Rings,
+        found: &mut Found,
+    ) {
+        found.reset(entities.slots.len(), rings.count());
+        if let Some(centre) = who.centre {
+            self.find_around(centre, settings, rings, found);
+        }
+        for set in [&mut found.near, &mut found.kept] {
+            set.insert_all(&self.everywhere);
+        }
+        if let Some(nearest) = found.rings.first_mut() {
+            nearest.insert_all(&self.everywhere);
+        }
+        if who.team != 0 {
+            for (_, slot) in self.of_team(who.team) {
+                // Who is here already has its ring.
+                if !found.kept.contains(*slot) {
+                    found.insert(*slot, rings.count() - 1);
+                }
+                found.near.insert(*slot);
             }
-            side_m *= 2.0;
-        };
-        self.cell_m = side_m as f32;
-        self.columns_count = counts[0] as usize;
-        self.rows_count = counts[1] as usize;
-        let cells_count = self.columns_count * self.rows_count;
-        let (columns_count, rows_count, cell_m) = (self.columns_count, self.rows_count, self.cell_m);
-        let cell_of = |item: &Item| {
-            let column = (((item.place[0] - low[0]) / cell_m) as usize).min(columns_count - 1);
-            let row = (((item.place[1] - low[1]) / cell_m) as usize).min(rows_count - 1);
-            row * columns_count + column
-        };
-        // `cell_begins` first counts each cell's items, then says where the next one goes.
-        self.cell_begins.resize(cells_count + 1, 0);
-        for item in &self.items {
-            self.cell_begins[cell_of(item)] += 1;
         }
-        let mut begin = 0;
-        for count in &mut self.cell_begins {
-            begin += std::mem::replace(count, begin);
+        if entities.concealed_count > 0 {
+            self.drop_denied(who, found);
         }
-        self.sorted.clear();
-        self.sorted.resize(self.items.len(), Item { slot: 0, place: [0.0; 2] });
-        for item in &self.items {
-            let next = &mut self.cell_begins[cell_of(item)];
-            self.sorted[*next as usize] = *item;
-            *next += 1;
+        if let Some(own) = who.own {
+            found.rings.iter_mut().for_each(|ring| _ = ring.take(own));
+            found.insert(own, 0);
         }
-        // Every begin has moved on to its cell's end, which is the next cell's begin.
-        self.cell_begins.rotate_right(1);
-        self.cell_begins[0] = 0;
-        std::mem::swap(&mut self.items, &mut self.sorted);
+    }
+
+    fn find_around(&self, centre: [f32; 2], settings: &InterestSettings, rings: &Rings, found: &mut Found) {
+        let (enter2, leave2) = (settings.enter_radius_m.powi(2), settings.leave_radius_m.powi(2));
+        let is_simple = found.rings.is_empty();
+        let farthest2 = self.grid.farthest_m2(centre);
+        if farthest2 <= enter2 && (is_simple || rings.at(farthest2) == 0) {
+            // Everything is inside: nothing to compare.
+            found.near.insert_all(&self.placed);
+            found.kept.insert_all(&self.placed);
+            if let Some(nearest) = found.rings.first_mut() {
+                nearest.insert_all(&self.placed);
+            }
+            return;
+        }
+        let Found { near, kept, rings: by_ring } = found;
+        self.grid.look_around(centre, settings.leave_radius_m, |items| {
+            for item in items {
+                let (x, y) = (item.place[0] - centre[0], item.place[1] - centre[1]);
+                let distance2 = x * x + y * y;
+                if distance2 <= leave2 {
+                    kept.insert(item.index);
+                    if distance2 <= enter2 {
+                        near.insert(item.index);
+                    }
+                    if !is_simple {
+                        by_ring[rings.at(distance2)].insert(item.index);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Takes out what is concealed from this client.
+    fn drop_denied(&self, who: &Listening<'_>, found: &mut Found) {
+        for slot in self.concealed.iter() {
+            if who.allowed.binary_search(&slot).is_err() {
+                found.near.take(slot);
+                found.kept.take(slot);
+            }
+        }
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        let sets = [&self.everywhere, &self.placed, &self.concealed];
+        self.grid.heap_bytes() + self.teams.capacity() * 8 + sets.map(SlotSet::heap_bytes).iter().sum::<usize>()
     }
 }
 
@@ -321,12 +262,13 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
 
     use super::*;
-    use crate::testing::schema;
+    use crate::{rules::ResolvedRules, testing::schema};
 
-    fn found(set: &SlotSet) -> Vec<u32> {
+    fn slots(set: &SlotSet) -> Vec<u32> {
         let mut slots: Vec<_> = set.iter_descending().collect();
         assert_eq!(slots.len(), set.len());
         slots.reverse();
+        assert_eq!(slots, set.iter().collect::<Vec<_>>());
         slots
     }
 
@@ -337,6 +279,20 @@ mod tests {
             entities.set_place(id, *place);
         }
         entities
+    }
+
+    /// Everything near, or kept, for a client without a team.
+    fn found(
+        finder: &Finder,
+        entities: &Entities,
+        centre: Option<[f32; 2]>,
+        own: Option<u32>,
+        settings: &InterestSettings,
+    ) -> [Vec<u32>; 2] {
+        let mut found = Found::default();
+        let rings = Rings::new(&ResolvedRules::default(), 0b111, 20);
+        finder.find(entities, &Listening { centre, own, team: 0, allowed: &[] }, settings, &rings, &mut found);
+        [slots(&found.near), slots(&found.kept)]
     }
 
     #[test]
@@ -354,30 +310,19 @@ mod tests {
             let places: Vec<_> =
                 (0..rng.random_range(0..500)).map(|_| [(); 2].map(|()| rng.random_range(-side..side))).collect();
             let entities = world(&places);
+            finder.built = None;
             finder.rebuild(&entities, settings.cell_m);
             for centre in [[0.0, 0.0], [side, -side], [3e38, 0.0], [-1e9, 12.0], [rng.random_range(-side..side), 0.0]] {
-                finder.find(entities.slots.len(), Some(centre), None, &settings);
                 let within = |radius: f32| -> Vec<u32> {
                     let is_within = |place: &[f32; 2]| {
                         (place[0] - centre[0]).powi(2) + (place[1] - centre[1]).powi(2) <= radius.powi(2)
                     };
                     (0..).zip(&places).filter(|(_, place)| is_within(place)).map(|(slot, _)| slot).collect()
                 };
-                assert_eq!(found(&finder.near), within(settings.enter_radius_m));
-                assert_eq!(found(&finder.kept), within(settings.leave_radius_m));
+                let wanted = [settings.enter_radius_m, settings.leave_radius_m].map(within);
+                assert_eq!(found(&finder, &entities, Some(centre), None, &settings), wanted);
             }
         }
-    }
-
-    #[test]
-    fn one_far_stray_does_not_blow_up_the_grid() {
-        let mut places = vec![[0.0; 2]; 100];
-        places.push([3e38, -3e38]);
-        let mut finder = Finder::default();
-        finder.rebuild(&world(&places), 1.0);
-        assert!(finder.cell_begins.len() <= 101 * CELLS_PER_ENTITY_MAX + 1);
-        finder.find(101, Some([0.0; 2]), None, &InterestSettings::default());
-        assert_eq!(finder.near.len(), 100);
     }
 
     #[test]
@@ -387,9 +332,31 @@ mod tests {
         entities.set_standing(hidden, Standing::Hidden);
         let mut finder = Finder::default();
         finder.rebuild(&entities, 16.0);
-        finder.find(3, Some([0.0; 2]), None, &InterestSettings::default());
-        assert_eq!(found(&finder.near), [placeless.slot]);
-        finder.find(3, None, Some(hidden.slot), &InterestSettings::default());
-        assert_eq!(found(&finder.near), [placeless.slot, hidden.slot]);
+        let settings = InterestSettings::default();
+        assert_eq!(found(&finder, &entities, Some([0.0; 2]), None, &settings)[0], [placeless.slot]);
+        let [near, _] = found(&finder, &entities, None, Some(hidden.slot), &settings);
+        assert_eq!(near, [placeless.slot, hidden.slot]);
+    }
+
+    #[test]
+    fn teams_are_heard_anywhere_and_the_concealed_only_by_who_may() {
+        let mut entities = world(&[[1000.0, 0.0], [1.0, 0.0], [2.0, 0.0]]);
+        let ids = [0, 1, 2].map(|slot| crate::NetId { slot, generation: 1 });
+        entities.set_team(ids[0], 7);
+        entities.set_concealed(ids[1], true);
+        let mut finder = Finder::default();
+        finder.rebuild(&entities, 16.0);
+        let rings = Rings::new(&ResolvedRules::default(), 0b111, 20);
+        let check = |team: u16, allowed: &[u32], own: Option<u32>, expect: &[u32]| {
+            let mut found = Found::default();
+            let who = Listening { centre: Some([0.0; 2]), own, team, allowed };
+            finder.find(&entities, &who, &InterestSettings::default(), &rings, &mut found);
+            assert_eq!(slots(&found.near), expect);
+        };
+        check(0, &[], None, &[2]);
+        check(7, &[], None, &[0, 2]);
+        check(8, &[], None, &[2]);
+        check(7, &[1], None, &[0, 1, 2]);
+        check(0, &[], Some(1), &[1, 2]);
     }
 }

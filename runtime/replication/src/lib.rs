@@ -27,24 +27,34 @@
 extern crate self as throng_replication;
 
 mod apply;
+mod bulk;
 pub mod bytes;
 mod column;
 mod copies;
 pub mod ecs;
 mod entities;
 mod event;
+mod grid;
 mod held_truth;
 mod interest;
+mod listeners;
 mod marks;
+mod pacing;
 pub mod quantise;
 mod replicas;
 mod replicate;
+mod rings;
+pub mod rules;
+mod scene;
 mod schema;
+mod share;
+mod slot_set;
 mod snapshot;
 mod state_hash;
 #[cfg(test)]
 mod testing;
 mod text;
+mod throttle;
 #[cfg(test)]
 mod trial;
 mod truth;
@@ -58,12 +68,15 @@ pub use event::{EVENT_BYTES_MAX, EVENT_HEADER_BYTES, EVENT_KIND, Event, EventId,
 pub use held_truth::{StateError, Wrong};
 pub use interest::InterestSettings;
 pub use marks::{Concealed, Team, Weight};
+pub use pacing::Pacing;
 pub use replicas::{REPLICAS_MAX, ReplicaCounts, Replicas, SnapshotHeader};
 pub use replicate::{Replicate, ReplicateBits};
+pub use rules::{ReplicationRules, ResolvedRules};
 pub use schema::{ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, KindId, Schema, SchemaBuilder};
+pub use share::Share;
 pub use snapshot::{SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND};
 pub use state_hash::{StateHash, StateHasher};
 pub use text::Text;
 pub use throng_replication_derive::Replicate;
 pub use truth::{TRUTH_BYTES_MAX, TRUTH_KIND};
-pub use world::{ReplicationStats, SLOTS_MAX, ViewId, WorldReplication, Writers};
+pub use world::{ReplicationStats, SLOTS_MAX, ViewId, WorldReplication};

@@ -1,8 +1,9 @@
 //! Trial: a world, its clients and a bad network in one process, driven by a seed. For tests only.
 //!
-//! Entities come and go, move, gain and lose components; clients move, travel and are not written every tick;
-//! packets are lost, doubled and late, and so are their acknowledgements. After every tick the views'
-//! invariants are checked, and that no spawn goes to a client to which the entity is not relevant.
+//! Entities come and go, move, gain and lose components, hide, are concealed and change teams; clients move, travel,
+//! change teams and are not written every tick; rules are replaced; packets are lost, doubled and late, and so are their
+//! acknowledgements. After every tick the views' invariants are checked, and every byte that goes out is decoded and
+//! held against who may know what.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +11,10 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::{
-    Fault, InterestSettings, NetId, Replicas, ViewId, WorldReplication,
+    Fault, InterestSettings, NetId, Replicas, ReplicationRules, ResolvedRules, ViewId, WorldReplication,
     bytes::{Reader, Writer},
     replicate::Replicate,
+    rules::{KindRule, Tier},
     schema::KindId,
     testing::{Flag, Health, Mood, Pose, schema},
 };
@@ -30,6 +32,10 @@ pub struct Terms {
     pub packet_bytes_max: usize,
     pub budget_bytes_per_tick: u32,
     pub fault: Fault,
+    /// Tiers, ranges and throttles, which change now and then.
+    pub ruled: bool,
+    /// Entities are concealed, and clients see them at times.
+    pub secretive: bool,
 }
 
 impl Terms {
@@ -46,8 +52,29 @@ impl Terms {
             packet_bytes_max: [60, 200, 1200][rng.random_range(0..3)],
             budget_bytes_per_tick: [200, 2400, 65_536][rng.random_range(0..3)],
             fault: Fault::None,
+            ruled: rng.random_bool(0.5),
+            secretive: rng.random_bool(0.5),
         }
     }
+}
+
+/// Rules of a small world, with waits of up to 40 ticks.
+fn some_rules(rng: &mut Xoshiro256PlusPlus) -> ResolvedRules {
+    let rate = |rng: &mut Xoshiro256PlusPlus| [20.0, 10.0, 7.0, 4.0][rng.random_range(0..4)];
+    let tier = |rng: &mut Xoshiro256PlusPlus, to_m| Tier { to_m, updates_per_s: rate(rng) };
+    let tiers = [8.0, 20.0, 45.0].map(|to_m| tier(rng, to_m));
+    let ranged = |rng: &mut Xoshiro256PlusPlus| KindRule {
+        range_m: [None, Some(15.0), Some(30.0)][rng.random_range(0..3)],
+        updates_per_s_max: [None, Some(4.0)][rng.random_range(0..2)],
+    };
+    let rules = ReplicationRules {
+        tiers: tiers[..rng.random_range(0..=3)].to_vec(),
+        bulk_sync_m: 30.0,
+        keepalive_s: 2.0,
+        components: (0..3).map(|_| ranged(rng)).collect(),
+        ..ReplicationRules::default()
+    };
+    rules.resolved(20.0)
 }
 
 #[derive(Copy, Clone, Debug, Default)]
@@ -65,6 +92,8 @@ struct Original {
     pose: Option<Pose>,
     health: Option<Health>,
     flag: Option<Flag>,
+    team: Option<u16>,
+    concealed: bool,
 }
 
 struct Datagram {
@@ -78,7 +107,12 @@ struct Client {
     view: ViewId,
     centre: [f32; 2],
     own: Option<NetId>,
+    team: Option<u16>,
     epoch: u8,
+    /// Slots that it has been told of in this epoch.
+    told: BTreeSet<u32>,
+    /// Concealed entities that it may see in this tick.
+    allowed: BTreeSet<NetId>,
     replicas: Replicas,
     next_packet: u16,
     on_the_way: Vec<Datagram>,
@@ -94,6 +128,9 @@ pub struct Trial {
     originals: BTreeMap<NetId, Original>,
     clients: Vec<Client>,
     tick: u32,
+    /// Stands still while nothing happens, and with it who may see whom.
+    wild_ticks: u32,
+    pub leaks_looked_for: u64,
 }
 
 const POSE: KindId = KindId(0);
@@ -112,7 +149,16 @@ impl Trial {
         let mut world = WorldReplication::new(schema(), settings);
         world.set_fault(terms.fault);
         let rng = Xoshiro256PlusPlus::seed_from_u64(terms.seed);
-        let mut trial = Self { rng, world, originals: BTreeMap::new(), clients: Vec::new(), tick: 0, terms };
+        let mut trial = Self {
+            rng,
+            world,
+            originals: BTreeMap::new(),
+            clients: Vec::new(),
+            tick: 0,
+            wild_ticks: 0,
+            leaks_looked_for: 0,
+            terms,
+        };
         for _ in 0..trial.terms.clients {
             let view = trial.world.add_client(0);
             trial.world.set_view(view, [0.0; 2]);
@@ -123,7 +169,10 @@ impl Trial {
                 view,
                 centre: [0.0; 2],
                 own: None,
+                team: None,
                 epoch: 0,
+                told: BTreeSet::new(),
+                allowed: BTreeSet::new(),
                 replicas,
                 next_packet: 65_500,
                 on_the_way: Vec::new(),
@@ -138,6 +187,11 @@ impl Trial {
     pub fn run_wild(&mut self, ticks: u32) {
         for _ in 0..ticks {
             self.begin_tick();
+            self.wild_ticks += 1;
+            if self.terms.ruled && self.rng.random_bool(0.02) {
+                let rules = some_rules(&mut self.rng);
+                self.world.set_rules(&rules, 20.0);
+            }
             self.play();
             self.move_clients();
             self.exchange();
@@ -171,6 +225,8 @@ impl Trial {
             for (id, original) in &self.originals {
                 let distance = match original.standing {
                     _ if own == Some(*id) => 0.0,
+                    _ if original.concealed && !client.allowed.contains(id) => f32::MAX,
+                    Stands::Everywhere | Stands::At(_) if client.team.is_some() && original.team == client.team => 0.0,
                     Stands::Everywhere => 0.0,
                     Stands::Hidden => f32::MAX,
                     Stands::At(place) => (place[0] - centre[0]).hypot(place[1] - centre[1]),
@@ -227,7 +283,7 @@ impl Trial {
     fn play(&mut self) {
         let busy = self.rng.random_range(0..4);
         for _ in 0..busy {
-            match self.rng.random_range(0..12) {
+            match self.rng.random_range(0..15) {
                 0..=2 => self.spawn(),
                 3 => {
                     if let Some(id) = self.anyone() {
@@ -267,10 +323,33 @@ impl Trial {
                         self.originals.get_mut(&id).unwrap().standing = Stands::Everywhere;
                     }
                 }
+                11 => {
+                    let team = self.any_team();
+                    if let Some(id) = self.anyone() {
+                        self.world.set_team(id, team);
+                        self.originals.get_mut(&id).unwrap().team = team;
+                    }
+                }
+                12 if self.terms.secretive => {
+                    if let Some(id) = self.anyone() {
+                        let concealed = self.rng.random_bool(0.7);
+                        self.world.set_concealed(id, concealed);
+                        self.originals.get_mut(&id).unwrap().concealed = concealed;
+                    }
+                }
+                13 => {
+                    let weight = self.rng.random_range(0.05..20.0);
+                    if let Some(id) = self.anyone() {
+                        self.world.set_weight(id, weight);
+                    }
+                }
                 _ => {
                     let pose = self.any_pose();
                     if let Some(id) = self.anyone() {
                         self.place(id, pose);
+                        if self.rng.random_bool(0.5) {
+                            self.world.set_urgent(id);
+                        }
                     }
                 }
             }
@@ -330,6 +409,10 @@ impl Trial {
         Flag { raised: self.rng.random_bool(0.5), mood }
     }
 
+    fn any_team(&mut self) -> Option<u16> {
+        [None, Some(1), Some(2)][self.rng.random_range(0..3)]
+    }
+
     /// Clients look around, own something else, or come back as new ones.
     fn move_clients(&mut self) {
         for index in 0..self.clients.len() {
@@ -345,13 +428,19 @@ impl Trial {
                     self.world.set_own(view, own);
                     self.clients[index].own = own;
                 }
+                3 => {
+                    let team = self.any_team();
+                    self.world.set_view_team(view, team);
+                    self.clients[index].team = team;
+                }
                 2 if self.rng.random_bool(0.1) => {
                     self.world.remove_client(view);
                     let client = &mut self.clients[index];
                     client.epoch = client.epoch.wrapping_add(1);
                     client.view = self.world.add_client(client.epoch);
                     self.world.set_view(client.view, [0.0; 2]);
-                    (client.centre, client.own) = ([0.0; 2], None);
+                    (client.centre, client.own, client.team) = ([0.0; 2], None, None);
+                    client.told.clear();
                     // The connection is the same: its answers to packets of the former view come here, too.
                 }
                 _ => {}
@@ -360,14 +449,27 @@ impl Trial {
     }
 
     fn exchange(&mut self) {
-        let Self { terms, rng, world, clients, tick, .. } = self;
+        let Self { terms, rng, world, clients, tick, wild_ticks, originals, .. } = self;
         let tick = *tick;
+        clients.iter_mut().for_each(|client| client.allowed.clear());
+        if terms.secretive {
+            world.conceal(&mut |view, id| {
+                let client = clients.iter_mut().find(|client| client.view == view).expect("a client that is here");
+                assert!(originals[&id].concealed && client.own != Some(id), "asked about what is not concealed");
+                let number = id.slot + 31 * u32::from(id.generation) + 7 * view_number(view) + *wild_ticks / 16;
+                let may_see = number.wrapping_mul(0x9E37_79B9) >> 30 != 0;
+                if may_see {
+                    client.allowed.insert(id);
+                }
+                may_see
+            });
+        }
         world.refresh_interest();
         world.check();
         for client in clients {
             client.answer(world, tick);
             if rng.random_bool(0.9) {
-                client.send(world, terms, rng, tick);
+                self.leaks_looked_for += client.send(world, terms, rng, tick, originals);
             }
             client.receive(terms, rng, tick);
             client.replicas.check_truths();
@@ -397,12 +499,25 @@ impl Client {
         });
     }
 
-    fn send(&mut self, world: &mut WorldReplication, terms: &Terms, rng: &mut Xoshiro256PlusPlus, tick: u32) {
+    /// Returns how many records and truths were looked at.
+    fn send(
+        &mut self,
+        world: &mut WorldReplication,
+        terms: &Terms,
+        rng: &mut Xoshiro256PlusPlus,
+        tick: u32,
+        originals: &BTreeMap<NetId, Original>,
+    ) -> u64 {
+        let mut looked_at = 0;
         let mut truth = Vec::new();
         if rng.random_bool(0.3) {
             world.write_truth(self.view, &mut truth);
         }
         let relevant: BTreeSet<NetId> = world.relevant(self.view).collect();
+        if !truth.is_empty() {
+            looked_at += 1;
+            self.look_for_leaks_in_truth(&truth, originals, world);
+        }
         // Now and then the connection lets out less than there is.
         let packets_max = if rng.random_bool(0.1) { 1 } else { 100 };
         for _ in 0..packets_max {
@@ -413,11 +528,10 @@ impl Client {
             }
             snapshot.truncate(len);
             if len > 0 {
-                let mut eavesdropper = Replicas::new(schema());
-                if terms.fault == Fault::None {
-                    eavesdropper.apply(&snapshot).unwrap();
+                for told in told_by(&snapshot) {
+                    looked_at += 1;
+                    self.look_for_leaks(told, &relevant, originals);
                 }
-                assert!(eavesdropper.ids().all(|id| relevant.contains(&id)), "a spawn of what is not relevant");
                 if rng.random_bool(0.02) {
                     continue;
                 }
@@ -435,6 +549,58 @@ impl Client {
             if len == 0 {
                 break;
             }
+        }
+        looked_at
+    }
+
+    /// Whether this client may know of an entity, wherever it is.
+    fn may_know(&self, id: NetId, original: &Original) -> bool {
+        let is_hidden = matches!(original.standing, Stands::Hidden);
+        self.own == Some(id) || (!is_hidden && (!original.concealed || self.allowed.contains(&id)))
+    }
+
+    /// Holds one record that goes out against who may know what.
+    fn look_for_leaks(&mut self, told: Told, relevant: &BTreeSet<NetId>, originals: &BTreeMap<NetId, Original>) {
+        let slot = match told {
+            Told::Despawn(slot) => {
+                assert!(self.told.contains(&slot), "a despawn of what it never held: {slot}");
+                return;
+            }
+            Told::Update(slot) | Told::Spawn(NetId { slot, .. }) => slot,
+        };
+        let id = relevant.iter().find(|id| id.slot == slot);
+        let id = *id.unwrap_or_else(|| panic!("{told:?} of what is not relevant"));
+        if let Told::Spawn(spawned) = told {
+            assert_eq!(spawned, id, "a spawn of a former owner");
+        } else {
+            assert!(self.told.contains(&slot), "an update of what it never held");
+        }
+        assert!(self.may_know(id, &originals[&id]), "{told:?} of what is hidden from it");
+        self.told.insert(slot);
+    }
+
+    fn look_for_leaks_in_truth(
+        &mut self,
+        truth: &[u8],
+        originals: &BTreeMap<NetId, Original>,
+        world: &WorldReplication,
+    ) {
+        let mut from = Reader::new(&truth[6..]);
+        let present = from.u8().unwrap() != 0;
+        let id = NetId { slot: from.varint().unwrap(), generation: from.u8().unwrap() };
+        if let Some(original) = originals.get(&id) {
+            assert!(self.may_know(id, original), "a truth about what is hidden from it: {id:?}");
+        }
+        if present {
+            assert!(originals.contains_key(&id));
+            let is_told = world.hears(self.view, id);
+            let is_near = |place: [f32; 2]| (place[0] - self.centre[0]).hypot(place[1] - self.centre[1]) < 40.0;
+            let is_overlooked =
+                matches!(originals[&id].standing, Stands::At(place) if self.own.is_some() || is_near(place));
+            assert!(is_told || is_overlooked, "a truth about what is not relevant: {id:?}");
+            self.told.insert(id.slot);
+        } else {
+            assert!(self.told.contains(&id.slot), "an absence of what it never held");
         }
     }
 
@@ -467,6 +633,45 @@ impl Client {
     }
 }
 
+/// What a record says, apart from values.
+#[derive(Copy, Clone, Debug)]
+enum Told {
+    Update(u32),
+    Spawn(NetId),
+    Despawn(u32),
+}
+
+/// The records of a snapshot, read as the document says and not as `Replicas` does.
+fn told_by(snapshot: &[u8]) -> Vec<Told> {
+    let mut from = Reader::new(&snapshot[crate::SNAPSHOT_HEADER_BYTES..]);
+    let (mut slot, mut mask_before, mut all) = (0, 1, Vec::new());
+    while !from.is_at_end() {
+        let head = from.varint().unwrap();
+        let (delta, told, mask) = match head & 0b111 {
+            0b111 => (head >> 3, Told::Despawn(slot + (head >> 3)), 0),
+            0b011 => {
+                let id = NetId { slot: slot + (head >> 3), generation: from.u8().unwrap() };
+                (head >> 3, Told::Spawn(id), from.u8().unwrap())
+            }
+            _ if head & 1 == 1 => {
+                mask_before = from.u8().unwrap();
+                (head >> 2, Told::Update(slot + (head >> 2)), mask_before)
+            }
+            _ => (head >> 1, Told::Update(slot + (head >> 1)), mask_before),
+        };
+        slot += delta;
+        all.push(told);
+        let bits = [(0, 3 * 14 + 7), (1, 10), (2, 3)]
+            .map(|(kind, bits): (u8, u32)| (mask >> kind & 1) * bits.div_ceil(8) as u8);
+        (0..bits.iter().sum()).for_each(|_| _ = from.u8().unwrap());
+    }
+    all
+}
+
+fn view_number(view: ViewId) -> u32 {
+    view.0
+}
+
 /// A value as a client should hold it.
 fn rounded<T: Replicate>(value: &Option<T>) -> Option<T> {
     let mut bytes = [0; 64];
@@ -487,7 +692,8 @@ fn clients_come_to_hold_exactly_what_is_relevant() {
         let mut trial = Trial::new(Terms::from_seed(seed));
         for _ in 0..3 {
             trial.run_wild(60);
-            trial.run_calm(60 + 400 * u32::from(trial.terms.budget_bytes_per_tick < 1000));
+            // Two seconds for the keepalive, and then two in which the last thing lost gets through.
+            trial.run_calm(100 + 400 * u32::from(trial.terms.budget_bytes_per_tick < 1000));
             trial.check_clients();
             trial.check_interest();
             trial.terms.loss = Terms::from_seed(seed).loss;

@@ -2,16 +2,20 @@
 //!
 //! Snapshots are rounded, delayed and assembled from pieces; a truth is written from the exact values, by
 //! another path, and lets the client find that a copy is wrong (`replicas::check`). It is about one entity
-//! that the client should hold, or about one that it should have dropped.
+//! that the client should hold, or about one that it should have dropped. Components that may be late because of
+//! the entity's distance are not told, only that they are there.
 //!
 //! ```text
 //! byte   0      1       2..6          6        then
 //!        +------+-------+-------------+--------+-------------+------------+-------+--------------------+
 //!        | 3    | epoch | tick  (LE)  | 1      | varint slot | generation | mask  | age  exact piece.. |
 //!        +------+-------+-------------+--------+-------------+------------+-------+--------------------+
+//!        | 3    | epoch | tick  (LE)  | 2      | varint slot | generation | mask  | told | age  exact piece.. |
+//!        +------+-------+-------------+--------+-------------+------------+-------+------+--------------------+
 //!        | 3    | epoch | tick  (LE)  | 0      | varint slot | generation |         absent: no more
 //!        +------+-------+-------------+--------+-------------+------------+
-//! mask: as in snapshots; age: varint, ticks since the component's quantised value last changed, one per bit
+//! mask: all components, as in snapshots; told: those of them that follow, if it is not all; age: varint, ticks
+//! since the component's quantised value last changed, one per component that follows
 //! ```
 //!
 //! Cost: one entity per call; about 30 B. Meant to be called a few times a second and client.
@@ -19,6 +23,7 @@
 use crate::{
     bytes::put_varint,
     entities::{Entities, NetId, Standing},
+    scene::Scene,
     schema::ENTITY_BYTES_MAX,
     view::View,
 };
@@ -26,8 +31,8 @@ use crate::{
 /// First byte of a truth message.
 pub const TRUTH_KIND: u8 = 3;
 
-/// Longest truth: header, slot, generation, mask, 16 ages, exact pieces. (bytes)
-pub const TRUTH_BYTES_MAX: usize = 7 + 5 + 1 + 2 + 16 * 5 + ENTITY_BYTES_MAX;
+/// Longest truth: header, slot, generation, two masks, 16 ages, exact pieces. (bytes)
+pub const TRUTH_BYTES_MAX: usize = 7 + 5 + 1 + 2 + 2 + 16 * 5 + ENTITY_BYTES_MAX;
 
 /// Every so many truths one is about an entity that left.
 const TRUTHS_PER_ABSENCE: u32 = 4;
@@ -47,19 +52,13 @@ pub(crate) type ExactSource<'a> = dyn FnMut(NetId, &mut Entities) -> u16 + 'a;
 
 impl View {
     /// Writes a truth about one entity, each in turn. Returns false when there is nothing to tell.
-    pub fn write_truth(
-        &mut self,
-        entities: &mut Entities,
-        enter_radius_m: f32,
-        source: &mut ExactSource<'_>,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        self.bury_dead(entities);
+    pub fn write_truth(&mut self, scene: &mut Scene, source: &mut ExactSource<'_>, out: &mut Vec<u8>) -> bool {
+        self.attend(&scene.entities);
         self.truth_cursor = self.truth_cursor.wrapping_add(1);
         let absence_first = self.truth_cursor.is_multiple_of(TRUTHS_PER_ABSENCE);
-        let written = absence_first && self.write_absence(entities, out)
-            || self.write_presence(entities, enter_radius_m, source, out)
-            || self.write_absence(entities, out);
+        let written = absence_first && self.write_absence(&scene.entities, out)
+            || self.write_presence(scene, source, out)
+            || self.write_absence(&scene.entities, out);
         self.counts.truths += u64::from(written);
         written
     }
@@ -70,7 +69,9 @@ impl View {
                 let entry = &self.entries[index];
                 entry.is_relevant() && entry.generation == id.generation
             });
-            if !back && entities.tick.wrapping_sub(left_at) <= ABSENCE_TICKS_MAX {
+            // Of what is hidden from it not even that it is not there.
+            let is_hidden = entities.get(id).is_some_and(|row| !self.may_hear(id, row));
+            if !back && !is_hidden && entities.tick.wrapping_sub(left_at) <= ABSENCE_TICKS_MAX {
                 self.put_truth_header(entities, 0, id.slot, id.generation, out);
                 return true;
             }
@@ -78,23 +79,24 @@ impl View {
         false
     }
 
-    fn write_presence(
-        &mut self,
-        entities: &mut Entities,
-        enter_radius_m: f32,
-        source: &mut ExactSource<'_>,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        let scouted = self.take_scouted(entities, enter_radius_m);
+    fn write_presence(&mut self, scene: &mut Scene, source: &mut ExactSource<'_>, out: &mut Vec<u8>) -> bool {
+        let Scene { entities, rings, settings, .. } = scene;
+        let scouted = self.take_scouted(entities, settings.enter_radius_m);
         let Some(NetId { slot, generation }) = scouted.or_else(|| self.next_relevant()) else { return false };
+        let mut told = rings.in_truths(rings.count() - 1);
         if let Some(index) = self.find(slot).filter(|index| self.entries[*index].is_relevant()) {
+            told = rings.in_truths(self.entries[index].ring.into());
             // The client may now have been told of it: if it leaves before its spawn went out, a despawn will say so.
             self.entries[index].held = true;
         }
         let mask = source(NetId { slot, generation }, entities);
-        self.put_truth_header(entities, 1, slot, generation, out);
+        told &= mask;
+        self.put_truth_header(entities, if told == mask { 1 } else { 2 }, slot, generation, out);
         out.extend_from_slice(&mask.to_le_bytes()[..entities.schema.mask_bytes()]);
-        for (_, column) in entities.columns.iter().enumerate().filter(|(kind, _)| mask >> kind & 1 == 1) {
+        if told != mask {
+            out.extend_from_slice(&told.to_le_bytes()[..entities.schema.mask_bytes()]);
+        }
+        for (_, column) in entities.columns.iter().enumerate().filter(|(kind, _)| told >> kind & 1 == 1) {
             put_varint_at_end(out, entities.tick.wrapping_sub(column.changed_at(slot as usize)));
             out.extend_from_slice(column.exact(slot as usize));
         }
@@ -115,7 +117,8 @@ impl View {
     fn take_scouted(&mut self, entities: &Entities, enter_radius_m: f32) -> Option<NetId> {
         let overlooked = |view: &Self, id: NetId| {
             let Some(centre) = view.look_from(entities) else { return false };
-            let Some(Standing::At(place)) = entities.get(id).map(|row| row.standing) else { return false };
+            let Some(row) = entities.get(id).filter(|row| view.may_hear(id, row)) else { return false };
+            let Standing::At(place) = row.standing else { return false };
             let distance_m = (place[0] - centre[0]).hypot(place[1] - centre[1]);
             let is_relevant = || view.find(id.slot).is_some_and(|index| view.entries[index].is_relevant());
             distance_m < enter_radius_m * SURELY_NEAR && !is_relevant()

@@ -12,11 +12,17 @@
 //!                                  despawn acknowledged
 //! ```
 //!
-//! `owed` is a bit per component, and one for existence: a spawn, a despawn, or a change of the set of
-//! components. Changed components become owed, sent ones stop to be, and a lost packet makes owed again
-//! exactly what went out last in it. For this every entry notes, per bit, the sequence number of the packet
-//! that carried it last: what a newer packet carries is superseded and is left alone. There is no log of
-//! packets' contents; a loss reads through the labels, 2 bytes each, well under 0.1 us for 50 entities.
+//! Most entries are *plain*: the client knows the entity and is owed nothing. Their changes are copied from what
+//! the tick has put together for everybody (`bulk`), and their entries are neither read nor written for it: a plain
+//! entry is a bit in the set of its ring that is not in `slow`. What such a packet carried follows from its tick and
+//! its first and last slot: if it is lost, the components of the plain entries in between that changed when they
+//! had their turn then, and have not changed since, are owed. Too much may go out again after a loss; too little never.
+//!
+//! All else goes the slow way. `owed` is a bit per component, and one for existence: a spawn, a despawn, or a
+//! change of the set of components. Sent ones stop to be owed, and a lost packet makes owed again what went out last
+//! in it. For this every entry notes, per bit, the sequence number of the packet that carried it last that way:
+//! what a newer packet carries is superseded and is left alone, and so is what changed after it. There is no
+//! log of packets' contents; a loss reads through the labels, 2 bytes each, well under 0.1 us for 50 entities.
 //!
 //! A slot is in one state per client and tick: held with a generation, or empty. So a despawn says "this slot
 //! is empty as of this tick", and an entity that takes over the slot of a dead one replaces it by its spawn.
@@ -30,8 +36,11 @@
 use std::collections::VecDeque;
 
 use crate::{
-    entities::{EXISTENCE, Entities, NetId, Standing},
-    interest::{Finder, InterestSettings, SlotSet},
+    entities::{Entities, NetId, Slot, Standing},
+    interest::{Found, InterestSettings, Listening, is_small},
+    rings::Rings,
+    scene::Scene,
+    slot_set::{SlotSet, ones},
 };
 
 /// Entities that left a view lately, kept for truths about their absence.
@@ -39,6 +48,9 @@ const RECENTLY_LEFT_MAX: usize = 8;
 
 /// Unanswered packets: a bit each in `Entry::spawn_packets`.
 const PACKETS_IN_FLIGHT_MAX: u8 = 64;
+
+/// After the last slot.
+pub(crate) const END: u32 = u32::MAX;
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -54,11 +66,11 @@ pub(crate) enum State {
     Gone,
 }
 
-/// One slot of a view: what every tick reads.
+/// One slot of a view.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Entry {
     pub slot: u32,
-    /// Components that the client is owed.
+    /// Components that the client is owed. Of a plain entry's, those of this tick are not in it.
     pub owed: u16,
     pub generation: u8,
     pub state: State,
@@ -66,6 +78,8 @@ pub(crate) struct Entry {
     pub existence: bool,
     /// Whether the client may hold something in this slot, be it an owner before this one.
     pub held: bool,
+    /// In which ring around the client it was when interest looked last.
+    pub ring: u8,
 }
 
 /// What of an entry is seldom read.
@@ -75,11 +89,13 @@ pub(crate) struct Aside {
     pub spawn_packets: u64,
     /// Grows while the entry is owed something and the budget does not reach it.
     pub priority: f32,
+    /// Tick in which it came into its ring.
+    pub ring_since: u32,
 }
 
 impl Entry {
     fn new(slot: u32, generation: u8, present: u16) -> Self {
-        Self { slot, owed: present, generation, state: State::New, existence: true, held: false }
+        Self { slot, owed: present, generation, state: State::New, existence: true, held: false, ring: 0 }
     }
 
     pub fn id(&self) -> NetId {
@@ -101,11 +117,14 @@ impl Entry {
         self.owed != 0 || self.existence
     }
 
-    /// Adds what changed: bits as in `Entities::dirty`.
-    #[inline]
-    pub fn owe(&mut self, changed: u32) {
-        self.owed |= changed as u16;
-        self.existence |= changed & EXISTENCE != 0;
+    /// Whether it must be looked at before it is told of, or has something to tell by itself.
+    fn is_slow(&self) -> bool {
+        match self.state {
+            State::New | State::Sent => true,
+            State::Known => self.is_owed_anything(),
+            State::Leaving => self.existence,
+            State::Gone => false,
+        }
     }
 }
 
@@ -115,8 +134,14 @@ pub(crate) struct Flight {
     /// The transport's number; the message's own otherwise.
     pub packet: u16,
     pub sequence: u16,
+    pub tick: u32,
+    /// Slots between which plain updates were copied from the tick's bulk; `first > last` if none were.
+    pub first: u32,
+    pub last: u32,
     /// Whether it carried spawns or despawns; their acknowledgement means something.
     pub existence: bool,
+    /// Whether it carried anything that is labelled with its sequence.
+    pub labelled: bool,
 }
 
 /// Counted since the last `take`.
@@ -129,6 +154,10 @@ pub(crate) struct ViewCounts {
     pub bytes: u64,
     pub truths: u64,
     pub owed_again: u64,
+    /// Entries that were looked at one by one.
+    pub entries_visited: u64,
+    /// Acknowledgements and losses of packets that are not in flight.
+    pub answers_unknown: u64,
 }
 
 pub(crate) struct View {
@@ -142,18 +171,22 @@ pub(crate) struct View {
     /// Where the client looks from while its own entity has no place.
     pub centre: Option<[f32; 2]>,
     pub own: Option<NetId>,
+    /// 0: none.
+    pub team: u16,
     pub budget_bytes_per_tick: u32,
     /// The set is to be rebuilt at the next occasion, whosever turn it is.
     pub refresh_now: bool,
+    /// Concealed slots that it may see this tick, sorted.
+    pub allowed: Vec<u32>,
 
-    /// Indexes into `entries` that are written this tick, and how many have been.
+    /// Indexes into `entries` of what is written the slow way this tick, and how many have been.
     pub pending: Vec<u32>,
     pub cursor: usize,
+    /// Plain updates below this slot have been written this tick; `END` when all have been or none will be.
+    pub bulk_from: u32,
     /// Where the last tick was cut off by its caller, to go on from there.
     pub resume_slot: u32,
     pub gathered_tick: Option<u32>,
-    /// Something may be owed to entries that did not change this tick.
-    pub incomplete: bool,
     /// Some entry's priority may be above 0.
     pub has_priorities: bool,
     pub echoed_input: Option<u16>,
@@ -163,10 +196,18 @@ pub(crate) struct View {
     pub unsent: Option<Flight>,
     in_flight: VecDeque<Flight>,
 
-    /// Slots of the relevant entries.
-    relevant: SlotSet,
-    seen_despawns: u32,
+    /// Slots of the relevant entries, and the same by ring.
+    pub relevant: SlotSet,
+    pub rings: Vec<SlotSet>,
+    /// Slots of entries that are not plain, and how many.
+    pub slow: SlotSet,
+    pub slow_count: usize,
+    seen_disturbances: u32,
     gone_count: usize,
+    /// Where it looked from and how the world was when the set was last rebuilt.
+    refreshed: Option<(Option<[f32; 2]>, u64)>,
+    /// Where it was when it was last sent all it was owed.
+    bulk_centre: Option<[f32; 2]>,
     /// With the tick in which each left.
     pub recently_left: VecDeque<(NetId, u32)>,
     pub truth_cursor: u32,
@@ -181,33 +222,81 @@ impl View {
             entries: Vec::new(),
             asides: Vec::new(),
             relevant: SlotSet::default(),
+            rings: Vec::new(),
+            slow: SlotSet::default(),
+            slow_count: 0,
             labels: Vec::new(),
             stride: entities.schema.kinds_count() + 1,
             counts: ViewCounts::default(),
             centre: None,
             own: None,
+            team: 0,
             budget_bytes_per_tick: settings.budget_bytes_per_tick,
             refresh_now: true,
+            allowed: Vec::new(),
             pending: Vec::new(),
             cursor: 0,
+            bulk_from: END,
             resume_slot: 0,
             gathered_tick: None,
-            incomplete: true,
             has_priorities: false,
             echoed_input: None,
             sequence: 0,
             unsent: None,
             in_flight: VecDeque::new(),
-            seen_despawns: entities.despawns,
+            seen_disturbances: entities.disturbances(),
             gone_count: 0,
+            refreshed: None,
+            bulk_centre: None,
             recently_left: VecDeque::new(),
             truth_cursor: 0,
             scouted: None,
         }
     }
 
+    #[inline]
     pub fn find(&self, slot: u32) -> Option<usize> {
-        self.entries.binary_search_by_key(&slot, |entry| entry.slot).ok()
+        // Where everything is relevant, an entry's index is its slot.
+        match self.entries.get(slot as usize) {
+            Some(entry) if entry.slot == slot => Some(slot as usize),
+            _ => self.entries.binary_search_by_key(&slot, |entry| entry.slot).ok(),
+        }
+    }
+
+    /// Whether the client is told of an entity.
+    pub fn hears(&self, id: NetId, entities: &Entities) -> bool {
+        self.relevant.contains(id.slot)
+            && entities.get(id).is_some_and(|row| self.may_hear(id, row))
+            && self.find(id.slot).is_some_and(|index| self.entries[index].generation == id.generation)
+    }
+
+    /// Whether interest may let it hear of an entity at all, wherever that is.
+    pub fn may_hear(&self, id: NetId, row: &Slot) -> bool {
+        if self.own == Some(id) {
+            return true;
+        }
+        row.standing != Standing::Hidden && (!row.concealed || self.allowed.binary_search(&id.slot).is_ok())
+    }
+
+    /// Which concealed slots it may see from now on. Who may not be seen any more leaves at once. Takes the list over and
+    /// leaves the old one.
+    pub fn set_allowed(&mut self, allowed: &mut Vec<u32>, entities: &Entities) {
+        std::mem::swap(&mut self.allowed, allowed);
+        if self.allowed == *allowed {
+            return;
+        }
+        self.refresh_now = true;
+        for slot in allowed.iter() {
+            if self.allowed.binary_search(slot).is_err()
+                && let Some(index) = self.find(*slot)
+            {
+                let entry = &self.entries[index];
+                let may_hear = entities.get(entry.id()).is_none_or(|row| self.may_hear(entry.id(), row));
+                if entry.is_relevant() && !may_hear {
+                    self.leave(index, entities.tick, false);
+                }
+            }
+        }
     }
 
     /// The view's place: its own entity's if that has one.
@@ -218,33 +307,128 @@ impl View {
         }
     }
 
-    /// Lets entities that have died leave. Only looks when something has died since the last time.
-    pub fn bury_dead(&mut self, entities: &Entities) {
-        if self.seen_despawns == entities.despawns {
-            return;
-        }
-        self.seen_despawns = entities.despawns;
-        for index in 0..self.entries.len() {
-            let entry = &self.entries[index];
-            if entry.is_relevant() && entities.get(entry.id()).is_none() {
-                self.leave(index, entities.tick);
+    /// Notes after a change of an entry whether it is plain.
+    #[inline]
+    pub fn settle(&mut self, index: usize) {
+        let entry = &self.entries[index];
+        if entry.is_slow() != self.slow.contains(entry.slot) {
+            if self.slow.take(entry.slot) {
+                self.slow_count -= 1;
+            } else {
+                self.slow.grow(entry.slot as usize + 1);
+                self.slow.insert(entry.slot);
+                self.slow_count += 1;
             }
         }
     }
 
-    /// Takes over what `finder` found. `bury_dead` has run. Mostly nothing comes or goes, which a comparison of
-    /// sets finds without a look at the entries.
-    pub fn set_relevant(&mut self, finder: &mut Finder, entities: &Entities) {
-        if !self.relevant.move_on(&mut finder.near, &finder.kept) {
+    /// Components of a plain or known entry that the client is owed from now on.
+    pub fn owe(&mut self, index: usize, kinds: u16) {
+        if kinds != 0 {
+            self.entries[index].owed |= kinds;
+            self.settle(index);
+        }
+    }
+
+    /// Looks at entities that died, are not to be heard of any more, or lost a component, since it looked last.
+    pub fn attend(&mut self, entities: &Entities) {
+        let missed = entities.disturbances().wrapping_sub(self.seen_disturbances) as usize;
+        if missed == 0 {
             return;
         }
+        self.seen_disturbances = entities.disturbances();
+        if missed > entities.disturbed.len() || missed > self.entries.len() {
+            for index in 0..self.entries.len() {
+                let since = self.gathered_tick.map_or(0, |before| before + 1);
+                self.attend_to(index, since, entities);
+            }
+            return;
+        }
+        let news = &entities.disturbed[entities.disturbed.len() - missed..];
+        for slot in news {
+            if let Some(index) = self.find(*slot) {
+                self.attend_to(index, entities.tick, entities);
+            } else if entities.slots[*slot as usize].team == self.team && self.team != 0 {
+                self.refresh_now = true;
+            }
+        }
+    }
+
+    /// As `attend`, for one entry. `since`: a component that went before this tick has been seen to go.
+    fn attend_to(&mut self, index: usize, since: u32, entities: &Entities) {
+        let entry = &self.entries[index];
+        if !entry.is_relevant() {
+            return;
+        }
+        let id = entry.id();
+        match entities.get(id) {
+            None => self.leave(index, entities.tick, true),
+            // Nothing more of it, not even an absence.
+            Some(row) if !self.may_hear(id, row) => self.leave(index, entities.tick, false),
+            Some(_) => {
+                if entities.removed_at[id.slot as usize] >= since {
+                    self.entries[index].existence = true;
+                    self.settle(index);
+                }
+                // It may have changed teams.
+                self.refresh_now = true;
+            }
+        }
+    }
+
+    /// Rebuilds the relevant set, if it is this view's turn.
+    pub fn refresh(&mut self, turn: u32, scene: &Scene, found: &mut Found) {
+        let Scene { entities, finder, settings, rings, .. } = scene;
+        self.attend(entities);
+        let centre = self.look_from(entities);
+        let now = (centre, entities.arrangement);
+        let moved = self.refreshed.is_none_or(|(before, _)| before != centre);
+        let period = if is_small(entities) { 1 } else { settings.period_ticks.max(1) * if moved { 1 } else { 2 } };
+        if !self.refresh_now
+            && (self.refreshed == Some(now) || !turn.wrapping_add(entities.tick).is_multiple_of(period))
+        {
+            return;
+        }
+        self.refresh_now = false;
+        self.refreshed = Some(now);
+        let own = self.own.filter(|own| entities.get(*own).is_some()).map(|own| own.slot);
+        let who = Listening { centre, own, team: self.team, allowed: &self.allowed };
+        finder.find(entities, &who, settings, rings, found);
+        self.set_relevant(found, entities);
+        self.set_rings(found, entities, rings);
+    }
+
+    /// Rings are others than before: everything is sorted into them anew.
+    pub fn forget_rings(&mut self, period_max: u32, entities: &Entities) {
+        for index in 0..self.entries.len() {
+            let entry = &self.entries[index];
+            if entry.is_relevant() && entry.state != State::New {
+                let slot = entry.slot as usize;
+                let kinds = entities.changed_within(slot, entities.slots[slot].present, period_max);
+                self.owe(index, kinds);
+            }
+            self.entries[index].ring = 0;
+            self.asides[index].ring_since = entities.tick;
+        }
+        self.rings.clear();
+        self.rings.push(self.relevant.clone());
+        self.refresh_now = true;
+    }
+
+    /// Takes over what was found. `attend` has run. Mostly nothing comes or goes, which a comparison of
+    /// sets finds without a look at the entries.
+    fn set_relevant(&mut self, found: &mut Found, entities: &Entities) {
+        if !self.relevant.move_on(&mut found.near, &found.kept) {
+            return;
+        }
+        self.counts.entries_visited += self.entries.len() as u64;
         // `near` now has what comes; what was relevant and is no longer, goes.
         for index in 0..self.entries.len() {
             let entry = &mut self.entries[index];
-            let comes = finder.near.take(entry.slot);
+            let comes = found.near.take(entry.slot);
             if entry.is_relevant() {
                 if !self.relevant.contains(entry.slot) {
-                    self.leave(index, entities.tick);
+                    self.leave(index, entities.tick, true);
                 }
             } else if comes {
                 if entry.state == State::Gone {
@@ -255,48 +439,101 @@ impl View {
                 let held = entry.state == State::Leaving;
                 *entry = Entry { held, ..Entry::new(entry.slot, row.generation, row.present) };
                 self.asides[index] = Aside::default();
-                self.incomplete = true;
+                self.settle(index);
             }
         }
         self.drop_gone();
-        self.insert(&finder.near, entities);
+        self.insert(&found.near, entities);
+    }
+
+    /// Sorts what is relevant into the rings where it was found. Who changes rings is owed what it waited for.
+    fn set_rings(&mut self, found: &Found, entities: &Entities, rings: &Rings) {
+        self.rings.resize_with(rings.count(), SlotSet::default);
+        if found.rings.is_empty() {
+            self.rings[0].clone_from(&self.relevant);
+            return;
+        }
+        for (ring, found) in found.rings.iter().enumerate() {
+            self.rings[ring].grow(entities.slots.len());
+            for word in 0..found.words_count() {
+                let now = found.word(word) & self.relevant.word(word);
+                let before = std::mem::replace(&mut self.rings[ring].words_mut()[word], now);
+                for bit in ones(now & !before) {
+                    let slot = word as u32 * 64 + bit;
+                    let index = self.find(slot).expect("what is relevant has an entry");
+                    self.change_ring(index, ring, entities, rings);
+                }
+            }
+        }
+    }
+
+    fn change_ring(&mut self, index: usize, ring: usize, entities: &Entities, rings: &Rings) {
+        let entry = &mut self.entries[index];
+        let before = std::mem::replace(&mut entry.ring, ring as u8) as usize;
+        self.asides[index].ring_since = entities.tick;
+        if before != ring && entry.state != State::New {
+            let slot = entry.slot as usize;
+            let waiting = waiting(entities, rings, slot, before, entities.tick);
+            self.owe(index, waiting);
+        }
+    }
+
+    /// Whether the client has come so far that it is to be told at once all it waits for.
+    pub fn is_bulk_due(&mut self, entities: &Entities, rings: &Rings) -> bool {
+        if rings.is_trivial() {
+            return false;
+        }
+        let Some(centre) = self.look_from(entities) else { return false };
+        let before = *self.bulk_centre.get_or_insert(centre);
+        let due = (centre[0] - before[0]).powi(2) + (centre[1] - before[1]).powi(2) >= rings.bulk_sync_m2;
+        if due {
+            self.bulk_centre = Some(centre);
+        }
+        due
     }
 
     /// Names the packet into which the last written message went.
-    pub fn sent(&mut self, packet: u16, in_flight_max: u8) {
+    pub fn sent(&mut self, packet: u16, scene: &Scene) {
         let Some(mut flight) = self.unsent.take() else {
             return;
         };
         flight.packet = packet;
         // Counted in sequence numbers, not packets, so that `sequence % 64` tells those in flight apart.
-        let span_max = u16::from(in_flight_max.clamp(1, PACKETS_IN_FLIGHT_MAX));
+        let span_max = u16::from(scene.settings.packets_in_flight_max.clamp(1, PACKETS_IN_FLIGHT_MAX));
         while let Some(oldest) = self.in_flight.front().copied()
             && flight.sequence.wrapping_sub(oldest.sequence) >= span_max
         {
             self.in_flight.pop_front();
-            self.give_up(oldest);
+            self.give_up(oldest, scene);
         }
         self.in_flight.push_back(flight);
     }
 
+    /// A packet arrived. One that is not in flight is counted and means nothing.
     pub fn acked(&mut self, packet: u16) {
+        let mut known = false;
         while let Some(flight) = self.take_flight(packet) {
+            known = true;
             if flight.existence {
                 self.confirm(flight);
             }
         }
+        self.counts.answers_unknown += u64::from(!known);
     }
 
-    pub fn lost(&mut self, packet: u16) {
+    pub fn lost(&mut self, packet: u16, scene: &Scene) {
+        let mut known = false;
         while let Some(flight) = self.take_flight(packet) {
-            self.give_up(flight);
+            known = true;
+            self.give_up(flight, scene);
         }
+        self.counts.answers_unknown += u64::from(!known);
     }
 
     /// A message was written and never sent: everything in it is owed again.
-    pub fn drop_unsent(&mut self) {
+    pub fn drop_unsent(&mut self, scene: &Scene) {
         if let Some(flight) = self.unsent.take() {
-            self.give_up(flight);
+            self.give_up(flight, scene);
         }
     }
 
@@ -325,30 +562,39 @@ impl View {
         self.entries.capacity() * size_of::<Entry>()
             + self.asides.capacity() * size_of::<Aside>()
             + self.relevant.heap_bytes()
+            + self.slow.heap_bytes()
+            + self.rings.iter().map(SlotSet::heap_bytes).sum::<usize>()
+            + self.rings.capacity() * size_of::<SlotSet>()
             + self.labels.capacity() * 2
-            + self.pending.capacity() * 4
+            + (self.pending.capacity() + self.allowed.capacity()) * 4
             + self.in_flight.capacity() * size_of::<Flight>()
             + self.recently_left.capacity() * size_of::<(NetId, u32)>()
     }
 
-    fn leave(&mut self, index: usize, tick: u32) {
+    /// An entity is no longer relevant. `told`: the client may be told later that it is absent.
+    pub fn leave(&mut self, index: usize, tick: u32, told: bool) {
         let entry = &mut self.entries[index];
         self.relevant.take(entry.slot);
-        if !entry.held {
+        if let Some(ring) = self.rings.get_mut(usize::from(entry.ring)) {
+            ring.take(entry.slot);
+        }
+        if entry.held {
+            entry.state = State::Leaving;
+            entry.owed = 0;
+            entry.existence = true;
+            self.asides[index] = Aside::default();
+            if told {
+                if self.recently_left.len() == RECENTLY_LEFT_MAX {
+                    self.recently_left.pop_front();
+                }
+                let id = entry.id();
+                self.recently_left.push_back((id, tick));
+            }
+        } else {
             entry.state = State::Gone;
             self.gone_count += 1;
-            return;
         }
-        entry.state = State::Leaving;
-        entry.owed = 0;
-        entry.existence = true;
-        self.asides[index] = Aside::default();
-        self.incomplete = true;
-        if self.recently_left.len() == RECENTLY_LEFT_MAX {
-            self.recently_left.pop_front();
-        }
-        let id = entry.id();
-        self.recently_left.push_back((id, tick));
+        self.settle(index);
     }
 
     /// Merges newcomers into the list, from the back, in place.
@@ -357,7 +603,6 @@ impl View {
         if added == 0 {
             return;
         }
-        self.incomplete = true;
         let stride = self.stride;
         let mut from = self.entries.len();
         let mut to = from + added;
@@ -366,6 +611,7 @@ impl View {
         // Half the circle away from any packet in flight.
         let unused = self.sequence.wrapping_add(1 << 15);
         self.labels.resize(to * stride, unused);
+        self.slow.grow(entities.slots.len());
         for slot in newcomers.iter_descending() {
             while from > 0 && self.entries[from - 1].slot > slot {
                 from -= 1;
@@ -379,7 +625,9 @@ impl View {
             self.entries[to] = Entry::new(slot, row.generation, row.present);
             self.asides[to] = Aside::default();
             self.labels[to * stride..(to + 1) * stride].fill(unused);
+            self.slow.insert(slot);
         }
+        self.slow_count += added;
         debug_assert_eq!(from, to);
     }
 
@@ -391,11 +639,13 @@ impl View {
     /// Spawns and despawns of this packet have arrived.
     fn confirm(&mut self, flight: Flight) {
         let bit = 1 << (flight.sequence % 64);
-        for (index, entry) in self.entries.iter_mut().enumerate() {
+        for index in 0..self.entries.len() {
+            let entry = &mut self.entries[index];
             match entry.state {
                 State::Sent if self.asides[index].spawn_packets & bit != 0 => {
                     entry.state = State::Known;
                     self.asides[index].spawn_packets = 0;
+                    self.settle(index);
                 }
                 State::Leaving if !entry.existence => {
                     let label = self.labels[(index + 1) * self.stride - 1];
@@ -409,18 +659,26 @@ impl View {
         }
     }
 
-    /// Whatever went out last in this packet is owed again.
-    fn give_up(&mut self, flight: Flight) {
+    /// What went out last in this packet is owed again, unless it has changed since.
+    fn give_up(&mut self, flight: Flight, scene: &Scene) {
         if flight.existence {
             let bit = 1 << (flight.sequence % 64);
             self.asides.iter_mut().for_each(|aside| aside.spawn_packets &= !bit);
         }
-        for (index, labels) in self.labels.chunks_exact(self.stride).enumerate() {
-            if !labels.contains(&flight.sequence) {
-                continue;
-            }
+        if flight.labelled {
+            self.give_up_labelled(flight, scene);
+        }
+        if flight.first <= flight.last {
+            self.give_up_bulk(flight, scene);
+        }
+    }
+
+    fn give_up_labelled(&mut self, flight: Flight, scene: &Scene) {
+        let entities = &scene.entities;
+        for index in 0..self.entries.len() {
+            let labels = &self.labels[index * self.stride..(index + 1) * self.stride];
             let entry = &mut self.entries[index];
-            if matches!(entry.state, State::New | State::Gone) {
+            if !labels.contains(&flight.sequence) || matches!(entry.state, State::New | State::Gone) {
                 continue;
             }
             let (existence, kinds) = labels.split_last().expect("a label for existence");
@@ -431,13 +689,52 @@ impl View {
             }
             if entry.state != State::Leaving {
                 let lost = kinds.iter().enumerate().filter(|(_, label)| **label == flight.sequence);
-                let lost = lost.fold(0, |mask, (kind, _)| mask | 1 << kind) & !entry.owed;
-                entry.owed |= lost;
+                let mut lost = lost.fold(0, |mask, (kind, _)| mask | 1 << kind) & !entry.owed;
+                if entry.state == State::Known {
+                    // A newer value has gone out since, or will when its turn comes.
+                    let after = flight.tick.saturating_add(1);
+                    lost &= !entities.changed_since(entry.slot as usize, lost, 1, after);
+                }
                 again += lost.count_ones();
+                self.owe_again(index, lost, scene);
             }
-            self.incomplete |= again > 0;
             self.counts.owed_again += u64::from(again);
+            self.settle(index);
         }
+    }
+
+    fn give_up_bulk(&mut self, flight: Flight, scene: &Scene) {
+        let Scene { entities, rings, .. } = scene;
+        let begin = self.entries.partition_point(|entry| entry.slot < flight.first);
+        for index in begin..self.entries.len() {
+            let entry = &self.entries[index];
+            if entry.slot > flight.last {
+                break;
+            }
+            if entry.state != State::Known {
+                // A spawn has it all.
+                continue;
+            }
+            let slot = entry.slot as usize;
+            let present = entities.slots[slot].present;
+            let told = if self.asides[index].ring_since <= flight.tick {
+                waiting(entities, rings, slot, entry.ring.into(), flight.tick)
+            } else {
+                entities.changed_since(slot, present, rings.period_max, flight.tick)
+            };
+            let since = entities.changed_since(slot, told, 1, flight.tick.saturating_add(1));
+            let lost = told & !since & !entry.owed;
+            self.counts.owed_again += u64::from(lost.count_ones());
+            self.owe_again(index, lost, scene);
+        }
+    }
+
+    /// As `owe`. A plain entry that the bulk of this tick has not come to is then owed its share of that, too.
+    fn owe_again(&mut self, index: usize, kinds: u16, scene: &Scene) {
+        let Entry { slot, ring, .. } = self.entries[index];
+        let is_left_out = self.bulk_from <= slot && kinds != 0 && !self.slow.contains(slot);
+        let this_tick = scene.bulk.rings.get(usize::from(ring)).filter(|_| is_left_out && self.bulk_from != END);
+        self.owe(index, kinds | this_tick.map_or(0, |ring| ring.mask(slot)));
     }
 
     #[cfg(test)]
@@ -455,7 +752,21 @@ impl View {
             }
             assert!(entry.state == State::Sent || aside.spawn_packets == 0);
             assert_eq!(entry.is_relevant(), self.relevant.contains(entry.slot));
+            assert_eq!(entry.is_slow(), self.slow.contains(entry.slot));
+            for (ring, set) in self.rings.iter().enumerate() {
+                let here = entry.is_relevant() && ring == usize::from(entry.ring);
+                assert_eq!(set.contains(entry.slot), here, "{entry:?} in ring {ring}");
+            }
         }
+        assert_eq!(self.slow_count, self.slow.len());
+        assert_eq!(self.slow_count, self.entries.iter().filter(|entry| entry.is_slow()).count());
         assert_eq!(self.relevant.len(), self.entries.iter().filter(|entry| entry.is_relevant()).count());
     }
+}
+
+/// Components of a slot in a ring of which the last change may wait for its turn after `tick`, or came later.
+pub(crate) fn waiting(entities: &Entities, rings: &Rings, slot: usize, ring: usize, tick: u32) -> u16 {
+    let ring = rings.all()[ring];
+    entities.changed_since(slot, ring.near, ring.period, tick)
+        | if ring.far == 0 { 0 } else { entities.changed_since(slot, ring.far, rings.keepalive, tick) }
 }

@@ -3,7 +3,7 @@
 //! Per tick, on the world's own thread and in this order: `begin_tick`; `spawn`, `update`, `remove`,
 //! `set_place`, `despawn` for what changed; `refresh_interest`; and for each client `write_snapshot` until it
 //! returns 0, with `sent` naming the packet that each message went into. `acked` and `lost` come whenever
-//! the connection knows.
+//! the connection knows. Several threads share out the clients with `lend` (see `share`).
 //!
 //! ```
 //! use throng_replication::{InterestSettings, Replicas, Replicate, SchemaBuilder, WorldReplication};
@@ -37,10 +37,15 @@
 use std::sync::Arc;
 
 use crate::{
-    entities::{Entities, EntitiesFull, Fault, NetId, Standing},
-    interest::{Finder, InterestSettings, is_small},
+    entities::{EntitiesFull, Fault, NetId, Standing},
+    interest::{Found, InterestSettings},
+    listeners::Listeners,
     replicate::Replicate,
+    rings::Rings,
+    rules::ResolvedRules,
+    scene::Scene,
     schema::{KindId, Schema},
+    share::Share,
     truth::ExactSource,
     view::View,
 };
@@ -49,8 +54,15 @@ use crate::{
 pub const SLOTS_MAX: u32 = 1 << 20;
 
 /// A client of one world.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ViewId(u32);
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ViewId(pub(crate) u32);
+
+impl ViewId {
+    /// Small and dense: the numbers of clients that left are given again.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// What replication did since `take_stats` was called last.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -72,14 +84,30 @@ pub struct ReplicationStats {
     pub clamped: u64,
     /// Spawns refused because the world was full.
     pub spawns_refused: u64,
+    /// Entries of clients' sets that were looked at one by one. In a world in which nothing happens, none are.
+    pub entries_visited: u64,
+    /// Acknowledgements and losses of packets that carried no snapshot, or were answered before. They change nothing.
+    pub answers_unknown: u64,
 }
+
+/// A client's grace in seconds is 2; what a truth tells must be there within half of it.
+const TRUTH_S_MAX: f32 = 1.0;
 
 /// The replicated side of one world. No ECS inside (see `ecs`), no clock, no sockets.
 pub struct WorldReplication {
-    entities: Entities,
-    settings: InterestSettings,
-    finder: Finder,
+    /// Empty while it is lent.
+    scene: Scene,
+    /// The scene while it is lent, else an empty one; made when it is first needed.
+    lent: Option<Arc<Scene>>,
+    shares_out: usize,
+    /// Shares that came back, for their buffers.
+    spare_shares: Vec<Share>,
     views: Vec<Option<Box<View>>>,
+    found: Found,
+    listeners: Listeners,
+    /// Empty between calls of `conceal`.
+    allowed: Vec<u32>,
+    concealed_at: Option<u32>,
     stats: ReplicationStats,
 }
 
@@ -87,88 +115,136 @@ impl WorldReplication {
     pub fn new(schema: Arc<Schema>, settings: InterestSettings) -> Self {
         let settings = InterestSettings { entities_max: settings.entities_max.clamp(1, SLOTS_MAX), ..settings };
         Self {
-            entities: Entities::new(schema, &settings),
-            settings,
-            finder: Finder::default(),
+            scene: Scene::new(schema, settings),
+            lent: None,
+            shares_out: 0,
+            spare_shares: Vec::new(),
             views: Vec::new(),
+            found: Found::default(),
+            listeners: Listeners::default(),
+            allowed: Vec::new(),
+            concealed_at: None,
             stats: ReplicationStats::default(),
         }
     }
 
     pub fn schema(&self) -> &Arc<Schema> {
-        &self.entities.schema
+        &self.scene().entities.schema
     }
 
     /// Begins a tick. Ticks must rise; changes made before are no longer this tick's.
+    ///
+    /// # Panics
+    /// If a share has not been given back: the program's own mistake.
     pub fn begin_tick(&mut self, tick: u32) {
-        self.entities.begin_tick(tick);
+        assert_eq!(self.shares_out, 0, "every share is given back before the next tick");
+        self.scene.entities.begin_tick(tick);
     }
 
     pub fn tick(&self) -> u32 {
-        self.entities.tick
+        self.scene().entities.tick
     }
 
     /// A new entity, without components, relevant to everybody until it has a place.
     pub fn spawn(&mut self) -> Result<NetId, EntitiesFull> {
-        self.entities.spawn()
+        self.scene.entities.spawn()
     }
 
     /// Ends an entity. Returns whether it was there.
     pub fn despawn(&mut self, id: NetId) -> bool {
-        self.entities.despawn(id)
+        self.scene.entities.despawn(id)
     }
 
     pub fn contains(&self, id: NetId) -> bool {
-        self.entities.get(id).is_some()
+        self.scene().entities.get(id).is_some()
     }
 
     /// Where an entity is (m). NaN and infinities count as poison and change nothing.
     pub fn set_place(&mut self, id: NetId, place: [f32; 2]) {
-        self.entities.set_place(id, place);
+        self.scene.entities.set_place(id, place);
     }
 
     /// The entity has no place: it is relevant to everybody.
     pub fn clear_place(&mut self, id: NetId) {
-        self.entities.set_standing(id, Standing::Everywhere);
+        self.scene.entities.set_standing(id, Standing::Everywhere);
     }
 
     /// The entity is relevant to its own client alone, until it has a place again.
     pub fn hide(&mut self, id: NetId) {
-        self.entities.set_standing(id, Standing::Hidden);
+        self.scene.entities.set_standing(id, Standing::Hidden);
+    }
+
+    /// The entity is also relevant to the clients of this team, wherever they are. None: of no team.
+    pub fn set_team(&mut self, id: NetId, team: Option<u16>) {
+        self.scene.entities.set_team(id, team.unwrap_or(0));
+    }
+
+    /// How urgent an entity's changes are when a client's budget does not do for all. 1 is the usual; 4 waits a quarter
+    /// as long. [0.1 to 100] What is outside is moved to the nearer end.
+    pub fn set_weight(&mut self, id: NetId, weight: f32) {
+        self.scene.entities.set_weight(id, weight);
+    }
+
+    /// The entity is told only to clients that `conceal` lets see it, and to its own. At once.
+    pub fn set_concealed(&mut self, id: NetId, concealed: bool) {
+        self.scene.entities.set_concealed(id, concealed);
+    }
+
+    /// What changes of the entity this tick goes at once to all who hold it, whatever the distance. For teleports.
+    pub fn set_urgent(&mut self, id: NetId) {
+        self.scene.entities.hurry(id);
+        self.scene.entities.set_urgent(id);
+    }
+
+    /// From now on these rules hold. `ticks_per_s` is the world's rate. Between two ticks; allocates, and makes every
+    /// client's copies current once.
+    pub fn set_rules(&mut self, rules: &ResolvedRules, ticks_per_s: f32) {
+        let Scene { entities, rings, bulk, .. } = &mut self.scene;
+        let truth_ticks_max = (ticks_per_s * TRUTH_S_MAX) as u32;
+        let mut new = Rings::new(rules, entities.schema.every_kind(), truth_ticks_max.max(1));
+        // Packets in flight were written by the old ones.
+        new.period_max = new.period_max.max(rings.period_max);
+        *rings = new;
+        bulk.outdate();
+        entities.set_periods(&rules.kind_period_ticks);
+        let Scene { entities, rings, .. } = &self.scene;
+        self.views.iter_mut().flatten().for_each(|view| view.forget_rings(rings.period_max, entities));
     }
 
     /// Encodes a component's value, once for everybody. Returns whether its bytes changed. Ids of entities
     /// that are gone are ignored.
     pub fn update<T: Replicate>(&mut self, kind: KindId, id: NetId, value: &T) -> bool {
-        debug_assert_eq!(self.entities.schema.kind_of::<T>(), Some(kind), "the kind is another component's");
-        self.entities.update(kind, id, value)
+        debug_assert_eq!(self.scene.entities.schema.kind_of::<T>(), Some(kind), "the kind is another component's");
+        self.scene.entities.update(kind, id, value)
     }
 
     /// Takes a component away from an entity that lives on.
     pub fn remove(&mut self, kind: KindId, id: NetId) {
-        self.entities.remove(kind, id);
+        self.scene.entities.remove(kind, id);
     }
 
     /// Entities that had a NaN or an infinity in a component or a place this tick, up to 64 of them, for the
     /// server to put into quarantine. What clients get instead is the lower end of the range.
     pub fn poisoned(&self) -> &[NetId] {
-        self.entities.poisoned()
+        self.scene.entities.poisoned()
     }
 
     /// A client comes in. `epoch` tells its stay here from its stays elsewhere; it is in every message.
     pub fn add_client(&mut self, epoch: u8) -> ViewId {
-        let view = Box::new(View::new(epoch, &self.entities, &self.settings));
+        let view = Box::new(View::new(epoch, &self.scene.entities, &self.scene.settings));
         let index = self.views.iter().position(Option::is_none).unwrap_or(self.views.len());
         if index == self.views.len() {
             self.views.push(None);
         }
         self.views[index] = Some(view);
+        self.listeners.outdate();
         ViewId(index as u32)
     }
 
     pub fn remove_client(&mut self, view: ViewId) {
         if let Some(counts) = self.views.get_mut(view.0 as usize).and_then(Option::take).map(|view| view.counts) {
             self.stats.add(counts);
+            self.listeners.outdate();
         }
     }
 
@@ -189,6 +265,14 @@ impl WorldReplication {
         }
     }
 
+    /// The client hears of all entities of this team, too, wherever they are. None: it is in no team.
+    pub fn set_view_team(&mut self, view: ViewId, team: Option<u16>) {
+        if let Some(view) = self.view_mut(view) {
+            view.team = team.unwrap_or(0);
+            view.refresh_now = true;
+        }
+    }
+
     /// What this client may be sent per tick, in place of the settings' budget. (bytes)
     pub fn set_budget(&mut self, view: ViewId, bytes_per_tick: u32) {
         if let Some(view) = self.view_mut(view) {
@@ -196,52 +280,161 @@ impl WorldReplication {
         }
     }
 
+    /// How far clients see, and how much they are told.
+    pub fn settings(&self) -> &InterestSettings {
+        &self.scene().settings
+    }
+
+    /// Whether any entity is concealed, so that `conceal` has something to ask.
+    pub fn has_concealed(&self) -> bool {
+        self.scene().entities.concealed_count > 0
+    }
+
+    /// Asks, for each client and each concealed entity that it would otherwise hear of, whether it may see it. Once per
+    /// tick, after the changes and before `refresh_interest`; not asked in a tick, it may not. Who may not see an entity
+    /// is told nothing more of it, but for a despawn of what it held. The client's own entity is not asked about.
+    ///
+    /// Costs clients x concealed entities, about 2 ns each, and the questions.
+    pub fn conceal(&mut self, may_see: &mut dyn FnMut(ViewId, NetId) -> bool) {
+        let Self { scene, views, allowed, .. } = self;
+        self.concealed_at = Some(scene.entities.tick);
+        if scene.entities.concealed_count == 0 {
+            return;
+        }
+        scene.finder.rebuild(&scene.entities, scene.settings.cell_m);
+        for (index, view) in views.iter_mut().enumerate() {
+            let Some(view) = view else { continue };
+            allowed.clear();
+            scene.each_concealed_near(view, |id| {
+                if may_see(ViewId(index as u32), id) {
+                    allowed.push(id.slot);
+                }
+            });
+            view.set_allowed(allowed, &scene.entities);
+        }
+    }
+
     /// Rebuilds the relevant sets whose turn it is. Once per tick, after the changes.
     pub fn refresh_interest(&mut self) {
-        let Self { entities, settings, finder, views, .. } = self;
-        let period = if is_small(entities) { 1 } else { settings.period_ticks.max(1) };
-        let is_due = |index: usize, view: &View| {
-            view.refresh_now || (index as u32).wrapping_add(entities.tick).is_multiple_of(period)
-        };
-        let mut rebuilt = false;
+        self.settle_scene();
+        let Self { scene, views, found, .. } = self;
         for (index, view) in views.iter_mut().enumerate() {
-            let Some(view) = view.as_deref_mut().filter(|view| is_due(index, view)) else {
-                continue;
-            };
-            if !std::mem::replace(&mut rebuilt, true) {
-                finder.rebuild(entities, settings.cell_m);
+            if let Some(view) = view {
+                view.refresh(index as u32, scene, found);
             }
-            view.refresh_now = false;
-            view.bury_dead(entities);
-            let own = view.own.filter(|own| entities.get(*own).is_some()).map(|own| own.slot);
-            finder.find(entities.slots.len(), view.look_from(entities), own, settings);
-            view.set_relevant(finder, entities);
         }
+    }
+
+    /// Takes in what changed, before any view looks at it.
+    fn settle_scene(&mut self) {
+        if self.scene.entities.concealed_count > 0 && self.concealed_at != Some(self.scene.entities.tick) {
+            self.conceal(&mut |_, _| false);
+        }
+        self.scene.prepare();
+        self.scene.finder.rebuild(&self.scene.entities, self.scene.settings.cell_m);
     }
 
     /// Writes the next message of this tick for a client, at most `out` long, and returns its length; 0 when
     /// there is nothing (more) to say. `input` is the number of the client's last input that this tick took
     /// in; when it is new it is told even if nothing else is.
     pub fn write_snapshot(&mut self, view: ViewId, input: u16, out: &mut [u8]) -> usize {
-        self.writers().write_snapshot(view, input, out)
+        let Self { scene, views, .. } = self;
+        let Some(view) = views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) else { return 0 };
+        scene.prepare();
+        view.write_snapshot(scene, input, out)
     }
 
-    /// All clients' writers, to be split over threads.
-    pub fn writers(&mut self) -> Writers<'_> {
-        self.entities.sort_touched();
-        Writers {
-            entities: &self.entities,
-            radius_m: self.settings.enter_radius_m,
-            packets_in_flight_max: self.settings.packets_in_flight_max,
-            views: &mut self.views,
-            first: 0,
+    /// Lends some clients, for another thread to do what is left of this tick for them. Clients that are not here are
+    /// left out. Until the last share is back (`give_back`) nothing else may be asked of the world but what only
+    /// reads. Does not allocate once as many shares as now have been made. After the changes of the tick.
+    pub fn lend(&mut self, views: &[ViewId]) -> Share {
+        if self.shares_out == 0 {
+            self.settle_scene();
+            let empty = || Arc::new(Scene::new(self.scene.entities.schema.clone(), self.scene.settings.clone()));
+            let lent = self.lent.get_or_insert_with(empty);
+            std::mem::swap(&mut self.scene, Arc::get_mut(lent).expect("no share is out"));
         }
+        self.shares_out += 1;
+        let mut share = self.spare_shares.pop().unwrap_or_default();
+        let lent = self.lent.as_ref().expect("it was lent above").clone();
+        let taken = views.iter().filter_map(|id| Some((*id, self.views.get_mut(id.0 as usize)?.take()?)));
+        share.fill(lent, taken);
+        share
+    }
+
+    /// Takes a share back. When it is the last, the world can be changed again.
+    pub fn give_back(&mut self, mut share: Share) {
+        for (id, view) in share.empty() {
+            self.views[id.0 as usize] = Some(view);
+        }
+        self.spare_shares.push(share);
+        self.shares_out -= 1;
+        if self.shares_out == 0 {
+            let lent = self.lent.as_mut().and_then(Arc::get_mut).expect("every share has let go of the scene");
+            std::mem::swap(&mut self.scene, lent);
+        }
+    }
+
+    fn scene(&self) -> &Scene {
+        self.lent.as_deref().filter(|_| self.shares_out > 0).unwrap_or(&self.scene)
     }
 
     /// Names the packet that the message written last for this client went into. Without it the message
     /// counts as lost.
     pub fn sent(&mut self, view: ViewId, packet: u16) {
-        self.writers().sent(view, packet);
+        let Self { scene, views, .. } = self;
+        if let Some(view) = views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) {
+            view.sent(packet, scene);
+        }
+    }
+
+    /// Clients that are here, by id.
+    pub fn views(&self) -> impl Iterator<Item = ViewId> + '_ {
+        let here = self.views.iter().enumerate().filter(|(_, view)| view.is_some());
+        here.map(|(index, _)| ViewId(index as u32))
+    }
+
+    /// Whether a client is told of an entity: it is relevant to it, and not concealed from it. As of the last
+    /// `refresh_interest` for what came; what died, was hidden or is denied counts at once.
+    pub fn hears(&self, view: ViewId, id: NetId) -> bool {
+        let view = self.views.get(view.0 as usize).and_then(Option::as_deref);
+        view.is_some_and(|view| view.hears(id, &self.scene.entities))
+    }
+
+    /// Appends the clients that look from within `range_m` of a place. About 0.2 us with 50 near; the first question of a
+    /// tick sorts all clients by place.
+    pub fn views_near(&mut self, place: [f32; 2], range_m: f32, out: &mut Vec<ViewId>) {
+        let Self { scene, views, listeners, .. } = self;
+        listeners.build(views, &scene.entities, scene.settings.cell_m);
+        listeners.near(place, range_m, out);
+    }
+
+    /// Appends the clients that hear of an entity and look from within `range_m` of it; all that hear of it without a
+    /// range, or if it has no place. That is a look at every client.
+    pub fn views_that_hear(&mut self, id: NetId, range_m: Option<f32>, out: &mut Vec<ViewId>) {
+        let begin = out.len();
+        let standing = self.scene.entities.get(id).map(|row| row.standing);
+        match (range_m, standing) {
+            (Some(range_m), Some(Standing::At(place))) => self.views_near(place, range_m, out),
+            (_, None) => return,
+            _ => out.extend(self.views()),
+        }
+        let mut kept = begin;
+        for index in begin..out.len() {
+            if self.hears(out[index], id) {
+                out[kept] = out[index];
+                kept += 1;
+            }
+        }
+        out.truncate(kept);
+    }
+
+    /// Appends the clients of a team. A look at every client.
+    pub fn views_of_team(&self, team: u16, out: &mut Vec<ViewId>) {
+        let is_of_team = |view: &View| view.team == team && team != 0;
+        let views = self.views.iter().enumerate();
+        let of_team = views.filter(|(_, view)| view.as_deref().is_some_and(is_of_team));
+        out.extend(of_team.map(|(index, _)| ViewId(index as u32)));
     }
 
     pub fn acked(&mut self, view: ViewId, packet: u16) {
@@ -252,8 +445,9 @@ impl WorldReplication {
 
     /// A packet counts as lost: what it carried last is owed again. If it arrives all the same, no harm is done.
     pub fn lost(&mut self, view: ViewId, packet: u16) {
-        if let Some(view) = self.view_mut(view) {
-            view.lost(packet);
+        let Self { scene, views, .. } = self;
+        if let Some(view) = views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) {
+            view.lost(packet, scene);
         }
     }
 
@@ -264,16 +458,16 @@ impl WorldReplication {
 
     /// As `write_truth`, with the exact values read from `source` now: what replication missed is then not missed by the truth.
     pub(crate) fn write_truth_from(&mut self, view: ViewId, source: &mut ExactSource<'_>, out: &mut Vec<u8>) -> bool {
-        let Self { entities, settings, views, .. } = self;
+        let Self { scene, views, .. } = self;
         let Some(view) = views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) else {
             return false;
         };
-        view.write_truth(entities, settings.enter_radius_m, source, out)
+        view.write_truth(scene, source, out)
     }
 
     /// Test switch: breaks the encoder, to show that clients notice.
     pub fn set_fault(&mut self, fault: Fault) {
-        self.entities.fault = fault;
+        self.scene.entities.fault = fault;
     }
 
     /// Ids that a client should hold now; for tests and tools. May be `period_ticks` old.
@@ -282,31 +476,20 @@ impl WorldReplication {
         let entries = view.map_or(&[][..], |view| &view.entries);
         entries
             .iter()
-            .filter(|entry| entry.is_relevant() && self.entities.get(entry.id()).is_some())
+            .filter(|entry| entry.is_relevant() && self.scene().entities.get(entry.id()).is_some())
             .map(|entry| entry.id())
-    }
-
-    /// Whether an entity is relevant to a client now.
-    pub fn hears(&self, view: ViewId, id: NetId) -> bool {
-        let Some(view) = self.views.get(view.0 as usize).and_then(Option::as_deref) else { return false };
-        view.find(id.slot).is_some_and(|index| view.entries[index].is_relevant() && view.entries[index].id() == id)
     }
 
     /// Where an entity is (m), if it has a place.
     pub fn place_of(&self, id: NetId) -> Option<[f32; 2]> {
-        match self.entities.get(id)?.standing {
+        match self.scene().entities.get(id)?.standing {
             Standing::At(place) => Some(place),
             Standing::Everywhere | Standing::Hidden => None,
         }
     }
 
-    /// Where a client looks from (m), if it has a place.
-    pub fn view_place(&self, view: ViewId) -> Option<[f32; 2]> {
-        self.views.get(view.0 as usize)?.as_deref()?.look_from(&self.entities)
-    }
-
     pub fn entities_count(&self) -> usize {
-        self.entities.alive_count()
+        self.scene().entities.alive_count()
     }
 
     /// Counts since the last call.
@@ -314,7 +497,7 @@ impl WorldReplication {
         for view in self.views.iter_mut().flatten() {
             self.stats.add(std::mem::take(&mut view.counts));
         }
-        let counts = std::mem::take(&mut self.entities.counts);
+        let counts = std::mem::take(&mut self.scene.entities.counts);
         self.stats.components_encoded += counts.encoded;
         self.stats.poisoned += counts.poisoned;
         self.stats.clamped += counts.clamped;
@@ -325,8 +508,12 @@ impl WorldReplication {
     /// Bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
         let views = self.views.iter().flatten().map(|view| size_of::<View>() + view.heap_bytes());
-        self.entities.heap_bytes()
-            + self.finder.heap_bytes()
+        let spare = self.spare_shares.iter().map(Share::heap_bytes).sum::<usize>();
+        self.scene.heap_bytes()
+            + self.lent.as_ref().map_or(0, |lent| size_of::<Scene>() + lent.heap_bytes())
+            + spare
+            + self.found.heap_bytes()
+            + self.listeners.heap_bytes()
             + self.views.capacity() * size_of::<Option<Box<View>>>()
             + views.sum::<usize>()
     }
@@ -341,52 +528,6 @@ impl WorldReplication {
     }
 }
 
-/// Writes snapshots of a range of a world's clients. What they read is shared and does not change; what they
-/// write is their own, so halves can go to different threads and give the same bytes as one.
-pub struct Writers<'a> {
-    entities: &'a Entities,
-    radius_m: f32,
-    packets_in_flight_max: u8,
-    views: &'a mut [Option<Box<View>>],
-    /// Index of the first view.
-    first: usize,
-}
-
-impl Writers<'_> {
-    /// As `WorldReplication::write_snapshot`; 0 for clients outside this range.
-    pub fn write_snapshot(&mut self, view: ViewId, input: u16, out: &mut [u8]) -> usize {
-        let (entities, radius_m) = (self.entities, self.radius_m);
-        self.view_mut(view).map_or(0, |view| view.write_snapshot(entities, radius_m, input, out))
-    }
-
-    /// As `WorldReplication::sent`.
-    pub fn sent(&mut self, view: ViewId, packet: u16) {
-        let in_flight_max = self.packets_in_flight_max;
-        if let Some(view) = self.view_mut(view) {
-            view.sent(packet, in_flight_max);
-        }
-    }
-
-    /// Two halves of about as many clients.
-    pub fn split(&mut self) -> (Writers<'_>, Writers<'_>) {
-        let middle = self.views.len() / 2;
-        let (left, right) = self.views.split_at_mut(middle);
-        let half = |views, first| Writers { views, first, ..*self };
-        (half(left, self.first), half(right, self.first + middle))
-    }
-
-    /// The clients of this range.
-    pub fn ids(&self) -> impl Iterator<Item = ViewId> + '_ {
-        let present = self.views.iter().enumerate().filter(|(_, view)| view.is_some());
-        present.map(|(index, _)| ViewId((self.first + index) as u32))
-    }
-
-    fn view_mut(&mut self, view: ViewId) -> Option<&mut View> {
-        let index = (view.0 as usize).checked_sub(self.first)?;
-        self.views.get_mut(index)?.as_deref_mut()
-    }
-}
-
 impl ReplicationStats {
     fn add(&mut self, counts: crate::view::ViewCounts) {
         self.entity_updates += counts.records;
@@ -396,6 +537,8 @@ impl ReplicationStats {
         self.snapshot_bytes += counts.bytes;
         self.truths += counts.truths;
         self.owed_again += counts.owed_again;
+        self.entries_visited += counts.entries_visited;
+        self.answers_unknown += counts.answers_unknown;
     }
 }
 
@@ -418,17 +561,17 @@ mod tests {
                 view
             })
             .collect();
-        world.refresh_interest();
         (world, views)
     }
 
-    fn write(mut writers: Writers<'_>) -> Vec<(ViewId, Vec<u8>)> {
-        let ids: Vec<_> = writers.ids().collect();
+    fn write(share: &mut Share) -> Vec<(ViewId, Vec<u8>)> {
+        let ids: Vec<_> = share.ids().collect();
         let mut messages = Vec::new();
         for id in ids {
             let mut out = [0; 1200];
-            let len = writers.write_snapshot(id, 0, &mut out);
-            writers.sent(id, 0);
+            share.refresh(id);
+            let len = share.write_snapshot(id, 0, &mut out);
+            share.sent(id, 0);
             messages.push((id, out[..len].to_vec()));
         }
         messages
@@ -436,21 +579,34 @@ mod tests {
 
     /// Any number of threads writes the same bytes.
     #[test]
-    fn writers_on_several_threads_write_what_one_writes() {
+    fn shares_on_several_threads_write_what_the_world_writes() {
         let (mut world, views) = crowd();
-        let alone = write(world.writers());
-        assert_eq!(alone.iter().map(|(view, _)| *view).collect::<Vec<_>>(), views);
-        let (mut world, _) = crowd();
-        let mut all = world.writers();
-        let (mut left, right) = all.split();
-        let together = std::thread::scope(|threads| {
-            let right = threads.spawn(move || write(right));
-            let (first, second) = left.split();
-            let first = threads.spawn(move || write(first));
-            let second = write(second);
-            [first.join().unwrap(), second, right.join().unwrap()].concat()
-        });
-        assert_eq!(together, alone);
+        world.refresh_interest();
+        let mut alone = Vec::new();
+        for view in &views {
+            let mut out = [0; 1200];
+            let len = world.write_snapshot(*view, 0, &mut out);
+            alone.push((*view, out[..len].to_vec()));
+        }
+        for parts in [1, 2, 8] {
+            let (mut world, views) = crowd();
+            let threads: Vec<_> = views
+                .chunks(views.len().div_ceil(parts))
+                .map(|part| {
+                    let mut share = world.lend(part);
+                    std::thread::spawn(move || (write(&mut share), share))
+                })
+                .collect();
+            let mut together = Vec::new();
+            for thread in threads {
+                let (messages, share) = thread.join().unwrap();
+                together.extend(messages);
+                world.give_back(share);
+            }
+            assert_eq!(together, alone, "in {parts} parts");
+            world.begin_tick(1);
+            world.check();
+        }
     }
 
     /// 1,000 worlds of this size are a few megabytes.
@@ -471,7 +627,7 @@ mod tests {
             world.sent(view, tick as u16);
         }
         let bytes = size_of::<WorldReplication>() + world.heap_bytes();
-        assert!(bytes <= 8192, "{bytes} bytes");
+        assert!(bytes <= 9216, "{bytes} bytes");
     }
 
     #[test]

@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use bevy_ecs::prelude::Entity;
 use foldhash::{HashMap, HashMapExt};
 use throng_net::{
-    connection::Connection,
+    connection::{Connection, PacketSequence, Received},
     protocol::{ClientId, UserData},
 };
-use throng_replication::ViewId;
+use throng_replication::{Pacing, ViewId};
 
 use crate::{
     allowance::Allowance,
@@ -39,12 +39,26 @@ pub(crate) struct ClientSeat {
     /// False while the client has not been told of its world or its own entity.
     pub greeted: bool,
     input_newest: Option<u16>,
+    /// What this client's line takes.
+    pub pacing: Pacing,
+    /// Packets whose fate became known since the client was last told something.
+    pub acked: Vec<PacketSequence>,
+    pub lost: Vec<PacketSequence>,
     pub leaving: Option<Leave>,
 }
 
 impl ClientSeat {
-    pub fn new(incoming: Incoming, view: ViewId) -> Self {
-        let Incoming { client, client_id, address, user_data, connection, allowance, epoch, luggage: _ } = incoming;
+    /// `pace`: the world's ticks per second, and what it sends one client per tick at most (bytes).
+    pub fn new(incoming: Incoming, view: ViewId, pace: (f32, u32)) -> Self {
+        let Incoming { client, client_id, address, user_data, connection, allowance, epoch, pacing, luggage: _ } = incoming;
+        let (ticks_per_s, bytes_per_tick_max) = pace;
+        let pacing = match pacing {
+            Some(mut pacing) => {
+                pacing.set_max(ticks_per_s, bytes_per_tick_max);
+                pacing
+            }
+            None => Pacing::new(ticks_per_s, bytes_per_tick_max),
+        };
         Self {
             client,
             client_id,
@@ -58,6 +72,9 @@ impl ClientSeat {
             team: None,
             greeted: false,
             input_newest: None,
+            pacing,
+            acked: Vec::new(),
+            lost: Vec::new(),
             leaving: None,
         }
     }
@@ -72,6 +89,12 @@ impl ClientSeat {
 
     pub fn last_input(&self) -> u16 {
         self.input_newest.unwrap_or_default()
+    }
+
+    /// Keeps what became known of our packets until the client is next told something.
+    pub fn note_delivery(&mut self, received: &Received) {
+        self.acked.extend_from_slice(&received.acked);
+        self.lost.extend_from_slice(&received.lost);
     }
 
     /// Marks the client as gone at the end of this tick; the first reason counts.
@@ -90,6 +113,7 @@ impl ClientSeat {
             connection: self.connection,
             allowance: self.allowance,
             epoch: self.epoch.wrapping_add(1),
+            pacing: Some(self.pacing),
             luggage: Some(luggage),
         }
     }
@@ -100,6 +124,9 @@ impl ClientSeat {
 pub(crate) struct Seats {
     seats: Vec<ClientSeat>,
     index_of: HashMap<ClientKey, usize>,
+    /// Seats by view, as far as `views_are_indexed`.
+    index_of_view: Vec<u32>,
+    views_are_indexed: bool,
 }
 
 impl Seats {
@@ -109,15 +136,40 @@ impl Seats {
         }
         self.index_of.insert(seat.client, self.seats.len());
         self.seats.push(seat);
+        self.views_are_indexed = false;
     }
 
     pub fn get_mut(&mut self, client: ClientKey) -> Option<&mut ClientSeat> {
         // One seat is the usual case of a player's own world: no need to hash.
         let index = match &self.seats[..] {
             [seat] => (seat.client == client).then_some(0)?,
-            _ => *self.index_of.get(&client)?,
+            _ => self.index_of(client)?,
         };
         self.seats.get_mut(index)
+    }
+
+    /// Where the client's seat is in the list, also while the seats are lent.
+    pub fn index_of(&self, client: ClientKey) -> Option<usize> {
+        self.index_of.get(&client).copied()
+    }
+
+    /// Makes `of_view` right. Cheap unless somebody came or went.
+    pub fn index_views(&mut self) {
+        if std::mem::replace(&mut self.views_are_indexed, true) {
+            return;
+        }
+        self.index_of_view.clear();
+        for (index, seat) in (0..).zip(&self.seats) {
+            let view = seat.view.index();
+            self.index_of_view.resize(self.index_of_view.len().max(view + 1), u32::MAX);
+            self.index_of_view[view] = index;
+        }
+    }
+
+    /// The seat of a view; `index_views` has run.
+    pub fn of_view(&mut self, view: ViewId) -> Option<&mut ClientSeat> {
+        let index = *self.index_of_view.get(view.index())?;
+        self.seats.get_mut(index as usize)
     }
 
     /// Travel gives way to a connection's end, and the first order to travel counts.
@@ -129,15 +181,32 @@ impl Seats {
         }
     }
 
-    /// Takes out one seat that is marked as leaving. Cost: one look at every seat per tick in all, and one more per leaving.
-    pub fn take_leaving(&mut self) -> Option<ClientSeat> {
-        let index = self.seats.iter().position(|seat| seat.leaving.is_some())?;
-        let seat = self.seats.remove(index);
-        self.index_of.remove(&seat.client);
-        for (moved, later) in self.seats.iter().enumerate().skip(index) {
-            self.index_of.insert(later.client, moved);
+    /// Takes out the seats that are marked as leaving, in their order; the others keep theirs. Cost: one look at every seat, and one entry
+    /// of the map for each that moves up.
+    pub fn take_leaving(&mut self, leaving: &mut Vec<ClientSeat>) {
+        let Some(first) = self.seats.iter().position(|seat| seat.leaving.is_some()) else { return };
+        leaving.extend(self.seats.extract_if(first.., |seat| seat.leaving.is_some()));
+        self.views_are_indexed = false;
+        for seat in leaving.iter() {
+            self.index_of.remove(&seat.client);
         }
-        Some(seat)
+        for (index, seat) in self.seats.iter().enumerate().skip(first) {
+            self.index_of.insert(seat.client, index);
+        }
+    }
+
+    /// Moves seats from the end of the list to `lot`, which gets at most `count` of them in their order. What is lent must be given back
+    /// before anything else happens.
+    pub fn lend(&mut self, count: usize, lot: &mut Vec<ClientSeat>) {
+        lot.extend(self.seats.drain(self.seats.len().saturating_sub(count)..));
+    }
+
+    /// Takes back what was lent: the lot that was lent last first.
+    pub fn give_back(&mut self, lot: &mut Vec<ClientSeat>) {
+        self.seats.append(lot);
+        debug_assert!(
+            self.seats.last().is_none_or(|seat| self.index_of.get(&seat.client) == Some(&(self.seats.len() - 1)))
+        );
     }
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut ClientSeat> {

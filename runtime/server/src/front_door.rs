@@ -4,6 +4,16 @@
 //! client; opening it is the worker's part. Anything else goes to the gate (`throng_net::protocol::gate`), which proves
 //! addresses and tokens; who gets through is placed in a world by the game's directory.
 //!
+//! Whoever knows a player's address can write it on datagrams of their own. What stands between them and that player's place:
+//!
+//! | who forges | what they know | what keeps the client in |
+//! | --- | --- | --- |
+//! | somebody anywhere | address and port, by guess | the sequence: one in 2^28 of theirs is plausible, the others are charged to nobody |
+//! | somebody on the path | the sequences too | the common reserve: up to 40,000 packets/s or 4 MiB/s over the clients' allowances are opened |
+//! | somebody on the path with more than that | | nothing: a part of the client's own is lost with theirs. They could as well drop them all |
+//!
+//! Nobody of these can have the client dismissed, since only what opens counts against it.
+//!
 //! Runs on the frame thread, in `begin`. Cost per datagram: one hash lookup, one copy, one lock that nobody else wants.
 
 use std::{net::SocketAddr, sync::Arc};
@@ -11,7 +21,7 @@ use std::{net::SocketAddr, sync::Arc};
 use foldhash::{HashMap, HashMapExt};
 use throng_net::{
     connection::Connection,
-    protocol::{Admitted, ClientId, Gate, GateOutcome, Reply},
+    protocol::{Admitted, ClientId, Gate, GateOutcome, Reply, SequenceMark},
     transport::{DatagramSender, ServerTransport},
 };
 use throng_platform::time::Nanos;
@@ -34,16 +44,17 @@ log_category!(
 /// waits in the kernel's buffer, so a flood costs a bounded share of the frame.
 const DATAGRAMS_PER_FRAME_MAX: usize = 5_400;
 
-/// Prefix byte, one byte of sequence, authentication tag: no packet of a connection is shorter.
-const SEALED_BYTES_MIN: usize = 18;
-
 /// What came in since the counts were last taken.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct DoorCounts {
     pub packets: u64,
     pub bytes: u64,
     pub refused_by_gate: u64,
+    /// Under a client's address, but of no shape or sequence that the client's may have.
+    pub implausible: u64,
     pub over_allowance: u64,
+    /// Over its client's allowance, and passed on the reserve.
+    pub on_reserve: u64,
     pub mailbox_full: u64,
     pub joined: u64,
     /// Datagrams of strangers that came after as many had joined in their frame as may.
@@ -57,6 +68,7 @@ struct Guest {
     address: SocketAddr,
     world: WorldId,
     allowance: Allowance,
+    mark: SequenceMark,
     dismissed: bool,
 }
 
@@ -69,6 +81,8 @@ pub(crate) struct FrontDoor {
     reply: Reply,
     packets_per_s_max: u32,
     bytes_per_s_max: u32,
+    /// What clients may use over their own allowances, all together.
+    reserve: Allowance,
     joins_per_frame_max: u32,
     joined_in_frame: u32,
     /// The server is ending: nobody is let in any more.
@@ -87,6 +101,7 @@ impl FrontDoor {
             reply: Reply::new(),
             packets_per_s_max: settings.client_packets_per_s_max,
             bytes_per_s_max: settings.client_bytes_per_s_max,
+            reserve: Allowance::reserve(Nanos::ZERO),
             joins_per_frame_max: settings.joins_per_frame_max,
             joined_in_frame: 0,
             is_closing: false,
@@ -118,16 +133,19 @@ impl FrontDoor {
     fn deliver(&mut self, client: ClientKey, datagram: &mut [u8], mailboxes: &[Arc<Mailbox>], now: Nanos) {
         self.counts.packets += 1;
         self.counts.bytes += datagram.len() as u64;
-        // Too short to have been sealed: not worth a place in a mailbox.
-        if datagram.len() < SEALED_BYTES_MIN {
-            self.counts.refused_by_gate += 1;
+        let Some(guest) = self.guests[client.0 as usize].as_mut() else { return };
+        if !guest.mark.is_plausible(datagram) {
+            self.counts.implausible += 1;
             return;
         }
-        let Some(guest) = self.guests[client.0 as usize].as_mut() else { return };
-        let mailbox = &mailboxes[guest.world.0 as usize];
         if guest.allowance.spend(datagram.len(), now) != Verdict::Pass {
-            self.counts.over_allowance += 1;
-        } else if !mailbox.push_datagram(client, datagram) {
+            if self.reserve.spend(datagram.len(), now) != Verdict::Pass {
+                self.counts.over_allowance += 1;
+                return;
+            }
+            self.counts.on_reserve += 1;
+        }
+        if !mailboxes[guest.world.0 as usize].push_datagram(client, datagram) {
             self.counts.mailbox_full += 1;
         }
     }
@@ -163,6 +181,7 @@ impl FrontDoor {
 
     fn let_in(&mut self, admitted: Admitted, mailboxes: &[Arc<Mailbox>], directory: &mut dyn Directory, now: Nanos) {
         let Admitted { link, client_id, user_data, address } = admitted;
+        let mark = link.sequence_mark();
         let mut connection = Box::new(Connection::new(link, address, client_id, now));
         let placement = match directory.place(client_id, &user_data) {
             Placement::World(world) if mailboxes.get(world.0 as usize).is_none_or(|mailbox| mailbox.is_closed()) => {
@@ -190,6 +209,7 @@ impl FrontDoor {
             address,
             world,
             allowance: Allowance::at_the_door(self.packets_per_s_max, self.bytes_per_s_max, now),
+            mark,
             dismissed: false,
         });
         self.key_of.insert(address, client);
@@ -203,6 +223,7 @@ impl FrontDoor {
             connection,
             allowance: Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now),
             epoch: 0,
+            pacing: None,
             luggage: None,
         })));
     }
@@ -255,3 +276,6 @@ impl FrontDoor {
         self.key_of.len()
     }
 }
+
+#[cfg(test)]
+mod tests;

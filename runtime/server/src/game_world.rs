@@ -14,34 +14,31 @@ use std::sync::{
 
 use bevy_ecs::prelude::*;
 use throng_net::{
-    connection::{Channel, EndReason, Received, SendError},
+    connection::{Received, SendError},
     control::{self, EnterWorld},
     transport::DatagramSender,
 };
 use throng_platform::{clock::Clock, time::Nanos};
-use throng_profiler::{
-    Phases, scope, site,
-    thread::{enter_world, note_input},
-};
+use throng_profiler::{Phases, scope, site, thread::enter_world};
 use throng_replication::{
-    WorldReplication,
+    ReplicationRules, ResolvedRules, ViewId, WorldReplication,
     ecs::{Collector, Replicated},
 };
-use throng_scheduler::Hertz;
+use throng_scheduler::{Crew, Hertz};
 
 use crate::{
-    allowance::Verdict,
     client_seat::{ClientSeat, Seats},
-    events::{Audience, Events},
+    clients_part::{CLIENTS_PER_LOT_MIN, ClientsPart, Work, open, take_opened, tell},
+    deliver::Delivery,
+    events::Events,
     ids::{ClientKey, KindId, WorldId},
     mailbox::{Incoming, Mail, MailBatch, Mailbox},
     system_order::WorldSystems,
     telemetry::{Telemetry, TelemetrySums},
     tick_resources::{
-        Arrival, Arrivals, Departures, Inbox, Luggage, MayBeDormant, MessageKind, Order, Outbox, TickInfo,
-        WorldMessages,
+        Arrival, Arrivals, Departures, Inbox, Luggage, MayBeDormant, Order, Outbox, TickInfo, WorldMessages,
     },
-    world_builder::ConcealFilter,
+    world_builder::{ConcealFilter, Viewer},
 };
 
 // The two crates that know these bytes must agree on them.
@@ -55,8 +52,8 @@ const TRUTH_PERIOD_S: f32 = 0.5;
 /// What a tick may take, if no rule says otherwise: half the period of the usual 20 Hz. Ten times what a busy world needs.
 const TICK_BUDGET_US: u64 = 25_000;
 
-/// Packets for one client in one tick at most. Snapshots stop earlier, at their byte budget; the reliable channel when it is empty.
-const PACKETS_PER_TICK_MAX: usize = 16;
+/// Lots that a world's clients are cut into at most: two for each of eight workers, so that one that comes late finds something to do.
+pub(crate) const LOTS_MAX: usize = 16;
 
 /// Ticks between two looks at Bevy's change ticks; they must be moved along every 2^29 ticks of any system.
 const CHANGE_TICK_CHECK_PERIOD: u32 = 4096;
@@ -71,7 +68,6 @@ pub struct WorkerContext {
     /// Game counters and changes of gauges of the worlds that ran here since the frame thread last took them.
     pub(crate) telemetry: TelemetrySums,
     pub(crate) snapshot: Vec<u8>,
-    pub(crate) truth: Vec<u8>,
     /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the sum
     /// matters, so relaxed order is enough.
     pub(crate) send_dropped: Arc<AtomicU64>,
@@ -86,7 +82,6 @@ impl WorkerContext {
             mail: MailBatch::default(),
             telemetry: TelemetrySums::default(),
             snapshot: Vec::with_capacity(throng_net::protocol::PAYLOAD_BYTES_MAX),
-            truth: Vec::with_capacity(256),
             send_dropped,
         }
     }
@@ -125,6 +120,26 @@ pub struct TickStats {
     pub snapshot_bytes: u64,
     pub allocations: u64,
     pub poisoned: u64,
+    /// Events told, the copies of them that went to clients, and those that came faster than their rule allows.
+    pub events: u64,
+    pub event_copies: u64,
+    pub events_throttled: u64,
+}
+
+impl TickStats {
+    /// Adds what was done for some of the clients.
+    fn add(&mut self, part: &Self) {
+        self.datagrams_in += part.datagrams_in;
+        self.bytes_in += part.bytes_in;
+        self.datagrams_refused += part.datagrams_refused;
+        self.packets_out += part.packets_out;
+        self.bytes_out += part.bytes_out;
+        self.packets_lost += part.packets_lost;
+        self.inputs_stale += part.inputs_stale;
+        self.inputs_over_allowance += part.inputs_over_allowance;
+        self.snapshot_bytes += part.snapshot_bytes;
+        self.allocations += part.allocations;
+    }
 }
 
 /// A client that leaves this world, for the frame to act on.
@@ -156,6 +171,8 @@ pub struct GameWorld {
     pub(crate) now: Nanos,
     pub stats: TickStats,
     pub(crate) leaving: Vec<Leaving>,
+    /// Empty between ticks; kept for its memory.
+    pub(crate) leavers: Vec<ClientSeat>,
     pub(crate) posts: Vec<(WorldId, Luggage)>,
     /// Which resources hold something that the next run of the systems is to see and then to lose.
     pub(crate) filled: Filled,
@@ -163,6 +180,14 @@ pub struct GameWorld {
     pub(crate) outbox: Outbox,
     /// Changes places with the world's `Events` after the systems; empty otherwise.
     pub(crate) events: Events,
+    pub(crate) delivery: Delivery,
+    /// How far and how often what is heard here.
+    pub(crate) rules: Box<ResolvedRules>,
+    /// Lots of clients, empty between their uses; kept for their memory.
+    pub(crate) parts: Vec<ClientsPart>,
+    pub(crate) spare_parts: Vec<ClientsPart>,
+    pub(crate) lent_views: Vec<ViewId>,
+    pub(crate) truth: Vec<u8>,
     /// Nobody is here and the game allows sleep: unless there is mail, the next tick would do nothing.
     pub(crate) has_nothing_to_do: bool,
     /// Set before a tick after which the hash of the world's state is wanted.
@@ -173,12 +198,12 @@ pub struct GameWorld {
 impl GameWorld {
     /// Runs one tick. The order is the contract: what clients sent is seen by this tick's systems, and what the systems changed
     /// goes out with this tick's packets.
-    pub(crate) fn tick(&mut self, worker: &mut WorkerContext) {
+    pub(crate) fn tick(&mut self, worker: &mut WorkerContext, crew: &Crew<GameWorld>) {
         let _in_world = enter_world(self.id.0, self.tick);
         scope!("world.tick", budget_us = TICK_BUDGET_US);
         self.stats = TickStats::default();
         let mut phases = Phases::begin(site!("net.open"));
-        self.take_mail(worker);
+        self.take_mail(worker, crew);
         phases.next(site!("world.systems"));
         self.run_systems(&mut phases);
         phases.next(site!("replication.collect"));
@@ -186,80 +211,133 @@ impl GameWorld {
         phases.next(site!("world.orders"));
         self.carry_out_orders();
         self.greet();
-        phases.next(site!("replication.interest"));
-        self.replication.refresh_interest();
+        phases.next(site!("replication.conceal"));
+        self.conceal();
         phases.next(site!("replication.events"));
         self.deliver_events();
-        phases.next(site!("replication.send"));
-        self.send_packets(worker, &mut phases);
+        phases.next(site!("replication.truths"));
+        self.write_truths();
+        phases.next(site!("replication.interest"));
+        self.tell_clients(worker, crew, &mut phases);
         phases.next(site!("world.finish"));
         self.let_go(worker);
         self.finish_tick(worker);
     }
 
-    /// Opens datagrams, seats newcomers and hands messages to the game.
-    fn take_mail(&mut self, worker: &mut WorkerContext) {
-        let WorkerContext { mail, received, .. } = worker;
-        self.mailbox.swap(mail);
-        let MailBatch { bytes, items, .. } = &mut *mail;
-        let mut begin = 0;
-        for item in items.drain(..) {
-            match item {
-                Mail::Datagram { client, end } => {
-                    let datagram = &mut bytes[begin..end];
-                    begin = end;
-                    self.receive(client, datagram, received);
-                }
-                Mail::Incoming(incoming) => self.seat(*incoming),
-                Mail::Message(message) => {
-                    self.filled.messages = true;
-                    self.ecs.resource_mut::<WorldMessages>().0.push(message);
-                }
-                Mail::Dismiss { client, reason } => self.dismiss(client, reason),
+    /// Opens datagrams, seats newcomers and hands messages to the game. Who comes and goes is taken in before the first datagram is opened.
+    fn take_mail(&mut self, worker: &mut WorkerContext, crew: &Crew<GameWorld>) {
+        let mut mail = std::mem::take(&mut worker.mail);
+        self.mailbox.swap(&mut mail);
+        let MailBatch { bytes, items, .. } = &mut mail;
+        let mut datagrams_count = 0;
+        items.retain_mut(|item| match item {
+            Mail::Datagram { .. } => {
+                datagrams_count += 1;
+                true
             }
+            item => {
+                self.take_item(std::mem::replace(item, Mail::Datagram { client: ClientKey(0), end: 0 }));
+                false
+            }
+        });
+        let letters = items.drain(..).filter_map(|item| match item {
+            Mail::Datagram { client, end } => Some((client, end)),
+            _ => None,
+        });
+        if self.lots_count(datagrams_count, crew) > 1 {
+            self.open_in_lots(letters, bytes, worker, crew);
+        } else {
+            self.open_here(letters, bytes, &mut worker.received);
         }
         mail.clear();
+        worker.mail = mail;
     }
 
-    fn receive(&mut self, client: ClientKey, datagram: &mut [u8], received: &mut Received) {
-        // A datagram can be on its way here while its client leaves; UDP may lose it just as well.
-        let Some(seat) = self.seats.get_mut(client) else { return };
-        self.stats.datagrams_in += 1;
-        self.stats.bytes_in += datagram.len() as u64;
-        received.clear();
-        let outcome = seat.connection.receive(self.now, datagram, received);
-        // What a packet acknowledged before it turned out to be malformed is acknowledged.
-        apply_delivery(&mut self.replication, &mut self.stats, seat, received);
-        if outcome.is_err() {
-            self.stats.datagrams_refused += 1;
-            return;
+    fn take_item(&mut self, item: Mail) {
+        match item {
+            Mail::Datagram { .. } => {}
+            Mail::Incoming(incoming) => self.seat(*incoming),
+            Mail::Message(message) => {
+                self.filled.messages = true;
+                self.ecs.resource_mut::<WorldMessages>().0.push(message);
+            }
+            Mail::Dismiss { client, reason } => self.dismiss(client, reason),
+            Mail::Rules(rules) => self.set_rules(&rules),
         }
-        // It opened, so it is the client's own: this is what counts against it.
-        let verdict = seat.allowance.spend(datagram.len(), self.now);
-        if verdict == Verdict::Dismiss {
-            seat.leave("sent more than its allowance");
+    }
+
+    /// Puts rules into force, as of this tick.
+    pub(crate) fn set_rules(&mut self, rules: &ReplicationRules) {
+        let ticks_per_s = f32::from(self.rate.0);
+        *self.rules = rules.resolved(ticks_per_s);
+        self.replication.set_rules(&self.rules, ticks_per_s);
+    }
+
+    fn open_here(
+        &mut self,
+        letters: impl Iterator<Item = (ClientKey, usize)>,
+        bytes: &mut [u8],
+        received: &mut Received,
+    ) {
+        let mut begin = 0;
+        for (client, end) in letters {
+            let datagram = &mut bytes[begin..end];
+            begin = end;
+            // A datagram can be on its way here while its client leaves; UDP may lose it just as well.
+            let Some(seat) = self.seats.get_mut(client) else { continue };
+            self.filled.inbox = true;
+            let mut inbox = self.ecs.resource_mut::<Inbox>();
+            open(seat, self.now, datagram, received, &mut self.stats, |client, kind, bytes| inbox.push(client, kind, bytes));
         }
+    }
+
+    fn open_in_lots(
+        &mut self,
+        letters: impl Iterator<Item = (ClientKey, usize)>,
+        bytes: &[u8],
+        worker: &mut WorkerContext,
+        crew: &Crew<GameWorld>,
+    ) {
+        let per_lot = self.lend_seats(Work::Open, crew);
+        let mut begin = 0;
+        for (number, (client, end)) in (0..).zip(letters) {
+            if let Some(seat) = self.seats.index_of(client) {
+                self.parts[seat / per_lot].add_letter(number, seat % per_lot, &bytes[begin..end]);
+            }
+            begin = end;
+        }
+        crew.share(&mut self.parts, worker);
         self.filled.inbox = true;
         let mut inbox = self.ecs.resource_mut::<Inbox>();
-        for message in received.messages() {
-            match message {
-                (Channel::Unreliable, [control::INPUT, epoch, low, high, bytes @ ..]) => {
-                    let number = u16::from_le_bytes([*low, *high]);
-                    if *epoch != seat.epoch {
-                        self.stats.inputs_stale += 1;
-                    } else if verdict != Verdict::Pass {
-                        self.stats.inputs_over_allowance += 1;
-                    } else {
-                        seat.take_input(number);
-                        note_input(client.0, number);
-                        inbox.push(client, MessageKind::Input { number }, bytes);
-                    }
-                }
-                (Channel::Reliable, bytes @ [kind, ..]) if *kind >= control::GAME_MIN => {
-                    inbox.push(client, MessageKind::Reliable, bytes);
-                }
-                _ => self.stats.datagrams_refused += 1,
-            }
+        take_opened(&mut self.parts, |client, kind, bytes| inbox.push(client, kind, bytes));
+        self.take_seats_back();
+    }
+
+    /// Into how many lots the clients are cut, if so many of them need work.
+    fn lots_count(&self, clients_count: usize, crew: &Crew<GameWorld>) -> usize {
+        let lots_max = clients_count.min(self.seats.len()) / CLIENTS_PER_LOT_MIN;
+        if lots_max < 2 { 1 } else { lots_max.min(2 * (crew.helpers_count() + 1)).min(LOTS_MAX) }
+    }
+
+    /// Cuts all clients into lots and returns how many are in each but the last one.
+    fn lend_seats(&mut self, work: Work, crew: &Crew<GameWorld>) -> usize {
+        let count = self.seats.len();
+        let per_lot = count.div_ceil(self.lots_count(count, crew));
+        for lot in (0..count.div_ceil(per_lot)).rev() {
+            let mut part = self.spare_parts.pop().unwrap_or_else(|| ClientsPart::new(self.id));
+            (part.work, part.tick, part.now) = (work, self.tick, self.now);
+            self.seats.lend(count.min((lot + 1) * per_lot) - lot * per_lot, &mut part.seats);
+            self.parts.push(part);
+        }
+        self.parts.reverse();
+        per_lot
+    }
+
+    fn take_seats_back(&mut self) {
+        for mut part in self.parts.drain(..) {
+            self.seats.give_back(&mut part.seats);
+            self.stats.add(&part.stats);
+            self.spare_parts.push(part);
         }
     }
 
@@ -271,7 +349,8 @@ impl GameWorld {
             user_data: incoming.user_data.clone(),
             luggage: incoming.luggage.take(),
         };
-        self.seats.add(ClientSeat::new(incoming, view));
+        let pace = (f32::from(self.rate.0), self.replication.settings().budget_bytes_per_tick);
+        self.seats.add(ClientSeat::new(incoming, view, pace));
         self.filled.arrivals = true;
         self.ecs.resource_mut::<Arrivals>().0.push(arrival);
     }
@@ -359,9 +438,14 @@ impl GameWorld {
                 Order::Team { client, team } => {
                     if let Some(seat) = self.seats.get_mut(client) {
                         seat.team = team;
+                        self.replication.set_view_team(seat.view, team);
                     }
                 }
-                Order::Teleported { entity: _ } => {}
+                Order::Teleported { entity } => {
+                    if let Some(id) = self.collector.net_id(&self.ecs, entity) {
+                        self.replication.set_urgent(id);
+                    }
+                }
                 Order::Travel { client, to, luggage } => self.seats.mark_travel(client, to, luggage),
                 Order::Disconnect { client, reason } => self.dismiss(client, reason),
                 Order::Post { to, message } => self.posts.push((to, message)),
@@ -393,100 +477,63 @@ impl GameWorld {
         }
     }
 
-    /// Puts what was told this tick into the queues of those who are to hear it.
-    fn deliver_events(&mut self) {
-        let Self { ecs, seats, replication, collector, events, .. } = self;
-        let mut told = ecs.resource_mut::<Events>();
-        if told.is_empty() {
+    /// Asks the game's filter who may see what is concealed.
+    fn conceal(&mut self) {
+        let Self { conceal, replication, seats, collector, ecs, .. } = self;
+        if !replication.has_concealed() {
             return;
         }
-        std::mem::swap(&mut *told, events);
-        let schema = replication.schema().clone();
-        for (said, message) in events.iter_mut() {
-            let kind = &schema.events()[said.kind.index()];
-            let about = match said.audience {
-                Audience::Around(entity) => match collector.net_id(ecs, entity) {
-                    Some(id) => Some(id),
-                    None => continue,
-                },
-                _ => None,
-            };
-            let place = match said.audience {
-                Audience::Near(place) => Some(place),
-                _ => about.and_then(|id| replication.place_of(id)),
-            };
-            for seat in seats.iter_mut() {
-                let is_near = || match (place, kind.range_m) {
-                    (Some(place), Some(range_m)) => replication.view_place(seat.view).is_some_and(|from| {
-                        let (x, z) = (place[0] - from[0], place[1] - from[1]);
-                        x * x + z * z <= range_m * range_m
-                    }),
-                    _ => true,
-                };
-                let hears = match said.audience {
-                    Audience::Everyone => true,
-                    Audience::Near(_) => is_near(),
-                    Audience::Around(_) => is_near() && about.is_some_and(|id| replication.hears(seat.view, id)),
-                    Audience::Team(team) => seat.team == Some(team),
-                    Audience::Client(client) => seat.client == client,
-                };
-                if !hears {
-                    continue;
-                }
-                message[1] = seat.epoch;
-                if !kind.reliable {
-                    // A full queue drops its oldest, counted by the connection.
-                    let _ = seat.connection.send_unreliable(message);
-                } else if seat.connection.send_reliable(message).is_err() {
-                    seat.leave("its reliable messages pile up");
-                }
-            }
-        }
-        events.clear();
+        seats.index_views();
+        replication.conceal(&mut |view, id| {
+            let (Some(seat), Some(entity)) = (seats.of_view(view), collector.entity_of(id)) else { return false };
+            let viewer = Viewer { client: seat.client, player: seat.player, team: seat.team };
+            conceal.as_ref().is_none_or(|filter| filter(ecs, viewer, entity))
+        });
     }
 
-    /// Writes each client's snapshot and seals it, straight into the worker's send batch.
-    fn send_packets(&mut self, worker: &mut WorkerContext, phases: &mut Phases) {
-        let WorkerContext { sender, received, snapshot, truth, .. } = worker;
+    /// Tells some of the clients, each in its turn, what one entity really looks like.
+    fn write_truths(&mut self) {
         let truth_period = ((TRUTH_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
-        for seat in self.seats.iter_mut() {
-            received.clear();
-            seat.connection.update(self.now, received);
-            apply_delivery(&mut self.replication, &mut self.stats, seat, received);
-            if let Some(reason) = seat.connection.ended(self.now) {
-                seat.leave(end_reason(reason));
-                continue;
+        let Self { seats, collector, replication, ecs, truth, tick, .. } = self;
+        for seat in seats.iter_mut().filter(|seat| tick.wrapping_add(seat.client.0).is_multiple_of(truth_period)) {
+            truth.clear();
+            if collector.write_truth(ecs, replication, seat.view, truth) {
+                // A full queue drops its oldest truth: one check less, never a wrong one.
+                let _ = seat.connection.send_unreliable(truth);
             }
-            let bytes_before = seat.connection.stats().bytes_sent;
-            if (self.tick.wrapping_add(seat.client.0)).is_multiple_of(truth_period) {
-                truth.clear();
-                if self.collector.write_truth(&self.ecs, &mut self.replication, seat.view, truth) {
-                    // A full queue drops its oldest truth: one check less, never a wrong one.
-                    let _ = seat.connection.send_unreliable(truth);
-                }
-            }
-            for _ in 0..PACKETS_PER_TICK_MAX {
-                snapshot.resize(seat.connection.room(self.now), 0);
-                let length = self.replication.write_snapshot(seat.view, seat.last_input(), snapshot);
-                if length == 0 && !seat.connection.wants_packet(self.now) {
-                    break;
-                }
-                phases.next(site!("net.seal"));
-                let packet = seat.connection.send_packet(self.now, &snapshot[..length], &mut **sender);
-                if length > 0 {
-                    self.replication.sent(seat.view, packet.0);
-                    self.stats.snapshot_bytes += length as u64;
-                }
-                self.stats.packets_out += 1;
-                phases.next(site!("replication.send"));
-            }
-            self.stats.bytes_out += seat.connection.stats().bytes_sent - bytes_before;
         }
+    }
+
+    /// Brings every client up to date, here or on all workers that have nothing else to do.
+    fn tell_clients(&mut self, worker: &mut WorkerContext, crew: &Crew<GameWorld>, phases: &mut Phases) {
+        if self.lots_count(self.seats.len(), crew) < 2 {
+            self.replication.refresh_interest();
+            phases.next(site!("replication.send"));
+            for seat in self.seats.iter_mut() {
+                tell(seat, &mut self.replication, self.now, &mut self.stats, worker, phases);
+            }
+            return;
+        }
+        self.lend_seats(Work::Tell, crew);
+        let Self { parts, replication, lent_views, .. } = self;
+        for part in parts {
+            lent_views.clear();
+            lent_views.extend(part.seats.iter().map(|seat| seat.view));
+            part.share = replication.lend(lent_views);
+        }
+        phases.next(site!("replication.share"));
+        crew.share(&mut self.parts, worker);
+        for part in &mut self.parts {
+            self.replication.give_back(std::mem::take(&mut part.share));
+        }
+        self.take_seats_back();
     }
 
     /// Hands leaving clients to the frame: travellers with all that is theirs, others closed.
     fn let_go(&mut self, worker: &mut WorkerContext) {
-        while let Some(mut seat) = self.seats.take_leaving() {
+        let mut leaving = std::mem::take(&mut self.leavers);
+        self.seats.take_leaving(&mut leaving);
+        for mut seat in leaving.drain(..) {
             self.replication.remove_client(seat.view);
             let client = seat.client;
             match seat.leaving.take() {
@@ -503,6 +550,7 @@ impl GameWorld {
                 None => {}
             }
         }
+        self.leavers = leaving;
     }
 
     fn finish_tick(&mut self, worker: &mut WorkerContext) {
@@ -527,19 +575,4 @@ impl GameWorld {
     pub fn ecs_mut(&mut self) -> &mut World {
         &mut self.ecs
     }
-}
-
-fn end_reason(reason: EndReason) -> &'static str {
-    match reason {
-        EndReason::Disconnected => "disconnected by the client",
-        EndReason::TimedOut => "timed out",
-        EndReason::Refused(_) => "broke the rules of the channels",
-    }
-}
-
-/// Tells replication which of its packets arrived and which did not.
-fn apply_delivery(replication: &mut WorldReplication, stats: &mut TickStats, seat: &ClientSeat, received: &Received) {
-    received.acked.iter().for_each(|packet| replication.acked(seat.view, packet.0));
-    received.lost.iter().for_each(|packet| replication.lost(seat.view, packet.0));
-    stats.packets_lost += received.lost.len() as u64;
 }

@@ -56,6 +56,8 @@
 
 mod allowance;
 mod client_seat;
+mod clients_part;
+mod deliver;
 pub mod directory;
 pub mod events;
 pub mod flight_recorder;
@@ -74,6 +76,7 @@ pub mod server;
 pub mod settings;
 pub mod system_order;
 pub mod telemetry;
+pub mod text;
 pub mod tick_resources;
 pub mod tick_trace;
 mod timeline;
@@ -94,7 +97,7 @@ pub mod prelude {
             Arrival, Arrivals, Departures, Inbox, Luggage, MayBeDormant, MessageKind, Outbox, TickInfo, WorldMessages,
             WorldRng,
         },
-        world_builder::{Observer, WorldBuilder},
+        world_builder::{Viewer, WorldBuilder},
         world_kind::{Hertz, Plugin, WorldKind},
     };
 }

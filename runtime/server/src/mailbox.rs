@@ -6,7 +6,7 @@
 //!
 //! Cost: one uncontended lock (about 20 ns) per push. Buffers are reused; a steady tick allocates nothing.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use throng_net::{
     connection::Connection,
@@ -14,6 +14,7 @@ use throng_net::{
 };
 
 use throng_profiler::sync::{Mutex, MutexGuard};
+use throng_replication::{Pacing, ReplicationRules};
 
 use crate::{allowance::Allowance, ids::ClientKey, tick_resources::Luggage};
 
@@ -34,6 +35,8 @@ pub(crate) struct Incoming {
     pub allowance: Allowance,
     /// Counts the worlds this client has been in, so that both sides can tell snapshots of one from those of the next.
     pub epoch: u8,
+    /// What is known of the client's line, if it comes from another world.
+    pub pacing: Option<Pacing>,
     pub luggage: Option<Luggage>,
 }
 
@@ -50,6 +53,8 @@ pub(crate) enum Mail {
         client: ClientKey,
         reason: &'static str,
     },
+    /// New rules for what is heard how far and how often.
+    Rules(Arc<ReplicationRules>),
 }
 
 /// The buffers that change places between frame thread and worker.
@@ -105,7 +110,7 @@ impl Mailbox {
         true
     }
 
-    /// Adds a client or a dismissal. There is one of each per client at most, so they are not limited.
+    /// Adds a client, a dismissal or rules. There is one of each per client at most, and operators are few, so they are not limited.
     pub fn push(&self, mail: Mail) {
         self.lock().items.push(mail);
     }

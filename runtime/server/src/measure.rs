@@ -192,7 +192,7 @@ impl Server {
         let door = std::mem::take(&mut self.door.counts);
         self.totals.packets_in += door.packets;
         self.totals.bytes_in += door.bytes;
-        self.totals.refused_by_gate += door.refused_by_gate;
+        self.totals.refused_by_gate += door.refused_by_gate + door.implausible;
         self.totals.over_allowance += door.over_allowance;
         self.totals.mailbox_full += door.mailbox_full;
         self.totals.joined += door.joined;

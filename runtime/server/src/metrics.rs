@@ -38,6 +38,8 @@ pub struct PublishedMetrics {
     is_sleeping: AtomicBool,
     /// Set once, before the first frame.
     recorder: OnceLock<RecorderControl>,
+    /// The packet report of the last second, as a JSON list.
+    packets: Mutex<String>,
 }
 
 impl PublishedMetrics {
@@ -48,7 +50,14 @@ impl PublishedMetrics {
             last_frame_at: AtomicU64::default(),
             is_sleeping: AtomicBool::default(),
             recorder: OnceLock::new(),
+            packets: Mutex::new("[]".to_owned()),
         }
+    }
+
+    /// The packet report of the last second: a JSON list of objects with `kind`, `cause`, `world`, `packets_per_s`, `bytes_per_s`
+    /// and `updates_per_s`. Empty before the first one is over.
+    pub fn packets_json(&self) -> String {
+        self.packets.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The server's recorder, if it has one.

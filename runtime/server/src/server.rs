@@ -20,17 +20,18 @@ use throng_platform::{
     time::Nanos,
 };
 use throng_profiler::{Recorder, RecorderFigures, log_category, log_warn, scope};
-use throng_replication::{InterestSettings, Schema};
+use throng_replication::{InterestSettings, ReplicationRules, Schema};
 use throng_scheduler::{Crew, Finished, FrameGrid, Hertz, Scheduled, ShortTask, ShortTaskPool, TickPhase};
 
 use crate::{
+    clients_part::{ClientsPart, set_in_tick},
     directory::{Directory, Everybody},
     flight_recorder::SuggestedBudgets,
     front_door::FrontDoor,
     game_world::{GameWorld, WorkerContext},
     ids::{KindId, WorldId},
     inspection::WorldHash,
-    mailbox::Mailbox,
+    mailbox::{Mail, Mailbox},
     measure::{Measure, StatusWindow, Totals},
     metrics::{PublishedMetrics, ServerMetrics},
     recorder_turns::RecorderTurns,
@@ -88,19 +89,21 @@ pub enum ServerError {
 
 impl ShortTask for GameWorld {
     type Worker = WorkerContext;
-    type Part = ();
+    type Part = ClientsPart;
 
-    fn run(&mut self, worker: &mut WorkerContext, _crew: &Crew<GameWorld>) {
-        let before = throng_platform::allocator::thread_counts().allocations;
+    fn run(&mut self, worker: &mut WorkerContext, crew: &Crew<GameWorld>) {
+        let before = allocator::thread_counts().allocations;
         self.running_since.store(worker.clock.now().0, Ordering::Relaxed);
-        allocator::short_task(true);
-        self.tick(worker);
-        allocator::short_task(false);
+        set_in_tick(true);
+        self.tick(worker, crew);
+        set_in_tick(false);
         self.running_since.store(0, Ordering::Relaxed);
-        self.stats.allocations = throng_platform::allocator::thread_counts().allocations - before;
+        self.stats.allocations += allocator::thread_counts().allocations - before;
     }
 
-    fn run_part((): &mut (), _worker: &mut WorkerContext) {}
+    fn run_part(part: &mut ClientsPart, worker: &mut WorkerContext) {
+        part.run(worker);
+    }
 
     fn rest(worker: &mut WorkerContext) {
         worker.flush();
@@ -108,10 +111,11 @@ impl ShortTask for GameWorld {
 }
 
 /// An order to a running server from another thread.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Command {
     MeasureBegin,
     MeasureEnd,
+    Rules(Arc<ReplicationRules>),
 }
 
 /// A handle to a running server, for other threads.
@@ -132,6 +136,11 @@ impl ServerControl {
     /// Ends it.
     pub fn measure_end(&self) {
         self.push(Command::MeasureEnd);
+    }
+
+    /// Puts other replication rules into force, in every world with its next tick.
+    pub fn set_replication_rules(&self, rules: ReplicationRules) {
+        self.push(Command::Rules(Arc::new(rules)));
     }
 
     /// Ends the server after it has told its clients.
@@ -157,6 +166,7 @@ pub struct Server {
     pub(crate) directory: Box<dyn Directory>,
     schema: Arc<Schema>,
     interest: InterestSettings,
+    rules: ReplicationRules,
     kinds: Vec<Kind>,
     pub(crate) names: TelemetryNames,
     pub(crate) game: String,
@@ -270,6 +280,7 @@ impl Server {
             transport,
             door,
             directory: Box::new(Everybody(WorldId(0))),
+            rules: ReplicationRules::for_schema(&schema),
             schema,
             interest,
             kinds: Vec::new(),
@@ -321,11 +332,26 @@ impl Server {
     pub fn create_world(&mut self, kind: KindId, seed: u64) -> Result<WorldId, ServerError> {
         let id = WorldId(self.slots.len() as u32);
         let kind = &mut self.kinds[usize::from(kind.0)];
-        let world = kind.build_world(id, seed, &self.schema, &self.interest, &mut self.names)?;
+        let mut world = kind.build_world(id, seed, &self.schema, &self.interest, &mut self.names)?;
+        world.set_rules(&self.rules);
         self.mailboxes.push(world.mailbox.clone());
         let phase = TickPhase::new(0, world.rate, FrameGrid::for_rates(&[world.rate]));
         self.slots.push(WorldSlot::new(Box::new(world), seed, phase));
         Ok(id)
+    }
+
+    /// How far and how often what is heard, in all worlds; before the first frame. Without it, the usual ranges by name
+    /// ([`ReplicationRules::for_schema`]). A running server is told by [`ServerControl::set_replication_rules`].
+    pub fn set_replication_rules(&mut self, rules: ReplicationRules) {
+        for world in self.slots.iter_mut().filter_map(|slot| slot.home.as_mut()) {
+            world.set_rules(&rules);
+        }
+        self.rules = rules;
+    }
+
+    /// What clients are told of, and how.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
     }
 
     pub fn set_directory(&mut self, directory: impl Directory + 'static) {
@@ -462,6 +488,7 @@ impl Server {
                     self.recorder_turns.iter_mut().for_each(RecorderTurns::begin);
                 }
                 Command::MeasureEnd => self.end_measure(now),
+                Command::Rules(rules) => self.mailboxes.iter().for_each(|mailbox| mailbox.push(Mail::Rules(rules.clone()))),
             }
         }
     }

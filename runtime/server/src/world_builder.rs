@@ -19,6 +19,7 @@ use throng_scheduler::Hertz;
 
 use crate::{
     client_seat::Seats,
+    deliver::Delivery,
     events::Events,
     game_world::{Filled, GameWorld, TickStats},
     ids::{ClientKey, KindId, WorldId},
@@ -31,7 +32,7 @@ use crate::{
 
 /// Who looks, for a visibility filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Observer {
+pub struct Viewer {
     pub client: ClientKey,
     /// The client's own entity, once it has one.
     pub player: Option<Entity>,
@@ -39,7 +40,7 @@ pub struct Observer {
 }
 
 /// See [`WorldBuilder::conceal_by`].
-pub(crate) type ConcealFilter = Box<dyn Fn(&World, Observer, Entity) -> bool + Send + Sync>;
+pub(crate) type ConcealFilter = Box<dyn Fn(&World, Viewer, Entity) -> bool + Send + Sync>;
 
 /// A world in the making. Kinds and plugins add to it; the server finishes it.
 pub struct WorldBuilder<'a> {
@@ -110,10 +111,7 @@ impl WorldBuilder<'_> {
     /// Decides who may see entities with `throng_replication::Concealed`: `true` lets the observer see. Asked every tick for each such entity
     /// and each client that it is relevant to, so it should take well under a microsecond; it may read the world and must not depend on
     /// anything else. Denied entities get no byte; those that the client held are despawned there.
-    pub fn conceal_by(
-        &mut self,
-        filter: impl Fn(&World, Observer, Entity) -> bool + Send + Sync + 'static,
-    ) -> &mut Self {
+    pub fn conceal_by(&mut self, filter: impl Fn(&World, Viewer, Entity) -> bool + Send + Sync + 'static) -> &mut Self {
         self.conceal = Some(Box::new(filter));
         self
     }
@@ -206,10 +204,17 @@ impl Kind {
             now: Nanos::ZERO,
             stats: TickStats::default(),
             leaving: Vec::new(),
+            leavers: Vec::new(),
             posts: Vec::new(),
             filled: Filled::default(),
             outbox: Outbox::default(),
             events: Events::new(schema.clone()),
+            delivery: Delivery::default(),
+            rules: Box::default(),
+            parts: Vec::new(),
+            spare_parts: Vec::new(),
+            lent_views: Vec::new(),
+            truth: Vec::new(),
             has_nothing_to_do: false,
             hash_wanted: false,
             state_hash: 0,

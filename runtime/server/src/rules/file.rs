@@ -50,6 +50,14 @@ impl RulesFile {
         &self.path
     }
 
+    /// Reads the file now, changed or not; then it counts as read. What is wrong with it is told to the caller alone.
+    pub fn reload(&mut self) -> Result<ServerRules, SettingsError> {
+        // Before reading, as in `open`.
+        self.judged = stamp_of(&self.path);
+        self.seen = self.judged;
+        ServerRules::load(&self.path)
+    }
+
     /// The new rules if the file has changed since the last call but one, or why they cannot be used: then those before stay in force.
     /// What is wrong is logged here. To be called about once a second.
     pub fn changed(&mut self) -> Option<Result<ServerRules, SettingsError>> {

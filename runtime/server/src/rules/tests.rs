@@ -266,6 +266,20 @@ fn a_changed_file_is_read_once_when_it_has_settled() {
 }
 
 #[test]
+fn a_file_is_read_at_once_for_those_who_ask() {
+    let folder = Folder::new("reload");
+    folder.write(&over_ms(70));
+    let (mut file, _) = folder.open();
+    folder.write(&over_ms(80));
+    assert_eq!(file.reload().unwrap(), accept(&over_ms(80)));
+    assert_eq!([look(&mut file), look(&mut file)], ["-", "-"], "it counts as read");
+    folder.write("[triggers.frame]\nover_ms = 0\n");
+    let error = file.reload().unwrap_err().to_string();
+    assert!(error.contains("[triggers.frame] over_ms"), "{error}");
+    assert_eq!([look(&mut file), look(&mut file)], ["-", "-"], "its mistakes were told once");
+}
+
+#[test]
 fn a_file_that_is_being_written_is_left_alone() {
     let folder = Folder::new("half");
     folder.write(&over_ms(7));

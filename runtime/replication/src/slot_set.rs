@@ -1,0 +1,118 @@
+//! Slot set: which slots are in some state, a bit each.
+//!
+//! Sets that are asked about together are compared a word of 64 slots at a time, and come out in slot order by
+//! themselves, which is the order of the wire. Costs an eighth of a byte per slot of the world.
+
+/// A set of slots. Iterates in slot order.
+#[derive(Clone, Default)]
+pub(crate) struct SlotSet {
+    words: Vec<u64>,
+}
+
+impl SlotSet {
+    /// Empties the set and makes room for slots below `count`.
+    pub fn reset(&mut self, count: usize) {
+        self.words.clear();
+        self.words.resize(count.div_ceil(64), 0);
+    }
+
+    /// Makes room for slots below `count`; what is in stays in.
+    pub fn grow(&mut self, count: usize) {
+        let words = count.div_ceil(64);
+        if self.words.len() < words {
+            self.words.resize(words, 0);
+        }
+    }
+
+    #[inline]
+    pub fn insert(&mut self, slot: u32) {
+        self.words[slot as usize / 64] |= 1 << (slot % 64);
+    }
+
+    #[inline]
+    pub fn contains(&self, slot: u32) -> bool {
+        self.words.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
+    }
+
+    /// Removes `slot`; returns whether it was there.
+    #[inline]
+    pub fn take(&mut self, slot: u32) -> bool {
+        let Some(word) = self.words.get_mut(slot as usize / 64) else {
+            return false;
+        };
+        let bit = 1 << (slot % 64);
+        let was = *word & bit != 0;
+        *word &= !bit;
+        was
+    }
+
+    /// Adds all of `other`; both were reset to the same count.
+    pub fn insert_all(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(word, others)| *word |= others);
+    }
+
+    /// Makes this set of what was relevant the set of what is: all that is `near`, and what is `kept` of what
+    /// was. Leaves in `near` what was not there before. Returns whether anything comes or goes.
+    pub fn move_on(&mut self, near: &mut Self, kept: &Self) -> bool {
+        self.words.resize(near.words.len(), 0);
+        let mut changed = 0;
+        for ((was, near), kept) in self.words.iter_mut().zip(&mut near.words).zip(&kept.words) {
+            let is = *near | (*was & kept);
+            *near = is & !*was;
+            changed |= is ^ *was;
+            *was = is;
+        }
+        changed != 0
+    }
+
+    /// Slots `64 * index` to `64 * index + 63`; none beyond the end.
+    #[inline]
+    pub fn word(&self, index: usize) -> u64 {
+        self.words.get(index).copied().unwrap_or(0)
+    }
+
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+
+    pub fn words_count(&self) -> usize {
+        self.words.len()
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        self.words.capacity() * 8
+    }
+
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Slots from the lowest up.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let words = self.words.iter().enumerate();
+        words.flat_map(|(index, word)| ones(*word).map(move |bit| index as u32 * 64 + bit))
+    }
+
+    /// Slots from the highest down.
+    pub fn iter_descending(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().enumerate().rev().flat_map(|(index, word)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                let highest = 63_u32.checked_sub(rest.leading_zeros())?;
+                rest &= !(1 << highest);
+                Some(index as u32 * 64 + highest)
+            })
+        })
+    }
+}
+
+/// Positions of the ones of a word, lowest first.
+#[inline]
+pub(crate) fn ones(word: u64) -> impl Iterator<Item = u32> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        let lowest = rest.trailing_zeros();
+        rest &= rest.wrapping_sub(1);
+        (lowest < 64).then_some(lowest)
+    })
+}
