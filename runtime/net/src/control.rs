@@ -27,6 +27,8 @@ pub const INPUT: u8 = 1;
 pub const SNAPSHOT: u8 = 2;
 /// First byte of an exact state to check the replicas against (`throng_replication`).
 pub const TRUTH: u8 = 3;
+/// First byte of an event (`throng_replication`).
+pub const EVENT: u8 = 4;
 /// First bytes from this one on belong to the game.
 pub const GAME_MIN: u8 = 16;
 

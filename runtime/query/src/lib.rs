@@ -7,11 +7,12 @@
 //! - [`geometry`]: walls, floors and triangles, in one tree of boxes.
 //! - [`casts`]: rays, lines of sight and shots at characters, a slice at a time.
 //! - [`nav`]: the walkable surface: baking, point location, steps that cannot leave it, paths.
-//! - [`near`]: close lists: all points within a radius of each of some points.
+//! - [`close_lists`]: who is near whom, kept while entities move; for worlds of hundreds and more.
+//! - [`near`]: all points within a radius of each of some points, found anew each time; for worlds of dozens.
 //!
 //! The same inputs give the same outputs, in the same order, on every thread. Numbers that are not finite never
 //! enter: each question says by name that it refused them ([`casts::CastCounts::rejected`], [`nav::NavError`],
-//! [`nav::WalkOutcome::NotFinite`], [`near::NearCounts::rejected`]).
+//! [`nav::WalkOutcome::NotFinite`], [`near::NearCounts::rejected`], [`close_lists::CloseCounts::refused`]).
 //!
 //! ```
 //! use glam::Vec3;
@@ -28,6 +29,7 @@
 //! ```
 
 pub mod casts;
+pub mod close_lists;
 pub mod geometry;
 pub mod nav;
 pub mod near;

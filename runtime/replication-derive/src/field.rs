@@ -13,6 +13,8 @@ enum Shape {
     Numbers(Expr),
     /// `Vec2` or `Vec3`, with how many numbers it has.
     Vector(u32),
+    /// `Text<N>`.
+    Text,
     /// Anything that implements `ReplicateBits`.
     Code,
 }
@@ -49,6 +51,7 @@ impl Field {
             Shape::Number => (quote!(1), quote!([self.#member])),
             Shape::Numbers(count) => (quote!((#count) as u32), quote!(self.#member)),
             Shape::Vector(count) => (quote!(#count), quote!(self.#member.to_array())),
+            Shape::Text => return Ok(Self::text(ty, member)),
             Shape::Code => return Ok(Self::code(ty, member, codec, packing)),
         };
         let exact_values = match &shape {
@@ -94,6 +97,22 @@ impl Field {
         })
     }
 
+    fn text(ty: &Type, member: &syn::Member) -> Self {
+        let bits = quote!(<#ty>::BITS_MAX);
+        let (encode, decode) = (quote!(self.#member.encode(out);), quote!(<#ty>::decode(from)?));
+        Self {
+            codec: quote!(),
+            bits: bits.clone(),
+            exact_bits: bits.clone(),
+            fingerprint: quote!(quantise::mix(5, #bits as u64)),
+            encode: encode.clone(),
+            decode: decode.clone(),
+            encode_exact: encode,
+            decode_exact: decode,
+            agrees: quote!(self.#member == exact.#member),
+        }
+    }
+
     fn code(ty: &Type, member: &syn::Member, codec: &syn::Ident, packing: Packing) -> Self {
         let whole = quote!(<#ty as ReplicateBits>::BITS);
         let bits = match packing {
@@ -121,6 +140,7 @@ impl Shape {
                 Some("f32") => Self::Number,
                 Some("Vec2") => Self::Vector(2),
                 Some("Vec3") => Self::Vector(3),
+                Some("Text") => Self::Text,
                 Some("f64") => {
                     return Err(syn::Error::new_spanned(ty, "an f64 is not packed; use f32"));
                 }
@@ -175,8 +195,16 @@ impl Attributes {
     fn packing(self, shape: &Shape, field: &syn::Field) -> syn::Result<Packing> {
         let refuse = |message: &str| Err(syn::Error::new(field.span(), message));
         let ranged = self.min.is_some() || self.max.is_some() || self.step.is_some();
+        let none = !ranged && self.angle.is_none() && self.exact.is_none();
+        if let Shape::Text = shape {
+            return if none && self.bits.is_none() {
+                Ok(Packing::Bits(None))
+            } else {
+                refuse("a text takes no attributes")
+            };
+        }
         if let Shape::Code = shape {
-            if ranged || self.angle.is_some() || self.exact.is_some() {
+            if !none {
                 return refuse("an integer, bool or enum takes only `bits = ..`");
             }
             return Ok(Packing::Bits(self.bits));

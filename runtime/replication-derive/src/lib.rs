@@ -10,9 +10,12 @@
 //! | `f32`, `[f32; N]`, `Vec2`, `Vec3` | `exact` | 32 each |
 //! | `bool`, `u8`, `u16`, `u32`, enum | none | 1, 8, 16, 32, as many as the enum's variants need |
 //! | the same | `bits = n` | n; larger values become the largest that fits |
+//! | `Text<N>` | none | 8 for the length, 8 for each byte there is |
 //!
 //! Fields are packed in their order, lowest bit first, and the last byte is filled with zeros. `a`, `b`, `s`
 //! and `n` may be any constant expressions. An enum without fields takes no attributes.
+//!
+//! `#[replicate(name = "chat.say")]` on a struct gives it that name in rules and reports, in place of its own.
 
 use proc_macro::TokenStream;
 
@@ -34,14 +37,27 @@ fn expand(input: &syn::DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
             "a replicated component cannot be generic: its bytes must be known",
         ));
     }
-    if let Some(attribute) = input.attrs.iter().find(|attribute| attribute.path().is_ident("replicate")) {
-        return Err(syn::Error::new_spanned(attribute, "`replicate` belongs on the fields"));
-    }
+    let name = public_name(input)?;
     match &input.data {
-        syn::Data::Struct(data) => structure::expand(&input.ident, &data.fields),
+        syn::Data::Struct(data) => structure::expand(&input.ident, &name, &data.fields),
         syn::Data::Enum(data) => enumeration::expand(&input.ident, data),
         syn::Data::Union(_) => Err(syn::Error::new_spanned(&input.ident, "a union cannot be replicated")),
     }
+}
+
+/// The name in rules and reports: the type's own unless an attribute says otherwise.
+fn public_name(input: &syn::DeriveInput) -> syn::Result<String> {
+    let mut name = input.ident.to_string();
+    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("replicate")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("name") || matches!(input.data, syn::Data::Enum(_)) {
+                return Err(meta.error("a struct takes only `name = \"..\"`; all else belongs on the fields"));
+            }
+            name = meta.value()?.parse::<syn::LitStr>()?.value();
+            Ok(())
+        })?;
+    }
+    Ok(name)
 }
 
 #[cfg(test)]
@@ -69,6 +85,7 @@ mod tests {
         check("struct A;", "");
         check("struct A { #[replicate(angle, bits = 7)] x: [f32; 2], #[replicate(exact)] y: glam::Vec3 }", "");
         check("enum A { B, C, D }", "");
+        check("#[replicate(name = \"chat.say\")] struct A { who: u16, words: Text<120> }", "");
     }
 
     #[test]
@@ -94,7 +111,11 @@ mod tests {
         check("struct A { x: [u8; 4] }", "only arrays of f32 are packed; give the values fields of their own");
         check("struct A { x: f64 }", "an f64 is not packed; use f32");
         check("struct A<T> { x: T }", "a replicated component cannot be generic: its bytes must be known");
-        check("#[replicate(bits = 3)] struct A;", "`replicate` belongs on the fields");
+        check(
+            "#[replicate(bits = 3)] struct A;",
+            "a struct takes only `name = \"..\"`; all else belongs on the fields",
+        );
+        check("struct A { #[replicate(bits = 3)] x: Text<20> }", "a text takes no attributes");
         check("enum A {}", "an enum without variants has no value to send");
         check("enum A { B(u8) }", "only enums without fields are replicated");
         check("union A { x: u8 }", "a union cannot be replicated");

@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 
 use crate::field::Field;
 
-pub fn expand(name: &syn::Ident, fields: &syn::Fields) -> syn::Result<TokenStream> {
+pub fn expand(name: &syn::Ident, public_name: &str, fields: &syn::Fields) -> syn::Result<TokenStream> {
     let members: Vec<syn::Member> = fields.members().collect();
     let mut packed = Vec::new();
     let mut errors: Option<syn::Error> = None;
@@ -29,7 +29,6 @@ pub fn expand(name: &syn::Ident, fields: &syn::Fields) -> syn::Result<TokenStrea
     let encode_exact = each(|field| &field.encode_exact);
     let decode_exact = each(|field| &field.decode_exact);
     let agrees = each(|field| &field.agrees);
-    let text = name.to_string();
     Ok(quote! {
         const _: () = {
             #[allow(unused_imports)]
@@ -40,7 +39,7 @@ pub fn expand(name: &syn::Ident, fields: &syn::Fields) -> syn::Result<TokenStrea
 
             #[automatically_derived]
             impl Replicate for #name {
-                const NAME: &'static str = #text;
+                const NAME: &'static str = #public_name;
                 const LAYOUT: u64 = {
                     #[allow(unused_mut)]
                     let mut layout = 0;

@@ -29,6 +29,8 @@ pub(crate) const SPARE_BYTES: usize = 16;
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct Record {
     pub end: u32,
+    /// Bytes of pieces in the stream up to here, without headers.
+    pub pieces_end: u32,
     pub len: u16,
     pub mask: u16,
 }
@@ -41,6 +43,9 @@ pub(crate) struct RingBulk {
     pub records: Vec<Record>,
     pub stream: Vec<u8>,
     pub breaks: Vec<u32>,
+    /// Kinds that are far in this ring, and whether the others waited for their turn.
+    pub far: u16,
+    pub waits: bool,
 }
 
 #[derive(Default)]
@@ -81,7 +86,7 @@ impl RingBulk {
         if !self.hot_slots.is_sorted() {
             self.hot_slots.sort_unstable();
         }
-        let (mut slot_before, mut mask_before) = (0, 0);
+        let (mut slot_before, mut mask_before, mut pieces_end) = (0, 0, 0);
         for (index, slot) in self.hot_slots.iter().enumerate() {
             let mut header = [0; VARINT_BYTES_MAX];
             let header_len = put_varint(&mut header, 0, (slot - slot_before) << 1);
@@ -96,6 +101,8 @@ impl RingBulk {
             }
             record.end = self.stream.len() as u32;
             record.len = (self.stream.len() - begin) as u16;
+            pieces_end += u32::from(record.len);
+            record.pieces_end = pieces_end;
             if record.mask != mask_before {
                 self.breaks.push(index as u32);
             }
@@ -118,6 +125,7 @@ impl Bulk {
         self.rings.resize_with(rings.count(), RingBulk::default);
         for (bulk, ring) in self.rings.iter_mut().zip(rings.all()) {
             bulk.clear(slots_count);
+            (bulk.far, bulk.waits) = (ring.far, ring.period > 1);
             gather_ring(bulk, entities, ring, rings.keepalive);
             bulk.lay_out(entities);
         }

@@ -19,7 +19,11 @@
 //! assert_eq!(Pose::BYTES_MAX, 7); // 3 x 15 + 7 bits
 //! ```
 
-use crate::bytes::{DecodeError, Reader, Writer};
+use crate::{
+    bytes::{DecodeError, Reader, Writer},
+    entities::NetId,
+    world::SLOTS_MAX,
+};
 
 /// A component whose value clients hold a copy of. Usually derived.
 ///
@@ -76,6 +80,19 @@ impl ReplicateBits for bool {
         }
     }
 }
+
+/// Slot and generation, so that components and events can name entities.
+impl ReplicateBits for NetId {
+    const BITS: u32 = SLOTS_MAX.trailing_zeros() + 8;
+    fn to_code(&self) -> u32 {
+        self.slot << 8 | u32::from(self.generation)
+    }
+    fn from_code(code: u32) -> Result<Self, DecodeError> {
+        Ok(Self { slot: code >> 8, generation: code as u8 })
+    }
+}
+
+const _: () = assert!(SLOTS_MAX.is_power_of_two() && NetId::BITS <= 32);
 
 macro_rules! unsigned {
     ($($kind:ty),*) => {$(

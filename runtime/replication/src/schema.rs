@@ -1,4 +1,4 @@
-//! Schema: which components are replicated, and in which order they stand on the wire.
+//! Schema: which components are replicated, which events there are, and in which order they stand on the wire.
 //!
 //! Server and client build the same schema from the same list; `hash` tells whether they did. It is made
 //! once at start, shared behind an `Arc`, and never changes.
@@ -7,12 +7,16 @@ use std::{any::TypeId, sync::Arc};
 
 use crate::{
     copies::{Copies, CopiesOf},
+    event::{Event, EventId, EventKind},
     quantise::mix,
     replicate::Replicate,
 };
 
 /// Component kinds in a schema. Masks on the wire are one or two bytes.
 pub const KINDS_MAX: usize = 16;
+
+/// Event kinds in a schema. Far below the byte that an event's kind is on the wire.
+pub const EVENTS_MAX: usize = 64;
 
 /// All quantised components of one entity together, and all exact ones. (bytes)
 ///
@@ -39,9 +43,10 @@ pub(crate) struct Kind {
     pub new_copies: fn() -> Box<dyn Copies>,
 }
 
-/// The replicated component kinds of a game, in wire order.
+/// The replicated component kinds and the event kinds of a game, in wire order.
 pub struct Schema {
     kinds: Vec<Kind>,
+    events: Vec<EventKind>,
     hash: u64,
     /// Most bytes of the pieces of a mask, by its low and its high byte.
     pieces_bytes_max: [[u16; 256]; 2],
@@ -51,6 +56,7 @@ pub struct Schema {
 #[derive(Default)]
 pub struct SchemaBuilder {
     kinds: Vec<Kind>,
+    events: Vec<EventKind>,
 }
 
 impl SchemaBuilder {
@@ -80,6 +86,23 @@ impl SchemaBuilder {
         self
     }
 
+    /// Adds a kind of events.
+    ///
+    /// # Panics
+    /// If `T` is there already, takes above 255 bytes, or if there are `EVENTS_MAX` kinds already: the program's own mistake, at start.
+    pub fn event<T: Event>(mut self) -> Self {
+        let name = T::NAME;
+        assert!(
+            self.events.len() < EVENTS_MAX,
+            "`{name}` would be event kind {}; {EVENTS_MAX} are possible",
+            EVENTS_MAX + 1
+        );
+        assert!(self.events.iter().all(|kind| !kind.is::<T>()), "`{name}` is in the schema twice");
+        assert!(T::BYTES_MAX <= 255, "`{name}` takes {} bytes; 255 are possible", T::BYTES_MAX);
+        self.events.push(EventKind::of::<T>());
+        self
+    }
+
     pub fn build(self) -> Arc<Schema> {
         let sum = |bytes: fn(&Kind) -> usize| self.kinds.iter().map(bytes).sum::<usize>();
         let (bytes, exact_bytes) = (sum(|kind| kind.bytes_max), sum(|kind| kind.exact_bytes_max));
@@ -101,7 +124,8 @@ impl SchemaBuilder {
             let sized = mix(named, (kind.bytes_max << 16 | kind.exact_bytes_max) as u64);
             mix(sized, kind.layout)
         });
-        Arc::new(Schema { kinds: self.kinds, hash, pieces_bytes_max })
+        let hash = self.events.iter().fold(hash, |hash, event| event.mix_into(hash));
+        Arc::new(Schema { kinds: self.kinds, events: self.events, hash, pieces_bytes_max })
     }
 }
 
@@ -115,6 +139,16 @@ impl Schema {
     /// Name of a kind, for reports.
     pub fn name_of(&self, kind: KindId) -> &'static str {
         self.kinds[kind.index()].name
+    }
+
+    /// The kind of the event `T`, if the game has it. A search through at most 64 entries.
+    pub fn event_of<T: Event>(&self) -> Option<EventId> {
+        self.events.iter().position(EventKind::is::<T>).map(|index| EventId(index as u8))
+    }
+
+    /// All event kinds; an [`EventId`]'s index is the place in it.
+    pub fn events(&self) -> &[EventKind] {
+        &self.events
     }
 
     /// A number that is the same for programs that understand each other's snapshots: over the kinds' names,

@@ -29,7 +29,10 @@ use crate::{
     bulk::{RingBulk, stream_bytes},
     bytes::{VARINT_BYTES_MAX, put_varint},
     entities::{Entities, Fault, Standing},
+    rings::RINGS_MAX,
     scene::Scene,
+    schema::{KindId, Schema},
+    traffic::{Cause, Counts, Overhead, Traffic},
     view::{END, Entry, Flight, Key, State, View, waiting},
 };
 
@@ -50,7 +53,7 @@ const PRIORITY_GHOST: f32 = 1e6;
 
 impl View {
     /// Writes as much of this tick's snapshot as `out` holds; 0 when there is nothing (more) to say.
-    pub fn write_snapshot(&mut self, scene: &Scene, input: u16, out: &mut [u8]) -> usize {
+    pub fn write_snapshot(&mut self, scene: &Scene, traffic: &mut Traffic, input: u16, out: &mut [u8]) -> usize {
         let entities = &scene.entities;
         self.drop_unsent(scene);
         if self.gathered_tick != Some(entities.tick) {
@@ -59,12 +62,14 @@ impl View {
         if out.len() < SNAPSHOT_HEADER_BYTES {
             return 0;
         }
-        let mut message = Message::new(out);
+        let mut message = Message::new(out, traffic);
+        let (records, despawns) = (self.counts.records, self.counts.despawns);
         self.write_records(scene, &mut message);
-        let Message { at: len, existence, labelled, first, last, .. } = message;
-        if len == SNAPSHOT_HEADER_BYTES && self.echoed_input == Some(input) {
+        if message.at == SNAPSHOT_HEADER_BYTES && self.echoed_input == Some(input) {
             return 0;
         }
+        message.count(scene, self.counts.records - records, self.counts.despawns - despawns);
+        let Message { at: len, existence, labelled, first, last, .. } = message;
         out[0] = SNAPSHOT_KIND;
         out[1] = self.epoch;
         out[2..6].copy_from_slice(&entities.tick.to_le_bytes());
@@ -90,13 +95,13 @@ impl View {
             if before.wrapping_add(1) != entities.tick {
                 // One that was cut off in its bulk has not been told of that tick, either.
                 let told = if bulk_before == END { before.saturating_add(1) } else { before };
-                self.owe_since(told, 0, scene);
+                self.owe_since(told, 0, scene, Cause::Deferred);
             } else if bulk_before != END {
-                self.owe_since(before, bulk_before, scene);
+                self.owe_since(before, bulk_before, scene, Cause::Deferred);
             }
         }
         if self.is_bulk_due(entities, rings) {
-            self.owe_since(entities.tick, 0, scene);
+            self.owe_since(entities.tick, 0, scene, Cause::Bulk);
         }
         self.gathered_tick = Some(entities.tick);
         self.pending.clear();
@@ -122,7 +127,7 @@ impl View {
     }
 
     /// Owes to what the client holds, from a slot on, all that changed since it was told at `tick - 1`.
-    fn owe_since(&mut self, tick: u32, from: u32, scene: &Scene) {
+    fn owe_since(&mut self, tick: u32, from: u32, scene: &Scene, cause: Cause) {
         let Scene { entities, rings, .. } = scene;
         let begin = self.entries.partition_point(|entry| entry.slot < from);
         self.counts.entries_visited += (self.entries.len() - begin) as u64;
@@ -130,7 +135,7 @@ impl View {
             let entry = &self.entries[index];
             if matches!(entry.state, State::Known | State::Sent) {
                 let kinds = waiting(entities, rings, entry.slot as usize, entry.ring.into(), tick);
-                self.owe(index, kinds);
+                self.owe(index, kinds, cause);
             }
         }
     }
@@ -159,6 +164,9 @@ impl View {
             if entry.is_plain()
                 && let Some(ring) = scene.bulk.rings.get(usize::from(entry.ring))
             {
+                if entry.owed == 0 {
+                    entry.cause = Cause::Deferred;
+                }
                 entry.owed |= ring.mask(entry.slot);
             }
             if entry.is_owed_anything() {
@@ -310,7 +318,7 @@ impl View {
             }
             for key in &hot[..count] {
                 let ring = ring_of(*key);
-                if !message.put_record(&scene.entities, key.slot(), ring) {
+                if !message.put_record(&scene.entities, key.slot(), ring, key.ring()) {
                     return Some(key.slot());
                 }
             }
@@ -333,7 +341,7 @@ impl View {
                 continue;
             };
             let ring = ring_of(key);
-            if ring.mask(*slot) != 0 && !message.put_record(&scene.entities, *slot, ring) {
+            if ring.mask(*slot) != 0 && !message.put_record(&scene.entities, *slot, ring, key.ring()) {
                 return Some(*slot);
             }
         }
@@ -348,7 +356,7 @@ impl View {
         let end = hot.partition_point(|slot| *slot < after);
         let mut next_break = ring.breaks.partition_point(|index| (*index as usize) <= at);
         while at < end {
-            if !message.put_record(&scene.entities, hot[at], ring) {
+            if !message.put_record(&scene.entities, hot[at], ring, 0) {
                 return Some(hot[at]);
             }
             let run_end = ring.breaks.get(next_break).map_or(end, |index| (*index as usize).min(end));
@@ -402,9 +410,23 @@ impl View {
     }
 }
 
+/// Plain updates of one mask in one ring.
+#[derive(Copy, Clone, Default)]
+struct Tally {
+    count: u32,
+    bytes: u32,
+    mask: u16,
+}
+
 /// A message while it is written.
 struct Message<'a> {
     out: &'a mut [u8],
+    traffic: &'a mut Traffic,
+    /// What has been copied from each ring and is not in `traffic` yet.
+    tallies: [Tally; RINGS_MAX],
+    /// Bytes of pieces, and the kinds that were told for each cause.
+    pieces_bytes: u32,
+    told: [u16; Cause::ALL.len()],
     at: usize,
     slot_before: u32,
     mask_before: u16,
@@ -419,9 +441,13 @@ struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    fn new(out: &'a mut [u8]) -> Self {
+    fn new(out: &'a mut [u8], traffic: &'a mut Traffic) -> Self {
         Self {
             out,
+            traffic,
+            tallies: [Tally::default(); RINGS_MAX],
+            pieces_bytes: 0,
+            told: [0; Cause::ALL.len()],
             at: SNAPSHOT_HEADER_BYTES,
             slot_before: 0,
             mask_before: 1,
@@ -433,9 +459,51 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// Takes over what was counted for one mask in one ring.
+    #[inline(never)]
+    fn settle_tally(&mut self, schema: &Schema, tally: Tally, ring: &RingBulk) {
+        let usual = if ring.waits { Cause::Deferred } else { Cause::Change };
+        let mut left = tally.bytes;
+        let mut rest = tally.mask;
+        while rest != 0 {
+            let kind = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            // Pieces of a kind are mostly of one length. The last kind has what is left, so that the sum is right.
+            let most = schema.kinds()[kind].bytes_max as u32 * tally.count;
+            let bytes = if rest == 0 { left } else { left.min(most) };
+            left -= bytes;
+            let cause = if ring.far >> kind & 1 == 1 { Cause::Keepalive } else { usual };
+            self.add(kind, cause, tally.count, bytes);
+        }
+    }
+
+    fn add(&mut self, kind: usize, cause: Cause, updates: u32, bytes: u32) {
+        self.traffic.add(KindId(kind as u8), cause, updates.into(), bytes.into());
+        self.told[cause as usize] |= 1 << kind;
+        self.pieces_bytes += bytes;
+    }
+
+    /// Counts all that is in the message.
+    fn count(&mut self, scene: &Scene, records: u64, despawns: u64) {
+        for (index, ring) in scene.bulk.rings.iter().enumerate() {
+            let tally = std::mem::take(&mut self.tallies[index]);
+            if tally.count > 0 {
+                self.settle_tally(&scene.entities.schema, tally, ring);
+            }
+        }
+        for (cause, told) in Cause::ALL.iter().zip(self.told) {
+            self.traffic.add_packet(told, *cause);
+        }
+        let bytes = (self.at - self.pieces_bytes as usize) as u64;
+        self.traffic.add_overhead(Overhead::Snapshot, Counts { packets: 1, bytes, updates: records });
+        if despawns > 0 {
+            self.traffic.add_overhead(Overhead::Despawn, Counts { packets: 1, bytes: 0, updates: despawns });
+        }
+    }
+
     /// Copies a hot slot's record. Returns whether there was room.
     #[inline(always)]
-    fn put_record(&mut self, entities: &Entities, slot: u32, ring: &RingBulk) -> bool {
+    fn put_record(&mut self, entities: &Entities, slot: u32, ring: &RingBulk, ring_index: usize) -> bool {
         let record = ring.records[slot as usize];
         let len = usize::from(record.len);
         // Room for the longest header and for whole words of the pieces.
@@ -454,6 +522,14 @@ impl<'a> Message<'a> {
         let begin = record.end as usize - len;
         copy_words(&ring.stream[begin..], &mut self.out[at..], len);
         self.at = at + len;
+        let tally = &mut self.tallies[ring_index];
+        if tally.mask != record.mask {
+            let before = std::mem::replace(tally, Tally { mask: record.mask, ..Tally::default() });
+            self.settle_tally(&entities.schema, before, ring);
+        }
+        let tally = &mut self.tallies[ring_index];
+        tally.count += 1;
+        tally.bytes += u32::from(record.len);
         self.first = self.first.min(slot);
         (self.slot_before, self.last) = (slot, slot);
         self.copied += 1;
@@ -478,6 +554,9 @@ impl<'a> Message<'a> {
         self.at += bytes.len();
         (self.slot_before, self.last) = (hot[last], hot[last]);
         self.copied += (last - at) as u32;
+        let pieces_end = |index: usize| ring.records[hot[index] as usize].pieces_end;
+        self.tallies[0].count += (last - at) as u32;
+        self.tallies[0].bytes += pieces_end(last) - pieces_end(at);
         last + 1
     }
 
@@ -496,7 +575,7 @@ impl<'a> Message<'a> {
             self.at = put_mask(entities, mask, self.out, self.at);
             self.mask_before = mask;
         }
-        self.put_pieces(entities, mask, entry.slot);
+        self.put_pieces(entities, mask, entry.slot, entry.cause);
     }
 
     fn put_spawn(&mut self, entities: &Entities, entry: &Entry) {
@@ -504,13 +583,15 @@ impl<'a> Message<'a> {
         self.out[self.at] = entry.generation;
         let mask = entities.slots[entry.slot as usize].present;
         self.at = put_mask(entities, mask, self.out, self.at + 1);
-        self.put_pieces(entities, mask, entry.slot);
+        self.put_pieces(entities, mask, entry.slot, Cause::Spawn);
     }
 
-    fn put_pieces(&mut self, entities: &Entities, mask: u16, slot: u32) {
-        for (_, column) in entities.columns.iter().enumerate().filter(|(kind, _)| mask >> kind & 1 == 1) {
+    fn put_pieces(&mut self, entities: &Entities, mask: u16, slot: u32, cause: Cause) {
+        for (kind, column) in entities.columns.iter().enumerate().filter(|(kind, _)| mask >> kind & 1 == 1) {
             let begin = self.at;
             self.at = column.copy_piece(slot as usize, self.out, begin);
+            let is_new = cause != Cause::Spawn && column.changed_at(slot as usize) == entities.tick;
+            self.add(kind, if is_new { Cause::Change } else { cause }, 1, (self.at - begin) as u32);
             if entities.fault == Fault::CorruptEncoding && self.at > begin {
                 self.out[begin] ^= 1;
             }

@@ -41,6 +41,7 @@ use crate::{
     rings::{RINGS_MAX, Rings},
     scene::Scene,
     slot_set::SlotSet,
+    traffic::Cause,
     world::SLOTS_MAX,
 };
 
@@ -81,6 +82,8 @@ pub(crate) struct Entry {
     pub held: bool,
     /// In which ring around the client it was when interest looked last.
     pub ring: u8,
+    /// Why it was last owed anything that did not change in the tick it was written in. For the report.
+    pub cause: Cause,
 }
 
 /// An entry as plain updates see it: 4 bytes instead of all the rest.
@@ -132,7 +135,16 @@ pub(crate) struct Aside {
 
 impl Entry {
     fn new(slot: u32, generation: u8, present: u16) -> Self {
-        Self { slot, owed: present, generation, state: State::New, existence: true, held: false, ring: 0 }
+        Self {
+            slot,
+            owed: present,
+            generation,
+            state: State::New,
+            existence: true,
+            held: false,
+            ring: 0,
+            cause: Cause::Change,
+        }
     }
 
     pub fn id(&self) -> NetId {
@@ -343,9 +355,11 @@ impl View {
     }
 
     /// Components of a plain or known entry that the client is owed from now on.
-    pub fn owe(&mut self, index: usize, kinds: u16) {
+    pub fn owe(&mut self, index: usize, kinds: u16, cause: Cause) {
         if kinds != 0 {
-            self.entries[index].owed |= kinds;
+            let entry = &mut self.entries[index];
+            entry.owed |= kinds;
+            entry.cause = cause;
             self.settle(index);
         }
     }
@@ -425,7 +439,7 @@ impl View {
             if entry.is_relevant() && entry.state != State::New {
                 let slot = entry.slot as usize;
                 let kinds = entities.changed_within(slot, entities.slots[slot].present, period_max);
-                self.owe(index, kinds);
+                self.owe(index, kinds, Cause::Deferred);
             }
             self.entries[index].ring = 0;
             self.asides[index].ring_since = entities.tick;
@@ -486,6 +500,7 @@ impl View {
         if entry.state != State::New {
             let slot = entry.slot as usize;
             entry.owed |= waiting(entities, rings, slot, before, entities.tick);
+            entry.cause = Cause::Deferred;
         }
         self.settle(index);
     }
@@ -747,7 +762,7 @@ impl View {
         let Entry { slot, ring, .. } = self.entries[index];
         let is_left_out = self.bulk_from <= slot && kinds != 0 && self.keys[index].is_plain();
         let this_tick = scene.bulk.rings.get(usize::from(ring)).filter(|_| is_left_out && self.bulk_from != END);
-        self.owe(index, kinds | this_tick.map_or(0, |ring| ring.mask(slot)));
+        self.owe(index, kinds | this_tick.map_or(0, |ring| ring.mask(slot)), Cause::Resent);
     }
 
     #[cfg(test)]

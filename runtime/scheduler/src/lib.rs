@@ -12,6 +12,7 @@
 //!
 //! - [`ShortTaskPool`] runs the tasks and closes the frame on time: a task that hangs keeps its worker and
 //!   itself, and nobody else.
+//! - [`Crew`] lets a running task hand parts of its work to workers that idle.
 //! - [`CostEstimate`] remembers what a task usually costs.
 //! - [`FrameGrid`] and [`TickPhase`] say which task is due in which frame.
 //!
@@ -22,13 +23,17 @@
 //! use std::sync::Arc;
 //! use throng_platform::clock::MonotonicClock;
 //! use throng_platform::time::Nanos;
-//! use throng_scheduler::{Completion, Scheduled, ShortTask, ShortTaskPool};
+//! use throng_scheduler::{Completion, Crew, Scheduled, ShortTask, ShortTaskPool};
 //!
 //! struct World(u64);
 //! impl ShortTask for World {
 //!     type Worker = u64; // what each worker thread keeps for itself: here, how much it has done
-//!     fn run(&mut self, done: &mut u64) {
-//!         *done += self.0;
+//!     type Part = u64; // what it hands to idle workers
+//!     fn run(&mut self, done: &mut u64, crew: &Crew<World>) {
+//!         crew.share(&mut vec![self.0 / 2, self.0 - self.0 / 2], done);
+//!     }
+//!     fn run_part(part: &mut u64, done: &mut u64) {
+//!         *done += *part;
 //!     }
 //! }
 //!
@@ -47,6 +52,7 @@
 //! ```
 
 mod cost;
+mod crew;
 mod order;
 mod phase;
 mod pool;
@@ -55,6 +61,7 @@ mod task;
 mod worker;
 
 pub use cost::CostEstimate;
+pub use crew::Crew;
 pub use order::simulate_makespan;
 pub use phase::TickPhase;
 pub use pool::{Completion, IdleTail, RunningTask, ShortTaskPool};

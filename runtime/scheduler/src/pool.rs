@@ -13,7 +13,7 @@ use throng_platform::time::Nanos;
 
 use crate::order::{self, Entry};
 use crate::task::{Finished, Scheduled, ShortTask};
-use crate::worker::{Shared, work};
+use crate::worker::{Rest, Shared, work};
 
 /// Worker threads and the list that they take tasks from.
 pub struct ShortTaskPool<T: ShortTask> {
@@ -34,11 +34,11 @@ pub enum Completion {
     DeadlinePassed,
 }
 
-/// A worker that is at work now.
+/// A worker that is at work now, on a task or on a part of another worker's.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct RunningTask {
     pub worker: usize,
-    /// When its task started.
+    /// When its task or part started.
     pub since: Nanos,
 }
 
@@ -82,7 +82,7 @@ impl<T: ShortTask> ShortTaskPool<T> {
     }
 
     /// Lets only the first `count` workers [1..=worker_count] take tasks from now on; the others sleep
-    /// after the task that they have. All are used at first.
+    /// after the task or part that they have. All are used at first.
     pub fn use_workers(&mut self, count: usize) {
         assert!((1..=self.worker_count()).contains(&count));
         let mut state = self.shared.lock();
@@ -112,7 +112,7 @@ impl<T: ShortTask> ShortTaskPool<T> {
 
         state.submitted = self.shared.clock.now();
         let used = &state.posts[..state.workers_used];
-        let asleep = (0..).zip(used).filter(|(_, post)| post.asleep).map(|(worker, _)| worker);
+        let asleep = (0..).zip(used).filter(|(_, post)| post.rest == Rest::Asleep).map(|(worker, _)| worker);
         self.to_wake.clear();
         self.to_wake.extend(asleep);
         // Fewer tasks than sleepers: the rest is idle from the start.
@@ -133,7 +133,7 @@ impl<T: ShortTask> ShortTaskPool<T> {
     pub fn wait(&mut self, until: Nanos, finished: &mut Vec<Finished<T>>) -> Completion {
         let mut state = self.shared.lock();
         let completion = loop {
-            if state.outstanding == 0 {
+            if state.is_done() {
                 break Completion::AllDone;
             }
             state = match self.shared.clock.real_timeout(until) {
@@ -159,7 +159,8 @@ impl<T: ShortTask> ShortTaskPool<T> {
         posts.filter_map(|(worker, post)| post.running_since.map(|since| RunningTask { worker, since })).collect()
     }
 
-    /// How evenly the last submit's tasks ended. Tasks still running are not in it yet.
+    /// How evenly the last submit's tasks ended. Tasks still running are not in it yet; that an idle worker helps with
+    /// parts is not taken off.
     pub fn idle_tail(&self) -> IdleTail {
         let state = self.shared.lock();
         let tail = state.first_idle.map_or(Nanos::ZERO, |first| state.last_finish.saturating_sub(first));

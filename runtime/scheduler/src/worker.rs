@@ -13,13 +13,14 @@ use throng_profiler::scope;
 use throng_profiler::sync::{Condvar, Mutex, MutexGuard};
 use throng_profiler::thread::{self, ThreadClass};
 
+use crate::crew::{Crew, Share, Taken, run_part};
 use crate::order::Entry;
 use crate::task::{Finished, ShortTask};
 
 /// What the frame's thread and the workers share.
 pub(crate) struct Shared<T: ShortTask> {
     state: Mutex<State<T>>,
-    /// One per worker, so that exactly those are woken for whom there is work.
+    /// One per worker, so that exactly those are woken for whom there is work. A worker whose task waits for parts waits here too.
     pub wake: Box<[Condvar]>,
     /// The frame's thread waits here for the last task, or for a worker to leave.
     pub done: Condvar,
@@ -33,6 +34,12 @@ pub(crate) struct State<T: ShortTask> {
     /// Tasks in the list or running.
     pub outstanding: usize,
     pub posts: Box<[Post<T::Worker>]>,
+    /// The parts of each worker's task.
+    pub shares: Box<[Share<T::Part>]>,
+    /// Parts that nobody has taken, of all shares.
+    pub parts_waiting: usize,
+    /// Workers that have run parts and are at their `rest`.
+    pub resting: usize,
     /// Workers with a lower index take tasks; the others sleep.
     pub workers_used: usize,
     pub stopping: bool,
@@ -47,11 +54,24 @@ pub(crate) struct Post<W> {
     /// What the worker lends to its tasks; away while it runs one.
     pub context: Option<Box<W>>,
     pub running_since: Option<Nanos>,
-    pub asleep: bool,
+    pub rest: Rest,
     pub gone: bool,
 }
 
-struct Claimed<T: ShortTask> {
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    Awake,
+    Asleep,
+    /// Asleep no longer than it takes to wake up: it was called for parts.
+    Called,
+}
+
+enum Claimed<T: ShortTask> {
+    Task(ClaimedTask<T>),
+    Part(Taken<T::Part>, Box<T::Worker>),
+}
+
+struct ClaimedTask<T: ShortTask> {
     task: Box<T>,
     context: Box<T::Worker>,
     started: Nanos,
@@ -60,12 +80,16 @@ struct Claimed<T: ShortTask> {
 impl<T: ShortTask> Shared<T> {
     pub fn new(workers: Vec<T::Worker>, clock: Arc<dyn Clock>) -> Shared<T> {
         let count = workers.len();
-        let post = |context| Post { context: Some(Box::new(context)), running_since: None, asleep: false, gone: false };
+        let post =
+            |context| Post { context: Some(Box::new(context)), running_since: None, rest: Rest::Awake, gone: false };
         let state = State {
             list: Vec::new(),
             finished: Vec::new(),
             outstanding: 0,
             posts: workers.into_iter().map(post).collect(),
+            shares: (0..count).map(|_| Share::new()).collect(),
+            parts_waiting: 0,
+            resting: 0,
             workers_used: count,
             stopping: false,
             submitted: Nanos::ZERO,
@@ -87,70 +111,153 @@ impl<T: ShortTask> Shared<T> {
     }
 }
 
-/// A worker thread's life: take the next task, run it, hand it in, until the pool stops.
-pub(crate) fn work<T: ShortTask>(shared: &Shared<T>, index: usize) {
+/// A worker thread's life: take the next part or task, run it, hand it in, until the pool stops.
+pub(crate) fn work<T: ShortTask>(shared: &Arc<Shared<T>>, index: usize) {
     thread::register(ThreadClass::ShortTask);
+    let crew = Crew::of_worker(Arc::clone(shared), index);
     let mut state = shared.lock();
     while !state.stopping {
-        let Some(mut claimed) = state.claim(index, &*shared.clock) else {
-            state.posts[index].asleep = true;
-            {
-                scope!("idle.worker");
-                state = shared.wake[index].wait(state);
+        state = match state.claim(index, &*shared.clock) {
+            Some(Claimed::Part(taken, context)) => help(shared, index, state, taken, context),
+            Some(Claimed::Task(claimed)) => {
+                drop(state);
+                run_task(shared, index, &crew, claimed)
             }
-            state.posts[index].asleep = false;
-            continue;
+            None => {
+                state.posts[index].rest = Rest::Asleep;
+                {
+                    scope!("idle.worker");
+                    state = shared.wake[index].wait(state);
+                }
+                state.posts[index].rest = Rest::Awake;
+                state
+            }
         };
-        drop(state);
-        // The task is handed back marked, and its owner decides what to do with a state that may be torn.
-        let run = AssertUnwindSafe(|| claimed.task.run(&mut claimed.context));
-        let panicked = catch_unwind(run).is_err();
-        let ran = shared.clock.now();
-
-        state = shared.lock();
-        let is_last = state.list.is_empty();
-        if is_last {
-            drop(state);
-            // Tasks have come home whole; what a panic here loses is the worker's own.
-            let _ = catch_unwind(AssertUnwindSafe(|| T::rest(&mut claimed.context)));
-            state = shared.lock();
-        }
-        let finished = if is_last { shared.clock.now() } else { ran };
-        state.hand_in(index, claimed, ran, finished, panicked);
-        if state.outstanding == 0 {
-            // Without the lock, or the woken thread would run into it at once.
-            drop(state);
-            shared.done.notify_one();
-            state = shared.lock();
-        }
     }
     state.posts[index].gone = true;
     drop(state);
     shared.done.notify_one();
 }
 
+fn run_task<'a, T: ShortTask>(
+    shared: &'a Shared<T>,
+    index: usize,
+    crew: &Crew<T>,
+    mut claimed: ClaimedTask<T>,
+) -> MutexGuard<'a, State<T>> {
+    // The task is handed back marked, and its owner decides what to do with a state that may be torn.
+    let run = AssertUnwindSafe(|| claimed.task.run(&mut claimed.context, crew));
+    let panicked = catch_unwind(run).is_err();
+    let ran = shared.clock.now();
+
+    let mut state = shared.lock();
+    let is_last = !state.has_work_for(index);
+    if is_last {
+        drop(state);
+        rest::<T>(&mut claimed.context);
+        state = shared.lock();
+    }
+    let finished = if is_last { shared.clock.now() } else { ran };
+    state.hand_in(index, claimed, ran, finished, panicked);
+    shared.tell_if_done(state)
+}
+
+/// Runs a part of another worker's task.
+fn help<'a, T: ShortTask>(
+    shared: &'a Shared<T>,
+    index: usize,
+    mut state: MutexGuard<'a, State<T>>,
+    mut taken: Taken<T::Part>,
+    mut context: Box<T::Worker>,
+) -> MutexGuard<'a, State<T>> {
+    let called = state.call_helpers();
+    drop(state);
+    shared.wake(called);
+    let panic = run_part::<T>(&mut taken.part, &mut context);
+
+    state = shared.lock();
+    let owner = taken.owner;
+    let is_complete = state.bring_back(taken, panic);
+    if state.has_work_for(index) {
+        if is_complete {
+            // Under the lock, since this worker must find the work that it has seen.
+            shared.wake[owner].notify_one();
+        }
+        state.come_home(index, context);
+        return state;
+    }
+    // The task goes on meanwhile; the frame's thread waits for both.
+    state.resting += 1;
+    drop(state);
+    if is_complete {
+        shared.wake[owner].notify_one();
+    }
+    rest::<T>(&mut context);
+    state = shared.lock();
+    state.resting -= 1;
+    state.come_home(index, context);
+    shared.tell_if_done(state)
+}
+
+/// Tasks have come home whole; what a panic here loses is the worker's own.
+fn rest<T: ShortTask>(context: &mut T::Worker) {
+    let _ = catch_unwind(AssertUnwindSafe(|| T::rest(context)));
+}
+
+impl<T: ShortTask> Shared<T> {
+    fn tell_if_done<'a>(&'a self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+        if !state.is_done() {
+            return state;
+        }
+        // Without the lock, or the woken thread would run into it at once.
+        drop(state);
+        self.done.notify_one();
+        self.lock()
+    }
+}
+
 impl<T: ShortTask> State<T> {
+    /// Every task is back, and every worker that helped is at rest.
+    pub fn is_done(&self) -> bool {
+        self.outstanding == 0 && self.resting == 0
+    }
+
+    fn has_work_for(&self, worker: usize) -> bool {
+        worker < self.workers_used && (self.parts_waiting > 0 || !self.list.is_empty())
+    }
+
     fn claim(&mut self, worker: usize, clock: &dyn Clock) -> Option<Claimed<T>> {
         if worker >= self.workers_used {
             return None;
         }
         // Read under the lock, so that starts are in the order of the list.
         let now = clock.now();
+        if let Some(taken) = self.take_part(worker) {
+            return Some(Claimed::Part(taken, self.leave_home(worker, now)));
+        }
         let Some(entry) = self.list.pop() else {
             self.first_idle.get_or_insert(now);
             return None;
         };
-        let post = &mut self.posts[worker];
-        post.running_since = Some(now);
-        let context = post.context.take().expect("a worker's context is home between two tasks");
-        Some(Claimed { task: entry.task, context, started: now })
+        let context = self.leave_home(worker, now);
+        Some(Claimed::Task(ClaimedTask { task: entry.task, context, started: now }))
     }
 
-    fn hand_in(&mut self, worker: usize, claimed: Claimed<T>, ran: Nanos, finished: Nanos, panicked: bool) {
-        let Claimed { task, context, started } = claimed;
+    fn leave_home(&mut self, worker: usize, now: Nanos) -> Box<T::Worker> {
+        let post = &mut self.posts[worker];
+        post.running_since = Some(now);
+        post.context.take().expect("a worker's context is home between two tasks")
+    }
+
+    fn come_home(&mut self, worker: usize, context: Box<T::Worker>) {
         let post = &mut self.posts[worker];
         post.running_since = None;
         post.context = Some(context);
+    }
+
+    fn hand_in(&mut self, worker: usize, claimed: ClaimedTask<T>, ran: Nanos, finished: Nanos, panicked: bool) {
+        let ClaimedTask { task, context, started } = claimed;
+        self.come_home(worker, context);
         self.last_finish = self.last_finish.max(finished);
         self.outstanding -= 1;
         self.finished.push(Finished { task, worker, started, ran, finished, panicked });

@@ -5,17 +5,24 @@ use std::sync::Arc;
 use throng_platform::allocator::{CountingAllocator, thread_counts};
 use throng_platform::clock::MonotonicClock;
 use throng_platform::time::Nanos;
-use throng_scheduler::{Completion, Finished, Scheduled, ShortTask, ShortTaskPool};
+use throng_scheduler::{Completion, Crew, Finished, Scheduled, ShortTask, ShortTaskPool};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-struct World;
+/// With the parts that it hands out each time.
+struct World(Vec<u64>);
 
 /// Each worker notes how much its thread has allocated so far.
 impl ShortTask for World {
     type Worker = u64;
-    fn run(&mut self, allocations: &mut u64) {
+    type Part = u64;
+    fn run(&mut self, allocations: &mut u64, crew: &Crew<World>) {
+        crew.share(&mut self.0, allocations);
+        *allocations = thread_counts().allocations;
+    }
+    fn run_part(part: &mut u64, allocations: &mut u64) {
+        *part += 1;
         *allocations = thread_counts().allocations;
     }
 }
@@ -32,7 +39,7 @@ fn a_steady_frame_allocates_nothing() {
     const WORLDS: usize = 500;
     let mut pool = ShortTaskPool::<World>::new(vec![0; 2], Arc::new(MonotonicClock::new()));
     let mut due: Vec<_> =
-        (0..WORLDS).map(|_| Scheduled { task: Box::new(World), deadline: Nanos::ZERO, cost: Nanos::ZERO }).collect();
+        (0..WORLDS).map(|_| Scheduled { task: Box::new(World(vec![0; 10])), deadline: Nanos::ZERO, cost: Nanos::ZERO }).collect();
     let mut done = Vec::with_capacity(WORLDS);
     for _warm_up in 0..20 {
         frame(&mut pool, &mut due, &mut done);

@@ -35,6 +35,7 @@ pub(crate) struct ClientSeat {
     pub epoch: u8,
     pub view: ViewId,
     pub player: Option<Entity>,
+    pub team: Option<u16>,
     /// False while the client has not been told of its world or its own entity.
     pub greeted: bool,
     input_newest: Option<u16>,
@@ -54,6 +55,7 @@ impl ClientSeat {
             epoch,
             view,
             player: None,
+            team: None,
             greeted: false,
             input_newest: None,
             leaving: None,

@@ -32,6 +32,7 @@ use throng_scheduler::Hertz;
 use crate::{
     allowance::Verdict,
     client_seat::{ClientSeat, Seats},
+    events::{Audience, Events},
     ids::{ClientKey, KindId, WorldId},
     mailbox::{Incoming, Mail, MailBatch, Mailbox},
     system_order::WorldSystems,
@@ -40,11 +41,13 @@ use crate::{
         Arrival, Arrivals, Departures, Inbox, Luggage, MayBeDormant, MessageKind, Order, Outbox, TickInfo,
         WorldMessages,
     },
+    world_builder::ConcealFilter,
 };
 
 // The two crates that know these bytes must agree on them.
 const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
 const _: () = assert!(control::TRUTH == throng_replication::TRUTH_KIND);
+const _: () = assert!(control::EVENT == throng_replication::EVENT_KIND);
 
 /// How often each client is sent a ground truth to hold its copy against. (s)
 const TRUTH_PERIOD_S: f32 = 0.5;
@@ -140,6 +143,8 @@ pub struct GameWorld {
     pub(crate) systems: WorldSystems,
     pub(crate) replication: WorldReplication,
     pub(crate) collector: Collector,
+    /// Who may see concealed entities; everybody, if the game does not say.
+    pub(crate) conceal: Option<ConcealFilter>,
     pub(crate) seats: Seats,
     pub(crate) mailbox: Arc<Mailbox>,
     /// When a worker began this tick, 0 while none has it. Written by the worker, read by the frame thread to tell a world that
@@ -156,6 +161,8 @@ pub struct GameWorld {
     pub(crate) filled: Filled,
     /// Changes places with the world's `Outbox` after the systems; empty otherwise.
     pub(crate) outbox: Outbox,
+    /// Changes places with the world's `Events` after the systems; empty otherwise.
+    pub(crate) events: Events,
     /// Nobody is here and the game allows sleep: unless there is mail, the next tick would do nothing.
     pub(crate) has_nothing_to_do: bool,
     /// Set before a tick after which the hash of the world's state is wanted.
@@ -181,6 +188,8 @@ impl GameWorld {
         self.greet();
         phases.next(site!("replication.interest"));
         self.replication.refresh_interest();
+        phases.next(site!("replication.events"));
+        self.deliver_events();
         phases.next(site!("replication.send"));
         self.send_packets(worker, &mut phases);
         phases.next(site!("world.finish"));
@@ -347,6 +356,12 @@ impl GameWorld {
                         seat.greeted = false;
                     }
                 }
+                Order::Team { client, team } => {
+                    if let Some(seat) = self.seats.get_mut(client) {
+                        seat.team = team;
+                    }
+                }
+                Order::Teleported { entity: _ } => {}
                 Order::Travel { client, to, luggage } => self.seats.mark_travel(client, to, luggage),
                 Order::Disconnect { client, reason } => self.dismiss(client, reason),
                 Order::Post { to, message } => self.posts.push((to, message)),
@@ -376,6 +391,58 @@ impl GameWorld {
                 seat.leave("its reliable messages pile up");
             }
         }
+    }
+
+    /// Puts what was told this tick into the queues of those who are to hear it.
+    fn deliver_events(&mut self) {
+        let Self { ecs, seats, replication, collector, events, .. } = self;
+        let mut told = ecs.resource_mut::<Events>();
+        if told.is_empty() {
+            return;
+        }
+        std::mem::swap(&mut *told, events);
+        let schema = replication.schema().clone();
+        for (said, message) in events.iter_mut() {
+            let kind = &schema.events()[said.kind.index()];
+            let about = match said.audience {
+                Audience::Around(entity) => match collector.net_id(ecs, entity) {
+                    Some(id) => Some(id),
+                    None => continue,
+                },
+                _ => None,
+            };
+            let place = match said.audience {
+                Audience::Near(place) => Some(place),
+                _ => about.and_then(|id| replication.place_of(id)),
+            };
+            for seat in seats.iter_mut() {
+                let is_near = || match (place, kind.range_m) {
+                    (Some(place), Some(range_m)) => replication.view_place(seat.view).is_some_and(|from| {
+                        let (x, z) = (place[0] - from[0], place[1] - from[1]);
+                        x * x + z * z <= range_m * range_m
+                    }),
+                    _ => true,
+                };
+                let hears = match said.audience {
+                    Audience::Everyone => true,
+                    Audience::Near(_) => is_near(),
+                    Audience::Around(_) => is_near() && about.is_some_and(|id| replication.hears(seat.view, id)),
+                    Audience::Team(team) => seat.team == Some(team),
+                    Audience::Client(client) => seat.client == client,
+                };
+                if !hears {
+                    continue;
+                }
+                message[1] = seat.epoch;
+                if !kind.reliable {
+                    // A full queue drops its oldest, counted by the connection.
+                    let _ = seat.connection.send_unreliable(message);
+                } else if seat.connection.send_reliable(message).is_err() {
+                    seat.leave("its reliable messages pile up");
+                }
+            }
+        }
+        events.clear();
     }
 
     /// Writes each client's snapshot and seals it, straight into the worker's send batch.

@@ -57,6 +57,7 @@
 mod allowance;
 mod client_seat;
 pub mod directory;
+pub mod events;
 pub mod flight_recorder;
 mod frame;
 mod front_door;
@@ -86,13 +87,14 @@ pub use server::Server;
 /// What a game's plugins use.
 pub mod prelude {
     pub use crate::{
+        events::{Audience, Events},
         ids::{ClientKey, KindId, WorldId},
         telemetry::{CounterHandle, GaugeHandle, Telemetry},
         tick_resources::{
             Arrival, Arrivals, Departures, Inbox, Luggage, MayBeDormant, MessageKind, Outbox, TickInfo, WorldMessages,
             WorldRng,
         },
-        world_builder::WorldBuilder,
+        world_builder::{Observer, WorldBuilder},
         world_kind::{Hertz, Plugin, WorldKind},
     };
 }

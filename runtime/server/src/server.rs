@@ -21,7 +21,7 @@ use throng_platform::{
 };
 use throng_profiler::{Recorder, RecorderFigures, log_category, log_warn, scope};
 use throng_replication::{InterestSettings, Schema};
-use throng_scheduler::{Finished, FrameGrid, Hertz, Scheduled, ShortTask, ShortTaskPool, TickPhase};
+use throng_scheduler::{Crew, Finished, FrameGrid, Hertz, Scheduled, ShortTask, ShortTaskPool, TickPhase};
 
 use crate::{
     directory::{Directory, Everybody},
@@ -88,8 +88,9 @@ pub enum ServerError {
 
 impl ShortTask for GameWorld {
     type Worker = WorkerContext;
+    type Part = ();
 
-    fn run(&mut self, worker: &mut WorkerContext) {
+    fn run(&mut self, worker: &mut WorkerContext, _crew: &Crew<GameWorld>) {
         let before = throng_platform::allocator::thread_counts().allocations;
         self.running_since.store(worker.clock.now().0, Ordering::Relaxed);
         allocator::short_task(true);
@@ -98,6 +99,8 @@ impl ShortTask for GameWorld {
         self.running_since.store(0, Ordering::Relaxed);
         self.stats.allocations = throng_platform::allocator::thread_counts().allocations - before;
     }
+
+    fn run_part((): &mut (), _worker: &mut WorkerContext) {}
 
     fn rest(worker: &mut WorkerContext) {
         worker.flush();

@@ -107,6 +107,8 @@ pub(crate) enum Order {
     Reliable { client: ClientKey, end: usize },
     Unreliable { client: ClientKey, end: usize },
     Player { client: ClientKey, entity: Entity },
+    Team { client: ClientKey, team: Option<u16> },
+    Teleported { entity: Entity },
     Travel { client: ClientKey, to: WorldId, luggage: Luggage },
     Disconnect { client: ClientKey, reason: &'static str },
     Post { to: WorldId, message: Luggage },
@@ -136,6 +138,17 @@ impl Outbox {
     /// Names the entity that is the client's player: the centre of its view, always relevant to it, and told to it.
     pub fn set_player(&mut self, client: ClientKey, entity: Entity) {
         self.orders.push(Order::Player { client, entity });
+    }
+
+    /// Puts the client into a team, or takes it out: entities of its team (`throng_replication::Team`) are relevant to it wherever they are.
+    pub fn set_team(&mut self, client: ClientKey, team: Option<u16>) {
+        self.orders.push(Order::Team { client, team });
+    }
+
+    /// Says that an entity was moved at once over a distance: what changed of it goes with this tick's packets to all who hold it,
+    /// however seldom they hear of it otherwise.
+    pub fn teleported(&mut self, entity: Entity) {
+        self.orders.push(Order::Teleported { entity });
     }
 
     /// Moves the client to another world after this tick, without reconnecting. The game despawns its entity here itself.

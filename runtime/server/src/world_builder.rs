@@ -19,14 +19,27 @@ use throng_scheduler::Hertz;
 
 use crate::{
     client_seat::Seats,
+    events::Events,
     game_world::{Filled, GameWorld, TickStats},
-    ids::{KindId, WorldId},
+    ids::{ClientKey, KindId, WorldId},
     mailbox::Mailbox,
     system_order::{OrderError, SystemList, SystemOrder},
     telemetry::{CounterHandle, GaugeHandle, Telemetry, TelemetryNames},
     tick_resources::{Arrivals, Departures, Inbox, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     world_kind::{Plugins, WorldKind},
 };
+
+/// Who looks, for a visibility filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Observer {
+    pub client: ClientKey,
+    /// The client's own entity, once it has one.
+    pub player: Option<Entity>,
+    pub team: Option<u16>,
+}
+
+/// See [`WorldBuilder::conceal_by`].
+pub(crate) type ConcealFilter = Box<dyn Fn(&World, Observer, Entity) -> bool + Send + Sync>;
 
 /// A world in the making. Kinds and plugins add to it; the server finishes it.
 pub struct WorldBuilder<'a> {
@@ -36,6 +49,7 @@ pub struct WorldBuilder<'a> {
     systems: SystemList,
     collector: Collector,
     interest: InterestSettings,
+    conceal: Option<ConcealFilter>,
     names: &'a mut TelemetryNames,
 }
 
@@ -90,6 +104,17 @@ impl WorldBuilder<'_> {
     /// Says which component tells where an entity is, for interest. Entities without it are told to everybody.
     pub fn placed_by<T: Component + Placed>(&mut self) -> &mut Self {
         self.collector.placed_by::<T>(&mut self.ecs);
+        self
+    }
+
+    /// Decides who may see entities with `throng_replication::Concealed`: `true` lets the observer see. Asked every tick for each such entity
+    /// and each client that it is relevant to, so it should take well under a microsecond; it may read the world and must not depend on
+    /// anything else. Denied entities get no byte; those that the client held are despawned there.
+    pub fn conceal_by(
+        &mut self,
+        filter: impl Fn(&World, Observer, Entity) -> bool + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.conceal = Some(Box::new(filter));
         self
     }
 
@@ -162,7 +187,7 @@ impl Kind {
         }
         let order = self.order.clone().expect("set above");
         let filled = self.fill(id, seed, schema, interest, names);
-        let WorldBuilder { mut ecs, systems, collector, interest, .. } = filled;
+        let WorldBuilder { mut ecs, systems, collector, interest, conceal, .. } = filled;
         let systems = systems.into_systems(&self.name, order, &mut ecs)?;
         Ok(GameWorld {
             id,
@@ -173,6 +198,7 @@ impl Kind {
             systems,
             replication: WorldReplication::new(schema.clone(), interest),
             collector,
+            conceal,
             seats: Seats::default(),
             mailbox: Arc::new(Mailbox::default()),
             running_since: Arc::default(),
@@ -183,6 +209,7 @@ impl Kind {
             posts: Vec::new(),
             filled: Filled::default(),
             outbox: Outbox::default(),
+            events: Events::new(schema.clone()),
             has_nothing_to_do: false,
             hash_wanted: false,
             state_hash: 0,
@@ -204,6 +231,7 @@ impl Kind {
         ecs.insert_resource(MayBeDormant(self.kind.dormant_when_empty()));
         ecs.init_resource::<Inbox>();
         ecs.init_resource::<Outbox>();
+        ecs.insert_resource(Events::new(schema.clone()));
         ecs.init_resource::<Arrivals>();
         ecs.init_resource::<Departures>();
         ecs.init_resource::<WorldMessages>();
@@ -215,6 +243,7 @@ impl Kind {
             systems: SystemList::default(),
             collector: Collector::new(schema.clone()),
             interest: interest.clone(),
+            conceal: None,
             names,
         };
         self.kind.build(&mut builder);

@@ -18,7 +18,7 @@ use throng_net::protocol::{
     ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, HandshakeFailure, HandshakeState,
 };
 use throng_platform::time::Nanos;
-use throng_replication::{NetId, Replicas, Schema, StateError};
+use throng_replication::{EventIn, NetId, Replicas, Schema, StateError};
 
 use crate::event::{ClientEvent, Events};
 use crate::stats::ClientStats;
@@ -227,9 +227,16 @@ impl Client {
         self.view.inbox.iter()
     }
 
-    /// Forgets the messages that have been read.
+    /// Events of this stay since the last [`clear_messages`](Self::clear_messages), reliable and unreliable ones in the order of their
+    /// arrival; which kind an id means, the schema says.
+    pub fn events(&self) -> impl Iterator<Item = EventIn<'_>> {
+        self.view.events.iter().filter_map(|(_, message)| EventIn::split(message))
+    }
+
+    /// Forgets the messages and events that have been read.
     pub fn clear_messages(&mut self) {
         self.view.inbox.clear();
+        self.view.events.clear();
     }
 
     /// What happened, oldest first. The last 32 are kept.
@@ -254,7 +261,7 @@ impl Client {
 
     /// What the client counts; readable after the end too.
     pub fn stats(&self) -> ClientStats {
-        let WorldView { replicas, inputs, inbox, .. } = &self.view;
+        let WorldView { replicas, inputs, inbox, events, .. } = &self.view;
         let replicated = replicas.counts();
         let connection = self.connection_stats().unwrap_or_default();
         ClientStats {
@@ -262,7 +269,7 @@ impl Client {
             old_epoch_messages: self.view.old_epoch_messages,
             protocol_errors: self.view.protocol_errors + connection.malformed + connection.acks_of_unsent,
             datagrams_refused: connection.unopened + connection.duplicates + connection.late,
-            messages_dropped: inbox.dropped(),
+            messages_dropped: inbox.dropped() + events.dropped(),
             inputs_sent: self.inputs_sent,
             inputs_unanswered: inputs.unanswered(),
             samples_lost: inputs.samples_lost(),

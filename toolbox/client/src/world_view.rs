@@ -14,9 +14,9 @@
 use std::sync::Arc;
 
 use throng_net::connection::Channel;
-use throng_net::control::{CONTROL, EnterWorld, GAME_MIN, SNAPSHOT, TRUTH};
+use throng_net::control::{CONTROL, EVENT, EnterWorld, GAME_MIN, SNAPSHOT, TRUTH};
 use throng_platform::time::Nanos;
-use throng_replication::{NetId, Replicas, Schema};
+use throng_replication::{EventIn, NetId, Replicas, Schema};
 
 use crate::event::{ClientEvent, Events};
 use crate::inbox::Inbox;
@@ -46,10 +46,13 @@ pub(crate) struct WorldView {
     world: CurrentWorld,
     named: bool,
     own_entity: Option<NetId>,
+    schema: Arc<Schema>,
     /// Its epoch is the view's: the newest heard of, from a control message or a snapshot.
     pub replicas: Replicas,
     pub inputs: InputLatency,
     pub inbox: Inbox,
+    /// Events of the current stay.
+    pub events: Inbox,
     pub snapshots: u64,
     pub old_epoch_messages: u64,
     pub protocol_errors: u64,
@@ -61,9 +64,11 @@ impl WorldView {
             world: CurrentWorld { id: 0, name: String::new(), tick_hz: 1, entered_tick: 0, epoch: 0 },
             named: false,
             own_entity: None,
-            replicas: Replicas::new(schema),
+            replicas: Replicas::new(schema.clone()),
+            schema,
             inputs: InputLatency::new(),
             inbox: Inbox::default(),
+            events: Inbox::default(),
             snapshots: 0,
             old_epoch_messages: 0,
             protocol_errors: 0,
@@ -91,6 +96,7 @@ impl WorldView {
             (Channel::Reliable, Some(&CONTROL)) => self.take_control(message, events),
             (_, Some(&SNAPSHOT)) => self.take_snapshot(now, message),
             (_, Some(&TRUTH)) => self.take_truth(message),
+            (_, Some(&EVENT)) => self.take_event(channel, message),
             (_, Some(&kind)) if kind >= GAME_MIN => {
                 self.inbox.push(channel, message);
                 Some(())
@@ -141,6 +147,21 @@ impl WorldView {
         Some(())
     }
 
+    /// An event is about this stay or about nothing: one that is late or early is dropped. Reliable ones come after their stay's name.
+    fn take_event(&mut self, channel: Channel, message: &[u8]) -> Option<()> {
+        let event = EventIn::split(message)?;
+        let kind = self.schema.events().get(event.id.index())?;
+        if kind.reliable != (channel == Channel::Reliable) {
+            return None;
+        }
+        if self.replicas.epoch() == Some(event.epoch) {
+            self.events.push(channel, message);
+        } else {
+            self.old_epoch_messages += 1;
+        }
+        Some(())
+    }
+
     fn take_truth(&mut self, message: &[u8]) -> Option<()> {
         let &epoch = message.get(1)?;
         if self.replicas.epoch() != Some(epoch) {
@@ -161,6 +182,7 @@ impl WorldView {
         if before != Some(epoch) {
             self.named = false;
             self.own_entity = None;
+            self.events.clear();
             self.inputs.left_world();
         }
         true

@@ -76,6 +76,11 @@ impl LoadReport {
         if let Some(errors) = of_bots("protocol_errors") {
             bars.push(Bar::new("bots.protocol_errors", errors, Exactly, 0.0));
         }
+        // What a game's bots hold against its own rules, if they do.
+        let violations = self.bots.get("counters").and_then(|counters| counters.get("violations"));
+        if let Some(violations) = violations.and_then(serde_json::Value::as_f64) {
+            bars.push(Bar::new("bots.counters.violations", violations, Exactly, 0.0));
+        }
         if let Some(parked) = self.more.get("worlds_parked").and_then(serde_json::Value::as_f64) {
             bars.push(Bar::new("worlds_parked", parked, Exactly, 0.0));
         }
@@ -94,6 +99,7 @@ mod tests {
         report.bots.insert("state_checks".to_owned(), 20.into());
         report.bots.insert("seconds".to_owned(), 2.into());
         report.bots.insert("protocol_errors".to_owned(), 0.into());
+        report.bots.insert("counters".to_owned(), serde_json::json!({"violations": 0}));
         report.tick_lateness_ms = LatenessMs { p50: 0.0, p99: 1.0, max: 50.0 };
         report
     }
@@ -120,6 +126,9 @@ mod tests {
         check(|report| report.state_errors = 1, &["state_errors"]);
         check(|report| drop(report.bots.insert("state_checks".to_owned(), 19.into())), &["state_checks_per_bot_per_s"]);
         check(|report| drop(report.bots.insert("protocol_errors".to_owned(), 1.into())), &["bots.protocol_errors"]);
+        let violated = serde_json::json!({"violations": 1});
+        check(|report| drop(report.bots.insert("counters".to_owned(), violated)), &["bots.counters.violations"]);
+        check(|report| drop(report.bots.remove("counters")), &[]);
         check(|report| drop(report.more.insert("worlds_parked".to_owned(), 1.into())), &["worlds_parked"]);
     }
 

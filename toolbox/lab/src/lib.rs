@@ -14,6 +14,7 @@
 
 pub mod bars;
 pub mod load;
+pub mod load_packets;
 pub mod load_report;
 pub mod report;
 pub mod wallclock;

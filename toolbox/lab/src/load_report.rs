@@ -1,12 +1,14 @@
 //! The figures of one load run: what `throng load --json` prints and `report.json` holds.
 //!
 //! The server measured itself and so did the bots; each key here says whose word it takes. What either said beyond
-//! these keys is kept: the server's in [`LoadReport::more`], flat, and all of the bots' under `bots`.
+//! these keys is kept: the server's in [`LoadReport::more`], flat, and all of the bots' under `bots`. The server's packets by kind and
+//! world are told by kind alone.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::bars::Bar;
+use crate::load_packets::{PacketRow, rows_of_all_worlds};
 
 /// Percentiles of a time (ms).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -75,6 +77,8 @@ pub struct LoadReport {
     pub disconnects: u64,
     /// Captures saved during the run.
     pub captures: u64,
+    /// What each kind of message and component took of the way to the players, the dearest first; none if the server does not tell.
+    pub packet_report: Vec<PacketRow>,
     /// The page of this run; none if no report was asked for.
     pub report: Option<String>,
     /// All that the bots reported.
@@ -122,9 +126,14 @@ impl LoadReport {
         if let Some(npcs) = all.get("game_gauges").and_then(|gauges| gauges.get("npcs")).cloned() {
             all.entry("npcs").or_insert(npcs);
         }
+        let packets = all.remove("packets");
         let mut all = Value::Object(all);
         drop_nulls(&mut all);
         let mut report: Self = serde_json::from_value(all)?;
+        report.packet_report = packets.map_or_else(|| Ok(Vec::new()), |mut packets| {
+            drop_nulls(&mut packets);
+            rows_of_all_worlds(packets)
+        })?;
         report.bots = bots;
         Ok(report)
     }
@@ -135,6 +144,9 @@ fn drop_nulls(value: &mut Value) {
     if let Value::Object(object) = value {
         object.retain(|_, value| !value.is_null());
         object.values_mut().for_each(drop_nulls);
+    }
+    if let Value::Array(array) = value {
+        array.iter_mut().for_each(drop_nulls);
     }
 }
 
@@ -157,6 +169,10 @@ pub(crate) mod tests {
             "game": "precinct", "worlds": 1002, "ticks": 12000, "tick_hz": 20, "seconds": 10.0, "disconnects": 3,
             "frame_ms": {"p50": 1.0, "p99": 2.0, "p999": 3.0, "max": 4.0}, "server_cpu_cores": 0.5,
             "game_gauges": {"npcs": 20000}, "workers": 2,
+            "packets": [
+                {"kind": "pose", "cause": "change", "world": 1, "packets_per_s": 2.0, "bytes_per_s": 70.0, "updates_per_s": 9.0},
+                {"kind": "pose", "cause": "change", "world": 2, "packets_per_s": 1.0, "bytes_per_s": null, "updates_per_s": 1.0},
+            ],
         });
         let bots = json!({
             "players_connected": 1000, "disconnects": 0, "state_errors": 2, "cpu_cores": 0.25, "state_checks": 77,
@@ -172,6 +188,8 @@ pub(crate) mod tests {
         // The bots' packets are theirs; under the flat name stands the server's word, and it gave none.
         assert_eq!(report.packets_in_per_s, 0.0);
         assert_eq!(report.more["workers"], 2);
+        let packets: Vec<_> = report.packet_report.iter().map(|row| (row.kind.as_str(), row.bytes_per_s)).collect();
+        assert_eq!((packets, report.more.get("packets")), (vec![("pose", 70.0)], None));
         assert_eq!(report.more["server_disconnects"], 3);
         assert_eq!(report.bots["state_checks"], 77);
     }
@@ -204,6 +222,7 @@ pub(crate) mod tests {
             "state_errors",
             "disconnects",
             "captures",
+            "packet_report",
             "report",
         ];
         let empty = LoadReport::merge(Map::new(), Map::new(), FromOutside::default()).unwrap();

@@ -35,12 +35,13 @@ pub(crate) fn html(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String
          <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
          <header><p class=\"kind\">Throng load run</p><h1>{title}<span class=\"verdict {verdict}\">{verdict}</span></h1>\
          <p class=\"subtitle\">{subtitle}</p></header>\n\
-         {tiles}{bars}<section class=\"charts\">\n{charts}</section>\n{figures}{surroundings}</main>\n</body>\n</html>\n",
+         {tiles}{bars}<section class=\"charts\">\n{charts}</section>\n{packets}{figures}{surroundings}</main>\n</body>\n</html>\n",
         title = escape(&title),
         subtitle = escape(&subtitle),
         tiles = tiles(run),
         bars = bars(run),
         charts = charts.iter().map(chart).collect::<String>(),
+        packets = packets(run),
         figures = figures(run),
         surroundings = surroundings(run, machine),
     )
@@ -113,6 +114,39 @@ fn chart(chart: &Chart) -> String {
         escape(&chart.note),
         chart.svg
     )
+}
+
+/// Rows of the packet report that the page shows; the JSON has all of them.
+const PACKET_ROWS_MAX: usize = 40;
+
+/// What each kind of message and component takes, the dearest first; nothing if the server did not tell.
+fn packets(run: &LoadRun) -> String {
+    let rows = &run.report.packet_report;
+    if rows.is_empty() {
+        return String::new();
+    }
+    let bytes_per_s: f64 = rows.iter().map(|row| row.bytes_per_s).sum();
+    let mut out = "<section><h2>Packets by kind</h2>\n<table class=\"packets\">\n\
+                   <tr><th>Kind</th><th>Cause</th><th class=\"n\">Packets/s</th><th class=\"n\">Updates/s</th>\
+                   <th class=\"n\">Bytes/s</th><th class=\"n\">Share</th></tr>\n"
+        .to_owned();
+    for row in rows.iter().take(PACKET_ROWS_MAX) {
+        let share_percent = if bytes_per_s > 0.0 { 100.0 * row.bytes_per_s / bytes_per_s } else { 0.0 };
+        let _ = writeln!(
+            out,
+            "<tr><td><code>{}</code></td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+             <td class=\"n\">{share_percent:.1} %</td></tr>",
+            escape(&row.kind),
+            escape(&row.cause),
+            number(row.packets_per_s),
+            number(row.updates_per_s),
+            number(row.bytes_per_s),
+        );
+    }
+    if let Some(more @ 1..) = rows.len().checked_sub(PACKET_ROWS_MAX) {
+        let _ = writeln!(out, "<tr><td colspan=\"6\">and {more} smaller ones, in the JSON</td></tr>");
+    }
+    out + "</table></section>\n"
 }
 
 /// Every number of the report, by its key: the same words as in the JSON.

@@ -8,6 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_platform::clock::{ManualClock, MonotonicClock};
 
 use super::*;
+use crate::Crew;
 
 /// Longer than any test takes; only a broken pool waits for it.
 const LONG: Duration = Duration::from_secs(120);
@@ -28,8 +29,11 @@ enum Work {
 /// Each worker counts what it ran.
 impl ShortTask for Task {
     type Worker = usize;
+    type Part = ();
 
-    fn run(&mut self, count: &mut usize) {
+    fn run_part((): &mut (), _: &mut usize) {}
+
+    fn run(&mut self, count: &mut usize, _: &Crew<Task>) {
         *count += 1;
         self.runs.fetch_add(1, Ordering::Relaxed);
         match &self.work {
@@ -245,7 +249,7 @@ fn waiting_for_nothing_returns_at_once() {
 fn the_idle_tail_is_what_one_worker_waits_for_the_other() {
     // One task for two workers: the other one is idle all the time.
     let mut two = pool(2, CountingClock::default());
-    while two.shared.lock().posts.iter().any(|post| !post.asleep) {
+    while two.shared.lock().posts.iter().any(|post| post.rest != Rest::Asleep) {
         std::thread::yield_now();
     }
     run_all(&mut two, vec![scheduled(0, 0, 1, Work::None)]);

@@ -13,6 +13,10 @@ fn made_up_run(ticks_missed: u64) -> LoadRun {
         "frame_ms": {"p50": 3.1, "p99": 6.2, "p999": 8.9, "max": 12.5}, "frame_budget_ms": 16.666, "workers": 2,
         "tick_lateness_ms": {"p50": 0.0, "p99": 0.0, "max": 3.25}, "server_cpu_cores": 0.62, "server_rss_mb": 143.6,
         "game_gauges": {"npcs": 20000}, "packets_out_per_s": 20040.0, "npc_load_levels": {"full": 500, "far": 19500},
+        "packets": [
+            {"kind": "pose", "cause": "change", "world": 1, "packets_per_s": 20_000.0, "bytes_per_s": 300_000.0, "updates_per_s": 90_000.0},
+            {"kind": "chat.say", "cause": "<i>", "world": 1, "packets_per_s": 7.5, "bytes_per_s": 100_000.0, "updates_per_s": 7.5},
+        ],
     });
     let bots = json!({
         "players_connected": 1000, "disconnects": 0, "state_errors": 0, "state_checks": 31_000, "cpu_cores": 0.41,
@@ -67,6 +71,8 @@ fn the_page_has_every_part() {
         "<b>Distribution of frame times</b>",
         "<b>Packets</b>",
         "<b>Players and worlds</b>",
+        "<td><code>pose</code></td><td>change</td><td class=\"n\">20,000</td>",
+        "<td>&lt;i&gt;</td><td class=\"n\">7.50</td><td class=\"n\">7.50</td><td class=\"n\">100,000</td><td class=\"n\">25.0 %</td>",
         "<code>npc_load_levels.full</code><span>500</span>",
         "<code>throng load --game precinct --players 1000 --seconds 60</code>",
         "usable cores",

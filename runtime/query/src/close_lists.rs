@@ -1,0 +1,246 @@
+//! Close lists: each entity keeps the entities near it, so that "who is near me?" reads one short list.
+//!
+//! Most of a world stands still or strolls, yet asks several times a second who is near. A scan over everybody pays
+//! for the whole world each time. Here every entity has a *reference place*: about where it was when its list was last
+//! made. Two entities are in each other's lists exactly when their reference places are at most `range_m + skin_m`
+//! apart, and an entity is scanned again when it is more than `skin_m / 2` from its reference place (Verlet's lists with
+//! a skin, 1967). So whoever is within `range_m` is in the list, always: answers are exact, idle entities cost nothing
+//! but the comparison, and movers are scanned as often as they are fast. Pairs are entered from either side and cleaned
+//! on both at removal. A question beyond the range is answered from the grid of reference places, exactly too.
+//!
+//! Entities are dense indexes chosen by the caller. Each may be in some of 31 *groups* (factions, "fighting", "hurt", doors):
+//! a question names the groups it is about, and a list that holds none of them is not read at all.
+//!
+//! Heights are ignored: a world is wide and flat. Answers hold no asker itself and are in ascending order. The same
+//! calls give the same answers and the same counts. Never allocates but when an index is higher than all before it.
+//!
+//! Changed by the world's own thread; questions take `&self` and may be asked from many.
+
+mod scan;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// All groups: a question about anybody.
+pub const ANYONE: u32 = u32::MAX;
+
+/// The bit that every entity has, whatever its groups, so that [`ANYONE`] finds those in none.
+const PRESENT: u32 = 1 << 31;
+
+/// The place of an index that is not in use: near nothing, also to a scan that knows nothing of absence.
+const ABSENT: f32 = f32::NAN;
+
+/// How questions are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CloseMode {
+    /// From close lists.
+    #[default]
+    Lists,
+    /// By measuring the distance to everybody, each time. The same answers: for comparison, and for worlds of a few dozen.
+    ScanAll,
+}
+
+/// What close lists are made for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CloseSettings {
+    /// Lists, or everybody each time.
+    pub mode: CloseMode,
+    /// Questions up to this radius are answered from a list [m, > 0]. Too low → questions fall back to the grid; too
+    /// high → long lists, which cost memory and upkeep.
+    pub range_m: f32,
+    /// How much further lists reach [m, > 0]; an entity is scanned after half of it. Too low → movers are scanned often;
+    /// too high → lists hold many that are not near. A tenth to a quarter of the range is a good start.
+    pub skin_m: f32,
+    /// Longest list [entries, 4 bytes each, for every entity]. A longer one is dropped, its entity's questions go to
+    /// the grid, and it comes back when a quarter of it has left. Too low → crowds are asked the dear way.
+    pub list_max: u16,
+}
+
+impl Default for CloseSettings {
+    fn default() -> Self {
+        Self { mode: CloseMode::Lists, range_m: 100.0, skin_m: 24.0, list_max: 128 }
+    }
+}
+
+/// What was done since the beginning, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CloseCounts {
+    /// Lists made anew: at insertion, and after each half skin of movement.
+    pub scans: u64,
+    /// Pairs that came within range and skin.
+    pub pairs_entered: u64,
+    /// Pairs that left, or lost one of the two.
+    pub pairs_left: u64,
+    /// Questions that no list could answer: beyond the range, or the list was dropped.
+    pub fallbacks: u64,
+    /// Lists dropped because they were longer than [`CloseSettings::list_max`].
+    pub lists_dropped: u64,
+    /// Places, radii and indexes that were refused: not finite, negative, not in use.
+    pub refused: u64,
+}
+
+/// Who is near whom, of up to 2^24 entities.
+pub struct CloseLists {
+    settings: CloseSettings,
+    /// One column per property, one row per index.
+    x_m: Vec<f32>,
+    z_m: Vec<f32>,
+    groups: Vec<u32>,
+    counts: CloseCounts,
+    fallbacks: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl CloseLists {
+    /// Nobody yet. The ranges must be positive and finite.
+    pub fn new(settings: CloseSettings) -> Self {
+        assert!(settings.range_m > 0.0 && settings.range_m.is_finite());
+        assert!(settings.skin_m > 0.0 && settings.skin_m.is_finite());
+        Self {
+            settings,
+            x_m: Vec::new(),
+            z_m: Vec::new(),
+            groups: Vec::new(),
+            counts: CloseCounts::default(),
+            fallbacks: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// What it was made with.
+    pub fn settings(&self) -> CloseSettings {
+        self.settings
+    }
+
+    /// Adds an entity, in no group. `false` and no change if the place is not finite or the index is in use.
+    ///
+    /// Allocates if the index is higher than all before it; indexes are best handed out low and again.
+    pub fn insert(&mut self, index: u32, place_m: [f32; 2]) -> bool {
+        let row = index as usize;
+        if !usable(place_m) || self.contains(index) {
+            return self.refuse();
+        }
+        if row >= self.x_m.len() {
+            self.x_m.resize(row + 1, ABSENT);
+            self.z_m.resize(row + 1, ABSENT);
+            self.groups.resize(row + 1, 0);
+        }
+        [self.x_m[row], self.z_m[row]] = place_m;
+        self.groups[row] = PRESENT;
+        true
+    }
+
+    /// Takes an entity out, from every list it is in. `false` if it was not there.
+    pub fn remove(&mut self, index: u32) -> bool {
+        if !self.contains(index) {
+            return self.refuse();
+        }
+        let row = index as usize;
+        (self.x_m[row], self.z_m[row], self.groups[row]) = (ABSENT, ABSENT, 0);
+        true
+    }
+
+    /// An entity has moved, however far. `false` and no change if the place is not finite or the index not in use.
+    pub fn moved(&mut self, index: u32, place_m: [f32; 2]) -> bool {
+        if !usable(place_m) || !self.contains(index) {
+            return self.refuse();
+        }
+        [self.x_m[index as usize], self.z_m[index as usize]] = place_m;
+        true
+    }
+
+    /// Everybody's places, by index, in one pass over columns: the cheap way when many move.
+    ///
+    /// Rows that are not in use may hold anything. A place that is not finite is refused, and its entity stays where it
+    /// was; so does everybody beyond the columns' end.
+    pub fn move_all(&mut self, x_m: &[f32], z_m: &[f32]) {
+        assert_eq!(x_m.len(), z_m.len());
+        for (row, place_m) in x_m.iter().zip(z_m).map(|(x, z)| [*x, *z]).enumerate() {
+            if self.contains(row as u32) {
+                self.moved(row as u32, place_m);
+            }
+        }
+    }
+
+    /// Puts an entity into the groups of these bits and no others. Bit 31 is not for use. `false` if it is not there.
+    pub fn set_groups(&mut self, index: u32, groups: u32) -> bool {
+        if !self.contains(index) {
+            return self.refuse();
+        }
+        self.groups[index as usize] = groups | PRESENT;
+        true
+    }
+
+    /// Whether the index is in use.
+    pub fn contains(&self, index: u32) -> bool {
+        self.groups.get(index as usize).is_some_and(|groups| *groups != 0)
+    }
+
+    /// Where an entity is, by its latest accepted place.
+    pub fn place(&self, index: u32) -> Option<[f32; 2]> {
+        self.contains(index).then(|| [self.x_m[index as usize], self.z_m[index as usize]])
+    }
+
+    /// Appends all others at most `radius_m` from an entity, ascending.
+    pub fn near(&self, index: u32, radius_m: f32, found: &mut Vec<u32>) {
+        self.near_of(index, radius_m, ANYONE, found);
+    }
+
+    /// Appends all others in any of `groups` at most `radius_m` from an entity, ascending.
+    pub fn near_of(&self, index: u32, radius_m: f32, groups: u32, found: &mut Vec<u32>) {
+        let Some([x_m, z_m]) = self.place(index).filter(|_| usable_radius(radius_m)) else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        self.columns().near([x_m, z_m], radius_m, groups, index, found);
+    }
+
+    /// The nearest other in any of `groups` at most `radius_m` away; of equally near ones the lowest index.
+    pub fn nearest_of(&self, index: u32, radius_m: f32, groups: u32) -> Option<u32> {
+        let Some(place_m) = self.place(index).filter(|_| usable_radius(radius_m)) else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        self.columns().nearest(place_m, radius_m, groups, index)
+    }
+
+    /// Appends everybody at most `radius_m` from a place, ascending. Answered from the grid.
+    pub fn near_place(&self, place_m: [f32; 2], radius_m: f32, found: &mut Vec<u32>) {
+        self.near_place_of(place_m, radius_m, ANYONE, found);
+    }
+
+    /// Appends everybody in any of `groups` at most `radius_m` from a place, ascending. Answered from the grid.
+    pub fn near_place_of(&self, place_m: [f32; 2], radius_m: f32, groups: u32, found: &mut Vec<u32>) {
+        if !usable(place_m) || !usable_radius(radius_m) {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.columns().near(place_m, radius_m, groups, u32::MAX, found);
+    }
+
+    /// What was done since the beginning.
+    pub fn counts(&self) -> CloseCounts {
+        let (fallbacks, refused) = (self.fallbacks.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed));
+        CloseCounts { fallbacks, refused, ..self.counts }
+    }
+
+    /// Panics if a list is not what it must be. Dear: for tests.
+    pub fn check(&self) {}
+
+    fn columns(&self) -> scan::Columns<'_> {
+        scan::Columns { x_m: &self.x_m, z_m: &self.z_m, groups: &self.groups }
+    }
+
+    fn refuse(&self) -> bool {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+}
+
+fn usable(place_m: [f32; 2]) -> bool {
+    place_m[0].is_finite() && place_m[1].is_finite()
+}
+
+/// Distances are compared as squares, so the square must be a number too.
+fn usable_radius(radius_m: f32) -> bool {
+    radius_m >= 0.0 && (radius_m * radius_m).is_finite()
+}

@@ -1,0 +1,139 @@
+//! Events: what happens once in a world and is told to those who are to hear it.
+//!
+//! A system says what happened and to whom it matters; after the tick's systems, when interest is up to date, the world's own thread
+//! works out who that is and puts the message, encoded once, into their connections' queues. It leaves with this tick's packets. No byte
+//! about an entity goes to a client to whom that entity is not relevant: say [`Audience::Around`] when an event is about one.
+//!
+//! Allocates nothing in a steady tick. Cost: some 20 ns to encode, and for each event a look at the clients near it.
+
+use std::sync::Arc;
+
+use bevy_ecs::prelude::*;
+use throng_replication::{EVENT_BYTES_MAX, Event, EventId, Schema, write_event};
+
+use crate::ids::ClientKey;
+
+/// Who hears an event.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Audience {
+    /// All clients of this world.
+    Everyone,
+    /// Clients within the kind's range of a place (m). Not for events about an entity: they would tell of a hidden one.
+    Near([f32; 2]),
+    /// Clients within the kind's range of an entity's place to whom that entity is relevant. An entity without a place has no range.
+    Around(Entity),
+    /// Clients of a team.
+    Team(u16),
+    /// One client. One that has left is no mistake.
+    Client(ClientKey),
+}
+
+/// An event that waits to be delivered.
+pub(crate) struct Said {
+    pub kind: EventId,
+    pub audience: Audience,
+    /// For the packet report: what the game did that made it say this.
+    pub cause: &'static str,
+    /// Where its message ends in `bytes`.
+    end: usize,
+}
+
+/// What this world tells once. Delivered after the tick's systems, in order.
+#[derive(Resource)]
+pub struct Events {
+    schema: Arc<Schema>,
+    bytes: Vec<u8>,
+    said: Vec<Said>,
+}
+
+impl Events {
+    pub(crate) fn new(schema: Arc<Schema>) -> Self {
+        Self { schema, bytes: Vec::new(), said: Vec::new() }
+    }
+
+    /// Tells `event` to `audience`, with this tick's packets. `cause` names what the game did, dotted and constant, such as
+    /// `combat.melee`; the packet report adds up by it.
+    ///
+    /// # Panics
+    /// If `T` is not in the server's schema: the program's own mistake.
+    pub fn send<T: Event>(&mut self, event: &T, audience: Audience, cause: &'static str) {
+        let Some(kind) = self.schema.event_of::<T>() else {
+            panic!("`{}` is told here but is not in the schema: add `.event::<{0}>()` to it", T::NAME)
+        };
+        let mut message = [0; EVENT_BYTES_MAX];
+        let len = write_event(kind, event, &mut message);
+        self.bytes.extend_from_slice(&message[..len]);
+        self.said.push(Said { kind, audience, cause, end: self.bytes.len() });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.said.is_empty()
+    }
+
+    /// Each event with its message, whose epoch is still to be set.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (&Said, &mut [u8])> {
+        let mut rest = &mut self.bytes[..];
+        let mut begin = 0;
+        self.said.iter().map(move |said| {
+            let (message, later) = std::mem::take(&mut rest).split_at_mut(said.end - begin);
+            (rest, begin) = (later, said.end);
+            (said, message)
+        })
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.said.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_replication::{EventIn, Replicate, SchemaBuilder};
+
+    #[derive(Clone, Debug, PartialEq, Replicate)]
+    struct Blow(u8);
+
+    impl Event for Blow {
+        const RELIABLE: bool = false;
+        const RANGE_M: Option<f32> = Some(50.0);
+    }
+
+    #[derive(Clone, Debug, PartialEq, Replicate)]
+    struct Unheard;
+
+    impl Event for Unheard {
+        const RELIABLE: bool = false;
+        const RANGE_M: Option<f32> = None;
+    }
+
+    fn events() -> Events {
+        Events::new(SchemaBuilder::new().event::<Blow>().build())
+    }
+
+    #[test]
+    fn what_was_said_is_delivered_whole_and_in_order() {
+        let mut events = events();
+        events.send(&Blow(7), Audience::Everyone, "combat.melee");
+        events.send(&Blow(8), Audience::Near([1.0, 2.0]), "combat.spell");
+        let told: Vec<_> = events
+            .iter_mut()
+            .map(|(said, message)| {
+                message[1] = 3;
+                let event = EventIn::split(message).unwrap();
+                (said.cause, said.audience, event.epoch, event.decode::<Blow>().unwrap().0)
+            })
+            .collect();
+        let expect = [("combat.melee", Audience::Everyone, 3, 7), ("combat.spell", Audience::Near([1.0, 2.0]), 3, 8)];
+        assert_eq!(told, expect);
+        events.clear();
+        assert!(events.is_empty());
+    }
+
+    #[test]
+    #[should_panic(expected = "`Unheard` is told here but is not in the schema")]
+    fn a_kind_that_is_not_in_the_schema_is_named() {
+        events().send(&Unheard, Audience::Everyone, "test");
+    }
+}
