@@ -5,28 +5,32 @@
 //! every entity whose turn it is and that has changed are laid side by side:
 //!
 //! ```text
-//! hot        ..1.1...1....           a bit per slot: changed, and its turn
-//! records    mask, len and end of each hot slot's pieces
-//! stream     | pose | pose health | pose | ...  + 16 spare bytes
+//! hot_slots  2        3               7
+//! records    mask, len and end of each hot slot's pieces, by slot
+//! stream     | 2: pose | 3: pose health | 4: pose | ...  + 16 spare bytes
+//!            each piece behind the header that it has where the hot slot before it is told, too, with the same mask
+//! breaks     places in hot_slots where the mask is another than before
 //! ```
 //!
-//! A client's update is then one copy, without a look at its entry: its sets of slots are compared with `hot` by
-//! the word. Written once per tick by the world's thread, read by all writers. Cost: about 10 ns per hot slot and
-//! ring; nothing in a tick in which nothing was due.
+//! A client's update is then one copy, without a look at its entry, and where it hears of all slots in a row, runs
+//! between breaks are one copy for all (`snapshot`). Written once per tick by the world's thread, read by all
+//! writers. Cost: about 10 ns per hot slot and ring; nothing in a tick in which nothing was due.
 
 use crate::{
+    bytes::{VARINT_BYTES_MAX, put_varint},
     entities::Entities,
     rings::{Ring, Rings, is_turn},
-    slot_set::SlotSet,
 };
 
 /// Room after the last piece, so that pieces can be read by whole words.
 pub(crate) const SPARE_BYTES: usize = 16;
 
-/// A hot slot's pieces: `stream[end - len..end]`, of the kinds in `mask`.
+/// A hot slot's pieces: `stream[end - len..end]`, of the kinds in `mask`. What is not hot has an empty mask.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct Record {
     pub end: u32,
+    /// Bytes of pieces in the stream up to here, without headers.
+    pub pieces_end: u32,
     pub len: u16,
     pub mask: u16,
 }
@@ -34,18 +38,21 @@ pub(crate) struct Record {
 /// What entities in one ring are told this tick.
 #[derive(Default)]
 pub(crate) struct RingBulk {
-    pub hot: SlotSet,
-    /// By slot; what is not hot has an old one.
+    pub hot_slots: Vec<u32>,
+    /// By slot.
     pub records: Vec<Record>,
     pub stream: Vec<u8>,
-    pub hot_count: usize,
+    pub breaks: Vec<u32>,
+    /// Kinds that are far in this ring, and whether the others waited for their turn.
+    pub far: u16,
+    pub waits: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct Bulk {
     pub rings: Vec<RingBulk>,
-    /// Words of the sets in which some ring has a hot slot.
-    pub hot_words: Vec<u32>,
+    /// Slots that are hot in any ring.
+    pub hot_slots: Vec<u32>,
     /// What it was built from.
     built: Option<(u32, u64)>,
 }
@@ -54,28 +61,54 @@ impl RingBulk {
     /// Kinds that a slot's holders in this ring are told of this tick.
     #[inline]
     pub fn mask(&self, slot: u32) -> u16 {
-        if self.hot.contains(slot) { self.records[slot as usize].mask } else { 0 }
+        self.records[slot as usize].mask
     }
 
     fn clear(&mut self, slots_count: usize) {
-        self.hot.reset(slots_count);
+        for slot in self.hot_slots.drain(..) {
+            self.records[slot as usize].mask = 0;
+        }
         self.records.resize(slots_count, Record::default());
         self.stream.clear();
-        self.hot_count = 0;
+        self.breaks.clear();
     }
 
-    fn push(&mut self, entities: &Entities, slot: u32, mask: u16) {
-        let begin = self.stream.len();
-        let mut rest = mask;
-        while rest != 0 {
-            let kind = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            self.stream.extend_from_slice(entities.columns[kind].piece(slot as usize));
+    fn add(&mut self, slot: u32, kinds: u16) {
+        let mask = &mut self.records[slot as usize].mask;
+        if *mask == 0 && kinds != 0 {
+            self.hot_slots.push(slot);
         }
-        let end = self.stream.len();
-        self.records[slot as usize] = Record { end: end as u32, len: (end - begin) as u16, mask };
-        self.hot.insert(slot);
-        self.hot_count += 1;
+        *mask |= kinds;
+    }
+
+    /// Lays the records side by side.
+    fn lay_out(&mut self, entities: &Entities) {
+        if !self.hot_slots.is_sorted() {
+            self.hot_slots.sort_unstable();
+        }
+        let (mut slot_before, mut mask_before, mut pieces_end) = (0, 0, 0);
+        for (index, slot) in self.hot_slots.iter().enumerate() {
+            let mut header = [0; VARINT_BYTES_MAX];
+            let header_len = put_varint(&mut header, 0, (slot - slot_before) << 1);
+            self.stream.extend_from_slice(&header[..header_len]);
+            let begin = self.stream.len();
+            let record = &mut self.records[*slot as usize];
+            let mut rest = record.mask;
+            while rest != 0 {
+                let kind = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                self.stream.extend_from_slice(entities.columns[kind].piece(*slot as usize));
+            }
+            record.end = self.stream.len() as u32;
+            record.len = (self.stream.len() - begin) as u16;
+            pieces_end += u32::from(record.len);
+            record.pieces_end = pieces_end;
+            if record.mask != mask_before {
+                self.breaks.push(index as u32);
+            }
+            (slot_before, mask_before) = (*slot, record.mask);
+        }
+        self.stream.resize(self.stream.len() + SPARE_BYTES, 0);
     }
 }
 
@@ -92,14 +125,15 @@ impl Bulk {
         self.rings.resize_with(rings.count(), RingBulk::default);
         for (bulk, ring) in self.rings.iter_mut().zip(rings.all()) {
             bulk.clear(slots_count);
+            (bulk.far, bulk.waits) = (ring.far, ring.period > 1);
             gather_ring(bulk, entities, ring, rings.keepalive);
-            bulk.stream.resize(bulk.stream.len() + SPARE_BYTES, 0);
+            bulk.lay_out(entities);
         }
-        self.hot_words.clear();
-        for index in 0..slots_count.div_ceil(64) {
-            if self.rings.iter().any(|ring| ring.hot.word(index) != 0) {
-                self.hot_words.push(index as u32);
-            }
+        self.hot_slots.clear();
+        self.rings.iter().for_each(|ring| self.hot_slots.extend_from_slice(&ring.hot_slots));
+        if self.rings.len() > 1 {
+            self.hot_slots.sort_unstable();
+            self.hot_slots.dedup();
         }
     }
 
@@ -110,11 +144,13 @@ impl Bulk {
 
     pub fn heap_bytes(&self) -> usize {
         let of_ring = |ring: &RingBulk| {
-            ring.hot.heap_bytes() + ring.records.capacity() * size_of::<Record>() + ring.stream.capacity()
+            ring.records.capacity() * size_of::<Record>()
+                + (ring.hot_slots.capacity() + ring.breaks.capacity()) * 4
+                + ring.stream.capacity()
         };
         self.rings.iter().map(of_ring).sum::<usize>()
             + self.rings.capacity() * size_of::<RingBulk>()
-            + self.hot_words.capacity() * 4
+            + self.hot_slots.capacity() * 4
     }
 }
 
@@ -123,13 +159,9 @@ fn gather_ring(bulk: &mut RingBulk, entities: &Entities, ring: &Ring, keepalive:
     if ring.period == 1 {
         for slot in &entities.touched {
             let row = &entities.slots[*slot as usize];
-            let mask = entities.dirty[*slot as usize] as u16 & row.present & ring.near;
-            if mask != 0 && row.alive {
-                bulk.push(entities, *slot, mask);
+            if row.alive {
+                bulk.add(*slot, entities.dirty[*slot as usize] as u16 & row.present & ring.near);
             }
-        }
-        if ring.far == 0 {
-            return;
         }
     }
     // What changed before, and waited for its turn.
@@ -140,22 +172,18 @@ fn gather_ring(bulk: &mut RingBulk, entities: &Entities, ring: &Ring, keepalive:
             continue;
         }
         for slot in turns_of(tick, period, entities.slots.len()) {
-            let late = entities.changed_within(slot, kinds, period);
-            if late != 0 && entities.slots[slot].alive {
-                let mask = late | bulk.mask(slot as u32);
-                bulk.push(entities, slot as u32, mask);
+            if entities.slots[slot].alive {
+                bulk.add(slot as u32, entities.changed_within(slot, kinds, period));
             }
         }
     }
     for slot in &entities.urgent {
-        let all = entities.changed_within(*slot as usize, ring.near, ring.period)
-            | entities.changed_within(*slot as usize, ring.far, keepalive);
-        if all != 0 && entities.slots[*slot as usize].alive {
-            bulk.push(entities, *slot, all | bulk.mask(*slot));
+        let index = *slot as usize;
+        if entities.slots[index].alive {
+            bulk.add(*slot, entities.changed_within(index, ring.near, ring.period));
+            bulk.add(*slot, entities.changed_within(index, ring.far, keepalive));
         }
     }
-    // A slot may have come twice.
-    bulk.hot_count = bulk.hot.len();
 }
 
 /// Slots whose turn it is.

@@ -100,29 +100,33 @@ pub(crate) struct Found {
     /// Inside the enter radius, and inside the leave radius.
     pub near: SlotSet,
     pub kept: SlotSet,
-    /// By ring, what is in `kept`; unused when there is one ring only.
-    pub rings: Vec<SlotSet>,
+    /// The ring of what is in `kept`, by slot; of others an old one. Unused when there is one ring only.
+    rings: Vec<u8>,
 }
 
 impl Found {
     fn reset(&mut self, slots_count: usize, rings_count: usize) {
         self.near.reset(slots_count);
         self.kept.reset(slots_count);
-        let used = if rings_count > 1 { rings_count } else { 0 };
-        self.rings.resize_with(used, SlotSet::default);
-        self.rings.iter_mut().for_each(|ring| ring.reset(slots_count));
+        self.rings.resize(if rings_count > 1 { slots_count } else { 0 }, 0);
     }
 
     fn insert(&mut self, slot: u32, ring: usize) {
         self.near.insert(slot);
         self.kept.insert(slot);
-        if let Some(ring) = self.rings.get_mut(ring) {
-            ring.insert(slot);
+        if let Some(held) = self.rings.get_mut(slot as usize) {
+            *held = ring as u8;
         }
     }
 
+    /// The ring in which a slot of `kept` is.
+    #[inline]
+    pub fn ring(&self, slot: u32) -> usize {
+        self.rings.get(slot as usize).copied().unwrap_or(0).into()
+    }
+
     pub fn heap_bytes(&self) -> usize {
-        self.near.heap_bytes() + self.kept.heap_bytes() + self.rings.iter().map(SlotSet::heap_bytes).sum::<usize>()
+        self.near.heap_bytes() + self.kept.heap_bytes() + self.rings.capacity()
     }
 }
 
@@ -188,8 +192,8 @@ impl Finder {
         for set in [&mut found.near, &mut found.kept] {
             set.insert_all(&self.everywhere);
         }
-        if let Some(nearest) = found.rings.first_mut() {
-            nearest.insert_all(&self.everywhere);
+        if rings.count() > 1 {
+            self.everywhere.iter().for_each(|slot| found.rings[slot as usize] = 0);
         }
         if who.team != 0 {
             for (_, slot) in self.of_team(who.team) {
@@ -204,25 +208,22 @@ impl Finder {
             self.drop_denied(who, found);
         }
         if let Some(own) = who.own {
-            found.rings.iter_mut().for_each(|ring| _ = ring.take(own));
             found.insert(own, 0);
         }
     }
 
     fn find_around(&self, centre: [f32; 2], settings: &InterestSettings, rings: &Rings, found: &mut Found) {
         let (enter2, leave2) = (settings.enter_radius_m.powi(2), settings.leave_radius_m.powi(2));
-        let is_simple = found.rings.is_empty();
+        let is_simple = rings.count() == 1;
         let farthest2 = self.grid.farthest_m2(centre);
         if farthest2 <= enter2 && (is_simple || rings.at(farthest2) == 0) {
             // Everything is inside: nothing to compare.
             found.near.insert_all(&self.placed);
             found.kept.insert_all(&self.placed);
-            if let Some(nearest) = found.rings.first_mut() {
-                nearest.insert_all(&self.placed);
-            }
+            found.rings.fill(0);
             return;
         }
-        let Found { near, kept, rings: by_ring } = found;
+        let Found { near, kept, rings: by_slot } = found;
         self.grid.look_around(centre, settings.leave_radius_m, |items| {
             for item in items {
                 let (x, y) = (item.place[0] - centre[0], item.place[1] - centre[1]);
@@ -233,7 +234,7 @@ impl Finder {
                         near.insert(item.index);
                     }
                     if !is_simple {
-                        by_ring[rings.at(distance2)].insert(item.index);
+                        by_slot[item.index as usize] = rings.at(distance2) as u8;
                     }
                 }
             }

@@ -12,10 +12,10 @@
 //! window's loss              then
 //! ----------------------     ---------------------------------------------------------------
 //! no more than usual         up by a 32nd of the maximum, if the budget was needed at all
-//! more                       down to what came through, less 5 %; this is a trial
+//! more                       down to what came through, less 15 %; this is a trial
 //! after a trial: as before   the loss is usual on this line [up to 30 %]; back to the rate before
 //! no answer for 0.5 s        an outage, and no sign of narrowness: its losses do not count; a
-//!                            quarter while it lasts, a half at the first answer, then as before
+//!                            quarter while it lasts, three at the first answer
 //! ```
 //!
 //! The rate never falls below [`RATE_MIN_BYTES_PER_S`], two full packets a second: enough for a player's own surroundings to move, and
@@ -52,8 +52,16 @@ const LOSS_MARGIN: f32 = 0.02;
 /// The largest share of losses that is put down to the line. Above it, whatever the cause, sending less is right.
 const USUAL_LOSS_MAX: f32 = 0.3;
 
-/// Part of the maximum that the rate gains in a good window.
+/// Without a trial no more than this is taken for usual, or a bottleneck's losses would be, little by little.
+const DRIFT_MAX: f32 = 0.05;
+
+/// Part of what came through that is sent after a cut: less than the line takes, so that the queue in front of it empties.
+const CUT: f32 = 0.85;
+
+/// What the rate gains in a good window: a part of the maximum, but no more than a part of itself, or a slow line would be flooded by
+/// one step.
 const STEP: f32 = 1.0 / 32.0;
+const STEP_OF_RATE_MAX: f32 = 1.0 / 8.0;
 
 /// The budget counts as needed when so much of it was sent.
 const NEEDED: f32 = 0.7;
@@ -66,8 +74,8 @@ pub struct Pacing {
     rate_bytes_per_s: f32,
     /// What may be sent now; below 0 when more was sent than allowed, as what is reliable does. (bytes)
     allowance_bytes: f32,
-    /// The rate to go back to by doubling, after an outage.
-    goal_bytes_per_s: f32,
+    /// The rate when the outage began. (bytes/s)
+    before_outage_bytes_per_s: f32,
     /// Share of packets that this line loses whatever is sent. [0 to `USUAL_LOSS_MAX`]
     usual_loss: f32,
     /// The share of losses, and the rate, that made us cut it.
@@ -104,7 +112,7 @@ impl Pacing {
             max_bytes_per_s,
             rate_bytes_per_s: max_bytes_per_s,
             allowance_bytes: 0.0,
-            goal_bytes_per_s: 0.0,
+            before_outage_bytes_per_s: 0.0,
             usual_loss: 0.0,
             trial: None,
             window: Window::default(),
@@ -166,14 +174,15 @@ impl Pacing {
             let is_silent = self.silent_ticks as f32 >= OUTAGE_S * self.ticks_per_s;
             if !self.is_out && is_silent && self.silent_packets >= OUTAGE_PACKETS {
                 self.is_out = true;
-                self.goal_bytes_per_s = self.goal_bytes_per_s.max(self.rate_bytes_per_s);
+                self.before_outage_bytes_per_s = self.rate_bytes_per_s;
                 self.trial = None;
                 self.set_rate(self.rate_bytes_per_s / 4.0);
             }
         } else {
             (self.silent_ticks, self.silent_packets) = (0, 0);
             if std::mem::take(&mut self.is_out) {
-                self.set_rate(self.goal_bytes_per_s / 2.0);
+                // Not all of it: a line so narrow that answers are rare looks dead time and again.
+                self.set_rate(self.before_outage_bytes_per_s * 0.75);
                 self.settle();
             }
         }
@@ -209,26 +218,24 @@ impl Pacing {
         let chance = 3.0 * (usual * (1.0 - usual) / answers as f32).sqrt();
         let trial = self.trial.take();
         if loss > self.usual_loss + LOSS_MARGIN + chance {
-            self.goal_bytes_per_s = 0.0;
-            if let Some(trial) = trial.filter(|trial| loss > trial.loss / 2.0) {
+            if let Some(trial) = trial.filter(|trial| lost >= 2 && loss > trial.loss / 2.0) {
                 self.usual_loss = loss.min(trial.loss).clamp(self.usual_loss, USUAL_LOSS_MAX);
                 self.set_rate(trial.rate_bytes_per_s);
             } else {
                 self.trial = Some(Trial { loss, rate_bytes_per_s: self.rate_bytes_per_s });
                 let sent_bytes_per_s = sent_bytes * self.ticks_per_s / ticks as f32;
                 let arrived_bytes_per_s = sent_bytes_per_s.min(self.rate_bytes_per_s) * (1.0 - loss);
-                self.set_rate(arrived_bytes_per_s * 0.95);
+                self.set_rate(arrived_bytes_per_s * CUT);
             }
             self.settle();
             return;
         }
-        // A bottleneck's losses grow too fast with the rate to be taken for usual on the way.
-        self.usual_loss += (loss.min(USUAL_LOSS_MAX) - self.usual_loss) / 8.0;
+        let towards = if loss < self.usual_loss { loss } else { loss.min(DRIFT_MAX).max(self.usual_loss) };
+        self.usual_loss += (towards - self.usual_loss) / 8.0;
         let was_needed = sent_bytes * self.ticks_per_s >= NEEDED * self.rate_bytes_per_s * ticks as f32;
-        if self.goal_bytes_per_s > self.rate_bytes_per_s {
-            self.set_rate((self.rate_bytes_per_s * 2.0).min(self.goal_bytes_per_s));
-        } else if was_needed {
-            self.set_rate(self.rate_bytes_per_s + self.max_bytes_per_s * STEP);
+        if was_needed {
+            let step = (self.max_bytes_per_s * STEP).min(self.rate_bytes_per_s * STEP_OF_RATE_MAX);
+            self.set_rate(self.rate_bytes_per_s + step);
         }
     }
 
@@ -269,8 +276,6 @@ mod tests {
         tick: u32,
         /// What the game has to say. (bytes/tick)
         wanted_bytes: u32,
-        packets: u32,
-        lost: u32,
     }
 
     impl Trip {
@@ -285,7 +290,7 @@ mod tests {
                 answers: VecDeque::new(),
             };
             let pacing = Pacing::new(TICKS_PER_S as f32, MAX_BYTES_PER_TICK);
-            Self { line, pacing, tick: 0, wanted_bytes: 10_000, packets: 0, lost: 0 }
+            Self { line, pacing, tick: 0, wanted_bytes: 10_000 }
         }
 
         /// Runs for so long; returns the mean rate of what arrived (bytes/s) and the share of packets that were lost.
@@ -322,8 +327,6 @@ mod tests {
                 let rate = self.pacing.rate_bytes_per_s();
                 assert!((RATE_MIN_BYTES_PER_S..=MAX_BYTES_PER_S).contains(&rate), "{rate}");
             }
-            self.packets += packets;
-            self.lost += lost_packets;
             (arrived_bytes / seconds as f32, lost_packets as f32 / packets as f32)
         }
     }
@@ -335,8 +338,10 @@ mod tests {
                 let mut trip = Trip::new(seed, capacity, 0.0);
                 trip.run(20);
                 let (arrived, loss) = trip.run(60);
-                assert!(arrived >= 0.75 * capacity, "{arrived} of {capacity}");
-                assert!(loss <= 0.08, "{loss} at {capacity}");
+                assert!(arrived >= 0.9 * capacity, "{arrived} of {capacity}");
+                // Three packets a second are few to judge by.
+                let loss_max = if capacity < 5_000.0 { 0.15 } else { 0.06 };
+                assert!(loss <= loss_max, "{loss} at {capacity}");
                 assert!(trip.pacing.usual_loss() <= 0.1, "{}", trip.pacing.usual_loss());
             }
         }
@@ -349,7 +354,7 @@ mod tests {
                 let mut trip = Trip::new(seed, 1e9, loss);
                 trip.run(20);
                 let (arrived, _) = trip.run(60);
-                assert!(arrived >= 0.85 * (1.0 - loss as f32) * MAX_BYTES_PER_S, "{arrived} at {loss}");
+                assert!(arrived >= 0.65 * (1.0 - loss as f32) * MAX_BYTES_PER_S, "{arrived} at {loss}");
             }
         }
     }
@@ -361,7 +366,7 @@ mod tests {
             trip.run(20);
             let (arrived, loss) = trip.run(60);
             assert!(arrived >= 0.6 * 16_000.0, "{arrived}");
-            assert!(loss <= 0.35, "{loss}");
+            assert!(loss <= 0.2, "{loss}");
         }
     }
 
@@ -376,7 +381,7 @@ mod tests {
                 trip.run(blackout_s);
                 trip.line.is_dead = false;
                 let (after, _) = trip.run(2);
-                assert!(after >= 0.4 * before, "{after} at once, {before} before");
+                assert!(after >= 0.6 * before, "{after} at once, {before} before");
                 let (after, _) = trip.run(10);
                 assert!(after >= 0.8 * before, "{after} later, {before} before");
             }
@@ -396,8 +401,9 @@ mod tests {
     fn a_rate_that_nobody_needs_does_not_grow() {
         let mut trip = Trip::new(1, 8_000.0, 0.0);
         trip.run(20);
-        let before = trip.pacing.rate_bytes_per_s();
         trip.wanted_bytes = 100;
+        trip.run(5);
+        let before = trip.pacing.rate_bytes_per_s();
         trip.run(40);
         assert_eq!(trip.pacing.rate_bytes_per_s(), before);
     }

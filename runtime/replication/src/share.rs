@@ -17,6 +17,7 @@ use std::sync::Arc;
 use crate::{
     interest::Found,
     scene::Scene,
+    traffic::Traffic,
     view::View,
     world::{ViewId, WorldReplication},
 };
@@ -28,6 +29,8 @@ pub struct Share {
     /// By id.
     views: Vec<(ViewId, Box<View>)>,
     found: Found,
+    /// Made when it is first lent.
+    pub(crate) traffic: Option<Traffic>,
 }
 
 impl Share {
@@ -38,7 +41,7 @@ impl Share {
 
     /// Rebuilds a client's relevant set, if it is its turn: its part of `WorldReplication::refresh_interest`.
     pub fn refresh(&mut self, view: ViewId) {
-        let Self { scene, views, found } = self;
+        let Self { scene, views, found, .. } = self;
         if let (Some(scene), Some(entry)) = (scene, find(views, view)) {
             entry.refresh(view.0, scene, found);
         }
@@ -46,8 +49,8 @@ impl Share {
 
     /// As `WorldReplication::write_snapshot`; 0 for clients that are not in this share.
     pub fn write_snapshot(&mut self, view: ViewId, input: u16, out: &mut [u8]) -> usize {
-        match (&self.scene, find(&mut self.views, view)) {
-            (Some(scene), Some(view)) => view.write_snapshot(scene, input, out),
+        match (&self.scene, find(&mut self.views, view), &mut self.traffic) {
+            (Some(scene), Some(view), Some(traffic)) => view.write_snapshot(scene, traffic, input, out),
             _ => 0,
         }
     }
@@ -82,6 +85,7 @@ impl Share {
 
     pub(crate) fn fill(&mut self, scene: Arc<Scene>, views: impl Iterator<Item = (ViewId, Box<View>)>) {
         debug_assert!(self.views.is_empty());
+        self.traffic.get_or_insert_with(|| Traffic::new(&scene.entities.schema));
         self.scene = Some(scene);
         self.views.extend(views);
         self.views.sort_unstable_by_key(|(id, _)| *id);
@@ -94,7 +98,9 @@ impl Share {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.found.heap_bytes() + self.views.capacity() * size_of::<(ViewId, Box<View>)>()
+        self.found.heap_bytes()
+            + self.traffic.as_ref().map_or(0, Traffic::heap_bytes)
+            + self.views.capacity() * size_of::<(ViewId, Box<View>)>()
     }
 }
 

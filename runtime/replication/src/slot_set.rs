@@ -4,7 +4,7 @@
 //! themselves, which is the order of the wire. Costs an eighth of a byte per slot of the world.
 
 /// A set of slots. Iterates in slot order.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct SlotSet {
     words: Vec<u64>,
 }
@@ -14,14 +14,6 @@ impl SlotSet {
     pub fn reset(&mut self, count: usize) {
         self.words.clear();
         self.words.resize(count.div_ceil(64), 0);
-    }
-
-    /// Makes room for slots below `count`; what is in stays in.
-    pub fn grow(&mut self, count: usize) {
-        let words = count.div_ceil(64);
-        if self.words.len() < words {
-            self.words.resize(words, 0);
-        }
     }
 
     #[inline]
@@ -65,20 +57,6 @@ impl SlotSet {
         changed != 0
     }
 
-    /// Slots `64 * index` to `64 * index + 63`; none beyond the end.
-    #[inline]
-    pub fn word(&self, index: usize) -> u64 {
-        self.words.get(index).copied().unwrap_or(0)
-    }
-
-    pub fn words_mut(&mut self) -> &mut [u64] {
-        &mut self.words
-    }
-
-    pub fn words_count(&self) -> usize {
-        self.words.len()
-    }
-
     pub fn heap_bytes(&self) -> usize {
         self.words.capacity() * 8
     }
@@ -108,7 +86,7 @@ impl SlotSet {
 
 /// Positions of the ones of a word, lowest first.
 #[inline]
-pub(crate) fn ones(word: u64) -> impl Iterator<Item = u32> {
+fn ones(word: u64) -> impl Iterator<Item = u32> {
     let mut rest = word;
     std::iter::from_fn(move || {
         let lowest = rest.trailing_zeros();

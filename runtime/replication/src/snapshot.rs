@@ -26,13 +26,14 @@
 //! one look at the tick's list of words with hot slots. Never allocates in a steady state.
 
 use crate::{
-    bulk::{Record, RingBulk, stream_bytes},
+    bulk::{RingBulk, stream_bytes},
     bytes::{VARINT_BYTES_MAX, put_varint},
     entities::{Entities, Fault, Standing},
     rings::RINGS_MAX,
     scene::Scene,
-    slot_set::ones,
-    view::{END, Entry, Flight, State, View, waiting},
+    schema::{KindId, Schema},
+    traffic::{Cause, Counts, Overhead, Traffic},
+    view::{END, Entry, Flight, Key, State, View, waiting},
 };
 
 /// First byte of a snapshot message.
@@ -41,12 +42,18 @@ pub const SNAPSHOT_KIND: u8 = 2;
 /// Kind, epoch, tick, input number.
 pub const SNAPSHOT_HEADER_BYTES: usize = 8;
 
+/// Entities that changed are looked up one by one if the view has this many keys for each.
+const KEYS_PER_LOOKUP: usize = 16;
+
+/// Keys that are looked through before what of them is hot is copied.
+const KEYS_PER_TURN: usize = 64;
+
 /// Priority that a despawn, or a spawn into a slot whose last owner the client still shows, has from the start.
 const PRIORITY_GHOST: f32 = 1e6;
 
 impl View {
     /// Writes as much of this tick's snapshot as `out` holds; 0 when there is nothing (more) to say.
-    pub fn write_snapshot(&mut self, scene: &Scene, input: u16, out: &mut [u8]) -> usize {
+    pub fn write_snapshot(&mut self, scene: &Scene, traffic: &mut Traffic, input: u16, out: &mut [u8]) -> usize {
         let entities = &scene.entities;
         self.drop_unsent(scene);
         if self.gathered_tick != Some(entities.tick) {
@@ -55,12 +62,14 @@ impl View {
         if out.len() < SNAPSHOT_HEADER_BYTES {
             return 0;
         }
-        let mut message = Message::new(out);
+        let mut message = Message::new(out, traffic);
+        let (records, despawns) = (self.counts.records, self.counts.despawns);
         self.write_records(scene, &mut message);
-        let Message { at: len, existence, labelled, first, last, .. } = message;
-        if len == SNAPSHOT_HEADER_BYTES && self.echoed_input == Some(input) {
+        if message.at == SNAPSHOT_HEADER_BYTES && self.echoed_input == Some(input) {
             return 0;
         }
+        message.count(scene, self.counts.records - records, self.counts.despawns - despawns);
+        let Message { at: len, existence, labelled, first, last, .. } = message;
         out[0] = SNAPSHOT_KIND;
         out[1] = self.epoch;
         out[2..6].copy_from_slice(&entities.tick.to_le_bytes());
@@ -86,13 +95,13 @@ impl View {
             if before.wrapping_add(1) != entities.tick {
                 // One that was cut off in its bulk has not been told of that tick, either.
                 let told = if bulk_before == END { before.saturating_add(1) } else { before };
-                self.owe_since(told, 0, scene);
+                self.owe_since(told, 0, scene, Cause::Deferred);
             } else if bulk_before != END {
-                self.owe_since(before, bulk_before, scene);
+                self.owe_since(before, bulk_before, scene, Cause::Deferred);
             }
         }
         if self.is_bulk_due(entities, rings) {
-            self.owe_since(entities.tick, 0, scene);
+            self.owe_since(entities.tick, 0, scene, Cause::Bulk);
         }
         self.gathered_tick = Some(entities.tick);
         self.pending.clear();
@@ -118,7 +127,7 @@ impl View {
     }
 
     /// Owes to what the client holds, from a slot on, all that changed since it was told at `tick - 1`.
-    fn owe_since(&mut self, tick: u32, from: u32, scene: &Scene) {
+    fn owe_since(&mut self, tick: u32, from: u32, scene: &Scene, cause: Cause) {
         let Scene { entities, rings, .. } = scene;
         let begin = self.entries.partition_point(|entry| entry.slot < from);
         self.counts.entries_visited += (self.entries.len() - begin) as u64;
@@ -126,7 +135,7 @@ impl View {
             let entry = &self.entries[index];
             if matches!(entry.state, State::Known | State::Sent) {
                 let kinds = waiting(entities, rings, entry.slot as usize, entry.ring.into(), tick);
-                self.owe(index, kinds);
+                self.owe(index, kinds, cause);
             }
         }
     }
@@ -134,24 +143,16 @@ impl View {
     /// Takes in this tick's changes of slow entries, and puts those that are owed anything into `pending`.
     fn gather_slow(&mut self, scene: &Scene) {
         let rings = &scene.bulk.rings;
-        let mut near = 0;
-        for word in 0..self.slow.words_count() {
-            for bit in ones(self.slow.word(word)) {
-                let slot = word as u32 * 64 + bit;
-                near += match self.entries[near..].first() {
-                    Some(entry) if entry.slot == slot => 0,
-                    _ => self.entries[near..].partition_point(|entry| entry.slot < slot),
-                };
-                let entry = &mut self.entries[near];
-                self.counts.entries_visited += 1;
-                if entry.is_relevant() {
-                    entry.owed |= rings.get(usize::from(entry.ring)).map_or(0, |ring| ring.mask(slot));
-                }
-                if entry.is_owed_anything() {
-                    self.pending.push(near as u32);
-                }
+        for (index, key) in self.keys.iter().enumerate().filter(|(_, key)| !key.is_plain()) {
+            let entry = &mut self.entries[index];
+            if entry.is_relevant() {
+                entry.owed |= rings.get(key.ring()).map_or(0, |ring| ring.mask(key.slot()));
+            }
+            if entry.is_owed_anything() {
+                self.pending.push(index as u32);
             }
         }
+        self.counts.entries_visited += self.slow_count as u64;
     }
 
     /// Lets this tick's plain updates go the slow way, too.
@@ -163,6 +164,9 @@ impl View {
             if entry.is_plain()
                 && let Some(ring) = scene.bulk.rings.get(usize::from(entry.ring))
             {
+                if entry.owed == 0 {
+                    entry.cause = Cause::Deferred;
+                }
                 entry.owed |= ring.mask(entry.slot);
             }
             if entry.is_owed_anything() {
@@ -183,24 +187,15 @@ impl View {
         }
         let slow = self.pending.iter().map(|index| record_bytes_likely(entities, &self.entries[*index as usize]));
         let slow = slow.sum::<usize>();
-        let hot: usize = scene.bulk.rings.iter().map(|ring| ring.hot_count).sum();
-        if slow + stream_bytes(&scene.bulk) + hot * RECORD_HEADER_BYTES_LIKELY <= budget {
+        if slow + stream_bytes(&scene.bulk) + scene.bulk.hot_slots.len() * RECORD_HEADER_BYTES_LIKELY <= budget {
             return true;
         }
-        let mut left = budget.saturating_sub(slow);
-        for word in &scene.bulk.hot_words {
-            let word = *word as usize;
-            for (ring, bulk) in self.rings.iter().zip(&scene.bulk.rings) {
-                for bit in ones(ring.word(word) & !self.slow.word(word) & bulk.hot.word(word)) {
-                    let record = &bulk.records[word * 64 + bit as usize];
-                    match left.checked_sub(1 + usize::from(record.len)) {
-                        Some(rest) => left = rest,
-                        None => return false,
-                    }
-                }
-            }
-        }
-        slow <= budget
+        let rings = &scene.bulk.rings;
+        let plain = self.keys.iter().filter(|key| key.is_plain()).map(|key| {
+            let record = &rings[key.ring()].records[key.slot() as usize];
+            if record.mask == 0 { 0 } else { 1 + usize::from(record.len) }
+        });
+        slow + plain.sum::<usize>() <= budget
     }
 
     /// More is owed than the budget allows: keeps the most urgent in `pending`, in slot order.
@@ -264,51 +259,118 @@ impl View {
         self.resume_slot = next_slow.min(self.bulk_from);
     }
 
-    /// The innermost loop: copies plain updates of slots below `end`, as long as there is certainly room. Returns
+    /// Copies plain updates of slots from `bulk_from` up to `end`, as long as there is certainly room. Returns
     /// whether there was.
     fn put_bulk(&mut self, end: u32, scene: &Scene, message: &mut Message<'_>) -> bool {
-        let Scene { entities, bulk, .. } = scene;
-        let words = &bulk.hot_words;
-        // The list is short, or a message is full, before this search matters.
-        let begin = words.partition_point(|word| *word < self.bulk_from / 64);
-        for word in &words[begin..] {
-            let base = *word * 64;
-            if base >= end {
-                break;
+        let bulk = &scene.bulk;
+        let full_at = if bulk.hot_slots.is_empty() || self.keys.is_empty() {
+            None
+        } else if let [ring] = &bulk.rings[..] {
+            let span = self.keys[self.keys.len() - 1].slot() - self.keys[0].slot() + 1;
+            if span as usize == self.keys.len() && self.slow_count == 0 {
+                self.put_row(end, ring, scene, message)
+            } else {
+                self.put_each(end, |_| ring, scene, message)
             }
-            let mut wanted = !0_u64;
-            if base < self.bulk_from {
-                wanted &= !0 << (self.bulk_from - base);
+        } else {
+            self.put_each(end, |key| &bulk.rings[key.ring()], scene, message)
+        };
+        self.counts.records += u64::from(std::mem::take(&mut message.copied));
+        self.bulk_from = full_at.unwrap_or(end);
+        full_at.is_none()
+    }
+
+    /// Returns the slot for which there is no room, if any.
+    #[inline]
+    fn put_each<'s>(
+        &self,
+        end: u32,
+        ring_of: impl Fn(Key) -> &'s RingBulk,
+        scene: &'s Scene,
+        message: &mut Message<'_>,
+    ) -> Option<u32> {
+        if scene.bulk.hot_slots.len() * KEYS_PER_LOOKUP <= self.keys.len() {
+            self.put_looked_up(end, ring_of, scene, message)
+        } else {
+            self.put_walked(end, ring_of, scene, message)
+        }
+    }
+
+    /// The innermost loop: every key in turn.
+    #[inline]
+    fn put_walked<'s>(
+        &self,
+        end: u32,
+        ring_of: impl Fn(Key) -> &'s RingBulk,
+        scene: &'s Scene,
+        message: &mut Message<'_>,
+    ) -> Option<u32> {
+        let begin = if self.bulk_from == 0 { 0 } else { self.index_from(self.bulk_from) };
+        let stop = if end == END { self.keys.len() } else { self.index_from(end) };
+        // Which are hot is found first and without a branch: where a third moves, every second guess would be wrong.
+        let mut hot = [Key::NONE; KEYS_PER_TURN];
+        for keys in self.keys[begin..stop.max(begin)].chunks(KEYS_PER_TURN) {
+            let mut count = 0;
+            for key in keys {
+                hot[count % KEYS_PER_TURN] = *key;
+                let is_hot = ring_of(*key).records[key.slot() as usize].mask != 0;
+                count += usize::from(is_hot & key.is_plain());
             }
-            if end - base < 64 {
-                wanted &= (1 << (end - base)) - 1;
-            }
-            let index = *word as usize;
-            wanted &= !self.slow.word(index);
-            let full_at = match &self.rings[..] {
-                [ring] => {
-                    let ring_bulk = &bulk.rings[0];
-                    let plain = ring.word(index) & ring_bulk.hot.word(index) & wanted;
-                    message.put_word(entities, base, plain, &ring_bulk.stream, |slot| ring_bulk.records[slot])
+            for key in &hot[..count] {
+                let ring = ring_of(*key);
+                if !message.put_record(&scene.entities, key.slot(), ring, key.ring()) {
+                    return Some(key.slot());
                 }
-                rings => {
-                    let mut by_ring = [0; RINGS_MAX];
-                    let mut plain = 0;
-                    for ((here, ring), ring_bulk) in by_ring.iter_mut().zip(rings).zip(&bulk.rings) {
-                        *here = ring.word(index) & ring_bulk.hot.word(index) & wanted;
-                        plain |= *here;
-                    }
-                    message.put_word_of_rings(scene, base, plain, &by_ring[..rings.len()])
-                }
-            };
-            self.counts.records += u64::from(std::mem::take(&mut message.copied));
-            if let Some(slot) = full_at {
-                self.bulk_from = slot;
-                return false;
             }
         }
-        self.bulk_from = end;
-        true
+        None
+    }
+
+    /// As `put_walked`, where few entities have changed: each is looked up.
+    fn put_looked_up<'s>(
+        &self,
+        end: u32,
+        ring_of: impl Fn(Key) -> &'s RingBulk,
+        scene: &'s Scene,
+        message: &mut Message<'_>,
+    ) -> Option<u32> {
+        let hot = &scene.bulk.hot_slots;
+        let begin = hot.partition_point(|slot| *slot < self.bulk_from);
+        for slot in hot[begin..].iter().take_while(|slot| **slot < end) {
+            let Some(key) = self.find(*slot).map(|index| self.keys[index]).filter(|key| key.is_plain()) else {
+                continue;
+            };
+            let ring = ring_of(key);
+            if ring.mask(*slot) != 0 && !message.put_record(&scene.entities, *slot, ring, key.ring()) {
+                return Some(*slot);
+            }
+        }
+        None
+    }
+
+    /// As `put_walked`, where the client hears of every slot from its first to its last: whole runs are copied.
+    fn put_row(&self, end: u32, ring: &RingBulk, scene: &Scene, message: &mut Message<'_>) -> Option<u32> {
+        let hot = &ring.hot_slots;
+        let after = self.keys.last().map_or(0, |key| key.slot() + 1).min(end);
+        let mut at = hot.partition_point(|slot| *slot < self.bulk_from.max(self.keys[0].slot()));
+        let end = hot.partition_point(|slot| *slot < after);
+        let mut next_break = ring.breaks.partition_point(|index| (*index as usize) <= at);
+        while at < end {
+            if !message.put_record(&scene.entities, hot[at], ring, 0) {
+                return Some(hot[at]);
+            }
+            let run_end = ring.breaks.get(next_break).map_or(end, |index| (*index as usize).min(end));
+            next_break += 1;
+            at = message.put_run(&hot[..run_end], at, ring);
+            if at < run_end {
+                return Some(hot[at]);
+            }
+        }
+        None
+    }
+
+    fn index_from(&self, slot: u32) -> usize {
+        self.keys.partition_point(|key| key.slot() < slot)
     }
 
     /// Writes one record of any sort. There is room.
@@ -348,9 +410,23 @@ impl View {
     }
 }
 
+/// Plain updates of one mask in one ring.
+#[derive(Copy, Clone, Default)]
+struct Tally {
+    count: u32,
+    bytes: u32,
+    mask: u16,
+}
+
 /// A message while it is written.
 struct Message<'a> {
     out: &'a mut [u8],
+    traffic: &'a mut Traffic,
+    /// What has been copied from each ring and is not in `traffic` yet.
+    tallies: [Tally; RINGS_MAX],
+    /// Bytes of pieces, and the kinds that were told for each cause.
+    pieces_bytes: u32,
+    told: [u16; Cause::ALL.len()],
     at: usize,
     slot_before: u32,
     mask_before: u16,
@@ -365,9 +441,13 @@ struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    fn new(out: &'a mut [u8]) -> Self {
+    fn new(out: &'a mut [u8], traffic: &'a mut Traffic) -> Self {
         Self {
             out,
+            traffic,
+            tallies: [Tally::default(); RINGS_MAX],
+            pieces_bytes: 0,
+            told: [0; Cause::ALL.len()],
             at: SNAPSHOT_HEADER_BYTES,
             slot_before: 0,
             mask_before: 1,
@@ -379,77 +459,107 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Copies the records of the slots `base + bit` of `plain`. Returns the slot for which there is no room, if any.
-    #[inline]
-    fn put_word(
-        &mut self,
-        entities: &Entities,
-        base: u32,
-        plain: u64,
-        stream: &[u8],
-        record_of: impl Fn(usize) -> Record,
-    ) -> Option<u32> {
-        if plain == 0 {
-            return None;
-        }
-        let first = base + plain.trailing_zeros();
-        let (mut at, mut slot_before, mut mask_before) = (self.at, self.slot_before, self.mask_before);
-        let mut rest = plain;
-        let full_at = loop {
-            if rest == 0 {
-                break None;
-            }
-            let slot = base + rest.trailing_zeros();
-            let record = record_of(slot as usize);
-            let len = usize::from(record.len);
-            // Room for the longest header and for whole words of the piece.
-            if at + RECORD_HEADER_BYTES_MAX + len.next_multiple_of(8) > self.out.len() {
-                break Some(slot);
-            }
+    /// Takes over what was counted for one mask in one ring.
+    #[inline(never)]
+    fn settle_tally(&mut self, schema: &Schema, tally: Tally, ring: &RingBulk) {
+        let usual = if ring.waits { Cause::Deferred } else { Cause::Change };
+        let mut left = tally.bytes;
+        let mut rest = tally.mask;
+        while rest != 0 {
+            let kind = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            let delta = slot - slot_before;
-            slot_before = slot;
-            if record.mask == mask_before {
-                at = put_varint(self.out, at, delta << 1);
-            } else {
-                mask_before = record.mask;
-                at = put_varint(self.out, at, delta << 2 | 0b01);
-                at = put_mask(entities, mask_before, self.out, at);
-            }
-            let begin = record.end as usize - len;
-            let (from, to) = (&stream[begin..], &mut self.out[at..]);
-            copy_words(from, to, len);
-            at += len;
-        };
-        let copied = (plain ^ rest).count_ones();
-        if copied > 0 {
-            self.first = self.first.min(first);
-            self.last = slot_before;
-            self.copied += copied;
+            // Pieces of a kind are mostly of one length. The last kind has what is left, so that the sum is right.
+            let most = schema.kinds()[kind].bytes_max as u32 * tally.count;
+            let bytes = if rest == 0 { left } else { left.min(most) };
+            left -= bytes;
+            let cause = if ring.far >> kind & 1 == 1 { Cause::Keepalive } else { usual };
+            self.add(kind, cause, tally.count, bytes);
         }
-        (self.at, self.slot_before, self.mask_before) = (at, slot_before, mask_before);
-        full_at
     }
 
-    /// As `put_word`, where entities are in several rings.
-    fn put_word_of_rings(&mut self, scene: &Scene, base: u32, plain: u64, by_ring: &[u64]) -> Option<u32> {
-        let bulk = &scene.bulk.rings;
-        let mut rest = plain;
-        while rest != 0 {
-            // The longest run of slots in one ring.
-            let lowest = rest & rest.wrapping_neg();
-            let ring = by_ring.iter().position(|here| here & lowest != 0).expect("every plain slot is in a ring");
-            let others = rest & !by_ring[ring];
-            let run = if others == 0 { rest } else { rest & ((others & others.wrapping_neg()) - 1) };
-            rest &= !run;
-            let RingBulk { records, stream, .. } = &bulk[ring];
-            let full_at = self.put_word(&scene.entities, base, run, stream, |slot| records[slot]);
-            if full_at.is_some() {
-                return full_at;
+    fn add(&mut self, kind: usize, cause: Cause, updates: u32, bytes: u32) {
+        self.traffic.add(KindId(kind as u8), cause, updates.into(), bytes.into());
+        self.told[cause as usize] |= 1 << kind;
+        self.pieces_bytes += bytes;
+    }
+
+    /// Counts all that is in the message.
+    fn count(&mut self, scene: &Scene, records: u64, despawns: u64) {
+        for (index, ring) in scene.bulk.rings.iter().enumerate() {
+            let tally = std::mem::take(&mut self.tallies[index]);
+            if tally.count > 0 {
+                self.settle_tally(&scene.entities.schema, tally, ring);
             }
         }
-        None
+        for (cause, told) in Cause::ALL.iter().zip(self.told) {
+            self.traffic.add_packet(told, *cause);
+        }
+        let bytes = (self.at - self.pieces_bytes as usize) as u64;
+        self.traffic.add_overhead(Overhead::Snapshot, Counts { packets: 1, bytes, updates: records });
+        if despawns > 0 {
+            self.traffic.add_overhead(Overhead::Despawn, Counts { packets: 1, bytes: 0, updates: despawns });
+        }
     }
+
+    /// Copies a hot slot's record. Returns whether there was room.
+    #[inline(always)]
+    fn put_record(&mut self, entities: &Entities, slot: u32, ring: &RingBulk, ring_index: usize) -> bool {
+        let record = ring.records[slot as usize];
+        let len = usize::from(record.len);
+        // Room for the longest header and for whole words of the pieces.
+        if self.at + RECORD_HEADER_BYTES_MAX + len.next_multiple_of(8) > self.out.len() {
+            return false;
+        }
+        let delta = slot - self.slot_before;
+        let mut at = self.at;
+        if record.mask == self.mask_before {
+            at = put_varint(self.out, at, delta << 1);
+        } else {
+            self.mask_before = record.mask;
+            at = put_varint(self.out, at, delta << 2 | 0b01);
+            at = put_mask(entities, record.mask, self.out, at);
+        }
+        let begin = record.end as usize - len;
+        copy_words(&ring.stream[begin..], &mut self.out[at..], len);
+        self.at = at + len;
+        let tally = &mut self.tallies[ring_index];
+        if tally.mask != record.mask {
+            let before = std::mem::replace(tally, Tally { mask: record.mask, ..Tally::default() });
+            self.settle_tally(&entities.schema, before, ring);
+        }
+        let tally = &mut self.tallies[ring_index];
+        tally.count += 1;
+        tally.bytes += u32::from(record.len);
+        self.first = self.first.min(slot);
+        (self.slot_before, self.last) = (slot, slot);
+        self.copied += 1;
+        true
+    }
+
+    /// Copies what of a run of equal masks, whose record at `at` has just been put, is still to come in `hot` and finds
+    /// room. Returns the place after it.
+    fn put_run(&mut self, hot: &[u32], at: usize, ring: &RingBulk) -> usize {
+        let end_of = |index: usize| ring.records[hot[index] as usize].end as usize;
+        let begin = end_of(at);
+        let room = self.out.len() - self.at;
+        let last = hot.len() - 1;
+        let last = if end_of(last) - begin <= room {
+            last
+        } else {
+            let fits = |slot: &u32| ring.records[*slot as usize].end as usize - begin <= room;
+            at + hot[at + 1..].partition_point(fits)
+        };
+        let bytes = &ring.stream[begin..end_of(last)];
+        self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+        (self.slot_before, self.last) = (hot[last], hot[last]);
+        self.copied += (last - at) as u32;
+        let pieces_end = |index: usize| ring.records[hot[index] as usize].pieces_end;
+        self.tallies[0].count += (last - at) as u32;
+        self.tallies[0].bytes += pieces_end(last) - pieces_end(at);
+        last + 1
+    }
+
     /// The slot and the sort of record, which is in the lowest `sort_bits`.
     fn put_head(&mut self, slot: u32, sort_bits: u32, sort: u32) {
         self.at = put_varint(self.out, self.at, (slot - self.slot_before) << sort_bits | sort);
@@ -465,7 +575,7 @@ impl<'a> Message<'a> {
             self.at = put_mask(entities, mask, self.out, self.at);
             self.mask_before = mask;
         }
-        self.put_pieces(entities, mask, entry.slot);
+        self.put_pieces(entities, mask, entry.slot, entry.cause);
     }
 
     fn put_spawn(&mut self, entities: &Entities, entry: &Entry) {
@@ -473,13 +583,15 @@ impl<'a> Message<'a> {
         self.out[self.at] = entry.generation;
         let mask = entities.slots[entry.slot as usize].present;
         self.at = put_mask(entities, mask, self.out, self.at + 1);
-        self.put_pieces(entities, mask, entry.slot);
+        self.put_pieces(entities, mask, entry.slot, Cause::Spawn);
     }
 
-    fn put_pieces(&mut self, entities: &Entities, mask: u16, slot: u32) {
-        for (_, column) in entities.columns.iter().enumerate().filter(|(kind, _)| mask >> kind & 1 == 1) {
+    fn put_pieces(&mut self, entities: &Entities, mask: u16, slot: u32, cause: Cause) {
+        for (kind, column) in entities.columns.iter().enumerate().filter(|(kind, _)| mask >> kind & 1 == 1) {
             let begin = self.at;
             self.at = column.copy_piece(slot as usize, self.out, begin);
+            let is_new = cause != Cause::Spawn && column.changed_at(slot as usize) == entities.tick;
+            self.add(kind, if is_new { Cause::Change } else { cause }, 1, (self.at - begin) as u32);
             if entities.fault == Fault::CorruptEncoding && self.at > begin {
                 self.out[begin] ^= 1;
             }

@@ -14,7 +14,7 @@
 //!
 //! Most entries are *plain*: the client knows the entity and is owed nothing. Their changes are copied from what
 //! the tick has put together for everybody (`bulk`), and their entries are neither read nor written for it: a plain
-//! entry is a bit in the set of its ring that is not in `slow`. What such a packet carried follows from its tick and
+//! entry is a key of 4 bytes. What such a packet carried follows from its tick and
 //! its first and last slot: if it is lost, the components of the plain entries in between that changed when they
 //! had their turn then, and have not changed since, are owed. Too much may go out again after a loss; too little never.
 //!
@@ -38,9 +38,11 @@ use std::collections::VecDeque;
 use crate::{
     entities::{Entities, NetId, Slot, Standing},
     interest::{Found, InterestSettings, Listening, is_small},
-    rings::Rings,
+    rings::{RINGS_MAX, Rings},
     scene::Scene,
-    slot_set::{SlotSet, ones},
+    slot_set::SlotSet,
+    traffic::Cause,
+    world::SLOTS_MAX,
 };
 
 /// Entities that left a view lately, kept for truths about their absence.
@@ -80,6 +82,44 @@ pub(crate) struct Entry {
     pub held: bool,
     /// In which ring around the client it was when interest looked last.
     pub ring: u8,
+    /// Why it was last owed anything that did not change in the tick it was written in. For the report.
+    pub cause: Cause,
+}
+
+/// An entry as plain updates see it: 4 bytes instead of all the rest.
+///
+/// ```text
+/// bit   31         25..20   19..0
+///       not plain  ring     slot
+/// ```
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key(u32);
+
+const _: () = assert!(SLOTS_MAX <= 1 << 20 && RINGS_MAX <= 32);
+
+impl Key {
+    pub const NONE: Self = Self(1 << 31);
+
+    fn new(entry: &Entry) -> Self {
+        let not_plain = u32::from(entry.state != State::Known || entry.is_owed_anything());
+        Self(entry.slot | u32::from(entry.ring) << 20 | not_plain << 31)
+    }
+
+    #[inline]
+    pub fn slot(self) -> u32 {
+        self.0 & 0xF_FFFF
+    }
+
+    #[inline]
+    pub fn ring(self) -> usize {
+        (self.0 >> 20 & 0x1F) as usize
+    }
+
+    /// The client holds it and is owed nothing, but what changed this tick.
+    #[inline]
+    pub fn is_plain(self) -> bool {
+        self.0 >> 31 == 0
+    }
 }
 
 /// What of an entry is seldom read.
@@ -95,7 +135,16 @@ pub(crate) struct Aside {
 
 impl Entry {
     fn new(slot: u32, generation: u8, present: u16) -> Self {
-        Self { slot, owed: present, generation, state: State::New, existence: true, held: false, ring: 0 }
+        Self {
+            slot,
+            owed: present,
+            generation,
+            state: State::New,
+            existence: true,
+            held: false,
+            ring: 0,
+            cause: Cause::Change,
+        }
     }
 
     pub fn id(&self) -> NetId {
@@ -115,16 +164,6 @@ impl Entry {
     #[inline]
     pub fn is_owed_anything(&self) -> bool {
         self.owed != 0 || self.existence
-    }
-
-    /// Whether it must be looked at before it is told of, or has something to tell by itself.
-    fn is_slow(&self) -> bool {
-        match self.state {
-            State::New | State::Sent => true,
-            State::Known => self.is_owed_anything(),
-            State::Leaving => self.existence,
-            State::Gone => false,
-        }
     }
 }
 
@@ -162,6 +201,10 @@ pub(crate) struct ViewCounts {
 
 pub(crate) struct View {
     pub epoch: u8,
+    /// By slot. What every tick reads.
+    pub keys: Vec<Key>,
+    /// How many are not plain.
+    pub slow_count: usize,
     pub entries: Vec<Entry>,
     pub asides: Vec<Aside>,
     /// `stride` labels per entry: the packet that carried each component last, and existence last of all.
@@ -196,12 +239,8 @@ pub(crate) struct View {
     pub unsent: Option<Flight>,
     in_flight: VecDeque<Flight>,
 
-    /// Slots of the relevant entries, and the same by ring.
-    pub relevant: SlotSet,
-    pub rings: Vec<SlotSet>,
-    /// Slots of entries that are not plain, and how many.
-    pub slow: SlotSet,
-    pub slow_count: usize,
+    /// Slots of the relevant entries.
+    relevant: SlotSet,
     seen_disturbances: u32,
     gone_count: usize,
     /// Where it looked from and how the world was when the set was last rebuilt.
@@ -219,12 +258,11 @@ impl View {
     pub fn new(epoch: u8, entities: &Entities, settings: &InterestSettings) -> Self {
         Self {
             epoch,
+            keys: Vec::new(),
+            slow_count: 0,
             entries: Vec::new(),
             asides: Vec::new(),
             relevant: SlotSet::default(),
-            rings: Vec::new(),
-            slow: SlotSet::default(),
-            slow_count: 0,
             labels: Vec::new(),
             stride: entities.schema.kinds_count() + 1,
             counts: ViewCounts::default(),
@@ -257,9 +295,9 @@ impl View {
     #[inline]
     pub fn find(&self, slot: u32) -> Option<usize> {
         // Where everything is relevant, an entry's index is its slot.
-        match self.entries.get(slot as usize) {
-            Some(entry) if entry.slot == slot => Some(slot as usize),
-            _ => self.entries.binary_search_by_key(&slot, |entry| entry.slot).ok(),
+        match self.keys.get(slot as usize) {
+            Some(key) if key.slot() == slot => Some(slot as usize),
+            _ => self.keys.binary_search_by_key(&slot, |key| key.slot()).ok(),
         }
     }
 
@@ -310,22 +348,18 @@ impl View {
     /// Notes after a change of an entry whether it is plain.
     #[inline]
     pub fn settle(&mut self, index: usize) {
-        let entry = &self.entries[index];
-        if entry.is_slow() != self.slow.contains(entry.slot) {
-            if self.slow.take(entry.slot) {
-                self.slow_count -= 1;
-            } else {
-                self.slow.grow(entry.slot as usize + 1);
-                self.slow.insert(entry.slot);
-                self.slow_count += 1;
-            }
-        }
+        let key = Key::new(&self.entries[index]);
+        let before = std::mem::replace(&mut self.keys[index], key);
+        self.slow_count -= usize::from(!before.is_plain());
+        self.slow_count += usize::from(!key.is_plain());
     }
 
     /// Components of a plain or known entry that the client is owed from now on.
-    pub fn owe(&mut self, index: usize, kinds: u16) {
+    pub fn owe(&mut self, index: usize, kinds: u16, cause: Cause) {
         if kinds != 0 {
-            self.entries[index].owed |= kinds;
+            let entry = &mut self.entries[index];
+            entry.owed |= kinds;
+            entry.cause = cause;
             self.settle(index);
         }
     }
@@ -405,13 +439,12 @@ impl View {
             if entry.is_relevant() && entry.state != State::New {
                 let slot = entry.slot as usize;
                 let kinds = entities.changed_within(slot, entities.slots[slot].present, period_max);
-                self.owe(index, kinds);
+                self.owe(index, kinds, Cause::Deferred);
             }
             self.entries[index].ring = 0;
             self.asides[index].ring_since = entities.tick;
+            self.settle(index);
         }
-        self.rings.clear();
-        self.rings.push(self.relevant.clone());
         self.refresh_now = true;
     }
 
@@ -448,21 +481,14 @@ impl View {
 
     /// Sorts what is relevant into the rings where it was found. Who changes rings is owed what it waited for.
     fn set_rings(&mut self, found: &Found, entities: &Entities, rings: &Rings) {
-        self.rings.resize_with(rings.count(), SlotSet::default);
-        if found.rings.is_empty() {
-            self.rings[0].clone_from(&self.relevant);
+        if rings.count() == 1 {
             return;
         }
-        for (ring, found) in found.rings.iter().enumerate() {
-            self.rings[ring].grow(entities.slots.len());
-            for word in 0..found.words_count() {
-                let now = found.word(word) & self.relevant.word(word);
-                let before = std::mem::replace(&mut self.rings[ring].words_mut()[word], now);
-                for bit in ones(now & !before) {
-                    let slot = word as u32 * 64 + bit;
-                    let index = self.find(slot).expect("what is relevant has an entry");
-                    self.change_ring(index, ring, entities, rings);
-                }
+        for index in 0..self.entries.len() {
+            let key = self.keys[index];
+            let ring = found.ring(key.slot());
+            if ring != key.ring() && self.entries[index].is_relevant() {
+                self.change_ring(index, ring, entities, rings);
             }
         }
     }
@@ -471,11 +497,12 @@ impl View {
         let entry = &mut self.entries[index];
         let before = std::mem::replace(&mut entry.ring, ring as u8) as usize;
         self.asides[index].ring_since = entities.tick;
-        if before != ring && entry.state != State::New {
+        if entry.state != State::New {
             let slot = entry.slot as usize;
-            let waiting = waiting(entities, rings, slot, before, entities.tick);
-            self.owe(index, waiting);
+            entry.owed |= waiting(entities, rings, slot, before, entities.tick);
+            entry.cause = Cause::Deferred;
         }
+        self.settle(index);
     }
 
     /// Whether the client has come so far that it is to be told at once all it waits for.
@@ -542,29 +569,30 @@ impl View {
         if self.gone_count == 0 {
             return;
         }
-        self.gone_count = 0;
+        // What is gone is not plain.
+        self.slow_count -= std::mem::take(&mut self.gone_count);
         let stride = self.stride;
         let mut kept = 0;
         for index in 0..self.entries.len() {
             if self.entries[index].state != State::Gone {
                 self.entries[kept] = self.entries[index];
+                self.keys[kept] = self.keys[index];
                 self.asides[kept] = self.asides[index];
                 self.labels.copy_within(index * stride..(index + 1) * stride, kept * stride);
                 kept += 1;
             }
         }
         self.entries.truncate(kept);
+        self.keys.truncate(kept);
         self.asides.truncate(kept);
         self.labels.truncate(kept * stride);
     }
 
     pub fn heap_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
+            + self.keys.capacity() * size_of::<Key>()
             + self.asides.capacity() * size_of::<Aside>()
             + self.relevant.heap_bytes()
-            + self.slow.heap_bytes()
-            + self.rings.iter().map(SlotSet::heap_bytes).sum::<usize>()
-            + self.rings.capacity() * size_of::<SlotSet>()
             + self.labels.capacity() * 2
             + (self.pending.capacity() + self.allowed.capacity()) * 4
             + self.in_flight.capacity() * size_of::<Flight>()
@@ -575,9 +603,6 @@ impl View {
     pub fn leave(&mut self, index: usize, tick: u32, told: bool) {
         let entry = &mut self.entries[index];
         self.relevant.take(entry.slot);
-        if let Some(ring) = self.rings.get_mut(usize::from(entry.ring)) {
-            ring.take(entry.slot);
-        }
         if entry.held {
             entry.state = State::Leaving;
             entry.owed = 0;
@@ -606,26 +631,28 @@ impl View {
         let stride = self.stride;
         let mut from = self.entries.len();
         let mut to = from + added;
-        self.entries.resize(to, Entry::new(0, 0, 0));
+        let nobody = Entry::new(0, 0, 0);
+        self.entries.resize(to, nobody);
+        self.keys.resize(to, Key::new(&nobody));
         self.asides.resize(to, Aside::default());
         // Half the circle away from any packet in flight.
         let unused = self.sequence.wrapping_add(1 << 15);
         self.labels.resize(to * stride, unused);
-        self.slow.grow(entities.slots.len());
         for slot in newcomers.iter_descending() {
             while from > 0 && self.entries[from - 1].slot > slot {
                 from -= 1;
                 to -= 1;
                 self.entries[to] = self.entries[from];
+                self.keys[to] = self.keys[from];
                 self.asides[to] = self.asides[from];
                 self.labels.copy_within(from * stride..(from + 1) * stride, to * stride);
             }
             to -= 1;
             let row = &entities.slots[slot as usize];
             self.entries[to] = Entry::new(slot, row.generation, row.present);
+            self.keys[to] = Key::new(&self.entries[to]);
             self.asides[to] = Aside::default();
             self.labels[to * stride..(to + 1) * stride].fill(unused);
-            self.slow.insert(slot);
         }
         self.slow_count += added;
         debug_assert_eq!(from, to);
@@ -652,6 +679,7 @@ impl View {
                     if label == flight.sequence {
                         entry.state = State::Gone;
                         self.gone_count += 1;
+                        self.settle(index);
                     }
                 }
                 _ => {}
@@ -732,9 +760,9 @@ impl View {
     /// As `owe`. A plain entry that the bulk of this tick has not come to is then owed its share of that, too.
     fn owe_again(&mut self, index: usize, kinds: u16, scene: &Scene) {
         let Entry { slot, ring, .. } = self.entries[index];
-        let is_left_out = self.bulk_from <= slot && kinds != 0 && !self.slow.contains(slot);
+        let is_left_out = self.bulk_from <= slot && kinds != 0 && self.keys[index].is_plain();
         let this_tick = scene.bulk.rings.get(usize::from(ring)).filter(|_| is_left_out && self.bulk_from != END);
-        self.owe(index, kinds | this_tick.map_or(0, |ring| ring.mask(slot)));
+        self.owe(index, kinds | this_tick.map_or(0, |ring| ring.mask(slot)), Cause::Resent);
     }
 
     #[cfg(test)]
@@ -752,14 +780,9 @@ impl View {
             }
             assert!(entry.state == State::Sent || aside.spawn_packets == 0);
             assert_eq!(entry.is_relevant(), self.relevant.contains(entry.slot));
-            assert_eq!(entry.is_slow(), self.slow.contains(entry.slot));
-            for (ring, set) in self.rings.iter().enumerate() {
-                let here = entry.is_relevant() && ring == usize::from(entry.ring);
-                assert_eq!(set.contains(entry.slot), here, "{entry:?} in ring {ring}");
-            }
         }
-        assert_eq!(self.slow_count, self.slow.len());
-        assert_eq!(self.slow_count, self.entries.iter().filter(|entry| entry.is_slow()).count());
+        assert_eq!(self.keys, self.entries.iter().map(Key::new).collect::<Vec<_>>());
+        assert_eq!(self.slow_count, self.keys.iter().filter(|key| !key.is_plain()).count());
         assert_eq!(self.relevant.len(), self.entries.iter().filter(|entry| entry.is_relevant()).count());
     }
 }

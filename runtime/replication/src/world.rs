@@ -46,6 +46,7 @@ use crate::{
     scene::Scene,
     schema::{KindId, Schema},
     share::Share,
+    traffic::{Counts, Overhead, Traffic},
     truth::ExactSource,
     view::View,
 };
@@ -109,11 +110,13 @@ pub struct WorldReplication {
     allowed: Vec<u32>,
     concealed_at: Option<u32>,
     stats: ReplicationStats,
+    traffic: Traffic,
 }
 
 impl WorldReplication {
     pub fn new(schema: Arc<Schema>, settings: InterestSettings) -> Self {
         let settings = InterestSettings { entities_max: settings.entities_max.clamp(1, SLOTS_MAX), ..settings };
+        let traffic = Traffic::new(&schema);
         Self {
             scene: Scene::new(schema, settings),
             lent: None,
@@ -125,6 +128,7 @@ impl WorldReplication {
             allowed: Vec::new(),
             concealed_at: None,
             stats: ReplicationStats::default(),
+            traffic,
         }
     }
 
@@ -338,10 +342,10 @@ impl WorldReplication {
     /// there is nothing (more) to say. `input` is the number of the client's last input that this tick took
     /// in; when it is new it is told even if nothing else is.
     pub fn write_snapshot(&mut self, view: ViewId, input: u16, out: &mut [u8]) -> usize {
-        let Self { scene, views, .. } = self;
+        let Self { scene, views, traffic, .. } = self;
         let Some(view) = views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) else { return 0 };
         scene.prepare();
-        view.write_snapshot(scene, input, out)
+        view.write_snapshot(scene, traffic, input, out)
     }
 
     /// Lends some clients, for another thread to do what is left of this tick for them. Clients that are not here are
@@ -364,6 +368,9 @@ impl WorldReplication {
 
     /// Takes a share back. When it is the last, the world can be changed again.
     pub fn give_back(&mut self, mut share: Share) {
+        if let Some(traffic) = &mut share.traffic {
+            self.traffic.absorb(traffic);
+        }
         for (id, view) in share.empty() {
             self.views[id.0 as usize] = Some(view);
         }
@@ -458,11 +465,17 @@ impl WorldReplication {
 
     /// As `write_truth`, with the exact values read from `source` now: what replication missed is then not missed by the truth.
     pub(crate) fn write_truth_from(&mut self, view: ViewId, source: &mut ExactSource<'_>, out: &mut Vec<u8>) -> bool {
-        let Self { scene, views, .. } = self;
+        let Self { scene, views, traffic, .. } = self;
         let Some(view) = views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) else {
             return false;
         };
-        view.write_truth(scene, source, out)
+        let begin = out.len();
+        let written = view.write_truth(scene, source, out);
+        if written {
+            let bytes = (out.len() - begin) as u64;
+            traffic.add_overhead(Overhead::Truth, Counts { packets: 1, bytes, updates: 1 });
+        }
+        written
     }
 
     /// Test switch: breaks the encoder, to show that clients notice.
@@ -492,6 +505,11 @@ impl WorldReplication {
         self.scene().entities.alive_count()
     }
 
+    /// What went out, by kind and cause, and what others count with it: empty it with `Traffic::take`.
+    pub fn traffic_mut(&mut self) -> &mut Traffic {
+        &mut self.traffic
+    }
+
     /// Counts since the last call.
     pub fn take_stats(&mut self) -> ReplicationStats {
         for view in self.views.iter_mut().flatten() {
@@ -510,6 +528,7 @@ impl WorldReplication {
         let views = self.views.iter().flatten().map(|view| size_of::<View>() + view.heap_bytes());
         let spare = self.spare_shares.iter().map(Share::heap_bytes).sum::<usize>();
         self.scene.heap_bytes()
+            + self.traffic.heap_bytes()
             + self.lent.as_ref().map_or(0, |lent| size_of::<Scene>() + lent.heap_bytes())
             + spare
             + self.found.heap_bytes()
@@ -627,7 +646,7 @@ mod tests {
             world.sent(view, tick as u16);
         }
         let bytes = size_of::<WorldReplication>() + world.heap_bytes();
-        assert!(bytes <= 9216, "{bytes} bytes");
+        assert!(bytes <= 10_240, "{bytes} bytes");
     }
 
     #[test]
