@@ -4,6 +4,8 @@
 //!   is the scheduler's: sorting, claiming, handing in, waking.
 //! - `makespan_over_best`: worlds that compute for a random time; the frame's length against max(longest, total / workers), both
 //!   taken from the tasks' own measured times, so that a busy host lengthens both.
+//! - `share_us`: what it takes a task to hand out 16 parts that do nothing, the waking of an idle worker and the wait for what it has
+//!   taken included. `share_over_best`: the same for parts that compute for some 50 us each, against their sum / workers.
 //! - `allocations_per_frame` of a steady submit and wait.
 //!
 //! Prints a hash of the work done: faster but different is not faster.
@@ -18,7 +20,7 @@ use throng_platform::{
     clock::{Clock, MonotonicClock},
     time::Nanos,
 };
-use throng_scheduler::{Completion, Finished, Scheduled, ShortTask, ShortTaskPool};
+use throng_scheduler::{Completion, Crew, Finished, Scheduled, ShortTask, ShortTaskPool};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -41,11 +43,52 @@ struct Chore {
 
 impl ShortTask for Chore {
     type Worker = ();
+    type Part = ();
 
-    fn run(&mut self, (): &mut ()) {
+    fn run(&mut self, (): &mut (), _: &Crew<Chore>) {
+        self.compute();
+    }
+
+    fn run_part((): &mut (), (): &mut ()) {}
+}
+
+impl Chore {
+    fn compute(&mut self) {
         for round in 0..self.rounds {
             self.hash = (self.hash ^ u64::from(round)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
         }
+    }
+}
+
+/// A world that hands all its chores to whoever is idle.
+struct Crowd {
+    clock: Arc<MonotonicClock>,
+    chores: Vec<Share>,
+    took: Nanos,
+    allocated: u64,
+}
+
+struct Share {
+    chore: Chore,
+    took: Nanos,
+}
+
+impl ShortTask for Crowd {
+    type Worker = Arc<MonotonicClock>;
+    type Part = Share;
+
+    fn run(&mut self, worker: &mut Arc<MonotonicClock>, crew: &Crew<Crowd>) {
+        let before = thread_counts().allocations;
+        let begin = self.clock.now();
+        crew.share(&mut self.chores, worker);
+        self.took = self.clock.now().saturating_sub(begin);
+        self.allocated = thread_counts().allocations - before;
+    }
+
+    fn run_part(share: &mut Share, clock: &mut Arc<MonotonicClock>) {
+        let begin = clock.now();
+        share.chore.compute();
+        share.took = clock.now().saturating_sub(begin);
     }
 }
 
@@ -56,6 +99,8 @@ fn main() {
     for workers in [1, 2] {
         let scheduling = scheduling(worlds, frames, workers);
         let makespan = makespan(worlds / 10, frames / 4, workers);
+        let share = share(frames, workers, 0, |took, _| took.0 as f64 / 1e3);
+        let share_over_best = share_over_best(frames, workers);
         rows.push(serde_json::json!({
             "workers": workers,
             "worlds": worlds,
@@ -64,7 +109,12 @@ fn main() {
             "allocations_per_frame": scheduling.allocations_per_frame,
             "makespan_over_best_p50": makespan.p50,
             "makespan_over_best_p99": makespan.p99,
-            "hash": format!("{:016x}", scheduling.hash ^ makespan.hash),
+            "share_us_p50": share.p50,
+            "share_us_p99": share.p99,
+            "share_over_best_p50": share_over_best.p50,
+            "share_over_best_p99": share_over_best.p99,
+            "allocations_per_share": share.allocations_per_frame,
+            "hash": format!("{:016x}", scheduling.hash ^ makespan.hash ^ share_over_best.hash),
         }));
     }
     if arguments.json {
@@ -141,13 +191,52 @@ fn run(frames: usize, workers: usize, rounds: &[u32], figure: impl Fn(Nanos, &[F
             task: done.task,
         }));
     }
-    figures.sort_by(f64::total_cmp);
-    let at = |quantile: f64| figures[((figures.len() - 1) as f64 * quantile) as usize];
-    Outcome {
-        p50: at(0.5),
-        p99: at(0.99),
-        allocations_per_frame: allocations as f64 / frames as f64,
-        hash: due.iter().fold(0, |hash, chore| hash ^ chore.task.hash),
+    Outcome::new(figures, allocations, due.iter().map(|chore| &*chore.task))
+}
+
+/// Parts of some 50 us each, as a world with a thousand clients may hand out.
+fn share_over_best(frames: usize, workers: usize) -> Outcome {
+    share(frames, workers, 30_000, |took, parts| {
+        let total: Nanos = parts.iter().map(|part| part.took).sum();
+        took.0 as f64 / (total.0 / workers as u64) as f64
+    })
+}
+
+/// Frames of one world that shares 16 parts; the figure is made of what the share took. The frame's thread waits between two of
+/// them until the workers sleep, as in a server that has time left.
+fn share(frames: usize, workers: usize, rounds: u32, figure: impl Fn(Nanos, &[Share]) -> f64) -> Outcome {
+    let clock = Arc::new(MonotonicClock::new());
+    let mut pool = ShortTaskPool::new(vec![clock.clone(); workers], clock.clone());
+    let chores = (0..16).map(|n| Share { chore: Chore { rounds, hash: n }, took: Nanos::ZERO });
+    let mut crowd = Box::new(Crowd { clock, chores: chores.collect(), took: Nanos::ZERO, allocated: 0 });
+    let mut figures = Vec::with_capacity(frames);
+    let mut allocations = 0;
+    let (mut due, mut finished) = (Vec::new(), Vec::new());
+    for frame in 0..frames + 5 {
+        std::thread::sleep(std::time::Duration::from_micros(500));
+        due.push(Scheduled { task: crowd, deadline: Nanos::ZERO, cost: Nanos::ZERO });
+        pool.submit(&mut due);
+        let completion = pool.wait(Nanos::MAX, &mut finished);
+        assert_eq!(completion, Completion::AllDone, "without a deadline every task comes back");
+        crowd = finished.pop().expect("the one task is back").task;
+        if frame >= 5 {
+            allocations += crowd.allocated;
+            figures.push(figure(crowd.took, &crowd.chores));
+        }
+    }
+    Outcome::new(figures, allocations, crowd.chores.iter().map(|share| &share.chore))
+}
+
+impl Outcome {
+    fn new<'a>(mut figures: Vec<f64>, allocations: u64, chores: impl Iterator<Item = &'a Chore>) -> Outcome {
+        figures.sort_by(f64::total_cmp);
+        let at = |quantile: f64| figures[((figures.len() - 1) as f64 * quantile) as usize];
+        Outcome {
+            p50: at(0.5),
+            p99: at(0.99),
+            allocations_per_frame: allocations as f64 / figures.len() as f64,
+            hash: chores.fold(0, |hash, chore| hash ^ chore.hash),
+        }
     }
 }
 
@@ -159,6 +248,9 @@ mod tests {
     fn the_small_size_runs_and_computes_the_same_on_any_number_of_workers() {
         let hashes: Vec<u64> = [1, 2, 8].map(|workers| makespan(20, 4, workers).hash).into();
         assert!(hashes.iter().all(|&hash| hash == hashes[0]), "{hashes:?}");
+        let hashes: Vec<u64> = [1, 2, 8].map(|workers| share_over_best(4, workers).hash).into();
+        assert!(hashes.iter().all(|&hash| hash == hashes[0]), "{hashes:?}");
         assert_eq!(scheduling(50, 4, 2).allocations_per_frame, 0.0);
+        assert_eq!(share(4, 2, 0, |_, _| 0.0).allocations_per_frame, 0.0);
     }
 }

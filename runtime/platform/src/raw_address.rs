@@ -11,6 +11,18 @@ use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 #[repr(transparent)]
 pub struct RawAddress(libc::sockaddr_in6);
 
+/// Of the same host and port, in the same words. An IPv4 address leaves the fields zero that it does not reach.
+impl PartialEq for RawAddress {
+    fn eq(&self, other: &RawAddress) -> bool {
+        let RawAddress(libc::sockaddr_in6 { sin6_family, sin6_port, sin6_flowinfo, sin6_addr, sin6_scope_id }) = self;
+        *sin6_family == other.0.sin6_family
+            && *sin6_port == other.0.sin6_port
+            && *sin6_flowinfo == other.0.sin6_flowinfo
+            && sin6_addr.s6_addr == other.0.sin6_addr.s6_addr
+            && *sin6_scope_id == other.0.sin6_scope_id
+    }
+}
+
 /// Room for the larger of the two forms.
 pub const RAW_ADDRESS_BYTES: u32 = mem::size_of::<libc::sockaddr_in6>() as u32;
 
@@ -87,6 +99,18 @@ mod tests {
             let (raw, len) = RawAddress::new(address);
             assert_eq!(raw.get(), Some(address));
             assert!(len <= RAW_ADDRESS_BYTES);
+        }
+    }
+
+    #[test]
+    fn addresses_are_equal_when_host_and_port_are() {
+        let texts =
+            ["127.0.0.1:40000", "127.0.0.1:40001", "127.0.0.2:40000", "[::1]:40000", "[fe80::1%7]:1", "[fe80::1%8]:1"];
+        for a in texts {
+            for b in texts {
+                let raw = |text: &str| RawAddress::new(text.parse().unwrap());
+                assert_eq!(raw(a) == raw(b), a == b, "{a} and {b}");
+            }
         }
     }
 

@@ -38,8 +38,9 @@ fn frame(pool: &mut ShortTaskPool<World>, due: &mut Vec<Scheduled<World>>, done:
 fn a_steady_frame_allocates_nothing() {
     const WORLDS: usize = 500;
     let mut pool = ShortTaskPool::<World>::new(vec![0; 2], Arc::new(MonotonicClock::new()));
-    let mut due: Vec<_> =
-        (0..WORLDS).map(|_| Scheduled { task: Box::new(World(vec![0; 10])), deadline: Nanos::ZERO, cost: Nanos::ZERO }).collect();
+    let mut due: Vec<_> = (0..WORLDS)
+        .map(|_| Scheduled { task: Box::new(World(vec![0; 10])), deadline: Nanos::ZERO, cost: Nanos::ZERO })
+        .collect();
     let mut done = Vec::with_capacity(WORLDS);
     for _warm_up in 0..20 {
         frame(&mut pool, &mut due, &mut done);

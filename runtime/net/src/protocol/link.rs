@@ -22,6 +22,7 @@ use throng_platform::time::Nanos;
 
 use super::ProtocolId;
 use super::cipher::{KEY_BYTES, PacketCipher, TAG_BYTES};
+use super::mark::SequenceMark;
 use super::packet::{
     CHALLENGE_BODY_BYTES, HEADER_BYTES_MAX, KEEP_ALIVE_BODY_BYTES, Kind, PAYLOAD_BYTES_MAX, SealedHeader, VERSION,
 };
@@ -44,6 +45,7 @@ pub struct SealedLink {
     additional: [u8; 22],
     send_sequence: u64,
     replay: ReplayWindow,
+    mark: SequenceMark,
     forgeries: u64,
     last_sent: Nanos,
     last_received: Nanos,
@@ -98,6 +100,7 @@ impl SealedLink {
             additional,
             send_sequence: keys.first_sequence,
             replay: ReplayWindow::new(),
+            mark: SequenceMark::new(),
             forgeries: 0,
             last_sent: now,
             last_received: now,
@@ -120,6 +123,7 @@ impl SealedLink {
         }
         let body = self.open_body(header, datagram)?;
         self.replay.take(header.sequence);
+        self.mark.set(self.replay.newest().unwrap_or(header.sequence));
         self.last_received = now;
         self.confirmed = true;
         Ok(match header.kind {
@@ -164,6 +168,11 @@ impl SealedLink {
         self.timeout
     }
 
+    /// Follows the newest sequence that opens here, wherever the link moves to. On a server it starts where the handshake ended.
+    pub fn sequence_mark(&self) -> SequenceMark {
+        self.mark.clone()
+    }
+
     /// Whether the other side is known to hold its half of the link too.
     pub fn confirmed(&self) -> bool {
         self.confirmed
@@ -189,7 +198,10 @@ impl SealedLink {
         header: SealedHeader,
         datagram: &'a mut [u8],
     ) -> Result<&'a [u8], OpenError> {
-        self.open_body(header, datagram)
+        let body = self.open_body(header, datagram)?;
+        // Counted with the packets that follow it.
+        self.mark.set(header.sequence);
+        Ok(body)
     }
 
     /// Seals a response, counted with the packets that will follow it.
@@ -325,7 +337,10 @@ mod tests {
         forged[1..2].copy_from_slice(&[255]);
         assert_eq!(there.open(&mut forged[..len], NOW), Err(OpenError::Forged));
         assert_eq!((there.last_received(), there.confirmed(), there.replay.newest()), (Nanos::ZERO, false, None));
+        let mark = there.sequence_mark();
         assert_eq!(there.open(&mut out[..len], NOW), Ok(Opened::Payload(b"genuine")));
+        let len = here.seal_payload(b"the next", &mut out, NOW);
+        assert!(mark.is_plausible(&out[..len]));
     }
 
     #[test]

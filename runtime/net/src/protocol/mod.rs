@@ -25,6 +25,7 @@ mod cookie;
 mod gate;
 mod keyed_hash;
 mod link;
+mod mark;
 mod packet;
 mod replay;
 mod token;
@@ -34,6 +35,7 @@ pub use gate::{
     Admitted, DropReason, Gate, GateOutcome, GateSettings, GateStats, JournalError, Reply, TokenJournal, UsedToken,
 };
 pub use link::{OpenError, Opened, SealedLink};
+pub use mark::SequenceMark;
 pub use packet::{HANDSHAKE_BYTES_MAX, PACKET_BYTES_MAX, PAYLOAD_BYTES_MAX};
 pub use replay::{ReplayWindow, WINDOW_PACKETS};
 pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenRequest};

@@ -5,6 +5,9 @@
 //! drains them all, in turns. Each worker sends through its own batch; a socket may be shared by several,
 //! since the kernel does not mind and neither holds a lock of ours.
 //!
+//! Consecutive datagrams of one size to one client, and a shorter one after them, leave together at a third of the cost (see
+//! `throng_platform::udp`): whoever has several packets for a client commits them one after the other, all but the last equally long.
+//!
 //! A datagram that can not be sent at once is dropped and counted, never waited for.
 //!
 //! Memory: 128 KiB for the receiver, 88 KiB per sender, at start; nothing after.
@@ -16,17 +19,25 @@ use std::sync::Arc;
 use throng_platform::poll::{WAIT_FDS_MAX, wait_readable};
 use throng_platform::time::Nanos;
 use throng_platform::udp::{
-    BATCH_DATAGRAMS_MAX, BindError, BindOptions, BindWarning, ReceiveBatch, SendBatch, SendOutcome, UdpSocket,
+    BATCH_DATAGRAMS_MAX, BindError, BindOptions, BindWarning, ReceiveBatch, SegmentationStats, SendBatch, SendOutcome,
+    UdpSocket,
 };
 
-use throng_profiler::scoped;
+use throng_profiler::{log_category, log_warn, scoped};
 
 use super::{DatagramSender, PacketSink, ServerTransport};
 use crate::protocol::PACKET_BYTES_MAX;
 
-/// A sender hands its datagrams to the kernel when so many have gathered. The call itself is cheap beside the datagrams (about 3.5 us
-/// each), so that larger batches gain nothing, and at the end of a frame a worker has fewer left to send while others wait.
-const FLUSH_AT_DATAGRAMS: usize = 16;
+/// A sender hands its datagrams to the kernel when so many have gathered. The call itself is cheap beside the datagrams (1 to 4 us
+/// each), so that larger batches gain nothing but fewer trains that are cut in two by a batch's end; and at the end of a frame a worker
+/// has fewer left to send while others wait.
+const FLUSH_AT_DATAGRAMS: usize = 32;
+const _: () = assert!(FLUSH_AT_DATAGRAMS <= BATCH_DATAGRAMS_MAX);
+
+log_category!(
+    /// What sockets and devices do.
+    NET = "net.udp"
+);
 
 /// The sockets of one server.
 pub struct UdpTransport {
@@ -66,6 +77,16 @@ impl UdpTransport {
     /// Datagrams dropped because they were longer than any packet.
     pub fn truncated(&self) -> u64 {
         self.batch.truncated()
+    }
+
+    /// How often datagrams to one client left together, over all sockets.
+    pub fn segmentation(&self) -> SegmentationStats {
+        let none = SegmentationStats { is_used: true, merged: 0, refused: 0 };
+        self.sockets.iter().map(|socket| socket.segmentation()).fold(none, |sum, socket| SegmentationStats {
+            is_used: sum.is_used && socket.is_used,
+            merged: sum.merged + socket.merged,
+            refused: sum.refused + socket.refused,
+        })
     }
 
     /// Receives that the kernel answered with an error.
@@ -140,6 +161,12 @@ impl DatagramSender for UdpSender {
     #[scoped("net.send")]
     fn flush(&mut self) -> SendOutcome {
         self.outcome += self.socket.send_batch(&mut self.batch);
+        if self.socket.take_segmentation_refusal() {
+            log_warn!(
+                NET,
+                "the network device does not segment datagrams (`ethtool -k` lists what it does): they are sent one by one"
+            );
+        }
         std::mem::take(&mut self.outcome)
     }
 }
@@ -188,6 +215,34 @@ mod tests {
     #[test]
     fn several_sockets_on_a_port_keep_the_order_of_each_client() {
         check(4, 20, 100);
+    }
+
+    /// Trains to many clients, through more than a batch: each client has its own, whole and in order.
+    #[test]
+    fn packets_that_leave_together_arrive_in_order() {
+        let mut server = loopback(1);
+        let mut clients: Vec<_> = (0..20).map(|_| loopback(1)).collect();
+        let mut out = server.sender(0);
+        let sizes = [1_200, 1_200, 1_200, 300];
+        for client in &clients {
+            for (number, size) in (0..).zip(sizes) {
+                out.buffer()[0] = number;
+                out.commit(client.local_addr(), size);
+            }
+        }
+        assert_eq!(out.flush(), SendOutcome { sent: 80, dropped: 0 });
+        let stats = server.segmentation();
+        // 80 datagrams in batches of 32 cut no train of four.
+        assert_eq!((stats.merged, stats.refused), (if stats.is_used { 60 } else { 0 }, 0));
+        for client in &mut clients {
+            let mut arrived = Vec::new();
+            while arrived.len() < sizes.len() {
+                client.wait(Some(Nanos::from_secs(5)));
+                let taken = client.receive(&mut |_, datagram| arrived.push((datagram[0], datagram.len())), usize::MAX);
+                assert!(taken > 0, "{arrived:?} arrived, and no more");
+            }
+            assert!(arrived.into_iter().eq((0..).zip(sizes)));
+        }
     }
 
     #[test]

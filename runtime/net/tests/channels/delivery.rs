@@ -213,6 +213,12 @@ fn reliable_is_exactly_once_in_order_on_200_bad_paths() {
 }
 
 #[test]
+#[ignore = "full form: takes minutes"]
+fn r08_reliable_is_exactly_once_in_order_on_10_000_bad_paths() {
+    (200..10_200).for_each(check);
+}
+
+#[test]
 fn a_blackout_of_nine_seconds_is_survived() {
     let mut path = Path::new(1, Impairment { delay: Nanos::from_millis(50), ..Impairment::default() });
     path.run(120, Side::say_something);

@@ -5,12 +5,14 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 use thiserror::Error;
 
 use super::UdpSocket;
+use super::send::Segmentation;
 
 /// How a socket is opened.
 #[derive(Clone, Debug)]
@@ -62,6 +64,10 @@ pub enum BindWarning {
         "the kernel granted {granted_bytes} of {wanted_bytes} bytes of send buffer, so bursts may be dropped: run `sysctl -w net.core.wmem_max={wanted_bytes}`"
     )]
     SmallSendBuffer { wanted_bytes: usize, granted_bytes: usize },
+    #[error(
+        "the kernel does not know UDP_SEGMENT, so each datagram costs the way to the device alone: Linux 4.18 and later know it"
+    )]
+    NoSegmentation,
 }
 
 pub(super) fn bind(address: SocketAddr, options: &BindOptions) -> Result<(UdpSocket, Vec<BindWarning>), BindError> {
@@ -78,7 +84,10 @@ pub(super) fn bind(address: SocketAddr, options: &BindOptions) -> Result<(UdpSoc
     let send = grow(&socket, Buffer::Send, options.send_buffer_bytes).map_err(name_cause)?;
     socket.bind(&address.into()).map_err(name_cause)?;
     let local = socket.local_addr().map_err(name_cause)?.as_socket().unwrap_or(address);
-    Ok((UdpSocket { fd: socket.into(), local }, receive.into_iter().chain(send).collect()))
+    let segmentation = Segmentation::detect(socket.as_raw_fd());
+    let no_segmentation = (!segmentation.is_used()).then_some(BindWarning::NoSegmentation);
+    let socket = UdpSocket { fd: socket.into(), local, segmentation };
+    Ok((socket, receive.into_iter().chain(send).chain(no_segmentation).collect()))
 }
 
 fn bind_error(address: SocketAddr, source: io::Error) -> BindError {
