@@ -16,12 +16,30 @@
 //!
 //! Changed by the world's own thread; questions take `&self` and may be asked from many.
 
+mod batch;
+mod fallback;
+mod grid;
+mod pairs;
 mod scan;
+#[cfg(test)]
+mod tests;
+mod upkeep;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use self::batch::NOBODY;
+use self::grid::Grid;
+use self::pairs::{BANDS, Lists};
+use self::scan::Columns;
+
 /// All groups: a question about anybody.
 pub const ANYONE: u32 = u32::MAX;
+
+/// Places further from the origin than this, in either direction, are refused [m]: numbers have steps of 64 m there.
+pub const PLACE_MAX_M: f32 = 1.0e9;
+
+/// Highest index, so that an index and a band fit into 32 bits.
+pub const INDEX_MAX: u32 = (1 << 24) - 1;
 
 /// The bit that every entity has, whatever its groups, so that [`ANYONE`] finds those in none.
 const PRESENT: u32 = 1 << 31;
@@ -78,13 +96,22 @@ pub struct CloseCounts {
     pub refused: u64,
 }
 
-/// Who is near whom, of up to 2^24 entities.
+/// Who is near whom.
 pub struct CloseLists {
     settings: CloseSettings,
-    /// One column per property, one row per index.
+    /// One column per property, one row per index. Rows that are not in use hold [`ABSENT`] and no group.
     x_m: Vec<f32>,
     z_m: Vec<f32>,
     groups: Vec<u32>,
+    /// Reference places; [`ABSENT`] in all rows if everybody is scanned.
+    reference_x_m: Vec<f32>,
+    reference_z_m: Vec<f32>,
+    lists: Lists,
+    grid: Grid,
+    /// Furthest that an entity may be from its reference place.
+    half_skin_m: f32,
+    bands_per_m: f32,
+    scratch: upkeep::Scratch,
     counts: CloseCounts,
     fallbacks: AtomicU64,
     refused: AtomicU64,
@@ -93,13 +120,22 @@ pub struct CloseLists {
 impl CloseLists {
     /// Nobody yet. The ranges must be positive and finite.
     pub fn new(settings: CloseSettings) -> Self {
-        assert!(settings.range_m > 0.0 && settings.range_m.is_finite());
-        assert!(settings.skin_m > 0.0 && settings.skin_m.is_finite());
+        assert!(settings.range_m > 0.0 && settings.range_m <= PLACE_MAX_M);
+        assert!(settings.skin_m > 0.0 && settings.skin_m <= PLACE_MAX_M);
+        // Rounding must not lose anybody: lists reach a little further, and entities are scanned a little earlier.
+        let reach_m = (settings.range_m + settings.skin_m) * 1.0001;
         Self {
             settings,
             x_m: Vec::new(),
             z_m: Vec::new(),
             groups: Vec::new(),
+            reference_x_m: Vec::new(),
+            reference_z_m: Vec::new(),
+            lists: Lists::new(settings.list_max),
+            grid: Grid::new(reach_m / upkeep::CELLS_PER_REACH),
+            half_skin_m: settings.skin_m * 0.4999,
+            bands_per_m: BANDS as f32 / reach_m,
+            scratch: upkeep::Scratch::default(),
             counts: CloseCounts::default(),
             fallbacks: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -111,21 +147,18 @@ impl CloseLists {
         self.settings
     }
 
-    /// Adds an entity, in no group. `false` and no change if the place is not finite or the index is in use.
+    /// Adds an entity, in no group. `false` and no change if the place is not usable or the index is in use or too high.
     ///
     /// Allocates if the index is higher than all before it; indexes are best handed out low and again.
     pub fn insert(&mut self, index: u32, place_m: [f32; 2]) -> bool {
-        let row = index as usize;
-        if !usable(place_m) || self.contains(index) {
+        if !usable(place_m) || index > INDEX_MAX || self.contains(index) {
             return self.refuse();
         }
-        if row >= self.x_m.len() {
-            self.x_m.resize(row + 1, ABSENT);
-            self.z_m.resize(row + 1, ABSENT);
-            self.groups.resize(row + 1, 0);
-        }
+        self.reserve(index as usize + 1);
+        let row = index as usize;
         [self.x_m[row], self.z_m[row]] = place_m;
         self.groups[row] = PRESENT;
+        self.enter(index, place_m);
         true
     }
 
@@ -134,39 +167,43 @@ impl CloseLists {
         if !self.contains(index) {
             return self.refuse();
         }
+        self.leave(index);
         let row = index as usize;
         (self.x_m[row], self.z_m[row], self.groups[row]) = (ABSENT, ABSENT, 0);
         true
     }
 
-    /// An entity has moved, however far. `false` and no change if the place is not finite or the index not in use.
+    /// An entity has moved, however far. `false` and no change if the place is not usable or the index not in use.
     pub fn moved(&mut self, index: u32, place_m: [f32; 2]) -> bool {
         if !usable(place_m) || !self.contains(index) {
             return self.refuse();
         }
         [self.x_m[index as usize], self.z_m[index as usize]] = place_m;
+        self.keep_up(index);
         true
     }
 
     /// Everybody's places, by index, in one pass over columns: the cheap way when many move.
     ///
-    /// Rows that are not in use may hold anything. A place that is not finite is refused, and its entity stays where it
+    /// Rows that are not in use may hold anything. A place that is not usable is refused, and its entity stays where it
     /// was; so does everybody beyond the columns' end.
     pub fn move_all(&mut self, x_m: &[f32], z_m: &[f32]) {
         assert_eq!(x_m.len(), z_m.len());
-        for (row, place_m) in x_m.iter().zip(z_m).map(|(x, z)| [*x, *z]).enumerate() {
-            if self.contains(row as u32) {
-                self.moved(row as u32, place_m);
-            }
-        }
+        self.keep_up_all(x_m, z_m);
     }
 
     /// Puts an entity into the groups of these bits and no others. Bit 31 is not for use. `false` if it is not there.
+    ///
+    /// Leaving a group costs nothing, joining one a look at everybody near.
     pub fn set_groups(&mut self, index: u32, groups: u32) -> bool {
         if !self.contains(index) {
             return self.refuse();
         }
+        let joined = groups & !self.groups[index as usize];
         self.groups[index as usize] = groups | PRESENT;
+        if joined != 0 {
+            self.tell_groups(index, joined);
+        }
         true
     }
 
@@ -187,20 +224,12 @@ impl CloseLists {
 
     /// Appends all others in any of `groups` at most `radius_m` from an entity, ascending.
     pub fn near_of(&self, index: u32, radius_m: f32, groups: u32, found: &mut Vec<u32>) {
-        let Some([x_m, z_m]) = self.place(index).filter(|_| usable_radius(radius_m)) else {
-            self.refused.fetch_add(1, Ordering::Relaxed);
-            return;
-        };
-        self.columns().near([x_m, z_m], radius_m, groups, index, found);
+        self.near_of_candidates(self.candidates(index, radius_m, groups), index, radius_m, groups, found);
     }
 
     /// The nearest other in any of `groups` at most `radius_m` away; of equally near ones the lowest index.
     pub fn nearest_of(&self, index: u32, radius_m: f32, groups: u32) -> Option<u32> {
-        let Some(place_m) = self.place(index).filter(|_| usable_radius(radius_m)) else {
-            self.refused.fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
-        self.columns().nearest(place_m, radius_m, groups, index)
+        self.nearest_of_candidates(self.candidates(index, radius_m, groups), index, radius_m, groups)
     }
 
     /// Appends everybody at most `radius_m` from a place, ascending. Answered from the grid.
@@ -210,11 +239,16 @@ impl CloseLists {
 
     /// Appends everybody in any of `groups` at most `radius_m` from a place, ascending. Answered from the grid.
     pub fn near_place_of(&self, place_m: [f32; 2], radius_m: f32, groups: u32, found: &mut Vec<u32>) {
-        if !usable(place_m) || !usable_radius(radius_m) {
-            self.refused.fetch_add(1, Ordering::Relaxed);
-            return;
+        if usable(place_m) && usable_radius(radius_m) {
+            self.near_by_grid(place_m, radius_m, groups, u32::MAX, found);
+        } else {
+            self.refuse();
         }
-        self.columns().near(place_m, radius_m, groups, u32::MAX, found);
+    }
+
+    /// Memory of lists, grid and columns [bytes].
+    pub fn bytes(&self) -> usize {
+        self.x_m.capacity() * 5 * 4 + self.lists.bytes() + self.grid.bytes() + self.scratch.bytes()
     }
 
     /// What was done since the beginning.
@@ -223,24 +257,95 @@ impl CloseLists {
         CloseCounts { fallbacks, refused, ..self.counts }
     }
 
-    /// Panics if a list is not what it must be. Dear: for tests.
-    pub fn check(&self) {}
-
-    fn columns(&self) -> scan::Columns<'_> {
-        scan::Columns { x_m: &self.x_m, z_m: &self.z_m, groups: &self.groups }
+    /// Panics if lists, grid and reference places do not agree. Cost: all pairs; for tests and the simulator.
+    pub fn check(&self) {
+        if self.settings.mode == CloseMode::Lists {
+            self.check_upkeep();
+        }
     }
 
+    /// Where the answer to a question is: the one step that all questions of an entity share.
+    #[inline]
+    fn candidates(&self, index: u32, radius_m: f32, groups: u32) -> Candidates<'_> {
+        if !self.contains(index) || !usable_radius(radius_m) {
+            self.refuse();
+            return Candidates::Nobody;
+        }
+        if self.settings.mode == CloseMode::ScanAll {
+            return Candidates::Anybody;
+        }
+        if radius_m <= self.settings.range_m {
+            match self.lists.read(index, self.band_of_radius(radius_m).min(BANDS - 1), groups) {
+                Some([]) => return Candidates::Nobody,
+                Some(list) => return Candidates::List(list),
+                None => {}
+            }
+        }
+        self.fallbacks.fetch_add(1, Ordering::Relaxed);
+        Candidates::Anybody
+    }
+
+    /// The last band that may hold somebody within the radius.
+    #[inline]
+    fn band_of_radius(&self, radius_m: f32) -> usize {
+        ((radius_m + self.settings.skin_m) * 1.00001 * self.bands_per_m) as usize
+    }
+
+    #[inline]
+    fn near_of_candidates(
+        &self,
+        candidates: Candidates<'_>,
+        index: u32,
+        radius_m: f32,
+        groups: u32,
+        found: &mut Vec<u32>,
+    ) {
+        match candidates {
+            Candidates::Nobody => {}
+            Candidates::List(list) => self.columns().near_among(list, index, radius_m, groups, found),
+            Candidates::Anybody => {
+                let place_m = [self.x_m[index as usize], self.z_m[index as usize]];
+                self.near_by_grid(place_m, radius_m, groups, index, found);
+            }
+        }
+    }
+
+    #[inline]
+    fn nearest_of_candidates(&self, candidates: Candidates<'_>, index: u32, radius_m: f32, groups: u32) -> Option<u32> {
+        match candidates {
+            Candidates::Nobody => None,
+            Candidates::List(list) => self.columns().nearest_among(list, index, radius_m, groups),
+            Candidates::Anybody => {
+                let place_m = [self.x_m[index as usize], self.z_m[index as usize]];
+                self.nearest_by_grid(place_m, radius_m, groups, index)
+            }
+        }
+    }
+
+    fn columns(&self) -> Columns<'_> {
+        Columns { x_m: &self.x_m, z_m: &self.z_m, groups: &self.groups }
+    }
+
+    #[cold]
     fn refuse(&self) -> bool {
         self.refused.fetch_add(1, Ordering::Relaxed);
         false
     }
 }
 
+/// Who may be the answer.
+enum Candidates<'a> {
+    Nobody,
+    List(&'a [u32]),
+    Anybody,
+}
+
 fn usable(place_m: [f32; 2]) -> bool {
-    place_m[0].is_finite() && place_m[1].is_finite()
+    // False for what is no number.
+    place_m[0].abs() <= PLACE_MAX_M && place_m[1].abs() <= PLACE_MAX_M
 }
 
 /// Distances are compared as squares, so the square must be a number too.
 fn usable_radius(radius_m: f32) -> bool {
-    radius_m >= 0.0 && (radius_m * radius_m).is_finite()
+    radius_m >= 0.0 && radius_m <= 1.0e18
 }
