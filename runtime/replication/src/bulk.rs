@@ -180,8 +180,7 @@ fn gather_ring(bulk: &mut RingBulk, entities: &Entities, ring: &Ring, keepalive:
     for slot in &entities.urgent {
         let index = *slot as usize;
         if entities.slots[index].alive {
-            bulk.add(*slot, entities.changed_within(index, ring.near, ring.period));
-            bulk.add(*slot, entities.changed_within(index, ring.far, keepalive));
+            bulk.add(*slot, entities.dirty[index] as u16 & entities.slots[index].present);
         }
     }
 }

@@ -316,18 +316,16 @@ impl View {
         row.standing != Standing::Hidden && (!row.concealed || self.allowed.binary_search(&id.slot).is_ok())
     }
 
-    /// Which concealed slots it may see from now on. Who may not be seen any more leaves at once. Takes the list over and
-    /// leaves the old one.
-    pub fn set_allowed(&mut self, allowed: &mut Vec<u32>, entities: &Entities) {
-        std::mem::swap(&mut self.allowed, allowed);
-        if self.allowed == *allowed {
+    /// Which concealed slots it may see from now on, in order. Who may not be seen any more leaves at once.
+    pub fn set_allowed(&mut self, allowed: &[u32], entities: &Entities) {
+        if self.allowed == allowed {
             return;
         }
         self.refresh_now = true;
-        for slot in allowed.iter() {
-            if self.allowed.binary_search(slot).is_err()
-                && let Some(index) = self.find(*slot)
-            {
+        let mut before = std::mem::take(&mut self.allowed);
+        // Whoever was allowed and is no longer; `may_hear` says no while the list is away.
+        for slot in before.iter().filter(|slot| allowed.binary_search(slot).is_err()) {
+            if let Some(index) = self.find(*slot) {
                 let entry = &self.entries[index];
                 let may_hear = entities.get(entry.id()).is_none_or(|row| self.may_hear(entry.id(), row));
                 if entry.is_relevant() && !may_hear {
@@ -335,6 +333,9 @@ impl View {
                 }
             }
         }
+        before.clear();
+        before.extend_from_slice(allowed);
+        self.allowed = before;
     }
 
     /// The view's place: its own entity's if that has one.

@@ -1,7 +1,8 @@
 //! The promise: the bytes in `docs/spec/replication.md` are the bytes that are sent, and a client reads them so.
 
 use throng_replication::{
-    InterestSettings, KindId, NetId, Replicas, Replicate, Schema, SchemaBuilder, WorldReplication,
+    InterestSettings, KindId, NetId, Replicas, Replicate, ReplicationRules, Schema, SchemaBuilder, WorldReplication,
+    rules::KindRule,
 };
 
 const SPEC: &str = include_str!("../../../docs/spec/replication.md");
@@ -112,4 +113,31 @@ fn a_client_reads_the_documents_bytes_as_the_document_says() {
     // Two components of the one, and that the other is not there.
     assert_eq!((replicas.counts().state_checks, replicas.counts().state_errors), (3, 0));
     assert_eq!(schema.kinds_count(), 2);
+}
+
+/// A truth about an entity whose health is out of range.
+#[test]
+fn a_truth_keeps_silent_about_what_may_be_late() {
+    let schema = SchemaBuilder::new().component::<Pose>().component::<Health>().build();
+    let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
+    let health = KindRule { range_m: Some(10.0), updates_per_s_max: None };
+    let rules = ReplicationRules { components: vec![KindRule::default(), health], ..ReplicationRules::default() };
+    world.set_rules(&rules.resolved(20.0), 20.0);
+    let view = world.add_client(3);
+    world.set_view(view, [0.0; 2]);
+    world.begin_tick(7);
+    let id = world.spawn().unwrap();
+    world.set_place(id, [40.0, 0.0]);
+    world.update(schema.kind_of::<Pose>().unwrap(), id, &pose(40.0));
+    world.update(schema.kind_of::<Health>().unwrap(), id, &Health { points: 100 });
+    world.refresh_interest();
+    let (mut out, mut truth) = ([0; 1200], Vec::new());
+    let len = world.write_snapshot(view, 0, &mut out);
+    assert!(world.write_truth(view, &mut truth));
+    check("truth-partial", &truth);
+    let mut replicas = Replicas::new(schema);
+    replicas.apply(&out[..len]).unwrap();
+    replicas.hold_truth(&golden("truth-partial"), 7).unwrap();
+    replicas.check_truths();
+    assert_eq!((replicas.counts().state_checks, replicas.counts().state_errors), (1, 0));
 }
