@@ -81,14 +81,8 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    const EMPTY: Self = Self {
-        standing: Standing::Everywhere,
-        present: 0,
-        generation: 0,
-        alive: false,
-        team: 0,
-        concealed: false,
-    };
+    const EMPTY: Self =
+        Self { standing: Standing::Everywhere, present: 0, generation: 0, alive: false, team: 0, concealed: false };
 }
 
 /// Counted since the last `take`.

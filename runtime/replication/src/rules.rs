@@ -126,7 +126,8 @@ impl ReplicationRules {
 
     /// As [`usual`](Self::usual), with the names of a schema.
     pub fn for_schema(schema: &Schema) -> Self {
-        Self::usual(schema.kinds().iter().map(|kind| kind.name), [])
+        let events = schema.events().iter().map(|kind| (kind.name, kind.range_m));
+        Self::usual(schema.kinds().iter().map(|kind| kind.name), events)
     }
 
     /// The rules for worlds of one tick rate (ticks/s, > 0). Allocates nothing; called when rules or worlds are new.

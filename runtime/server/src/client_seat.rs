@@ -50,7 +50,8 @@ pub(crate) struct ClientSeat {
 impl ClientSeat {
     /// `pace`: the world's ticks per second, and what it sends one client per tick at most (bytes).
     pub fn new(incoming: Incoming, view: ViewId, pace: (f32, u32)) -> Self {
-        let Incoming { client, client_id, address, user_data, connection, allowance, epoch, pacing, luggage: _ } = incoming;
+        let Incoming { client, client_id, address, user_data, connection, allowance, epoch, pacing, luggage: _ } =
+            incoming;
         let (ticks_per_s, bytes_per_tick_max) = pace;
         let pacing = match pacing {
             Some(mut pacing) => {

@@ -47,7 +47,7 @@ pub struct Events {
 }
 
 impl Events {
-    pub(crate) fn new(schema: Arc<Schema>) -> Self {
+    pub fn new(schema: Arc<Schema>) -> Self {
         Self { schema, bytes: Vec::new(), said: Vec::new() }
     }
 
@@ -81,7 +81,7 @@ impl Events {
         })
     }
 
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.bytes.clear();
         self.said.clear();
     }
@@ -170,7 +170,9 @@ mod tests {
         let mut throttle = EventThrottle::default();
         let kind = events().schema.event_of::<Blow>().unwrap();
         let [one, other] = [1, 2].map(|index| Entity::from_raw_u32(index).unwrap());
-        let heard = |throttle: &mut EventThrottle, source| (0..40).filter(|tick| throttle.allows(kind, source, *tick, 10)).count();
+        let heard = |throttle: &mut EventThrottle, source| {
+            (0..40).filter(|tick| throttle.allows(kind, source, *tick, 10)).count()
+        };
         assert_eq!((heard(&mut throttle, one), heard(&mut throttle, other)), (4, 4));
         assert!((0..40).all(|tick| throttle.allows(kind, one, tick, 1)));
     }

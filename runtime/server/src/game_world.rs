@@ -215,10 +215,10 @@ impl GameWorld {
         self.conceal();
         phases.next(site!("replication.events"));
         self.deliver_events();
-        phases.next(site!("replication.truths"));
-        self.write_truths();
         phases.next(site!("replication.interest"));
         self.tell_clients(worker, crew, &mut phases);
+        phases.next(site!("replication.truths"));
+        self.write_truths();
         phases.next(site!("world.finish"));
         self.let_go(worker);
         self.finish_tick(worker);
@@ -287,7 +287,9 @@ impl GameWorld {
             let Some(seat) = self.seats.get_mut(client) else { continue };
             self.filled.inbox = true;
             let mut inbox = self.ecs.resource_mut::<Inbox>();
-            open(seat, self.now, datagram, received, &mut self.stats, |client, kind, bytes| inbox.push(client, kind, bytes));
+            open(seat, self.now, datagram, received, &mut self.stats, |client, kind, bytes| {
+                inbox.push(client, kind, bytes)
+            });
         }
     }
 
@@ -491,7 +493,8 @@ impl GameWorld {
         });
     }
 
-    /// Tells some of the clients, each in its turn, what one entity really looks like.
+    /// Tells some of the clients, each in its turn, what one entity really looks like; with the next tick's packets. Only now is it settled
+    /// what is relevant to whom in this tick: a truth from before would be about what has just gone out of sight.
     fn write_truths(&mut self) {
         let truth_period = ((TRUTH_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
         let Self { seats, collector, replication, ecs, truth, tick, .. } = self;

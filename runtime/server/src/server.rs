@@ -488,7 +488,9 @@ impl Server {
                     self.recorder_turns.iter_mut().for_each(RecorderTurns::begin);
                 }
                 Command::MeasureEnd => self.end_measure(now),
-                Command::Rules(rules) => self.mailboxes.iter().for_each(|mailbox| mailbox.push(Mail::Rules(rules.clone()))),
+                Command::Rules(rules) => {
+                    self.mailboxes.iter().for_each(|mailbox| mailbox.push(Mail::Rules(rules.clone())))
+                }
             }
         }
     }

@@ -161,6 +161,12 @@ impl Outbox {
         self.orders.push(Order::Disconnect { client, reason });
     }
 
+    /// Forgets what was to be sent: for games that run without a server, whose ticks nobody carries out.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.orders.clear();
+    }
+
     /// Sends a message to another world: delivered before its next tick.
     pub fn post(&mut self, to: WorldId, message: Luggage) {
         self.orders.push(Order::Post { to, message });
