@@ -16,6 +16,7 @@ pub mod bars;
 pub mod load;
 pub mod load_packets;
 pub mod load_report;
+pub mod relay;
 pub mod report;
 pub mod wallclock;
 

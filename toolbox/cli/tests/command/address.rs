@@ -26,14 +26,19 @@ pub fn protocol_id() -> ProtocolId {
 
 /// A token that is good now for one connection to `server`.
 pub fn token(server: SocketAddr, client_id: u64) -> ConnectToken {
+    token_for(vec![server], client_id, TIMEOUT_S)
+}
+
+/// The same for one that is to try `addresses` in turns, and whose silence is borne for `timeout_s`.
+pub fn token_for(addresses: Vec<SocketAddr>, client_id: u64, timeout_s: i32) -> ConnectToken {
     let now_unix_s = MonotonicClock::new().unix_seconds();
     let request = TokenRequest {
         protocol_id: protocol_id(),
         client_id: ClientId(client_id),
-        server_addresses: vec![server],
+        server_addresses: addresses,
         created_unix_s: now_unix_s,
         expires_unix_s: now_unix_s + 60,
-        timeout_s: TIMEOUT_S,
+        timeout_s,
         user_data: [0; USER_DATA_BYTES],
     };
     let mut random = ChaCha20Rng::from_seed(random::seed());

@@ -8,11 +8,11 @@ use std::{
 };
 
 use precinct::{PrecinctBot, bot::BotGuide};
-use throng_bots::{Swarm, SwarmReport, SwarmSettings, TokenSigner, Tokens};
+use throng_bots::{Swarm, SwarmReport, SwarmSettings, Tokens};
 use throng_platform::{signals::StopFlag, time::Nanos};
 
 use crate::{
-    address::{TIMEOUT_S, private_key, protocol_id},
+    address::{TIMEOUT_S, token_for},
     child::wait_until,
 };
 
@@ -29,11 +29,16 @@ pub struct Crowd {
 impl Crowd {
     /// Sends `players` bots in and returns when all of them play.
     pub fn start(server: SocketAddr, players: usize) -> Self {
+        Self::start_as(server, None, CLIENT_ID_FIRST, players)
+    }
+
+    /// The same by way of a relay, as clients from `client_id_first` on.
+    pub fn start_as(server: SocketAddr, relay: Option<SocketAddr>, client_id_first: u64, players: usize) -> Self {
         let stop = StopFlag::new().expect("a descriptor is left");
         let last = Arc::new(Mutex::new(SwarmReport::default()));
         let thread = {
             let (stop, last) = (stop.clone(), last.clone());
-            std::thread::spawn(move || play(server, players, stop, &last))
+            std::thread::spawn(move || play(server, relay, client_id_first, players, stop, &last))
         };
         let crowd = Self { players: players as u64, stop, last, thread };
         let all_in =
@@ -61,15 +66,20 @@ impl Crowd {
     }
 }
 
-fn play(server: SocketAddr, players: usize, stop: StopFlag, last: &Mutex<SwarmReport>) -> SwarmReport {
+fn play(
+    server: SocketAddr,
+    relay: Option<SocketAddr>,
+    client_id_first: u64,
+    players: usize,
+    stop: StopFlag,
+    last: &Mutex<SwarmReport>,
+) -> SwarmReport {
     static GUIDE: OnceLock<Arc<BotGuide>> = OnceLock::new();
     let guide = GUIDE.get_or_init(BotGuide::load);
-    let tokens = Tokens::Signed(TokenSigner {
-        protocol_id: protocol_id(),
-        private_key: private_key(),
-        client_id_first: CLIENT_ID_FIRST,
-        timeout_s: TIMEOUT_S,
-    });
+    // The first address is tried first; the server knows itself by its own.
+    let addresses: Vec<SocketAddr> = relay.into_iter().chain([server]).collect();
+    let tokens =
+        Tokens::Made(Box::new(move |bot| token_for(addresses.clone(), client_id_first + bot as u64, TIMEOUT_S)));
     let settings =
         SwarmSettings { status_every: Nanos::from_millis(250), ..SwarmSettings::new(server, players, tokens) };
     let report = Swarm::run(

@@ -117,7 +117,7 @@ fn a_token_from_the_command_line_lets_its_client_in_once() {
 }
 
 /// What `GET path` on the admin port answers, head and body.
-fn get(admin: SocketAddr, path: &str) -> (String, String) {
+pub fn get(admin: SocketAddr, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(admin).expect("the admin port listens");
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket of ours");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {admin}\r\n\r\n").expect("a request fits");
@@ -128,7 +128,7 @@ fn get(admin: SocketAddr, path: &str) -> (String, String) {
 }
 
 /// The value of a metric without labels.
-fn metric(text: &str, name: &str) -> f64 {
+pub fn metric(text: &str, name: &str) -> f64 {
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no `{name}` in\n{text}"))
 }

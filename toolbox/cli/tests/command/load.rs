@@ -10,7 +10,7 @@ use crate::child::{Finished, Signal, Started, alone, finish, folder, throng};
 const WITHIN: Duration = Duration::from_secs(120);
 
 /// Keys that programs rely on; nested ones with a dot.
-const KEYS: [&str; 34] = [
+const KEYS: [&str; 35] = [
     "passed",
     "game",
     "players_connected",
@@ -43,6 +43,7 @@ const KEYS: [&str; 34] = [
     "state_errors",
     "disconnects",
     "captures",
+    "packet_report",
     "report",
     "world_hangs",
 ];
@@ -66,7 +67,8 @@ fn check(finished: &Finished, players: u32) -> Value {
         assert!(find(&report, key).is_some(), "`{key}` is missing in {report}");
     }
     assert_eq!(figure(&report, "players_connected"), f64::from(players), "{report}");
-    for key in ["state_errors", "disconnects", "bots.protocol_errors", "bots.connect_failures", "worlds_parked"] {
+    let zeros = ["state_errors", "disconnects", "bots.protocol_errors", "bots.connect_failures", "worlds_parked"];
+    for key in zeros.into_iter().chain(["bots.counters.violations"]) {
         assert_eq!(figure(&report, key), 0.0, "{key}: {report}");
     }
     assert!(figure(&report, "bots.state_checks") > 0.0, "no errors among no checks prove nothing: {report}");
@@ -116,6 +118,40 @@ fn a_run_without_npcs_and_a_run_of_one_player_are_runs_too() {
         check_ticks_missed(&report, 0.05);
         assert_eq!(figure(&report, "npcs"), npcs.parse::<f64>().expect("a number"));
         assert_eq!(report["report"], Value::Null, "nobody asked for a page");
+    }
+}
+
+#[test]
+fn everybody_in_one_world_is_a_run_too() {
+    let _alone = alone();
+    let frontier = ["--game", "frontier", "--players", "10", "--npcs", "200", "--seconds", "5"];
+    for flags in [&[][..], &["--scan-everything", "--no-throttles"]] {
+        let finished = load(&[&frontier, flags].concat());
+        let report = check(&finished, 10);
+        check_ticks_missed(&report, 0.05);
+        assert_eq!((&report["game"], figure(&report, "worlds")), (&Value::from("frontier"), 1.0), "{report}");
+        assert_eq!(figure(&report, "npcs"), 200.0, "{report}");
+        let rows = report["packet_report"].as_array().expect("a list of rows");
+        let pose = rows.iter().find(|row| row["kind"] == "pose").unwrap_or_else(|| panic!("no pose in {report}"));
+        for key in ["packets_per_s", "bytes_per_s", "updates_per_s"] {
+            assert!(pose[key].as_f64() > Some(0.0), "{key}: {pose}");
+        }
+    }
+}
+
+#[test]
+fn what_a_game_does_not_understand_is_refused_before_anything_starts() {
+    for command in ["serve", "load", "demo"] {
+        let refused = |arguments: &[&str], parts: &[&str]| {
+            let finished = finish(throng(&[&[command], arguments].concat()), WITHIN);
+            assert_eq!(finished.status.code(), Some(2), "{command}: {}", finished.stderr);
+            for part in parts {
+                assert!(finished.stderr.contains(part), "{part:?} is not in {}", finished.stderr);
+            }
+        };
+        refused(&["--game", "frontier", "--inject", "hung-world"], &["hung-world", "frontier", "stolen-cores"]);
+        refused(&["--scan-everything"], &["--scan-everything", "precinct", "--game frontier"]);
+        refused(&["--game", "duel"], &["duel", "precinct", "frontier"]);
     }
 }
 

@@ -4,12 +4,17 @@
 //!   operator   what a person may do wrong, and what they are told
 //!   lifecycle  start, tokens, metrics, sleep, stop
 //!   load       the daily load test in small
+//!   console    commands of a running server
 //!   capture    bad frames listed, read and converted
 //!   faults     bad frames made on purpose, saved by themselves and named
 //!   crash      what a server's death leaves behind
 //!   recorder   rules that change, captures by hand, disks and readers that fail it
 //!   abuse      what strangers and players may do to a live server
+//!   floods     datagrams of thousands of strangers, and under a player's address
+//!   network    bad networks between players and server
+//!   slow       players who take nothing that they are sent
 //!   child  crowd  player  address    the processes and the players that the tests are made of
+//!   strangers  half_open  reliable_pair  figures    what attacks and lines are made of, and what they did
 //! ```
 //!
 //! Every server takes free ports and says which; every child ends with the test that started it, also when that test
@@ -19,11 +24,19 @@ mod abuse;
 mod address;
 mod capture;
 mod child;
+mod console;
 mod crash;
 mod crowd;
 mod faults;
+mod figures;
+mod floods;
+mod half_open;
 mod lifecycle;
 mod load;
+mod network;
 mod operator;
 mod player;
 mod recorder;
+mod reliable_pair;
+mod slow;
+mod strangers;

@@ -74,6 +74,11 @@ impl Player {
         self.client.clear_messages();
     }
 
+    /// Throws away what waits in the socket, as a kernel does whose buffer is full.
+    pub fn lose_what_waits(&mut self) {
+        while self.socket.recv(&mut [0; 2_048]).is_ok() {}
+    }
+
     /// Sends one input now, in a packet of its own.
     pub fn send_input(&mut self) {
         let input = Input::new([0.0, 0.0], 0.0, 0.0, false, false).encode();
@@ -85,6 +90,11 @@ impl Player {
     fn send(&mut self) {
         let mut wire = Wire { socket: &self.socket, buffer: [0; 1_400], sent: &mut self.sent };
         self.client.poll(self.clock.now(), self.clock.unix_seconds(), &mut wire);
+    }
+
+    /// Where it sends from.
+    pub fn address(&self) -> SocketAddr {
+        self.socket.local_addr().expect("a bound socket has one")
     }
 
     pub fn is_connected(&self) -> bool {

@@ -1,0 +1,126 @@
+//! `throng console` at a live server: what it carries out, what it refuses, and what it prints of a stranger's answer.
+
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::{
+    child::{Finished, Server, alone, finish, folder, throng},
+    crowd::Crowd,
+};
+
+const WITHIN: Duration = Duration::from_secs(60);
+const SMALL: [&str; 4] = ["--players", "8", "--npcs", "16"];
+
+fn console(server: &Server, command: &[&str]) -> Finished {
+    let address = server.admin_address.to_string();
+    finish(throng(&[&["console", &address], command].concat()), WITHIN)
+}
+
+#[track_caller]
+fn run_well(server: &Server, command: &[&str]) -> String {
+    let finished = console(server, command);
+    assert_eq!(finished.status.code(), Some(0), "{command:?}: {}", finished.stderr);
+    finished.stdout
+}
+
+#[track_caller]
+fn check_refused(finished: &Finished, parts: &[&str]) {
+    assert_eq!((finished.status.code(), finished.stdout.as_str()), (Some(2), ""), "{}", finished.stderr);
+    for part in parts {
+        assert!(finished.stderr.contains(part), "{part:?} is not in {}", finished.stderr);
+    }
+}
+
+#[test]
+fn commands_are_carried_out_and_mistakes_are_told() {
+    let _alone = alone();
+    let server = Server::start(&SMALL);
+    let help = run_well(&server, &["help"]);
+    for name in ["packets [--by-world]", "rules.reload", "help"] {
+        assert!(help.contains(name), "{name} is not in {help}");
+    }
+    let help: Value = serde_json::from_str(&run_well(&server, &["help", "--json"])).expect("one JSON object");
+    assert_eq!(help["commands"].as_array().map(Vec::len), Some(2), "{help}");
+
+    check_refused(&console(&server, &["players"]), &["no command is called `players`", "rules.reload, packets, help"]);
+    check_refused(&console(&server, &["packets", "--all"]), &["packets: it takes no `--all`", "--by-world"]);
+    check_refused(&console(&server, &["rules.reload"]), &["no rules file", "[recorder] rules"]);
+    // The port of players does not answer, and a closed one is told as such.
+    let closed =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+    check_refused(&finish(throng(&["console", &closed.to_string(), "help"]), WITHIN), &["admin_address"]);
+    assert!(server.stop().status.success());
+}
+
+#[test]
+fn packets_are_told_by_kind_while_somebody_plays() {
+    let _alone = alone();
+    let server = Server::start(&SMALL);
+    let crowd = Crowd::start(server.address, 4);
+    // The report is of the last second.
+    std::thread::sleep(Duration::from_millis(2_500));
+    let table = run_well(&server, &["packets"]);
+    let mut lines = table.lines();
+    let title: Vec<&str> = lines.next().expect("a title").split_whitespace().collect();
+    assert_eq!(title, ["kind", "cause", "worlds", "packets/s", "updates/s", "bytes/s", "share"], "{table}");
+    assert!(lines.count() > 0, "{table}");
+    let object: Value = serde_json::from_str(&run_well(&server, &["packets", "--json"])).expect("one JSON object");
+    let rows = object["packets"].as_array().expect("a list of rows");
+    let bytes_per_s: f64 = rows.iter().filter_map(|row| row["bytes_per_s"].as_f64()).sum();
+    assert!(bytes_per_s > 0.0, "{object}");
+    assert!(rows.iter().all(|row| row["kind"].is_string() && row["world"].is_u64()), "{object}");
+    assert_eq!(crowd.finish().disconnects, 0);
+    assert!(server.stop().status.success());
+}
+
+#[test]
+fn rules_are_read_again_when_somebody_asks() {
+    let _alone = alone();
+    let place = folder("console-rules");
+    let (rules, settings) = (place.join("rules.toml"), place.join("throng.toml"));
+    std::fs::write(&rules, "[triggers.frame]\nover_ms = 70\n").expect("a folder of ours");
+    let text = format!("[recorder]\nrules = \"{}\"\n", rules.display());
+    std::fs::write(&settings, text).expect("a folder of ours");
+    let server = Server::start(&[&SMALL[..], &["--config", settings.to_str().expect("a plain path")]].concat());
+
+    let said = run_well(&server, &["rules.reload"]);
+    assert!(said.contains("rules.toml is in force"), "{said}");
+    std::fs::write(&rules, "[triggers.frame]\nover_ms = 0\n").expect("a folder of ours");
+    let wrong = console(&server, &["rules.reload"]);
+    check_refused(&wrong, &["rules.toml:2: [triggers.frame] over_ms", "0.001 to 60000"]);
+    std::fs::write(&rules, "[triggers.frame]\nover_ms = 80\n").expect("a folder of ours");
+    let said: Value = serde_json::from_str(&run_well(&server, &["--json", "rules.reload"])).expect("one JSON object");
+    assert!(said["rules"].as_str().is_some_and(|path| path.ends_with("rules.toml")), "{said}");
+    assert!(server.stop().status.success());
+}
+
+#[test]
+fn lines_from_a_pipe_are_carried_out_one_by_one() {
+    let _alone = alone();
+    let server = Server::start(&SMALL);
+    let talk = |lines: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+        command.args(["console", &server.admin_address.to_string()]).env_remove("THRONG_PRIVATE_KEY");
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        child.stdin.take().expect("a pipe").write_all(lines.as_bytes()).expect("it reads");
+        let done = child.wait_with_output().expect("it ends with its input");
+        (
+            done.status.code(),
+            String::from_utf8_lossy(&done.stdout).into_owned(),
+            String::from_utf8_lossy(&done.stderr).into_owned(),
+        )
+    };
+    let (code, said, _) = talk("help\n\n  help --json\n");
+    assert_eq!(code, Some(0));
+    assert!(said.contains("this list") && said.ends_with("}\n"), "{said}");
+    let (code, said, told) = talk("quit\nhelp\n");
+    assert_eq!(code, Some(2), "a script that had a wrong line failed");
+    assert!(said.contains("this list") && told.contains("no command is called `quit`"), "{said}{told}");
+    assert!(server.stop().status.success());
+}
