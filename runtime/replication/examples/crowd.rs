@@ -56,6 +56,7 @@ struct Times {
     bytes: u64,
     updates: u64,
     hash: u64,
+    heap_bytes: usize,
 }
 
 impl Crowd {
@@ -157,8 +158,8 @@ fn main() {
     let scene =
         |name, clients, entities, moving, radius_m, tiers| Scene { name, clients, entities, moving, radius_m, tiers };
     println!(
-        "{:24} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}  hash",
-        "scene", "changes", "interest", "write", "updates", "ns each", "bytes"
+        "{:24} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6}  hash",
+        "scene", "changes", "interest", "write", "updates", "ns each", "bytes", "MB"
     );
     for scene in [
         scene("W1 C=500", 500, 500, 1.0, 60.0, false),
@@ -180,6 +181,7 @@ fn main() {
             let mut times = Times::default();
             (0..ticks).for_each(|_| crowd.tick(scene.moving, &mut times));
             let total = |times: &Times| times.changes_us + times.interest_us + times.write_us;
+            times.heap_bytes = crowd.world.heap_bytes();
             if best.as_ref().is_none_or(|best| total(&times) < total(best)) {
                 best = Some(times);
             }
@@ -187,7 +189,7 @@ fn main() {
         let Some(best) = best else { continue };
         let per_tick = f64::from(ticks);
         println!(
-            "{:24} {:9.1} {:9.1} {:9.1} {:9.0} {:9.2} {:9.0}  {:016x}",
+            "{:24} {:9.1} {:9.1} {:9.1} {:9.0} {:9.2} {:9.0} {:6.1}  {:016x}",
             scene.name,
             best.changes_us / per_tick,
             best.interest_us / per_tick,
@@ -195,6 +197,7 @@ fn main() {
             best.updates as f64 / per_tick,
             best.write_us * 1e3 / best.updates.max(1) as f64,
             best.bytes as f64 / per_tick,
+            best.heap_bytes as f64 / 1e6,
             best.hash
         );
     }

@@ -23,7 +23,7 @@
 //! waits for ever.
 //!
 //! Cost: 3-5 ns per plain update, all passes included; about 25 ns the slow way. A view to which nothing happened costs
-//! one look at the tick's list of words with hot slots. Never allocates in a steady state.
+//! one look at the tick's list of hot slots. Never allocates in a steady state.
 
 use crate::{
     bulk::{RingBulk, stream_bytes},

@@ -110,7 +110,8 @@ impl Throttle {
     /// Whether a change of `slot` may be told in this tick.
     #[inline]
     pub fn is_due(&self, slot: usize, tick: u32) -> bool {
-        tick.wrapping_sub(self.told_at[slot]) >= self.period
+        // Without a rule a second change in one tick is due, too: nobody would come back for it.
+        self.period == 1 || tick.wrapping_sub(self.told_at[slot]) >= self.period
     }
 
     /// Whether the slot's value is another than what was told, rightly so: truths must not speak of it yet.

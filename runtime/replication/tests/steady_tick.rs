@@ -91,7 +91,8 @@ fn check(shares: usize, ruled: bool) {
         }
         if ruled {
             replication.conceal(&mut |view, id| {
-                (id.slot + tick / 25 + views.iter().position(|it| *it == view).unwrap_or(0) as u32) % 4 > 0
+                let number = views.iter().position(|it| *it == view).unwrap_or(0) as u32;
+                !(id.slot + tick / 25 + number).is_multiple_of(4)
             });
             replication
                 .set_team(collector.net_id(&world, entities[tick as usize % 20]).unwrap(), Some(tick as u16 % 4));
