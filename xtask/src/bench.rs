@@ -1,7 +1,9 @@
 //! Benches: each is a package `bench-NAME` under `bench/`, so that it can depend on peers that nothing else needs.
 //!
 //! `--small` is the size that also runs with the tests; the real size is for claims, and a claim names machine, commit
-//! and command.
+//! and command. The bench against other libraries is a workspace of its own and is built by `peers`.
+
+mod peers;
 
 use std::collections::BTreeSet;
 
@@ -21,13 +23,20 @@ pub(crate) struct BenchArguments {
     /// Print one JSON object as the last line.
     #[arg(long)]
     json: bool,
+    /// Of `peers`: so many clients instead of the planned sizes.
+    #[arg(long)]
+    clients: Option<u32>,
+    /// Of `peers`: so many entities.
+    #[arg(long, requires = "clients")]
+    entities: Option<u32>,
     /// Passed on to the bench as they are.
     #[arg(last = true)]
     more: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
-    let known = names(crates::read(&step::root())?);
+    let mut known = names(crates::read(&step::root())?);
+    known.insert(peers::NAME.to_owned());
     let Some(name) = &arguments.name else {
         known.iter().for_each(|name| println!("{name}"));
         return Ok(());
@@ -35,6 +44,12 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
     if !known.contains(name) {
         let known = known.into_iter().collect::<Vec<_>>().join(", ");
         return Err(XtaskError::Usage(format!("there is no bench \"{name}\"; there are: {known}")));
+    }
+    if name == peers::NAME {
+        return peers::run(arguments);
+    }
+    if arguments.clients.is_some() {
+        return Err(XtaskError::Usage(format!("`--clients` and `--entities` are for \"{}\"", peers::NAME)));
     }
     let mut command = cargo();
     command.args(["run", "--release", "--quiet", "--package", &format!("bench-{name}"), "--"]);

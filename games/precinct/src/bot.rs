@@ -22,7 +22,10 @@ use std::{
 use glam::Vec3;
 use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng_bots::{Behaviour, BehaviourCounters};
+use throng_bots::{
+    Behaviour, BehaviourCounters,
+    habits::{Bodiless, Progress, once_in},
+};
 use throng_client::{Client, CurrentWorld};
 use throng_platform::time::Nanos;
 use throng_query::{casts::lines_of_sight, nav::PathSearch};
@@ -38,6 +41,8 @@ use crate::{
     worlds::{DARK_ZONE, HIDEOUT, HUB},
 };
 
+/// How often a swarm has its bots think. (Hz)
+const THINK_HZ: f32 = 20.0;
 /// Seconds between two lines in the hub, on average.
 const SPEECH_S: f32 = 20.0;
 /// Thoughts between two looks for an enemy.
@@ -50,8 +55,6 @@ const REACHED_M: f32 = 0.8;
 const WAYPOINTS_MAX: usize = 32;
 /// Thoughts without getting anywhere after which it picks another goal.
 const STUCK_THOUGHTS: u32 = 40;
-/// Thoughts in a world without an own entity, above which something is wrong.
-const LOST_THOUGHTS: u32 = 100;
 /// How far outside the level a place may be by rounding. (m)
 const BOUNDS_SLACK_M: f32 = 0.05;
 
@@ -142,10 +145,8 @@ pub struct PrecinctBot {
     leaving_for: Option<Destination>,
     way: Vec<Vec3>,
     next: usize,
-    /// Where it was when it last got anywhere, and thoughts since.
-    progress_at: Vec3,
-    stuck: u32,
-    lost: u32,
+    progress: Progress,
+    bodiless: Bodiless,
     thoughts: u32,
     enemy: Option<NetId>,
     yaw: f32,
@@ -170,9 +171,8 @@ impl PrecinctBot {
             leaving_for: None,
             way: Vec::with_capacity(WAYPOINTS_MAX),
             next: 0,
-            progress_at: Vec3::ZERO,
-            stuck: 0,
-            lost: 0,
+            progress: Progress::default(),
+            bodiless: Bodiless::default(),
             thoughts: 0,
             enemy: None,
             yaw: 0.0,
@@ -202,7 +202,7 @@ impl PrecinctBot {
         self.leaving_for = None;
         self.way.clear();
         self.enemy = None;
-        self.lost = 0;
+        self.bodiless.forget();
         self.was_alive = true;
         here
     }
@@ -218,27 +218,22 @@ impl PrecinctBot {
             self.way.clear();
             self.next = 0;
         }
-        if self.next < self.way.len() && self.stuck < STUCK_THOUGHTS {
+        let stuck = self.progress.thoughts() >= STUCK_THOUGHTS;
+        if self.next < self.way.len() && !stuck {
             return;
         }
-        let stuck = self.stuck >= STUCK_THOUGHTS;
         let goal = match self.leaving_for {
             Some(destination) if !stuck => self.guide.gates.to(destination).middle,
             _ => self.guide.any_place(rng),
         };
         self.guide.find_way(feet, goal, &mut self.way);
         self.next = 0;
-        self.stuck = 0;
+        self.progress.forget();
     }
 
     /// The direction to go in, along the way.
     fn follow(&mut self, feet: Vec3) -> [f32; 2] {
-        if feet.distance_squared(self.progress_at) > 1.0 {
-            self.progress_at = feet;
-            self.stuck = 0;
-        } else {
-            self.stuck += 1;
-        }
+        self.progress.note([feet.x, feet.z]);
         while let Some(&waypoint) = self.way.get(self.next) {
             let way = waypoint - feet;
             let left_m = way.x.hypot(way.z);
@@ -335,8 +330,7 @@ impl Behaviour for PrecinctBot {
         let own =
             client.own_entity().and_then(|own| Some((own, *replicas.get::<Pose>(own)?, *replicas.get::<Vitals>(own)?)));
         let Some((own, pose, vitals)) = own else {
-            self.lost += 1;
-            self.counts.violations += u64::from(self.lost == LOST_THOUGHTS);
+            self.counts.violations += u64::from(self.bodiless.another_thought());
             return;
         };
         self.note_own_state(&vitals, replicas.get::<Action>(own));
@@ -364,8 +358,8 @@ impl Behaviour for PrecinctBot {
         // Refused between two worlds, when there is nobody to move.
         let _ = client.send_input(now, &input.encode());
 
-        // Twenty thoughts a second; a line that is refused because the queue is full is a line unsaid.
-        if here == Destination::Hub && rng.random_bool(1.0 / f64::from(SPEECH_S * 20.0)) {
+        // A line that is refused because the queue is full is a line unsaid.
+        if here == Destination::Hub && once_in(SPEECH_S, THINK_HZ, rng) {
             let line = ClientMessage::Say(LINES[rng.random_range(0..LINES.len())]);
             self.counts.lines_said += u64::from(client.send_reliable(&line.encode()).is_ok());
         }

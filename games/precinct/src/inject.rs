@@ -81,6 +81,11 @@ impl FromStr for Inject {
 }
 
 impl Inject {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        NAMES.into_iter().map(|(_, fault)| fault)
+    }
+
     /// What it does to a hideout, with its usual size.
     pub fn fault(self) -> Option<Fault> {
         match self {

@@ -10,7 +10,7 @@
 //!   ├─ players  gates  social  movement  shooting  lives         what players do
 //!   ├─ npc      perception, behaviour graph, paths, load levels  what NPCs do
 //!   ├─ scene  arena                                              what a world reads; what it changes
-//!   └─ components  protocol  text  rules  weapons  level         what both sides agree on
+//!   └─ components  protocol  rules  weapons  level         what both sides agree on
 //! ```
 //!
 //! Cost on a server: see [`npc`].
@@ -35,7 +35,6 @@ pub mod server;
 pub mod shooting;
 pub mod social;
 pub mod tally;
-pub mod text;
 pub mod weapons;
 pub mod worlds;
 

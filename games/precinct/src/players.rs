@@ -9,7 +9,7 @@
 //! once a tick for all players; a message that makes no sense is dropped and counted.
 
 use bevy_ecs::{prelude::*, query::QueryData};
-use throng::prelude::*;
+use throng::{prelude::*, text::SpeechAllowance};
 use throng_replication::ecs::Replicated;
 
 use crate::{
@@ -21,7 +21,6 @@ use crate::{
     protocol::{ClientMessage, Input, NAME_BYTES_MAX},
     scene::Scene,
     shooting::pull_trigger,
-    text::SpeechAllowance,
     weapons::{Weapon, WeaponKind},
 };
 
@@ -50,7 +49,7 @@ pub struct PlayerName {
 }
 
 impl PlayerName {
-    /// A name that [`crate::text::accept_name`] has accepted.
+    /// A name that [`throng::text::accept_name`] has accepted.
     pub fn new(name: &str) -> Self {
         let mut bytes = [0; NAME_BYTES_MAX];
         bytes[..name.len()].copy_from_slice(name.as_bytes());
@@ -288,6 +287,6 @@ mod tests {
     fn a_newcomers_name_fits_whatever_its_number() {
         let traveller = newcomer(WorldId(1), u64::MAX);
         assert!(traveller.passport.name.as_str().starts_with("Agent "));
-        crate::text::accept_name(traveller.passport.name.as_str().as_bytes(), NAME_BYTES_MAX).unwrap();
+        throng::text::accept_name(traveller.passport.name.as_str().as_bytes(), NAME_BYTES_MAX).unwrap();
     }
 }

@@ -23,7 +23,7 @@
 
 use std::f32::consts::TAU;
 
-use crate::text::{self, TextFault};
+use throng::text::{self, TextFault};
 
 /// Bytes of one encoded [`Input`].
 pub const INPUT_BYTES: usize = 6;

@@ -5,14 +5,13 @@
 //! no way around it. Texts are copied into a buffer that is kept: nothing is allocated once it has grown.
 
 use bevy_ecs::prelude::*;
-use throng::prelude::*;
+use throng::{prelude::*, text::SpeechAllowance};
 
 use crate::{
     arena::Arena,
     components::Pose,
     players::{Passport, PlayerClient, PlayerName},
     protocol::{ClientMessage, SAID_BYTES_MAX, encode_said},
-    text::SpeechAllowance,
 };
 
 /// How far a line is heard. (m)

@@ -1,18 +1,21 @@
-//! Admin HTTP: `GET /metrics` for Prometheus, `GET /health` for whoever restarts servers, and `POST /capture` for whoever wants to keep
-//! the last seconds.
+//! Admin HTTP: `GET /metrics` for Prometheus, `GET /health` for whoever restarts servers, `POST /capture` for whoever wants to keep
+//! the last seconds, and `POST /console` for whoever has a command ([`console`]).
 //!
 //! A server must be readable most of all when its frame is stuck, so nothing here waits for the frame: the
 //! listener has its own thread and asks an [`AdminSource`], which answers from what the frame last left behind.
 //! A server's published metrics are one (`published`).
 //!
 //! It has no password yet and therefore no command that changes the game, and listens where it is told, by default on
-//! loopback. A capture is saved for requests with the header `x-throng: capture` only, which no web page can have a browser send
-//! here. What a stranger can make it hold is bounded: connections, bytes and time of each (see [`bounds`]).
+//! loopback. Captures and commands are for requests with the header `x-throng: capture` or `x-throng: console` only, which no web page
+//! can have a browser send here. What a stranger can make it hold is bounded: connections, bytes and time of each (see [`bounds`]).
 //!
 //! Runs on one low-priority thread, `admin`, with a tokio runtime of its own; tokio never runs on frame threads.
 //! Cost: nothing between requests; a scrape costs the formatting of its text, on this thread.
 
+pub mod console;
+
 mod bounds;
+mod packet_table;
 mod pages;
 mod published;
 
@@ -25,6 +28,7 @@ use throng_platform::threads::{Priority, spawn_named};
 use throng_profiler::{log_category, log_error};
 use tokio::sync::oneshot;
 
+use console::Console;
 pub use pages::{Health, HealthState};
 
 log_category!(ADMIN = "admin");
@@ -35,6 +39,9 @@ pub trait AdminSource: Send + Sync + 'static {
     fn metrics_text(&self) -> String;
     /// How the frame is doing now.
     fn health(&self) -> Health;
+    /// The packet report as of the last second: a JSON list with an object for each kind of message, cause and world, with the keys
+    /// `kind`, `cause`, `world`, `packets_per_s`, `updates_per_s` and `bytes_per_s`.
+    fn packets(&self) -> String;
     /// Saves a capture of the last seconds and waits until it is written, on a thread where waiting is allowed. The error is told to
     /// whoever asked.
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String>;
@@ -76,13 +83,19 @@ impl AdminServer {
     /// Listens on `address` (port 0 = any free one) until the handle is dropped.
     ///
     /// Binds before it returns, so a used port is the caller's error and not a line in a log.
-    pub fn start(address: SocketAddr, source: Arc<dyn AdminSource>) -> Result<AdminHandle, AdminError> {
-        Self::start_with_life(address, source, bounds::LIFE_MAX)
+    /// The console has the command `packets` of the source beside those of `console`.
+    pub fn start(
+        address: SocketAddr,
+        source: Arc<dyn AdminSource>,
+        console: Console,
+    ) -> Result<AdminHandle, AdminError> {
+        Self::start_with_life(address, source, console, bounds::LIFE_MAX)
     }
 
     fn start_with_life(
         address: SocketAddr,
         source: Arc<dyn AdminSource>,
+        console: Console,
         life_max: Duration,
     ) -> Result<AdminHandle, AdminError> {
         let listen = |cause| AdminError::from_bind(address, cause);
@@ -91,8 +104,9 @@ impl AdminServer {
         let bound = listener.local_addr().map_err(listen)?;
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(AdminError::Thread)?;
+        let pages = pages::router(source, console);
         let thread = spawn_named("admin", Priority::Low, move || {
-            runtime.block_on(serve(listener, source, life_max, stopped));
+            runtime.block_on(serve(listener, pages, life_max, stopped));
             // Dropped here: connections that are still open end with the runtime.
         })
         .map_err(AdminError::Thread)?;
@@ -112,14 +126,14 @@ impl AdminError {
 
 async fn serve(
     listener: std::net::TcpListener,
-    source: Arc<dyn AdminSource>,
+    pages: axum::Router,
     life_max: Duration,
     stopped: oneshot::Receiver<()>,
 ) {
     match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => {
             let listener = bounds::BoundedListener::new(listener, life_max);
-            tokio::spawn(async move { axum::serve(listener, pages::router(source)).await });
+            tokio::spawn(async move { axum::serve(listener, pages).await });
             // An error means that the handle is gone: a stop as well.
             let _ = stopped.await;
         }

@@ -16,6 +16,8 @@ use axum::routing::{get, post};
 use throng_profiler::scope;
 
 use super::AdminSource;
+use super::console::Console;
+use super::packet_table;
 
 /// How the server's frame is doing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,14 +50,20 @@ impl HealthState {
 
 type Source = State<Arc<dyn AdminSource>>;
 
-pub(crate) fn router(source: Arc<dyn AdminSource>) -> Router {
+pub(crate) fn router(source: Arc<dyn AdminSource>, console: Console) -> Router {
+    let packets = source.clone();
+    let console = console.with("packets", packet_table::ARGUMENTS, packet_table::HELP, move |call| {
+        packet_table::command(call, &packets.packets())
+    });
+    let console = Router::new().route("/console", post(command)).with_state(Arc::new(console));
     Router::new()
         .route("/metrics", get(metrics))
         .route("/health", get(health))
         .route("/capture", post(capture))
+        .with_state(source)
+        .merge(console)
         .fallback(unknown)
         .layer(map_response(close))
-        .with_state(source)
 }
 
 async fn metrics(State(source): Source) -> Response {
@@ -77,22 +85,15 @@ async fn health(State(source): Source) -> Response {
         HealthState::Stuck => StatusCode::SERVICE_UNAVAILABLE,
     };
     let body = format!("{{\"state\":\"{}\",\"frame_age_ms\":{frame_age_ms:.1}}}\n", state.name());
-    answer(status, "application/json", body)
+    answer(status, JSON, body)
 }
 
 /// A note is a sentence; a longer one is cut.
 const NOTE_CHARACTERS_MAX: usize = 200;
 
 async fn capture(State(source): Source, headers: HeaderMap, note: String) -> Response {
-    const JSON: &str = "application/json";
-    let error = |error: &str| serde_json::json!({ "error": error }).to_string() + "\n";
-    // A web page can post here, but not with a header that it would have to ask leave for.
-    if headers.get("x-throng").is_none_or(|value| value != "capture") {
-        return answer(
-            StatusCode::FORBIDDEN,
-            JSON,
-            error("send the header `x-throng: capture`, as `throng capture save` does"),
-        );
+    if !is_meant(&headers, "capture") {
+        return refused("send the header `x-throng: capture`, as `throng capture save` does");
     }
     let note: String = note.chars().take(NOTE_CHARACTERS_MAX).collect();
     // Writing waits for the disk, and metrics must be readable meanwhile.
@@ -102,13 +103,41 @@ async fn capture(State(source): Source, headers: HeaderMap, note: String) -> Res
             let body = serde_json::json!({ "path": saved.path, "bytes": saved.size_bytes });
             answer(StatusCode::OK, JSON, body.to_string() + "\n")
         }
-        Ok(Err(reason)) => answer(StatusCode::SERVICE_UNAVAILABLE, JSON, error(&reason)),
-        Err(panic) => answer(StatusCode::INTERNAL_SERVER_ERROR, JSON, error(&panic.to_string())),
+        Ok(Err(reason)) => error(StatusCode::SERVICE_UNAVAILABLE, &reason),
+        Err(panic) => error(StatusCode::INTERNAL_SERVER_ERROR, &panic.to_string()),
     }
 }
 
+async fn command(State(console): State<Arc<Console>>, headers: HeaderMap, line: String) -> Response {
+    if !is_meant(&headers, "console") {
+        return refused("send the header `x-throng: console`, as `throng console` does");
+    }
+    // A command may read a file, and metrics must be readable meanwhile.
+    let done = tokio::task::spawn_blocking(move || console.execute(&line)).await;
+    match done {
+        Ok(Ok(text)) => answer(StatusCode::OK, JSON, serde_json::json!({ "text": text }).to_string() + "\n"),
+        Ok(Err(reason)) => error(StatusCode::BAD_REQUEST, &reason),
+        Err(panic) => error(StatusCode::INTERNAL_SERVER_ERROR, &panic.to_string()),
+    }
+}
+
+/// A web page can post here, but not with a header that it would have to ask leave for.
+fn is_meant(headers: &HeaderMap, purpose: &str) -> bool {
+    headers.get("x-throng").is_some_and(|value| value == purpose)
+}
+
+fn refused(how: &str) -> Response {
+    error(StatusCode::FORBIDDEN, how)
+}
+
+const JSON: &str = "application/json";
+
+fn error(status: StatusCode, error: &str) -> Response {
+    answer(status, JSON, serde_json::json!({ "error": error }).to_string() + "\n")
+}
+
 async fn unknown() -> Response {
-    let text = "there are GET /metrics, GET /health and POST /capture\n";
+    let text = "there are GET /metrics, GET /health, POST /capture and POST /console\n";
     answer(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", text.to_owned())
 }
 

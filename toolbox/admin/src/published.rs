@@ -23,6 +23,10 @@ impl AdminSource for PublishedMetrics {
         Health { state, frame_age_ms: frame_age.as_millis_f64() }
     }
 
+    fn packets(&self) -> String {
+        self.packets_json()
+    }
+
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String> {
         let recorder = self.recorder().ok_or("this server records nothing: set [recorder] on = true")?;
         let saved = recorder.save_now(note).map_err(|error| error.to_string())?;

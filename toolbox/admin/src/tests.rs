@@ -20,6 +20,11 @@ impl AdminSource for FixedSource {
         self.health
     }
 
+    fn packets(&self) -> String {
+        r#"[{"kind":"pose","cause":"change","world":1,"packets_per_s":20.0,"bytes_per_s":700.0,"updates_per_s":90.0}]"#
+            .to_owned()
+    }
+
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String> {
         match note {
             "full" => Err("the disk is full".to_owned()),
@@ -35,7 +40,7 @@ fn source(text: &str, state: HealthState) -> Arc<FixedSource> {
 }
 
 fn start(text: &str, state: HealthState) -> AdminHandle {
-    AdminServer::start(LOOPBACK, source(text, state)).unwrap()
+    AdminServer::start(LOOPBACK, source(text, state), Console::new()).unwrap()
 }
 
 fn connect(admin: &AdminHandle) -> TcpStream {
@@ -62,22 +67,40 @@ fn check(admin: &AdminHandle, path: &str, expect: &[&str]) {
     }
 }
 
-fn post_capture(header: &str, note: &str) -> String {
-    let admin = start("", HealthState::Running);
-    let length = note.len();
-    let head = format!("POST /capture HTTP/1.1\r\nHost: localhost\r\n{header}Content-Length: {length}\r\n\r\n{note}");
+fn post(path: &str, header: &str, body: &str) -> String {
+    let console =
+        Console::new().with("rules.reload", "", "reads the rules again", |_| Err("the file is gone".to_owned()));
+    let admin = AdminServer::start(LOOPBACK, source("", HealthState::Running), console).unwrap();
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n{header}Content-Length: {length}\r\n\r\n{body}");
     request(&admin, head.as_bytes())
 }
 
 #[test]
 fn a_capture_is_saved_for_those_who_mean_it() {
-    let answer = post_capture("x-throng: capture\r\n", "slow");
+    let answer = post("/capture", "x-throng: capture\r\n", "slow");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains(r#"{"bytes":7,"path":"captures/slow"}"#), "{answer}");
-    let answer = post_capture("", "slow");
+    let answer = post("/capture", "", "slow");
     assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("x-throng"), "{answer}");
-    let answer = post_capture("x-throng: capture\r\n", "full");
+    let answer = post("/capture", "x-throng: capture\r\n", "full");
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("the disk is full"), "{answer}");
+}
+
+#[test]
+fn a_command_is_carried_out_for_those_who_mean_it() {
+    let check = |header: &str, line: &str, status: &str, words: &str| {
+        let answer = post("/console", header, line);
+        assert!(answer.starts_with(status) && answer.contains(words), "{line}: {answer}");
+    };
+    let meant = "x-throng: console\r\n";
+    check(meant, "packets", "HTTP/1.1 200", r"pose  change       1        20.0        90.0         700.0  100.0 %\n");
+    check(meant, "packets --json", "HTTP/1.1 200", r#"{"text":"{\"packets\":[{"#);
+    check(meant, "help", "HTTP/1.1 200", "rules.reload");
+    check(meant, "rules.reload", "HTTP/1.1 400", "rules.reload: the file is gone");
+    check(meant, "quit", "HTTP/1.1 400", "there are rules.reload, packets, help");
+    check("", "packets", "HTTP/1.1 403", "x-throng: console");
+    check("x-throng: capture\r\n", "packets", "HTTP/1.1 403", "x-throng: console");
 }
 
 #[test]
@@ -108,7 +131,7 @@ fn health_tells_running_sleeping_and_stuck_apart() {
 #[test]
 fn other_paths_and_methods_are_refused_with_directions() {
     let admin = start("", HealthState::Running);
-    check(&admin, "/", &["404 Not Found", "there are GET /metrics, GET /health and POST /capture"]);
+    check(&admin, "/", &["404 Not Found", "there are GET /metrics, GET /health, POST /capture and POST /console"]);
     let answer = request(&admin, b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 405 Method Not Allowed"), "{answer}");
 }
@@ -116,7 +139,7 @@ fn other_paths_and_methods_are_refused_with_directions() {
 #[test]
 fn a_used_port_is_named_with_the_setting_to_change() {
     let first = start("", HealthState::Running);
-    let error = AdminServer::start(first.local_addr(), source("", HealthState::Running)).err().unwrap();
+    let error = AdminServer::start(first.local_addr(), source("", HealthState::Running), Console::new()).err().unwrap();
     assert!(matches!(error, AdminError::AddressInUse { .. }));
     let (address, port) = (first.local_addr(), first.local_addr().port());
     assert_eq!(
@@ -131,7 +154,7 @@ fn a_used_port_is_named_with_the_setting_to_change() {
 #[test]
 fn a_foreign_address_is_named() {
     let foreign = SocketAddr::from(([192, 0, 2, 1], 9100));
-    let error = AdminServer::start(foreign, source("", HealthState::Running)).err().unwrap();
+    let error = AdminServer::start(foreign, source("", HealthState::Running), Console::new()).err().unwrap();
     assert!(error.to_string().starts_with("admin address 192.0.2.1:9100 is not one of this host's;"), "{error}");
 }
 
@@ -151,7 +174,8 @@ fn an_endless_request_is_cut_off() {
 #[test]
 fn connections_that_never_ask_lose_their_places() {
     let life_max = Duration::from_millis(300);
-    let admin = AdminServer::start_with_life(LOOPBACK, source("", HealthState::Running), life_max).unwrap();
+    let admin =
+        AdminServer::start_with_life(LOOPBACK, source("", HealthState::Running), Console::new(), life_max).unwrap();
     let began = Instant::now();
     let silent: Vec<TcpStream> = (0..2 * bounds::CONNECTIONS_MAX).map(|_| connect(&admin)).collect();
     for mut stream in &silent {

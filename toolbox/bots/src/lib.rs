@@ -39,6 +39,7 @@
 mod behaviour;
 mod bot;
 mod error;
+pub mod habits;
 mod report;
 mod swarm;
 mod tally;

@@ -14,7 +14,13 @@ use throng_platform::{
     threads::{Priority, spawn_named},
 };
 
-use crate::{CommandResult, Verdict, games::Game, key, output::Reader, status_line::StatusLine};
+use crate::{
+    CommandResult, Verdict,
+    games::{Game, GameFlags},
+    key,
+    output::Reader,
+    status_line::StatusLine,
+};
 
 #[derive(Args)]
 pub struct BotsArguments {
@@ -30,12 +36,17 @@ pub struct BotsArguments {
     /// The game the server runs: it decides how bots behave and what they understand.
     #[arg(long, value_enum, default_value = "precinct")]
     game: Game,
+    #[command(flatten)]
+    flags: GameFlags,
     /// What the bots do; every game has `play`.
     #[arg(long, default_value = "play", value_parser = ["play"])]
     behaviour: String,
     /// Bots that join per second.
     #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     join_per_second: u32,
+    /// Client id of the first bot; the others follow. Two swarms on one server need ranges apart.
+    #[arg(long, default_value_t = 1)]
+    first_client_id: u64,
     /// Seed of their behaviour.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -59,12 +70,13 @@ fn resolve(text: &str) -> Result<SocketAddr, String> {
 
 pub fn run(arguments: BotsArguments) -> CommandResult {
     let stop = signals::install_stop();
+    let behaviours = arguments.game.behaviours(&arguments.flags)?;
     let settings = key::settings(arguments.config.as_deref())?;
     let key = key::of_the_server(&settings, "bots make their own connect tokens with the server's key")?;
     let signer = TokenSigner {
         protocol_id: ProtocolId(settings.server.protocol_id),
         private_key: key.to_private_key(),
-        client_id_first: 1,
+        client_id_first: arguments.first_client_id,
         timeout_s: settings.server.timeout_s as i32,
     };
     let swarm = SwarmSettings {
@@ -77,7 +89,7 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
         end_with_parent(stop.clone())?;
     }
     let line = StatusLine::new();
-    let report = Swarm::run(swarm, arguments.game.schema(), arguments.game.behaviours(), stop, &mut |status| {
+    let report = Swarm::run(swarm, arguments.game.schema(), behaviours, stop, &mut |status| {
         if arguments.status_json {
             println!("{}", serde_json::json!({ "status": status }));
         } else {

@@ -30,12 +30,13 @@ pub struct DemoArguments {
 }
 
 pub fn run(arguments: DemoArguments) -> CommandResult {
+    arguments.game.check()?;
     report::make_folder(&arguments.report)?;
     eprintln!(
         "{} bots play {} on a server with {} NPCs; both run on this machine, over encrypted UDP{}",
-        arguments.game.players,
+        arguments.game.players(),
         arguments.game.game.name(),
-        arguments.game.npcs,
+        arguments.game.npcs(),
         if arguments.seconds.is_none() { "; Ctrl-C ends it with a report" } else { "" }
     );
     let plan = plan(&arguments.game, arguments.seconds.unwrap_or(UNTIL_STOPPED_S), None, None)?;

@@ -76,12 +76,13 @@ pub fn plan(
     config: Option<&std::path::Path>,
     workers: Option<u16>,
 ) -> Result<LoadPlan, Box<dyn std::error::Error>> {
+    game.check()?;
     let mut serve_arguments = game.to_arguments();
     serve_arguments.extend(["--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0"].map(String::from));
-    if !game.all_awake {
+    if game.could_be_all_awake() {
         serve_arguments.push("--all-awake".into());
     }
-    let mut bots_arguments = vec!["--game".to_owned(), game.game.name().to_owned()];
+    let mut bots_arguments = game.to_bots_arguments();
     if let Some(path) = config {
         let path = path.display().to_string();
         serve_arguments.extend(["--config".to_owned(), path.clone()]);
@@ -94,9 +95,9 @@ pub fn plan(
         executable: std::env::current_exe()?,
         serve_arguments,
         bots_arguments,
-        players: game.players,
+        players: game.players(),
         seconds,
-        join_within_s: LoadPlan::default_join_within_s(game.players),
+        join_within_s: LoadPlan::default_join_within_s(game.players()),
         command: std::env::args().collect::<Vec<_>>().join(" "),
     })
 }

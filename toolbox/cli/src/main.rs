@@ -3,8 +3,10 @@
 //! Every command has `--json`, which prints one JSON object as its last line with units in the key names. Exit status 0 = fine,
 //! 1 = the thing measured failed its bar, 2 = a mistake in how it was called or in the surroundings.
 
+mod admin_port;
 mod bots;
 mod capture;
+mod console;
 mod crash_monitor;
 mod crash_scribe;
 mod demo;
@@ -13,6 +15,7 @@ mod games;
 mod key;
 mod load;
 mod output;
+mod rules;
 mod serve;
 mod status_line;
 mod token;
@@ -50,6 +53,8 @@ enum Command {
     Token(token::TokenArguments),
     /// Captures of bad frames: have one saved, list, read and convert them.
     Capture(capture::CaptureArguments),
+    /// Commands of a running server: its packets by kind, its rules read again.
+    Console(console::ConsoleArguments),
     /// Where the wall time of a running process goes: all its threads, asleep or awake, without stopping any.
     Wallclock(wallclock::WallclockArguments),
     /// Watches over the server that started it, and reports its death.
@@ -91,6 +96,7 @@ fn main() -> ExitCode {
         Command::Load(arguments) => load::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Capture(arguments) => capture::run(arguments),
+        Command::Console(arguments) => console::run(arguments),
         Command::Wallclock(arguments) => wallclock::run(arguments),
         Command::CrashMonitor => unreachable!("it has ended above"),
         Command::CrashDrill(arguments) => crash_monitor::drill(arguments),

@@ -3,7 +3,10 @@
 use std::{
     io::BufRead,
     path::PathBuf,
-    sync::mpsc::{SyncSender, sync_channel},
+    sync::{
+        Arc,
+        mpsc::{SyncSender, sync_channel},
+    },
     thread::JoinHandle,
 };
 
@@ -14,7 +17,7 @@ use throng::{
     server::ServerControl,
     settings::{PRIVATE_KEY_VARIABLE, Settings},
 };
-use throng_admin::AdminServer;
+use throng_admin::{AdminServer, console::Console};
 use throng_net::protocol::PrivateKey;
 use throng_platform::{
     limits, random, signals,
@@ -23,7 +26,7 @@ use throng_platform::{
 
 use crate::{
     CommandResult, Verdict, crash_monitor, crash_scribe, flight_recorder, games::GameArguments, key, output::Reader,
-    status_line::StatusLine,
+    rules::FollowedRules, status_line::StatusLine,
 };
 
 /// Sockets, files and pipes that a server needs beside none per client: UDP is one socket for all.
@@ -69,6 +72,7 @@ pub struct ServeArguments {
 }
 
 pub fn run(arguments: ServeArguments) -> CommandResult {
+    arguments.game.check()?;
     let stop = signals::install_stop();
     limits::raise_open_files(OPEN_FILES_WANTED)?;
     let mut settings = key::settings(arguments.config.as_deref())?;
@@ -89,10 +93,10 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
         server.take_recorder_turns();
     }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
-    flight_recorder::start(&settings, arguments.captures.as_deref(), crash_monitor::build(), &mut server)?;
+    let rules = flight_recorder::start(&settings, arguments.captures.as_deref(), crash_monitor::build(), &mut server)?;
     let _crash_guard = arguments.crashes.as_deref().map(|folder| crash_scribe::install(folder, &server)).transpose()?;
     let admin = match settings.server.admin_address {
-        Some(address) => Some(AdminServer::start(address, server.control().published())?),
+        Some(address) => Some(AdminServer::start(address, server.control().published(), console(rules))?),
         None => None,
     };
     let admin_address = admin.as_ref().map(|admin| admin.local_addr());
@@ -115,6 +119,17 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     teller.join().map_err(|_| "the thread that tells the status panicked")?;
     Reader::of(arguments.status_json, arguments.json).tell_report(&report)?;
     Ok(Verdict::Fine)
+}
+
+/// What can be typed at this server, beside what the admin port knows by itself.
+fn console(rules: Option<Arc<FollowedRules>>) -> Console {
+    Console::new().with("rules.reload", "", "reads the rules file now and puts it into force", move |call| {
+        call.check_arguments(&[])?;
+        let rules =
+            rules.as_ref().ok_or("this server has no rules file: name one in [recorder] rules of its settings")?;
+        let path = rules.reload().map_err(|error| error.to_string())?.display().to_string();
+        Ok(call.answer(|| format!("{path} is in force\n"), || serde_json::json!({ "rules": path })))
+    })
 }
 
 /// Seconds of status that may wait for whoever reads them.

@@ -55,9 +55,7 @@ mod tests {
         let rows = rows_of_all_worlds(packets).unwrap();
         let found: Vec<_> = rows
             .iter()
-            .map(|row| {
-                (row.kind.as_str(), row.cause.as_str(), row.packets_per_s, row.bytes_per_s, row.updates_per_s)
-            })
+            .map(|row| (row.kind.as_str(), row.cause.as_str(), row.packets_per_s, row.bytes_per_s, row.updates_per_s))
             .collect();
         assert_eq!(found, expect);
     }

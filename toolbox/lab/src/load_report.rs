@@ -130,10 +130,13 @@ impl LoadReport {
         let mut all = Value::Object(all);
         drop_nulls(&mut all);
         let mut report: Self = serde_json::from_value(all)?;
-        report.packet_report = packets.map_or_else(|| Ok(Vec::new()), |mut packets| {
-            drop_nulls(&mut packets);
-            rows_of_all_worlds(packets)
-        })?;
+        report.packet_report = packets.map_or_else(
+            || Ok(Vec::new()),
+            |mut packets| {
+                drop_nulls(&mut packets);
+                rows_of_all_worlds(packets)
+            },
+        )?;
         report.bots = bots;
         Ok(report)
     }

@@ -33,9 +33,10 @@ impl Crate {
 /// Reads all members of the workspace, ordered by folder.
 pub(crate) fn read(root: &Path) -> Result<Vec<Crate>, XtaskError> {
     let workspace = table(&root.join("Cargo.toml"))?;
-    let members = workspace.get("workspace").and_then(|workspace| workspace.get("members")?.as_array());
-    let members = members.into_iter().flatten().filter_map(Value::as_str);
-    let mut folders: Vec<String> = members.flat_map(|member| expand(root, member)).collect();
+    let list = |key: &str| workspace.get("workspace").and_then(|workspace| workspace.get(key)?.as_array());
+    let words = |key: &str| list(key).into_iter().flatten().filter_map(Value::as_str);
+    let mut folders: Vec<String> = words("members").flat_map(|member| expand(root, member)).collect();
+    folders.retain(|folder| words("exclude").all(|excluded| excluded != folder));
     folders.sort();
     let manifests: Vec<(String, Table)> = folders
         .into_iter()

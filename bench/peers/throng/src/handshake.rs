@@ -1,0 +1,58 @@
+//! Handshake: both ends of a client's connection, made in each process from the same seed.
+//!
+//! The two processes shake hands with themselves and keep one end each; the keys are equal. Not timed.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use throng_net::connection::Connection;
+use throng_net::protocol::{
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateOutcome, GateSettings, PrivateKey,
+    ProtocolId, Reply, TokenRequest,
+};
+use throng_platform::time::Nanos;
+
+const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1000);
+const UNIX_S: u64 = 1000;
+const TIMEOUT_S: i32 = 15;
+
+/// The client's and the server's connection of client `number`, whose datagrams go to `address`.
+pub fn connect(number: u32, address: SocketAddr) -> (Connection, Connection) {
+    let mut rng = ChaCha20Rng::seed_from_u64(number.into());
+    let (protocol_id, client_id) = (ProtocolId(1), ClientId(number.into()));
+    let key = PrivateKey::new([7; 32]);
+    let request = TokenRequest {
+        protocol_id,
+        client_id,
+        server_addresses: vec![SERVER],
+        created_unix_s: UNIX_S,
+        expires_unix_s: UNIX_S + 60,
+        timeout_s: TIMEOUT_S,
+        user_data: [0; 256],
+    };
+    let token = ConnectToken::generate(&request, &key, &mut rng).expect("the request is in order");
+    let now = Nanos::ZERO;
+    let mut seed = [1; 32];
+    seed[..4].copy_from_slice(&number.to_le_bytes());
+    let mut gate = Gate::new(GateSettings::new(protocol_id, key, vec![SERVER], 1), seed);
+    gate.begin_frame(now, UNIX_S);
+    let mut client = ClientHandshake::new(token, ClientHandshakeSettings::default(), now, seed);
+    let (mut datagram, mut reply) = ([0; 1400], Reply::new());
+    // Each step is said at most every 200 ms.
+    for step in 0.. {
+        let Some((_, len)) = client.poll(Nanos::from_millis(200 * step), UNIX_S, &mut datagram) else { continue };
+        let outcome = gate.handle(address, &mut datagram[..len], &mut reply);
+        client.handle(now, &mut reply.bytes().to_vec());
+        if let GateOutcome::Connected(admitted) = outcome {
+            let server = Connection::new(admitted.link, address, client_id, now);
+            return (Connection::new(client.into_link(), SERVER, client_id, now), server);
+        }
+    }
+    unreachable!("a handshake on a perfect path succeeds")
+}
+
+/// Where client `number` would be if there were a network.
+pub fn made_up_address(number: u32) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::from(0x0A01_0000 + number)), 2000)
+}

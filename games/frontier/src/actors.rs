@@ -1,0 +1,511 @@
+//! Actors: everybody and everything in the world, as rows of plain data.
+//!
+//! NPCs come first, then doors and nodes, for as long as the world lives; players, traps and totems take rows that are free. A row is the
+//! truth about its actor; components are written from it when it changes ([`crate::publish`]), and who is near is asked of
+//! [`crate::close::Close`]. Whoever remembers another remembers a [`Who`]: index and life, of which the second is over with death and
+//! departure, so nothing has to be searched for when somebody goes.
+//!
+//! Systems do not walk all rows. They walk the [`IndexSet`]s of those who move, fight, cast, are hurt, sick, dead and so on.
+//!
+//! Runs on the world's thread. Allocates when there are more actors than ever before. About 260 bytes an actor.
+
+use std::ops::{Index, IndexMut};
+
+use bevy_ecs::{component::Component, entity::Entity, resource::Resource};
+use throng_replication::NetId;
+
+use crate::{
+    close::groups,
+    components::{Animation, Effects, Gesture, HEALTH_MAX, Kind, Look, Vitals},
+    events::Source,
+    index_set::IndexSet,
+    landscape::mix,
+    protocol::Ability,
+    traits::Traits,
+};
+
+/// Who has less than this part of its health is worth healing.
+pub const HURT_BELOW: f32 = 0.7;
+/// The index of nobody.
+pub const NOBODY: u32 = u32::MAX;
+
+/// An actor's index, on its entity.
+#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot(pub u32);
+
+/// One life of one actor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Who {
+    pub index: u32,
+    life: u32,
+}
+
+/// Components that are to be written. Bits.
+pub mod dirty {
+    pub const POSE: u8 = 1 << 0;
+    pub const VITALS: u8 = 1 << 1;
+    pub const ANIMATION: u8 = 1 << 2;
+    pub const EFFECTS: u8 = 1 << 3;
+    pub const NAME: u8 = 1 << 4;
+}
+
+/// What lies on somebody, each until a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Clocks {
+    pub stunned: u32,
+    pub snared: u32,
+    pub diseased: u32,
+    pub blessed: u32,
+    pub soothed: u32,
+    /// Cannot catch a disease before this.
+    pub immune: u32,
+}
+
+/// A spell in the making.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Casting {
+    pub ability: Ability,
+    pub target: Option<Who>,
+    pub ends_tick: u32,
+}
+
+/// A row.
+#[derive(Debug, Clone)]
+pub struct Actor {
+    pub entity: Entity,
+    /// What clients call it; known from the end of its first tick on.
+    pub id: Option<NetId>,
+    pub look: Look,
+    life: u32,
+    pub alive: bool,
+    /// Sneaks, so that only those see it whom [`crate::concealment`] lets.
+    pub concealed: bool,
+    pub singing: bool,
+    /// Doors alone.
+    pub open: bool,
+    pub place: [f32; 2],
+    pub heading: f32,
+    pub health: i32,
+    pub health_max: i32,
+    pub animation: Animation,
+    /// Whom it fights.
+    pub target: Option<Who>,
+    /// When it may strike again.
+    pub swing_tick: u32,
+    /// When it last struck or was struck, and 1; 0 if never.
+    pub fought_tick: u32,
+    /// When guards may be called for it again.
+    pub help_tick: u32,
+    pub casting: Option<Casting>,
+    /// When it may cast each ability again, by code.
+    pub ready_tick: [u32; ABILITIES],
+    pub clocks: Clocks,
+    /// 0: in none.
+    pub party: u16,
+    pub side: Side,
+    /// Who made it: traps and totems.
+    pub owner: Option<Who>,
+    /// When it goes or shuts: traps, totems and doors.
+    pub expires_tick: u32,
+    /// What is left to gather: nodes.
+    pub stock: u16,
+    /// Row of the player in [`crate::players::Roster`].
+    pub player: u32,
+    pub weight: f32,
+    pub dirty: u8,
+}
+
+/// Abilities and the lack of one.
+pub const ABILITIES: usize = Ability::ALL.len() + 1;
+
+impl Actor {
+    /// Nobody.
+    pub fn empty() -> Self {
+        Self {
+            entity: Entity::PLACEHOLDER,
+            id: None,
+            look: Look { kind: Kind::Node, level: 1, variety: 0 },
+            life: 0,
+            alive: false,
+            concealed: false,
+            singing: false,
+            open: false,
+            place: [0.0; 2],
+            heading: 0.0,
+            health: 0,
+            health_max: 1,
+            animation: Animation::NONE,
+            target: None,
+            swing_tick: 0,
+            fought_tick: 0,
+            help_tick: 0,
+            casting: None,
+            ready_tick: [0; ABILITIES],
+            clocks: Clocks::default(),
+            party: 0,
+            side: Side::None,
+            owner: None,
+            expires_tick: 0,
+            stock: 0,
+            player: NOBODY,
+            weight: 1.0,
+            dirty: 0,
+        }
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.look.kind
+    }
+
+    pub fn is_player(&self) -> bool {
+        self.look.kind == Kind::Player
+    }
+
+    pub fn is_monster(&self) -> bool {
+        self.look.kind.is_monster()
+    }
+
+    pub fn vitals(&self) -> Vitals {
+        let percent = (self.health.max(0) * i32::from(HEALTH_MAX) + self.health_max - 1) / self.health_max;
+        Vitals { health: percent.min(i32::from(HEALTH_MAX)) as u8, alive: self.alive }
+    }
+
+    pub fn effects(&self, tick: u32) -> Effects {
+        let on = |until: u32| until > tick && self.alive;
+        Effects {
+            stunned: on(self.clocks.stunned),
+            snared: on(self.clocks.snared),
+            diseased: on(self.clocks.diseased),
+            blessed: on(self.clocks.blessed),
+            soothed: on(self.clocks.soothed),
+            singing: self.singing,
+            sneaking: self.concealed,
+            open: self.open,
+        }
+    }
+
+    pub fn is_stunned(&self, tick: u32) -> bool {
+        self.clocks.stunned > tick
+    }
+
+    pub fn is_hurt(&self) -> bool {
+        (self.health as f32) < self.health_max as f32 * HURT_BELOW
+    }
+
+    /// Whether it struck or was struck within so many ticks.
+    pub fn fought_within(&self, tick: u32, ticks: u32) -> bool {
+        self.fought_tick > 0 && tick + 1 - self.fought_tick < ticks
+    }
+
+    /// The groups that questions find it in.
+    pub fn groups(&self) -> u32 {
+        let hurt = self.is_hurt();
+        let of_hurt = |bit: u32| if hurt { bit } else { 0 };
+        match self.look.kind {
+            Kind::Player => groups::PLAYERS | of_hurt(groups::HURT_FOLK),
+            Kind::Guard => groups::TOWNSFOLK | groups::GUARDS | of_hurt(groups::HURT_FOLK),
+            Kind::Banker => groups::TOWNSFOLK | groups::BANKERS | of_hurt(groups::HURT_FOLK),
+            Kind::Door => groups::DOORS,
+            Kind::Node => groups::NODES,
+            Kind::Trap | Kind::Totem => 0,
+            _ => groups::MONSTERS | of_hurt(groups::HURT_MONSTERS),
+        }
+    }
+}
+
+/// All rows, and who of them is busy with what.
+#[derive(Resource, Default)]
+pub struct Actors {
+    rows: Vec<Actor>,
+    free: Vec<u32>,
+    /// Index by slot of the id that clients use.
+    by_id: Vec<u32>,
+    /// In the world for less than a tick, so clients have no name for them yet.
+    pub unnamed: Vec<u32>,
+    /// Rows of which components are to be written.
+    pub changed: Vec<u32>,
+    /// NPCs on their way.
+    pub moving: IndexSet,
+    /// Those with a target.
+    pub fighting: IndexSet,
+    pub casting: IndexSet,
+    /// Those who lack health.
+    pub mending: IndexSet,
+    /// Those on whom a clock runs.
+    pub afflicted: IndexSet,
+    pub diseased: IndexSet,
+    pub singing: IndexSet,
+    pub dead: IndexSet,
+    pub traps: IndexSet,
+    pub totems: IndexSet,
+    pub open_doors: IndexSet,
+    /// Players and NPCs that are concealed; traps are by themselves.
+    pub sneaking: IndexSet,
+}
+
+impl Actors {
+    /// A row for somebody new, alive and with full health.
+    pub fn add(&mut self, look: Look, place: [f32; 2], heading: f32) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.rows.push(Actor::empty());
+            self.rows.len() as u32 - 1
+        });
+        let life = self.rows[index as usize].life.wrapping_add(1);
+        let health = Traits::of(look.kind).health_at(look.level).max(1);
+        let side = Side::of(look.kind);
+        let row = Actor { look, side, life, alive: true, place, heading, health, health_max: health, ..Actor::empty() };
+        self.rows[index as usize] = row;
+        index
+    }
+
+    /// Ties a row to its entity, whose id is learned at the next tick.
+    pub fn embody(&mut self, index: u32, entity: Entity) {
+        self.rows[index as usize].entity = entity;
+        self.unnamed.push(index);
+    }
+
+    /// Takes somebody out of everything. The close lists and the entity are the caller's.
+    pub fn remove(&mut self, index: u32) {
+        self.stop_everything(index);
+        self.dead.remove(index);
+        self.unnamed.retain(|other| *other != index);
+        let row = &mut self.rows[index as usize];
+        if let Some(id) = row.id.take() {
+            self.by_id[id.slot as usize] = NOBODY;
+        }
+        row.alive = false;
+        row.life = row.life.wrapping_add(1);
+        row.player = NOBODY;
+        self.free.push(index);
+    }
+
+    /// Ends this life: nobody who remembers it finds it again.
+    pub fn end_life(&mut self, index: u32) {
+        self.stop_everything(index);
+        self.dead.insert(index);
+        let row = &mut self.rows[index as usize];
+        row.alive = false;
+        row.life = row.life.wrapping_add(1);
+    }
+
+    fn stop_everything(&mut self, index: u32) {
+        let row = &mut self.rows[index as usize];
+        (row.target, row.casting, row.singing, row.concealed) = (None, None, false, false);
+        row.clocks = Clocks::default();
+        let sets = [
+            &mut self.moving,
+            &mut self.fighting,
+            &mut self.casting,
+            &mut self.mending,
+            &mut self.afflicted,
+            &mut self.diseased,
+            &mut self.singing,
+            &mut self.traps,
+            &mut self.totems,
+            &mut self.open_doors,
+            &mut self.sneaking,
+        ];
+        for set in sets {
+            set.remove(index);
+        }
+    }
+
+    /// Gives a row the name that clients have for it.
+    pub fn name(&mut self, index: u32, id: NetId) {
+        let slots = self.by_id.len().max(id.slot as usize + 1);
+        self.by_id.resize(slots, NOBODY);
+        self.by_id[id.slot as usize] = index;
+        self.rows[index as usize].id = Some(id);
+    }
+
+    /// Whom a client means. Generations are compared: a name that somebody kept too long names nobody.
+    pub fn by_id(&self, id: NetId) -> Option<u32> {
+        let index = *self.by_id.get(id.slot as usize)?;
+        let row = self.rows.get(index as usize)?;
+        (row.id == Some(id)).then_some(index)
+    }
+
+    pub fn who(&self, index: u32) -> Who {
+        Who { index, life: self.rows[index as usize].life }
+    }
+
+    /// The index of somebody who still lives the same life.
+    pub fn resolve(&self, who: Who) -> Option<u32> {
+        let row = self.rows.get(who.index as usize)?;
+        (row.alive && row.life == who.life).then_some(who.index)
+    }
+
+    /// Who did something, as clients may hear it.
+    pub fn source(&self, who: Option<Who>) -> Source {
+        let row = who.and_then(|who| self.resolve(who)).map(|index| &self[index]);
+        Source(row.filter(|row| !row.concealed).and_then(|row| row.id))
+    }
+
+    /// Whether one may hurt the other: monsters against all others that live.
+    pub fn are_enemies(&self, one: u32, other: u32) -> bool {
+        let (one, other) = (self[one].side, self[other].side);
+        one != other && one != Side::None && other != Side::None
+    }
+
+    /// Notes that components are to be written.
+    pub fn mark(&mut self, index: u32, what: u8) {
+        let row = &mut self.rows[index as usize];
+        if row.dirty == 0 {
+            self.changed.push(index);
+        }
+        row.dirty |= what;
+    }
+
+    /// Notes a gesture.
+    pub fn play(&mut self, index: u32, gesture: Gesture) {
+        self[index].animation.play(gesture);
+        self.mark(index, dirty::ANIMATION);
+    }
+
+    /// Names a target, or none.
+    pub fn set_target(&mut self, index: u32, target: Option<Who>) {
+        self[index].target = target;
+        self.fighting.set(index, target.is_some());
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub fn rows(&self) -> &[Actor] {
+        &self.rows
+    }
+
+    /// One number for the state of all actors: equal states have equal numbers.
+    pub fn digest(&self) -> u64 {
+        let mut digest = 0;
+        let mut add = |value: u64| digest = mix(digest ^ value);
+        for row in &self.rows {
+            let [x, z] = row.place.map(|metres| u64::from(metres.to_bits()));
+            add(x << 32 | z);
+            add(u64::from(row.heading.to_bits()) << 32 | u64::from(row.life));
+            add((row.health as u64) << 8
+                | u64::from(row.alive)
+                | u64::from(row.concealed) << 1
+                | u64::from(row.open) << 2);
+            add(row.target.map_or(0, |target| u64::from(target.index) << 32 | u64::from(target.life)));
+            add(u64::from(row.clocks.stunned) << 32 | u64::from(row.clocks.diseased));
+            add(u64::from(row.clocks.soothed) << 32 | u64::from(row.clocks.blessed));
+            add(u64::from(row.swing_tick) << 32 | u64::from(row.animation.count) << 16 | u64::from(row.stock));
+        }
+        digest
+    }
+}
+
+/// Which side somebody is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Players and townsfolk.
+    Folk,
+    Monsters,
+    /// Nobody's.
+    None,
+}
+
+impl Side {
+    /// The side that a kind is on by nature. Traps and totems take that of who made them.
+    pub fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Player | Kind::Guard | Kind::Banker => Self::Folk,
+            kind if kind.is_monster() => Self::Monsters,
+            _ => Self::None,
+        }
+    }
+
+    /// The groups of those on this side.
+    pub fn groups(self) -> u32 {
+        match self {
+            Self::Folk => groups::FOLK,
+            Self::Monsters => groups::MONSTERS,
+            Self::None => 0,
+        }
+    }
+
+    pub fn enemies(self) -> u32 {
+        match self {
+            Self::Folk => groups::MONSTERS,
+            Self::Monsters => groups::FOLK,
+            Self::None => 0,
+        }
+    }
+
+    /// Those of this side that are worth healing.
+    pub fn hurt(self) -> u32 {
+        match self {
+            Self::Folk => groups::HURT_FOLK,
+            Self::Monsters => groups::HURT_MONSTERS,
+            Self::None => 0,
+        }
+    }
+}
+
+impl Index<u32> for Actors {
+    type Output = Actor;
+
+    fn index(&self, index: u32) -> &Actor {
+        &self.rows[index as usize]
+    }
+}
+
+impl IndexMut<u32> for Actors {
+    fn index_mut(&mut self, index: u32) -> &mut Actor {
+        &mut self.rows[index as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wolf() -> Look {
+        Look { kind: Kind::Wolf, level: 1, variety: 0 }
+    }
+
+    #[test]
+    fn who_is_remembered_is_forgotten_with_its_life() {
+        let mut actors = Actors::default();
+        let one = actors.add(wolf(), [1.0, 2.0], 0.0);
+        let who = actors.who(one);
+        assert_eq!(actors.resolve(who), Some(one));
+        actors.end_life(one);
+        assert_eq!(actors.resolve(who), None);
+        actors.remove(one);
+        let other = actors.add(wolf(), [3.0, 4.0], 0.0);
+        assert_eq!(other, one, "rows are used again");
+        assert_eq!(actors.resolve(who), None);
+    }
+
+    #[test]
+    fn clients_names_find_rows_until_these_are_gone() {
+        let mut actors = Actors::default();
+        let one = actors.add(wolf(), [0.0; 2], 0.0);
+        let id = NetId { slot: 40, generation: 2 };
+        actors.embody(one, Entity::PLACEHOLDER);
+        actors.name(one, id);
+        assert_eq!(actors.by_id(id), Some(one));
+        assert_eq!(actors.by_id(NetId { generation: 1, ..id }), None);
+        assert_eq!(actors.by_id(NetId { slot: 7, ..id }), None);
+        assert_eq!(actors.by_id(NetId { slot: u32::MAX, ..id }), None);
+        actors.remove(one);
+        assert_eq!(actors.by_id(id), None);
+    }
+
+    #[test]
+    fn the_living_have_at_least_one_percent() {
+        let mut actors = Actors::default();
+        let one = actors.add(wolf(), [0.0; 2], 0.0);
+        for (health, percent) in [(1, 2), (45, 50), (90, 100)] {
+            actors[one].health = health;
+            assert_eq!(actors[one].vitals().health, percent);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What happens once and is told to those near enough: the events of Frontier, with their ranges.
+//!
+//! | event             | range (m) | reliable | says                                              |
+//! |-------------------|-----------|----------|---------------------------------------------------|
+//! | `chat.say`        | 15        | yes      | who says what                                     |
+//! | `combat.damage`   | 50        | no       | whom, by whom, how much, by what                  |
+//! | `combat.critical` | 80        | no       | the same, for blows worth telling from afar       |
+//! | `spell.cast`      | 200       | no       | somebody begins a spell                           |
+//! | `spell.landed`    | 75        | no       | a spell takes effect                              |
+//! | `spell.stun`      | 75        | no       | somebody is stunned                               |
+//! | `song`            | 75        | no       | somebody begins to sing                           |
+//! | `door.open`       | 100       | no       | a door opens or shuts                             |
+//! | `emote`           | 135       | no       | somebody waves                                    |
+//! | `particles`       | 135       | no       | a burst of something at somebody                  |
+//! | `teleport`        | world     | yes      | a player is suddenly somewhere else               |
+//! | `purse`           | one client| yes      | what it carries and what lies in the bank         |
+//!
+//! Ranges are defaults of the rules file. All but `teleport` go to those to whom the entity that they happen to is relevant
+//! ([`Audience::Around`](throng::prelude::Audience)), and a source that not everybody may see is left out ([`Source`]), so that no event
+//! gives away who is concealed.
+
+use throng_replication::{DecodeError, Event, NetId, Replicate, ReplicateBits, SchemaBuilder, Text};
+
+use crate::{
+    components::{Gesture, NAME_BYTES_MAX},
+    protocol::{Ability, SAY_BYTES_MAX},
+};
+
+/// Adds all of them to a schema, in wire order.
+pub fn add_to(schema: SchemaBuilder) -> SchemaBuilder {
+    schema
+        .event::<Say>()
+        .event::<Damage>()
+        .event::<Critical>()
+        .event::<Cast>()
+        .event::<Landed>()
+        .event::<Stun>()
+        .event::<Song>()
+        .event::<DoorMoved>()
+        .event::<Emote>()
+        .event::<Particles>()
+        .event::<Teleport>()
+        .event::<Purse>()
+}
+
+/// Who did something; `None` if it is concealed, or no longer there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Source(pub Option<NetId>);
+
+impl ReplicateBits for Source {
+    const BITS: u32 = NetId::BITS + 1;
+
+    fn to_code(&self) -> u32 {
+        self.0.map_or(0, |id| id.to_code() << 1 | 1)
+    }
+
+    fn from_code(code: u32) -> Result<Self, DecodeError> {
+        match (code & 1, code >> 1) {
+            (1, id) => Ok(Self(Some(NetId::from_code(id)?))),
+            (_, 0) => Ok(Self(None)),
+            _ => Err(DecodeError::OutOfRange),
+        }
+    }
+}
+
+const _: () = assert!(Source::BITS <= 32);
+
+/// What hurts or mends.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Means {
+    Melee,
+    Rampage,
+    Bolt,
+    Blast,
+    Trap,
+    Totem,
+    Disease,
+    Heal,
+}
+
+/// What goes up in a burst.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Burst {
+    Blood,
+    Dust,
+    Sparks,
+    Leaves,
+}
+
+/// Somebody says something.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "chat.say")]
+pub struct Say {
+    pub speaker: Source,
+    /// The speaker's name; empty for NPCs.
+    pub name: Text<NAME_BYTES_MAX>,
+    pub words: Text<SAY_BYTES_MAX>,
+}
+
+/// Somebody loses or gains health.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "combat.damage")]
+pub struct Damage {
+    pub target: NetId,
+    pub source: Source,
+    /// Points.
+    pub amount: u16,
+    pub means: Means,
+}
+
+/// A blow that is worth telling from afar.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "combat.critical")]
+pub struct Critical {
+    pub target: NetId,
+    pub source: Source,
+    pub amount: u16,
+}
+
+/// Somebody begins to cast.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "spell.cast")]
+pub struct Cast {
+    pub caster: NetId,
+    pub ability: Ability,
+}
+
+/// A spell takes effect on somebody.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "spell.landed")]
+pub struct Landed {
+    pub target: NetId,
+    pub ability: Ability,
+}
+
+/// Somebody is stunned.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "spell.stun")]
+pub struct Stun {
+    pub target: NetId,
+    /// Tenths of a second.
+    pub tenths: u8,
+}
+
+/// Somebody begins to sing.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "song")]
+pub struct Song {
+    pub singer: NetId,
+    #[replicate(bits = 4)]
+    pub tune: u8,
+}
+
+/// A door has been opened or has shut.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "door.open")]
+pub struct DoorMoved {
+    pub door: NetId,
+    pub open: bool,
+}
+
+/// Somebody makes itself understood without words.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "emote")]
+pub struct Emote {
+    pub who: NetId,
+    pub gesture: Gesture,
+}
+
+/// Something goes up around somebody.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "particles")]
+pub struct Particles {
+    pub at: NetId,
+    pub burst: Burst,
+}
+
+/// A player is suddenly somewhere else. Everybody hears of it.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "teleport")]
+pub struct Teleport {
+    pub who: NetId,
+    #[replicate(min = -crate::landscape::HALF_SIDE_M, max = crate::landscape::HALF_SIDE_M, step = 0.25)]
+    pub to: [f32; 2],
+}
+
+/// What the client's own player has. Told to it alone.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "purse")]
+pub struct Purse {
+    /// In hand.
+    pub carried: u16,
+    /// In the bank.
+    pub banked: u32,
+}
+
+/// Says whether a kind of events is sent again when it is lost, and how far it is heard.
+macro_rules! event {
+    ($kind:ident, reliable, $range_m:expr) => {
+        event!($kind, true, $range_m);
+    };
+    ($kind:ident, unreliable, $range_m:expr) => {
+        event!($kind, false, $range_m);
+    };
+    ($kind:ident, $reliable:literal, $range_m:expr) => {
+        impl Event for $kind {
+            const RELIABLE: bool = $reliable;
+            const RANGE_M: Option<f32> = $range_m;
+        }
+    };
+}
+
+event!(Say, reliable, Some(15.0));
+event!(Damage, unreliable, Some(50.0));
+event!(Critical, unreliable, Some(80.0));
+event!(Cast, unreliable, Some(200.0));
+event!(Landed, unreliable, Some(75.0));
+event!(Stun, unreliable, Some(75.0));
+event!(Song, unreliable, Some(75.0));
+event!(DoorMoved, unreliable, Some(100.0));
+event!(Emote, unreliable, Some(135.0));
+event!(Particles, unreliable, Some(135.0));
+event!(Teleport, reliable, None);
+event!(Purse, reliable, None);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_replication::{Reader, Writer};
+
+    #[test]
+    fn a_source_survives_the_wire_and_nobody_is_nobody() {
+        for source in
+            [Source(None), Source(Some(NetId { slot: 12_345, generation: 9 })), Source(Some(NetId::default()))]
+        {
+            assert_eq!(Source::from_code(source.to_code()), Ok(source));
+        }
+        assert_eq!(Source::from_code(2), Err(DecodeError::OutOfRange));
+    }
+
+    #[test]
+    fn a_blow_is_as_small_as_it_can_be() {
+        let damage =
+            Damage { target: NetId { slot: 7, generation: 1 }, source: Source(None), amount: 42, means: Means::Melee };
+        let mut bytes = [0; Damage::BYTES_MAX];
+        let mut writer = Writer::new(&mut bytes);
+        damage.encode(&mut writer);
+        assert!(writer.len() <= 10, "{} bytes", writer.len());
+        assert_eq!(Damage::decode(&mut Reader::new(&bytes)), Ok(damage));
+    }
+}

@@ -1,0 +1,245 @@
+//! The one kind of world: what it is made of, and the order of a tick.
+//!
+//! ```text
+//!   Enter    players come and go; those who are new get names      players::seat, publish::learn_names
+//!   Act      inputs, walks, thoughts                               players, npc::think, npc::walk
+//!   Notice   who notices whom, who helps whom                      aggro, sight, assist, yell, signals
+//!   Cast     spells end and take effect                            spells, area, buffs, beneficial, auras, things, spread
+//!   Fight    blows are dealt and land                              combat, rampage, blows
+//!   Live     effects wear off, the dead rise, doors shut, words    wear, lives, talk, services
+//!   Publish  what changed is written, made and counted             publish, changes, tally
+//! ```
+//!
+//! Every question of who is near is asked in a system of its own, so a capture shows what each costs.
+
+use bevy_ecs::{
+    prelude::*,
+    schedule::{InternedSystemSet, ScheduleConfigs},
+    system::ScheduleSystem,
+};
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng::prelude::*;
+use throng_replication::InterestSettings;
+
+use crate::{
+    FrontierSettings,
+    actors::Actors,
+    aggro, area, assist, auras, beneficial, blows, buffs,
+    changes::{self, Telling},
+    close::Close,
+    combat,
+    components::{Animation, Effects, Look, Name, Points, Pose, Vitals},
+    concealment,
+    deeds::Deeds,
+    landscape::Landscape,
+    lives,
+    npc::{population, presence, think, walk},
+    parties::Parties,
+    players::{self, Roster, Welcome},
+    publish, rampage, services, sight, signals, spells, spread, talk,
+    talk::Wishes,
+    tally::{self, Tally, TallyNames},
+    things, wear, yell,
+    zone::{Land, Scratch},
+};
+
+/// Name of the kind, as clients hear it.
+pub const FRONTIER: &str = "frontier";
+/// Ticks a second.
+pub const TICK_HZ: u16 = 20;
+/// Entities come into view at this distance. (m)
+pub const ENTER_M: f32 = 290.0;
+/// And go out of it at this. (m)
+pub const LEAVE_M: f32 = 300.0;
+
+/// The steps of a tick.
+#[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Players come, and go with their connections.
+    Enter,
+    /// What clients sent is read; everybody walks and thinks.
+    Act,
+    /// Who notices whom, and who helps whom.
+    Notice,
+    /// Spells end and take effect.
+    Cast,
+    /// Blows are dealt and land.
+    Fight,
+    /// Effects wear off, the dead rise, words are said.
+    Live,
+    /// What changed is written, made, taken away and counted.
+    Publish,
+}
+
+fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
+    use Step::*;
+    (Enter, Act, Notice, Cast, Fight, Live, Publish).chain()
+}
+
+/// Players come, go, walk and ask for things.
+pub struct Players;
+
+impl Players {
+    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 3] {
+        [
+            (players::seat, publish::learn_names).chain().in_set(Step::Enter),
+            (players::read, players::walk).chain().in_set(Step::Act),
+            (talk::grant, services::shut_doors).chain().in_set(Step::Live),
+        ]
+    }
+}
+
+/// NPCs think, walk, notice, call and help.
+pub struct Npcs;
+
+impl Npcs {
+    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 2] {
+        [
+            (presence::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk),
+            (
+                aggro::notice_enemies,
+                aggro::notice_monsters,
+                sight::look,
+                assist::call_guards,
+                yell::call,
+                signals::handle,
+            )
+                .chain()
+                .in_set(Step::Notice),
+        ]
+    }
+}
+
+/// Spells, songs, traps, totems and diseases.
+pub struct Magic;
+
+impl Magic {
+    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 1] {
+        [(
+            beneficial::care,
+            spells::finish,
+            spells::land,
+            area::blast,
+            area::taunt,
+            buffs::bless,
+            beneficial::heal,
+            auras::begin,
+            auras::pulse,
+            things::lay,
+            things::spring,
+            things::mend,
+            spread::curse,
+            spread::spread,
+        )
+            .chain()
+            .in_set(Step::Cast)]
+    }
+}
+
+/// Blows, deaths and what comes after them.
+pub struct Combat;
+
+impl Combat {
+    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 2] {
+        [
+            (combat::swing, rampage::strike_around, blows::land).chain().in_set(Step::Fight),
+            (wear::wear_off, wear::mend, lives::rise).chain().in_set(Step::Live).before(talk::grant),
+        ]
+    }
+}
+
+/// What clients are told.
+pub struct Publishing;
+
+impl Publishing {
+    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 1] {
+        [(publish::write, changes::apply).chain().in_set(Step::Publish)]
+    }
+}
+
+macro_rules! plugins {
+    ($($plugin:ident)+) => {
+        $(impl Plugin for $plugin {
+            fn build(&self, world: &mut WorldBuilder) {
+                for systems in Self::systems() {
+                    world.add_systems(systems);
+                }
+            }
+        })+
+
+        /// The systems of a world, without a server around it.
+        #[cfg(test)]
+        pub fn schedule() -> Schedule {
+            let mut schedule = Schedule::default();
+            schedule.configure_sets(order_of_steps());
+            $(
+                for systems in $plugin::systems() {
+                    schedule.add_systems(systems);
+                }
+            )+
+            schedule
+        }
+    };
+}
+
+plugins! { Players Npcs Magic Combat Publishing }
+
+/// Puts in what a world starts with. `seed` is for its NPCs.
+pub fn fill(world: &mut World, settings: &FrontierSettings, seed: u64) {
+    prepare(world, settings);
+    population::spawn(world, settings.npcs, &Landscape::load(), &mut Xoshiro256PlusPlus::seed_from_u64(seed));
+}
+
+/// All but who lives in it.
+pub fn prepare(world: &mut World, settings: &FrontierSettings) {
+    let landscape = Landscape::load();
+    let plan = population::Plan::of(settings.npcs, &landscape);
+    world.insert_resource(Land(landscape.clone()));
+    world.init_resource::<Actors>();
+    world.insert_resource(Close::new(settings.scan_everything));
+    world.init_resource::<Deeds>();
+    world.init_resource::<Roster>();
+    world.init_resource::<Parties>();
+    world.init_resource::<Wishes>();
+    world.init_resource::<Scratch>();
+    world.insert_resource(Tally { npcs: settings.npcs as i64, ..Tally::default() });
+    world.insert_resource(Telling { points: settings.no_throttles });
+    changes::make_room(world);
+    world.insert_resource(Welcome { hearths: landscape.hearths_beside(plan.camps) });
+}
+
+/// The world.
+pub struct Frontier {
+    pub settings: FrontierSettings,
+}
+
+impl WorldKind for Frontier {
+    fn name(&self) -> &str {
+        FRONTIER
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(TICK_HZ)
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        // Before anything is spawned: what is spawned before a component is replicated is not heard of.
+        world.replicate::<Pose>().replicate::<Vitals>().replicate::<Points>().replicate::<Animation>();
+        world.replicate::<Effects>().replicate::<Look>().replicate::<Name>().placed_by::<Pose>();
+        let interest = world.interest_settings().clone();
+        world.interest(InterestSettings { enter_radius_m: ENTER_M, leave_radius_m: LEAVE_M, cell_m: 75.0, ..interest });
+        world.conceal_by(concealment::may_see);
+        world.configure_sets(order_of_steps());
+        world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
+        world.add_systems(tally::report.in_set(Step::Publish).after(changes::apply));
+        let seed = world.seed();
+        fill(world.world_mut(), &self.settings, seed);
+        let names = TallyNames::register(world);
+        world.insert_resource(names);
+    }
+
+    fn dormant_when_empty(&self) -> bool {
+        !self.settings.keep_awake
+    }
+}

@@ -1,0 +1,81 @@
+//! The promise: the same mail in the same order gives the same world, whatever the number of workers that share its work.
+//!
+//! Bots play on one worker, over a bad network, while everything that the server receives is recorded. Servers with other
+//! numbers of workers are then fed with the recording and nothing else, and the world must have the same state at every
+//! tick. That this would show a difference is shown by a replay that lacks a datagram.
+
+mod simulated;
+
+use throng::inspection::WorldHash;
+use throng_net::transport::Recording;
+use throng_simulator::{Difference, Replay, SimulationSettings, first_difference};
+
+struct Recorded {
+    settings: SimulationSettings,
+    npcs: usize,
+    recording: Recording,
+    hashes: Vec<WorldHash>,
+}
+
+impl Recorded {
+    /// Plays with one worker. The world is checked to have ticked for almost all of the time.
+    fn play(seed: u64, bots: usize, npcs: usize, seconds: u32) -> Self {
+        let impairment = simulated::bad_network(0.02);
+        let settings = SimulationSettings { record: true, hash: true, impairment, ..simulated::settings(seed) };
+        let mut simulation = simulated::game_with_bots(&settings, bots, npcs);
+        simulation.run_for(f64::from(seconds) + 1.0);
+
+        let totals = simulation.totals();
+        assert_eq!(totals.playing, bots as u64, "{totals:?}");
+        assert!(totals.counter("casts") > 0, "nobody fought: {totals:?}");
+        let hashes = simulation.hashes().to_vec();
+        assert!(hashes.len() >= 20 * seconds as usize, "the world has only {} hashes", hashes.len());
+        Self { settings, npcs, recording: simulation.recording(), hashes }
+    }
+
+    /// Where a server that is fed with this recording parts from the recorded one.
+    fn replay(&self, workers_count: usize, recording: Recording) -> Option<Difference> {
+        let settings = SimulationSettings { workers_count, ..self.settings.clone() };
+        let replayed =
+            Replay::run(&settings, recording, simulated::game(self.npcs)).expect("it was set up once already");
+        first_difference(&self.hashes, replayed.hashes())
+    }
+
+    fn check(&self, workers: &[usize]) {
+        for &workers_count in workers {
+            if let Some(difference) = self.replay(workers_count, self.recording.clone()) {
+                panic!("seed {}, {workers_count} workers: {difference}", self.settings.seed);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recorded_game_comes_again_with_any_number_of_workers() {
+    Recorded::play(3, 50, 900, 20).check(&[1, 2, 8]);
+}
+
+#[test]
+fn a_replay_that_lacks_one_datagram_is_told_apart() {
+    let recorded = Recorded::play(4, 12, 300, 15);
+    assert_eq!(recorded.replay(2, recorded.recording.clone()), None);
+    // A datagram may be harmless: an input that says what the one before said. Of three, one apart from the other, one is not.
+    let datagrams_count = recorded.recording.datagrams().len();
+    let differences = (1..=3).filter_map(|quarter| {
+        let mut recording = recorded.recording.clone();
+        let lost = recording.remove(datagrams_count * quarter / 4);
+        let difference = recorded.replay(2, recording);
+        println!("without a datagram of {} in frame {}: {difference:?}", lost.from, lost.call);
+        difference
+    });
+    assert!(differences.count() > 0, "three datagrams were missing in turn and nobody noticed");
+}
+
+/// The large form: many seeds.
+#[test]
+#[ignore = "takes minutes"]
+fn r29_recorded_games_of_many_seeds_come_again() {
+    for seed in 100..120 {
+        Recorded::play(seed, 100, 2_000, 30).check(&[2, 8]);
+    }
+}

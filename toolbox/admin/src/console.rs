@@ -1,0 +1,168 @@
+//! The console: commands that an operator types at a running server, one line each.
+//!
+//! A command is a name, a line of help and a function from words to text; whoever starts the admin port adds those that it can carry out,
+//! and `help` tells them all. With `--json` anywhere in the line the answer is one JSON object instead of text, so that every
+//! command can be used by scripts without knowing it beforehand.
+//!
+//! Commands run on a thread where waiting is allowed, never on the frame's: what they read is published, what they change is
+//! handed over. Lines and answers are bounded by the port ([`bounds`](crate::bounds)).
+
+use serde_json::{Value, json};
+
+/// What was typed after a command's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call<'a> {
+    /// The words, without `--json`.
+    pub arguments: Vec<&'a str>,
+    /// Whether the answer is to be a JSON object.
+    pub as_json: bool,
+}
+
+impl Call<'_> {
+    /// Refuses words that the command has no use for; for commands that know the words `known` only.
+    pub fn check_arguments(&self, known: &[&str]) -> Result<(), String> {
+        match self.arguments.iter().find(|word| !known.contains(word)) {
+            None => Ok(()),
+            Some(word) if known.is_empty() => Err(format!("it takes no `{word}`, only --json")),
+            Some(word) => Err(format!("it takes no `{word}`; there are {} and --json", known.join(", "))),
+        }
+    }
+
+    /// The answer in the form that was asked for: `text`, or `object` as one line.
+    pub fn answer(&self, text: impl FnOnce() -> String, object: impl FnOnce() -> Value) -> String {
+        if self.as_json { object().to_string() } else { text() }
+    }
+}
+
+/// What a command answers: what is printed, or why there is nothing.
+pub type Outcome = Result<String, String>;
+
+type Run = Box<dyn Fn(&Call<'_>) -> Outcome + Send + Sync>;
+
+struct Command {
+    name: &'static str,
+    /// Its own words, as help shows them; may be empty.
+    arguments: &'static str,
+    help: &'static str,
+    run: Run,
+}
+
+/// The commands of one server.
+#[derive(Default)]
+pub struct Console {
+    commands: Vec<Command>,
+}
+
+impl Console {
+    /// A console that knows `help` only.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a command. `name` is dotted where it belongs to a subsystem, such as `rules.reload`; `arguments` and `help` are what
+    /// `help` shows. `run` may wait, and its error is told to whoever typed.
+    ///
+    /// # Panics
+    /// When the name is taken.
+    #[must_use]
+    pub fn with(
+        mut self,
+        name: &'static str,
+        arguments: &'static str,
+        help: &'static str,
+        run: impl Fn(&Call<'_>) -> Outcome + Send + Sync + 'static,
+    ) -> Self {
+        assert!(name != HELP && self.find(name).is_none(), "two commands are called `{name}`");
+        self.commands.push(Command { name, arguments, help, run: Box::new(run) });
+        self
+    }
+
+    /// Carries out one line.
+    pub fn execute(&self, line: &str) -> Outcome {
+        let mut words = line.split_whitespace();
+        let name = words.next().ok_or("nothing was typed; `help` tells what there is")?;
+        let (flags, arguments): (Vec<_>, Vec<_>) = words.partition(|&word| word == "--json");
+        let call = Call { arguments, as_json: !flags.is_empty() };
+        if name == HELP {
+            return Ok(call.answer(|| self.help_text(), || self.help_object()));
+        }
+        let command = self.find(name).ok_or_else(|| self.unknown(name))?;
+        (command.run)(&call).map_err(|reason| format!("{name}: {reason}"))
+    }
+
+    fn find(&self, name: &str) -> Option<&Command> {
+        self.commands.iter().find(|command| command.name == name)
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names: Vec<&str> = self.commands.iter().map(|command| command.name).chain([HELP]).collect();
+        format!("no command is called `{name}`; there are {}", names.join(", "))
+    }
+
+    fn help_text(&self) -> String {
+        let usage = |command: &Command| format!("{} {}", command.name, command.arguments).trim_end().to_owned();
+        let width = self.commands.iter().map(|command| usage(command).len()).max().unwrap_or_default().max(HELP.len());
+        let mut lines: Vec<String> =
+            self.commands.iter().map(|command| format!("{:<width$}  {}", usage(command), command.help)).collect();
+        lines.push(format!("{HELP:<width$}  this list"));
+        lines.push("With --json a command answers with one JSON object.".to_owned());
+        lines.join("\n") + "\n"
+    }
+
+    fn help_object(&self) -> Value {
+        let about =
+            |command: &Command| json!({ "name": command.name, "arguments": command.arguments, "help": command.help });
+        json!({ "commands": self.commands.iter().map(about).collect::<Vec<_>>() })
+    }
+}
+
+const HELP: &str = "help";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn console() -> Console {
+        Console::new()
+            .with("players", "[--names]", "who is there", |call| {
+                call.check_arguments(&["--names"])?;
+                Ok(call.answer(|| format!("{:?}\n", call.arguments), || json!({ "players": 7 })))
+            })
+            .with("rules.reload", "", "reads the rules again", |call| {
+                call.check_arguments(&[])?;
+                Err("the file is gone".to_owned())
+            })
+    }
+
+    #[track_caller]
+    fn check(line: &str, expect: Result<&str, &str>) {
+        let outcome = console().execute(line);
+        assert_eq!(outcome.as_deref().map_err(String::as_str), expect, "{line:?}");
+    }
+
+    #[test]
+    fn a_line_is_a_name_and_words() {
+        check("players", Ok("[]\n"));
+        check("  players   --names ", Ok("[\"--names\"]\n"));
+        check("players --json", Ok("{\"players\":7}"));
+        check("players --json --names", Ok("{\"players\":7}"));
+        check("players all", Err("players: it takes no `all`; there are --names and --json"));
+        check("rules.reload now", Err("rules.reload: it takes no `now`, only --json"));
+        check("rules.reload", Err("rules.reload: the file is gone"));
+        check("", Err("nothing was typed; `help` tells what there is"));
+        check("exit", Err("no command is called `exit`; there are players, rules.reload, help"));
+    }
+
+    #[test]
+    fn help_tells_every_command() {
+        check(
+            "help",
+            Ok("players [--names]  who is there\n\
+                rules.reload       reads the rules again\n\
+                help               this list\n\
+                With --json a command answers with one JSON object.\n"),
+        );
+        let object: Value = serde_json::from_str(&console().execute("help --json").unwrap()).unwrap();
+        assert_eq!(object["commands"][1]["name"], "rules.reload");
+    }
+}

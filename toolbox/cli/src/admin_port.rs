@@ -1,0 +1,73 @@
+//! One request to the admin port of a running server, as the commands need it that talk to one.
+//!
+//! HTTP/1.1 with one request per connection needs no library. What answers may be any program on any port: its answer is bounded in bytes
+//! and time, and nothing of it is believed to be harmless to a terminal.
+
+use std::{
+    io::{self, Read, Write},
+    net::{TcpStream, ToSocketAddrs},
+    time::Duration,
+};
+
+/// For connecting, and for each step of the talk. Saving a capture takes a server a second or two.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// A packet report of a thousand worlds has some 2 MB; a stranger on that port may send more.
+const ANSWER_BYTES_MAX: u64 = 16 << 20;
+
+/// Sends `body` to `/purpose`; returns status and body of the answer. An error says what to do, and begins with `server`.
+pub fn post(server: &str, purpose: &str, body: &str) -> Result<(u16, Vec<u8>), String> {
+    request(server, purpose, body).map_err(|error| format!("{server}: {}", explained(&error)))
+}
+
+/// The error for an answer that no admin port gives.
+pub fn strange_answer(server: &str, status: u16, purpose: &str) -> String {
+    format!(
+        "{server} answered {status} to POST /{purpose}, not as the admin port of a throng server does; see `admin_address` in \
+         its settings"
+    )
+}
+
+fn explained(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => format!("no answer within {} s", TIMEOUT.as_secs()),
+        io::ErrorKind::InvalidInput => format!("{error}; give HOST:PORT, such as 127.0.0.1:9100"),
+        io::ErrorKind::ConnectionRefused => {
+            format!("{error}; is this the admin port of a server that runs? See `admin_address` in its settings")
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn request(server: &str, purpose: &str, body: &str) -> io::Result<(u16, Vec<u8>)> {
+    let mut stream = connect(server)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    // The header keeps web pages out: a browser asks before it sends one to another site.
+    let head = format!(
+        "POST /{purpose} HTTP/1.1\r\nHost: {server}\r\nx-throng: {purpose}\r\nContent-Type: text/plain; charset=utf-8\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(&[head.as_bytes(), body.as_bytes()].concat())?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    let not_http = || io::Error::new(io::ErrorKind::InvalidData, "the answer is not HTTP; is this the admin port?");
+    let head_bytes = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").ok_or_else(not_http)?;
+    let status = std::str::from_utf8(&answer[..head_bytes])
+        .ok()
+        .and_then(|head| head.strip_prefix("HTTP/1."))
+        .and_then(|head| head.split(' ').nth(1)?.get(..3)?.parse().ok())
+        .ok_or_else(not_http)?;
+    Ok((status, answer.split_off(head_bytes + 4)))
+}
+
+fn connect(server: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no address");
+    for address in server.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
