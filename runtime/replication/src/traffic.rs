@@ -44,8 +44,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub const ALL: [Self; 6] =
-        [Self::Change, Self::Spawn, Self::Resent, Self::Deferred, Self::Bulk, Self::Keepalive];
+    pub const ALL: [Self; 6] = [Self::Change, Self::Spawn, Self::Resent, Self::Deferred, Self::Bulk, Self::Keepalive];
 
     /// As reports call it.
     pub fn name(self) -> &'static str {
@@ -176,7 +175,11 @@ impl Traffic {
 
     /// Counts an event that went to so many clients, in so many bytes each.
     pub fn add_event(&mut self, kind: EventId, cause: &'static str, clients: u64, bytes_each: u64) {
-        self.event_row(Some(kind), cause).add(Counts { packets: clients, bytes: clients * bytes_each, updates: clients });
+        self.event_row(Some(kind), cause).add(Counts {
+            packets: clients,
+            bytes: clients * bytes_each,
+            updates: clients,
+        });
     }
 
     /// Adds all of `other` and empties it. What has no row left goes to `other`'s.
