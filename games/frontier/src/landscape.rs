@@ -47,7 +47,7 @@ const HILLS: [[f32; 2]; 2] = [[640.0, 70.0], [160.0, 18.0]];
 const CRAG_WAVE_M: f32 = 44.0;
 const CRAG_ABOVE: f32 = 0.5;
 const CRAG_RISE_M: f32 = 45.0;
-const SEED: u64 = 0x5EED_0F_7A11_71E5;
+const SEED: u64 = 0x5EED_7A11_71E5;
 
 /// The map.
 pub struct Landscape {

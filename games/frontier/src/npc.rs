@@ -4,7 +4,7 @@
 //! once in four seconds. Thinking is: who is hated most, is home too far, is there a reason to move. It moves only for a reason (chase, way
 //! back, a stroll now and then), so most of them stand still, cost nothing and are not heard of.
 //!
-//! Cost: 60 ns a thought and 60 ns a step; 2,500 thoughts a tick with 10,000 NPCs all awake.
+//! Cost: 60 ns a thought and 60 ns a step; 2,000 thoughts a tick with 10,000 NPCs all awake.
 
 pub mod minds;
 pub mod population;

@@ -27,11 +27,9 @@ impl Zone<'_> {
         let thing = self.actors.by_id(id).filter(|_| self.actors[actor].alive);
         let Some(thing) = thing else { return };
         match self.actors[thing].kind() {
-            Kind::Door => {
-                if self.close.ask(Question::Door, actor, groups::DOORS).contains(&thing) {
-                    self.open(thing);
-                    self.actors.play(actor, Gesture::Open);
-                }
+            Kind::Door if self.close.ask(Question::Door, actor, groups::DOORS).contains(&thing) => {
+                self.open(thing);
+                self.actors.play(actor, Gesture::Open);
             }
             Kind::Banker => {
                 let near = self.close.ask(Question::Banker, actor, groups::BANKERS).contains(&thing);

@@ -15,7 +15,7 @@ use crate::{
     zone::Zone,
 };
 
-const TRAP_LIFE_MS: u32 = 60_000;
+const TRAP_LIFE_MS: u32 = 30_000;
 const TOTEM_LIFE_MS: u32 = 20_000;
 const TRAP_LOOK_MS: u32 = 250;
 const TOTEM_PULSE_MS: u32 = 1_000;

@@ -59,16 +59,16 @@ fn a_recorded_game_comes_again_with_any_number_of_workers() {
 fn a_replay_that_lacks_one_datagram_is_told_apart() {
     let recorded = Recorded::play(4, 12, 300, 15);
     assert_eq!(recorded.replay(2, recorded.recording.clone()), None);
-    // A datagram may be harmless: an input that says what the one before said. Of three, one apart from the other, one is not.
+    // A datagram may be harmless: an input that says what the one before said. Of many, one apart from the other, one is not.
     let datagrams_count = recorded.recording.datagrams().len();
-    let differences = (1..=3).filter_map(|quarter| {
+    let noticed = (1..20).any(|part| {
         let mut recording = recorded.recording.clone();
-        let lost = recording.remove(datagrams_count * quarter / 4);
+        let lost = recording.remove(datagrams_count * part / 20);
         let difference = recorded.replay(2, recording);
         println!("without a datagram of {} in frame {}: {difference:?}", lost.from, lost.call);
-        difference
+        difference.is_some()
     });
-    assert!(differences.count() > 0, "three datagrams were missing in turn and nobody noticed");
+    assert!(noticed, "many datagrams were missing in turn and nobody noticed");
 }
 
 /// The large form: many seeds.

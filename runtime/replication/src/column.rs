@@ -272,6 +272,23 @@ mod tests {
         assert!(written.poisoned && written.changed);
     }
 
+    #[test]
+    fn health_as_a_percentage_changes_when_its_percentage_does() {
+        #[derive(Clone, crate::Replicate)]
+        struct Vitals {
+            #[replicate(min = 0.0, max = 100.0, step = 1.0)]
+            health_percent: f32,
+        }
+        let schema = crate::SchemaBuilder::new().component::<Vitals>().build();
+        let mut column = Column::new(&schema.kinds()[0]);
+        column.grow(1);
+        column.write(0, &Vitals { health_percent: 100.0 }, 0, true);
+        // 10,000 blows of a thousandth of a percent each.
+        let after = |blows: u32| Vitals { health_percent: 100.0 - blows as f32 / 1000.0 };
+        let changed = (1..=10_000).filter(|blows| column.write(0, &after(*blows), *blows, false).changed);
+        assert_eq!(changed.count(), 10);
+    }
+
     /// Ticks in which what is told changes, with a period of 5 ticks from tick 10 on, and what is told in the end.
     #[track_caller]
     fn check(changes: &[(u32, f32)], expect: &[u32], value: f32) {

@@ -556,7 +556,7 @@ mod tests {
         for tick in 12..30 {
             entities.begin_tick(tick);
             entities.sort_touched();
-            assert_eq!(entities.touched, []);
+            assert!(entities.touched.is_empty());
         }
     }
 

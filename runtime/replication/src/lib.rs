@@ -35,6 +35,7 @@ mod copies;
 pub mod ecs;
 mod entities;
 mod event;
+pub mod event_throttle;
 mod grid;
 mod held_truth;
 mod interest;

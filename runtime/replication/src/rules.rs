@@ -11,13 +11,10 @@
 //! Never decides who may know of an entity at all: that is interest's. A rule can only keep back or delay.
 //! Cost: a look at an array. About 1 KB per tick rate.
 
-use crate::schema::{KINDS_MAX, Schema};
+use crate::schema::{EVENTS_MAX, KINDS_MAX, Schema};
 
 /// Tiers of distance at most. More are refused by the rules file and cut off by [`ReplicationRules::resolved`].
 pub const TIERS_MAX: usize = 8;
-
-/// Event kinds that rules know of; as many as a schema may have.
-pub const RULED_EVENTS_MAX: usize = 64;
 
 /// Rarest rate that a rule may ask for (1/s): what is owed is told once in 100 s at least. Rarer ones are taken as this.
 pub const RATE_MIN_PER_S: f32 = 0.01;
@@ -126,8 +123,8 @@ impl ReplicationRules {
 
     /// As [`usual`](Self::usual), with the names of a schema.
     pub fn for_schema(schema: &Schema) -> Self {
-        let events = schema.events().iter().map(|kind| (kind.name, kind.range_m));
-        Self::usual(schema.kinds().iter().map(|kind| kind.name), events)
+        let events = schema.events().iter().map(|event| (event.name, event.range_m));
+        Self::usual(schema.kind_names(), events)
     }
 
     /// The rules for worlds of one tick rate (ticks/s, > 0). Allocates nothing; called when rules or worlds are new.
@@ -149,10 +146,10 @@ impl ReplicationRules {
         for (index, rule) in self.components.iter().take(KINDS_MAX).enumerate() {
             resolved.kind_range_m2[index] = squared(rule.range_m);
             resolved.kind_period_ticks[index] = period_ticks(rule.updates_per_s_max, ticks_per_s);
-            resolved.ranged_kinds |= u16::from(rule.range_m.is_some()) << index;
+            resolved.ranged_kinds |= u16::from(rule.range_m.is_some_and(f32::is_finite)) << index;
             resolved.throttled_kinds |= u16::from(resolved.kind_period_ticks[index] > 1) << index;
         }
-        for (index, rule) in self.events.iter().take(RULED_EVENTS_MAX).enumerate() {
+        for (index, rule) in self.events.iter().take(EVENTS_MAX).enumerate() {
             resolved.event_range_m2[index] = squared(rule.range_m);
             resolved.event_period_ticks[index] = period_ticks(rule.per_s_max, ticks_per_s);
         }
@@ -181,9 +178,9 @@ pub struct ResolvedRules {
     /// Kinds with a period above 1.
     pub throttled_kinds: u16,
     /// Squared range of each event kind; infinite without one. (m²)
-    pub event_range_m2: [f32; RULED_EVENTS_MAX],
+    pub event_range_m2: [f32; EVENTS_MAX],
     /// One source's events of a kind are at least so many ticks apart. [ticks, >= 1]
-    pub event_period_ticks: [u32; RULED_EVENTS_MAX],
+    pub event_period_ticks: [u32; EVENTS_MAX],
 }
 
 impl Default for ResolvedRules {
@@ -198,8 +195,8 @@ impl Default for ResolvedRules {
             kind_period_ticks: [1; KINDS_MAX],
             ranged_kinds: 0,
             throttled_kinds: 0,
-            event_range_m2: [f32::INFINITY; RULED_EVENTS_MAX],
-            event_period_ticks: [1; RULED_EVENTS_MAX],
+            event_range_m2: [f32::INFINITY; EVENTS_MAX],
+            event_period_ticks: [1; EVENTS_MAX],
         }
     }
 }

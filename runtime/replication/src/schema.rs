@@ -141,6 +141,11 @@ impl Schema {
         self.kinds[kind.index()].name
     }
 
+    /// Names of the component kinds, in the order of their ids.
+    pub fn kind_names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.kinds.iter().map(|kind| kind.name)
+    }
+
     /// The kind of the event `T`, if the game has it. A search through at most 64 entries.
     pub fn event_of<T: Event>(&self) -> Option<EventId> {
         self.events.iter().position(EventKind::is::<T>).map(|index| EventId(index as u8))

@@ -8,11 +8,11 @@
 //! 0.2 µs to find 50 clients, and one copy for each.
 
 use bevy_ecs::prelude::*;
-use throng_replication::{ResolvedRules, ViewId, WorldReplication, ecs::Collector};
+use throng_replication::{ResolvedRules, ViewId, WorldReplication, ecs::Collector, event_throttle::EventThrottle};
 
 use crate::{
     client_seat::Seats,
-    events::{Audience, EventThrottle, Events, Said},
+    events::{Audience, Events, Said},
     game_world::GameWorld,
 };
 
@@ -34,12 +34,10 @@ impl GameWorld {
         std::mem::swap(&mut *told, events);
         seats.index_views();
         for (said, message) in events.iter_mut() {
-            let source = match said.audience {
-                Audience::Around(entity) => Some(entity),
-                _ => None,
-            };
             let period = rules.event_period_ticks[said.kind.index()];
-            if source.is_some_and(|source| !delivery.throttle.allows(said.kind, source, self.tick, period)) {
+            if let Audience::Around(source) = said.audience
+                && !delivery.throttle.allows(said.kind, source.to_bits(), self.tick, period)
+            {
                 stats.events_throttled += 1;
                 continue;
             }
@@ -56,8 +54,10 @@ impl GameWorld {
                     seat.leave("its reliable messages pile up");
                 }
             }
+            let copies = delivery.views.len() as u64;
+            replication.traffic_mut().add_event(said.kind, said.cause, copies, message.len() as u64);
             stats.events += 1;
-            stats.event_copies += delivery.views.len() as u64;
+            stats.event_copies += copies;
         }
         events.clear();
     }

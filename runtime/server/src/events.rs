@@ -87,40 +87,6 @@ impl Events {
     }
 }
 
-/// Places of the throttle: enough for some hundred sources that speak at once.
-const THROTTLED_MAX: usize = 4096;
-
-/// Keeps one source's events of a kind apart in time, where the rules say so.
-///
-/// A table with a place for each hash of source and kind: where two fall on one place the later one takes it, and the other may once speak
-/// too early. 96 KB, allocated when a rule is first met.
-#[derive(Default)]
-pub(crate) struct EventThrottle {
-    places: Vec<(u64, EventId, u32)>,
-}
-
-impl EventThrottle {
-    /// Whether `source` may send an event of `kind` in `tick`, at least `period` ticks after the last one; if so, that is noted.
-    pub fn allows(&mut self, kind: EventId, source: Entity, tick: u32, period: u32) -> bool {
-        if period <= 1 {
-            return true;
-        }
-        if self.places.is_empty() {
-            self.places.resize(THROTTLED_MAX, (u64::MAX, kind, 0));
-        }
-        let bits = source.to_bits();
-        let mixed = (bits ^ (kind.index() as u64) << 56).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let place = &mut self.places[(mixed >> 52) as usize];
-        if (place.0, place.1) == (bits, kind) && tick.wrapping_sub(place.2) < period {
-            return false;
-        }
-        *place = (bits, kind, tick);
-        true
-    }
-}
-
-const _: () = assert!(THROTTLED_MAX == 1 << (64 - 52));
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,18 +129,6 @@ mod tests {
         assert_eq!(told, expect);
         events.clear();
         assert!(events.is_empty());
-    }
-
-    #[test]
-    fn one_source_waits_and_others_do_not() {
-        let mut throttle = EventThrottle::default();
-        let kind = events().schema.event_of::<Blow>().unwrap();
-        let [one, other] = [1, 2].map(|index| Entity::from_raw_u32(index).unwrap());
-        let heard = |throttle: &mut EventThrottle, source| {
-            (0..40).filter(|tick| throttle.allows(kind, source, *tick, 10)).count()
-        };
-        assert_eq!((heard(&mut throttle, one), heard(&mut throttle, other)), (4, 4));
-        assert!((0..40).all(|tick| throttle.allows(kind, one, tick, 1)));
     }
 
     #[test]

@@ -23,6 +23,7 @@ use throng_profiler::{Phases, scope, site, thread::enter_world};
 use throng_replication::{
     ReplicationRules, ResolvedRules, ViewId, WorldReplication,
     ecs::{Collector, Replicated},
+    traffic::{Counts, Overhead},
 };
 use throng_scheduler::{Crew, Hertz};
 
@@ -33,6 +34,7 @@ use crate::{
     events::Events,
     ids::{ClientKey, KindId, WorldId},
     mailbox::{Incoming, Mail, MailBatch, Mailbox},
+    packet_report::{PacketSums, Reported},
     system_order::WorldSystems,
     telemetry::{Telemetry, TelemetrySums},
     tick_resources::{
@@ -68,6 +70,8 @@ pub struct WorkerContext {
     /// Game counters and changes of gauges of the worlds that ran here since the frame thread last took them.
     pub(crate) telemetry: TelemetrySums,
     pub(crate) snapshot: Vec<u8>,
+    /// What the worlds that ran here since the frame thread last took it have sent, by kind and cause.
+    pub(crate) packets: PacketSums,
     /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the sum
     /// matters, so relaxed order is enough.
     pub(crate) send_dropped: Arc<AtomicU64>,
@@ -82,6 +86,7 @@ impl WorkerContext {
             mail: MailBatch::default(),
             telemetry: TelemetrySums::default(),
             snapshot: Vec::with_capacity(throng_net::protocol::PAYLOAD_BYTES_MAX),
+            packets: PacketSums::default(),
             send_dropped,
         }
     }
@@ -187,6 +192,8 @@ pub struct GameWorld {
     pub(crate) parts: Vec<ClientsPart>,
     pub(crate) spare_parts: Vec<ClientsPart>,
     pub(crate) lent_views: Vec<ViewId>,
+    /// Packets and bytes that went out since they were last reported.
+    pub(crate) sent: Counts,
     pub(crate) truth: Vec<u8>,
     /// Nobody is here and the game allows sleep: unless there is mail, the next tick would do nothing.
     pub(crate) has_nothing_to_do: bool,
@@ -563,11 +570,32 @@ impl GameWorld {
         if self.hash_wanted {
             self.state_hash = self.collector.hash_state(&mut self.ecs, self.tick);
         }
+        self.sent.packets += self.stats.packets_out;
+        self.sent.bytes += self.stats.bytes_out;
+        // Once a second, and not all worlds in the same tick.
+        if self.tick.wrapping_add(self.id.0).is_multiple_of(u32::from(self.rate.0)) {
+            self.give_up_traffic(&mut worker.packets);
+        }
         // Looked at here, where the world is in the worker's cache: the frame thread would wait for memory.
         self.ecs.resource_mut::<Telemetry>().drain_into(&mut worker.telemetry);
         self.has_nothing_to_do =
             self.seats.is_empty() && self.ecs.resource::<MayBeDormant>().0 && !self.filled.departures;
         self.tick = self.tick.wrapping_add(1);
+    }
+
+    /// Hands over what was sent since the last time, by kind and cause.
+    fn give_up_traffic(&mut self, packets: &mut PacketSums) {
+        let sent = std::mem::take(&mut self.sent);
+        if sent == Counts::default() {
+            return;
+        }
+        let world = Reported::of(self.id, self.kind);
+        let schema = self.replication.schema().clone();
+        let traffic = self.replication.traffic_mut();
+        // What nobody counted by its kind is the transport's: acks, sealing, what was sent again.
+        let around = Counts { bytes: sent.bytes.saturating_sub(traffic.total().bytes), ..sent };
+        traffic.add_overhead(Overhead::Transport, around);
+        traffic.take(&schema, |row| packets.add(world, row));
     }
 
     pub fn clients_count(&self) -> usize {

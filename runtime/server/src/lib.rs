@@ -69,6 +69,7 @@ pub mod inspection;
 mod mailbox;
 mod measure;
 pub mod metrics;
+pub mod packet_report;
 mod recorder_turns;
 pub mod report;
 pub mod rules;

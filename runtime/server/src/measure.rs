@@ -41,6 +41,10 @@ pub(crate) struct Totals {
     pub datagrams_refused: u64,
     pub inputs_stale: u64,
     pub poisoned: u64,
+    pub events: u64,
+    pub event_copies: u64,
+    /// Events that came faster than their rule allows.
+    pub events_throttled: u64,
     pub refused_by_gate: u64,
     pub over_allowance: u64,
     pub mailbox_full: u64,
@@ -66,6 +70,9 @@ impl Totals {
         self.inputs_stale += stats.inputs_stale;
         self.over_allowance += stats.inputs_over_allowance;
         self.poisoned += stats.poisoned;
+        self.events += stats.events;
+        self.event_copies += stats.event_copies;
+        self.events_throttled += stats.events_throttled;
     }
 }
 
@@ -131,6 +138,11 @@ impl Measure {
             let (totals, telemetry) = (totals.clone(), telemetry.clone());
             self.ended = Some(WindowEnd { at, totals, telemetry, cpu: process::cpu_time(), players, recorder });
         }
+    }
+
+    /// What happens now is not in the report any more.
+    fn is_over(&self) -> bool {
+        self.ended.is_some()
     }
 
     pub fn tick_lateness(&mut self, lateness: Nanos) {
@@ -243,6 +255,7 @@ impl Server {
         window.second += 1;
         window.next_at = now + Nanos::from_secs(1);
         window.frame = Histogram::new();
+        self.publish_packets(elapsed_s);
         if let Some(metrics) = &mut self.metrics {
             if let Some(recorder) = &self.recorder {
                 metrics.recorder(recorder.control().figures());
@@ -250,6 +263,18 @@ impl Server {
             metrics.publish(now, &status, &self.totals, &self.telemetry, &self.control.published);
         }
         Some(status)
+    }
+
+    /// Adds up what the workers' worlds have sent, and publishes the rows of the last second.
+    fn publish_packets(&mut self, seconds: f64) {
+        let packets = &mut self.packets;
+        self.pool.with_workers(|_, worker| packets.absorb(&mut worker.packets));
+        if !self.measure.is_over() {
+            self.packets_of_window.add_all(packets);
+        }
+        let rows = packets.rows(seconds, |kind| self.kinds[usize::from(kind.0)].name.to_string());
+        packets.clear();
+        self.control.published.set_packets(rows);
     }
 
     /// Closes the steady window. What a world that is still away has missed counts in it.
@@ -327,6 +352,10 @@ impl Server {
             ]
             .into(),
             poisoned: totals.poisoned - begin.poisoned,
+            packets: self.packets_of_window.rows(seconds, |kind| self.kinds[usize::from(kind.0)].name.to_string()),
+            events_per_s: per_s(totals.events, begin.events),
+            event_copies_per_s: per_s(totals.event_copies, begin.event_copies),
+            events_throttled: totals.events_throttled - begin.events_throttled,
             captures: recorder_now.captures_saved,
             captures_in_cooldown: recorder_now.in_cooldown,
             captures_lost: recorder_now.crowded_out + recorder_now.captures_failed,

@@ -20,6 +20,7 @@ use throng_profiler::{FrameFigures, RecorderControl, RecorderFigures};
 use self::subsystems::SubsystemMetrics;
 use crate::{
     measure::Totals,
+    packet_report::PacketRow,
     report::ServerStatus,
     telemetry::{TelemetryNames, TelemetrySums},
 };
@@ -38,8 +39,8 @@ pub struct PublishedMetrics {
     is_sleeping: AtomicBool,
     /// Set once, before the first frame.
     recorder: OnceLock<RecorderControl>,
-    /// The packet report of the last second, as a JSON list.
-    packets: Mutex<String>,
+    /// The packet report of the last second.
+    packets: Mutex<Vec<PacketRow>>,
 }
 
 impl PublishedMetrics {
@@ -50,14 +51,17 @@ impl PublishedMetrics {
             last_frame_at: AtomicU64::default(),
             is_sleeping: AtomicBool::default(),
             recorder: OnceLock::new(),
-            packets: Mutex::new("[]".to_owned()),
+            packets: Mutex::default(),
         }
     }
 
-    /// The packet report of the last second: a JSON list of objects with `kind`, `cause`, `world`, `packets_per_s`, `bytes_per_s`
-    /// and `updates_per_s`. Empty before the first one is over.
-    pub fn packets_json(&self) -> String {
+    /// The packet report of the last second, the dearest row first. Empty before the first one is over.
+    pub fn packets(&self) -> Vec<PacketRow> {
         self.packets.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_packets(&self, rows: Vec<PacketRow>) {
+        *self.packets.lock().unwrap_or_else(PoisonError::into_inner) = rows;
     }
 
     /// The server's recorder, if it has one.

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::packet_report::PacketRow;
+
 /// Milliseconds at percentiles of a distribution.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct PercentilesMs {
@@ -57,6 +59,13 @@ pub struct ServerReport {
     pub datagrams_refused: BTreeMap<&'static str, u64>,
     /// Values that left the range their component allows; clamped before they were sent.
     pub poisoned: u64,
+    /// What went to the clients by kind, cause and world, the dearest first.
+    pub packets: Vec<PacketRow>,
+    pub events_per_s: f64,
+    /// Events told, once for each client that heard.
+    pub event_copies_per_s: f64,
+    /// Events that came faster than their rule allows, and were told to nobody.
+    pub events_throttled: u64,
     /// Captures that the recorder saved since the start, and triggers that fired within the cooldown of their cause.
     pub captures: u64,
     pub captures_in_cooldown: u64,

@@ -1,7 +1,7 @@
-//! Rules: budgets, triggers and log levels, read from a file of their own and read again while the server runs.
+//! Rules: budgets, triggers, log levels and who is told what how often, read from a file of their own and read again while the server runs.
 //!
 //! They are what an operator wants to change in the middle of a bad evening: at which frame length to save a capture, what a subsystem may
-//! take, which log category to turn up. So they do not stand in `throng.toml`, which is read once, but in the file that `[recorder]
+//! take, which log category to turn up, how far a say is heard. So they do not stand in `throng.toml`, which is read once, but in the file that `[recorder]
 //! rules` names. Mistakes are told as those of the settings are, all at once, each with its line and what to write instead:
 //!
 //! ```text
@@ -11,11 +11,15 @@
 //! Everything has a default, so an empty file is a valid one. A file that cannot be read or is wrong changes nothing: the rules
 //! before it stay in force ([`RulesFile`]).
 //!
+//! Components and events are checked against the names of the running game ([`RuleNames`]); what a file says of them goes on top of the
+//! game's own rules.
+//!
 //! Reading allocates and touches the disk: at start, and then on a low-priority thread. Cost: one look at the file's metadata a second.
 
 mod budgets;
 mod file;
 mod levels;
+mod replication;
 mod triggers;
 
 use std::path::Path;
@@ -27,12 +31,13 @@ use crate::settings::SettingsError;
 use crate::settings::document::Document;
 
 pub use file::RulesFile;
+pub use replication::{ReplicationFileRules, RuleNames};
 
 use budgets::Budgets;
 use levels::Levels;
 
 /// The sections that a rules file may have. A new one is a name here and a line in [`ServerRules::parse`].
-const SECTIONS: [&str; 13] = [
+const SECTIONS: [&str; 16] = [
     "budgets.scopes_us",
     "budgets.subsystems_us",
     "triggers.manual",
@@ -46,6 +51,9 @@ const SECTIONS: [&str; 13] = [
     "triggers.leak",
     "triggers.crash",
     "log",
+    "replication",
+    "components",
+    "events",
 ];
 
 /// Everything that a rules file says, checked; defaults where it says nothing.
@@ -55,17 +63,19 @@ pub struct ServerRules {
     pub recorder: Rules,
     /// Levels by category, for [`throng_profiler::log::set_levels`].
     pub log_levels: Vec<(String, Level)>,
+    /// Ranges, tiers and throttles, to be put on top of the game's.
+    pub replication: ReplicationFileRules,
 }
 
 impl ServerRules {
     /// Reads and checks a file. All of its mistakes are in the error, in the order of their lines.
-    pub fn load(path: &Path) -> Result<Self, SettingsError> {
+    pub fn load(path: &Path, names: &RuleNames) -> Result<Self, SettingsError> {
         let text = crate::settings::read_file(path, "in [recorder] rules")?;
-        Self::parse(&path.display().to_string(), &text)
+        Self::parse(&path.display().to_string(), &text, names)
     }
 
     /// As [`load`](Self::load), from text already in memory; `file` is the name that mistakes show.
-    pub fn parse(file: &str, text: &str) -> Result<Self, SettingsError> {
+    pub fn parse(file: &str, text: &str, names: &RuleNames) -> Result<Self, SettingsError> {
         let document = Document::parse(file, text)?;
         let mut mistakes = Vec::new();
         document.check_sections(&SECTIONS, &mut mistakes);
@@ -74,10 +84,11 @@ impl ServerRules {
         let mut recorder = Rules::default();
         triggers::read(&document, &mut recorder, &mut mistakes);
         let levels: Levels = document.section("log", &mut mistakes);
+        let replication = replication::read(&document, names, &mut mistakes);
         SettingsError::unless_empty(mistakes)?;
         recorder.scope_budgets_ns = scopes.to_ns();
         recorder.subsystem_budgets_ns = subsystems.to_ns();
-        Ok(Self { recorder, log_levels: levels.into_list() })
+        Ok(Self { recorder, log_levels: levels.into_list(), replication })
     }
 }
 

@@ -34,6 +34,7 @@ use crate::{
     mailbox::{Mail, Mailbox},
     measure::{Measure, StatusWindow, Totals},
     metrics::{PublishedMetrics, ServerMetrics},
+    packet_report::PacketSums,
     recorder_turns::RecorderTurns,
     report::{ServerReport, ServerStatus},
     settings::{Settings, Workers},
@@ -167,7 +168,7 @@ pub struct Server {
     schema: Arc<Schema>,
     interest: InterestSettings,
     rules: ReplicationRules,
-    kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<Kind>,
     pub(crate) names: TelemetryNames,
     pub(crate) game: String,
 
@@ -180,6 +181,9 @@ pub struct Server {
 
     pub(crate) totals: Totals,
     pub(crate) telemetry: TelemetrySums,
+    /// What was sent since the last status, and in the steady window.
+    pub(crate) packets: PacketSums,
+    pub(crate) packets_of_window: PacketSums,
     pub(crate) measure: Measure,
     pub(crate) status: StatusWindow,
     /// Made by `prepare`, when the game's names are known.
@@ -293,6 +297,8 @@ impl Server {
             timeline: Timeline { begin: Nanos::ZERO, grid: FrameGrid::for_rates(&[]) },
             totals: Totals::default(),
             telemetry: TelemetrySums::default(),
+            packets: PacketSums::default(),
+            packets_of_window: PacketSums::default(),
             measure: Measure::default(),
             status: StatusWindow::default(),
             metrics: None,
@@ -347,6 +353,11 @@ impl Server {
             world.set_rules(&rules);
         }
         self.rules = rules;
+    }
+
+    /// The rules that new worlds get.
+    pub fn replication_rules(&self) -> &ReplicationRules {
+        &self.rules
     }
 
     /// What clients are told of, and how.
@@ -485,6 +496,7 @@ impl Server {
                 Command::MeasureBegin => {
                     let recorder = self.recorder_figures();
                     self.measure.begin(now, &self.totals, &self.telemetry, recorder);
+                    self.packets_of_window.clear();
                     self.recorder_turns.iter_mut().for_each(RecorderTurns::begin);
                 }
                 Command::MeasureEnd => self.end_measure(now),

@@ -14,6 +14,7 @@ use throng_profiler::Category;
 use throng_replication::{
     InterestSettings, Replicate, Schema, StateHash, WorldReplication,
     ecs::{Collector, Placed},
+    traffic::Counts,
 };
 use throng_scheduler::Hertz;
 
@@ -214,6 +215,7 @@ impl Kind {
             parts: Vec::new(),
             spare_parts: Vec::new(),
             lent_views: Vec::new(),
+            sent: Counts::default(),
             truth: Vec::new(),
             has_nothing_to_do: false,
             hash_wanted: false,

@@ -45,10 +45,10 @@ struct Sum {
 }
 
 fn text(rows: &Value, by_world: bool) -> String {
-    let mut sums: BTreeMap<(String, String, Option<u64>), Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<(String, String, Option<String>), Sum> = BTreeMap::new();
     for row in rows.as_array().into_iter().flatten() {
         let Some(kind) = row["kind"].as_str() else { continue };
-        let world = row["world"].as_u64().filter(|_| by_world);
+        let world = row["world"].as_str().filter(|_| by_world).map(name);
         let sum = sums.entry((name(kind), name(row["cause"].as_str().unwrap_or_default()), world)).or_default();
         let figure = |key: &str| row[key].as_f64().unwrap_or_default();
         sum.worlds += 1;
@@ -68,7 +68,7 @@ fn text(rows: &Value, by_world: bool) -> String {
     let world_title = if by_world { "world" } else { "worlds" };
     let _ = writeln!(
         out,
-        "{:<kind_width$}  {:<cause_width$}  {world_title:>6}  {:>10}  {:>10}  {:>12}   share",
+        "{:<kind_width$}  {:<cause_width$}  {world_title:>12}  {:>10}  {:>10}  {:>12}   share",
         "kind", "cause", "packets/s", "updates/s", "bytes/s"
     );
     let share = |bytes_per_s: f64| if all_bytes_per_s > 0.0 { 100.0 * bytes_per_s / all_bytes_per_s } else { 0.0 };
@@ -76,9 +76,9 @@ fn text(rows: &Value, by_world: bool) -> String {
         let Sum { worlds, packets_per_s, updates_per_s, bytes_per_s } = sum;
         let _ = writeln!(
             out,
-            "{kind:<kind_width$}  {cause:<cause_width$}  {:>6}  {packets_per_s:>10.1}  {updates_per_s:>10.1}  {bytes_per_s:>12.1}  \
+            "{kind:<kind_width$}  {cause:<cause_width$}  {:>12}  {packets_per_s:>10.1}  {updates_per_s:>10.1}  {bytes_per_s:>12.1}  \
              {:>4.1} %",
-            world.unwrap_or(*worlds),
+            world.clone().unwrap_or_else(|| worlds.to_string()),
             share(*bytes_per_s)
         );
     }
@@ -100,9 +100,9 @@ mod tests {
 
     fn rows() -> String {
         json!([
-            {"kind": "vitals", "cause": "change", "world": 2, "packets_per_s": 1.0, "bytes_per_s": 10.0, "updates_per_s": 5.0},
-            {"kind": "pose", "cause": "change", "world": 2, "packets_per_s": 20.0, "bytes_per_s": 700.0, "updates_per_s": 90.0},
-            {"kind": "vitals", "cause": "change", "world": 3, "packets_per_s": 2.0, "bytes_per_s": 290.0, "updates_per_s": 6.0},
+            {"kind": "vitals", "cause": "change", "world": "hub 0", "packets_per_s": 1.0, "bytes_per_s": 10.0, "updates_per_s": 5.0},
+            {"kind": "pose", "cause": "change", "world": "hub 0", "packets_per_s": 20.0, "bytes_per_s": 700.0, "updates_per_s": 90.0},
+            {"kind": "vitals", "cause": "change", "world": "hideout", "packets_per_s": 2.0, "bytes_per_s": 290.0, "updates_per_s": 6.0},
         ])
         .to_string()
     }
@@ -120,17 +120,17 @@ mod tests {
         check(
             &[],
             &rows(),
-            Ok("kind    cause   worlds   packets/s   updates/s       bytes/s   share\n\
-                pose    change       1        20.0        90.0         700.0  70.0 %\n\
-                vitals  change       2         3.0        11.0         300.0  30.0 %\n"),
+            Ok("kind    cause         worlds   packets/s   updates/s       bytes/s   share\n\
+                pose    change             1        20.0        90.0         700.0  70.0 %\n\
+                vitals  change             2         3.0        11.0         300.0  30.0 %\n"),
         );
         check(
             &["--by-world"],
             &rows(),
-            Ok("kind    cause    world   packets/s   updates/s       bytes/s   share\n\
-                pose    change       2        20.0        90.0         700.0  70.0 %\n\
-                vitals  change       3         2.0         6.0         290.0  29.0 %\n\
-                vitals  change       2         1.0         5.0          10.0   1.0 %\n"),
+            Ok("kind    cause          world   packets/s   updates/s       bytes/s   share\n\
+                pose    change         hub 0        20.0        90.0         700.0  70.0 %\n\
+                vitals  change       hideout         2.0         6.0         290.0  29.0 %\n\
+                vitals  change         hub 0         1.0         5.0          10.0   1.0 %\n"),
         );
     }
 

@@ -24,7 +24,7 @@ impl AdminSource for PublishedMetrics {
     }
 
     fn packets(&self) -> String {
-        self.packets_json()
+        serde_json::to_string(&self.packets()).expect("rows of plain numbers and texts")
     }
 
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String> {

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use throng::{
     Server,
-    rules::{RulesFile, ServerRules},
+    rules::{RuleNames, RulesFile, ServerRules},
     settings::Settings,
 };
 use throng_profiler::{Recorder, RecorderControl, RecorderSettings, log, log_category, log_warn};
@@ -23,15 +23,18 @@ pub fn start(
 ) -> Result<Option<Arc<FollowedRules>>, Box<dyn std::error::Error>> {
     let chosen = &settings.recorder;
     let (file, rules) = match &chosen.rules {
-        Some(path) => RulesFile::open(path).map(|(file, rules)| (Some(file), rules))?,
+        Some(path) => RulesFile::open(path, RuleNames::of(server.schema())).map(|(file, rules)| (Some(file), rules))?,
         None => (None, ServerRules::default()),
     };
     log::set_levels(&rules.log_levels);
+    let (control, of_game) = (server.control(), server.replication_rules().clone());
+    server.set_replication_rules(rules.replication.complete(of_game.clone()));
     let recorder = if chosen.on { Some(start_recorder(settings, captures, build, rules, server)?) } else { None };
     let suggested = server.suggested_budgets().clone();
     let follow = |file| {
         FollowedRules::follow(file, move |rules| {
             log::set_levels(&rules.log_levels);
+            control.set_replication_rules(rules.replication.complete(of_game.clone()));
             if let Some(recorder) = &recorder {
                 recorder.set_rules(suggested.complete(rules.recorder));
             }

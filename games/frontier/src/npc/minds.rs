@@ -126,7 +126,12 @@ mod tests {
     fn the_most_hated_comes_first_and_the_least_is_forgotten() {
         let mut actors = Actors::default();
         let look = Look { kind: Kind::Player, level: 1, variety: 0 };
-        let who: Vec<Who> = (0..6).map(|_| actors.add(look, [0.0; 2], 0.0)).collect::<Vec<_>>().into_iter().map(|index| actors.who(index)).collect();
+        let who: Vec<Who> = (0..6)
+            .map(|_| actors.add(look, [0.0; 2], 0.0))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|index| actors.who(index))
+            .collect();
         let mut mind = Mind::new([0.0; 2], 0);
         assert!(!mind.hates_anybody());
         for (amount, &who) in (1..).zip(&who[..4]) {

@@ -1,7 +1,8 @@
 //! Think: whom to fight, whether to go home, whether to stroll.
 
 use crate::{
-    components::Kind, deeds::Mark, landscape::distance_m2, npc::minds::Errand, protocol::Ability, traits::Traits, zone::Zone,
+    components::Kind, deeds::Mark, landscape::distance_m2, npc::minds::Errand, protocol::Ability, traits::Traits,
+    zone::Zone,
 };
 
 /// Between two thoughts of an NPC that is awake. (ms)
@@ -13,9 +14,9 @@ pub const LEASH_M: f32 = 90.0;
 /// Farther from home it goes back, when there is nobody to fight. (m)
 const HOME_M: f32 = 30.0;
 /// How far from home it strolls. (m)
-const STROLL_M: f32 = 18.0;
-/// Chance that a thought with nothing in it becomes a stroll: every ten seconds.
-const STROLL_CHANCE: f32 = 0.025;
+const STROLL_M: f32 = 10.0;
+/// Chance that a thought with nothing in it becomes a stroll: every 80 seconds, so that one in twelve is on its legs.
+const STROLL_CHANCE: f32 = 0.003;
 /// Within this it strikes. (m)
 pub const REACH_M: f32 = 3.0;
 

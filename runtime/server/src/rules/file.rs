@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use throng_profiler::{log_category, log_error};
 
-use super::ServerRules;
+use super::{RuleNames, ServerRules};
 use crate::settings::SettingsError;
 
 log_category!(RULES = "server.rules");
@@ -20,6 +20,7 @@ log_category!(RULES = "server.rules");
 #[derive(Debug)]
 pub struct RulesFile {
     path: PathBuf,
+    names: RuleNames,
     /// What was last read, or last found to be of no use.
     judged: Stamp,
     /// What it looked like at the last look.
@@ -39,11 +40,11 @@ struct FileStamp {
 
 impl RulesFile {
     /// Reads the file for the first time; from then on it is watched.
-    pub fn open(path: &Path) -> Result<(RulesFile, ServerRules), SettingsError> {
+    pub fn open(path: &Path, names: RuleNames) -> Result<(RulesFile, ServerRules), SettingsError> {
         // Before reading: what is written meanwhile is a change.
         let stamp = stamp_of(path);
-        let rules = ServerRules::load(path)?;
-        Ok((RulesFile { path: path.to_owned(), judged: stamp, seen: stamp }, rules))
+        let rules = ServerRules::load(path, &names)?;
+        Ok((RulesFile { path: path.to_owned(), names, judged: stamp, seen: stamp }, rules))
     }
 
     pub fn path(&self) -> &Path {
@@ -55,7 +56,7 @@ impl RulesFile {
         // Before reading, as in `open`.
         self.judged = stamp_of(&self.path);
         self.seen = self.judged;
-        ServerRules::load(&self.path)
+        ServerRules::load(&self.path, &self.names)
     }
 
     /// The new rules if the file has changed since the last call but one, or why they cannot be used: then those before stay in force.
@@ -67,7 +68,7 @@ impl RulesFile {
         if stamp == self.judged || !is_settled {
             return None;
         }
-        let read = ServerRules::load(&self.path);
+        let read = ServerRules::load(&self.path, &self.names);
         if stamp_of(&self.path) != stamp {
             // It was written to while it was read.
             return None;

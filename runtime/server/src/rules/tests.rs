@@ -4,19 +4,26 @@ use std::fs;
 use std::path::PathBuf;
 
 use throng_capture::model::TriggerKind;
+use throng_replication::rules::{EventRule, KindRule, ReplicationRules, Tier};
 
 use super::*;
+
+/// What the game of these tests replicates.
+fn names() -> RuleNames {
+    RuleNames { components: vec!["Pose", "Vitals", "SpellEffects"], events: vec!["chat.say", "combat.damage", "boom"] }
+}
 
 /// What the file's mistakes read like, one per line; empty when there are none.
 #[track_caller]
 fn check(text: &str, expect: &str) {
-    let found = ServerRules::parse("rules.toml", text).err().map(|error| error.to_string()).unwrap_or_default();
+    let found =
+        ServerRules::parse("rules.toml", text, &names()).err().map(|error| error.to_string()).unwrap_or_default();
     assert_eq!(found, expect, "\n--- for the file:\n{text}");
 }
 
 #[track_caller]
 fn accept(text: &str) -> ServerRules {
-    match ServerRules::parse("rules.toml", text) {
+    match ServerRules::parse("rules.toml", text, &names()) {
         Ok(rules) => rules,
         Err(error) => panic!("{error}\n--- for the file:\n{text}"),
     }
@@ -169,9 +176,110 @@ fn all_mistakes_of_a_file_come_at_once_in_its_order() {
          \"world.tick\", not 1.5\n\
          rules.toml:8: [extra] unknown section; there are [budgets.scopes_us], [budgets.subsystems_us], [triggers.manual], \
          [triggers.frame], [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], \
-         [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash], [log]",
+         [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash], [log], [replication], \
+         [components], [events]",
     );
     check("[log]\nnet 3\n", "rules.toml:2: not TOML: key with no value, expected `=`");
+}
+
+#[test]
+fn replication_is_read_on_top_of_the_games_own_rules() {
+    let rules = accept(
+        r#"
+[replication]
+keepalive_s = 3
+[[replication.tiers]]
+to_m = 20
+updates_per_s = 30
+[[replication.tiers]]
+to_m = 90.5
+updates_per_s = 0.5
+[components.vitals]
+updates_per_s_max = 1
+[components.spell-effects]
+range_m = 60
+[events."chat.say"]
+range_m = 12.5
+per_s_max = 2
+[events.combat.damage]
+range_m = inf
+[events.Boom]
+per_s_max = 4
+"#,
+    );
+    let mut game =
+        ReplicationRules::usual(["Pose", "Vitals", "Position"], [("chat.say", None), ("combat.damage", None)]);
+    game.components[1].range_m = Some(33.0);
+    let complete = rules.replication.complete(game);
+    let tier = |to_m, updates_per_s| Tier { to_m, updates_per_s };
+    let component = |range_m, updates_per_s_max| KindRule { range_m, updates_per_s_max };
+    let event = |range_m, per_s_max| EventRule { range_m, per_s_max };
+    let expect = ReplicationRules {
+        tiers: vec![tier(20.0, 30.0), tier(90.5, 0.5)],
+        bulk_sync_m: 50.0,
+        keepalive_s: 3.0,
+        components: vec![component(None, None), component(Some(33.0), Some(1.0)), component(Some(60.0), None)],
+        events: vec![event(Some(12.5), Some(2.0)), event(Some(f32::INFINITY), None)],
+    };
+    assert_eq!(complete, expect);
+}
+
+#[test]
+fn names_that_the_game_does_not_have_are_told_with_the_nearest_it_has() {
+    check(
+        "[components.vital]\nrange_m = 3\n",
+        "rules.toml:1: [components.vital] the game has no such component; did you mean \"Vitals\"?",
+    );
+    check(
+        "[events.\"chat.sya\"]\nrange_m = 3\n",
+        "rules.toml:1: [events.\"chat.sya\"] the game has no such event; did you mean \"chat.say\"?",
+    );
+    check(
+        "[events.weather]\nrange_m = 3\n",
+        "rules.toml:1: [events.weather] the game has no such event; there are chat.say, combat.damage, boom",
+    );
+    check(
+        "[components.vitals]\nrange = 3\n[events.boom]\nupdates_per_s_max = 3\n",
+        "rules.toml:2: [components.vitals] range: unknown key; did you mean `range_m`?\n\
+         rules.toml:4: [events.boom] updates_per_s_max: unknown key; known are range_m, per_s_max",
+    );
+    check(
+        "[components]\nvitals = 3\n",
+        "rules.toml:2: [components] vitals: holds a section for each component; write [components.NAME] and the key below it",
+    );
+    check(
+        "[components.vitals]\n[components.Vitals]\nrange_m = 1\n",
+        "rules.toml:1: [components.vitals] is the same component as [components.Vitals]; put all keys into one",
+    );
+    check(
+        "[replication]\nkeepalive = 3\n",
+        "rules.toml:2: [replication] keepalive: unknown key; did you mean `keepalive_s`?",
+    );
+}
+
+#[test]
+fn impossible_replication_is_told_with_its_range() {
+    check(
+        "[replication]\nbulk_sync_m = 0\nkeepalive_s = nan\n[components.pose]\nupdates_per_s_max = 0\n[events.boom]\nrange_m = -1\n",
+        "rules.toml:2: [replication] bulk_sync_m: 0 is too low; it may be 1 to inf m\n\
+         rules.toml:3: [replication] keepalive_s: NaN is not a number; it may be 0.1 to 3600 s\n\
+         rules.toml:5: [components.pose] updates_per_s_max: 0 is too low; it may be 0.01 to 1000 1/s\n\
+         rules.toml:7: [events.boom] range_m: -1 is too low; it may be 0.1 to inf m",
+    );
+    check(
+        "[[replication.tiers]]\nto_m = 40\n[[replication.tiers]]\nto_m = 30\nupdates_per_s = \"often\"\nto_km = 1\n",
+        "rules.toml:2: [[replication.tiers]] updates_per_s: is missing; a tier needs it, such as `updates_per_s = 20`\n\
+         rules.toml:4: [[replication.tiers]] to_m: 30 is not beyond the tier before, which goes to 40; put the nearest first\n\
+         rules.toml:5: [[replication.tiers]] updates_per_s: must be a number, not \"often\"\n\
+         rules.toml:6: [[replication.tiers]] to_km: unknown key; did you mean `to_m`?",
+    );
+    check(
+        "[replication]\ntiers = 3\n",
+        "rules.toml:2: [replication] tiers: is a list of sections; write [[replication.tiers]]",
+    );
+    let nine: String =
+        (1..=9).map(|step| format!("[[replication.tiers]]\nto_m = {step}\nupdates_per_s = 1\n")).collect();
+    check(&nine, "rules.toml:26: [[replication.tiers]] there are 9; 8 are possible");
 }
 
 /// The page that operators read shows every rule with its default; this is what keeps it true.
@@ -180,7 +288,12 @@ fn the_rules_page_shows_every_section_with_its_defaults() {
     let page = include_str!("../../../../docs/rules.md");
     let mut samples = page.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0);
     let defaults = samples.next().expect("docs/rules.md has the defaults in TOML");
-    let written = accept(defaults);
+    let mut written = accept(defaults);
+    // What stands there is what holds without it.
+    let said = std::mem::take(&mut written.replication);
+    assert_ne!(said, ReplicationFileRules::default());
+    let usual = ReplicationRules::usual([], []);
+    assert_eq!(said.complete(usual.clone()), usual);
     assert_eq!(written, ServerRules::default());
     for section in SECTIONS {
         assert!(defaults.contains(&format!("[{section}]")), "docs/rules.md: the defaults lack [{section}]");
@@ -199,7 +312,8 @@ fn the_rules_page_shows_every_section_with_its_defaults() {
 
 /// The keys that a kind's section knows, as it tells somebody who wrote none of them.
 fn keys_of(kind: TriggerKind) -> Vec<String> {
-    let told = ServerRules::parse("rules.toml", &format!("[triggers.{}]\nunheard-of = 1\n", kind.name())).unwrap_err();
+    let told = ServerRules::parse("rules.toml", &format!("[triggers.{}]\nunheard-of = 1\n", kind.name()), &names())
+        .unwrap_err();
     let told = told.to_string();
     let (_, keys) = told.split_once("known are ").expect("an unknown key is told with the known ones");
     keys.split(", ").map(str::to_owned).collect()
@@ -224,7 +338,7 @@ impl Folder {
     }
 
     fn open(&self) -> (RulesFile, ServerRules) {
-        RulesFile::open(&self.path()).unwrap()
+        RulesFile::open(&self.path(), names()).unwrap()
     }
 }
 
@@ -345,7 +459,7 @@ fn ten_thousand_mutated_files_are_read_or_told() {
                 _ => text.insert_str(at, pieces[rng.random_range(0..pieces.len())]),
             }
         }
-        match ServerRules::parse("rules.toml", &text) {
+        match ServerRules::parse("rules.toml", &text, &names()) {
             Ok(_) => read += 1,
             Err(error) => {
                 let error = error.to_string();

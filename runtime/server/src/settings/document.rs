@@ -81,28 +81,123 @@ impl<'t> Document<'t> {
     /// value is then of no use.
     pub(crate) fn section<T: Section>(&self, name: &str, mistakes: &mut Vec<Mistake>) -> T {
         let Some((key, value, table)) = self.table(name) else { return T::default() };
+        self.read_section(name, key.span(), value.span(), table, mistakes)
+    }
+
+    /// The sections below `parent` that are named by what they are about, such as `[events."chat.say"]`, each with the index in
+    /// `known` of what it names. `is_name` says whether a written name means a known one. A name's dots may stand in quotes or lead
+    /// into tables within tables. `what` is what the names are of.
+    pub(crate) fn named_sections<T: Section>(
+        &self,
+        parent: &str,
+        what: &str,
+        known: &[&str],
+        is_name: fn(&str, &str) -> bool,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Vec<(usize, T)> {
+        let Some((_, _, table)) = self.table(parent) else { return Vec::new() };
+        let mut found: Vec<(usize, T)> = Vec::new();
+        let mut shown_as: Vec<String> = Vec::new();
+        let mut open = vec![(String::new(), table)];
+        while let Some((before, table)) = open.pop() {
+            for (key, value) in table.iter() {
+                let name =
+                    if before.is_empty() { key.get_ref().to_string() } else { format!("{before}.{}", key.get_ref()) };
+                let shown =
+                    if name.contains('.') { format!("{parent}.\"{name}\"") } else { format!("{parent}.{name}") };
+                let index = known.iter().position(|known| is_name(&name, known));
+                let leads_on = known.iter().any(|known| {
+                    let mut ends = known.match_indices('.');
+                    ends.any(|(end, _)| is_name(&name, &known[..end]))
+                });
+                match (value.get_ref().as_table(), index) {
+                    (Some(section), Some(index)) => {
+                        let section = self.read_section(&shown, key.span(), value.span(), section, mistakes);
+                        if let Some(same) = found.iter().position(|(other, _)| *other == index) {
+                            let message = format!("is the same {what} as [{}]; put all keys into one", shown_as[same]);
+                            mistakes.push(self.mistake(key.span(), &shown, "", message));
+                        }
+                        found.push((index, section));
+                        shown_as.push(shown);
+                    }
+                    (Some(tables), None) if leads_on => open.push((name, tables)),
+                    (Some(_), None) => {
+                        let message = unknown_name(what, &name, known);
+                        mistakes.push(self.mistake(key.span(), &shown, "", message));
+                    }
+                    (None, _) => {
+                        let message =
+                            format!("holds a section for each {what}; write [{parent}.NAME] and the key below it");
+                        mistakes.push(self.mistake(key.span(), parent, &name, message));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// The list of sections that `[[name]]` makes, each with its place; none if there is no such key.
+    pub(crate) fn listed_sections<T: Section>(
+        &self,
+        name: &str,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<Vec<(Range<usize>, T)>> {
+        let (parent, last) = name.rsplit_once('.').unwrap_or(("", name));
+        let table = if parent.is_empty() { &self.root } else { self.table(parent)?.2 };
+        let (key, value) = table.iter().find(|(key, _)| key.get_ref() == last)?;
+        let shown = format!("[{name}]");
+        let mut found = Vec::new();
+        let mut is_list = false;
+        if let DeValue::Array(items) = value.get_ref() {
+            is_list = true;
+            for item in items.iter() {
+                match item.get_ref().as_table() {
+                    Some(section) => {
+                        let span =
+                            section.keys().map(Spanned::span).min_by_key(|span| span.start).unwrap_or(item.span());
+                        let section = self.read_section(&shown, span.clone(), item.span(), section, mistakes);
+                        found.push((span, section));
+                    }
+                    None => is_list = false,
+                }
+            }
+        }
+        if !is_list {
+            mistakes.push(self.mistake(key.span(), parent, last, format!("is a list of sections; write [[{name}]]")));
+        }
+        Some(found)
+    }
+
+    fn read_section<T: Section>(
+        &self,
+        name: &str,
+        header: Range<usize>,
+        place: Range<usize>,
+        table: &Table<'t>,
+        mistakes: &mut Vec<Mistake>,
+    ) -> T {
         self.check_keys::<T>(name, table, mistakes);
         let known = keys_of::<T>();
         let is_known = |key: &Key<'t>| known.is_none_or(|known| known.contains(&&**key.get_ref()));
         let entries = table.iter().map(|(key, value)| (key.clone(), value.clone()));
         let known_only: Table<'t> = entries.filter(|(key, _)| is_known(key)).collect();
 
-        let (value, whole) = match read::<T>(known_only.clone(), value.span()) {
+        let (value, whole) = match read::<T>(known_only.clone(), place.clone()) {
             Ok(value) => (value, true),
             Err(error) => {
                 let count_before = mistakes.len();
                 let well_typed = self.read_key_by_key::<T>(name, known_only, mistakes);
                 if mistakes.len() == count_before {
-                    let span = error.span().unwrap_or(key.span());
+                    let span = error.span().unwrap_or(header.clone());
                     mistakes.push(self.mistake(span, name, "", plain(error.message())));
                 }
-                match read::<T>(well_typed, value.span()) {
+                match read::<T>(well_typed, place) {
                     Ok(value) => (value, false),
                     Err(_) => return T::default(),
                 }
             }
         };
-        value.check(&mut Checks::new(self, name, key.span(), table, whole, mistakes));
+        value.check(&mut Checks::new(self, name, header, table, whole, mistakes));
         value
     }
 
@@ -187,6 +282,14 @@ fn read<'t, T: Section>(table: Table<'t>, span: Range<usize>) -> Result<T, toml:
 /// `triggers.frame` is part of `triggers`.
 fn is_part_of(section: &str, parent: &str) -> bool {
     section.strip_prefix(parent).is_some_and(|rest| rest.starts_with('.'))
+}
+
+fn unknown_name(what: &str, written: &str, known: &[&str]) -> String {
+    match nearest(written, known.iter().copied()) {
+        Some(meant) => format!("the game has no such {what}; did you mean \"{meant}\"?"),
+        None if known.is_empty() => format!("the game has no {what} at all; remove it"),
+        None => format!("the game has no such {what}; there are {}", known.join(", ")),
+    }
 }
 
 fn bracketed(names: &[&str]) -> String {
