@@ -78,6 +78,9 @@ pub(crate) struct Finder {
     everywhere: SlotSet,
     placed: SlotSet,
     concealed: SlotSet,
+    /// Concealed entities by place, and those that are also relevant to clients elsewhere.
+    concealed_grid: Grid,
+    concealed_anywhere: Vec<u32>,
     /// Team and slot of all that are in one, sorted.
     teams: Vec<(u16, u32)>,
     /// The arrangement that it knows.
@@ -137,6 +140,8 @@ impl Finder {
             return;
         }
         self.grid.clear();
+        self.concealed_grid.clear();
+        self.concealed_anywhere.clear();
         self.teams.clear();
         for set in [&mut self.everywhere, &mut self.placed, &mut self.concealed] {
             set.reset(entities.slots.len());
@@ -158,15 +163,33 @@ impl Finder {
             }
             if row.concealed {
                 self.concealed.insert(index);
+                if let Standing::At(place) = row.standing {
+                    self.concealed_grid.push(index, place);
+                }
+                if row.team != 0 || row.standing == Standing::Everywhere {
+                    self.concealed_anywhere.push(index);
+                }
             }
         }
         self.teams.sort_unstable();
         self.grid.sort(cell_m);
+        self.concealed_grid.sort(cell_m);
     }
 
-    /// Slots of concealed entities.
-    pub fn concealed(&self) -> impl Iterator<Item = u32> + '_ {
-        self.concealed.iter()
+    /// Fills `slots` with the concealed entities that are within `radius_m` of a client, or that may be relevant to it wherever it is; in order.
+    pub fn concealed_near(&self, centre: Option<[f32; 2]>, radius_m: f32, slots: &mut Vec<u32>) {
+        slots.clear();
+        slots.extend_from_slice(&self.concealed_anywhere);
+        if let Some(centre) = centre {
+            let is_near = |place: [f32; 2]| {
+                (place[0] - centre[0]).powi(2) + (place[1] - centre[1]).powi(2) <= radius_m.powi(2)
+            };
+            self.concealed_grid.look_around(centre, radius_m, |items| {
+                slots.extend(items.iter().filter(|item| is_near(item.place)).map(|item| item.index));
+            });
+        }
+        slots.sort_unstable();
+        slots.dedup();
     }
 
     /// Entities of a team. [team: from 1]
@@ -243,17 +266,18 @@ impl Finder {
 
     /// Takes out what is concealed from this client.
     fn drop_denied(&self, who: &Listening<'_>, found: &mut Found) {
-        for slot in self.concealed.iter() {
-            if who.allowed.binary_search(&slot).is_err() {
-                found.near.take(slot);
-                found.kept.take(slot);
-            }
+        for set in [&mut found.near, &mut found.kept] {
+            set.take_all_but(&self.concealed, who.allowed);
         }
     }
 
     pub fn heap_bytes(&self) -> usize {
         let sets = [&self.everywhere, &self.placed, &self.concealed];
-        self.grid.heap_bytes() + self.teams.capacity() * 8 + sets.map(SlotSet::heap_bytes).iter().sum::<usize>()
+        self.grid.heap_bytes()
+            + self.concealed_grid.heap_bytes()
+            + self.concealed_anywhere.capacity() * 4
+            + self.teams.capacity() * 8
+            + sets.map(SlotSet::heap_bytes).iter().sum::<usize>()
     }
 }
 

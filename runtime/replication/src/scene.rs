@@ -44,12 +44,13 @@ impl Scene {
         bulk.build(entities, rings);
     }
 
-    /// Calls `ask` with the concealed entities that a client would hear of if it may see them. In slot order.
-    pub fn each_concealed_near(&self, view: &View, mut ask: impl FnMut(NetId)) {
+    /// Calls `ask` with the concealed entities that a client would hear of if it may see them. In slot order. `slots` is scratch.
+    pub fn each_concealed_near(&self, view: &View, slots: &mut Vec<u32>, mut ask: impl FnMut(NetId)) {
         let Self { entities, settings, finder, .. } = self;
         let centre = view.look_from(entities);
         let leave2 = settings.leave_radius_m.powi(2);
-        for slot in finder.concealed() {
+        finder.concealed_near(centre, settings.leave_radius_m, slots);
+        for &slot in &*slots {
             let row = &entities.slots[slot as usize];
             let id = NetId { slot, generation: row.generation };
             let is_near = |place: [f32; 2]| {

@@ -43,6 +43,19 @@ impl SlotSet {
         self.words.iter_mut().zip(&other.words).for_each(|(word, others)| *word |= others);
     }
 
+    /// Removes all of `other` but the slots in `kept`, which are sorted; both sets were reset to the same count.
+    pub fn take_all_but(&mut self, other: &Self, kept: &[u32]) {
+        let mut kept = kept;
+        for (index, (word, others)) in self.words.iter_mut().zip(&other.words).enumerate() {
+            let mut taken = *others;
+            while let Some((slot, rest)) = kept.split_first().filter(|(slot, _)| **slot as usize / 64 == index) {
+                taken &= !(1 << (slot % 64));
+                kept = rest;
+            }
+            *word &= !taken;
+        }
+    }
+
     /// Makes this set of what was relevant the set of what is: all that is `near`, and what is `kept` of what
     /// was. Leaves in `near` what was not there before. Returns whether anything comes or goes.
     pub fn move_on(&mut self, near: &mut Self, kept: &Self) -> bool {

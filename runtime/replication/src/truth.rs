@@ -47,6 +47,10 @@ const SURELY_NEAR: f32 = 0.8;
 /// not yet relevant, which is no fault; to be caught so this often it would have to come and go in step with the looks.
 const LOOKS_OVERLOOKED: u8 = 4;
 
+/// Entities that one truth looks at for one that interest has overlooked. Each truth goes on where the one before ended, so that twice a
+/// second a crowd of 12,000 is looked through in half a minute, at a microsecond a truth.
+const SCOUTED_MAX: usize = 200;
+
 /// Brings the exact values of an entity up to date, from where the game has them, and says which components it has.
 pub(crate) type ExactSource<'a> = dyn FnMut(NetId, &mut Entities) -> u16 + 'a;
 
@@ -119,9 +123,9 @@ impl View {
             let Some(centre) = view.look_from(entities) else { return false };
             let Some(row) = entities.get(id).filter(|row| view.may_hear(id, row)) else { return false };
             let Standing::At(place) = row.standing else { return false };
-            let distance_m = (place[0] - centre[0]).hypot(place[1] - centre[1]);
+            let distance_m2 = (place[0] - centre[0]).powi(2) + (place[1] - centre[1]).powi(2);
             let is_relevant = || view.find(id.slot).is_some_and(|index| view.entries[index].is_relevant());
-            distance_m < enter_radius_m * SURELY_NEAR && !is_relevant()
+            distance_m2 < (enter_radius_m * SURELY_NEAR).powi(2) && !is_relevant()
         };
         if let Some((id, looks)) = self.scouted.take() {
             if !overlooked(self, id) {
@@ -134,8 +138,8 @@ impl View {
             return None;
         }
         let count = entities.slots.len();
-        let begin = self.truth_cursor as usize * 7;
-        self.scouted = (0..count).find_map(|step| {
+        let begin = self.truth_cursor as usize * SCOUTED_MAX;
+        self.scouted = (0..count.min(SCOUTED_MAX)).find_map(|step| {
             let slot = (begin + step) % count;
             let id = NetId { slot: slot as u32, generation: entities.slots[slot].generation };
             overlooked(self, id).then_some((id, 1))

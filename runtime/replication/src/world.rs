@@ -108,6 +108,7 @@ pub struct WorldReplication {
     listeners: Listeners,
     /// Empty between calls of `conceal`.
     allowed: Vec<u32>,
+    concealed_near: Vec<u32>,
     concealed_at: Option<u32>,
     stats: ReplicationStats,
     traffic: Traffic,
@@ -126,6 +127,7 @@ impl WorldReplication {
             found: Found::default(),
             listeners: Listeners::default(),
             allowed: Vec::new(),
+            concealed_near: Vec::new(),
             concealed_at: None,
             stats: ReplicationStats::default(),
             traffic,
@@ -298,9 +300,9 @@ impl WorldReplication {
     /// tick, after the changes and before `refresh_interest`; not asked in a tick, it may not. Who may not see an entity
     /// is told nothing more of it, but for a despawn of what it held. The client's own entity is not asked about.
     ///
-    /// Costs clients x concealed entities, about 2 ns each, and the questions.
+    /// Costs a look into a grid for each client, about 0.3 us, and the questions.
     pub fn conceal(&mut self, may_see: &mut dyn FnMut(ViewId, NetId) -> bool) {
-        let Self { scene, views, allowed, .. } = self;
+        let Self { scene, views, allowed, concealed_near, .. } = self;
         self.concealed_at = Some(scene.entities.tick);
         if scene.entities.concealed_count == 0 {
             return;
@@ -309,7 +311,7 @@ impl WorldReplication {
         for (index, view) in views.iter_mut().enumerate() {
             let Some(view) = view else { continue };
             allowed.clear();
-            scene.each_concealed_near(view, |id| {
+            scene.each_concealed_near(view, concealed_near, |id| {
                 if may_see(ViewId(index as u32), id) {
                     allowed.push(id.slot);
                 }
