@@ -115,7 +115,7 @@ fn run_once(size: &Size, settings: CloseSettings, repetition: u32, times: &mut V
         let mut time: Times = [0; 5];
         // In turns: each goes first in every other tick, and the other way round in every other repetition.
         for turn in 0..2 {
-            if (turn + tick + repetition) % 2 == 0 {
+            if (turn + tick + repetition).is_multiple_of(2) {
                 let begin = thread_cpu_time();
                 zone.regrouped.iter().for_each(|&index| assert!(lists.set_groups(index, zone.groups[index as usize])));
                 lists.move_all(&zone.x_m, &zone.z_m);

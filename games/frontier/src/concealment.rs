@@ -1,7 +1,7 @@
 //! Concealment: who sees somebody that sneaks, and a trap.
 //!
 //! Those within a few metres; its party; and whoever looks its way, in line of sight, from not far. The same rule decides what monsters
-//! notice and which clients get a byte about it: the replication's visibility filter asks [`may_see`] for every client near it, every tick.
+//! notice and which clients get a byte about it: the replication's conceal filter asks [`may_see`] for every client near it, every tick.
 //! A trap is found by stepping close alone.
 //!
 //! Pure: it reads rows and the map, and gives the same answer however often it is asked. Cost: some 20 ns, and 60 ns where a line of

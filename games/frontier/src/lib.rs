@@ -18,7 +18,8 @@
 //!   └─ components  events  protocol  landscape                 what both sides agree on
 //! ```
 //!
-//! A world of 10,000 NPCs and 2,000 players is one `bevy_ecs::World` on one worker. Its state is rows of plain data that systems walk by
+//! A world of 10,000 NPCs and 2,000 players is one `bevy_ecs::World`; its systems run on one worker, and its clients are opened and told
+//! on all that are idle. Its state is rows of plain data that systems walk by
 //! sets of who is busy; entities hold only what is replicated. A steady tick allocates nothing. Cost of such a tick, all NPCs awake and
 //! 3,400 fighting, without replication: 0.8 ms, 2.2 ms at most; with every question answered by scanning everybody 8.9 ms (2-core EPYC
 //! virtual machine, optimised build).

@@ -347,5 +347,5 @@ fn usable(place_m: [f32; 2]) -> bool {
 
 /// Distances are compared as squares, so the square must be a number too.
 fn usable_radius(radius_m: f32) -> bool {
-    radius_m >= 0.0 && radius_m <= 1.0e18
+    (0.0..=1.0e18).contains(&radius_m)
 }

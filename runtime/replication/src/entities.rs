@@ -205,6 +205,8 @@ impl Entities {
             return false;
         };
         row.alive = false;
+        let was_concealed = std::mem::take(&mut row.concealed);
+        self.concealed_count -= usize::from(was_concealed);
         self.columns.iter_mut().for_each(|column| column.forget(id.slot as usize));
         self.free.push_back(id.slot);
         self.alive_count -= 1;
@@ -478,6 +480,18 @@ mod tests {
         assert!(!entities.update(KindId(0), first, &pose(1.0)));
         assert!(entities.get(second).is_some());
         assert_eq!(entities.counts.refused, 1);
+    }
+
+    #[test]
+    fn the_concealed_are_counted_until_they_die() {
+        let mut entities = entities(10);
+        let ids = [(); 3].map(|()| entities.spawn().unwrap());
+        ids.iter().for_each(|id| entities.set_concealed(*id, true));
+        entities.set_concealed(ids[0], false);
+        entities.despawn(ids[1]);
+        assert_eq!(entities.concealed_count, 1);
+        entities.despawn(ids[2]);
+        assert_eq!(entities.concealed_count, 0);
     }
 
     #[test]

@@ -25,7 +25,6 @@ struct Teller {
 #[derive(Debug, Default)]
 pub struct EventThrottle {
     sets: Vec<[Teller; WAYS]>,
-    dropped: u64,
 }
 
 impl EventThrottle {
@@ -44,7 +43,6 @@ impl EventThrottle {
         let set = &mut self.sets[(hash >> 54) as usize % SETS];
         if let Some(teller) = set.iter_mut().find(|teller| teller.kind == kind && teller.source == source) {
             if tick.wrapping_sub(teller.tick) < period_ticks {
-                self.dropped += 1;
                 return false;
             }
             teller.tick = tick;
@@ -55,11 +53,6 @@ impl EventThrottle {
             *oldest = Teller { source, tick, kind };
         }
         true
-    }
-
-    /// Events that were dropped since the last call.
-    pub fn take_dropped(&mut self) -> u64 {
-        std::mem::take(&mut self.dropped)
     }
 }
 
@@ -75,7 +68,6 @@ mod tests {
         assert_eq!(told, [10, 14, 18]);
         assert!(throttle.allows(shout, 7, 19, 4));
         assert!(throttle.allows(say, 8, 19, 4));
-        assert_eq!(throttle.take_dropped(), 7);
         assert!((0..100).all(|_| throttle.allows(say, 7, 19, 1)), "no rule, no limit");
     }
 

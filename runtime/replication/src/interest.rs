@@ -181,9 +181,8 @@ impl Finder {
         slots.clear();
         slots.extend_from_slice(&self.concealed_anywhere);
         if let Some(centre) = centre {
-            let is_near = |place: [f32; 2]| {
-                (place[0] - centre[0]).powi(2) + (place[1] - centre[1]).powi(2) <= radius_m.powi(2)
-            };
+            let is_near =
+                |place: [f32; 2]| (place[0] - centre[0]).powi(2) + (place[1] - centre[1]).powi(2) <= radius_m.powi(2);
             self.concealed_grid.look_around(centre, radius_m, |items| {
                 slots.extend(items.iter().filter(|item| is_near(item.place)).map(|item| item.index));
             });

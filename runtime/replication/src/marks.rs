@@ -18,7 +18,7 @@ pub struct Team(pub u16);
 #[component(immutable, on_insert = note_standing, on_remove = note_standing)]
 pub struct Weight(pub f32);
 
-/// The world's visibility filter is asked about the entity, for every client near it and every tick; whom it denies the entity gets no byte
+/// The world's conceal filter is asked about the entity, for every client near it and every tick; whom it denies the entity gets no byte
 /// about it.
 #[derive(Component, Copy, Clone, Debug, Default, PartialEq, Eq)]
 #[component(immutable, on_insert = note_standing, on_remove = note_standing)]

@@ -39,6 +39,10 @@ pub const USUAL_RANGES_M: [(&str, f32); 13] = [
     ("scan", 600.0),
 ];
 
+/// How often a component of these names is told of one entity at most (1/s), from the same source and with the same say of game and
+/// operator.
+pub const USUAL_RATES_PER_S: [(&str, f32); 1] = [("animation", 1.0)];
+
 /// How often clients at some distance are told of changes.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Tier {
@@ -103,7 +107,7 @@ impl ReplicationRules {
         components: impl IntoIterator<Item = &'n str>,
         events: impl IntoIterator<Item = (&'n str, Option<f32>)>,
     ) -> Self {
-        let of_kind = |name| KindRule { range_m: usual_range_m(name), updates_per_s_max: None };
+        let of_kind = |name| KindRule { range_m: usual_range_m(name), updates_per_s_max: usual_rate_per_s(name) };
         let of_event = |(name, declared): (&str, Option<f32>)| EventRule {
             range_m: declared.or_else(|| usual_range_m(name)).filter(|range_m| range_m.is_finite()),
             per_s_max: None,
@@ -247,9 +251,17 @@ pub fn plain_name(name: &str) -> String {
 }
 
 fn usual_range_m(name: &str) -> Option<f32> {
+    find_usual(&USUAL_RANGES_M, name)
+}
+
+fn usual_rate_per_s(name: &str) -> Option<f32> {
+    find_usual(&USUAL_RATES_PER_S, name)
+}
+
+fn find_usual(table: &[(&str, f32)], name: &str) -> Option<f32> {
     let plain = plain_name(name);
     let last = plain.rsplit('.').next()?;
-    USUAL_RANGES_M.iter().find(|(usual, _)| *usual == last).map(|(_, range_m)| *range_m)
+    table.iter().find(|(usual, _)| *usual == last).map(|(_, figure)| *figure)
 }
 
 fn squared(range_m: Option<f32>) -> f32 {

@@ -259,14 +259,11 @@ mod tests {
         for round in 0..40 {
             let mut period = rng.random_range(1..30);
             let mut throttle = throttle(period);
-            let mut told_at = [0_u32; 8];
             let mut waiting = [None; 8];
             // Round the corner of the ticks' 32 bits, too.
             let mut tick = if round % 2 == 0 { 100 } else { u32::MAX - 200 };
-            for slot in 0..8 {
-                throttle.told(slot, tick, false);
-                told_at[slot] = tick;
-            }
+            let mut told_at = [tick; 8];
+            (0..8).for_each(|slot| throttle.told(slot, tick, false));
             throttle.release(tick, |_| {});
             for _ in 0..400 {
                 tick = tick.wrapping_add(if rng.random_bool(0.05) { rng.random_range(1..60) } else { 1 });

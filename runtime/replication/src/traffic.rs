@@ -11,6 +11,8 @@
 //! overhead             what for    records   theirs  messages
 //! ```
 //!
+//! Events are counted as they are handed to the connections: of unreliable ones a full queue drops the oldest, which stays counted here.
+//!
 //! Counts only rise; `take` empties them. Rates are the reader's: it knows how long ago it took the last ones. A worker may count
 //! into a `Traffic` of its own: adding up is the same in any order. Fixed memory: 24 B for each component kind and cause, 2 KB at 16 kinds in
 //! all, and up to [`EVENT_ROWS_MAX`] rows for events, made when first used. Never allocates after. Cost: 1-2 ns per piece, 5 ns per event.
@@ -173,7 +175,7 @@ impl Traffic {
         self.overheads[overhead as usize].add(counts);
     }
 
-    /// Counts an event that went to so many clients, in so many bytes each.
+    /// Counts an event that was handed to so many clients' connections, in so many bytes each.
     pub fn add_event(&mut self, kind: EventId, cause: &'static str, clients: u64, bytes_each: u64) {
         self.event_row(Some(kind), cause).add(Counts {
             packets: clients,

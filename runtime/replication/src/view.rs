@@ -30,8 +30,9 @@
 //! arrive before the spawn and be lost on a client that does not know the entity yet.
 //!
 //! Belongs to one world; the entries of different views are independent, so views can be written in parallel.
-//! What every tick reads of an entry is 12 B; what spawns and full budgets need of it, 16 B, lies apart. With 2 B
-//! per component that is about 34 B per entry. Allocates only when a set outgrows all before.
+//! Every tick reads an entry's key, 4 B; what goes the slow way reads the entry, 12 B; what spawns and full budgets need
+//! of it, 16 B, lies apart, and so do its labels, 2 B for each component kind of the schema and 2 B for existence:
+//! 4 + 12 + 16 + 2 x (kinds + 1), which is 40 B with 3 kinds and 66 B with 16. Allocates only when a set outgrows all before.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Parts: a running task splits its work over workers that have nothing else to do.
+//! Crew: a running task splits its work over workers that have nothing else to do.
 //!
 //! One world with thousands of players is one task, and while it ticks the other cores idle. What it does
 //! then is mostly the same for many clients, so the task hands out parts: values that own what they need.
@@ -17,6 +17,8 @@
 //!
 //! A part that hangs keeps its worker and, as the task waits for it, the task's worker too: two, where a task
 //! that hangs by itself keeps one. So parts are for the engine's loops and not for a game's code.
+//! A part that panics ends the task that shared it, once the other parts are back; a world is then parked for good,
+//! as it is after a panic of its own.
 //!
 //! On the worker's thread, under the pool's one lock for some tens of nanoseconds per part. Allocates nothing
 //! once the lists have grown. Measured on 2 cores (`cargo xtask bench scheduler`): a share whose helper sleeps costs

@@ -3,7 +3,8 @@
 //! A frame has some hundreds of worlds to tick and a few cores to tick them on. Cores idle at the end of
 //! a frame when the last world taken is a long one, so the list is sorted by estimated cost and the
 //! dearest start first: with many tasks the frame then ends within some percent of the best possible,
-//! and no stealing, splitting or guessing is needed. What must be done earlier goes first regardless.
+//! and tasks need neither be stolen nor cut beforehand. One that is as long as all others together would still leave
+//! the other cores idle; it hands parts of its work to them while it runs. What must be done earlier goes first regardless.
 //!
 //! ```text
 //!             submit                 claim, one at a time            finish
@@ -11,7 +12,7 @@
 //! ```
 //!
 //! - [`ShortTaskPool`] runs the tasks and closes the frame on time: a task that hangs keeps its worker and
-//!   itself, and nobody else.
+//!   itself, and nobody else; a part that hangs keeps two workers, its own and that of the task which waits for it.
 //! - [`Crew`] lets a running task hand parts of its work to workers that idle.
 //! - [`CostEstimate`] remembers what a task usually costs.
 //! - [`FrameGrid`] and [`TickPhase`] say which task is due in which frame.

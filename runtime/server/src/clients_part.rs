@@ -47,10 +47,22 @@ thread_local! {
     static IN_TICK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks the calling thread as running a tick, or no longer.
-pub(crate) fn set_in_tick(is_in_tick: bool) {
-    IN_TICK.set(is_in_tick);
-    allocator::short_task(is_in_tick);
+/// The calling thread runs a tick for as long as this lives, also when the tick panics.
+pub(crate) struct InTick;
+
+impl InTick {
+    pub fn begin() -> Self {
+        IN_TICK.set(true);
+        allocator::short_task(true);
+        Self
+    }
+}
+
+impl Drop for InTick {
+    fn drop(&mut self) {
+        IN_TICK.set(false);
+        allocator::short_task(false);
+    }
 }
 
 /// What is done with a lot.
@@ -122,9 +134,9 @@ impl ClientsPart {
         }
         let _in_world = enter_world(self.world.0, self.tick);
         let before = thread_counts().allocations;
-        set_in_tick(true);
+        let in_tick = InTick::begin();
         self.work(worker);
-        set_in_tick(false);
+        drop(in_tick);
         self.stats.allocations += thread_counts().allocations - before;
     }
 
@@ -294,7 +306,9 @@ pub(crate) fn tell(
     }
     let budget_bytes = seat.pacing.begin_tick(acked, lost);
     views.set_budget(seat.view, budget_bytes);
+    phases.next(site!("replication.interest"));
     views.refresh(seat.view);
+    phases.next(site!("replication.send"));
     let bytes_before = seat.connection.stats().bytes_sent;
     let packets_before = stats.packets_out;
     for _ in 0..PACKETS_PER_TICK_MAX {

@@ -1,8 +1,10 @@
 //! A world: one isolated simulated space, and everything that belongs to it, by value.
 //!
-//! `tick` is the whole life of a world, top to bottom: mail in, systems, changes collected, packets out. It runs on whichever
-//! worker took the world and touches nothing but the world, the worker's own buffers and shared read-only data; so worlds tick
-//! in parallel without a lock between them, and the same mail gives the same world on any number of workers.
+//! `tick` is the whole life of a world, top to bottom: mail in, systems, changes collected, orders carried out, conceal asked, events
+//! delivered, truths written, packets out. It runs on whichever worker took the world and touches nothing but the world, the worker's own
+//! buffers and shared read-only data; so worlds tick in parallel without a lock between them. The clients of a crowded world are opened and
+//! told in lots, on idle workers too (`clients_part`); all else stays on the one worker. The same mail gives the same world and the same
+//! bytes on any number of workers.
 //!
 //! A client is in exactly one world. Its connection (keys, channels, acks) lives here with it, so that opening and sealing
 //! packets happens on the workers, and travelling means moving that value to another world's mailbox.
@@ -125,6 +127,10 @@ pub struct TickStats {
     pub snapshot_bytes: u64,
     pub allocations: u64,
     pub poisoned: u64,
+    /// Components sent again because the packet that carried them was lost; values outside their range; spawns that a full world refused.
+    pub owed_again: u64,
+    pub clamped: u64,
+    pub spawns_refused: u64,
     /// Events told, the copies of them that went to clients, and those that came faster than their rule allows.
     pub events: u64,
     pub event_copies: u64,
@@ -222,10 +228,10 @@ impl GameWorld {
         self.conceal();
         phases.next(site!("replication.events"));
         self.deliver_events();
-        phases.next(site!("replication.interest"));
-        self.tell_clients(worker, crew, &mut phases);
         phases.next(site!("replication.truths"));
         self.write_truths();
+        phases.next(site!("replication.interest"));
+        self.tell_clients(worker, crew, &mut phases);
         phases.next(site!("world.finish"));
         self.let_go(worker);
         self.finish_tick(worker);
@@ -276,8 +282,12 @@ impl GameWorld {
     /// Puts rules into force, as of this tick.
     pub(crate) fn set_rules(&mut self, rules: &ReplicationRules) {
         let ticks_per_s = f32::from(self.rate.0);
-        *self.rules = rules.resolved(ticks_per_s);
-        self.replication.set_rules(&self.rules, ticks_per_s);
+        let resolved = rules.resolved(ticks_per_s);
+        // New rules make every copy current once; those that change nothing here must not.
+        if *self.rules != resolved {
+            *self.rules = resolved;
+            self.replication.set_rules(&self.rules, ticks_per_s);
+        }
     }
 
     fn open_here(
@@ -500,13 +510,14 @@ impl GameWorld {
         });
     }
 
-    /// Tells some of the clients, each in its turn, what one entity really looks like; with the next tick's packets. Only now is it settled
-    /// what is relevant to whom in this tick: a truth from before would be about what has just gone out of sight.
+    /// Tells some of the clients, each in its turn, what one entity really looks like. First it is settled what is relevant to them in this
+    /// tick: else a truth would be about what has just gone out of sight.
     fn write_truths(&mut self) {
         let truth_period = ((TRUTH_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
         let Self { seats, collector, replication, ecs, truth, tick, .. } = self;
         for seat in seats.iter_mut().filter(|seat| tick.wrapping_add(seat.client.0).is_multiple_of(truth_period)) {
             truth.clear();
+            replication.refresh(seat.view);
             if collector.write_truth(ecs, replication, seat.view, truth) {
                 // A full queue drops its oldest truth: one check less, never a wrong one.
                 let _ = seat.connection.send_unreliable(truth);
@@ -567,6 +578,9 @@ impl GameWorld {
         let replicated = self.replication.take_stats();
         self.stats.entity_updates = replicated.entity_updates;
         self.stats.poisoned = replicated.poisoned;
+        self.stats.owed_again = replicated.owed_again;
+        self.stats.clamped = replicated.clamped;
+        self.stats.spawns_refused = replicated.spawns_refused;
         if self.hash_wanted {
             self.state_hash = self.collector.hash_state(&mut self.ecs, self.tick);
         }

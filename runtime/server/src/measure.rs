@@ -12,6 +12,7 @@ use throng_profiler::RecorderFigures;
 
 use crate::{
     game_world::TickStats,
+    packet_report::Counted,
     recorder_turns::RecorderTurns,
     report::{PercentilesMs, ServerReport, ServerStatus},
     server::Server,
@@ -41,6 +42,9 @@ pub(crate) struct Totals {
     pub datagrams_refused: u64,
     pub inputs_stale: u64,
     pub poisoned: u64,
+    pub owed_again: u64,
+    pub clamped: u64,
+    pub spawns_refused: u64,
     pub events: u64,
     pub event_copies: u64,
     /// Events that came faster than their rule allows.
@@ -70,6 +74,9 @@ impl Totals {
         self.inputs_stale += stats.inputs_stale;
         self.over_allowance += stats.inputs_over_allowance;
         self.poisoned += stats.poisoned;
+        self.owed_again += stats.owed_again;
+        self.clamped += stats.clamped;
+        self.spawns_refused += stats.spawns_refused;
         self.events += stats.events;
         self.event_copies += stats.event_copies;
         self.events_throttled += stats.events_throttled;
@@ -272,9 +279,8 @@ impl Server {
         if !self.measure.is_over() {
             self.packets_of_window.add_all(packets);
         }
-        let rows = packets.rows(seconds, |kind| self.kinds[usize::from(kind.0)].name.to_string());
+        self.control.published.set_packets(packets, seconds);
         packets.clear();
-        self.control.published.set_packets(rows);
     }
 
     /// Closes the steady window. What a world that is still away has missed counts in it.
@@ -302,6 +308,9 @@ impl Server {
         let players = *players;
         let frames = totals.frames - begin.frames;
         let bytes_out_per_s = per_s(totals.bytes_out, begin.bytes_out);
+        let mut counted = Counted::default();
+        self.packets_of_window.copy_to(seconds, &mut counted);
+        let packets = counted.rows(|kind| self.kinds[usize::from(kind.0)].name.to_string());
         let entity_updates = totals.entity_updates - begin.entity_updates;
         ServerReport {
             game: self.game.clone(),
@@ -352,7 +361,7 @@ impl Server {
             ]
             .into(),
             poisoned: totals.poisoned - begin.poisoned,
-            packets: self.packets_of_window.rows(seconds, |kind| self.kinds[usize::from(kind.0)].name.to_string()),
+            packets,
             events_per_s: per_s(totals.events, begin.events),
             event_copies_per_s: per_s(totals.event_copies, begin.event_copies),
             events_throttled: totals.events_throttled - begin.events_throttled,

@@ -19,8 +19,9 @@ use throng_profiler::{FrameFigures, RecorderControl, RecorderFigures};
 
 use self::subsystems::SubsystemMetrics;
 use crate::{
+    ids::KindId,
     measure::Totals,
-    packet_report::PacketRow,
+    packet_report::{Counted, PacketRow, PacketSums, append_prometheus},
     report::ServerStatus,
     telemetry::{TelemetryNames, TelemetrySums},
 };
@@ -40,7 +41,9 @@ pub struct PublishedMetrics {
     /// Set once, before the first frame.
     recorder: OnceLock<RecorderControl>,
     /// The packet report of the last second.
-    packets: Mutex<Vec<PacketRow>>,
+    packets: Mutex<Counted>,
+    /// Names of the kinds of worlds, by id. Set once, before the first frame.
+    kind_names: OnceLock<Vec<Arc<str>>>,
 }
 
 impl PublishedMetrics {
@@ -52,16 +55,26 @@ impl PublishedMetrics {
             is_sleeping: AtomicBool::default(),
             recorder: OnceLock::new(),
             packets: Mutex::default(),
+            kind_names: OnceLock::new(),
         }
     }
 
     /// The packet report of the last second, the dearest row first. Empty before the first one is over.
     pub fn packets(&self) -> Vec<PacketRow> {
-        self.packets.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let name = |kind: KindId| {
+            let names = self.kind_names.get().and_then(|names| names.get(usize::from(kind.0)));
+            names.map_or_else(|| "world".to_owned(), |name| name.to_string())
+        };
+        self.packets.lock().unwrap_or_else(PoisonError::into_inner).rows(name)
     }
 
-    pub(crate) fn set_packets(&self, rows: Vec<PacketRow>) {
-        *self.packets.lock().unwrap_or_else(PoisonError::into_inner) = rows;
+    pub(crate) fn set_packets(&self, packets: &PacketSums, seconds: f64) {
+        packets.copy_to(seconds, &mut self.packets.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn set_kind_names(&self, names: Vec<Arc<str>>) {
+        // The first ones stay: a server is prepared once.
+        let _ = self.kind_names.set(names);
     }
 
     /// The server's recorder, if it has one.
@@ -77,7 +90,9 @@ impl PublishedMetrics {
     /// Prometheus text as of the last second; empty before the first one is over.
     pub fn to_prometheus_text(&self) -> String {
         let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        snapshot.map(|snapshot| snapshot.to_prometheus_text()).unwrap_or_default()
+        let Some(mut text) = snapshot.map(|snapshot| snapshot.to_prometheus_text()) else { return String::new() };
+        append_prometheus(&self.packets(), &mut text);
+        text
     }
 
     /// Time since the last frame ended.
@@ -123,7 +138,7 @@ pub(crate) struct ServerMetrics {
 /// Name, help, and where the figure is.
 type TotalRow = (&'static str, &'static str, fn(&Totals) -> u64);
 
-const TOTALS: [TotalRow; 19] = [
+const TOTALS: [TotalRow; 23] = [
     ("server.frames", "Frames run", |totals| totals.frames),
     ("server.frames_over_budget", "Frames longer than the frame grid", |totals| totals.frames_over_budget),
     ("server.ticks", "Ticks of worlds", |totals| totals.ticks),
@@ -146,6 +161,12 @@ const TOTALS: [TotalRow; 19] = [
         totals.datagrams_refused + totals.refused_by_gate + totals.over_allowance + totals.mailbox_full
     }),
     ("replication.entity_updates", "Updates of entities sent to clients", |totals| totals.entity_updates),
+    ("replication.owed_again", "Components sent again because the packet that carried them was lost", |totals| {
+        totals.owed_again
+    }),
+    ("replication.clamped", "Values outside their declared range, moved to its end", |totals| totals.clamped),
+    ("replication.spawns_refused", "Entities that a full world could not replicate", |totals| totals.spawns_refused),
+    ("replication.events", "Events told", |totals| totals.events),
     (
         "replication.poisoned",
         "Values that were no finite number; clamped, and their entity is no longer replicated",

@@ -7,6 +7,8 @@
 //!
 //! Cost: some 20 ns per row, world and second on the workers; a few µs a second on the frame thread. Text is made where it is read.
 
+use std::fmt::Write as _;
+
 use foldhash::HashMap;
 use serde::Serialize;
 use throng_replication::traffic::{Counts, TrafficRow};
@@ -79,11 +81,29 @@ impl PacketSums {
         self.rows.values_mut().for_each(|counts| *counts = Counts::default());
     }
 
-    /// What was counted in `seconds` (> 0), the dearest first; `name` gives the names of kinds of worlds.
-    pub fn rows(&self, seconds: f64, name: impl Fn(KindId) -> String) -> Vec<PacketRow> {
-        let per_s = |count: u64| count as f64 / seconds.max(1e-3);
+    /// Copies what was counted in `seconds` into `counted`, whose memory is used again.
+    pub fn copy_to(&self, seconds: f64, counted: &mut Counted) {
+        counted.seconds = seconds.max(1e-3);
+        counted.rows.clear();
         let told = self.rows.iter().filter(|(_, counts)| **counts != Counts::default());
-        let mut rows: Vec<_> = told
+        counted.rows.extend(told.map(|(key, counts)| (*key, *counts)));
+    }
+}
+
+/// What was counted in a span of time, without any text.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    seconds: f64,
+    rows: Vec<((&'static str, &'static str, Reported), Counts)>,
+}
+
+impl Counted {
+    /// As rows, the dearest first; `name` gives the names of kinds of worlds.
+    pub fn rows(&self, name: impl Fn(KindId) -> String) -> Vec<PacketRow> {
+        let per_s = |count: u64| count as f64 / self.seconds;
+        let mut rows: Vec<_> = self
+            .rows
+            .iter()
             .map(|((kind, cause, world), counts)| PacketRow {
                 kind,
                 cause,
@@ -103,12 +123,38 @@ impl PacketSums {
     }
 }
 
+/// Appends the rows to Prometheus text, as gauges by kind, cause and world.
+pub(crate) fn append_prometheus(rows: &[PacketRow], text: &mut String) {
+    type Figure = (&'static str, &'static str, fn(&PacketRow) -> f64);
+    const FIGURES: [Figure; 3] = [
+        ("packets", "Packets to clients that held one of the kind at least, per second", |row| row.packets_per_s),
+        ("bytes", "Bytes to clients before sealing, per second", |row| row.bytes_per_s),
+        ("updates", "Values and events to clients, per second", |row| row.updates_per_s),
+    ];
+    // The end mark of the format, if it has one, stays the end.
+    let end = if text.ends_with("# EOF\n") { text.split_off(text.len() - "# EOF\n".len()) } else { String::new() };
+    for (figure, help, read) in FIGURES {
+        let _ = writeln!(
+            text,
+            "# HELP throng_replication_{figure}_per_s {help}\n# TYPE throng_replication_{figure}_per_s gauge"
+        );
+        for row in rows {
+            let PacketRow { kind, cause, world, .. } = row;
+            let labels = format!("kind=\"{kind}\",cause=\"{cause}\",world=\"{world}\"");
+            let _ = writeln!(text, "throng_replication_{figure}_per_s{{{labels}}} {}", read(row));
+        }
+    }
+    text.push_str(&end);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn told(sums: &PacketSums) -> Vec<(String, f64)> {
-        let rows = sums.rows(2.0, |kind| ["hub", "hideout"][usize::from(kind.0)].into());
+        let mut counted = Counted::default();
+        sums.copy_to(2.0, &mut counted);
+        let rows = counted.rows(|kind| ["hub", "hideout"][usize::from(kind.0)].into());
         rows.iter().map(|row| (format!("{} {} {}", row.kind, row.cause, row.world), row.bytes_per_s)).collect()
     }
 
@@ -130,5 +176,25 @@ mod tests {
         assert_eq!(told(&sums), expect.map(|(names, bytes)| (names.to_owned(), bytes)));
         sums.clear();
         assert_eq!(told(&sums), []);
+    }
+
+    #[test]
+    fn metrics_have_a_gauge_for_each_row_before_the_end_mark() {
+        let row = |kind, bytes_per_s| PacketRow {
+            kind,
+            cause: "change",
+            world: "hub 0".into(),
+            packets_per_s: 1.0,
+            bytes_per_s,
+            updates_per_s: 2.0,
+        };
+        let mut text = String::from("throng_frames_total 7\n# EOF\n");
+        append_prometheus(&[row("pose", 700.5), row("vitals", 3.0)], &mut text);
+        assert!(
+            text.contains("\nthrong_replication_bytes_per_s{kind=\"pose\",cause=\"change\",world=\"hub 0\"} 700.5\n"),
+            "{text}"
+        );
+        assert!(text.starts_with("throng_frames_total 7\n# HELP") && text.ends_with("\n# EOF\n"), "{text}");
+        assert_eq!(text.matches("# TYPE").count(), 3);
     }
 }

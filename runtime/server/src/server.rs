@@ -24,7 +24,7 @@ use throng_replication::{InterestSettings, ReplicationRules, Schema};
 use throng_scheduler::{Crew, Finished, FrameGrid, Hertz, Scheduled, ShortTask, ShortTaskPool, TickPhase};
 
 use crate::{
-    clients_part::{ClientsPart, set_in_tick},
+    clients_part::{ClientsPart, InTick},
     directory::{Directory, Everybody},
     flight_recorder::SuggestedBudgets,
     front_door::FrontDoor,
@@ -95,9 +95,9 @@ impl ShortTask for GameWorld {
     fn run(&mut self, worker: &mut WorkerContext, crew: &Crew<GameWorld>) {
         let before = allocator::thread_counts().allocations;
         self.running_since.store(worker.clock.now().0, Ordering::Relaxed);
-        set_in_tick(true);
+        let in_tick = InTick::begin();
         self.tick(worker, crew);
-        set_in_tick(false);
+        drop(in_tick);
         self.running_since.store(0, Ordering::Relaxed);
         self.stats.allocations += allocator::thread_counts().allocations - before;
     }
@@ -424,6 +424,7 @@ impl Server {
             }
         }
         self.metrics = Some(ServerMetrics::new(&self.names));
+        self.control.published.set_kind_names(self.kinds.iter().map(|kind| kind.name.clone()).collect());
         self.allocations_before = throng_platform::allocator::thread_counts().allocations;
         self.measure.begin(now, &self.totals, &self.telemetry, RecorderFigures::default());
         self.introduce_to_recorder();
@@ -501,6 +502,7 @@ impl Server {
                 }
                 Command::MeasureEnd => self.end_measure(now),
                 Command::Rules(rules) => {
+                    self.rules = (*rules).clone();
                     self.mailboxes.iter().for_each(|mailbox| mailbox.push(Mail::Rules(rules.clone())))
                 }
             }

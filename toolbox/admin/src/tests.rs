@@ -94,7 +94,12 @@ fn a_command_is_carried_out_for_those_who_mean_it() {
         assert!(answer.starts_with(status) && answer.contains(words), "{line}: {answer}");
     };
     let meant = "x-throng: console\r\n";
-    check(meant, "packets", "HTTP/1.1 200", r"pose  change             1        20.0        90.0         700.0  100.0 %\n");
+    check(
+        meant,
+        "packets",
+        "HTTP/1.1 200",
+        r"pose  change             1        20.0        90.0         700.0  100.0 %\n",
+    );
     check(meant, "packets --json", "HTTP/1.1 200", r#"{"text":"{\"packets\":[{"#);
     check(meant, "help", "HTTP/1.1 200", "rules.reload");
     check(meant, "rules.reload", "HTTP/1.1 400", "rules.reload: the file is gone");

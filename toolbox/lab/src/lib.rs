@@ -11,6 +11,8 @@
 //!   └──────────────────┴───────────────────────┘
 //!   └─> LoadRun ─> bars ─> report.json, report.html
 //! ```
+//!
+//! For tests there is [`relay`]: a bad network with a seed, to be put between a server and its clients.
 
 pub mod bars;
 pub mod load;

@@ -9,6 +9,9 @@
 //! two, and from nothing else but the time it came at: the same packets at the same times fare the same way again ([`fate`]). The
 //! kernel's own emulation is not on every machine, has no seed, and cannot turn bits over that a checksum would not notice.
 //!
+//! Used by the tests of the command (`toolbox/cli/tests/command`: `network`, and `reliable_pair` for two bare connections), which put real
+//! players and a real server on either side of it. No load run goes through it.
+//!
 //! One thread. It allocates per datagram and sleeps in whole milliseconds, so a delay may be 1 ms longer than asked. Cost: two
 //! system calls per datagram, some 60,000 a second of them on one core.
 

@@ -152,7 +152,7 @@ fn spawn(world: &mut World, owner: Option<ClientKey>) -> Entity {
     world.resource_mut::<Numbers>().0 += 1;
     let rng = &mut world.resource_mut::<WorldRng>().0;
     let at = [(); 2].map(|()| rng.random_range(0.0..SIDE_M));
-    let (pack, is_stalker) = (number % 7, number % 3 == 0);
+    let (pack, is_stalker) = (number % 7, number.is_multiple_of(3));
     let entity = world.spawn((Replicated::default(), Wanderer { at, number, tick: 0 })).id();
     if pack != 0 {
         world.entity_mut(entity).insert(Team(pack));
@@ -185,12 +185,14 @@ fn come_and_go(world: &mut World) {
     }
 }
 
+type WandererQuery<'w, 's> = Query<'w, 's, (Entity, Option<&'static Owner>, Has<Concealed>), With<Wanderer>>;
+
 /// Now and then somebody becomes a stalker, or changes its pack, in the middle of everything.
 fn turn_coats(
     mut rng: ResMut<WorldRng>,
     mut commands: Commands,
     mut outbox: ResMut<Outbox>,
-    wanderers: Query<(Entity, Option<&Owner>, Has<Concealed>), With<Wanderer>>,
+    wanderers: WandererQuery<'_, '_>,
 ) {
     for (entity, owner, is_stalker) in &wanderers {
         match rng.0.random_range(0..400) {

@@ -192,6 +192,10 @@ pub fn problems(outcomes: &[Outcome]) -> Vec<String> {
             let Sums { checked, wrong, missing, extra, .. } = sums;
             problems.push(format!("{place}: {wrong} wrong, {missing} missing, {extra} extra of {checked}"));
         }
+        let two = find(outcomes, "throng, 2 workers", outcome.size).filter(|_| outcome.row.name == "throng");
+        if two.is_some_and(|two| bytes_hashes(two) != bytes_hashes(outcome)) {
+            problems.push(format!("{place}: two workers wrote other bytes than one"));
+        }
         let alike = outcomes.iter().filter(|other| other.size == outcome.size).flat_map(|other| &other.rounds);
         let hashes: BTreeSet<&str> = alike.filter_map(|round| round["scene_hash"].as_str()).collect();
         if hashes.len() > 1 {

@@ -11,6 +11,8 @@
 //!
 //! A list of more than `list_max` is dropped: only its pairs are counted, until enough have left.
 
+#![allow(clippy::needless_range_loop, reason = "lanes and bands index several columns at once")]
+
 /// Bands of a list. More → short radii read less, and more pairs change their band as entities move.
 pub(super) const BANDS: usize = 4;
 

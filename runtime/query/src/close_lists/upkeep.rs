@@ -7,6 +7,8 @@
 //! The new reference place is not where the entity is but ahead of it, in the direction in which it left the old one:
 //! going straight on, it passes by and is scanned after up to a whole skin instead of half of one.
 
+#![allow(clippy::needless_range_loop, reason = "lanes and bands index several columns at once")]
+
 use super::grid::{Chunk, LANES};
 use super::pairs::{BANDS, OUTSIDE, Outcome};
 use super::{ABSENT, CloseLists, CloseMode, usable};

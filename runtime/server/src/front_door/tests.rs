@@ -121,7 +121,7 @@ impl Scene {
             if let Some((to, len)) = handshake.poll(now, UNIX_S, &mut buffer) {
                 endpoint.send_to(&buffer[..len], to);
             }
-            now = now + Nanos::from_millis(50);
+            now += Nanos::from_millis(50);
             self.frame(now);
             self.tick(now);
             self.network.advance(now);

@@ -217,7 +217,7 @@ fn bad_networks_lose_nobody_and_nothing() {
         cell(0.2, 100, Disorder::Wild),
         cell(0.0, 400, Disorder::Wild),
     ];
-    let form = Form { bots: 4, length: Duration::from_secs(5), after: Duration::ZERO };
+    let form = Form { bots: 4, length: Duration::from_secs(4), after: Duration::from_secs(2) };
     check(&play_all(server.address, &cells, 1, form));
     assert!(server.stop().status.success());
 }

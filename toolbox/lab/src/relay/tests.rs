@@ -1,3 +1,5 @@
+//! The promises of the relay: what a line is asked to do it does, the same again for the same seed.
+
 use std::time::{Duration, Instant};
 
 use super::*;

@@ -1,0 +1,467 @@
+//! What a world promises to all its clients: the same bytes however they are shared out, secrets kept, and no cost where nothing happens.
+
+use super::*;
+use crate::{
+    rules::{KindRule, ReplicationRules, Tier},
+    testing::{Health, pose, schema},
+};
+
+/// 40 entities and as many clients, which hear those around them.
+fn crowd() -> (WorldReplication, Vec<ViewId>) {
+    let settings = InterestSettings { enter_radius_m: 8.0, leave_radius_m: 9.0, ..InterestSettings::default() };
+    let mut world = WorldReplication::new(schema(), settings);
+    let views = (0..40)
+        .map(|index| {
+            let id = world.spawn().unwrap();
+            world.set_place(id, [index as f32, 0.0]);
+            world.update(KindId(0), id, &pose(index as f32));
+            let view = world.add_client(0);
+            world.set_own(view, Some(id));
+            view
+        })
+        .collect();
+    (world, views)
+}
+
+/// Rules with tiers of 1, 2 and 4 ticks and a component that is heard 6 m away.
+fn rules() -> ResolvedRules {
+    let tier = |to_m, updates_per_s| Tier { to_m, updates_per_s };
+    let rules = ReplicationRules {
+        tiers: vec![tier(3.0, 20.0), tier(5.0, 10.0), tier(7.0, 5.0)],
+        components: vec![KindRule::default(), KindRule { range_m: Some(6.0), updates_per_s_max: None }],
+        keepalive_s: 1.0,
+        ..ReplicationRules::default()
+    };
+    rules.resolved(20.0)
+}
+
+/// Everything a crowd is sent in 60 ticks, some of it lost, with its clients in so many parts; 0: all by the world itself.
+fn told_to_a_crowd(parts: usize) -> (Vec<(ViewId, Vec<u8>)>, crate::traffic::Counts) {
+    fn serve(share: &mut Share, tick: u32) -> Vec<(ViewId, Vec<u8>)> {
+        let ids: Vec<_> = share.ids().collect();
+        let mut messages = Vec::new();
+        for id in ids {
+            let mut out = [0; 200];
+            share.refresh(id);
+            share.acked(id, tick as u16 - 1);
+            (1..=3).for_each(|part| share.lost(id, tick as u16 - 1 + part * 1000));
+            for part in 0..4 {
+                let len = share.write_snapshot(id, 0, &mut out);
+                share.sent(id, tick as u16 + part * 1000);
+                messages.push((id, out[..len].to_vec()));
+            }
+        }
+        messages
+    }
+    let (mut world, views) = crowd();
+    world.set_rules(&rules(), 20.0);
+    let mut all = Vec::new();
+    for tick in 1..60 {
+        world.begin_tick(tick);
+        for slot in 0..40 {
+            let x = slot as f32 + ((tick * 3 + slot * 13) % 40).abs_diff(20) as f32 * 0.2;
+            let id = NetId { slot, generation: 1 };
+            world.set_place(id, [x, 0.0]);
+            world.update(KindId(0), id, &pose(x));
+            world.update(KindId(1), id, &Health { points: tick as u16 / 7 });
+        }
+        if parts == 0 {
+            world.refresh_interest();
+            let mut share = world.lend(&views);
+            all.extend(serve(&mut share, tick));
+            world.give_back(share);
+            continue;
+        }
+        let lent: Vec<_> = views.chunks(views.len().div_ceil(parts)).map(|part| world.lend(part)).collect();
+        let serving = lent.into_iter().map(|mut share| std::thread::spawn(move || (serve(&mut share, tick), share)));
+        for thread in serving.collect::<Vec<_>>() {
+            let (messages, share) = thread.join().unwrap();
+            all.extend(messages);
+            world.give_back(share);
+        }
+        world.check();
+    }
+    (all, world.traffic_mut().total())
+}
+
+/// Any number of threads writes the same bytes.
+#[test]
+fn shares_on_several_threads_write_what_one_writes() {
+    let (alone, counts) = told_to_a_crowd(0);
+    let bytes: usize = alone.iter().map(|(_, message)| message.len()).sum();
+    assert_eq!(counts.bytes, bytes as u64);
+    let mut hasher = crate::state_hash::StateHasher::new(0, 0);
+    alone.iter().for_each(|(_, message)| hasher.write_bytes(message));
+    // Faster but different is not faster: whoever changes this number says why.
+    assert_eq!(hasher.finish(), 1905508069749457885);
+    assert!(bytes > 100_000, "{bytes} bytes");
+    for parts in [1, 2, 8] {
+        assert!(told_to_a_crowd(parts) == (alone.clone(), counts), "in {parts} parts");
+    }
+}
+
+/// One client at 0 and entities at these places, known to it.
+fn stage(places: &[f32], settings: InterestSettings) -> (WorldReplication, ViewId, Vec<NetId>) {
+    let mut world = WorldReplication::new(schema(), settings);
+    let view = world.add_client(0);
+    world.set_view(view, [0.0; 2]);
+    world.begin_tick(1);
+    let ids = places.iter().map(|x| {
+        let id = world.spawn().unwrap();
+        world.set_place(id, [*x, 0.0]);
+        world.update(KindId(0), id, &pose(0.0));
+        world.update(KindId(1), id, &Health { points: 0 });
+        id
+    });
+    let ids: Vec<_> = ids.collect();
+    world.refresh_interest();
+    let mut out = [0; 8000];
+    assert!(world.write_snapshot(view, 0, &mut out) > 0);
+    world.sent(view, 1);
+    world.acked(view, 1);
+    (world, view, ids)
+}
+
+/// What a client is told in a tick, as replicas make of it.
+fn tell(world: &mut WorldReplication, view: ViewId, replicas: &mut crate::Replicas) -> usize {
+    world.refresh_interest();
+    let mut out = [0; 8000];
+    let len = world.write_snapshot(view, 0, &mut out);
+    world.sent(view, world.tick() as u16);
+    world.acked(view, world.tick() as u16);
+    if len > 0 {
+        replicas.apply(&out[..len]).unwrap();
+    }
+    len
+}
+
+#[test]
+fn entities_are_told_as_often_as_their_tier_says() {
+    let (mut world, view, ids) = stage(&[1.0, 4.0, 6.5], InterestSettings::default());
+    world.set_rules(&rules(), 20.0);
+    let mut told = [[0; 2]; 3];
+    let (mut entities_told, mut out) = (0, [0; 1200]);
+    // The rules are new: everything is told once.
+    for tick in 2..202 {
+        world.begin_tick(tick);
+        for id in &ids {
+            world.update(KindId(0), *id, &pose(tick as f32 * 0.1));
+            world.update(KindId(1), *id, &Health { points: tick as u16 });
+        }
+        world.refresh_interest();
+        let len = world.write_snapshot(view, 0, &mut out);
+        world.sent(view, tick as u16);
+        world.acked(view, tick as u16);
+        for (id, mask) in crate::trial::masks(&out[..len]) {
+            entities_told += 1;
+            told[id as usize][0] += u32::from(mask & 1 != 0);
+            told[id as usize][1] += u32::from(mask & 2 != 0);
+        }
+    }
+    let near = |count: u32, expect: u32| count.abs_diff(expect) <= 2;
+    assert!(near(told[0][0], 200) && near(told[1][0], 100) && near(told[2][0], 50), "{told:?}");
+    // The last is beyond the range of its health: once a second.
+    assert!(near(told[0][1], 200) && near(told[1][1], 100) && near(told[2][1], 10), "{told:?}");
+    assert!(entities_told < 370);
+}
+
+#[test]
+fn what_is_urgent_goes_at_once_and_travel_brings_what_waited() {
+    let (mut world, view, ids) = stage(&[6.5, 6.6, 6.7, 6.8, 6.9], InterestSettings::default());
+    world.set_rules(&rules(), 20.0);
+    let masks = |world: &mut WorldReplication| {
+        let mut out = [0; 1200];
+        world.refresh_interest();
+        let len = world.write_snapshot(view, 0, &mut out);
+        world.sent(view, world.tick() as u16);
+        world.acked(view, world.tick() as u16);
+        crate::trial::masks(&out[..len])
+    };
+    // The keepalive has told what was told before.
+    for tick in 2..40 {
+        world.begin_tick(tick);
+        masks(&mut world);
+    }
+    for tick in 40..60 {
+        world.begin_tick(tick);
+        world.update(KindId(0), ids[3], &pose(tick as f32));
+        world.set_urgent(ids[3]);
+        assert_eq!(masks(&mut world), [(3, 1)], "in tick {tick}");
+    }
+    world.begin_tick(60);
+    ids.iter().for_each(|id| _ = world.update(KindId(0), *id, &pose(1.0)));
+    assert!(masks(&mut world).len() < 4);
+    world.begin_tick(61);
+    world.set_view(view, [50.0, 0.0]);
+    assert_eq!(masks(&mut world).len(), 5);
+}
+
+#[test]
+fn who_is_denied_leaves_at_once_and_comes_back_at_once() {
+    // More than a small world: sets are rebuilt in turns.
+    let places: Vec<f32> = (0..100).map(|index| index as f32 * 0.1).collect();
+    let settings = InterestSettings { period_ticks: 50, budget_bytes_per_tick: 65_536, ..InterestSettings::default() };
+    let (mut world, view, ids) = stage(&places, settings);
+    let mut replicas = crate::Replicas::new(schema());
+    let mut asked = 0;
+    for (tick, may_see) in (2..).zip([true, true, false, false, true, false, true]) {
+        world.begin_tick(tick);
+        if tick == 2 {
+            // From here on the replicas listen: everything is told again.
+            ids.iter().for_each(|id| world.remove(KindId(1), *id));
+        }
+        world.set_concealed(ids[7], true);
+        world.update(KindId(0), ids[7], &pose(tick as f32));
+        world.conceal(&mut |_, id| {
+            assert_eq!(id, ids[7]);
+            asked += 1;
+            may_see
+        });
+        tell(&mut world, view, &mut replicas);
+        assert_eq!(replicas.contains(ids[7]), may_see, "in tick {tick}");
+        assert_eq!(world.hears(view, ids[7]), may_see);
+        let mut truth = Vec::new();
+        (0..200).for_each(|_| _ = world.write_truth(view, &mut truth));
+    }
+    assert_eq!(asked, 7);
+    // Not asked in a tick: denied.
+    world.begin_tick(9);
+    tell(&mut world, view, &mut replicas);
+    assert!(!replicas.contains(ids[7]) && replicas.contains(ids[8]));
+    // Nobody conceals it any more.
+    for tick in 10..110 {
+        world.begin_tick(tick);
+        world.set_concealed(ids[7], false);
+        tell(&mut world, view, &mut replicas);
+    }
+    assert!(replicas.contains(ids[7]));
+    world.begin_tick(111);
+    world.hide(ids[7]);
+    tell(&mut world, view, &mut replicas);
+    assert!(!replicas.contains(ids[7]));
+}
+
+/// A packet is given up between two messages of a tick: what it carried is owed again, and this tick's change is not
+/// lost over it.
+#[test]
+fn a_loss_between_two_messages_of_a_tick_loses_nothing_else() {
+    let places: Vec<f32> = (0..60).map(|index| index as f32 * 0.1).collect();
+    let settings =
+        InterestSettings { packets_in_flight_max: 1, budget_bytes_per_tick: 65_536, ..InterestSettings::default() };
+    let (mut world, view, ids) = stage(&places, settings);
+    let mut out = [0; 100];
+    world.begin_tick(2);
+    world.update(KindId(1), ids[50], &Health { points: 5 });
+    world.refresh_interest();
+    assert!(world.write_snapshot(view, 0, &mut out) > 0);
+    world.sent(view, 2);
+    let mut masks = 0;
+    for tick in 3..6 {
+        world.begin_tick(tick);
+        if tick == 3 {
+            ids.iter().for_each(|id| _ = world.update(KindId(0), *id, &pose(9.0)));
+        }
+        world.refresh_interest();
+        for part in 0..20 {
+            let len = world.write_snapshot(view, 0, &mut out);
+            world.sent(view, tick as u16 * 20 + part);
+            let of_50 = crate::trial::masks(&out[..len]).into_iter().filter(|(slot, _)| *slot == 50);
+            of_50.for_each(|(_, mask)| masks |= mask);
+            world.acked(view, tick as u16 * 20 + part);
+        }
+    }
+    assert_eq!(masks, 0b11);
+}
+
+/// What was told at an entity's turn far away, and lost, is owed again when the loss is known after it has come near.
+#[test]
+fn a_loss_is_made_good_whatever_ring_the_entity_is_in_by_then() {
+    let (mut world, view, ids) = stage(&[5.0], InterestSettings::default());
+    let tier = |to_m, updates_per_s| Tier { to_m, updates_per_s };
+    let tiers = vec![tier(3.0, 20.0), tier(9.0, 2.5)];
+    world.set_rules(&ReplicationRules { tiers, ..ReplicationRules::default() }.resolved(20.0), 20.0);
+    let mut told = Vec::new();
+    let mut out = [0; 1200];
+    for tick in 2..30 {
+        world.begin_tick(tick);
+        match tick {
+            9 => _ = world.update(KindId(1), ids[0], &Health { points: 5 }),
+            17 => world.set_place(ids[0], [1.0, 0.0]),
+            _ => {}
+        }
+        world.refresh_interest();
+        if tick == 17 {
+            world.lost(view, 16);
+        }
+        let len = world.write_snapshot(view, 0, &mut out);
+        if crate::trial::masks(&out[..len]) == [(0, 2)] {
+            told.push(tick);
+        }
+        world.sent(view, tick as u16);
+        if tick != 16 {
+            world.acked(view, tick as u16);
+        }
+    }
+    assert_eq!(told, [16, 17]);
+}
+
+/// Even where interest is not looked at in between.
+#[test]
+fn nothing_of_what_is_hidden_goes_out_before_interest_is_refreshed() {
+    for by_filter in [false, true] {
+        let (mut world, view, ids) = stage(&[1.0, 2.0], InterestSettings::default());
+        world.begin_tick(2);
+        if by_filter {
+            world.set_concealed(ids[0], true);
+            world.conceal(&mut |_, _| true);
+            assert_eq!(world.write_snapshot(view, 0, &mut [0; 1200]), 0);
+            world.begin_tick(3);
+            world.conceal(&mut |_, _| false);
+        } else {
+            world.hide(ids[0]);
+        }
+        ids.iter().for_each(|id| _ = world.update(KindId(0), *id, &pose(9.0)));
+        assert!(!world.hears(view, ids[0]));
+        let mut out = [0; 1200];
+        let len = world.write_snapshot(view, 0, &mut out);
+        assert_eq!(crate::trial::masks(&out[..len]), [(1, 1)]);
+    }
+}
+
+#[test]
+fn listeners_are_found_by_place_team_and_entity() {
+    let (mut world, views) = crowd();
+    let ids: Vec<_> = (0..40).map(|slot| NetId { slot, generation: 1 }).collect();
+    world.refresh_interest();
+    let sorted = |mut views: Vec<ViewId>| {
+        views.sort();
+        views
+    };
+    let mut found = Vec::new();
+    world.views_near([10.2, 0.0], 2.0, &mut found);
+    assert_eq!(sorted(found), views[9..=12]);
+    let mut found = Vec::new();
+    world.views_that_hear(ids[0], Some(5.0), &mut found);
+    assert_eq!(sorted(found), views[0..=5]);
+    // Beyond the 8 m in which it is heard there is nobody to tell.
+    for range_m in [Some(30.0), None] {
+        let mut found = Vec::new();
+        world.views_that_hear(ids[0], range_m, &mut found);
+        assert_eq!(sorted(found), views[0..=8], "{range_m:?}");
+    }
+    world.begin_tick(1);
+    world.set_concealed(ids[0], true);
+    world.conceal(&mut |view, _| view == views[3]);
+    world.refresh_interest();
+    let mut found = Vec::new();
+    world.views_that_hear(ids[0], Some(5.0), &mut found);
+    assert_eq!(sorted(found), [views[0], views[3]]);
+    world.set_view_team(views[5], Some(2));
+    let mut found = Vec::new();
+    world.views_of_team(2, &mut found);
+    assert_eq!(found, [views[5]]);
+}
+
+/// What happens nowhere costs nothing: no entry is looked at, no byte written, whatever the number of entities.
+#[test]
+fn a_world_in_which_nothing_changes_costs_its_clients_alone() {
+    for ruled in [false, true] {
+        let (mut world, views) = crowd();
+        for index in 0..3000 {
+            let id = world.spawn().unwrap();
+            world.set_place(id, [index as f32 * 0.01, 5.0]);
+            world.update(KindId(0), id, &pose(1.0));
+        }
+        views.iter().for_each(|view| world.set_budget(*view, 1 << 20));
+        if ruled {
+            world.set_rules(&rules(), 20.0);
+        }
+        let mut out = vec![0; 1 << 16];
+        let mut tick = |world: &mut WorldReplication, tick: u32| {
+            world.begin_tick(tick);
+            world.refresh_interest();
+            for view in &views {
+                world.write_snapshot(*view, 0, &mut out);
+                world.sent(*view, tick as u16);
+                world.acked(*view, tick as u16);
+            }
+            world.take_stats()
+        };
+        let first = tick(&mut world, 1);
+        assert!(first.spawns > 20_000 && first.entries_visited > 20_000);
+        (2..30).for_each(|number| _ = tick(&mut world, number));
+        for number in 30..60 {
+            let stats = tick(&mut world, number);
+            let expect = ReplicationStats { answers_unknown: 40, ..ReplicationStats::default() };
+            assert_eq!(stats, expect, "in tick {number}");
+        }
+    }
+}
+
+/// A late client gets what others were told long ago.
+#[test]
+fn a_late_client_gets_the_exact_state() {
+    let (mut world, _, ids) = stage(&[1.0, 4.0, 6.5, 30.0], InterestSettings::default());
+    world.set_rules(&rules(), 20.0);
+    world.begin_tick(2);
+    ids.iter().for_each(|id| _ = world.update(KindId(1), *id, &Health { points: 77 }));
+    (3..300).for_each(|tick| world.begin_tick(tick));
+    let late = world.add_client(1);
+    world.set_view(late, [0.0; 2]);
+    let mut replicas = crate::Replicas::new(schema());
+    tell(&mut world, late, &mut replicas);
+    assert_eq!(replicas.len(), 4);
+    assert!(replicas.iter::<Health>().all(|(_, health)| health.points == 77));
+}
+
+/// A client cannot make up what it got: unknown packets are counted, and change nothing.
+#[test]
+fn answers_to_packets_never_sent_are_counted_and_mean_nothing() {
+    let mut world = WorldReplication::new(schema(), InterestSettings::default());
+    let view = world.add_client(0);
+    let id = world.spawn().unwrap();
+    world.refresh_interest();
+    let mut out = [0; 1200];
+    assert!(world.write_snapshot(view, 0, &mut out) > 0);
+    world.sent(view, 5);
+    (100..200).for_each(|packet| world.acked(view, packet));
+    world.lost(view, 4);
+    assert_eq!(world.take_stats().answers_unknown, 101);
+    // The spawn is not acknowledged: a change is a spawn again.
+    world.begin_tick(1);
+    world.update(KindId(0), id, &pose(1.0));
+    assert!(world.write_snapshot(view, 0, &mut out) > 0);
+    assert_eq!(world.take_stats().spawns, 1);
+    world.acked(view, 5);
+    assert_eq!(world.take_stats().answers_unknown, 0);
+}
+
+/// 1,000 worlds of this size are a few megabytes.
+#[test]
+fn a_small_world_takes_a_few_kilobytes() {
+    let mut world = WorldReplication::new(schema(), InterestSettings::default());
+    let ids: Vec<_> = (0..20).map(|_| world.spawn().unwrap()).collect();
+    let view = world.add_client(0);
+    world.set_view(view, [0.0; 2]);
+    for tick in 1..100 {
+        world.begin_tick(tick);
+        for id in &ids {
+            world.set_place(*id, [tick as f32 * 0.1, 0.0]);
+            world.update(KindId(0), *id, &pose(tick as f32 * 0.1));
+        }
+        world.refresh_interest();
+        assert!(world.write_snapshot(view, 0, &mut [0; 1200]) > 0);
+        world.sent(view, tick as u16);
+    }
+    let bytes = size_of::<WorldReplication>() + world.heap_bytes();
+    assert!(bytes <= 10_240, "{bytes} bytes");
+}
+
+#[test]
+fn a_client_that_left_is_no_longer_written() {
+    let (mut world, views) = crowd();
+    world.remove_client(views[3]);
+    assert_eq!(world.write_snapshot(views[3], 0, &mut [0; 1200]), 0);
+    world.acked(views[3], 0);
+    assert_eq!(world.add_client(1), views[3]);
+}
