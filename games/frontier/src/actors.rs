@@ -12,22 +12,33 @@
 use std::ops::{Index, IndexMut};
 
 use bevy_ecs::{component::Component, entity::Entity, resource::Resource};
-use throng_replication::NetId;
+use throng_query::close_lists::NOBODY;
+use throng_replication::{Event, NetId};
 
 use crate::{
     close::groups,
     components::{Animation, Effects, Gesture, HEALTH_MAX, Kind, Look, Vitals},
-    events::Source,
+    events::{Critical, Damage, Source},
     index_set::IndexSet,
-    landscape::mix,
+    landscape::{distance_m2, mix},
     protocol::Ability,
     traits::Traits,
+    worlds::{ENTER_M, LEAVE_M},
 };
 
 /// Who has less than this part of its health is worth healing.
 pub const HURT_BELOW: f32 = 0.7;
-/// The index of nobody.
-pub const NOBODY: u32 = u32::MAX;
+/// So long after a blow it is still a fight. (ms)
+pub const FIGHT_MS: u32 = 6_000;
+/// Farther than this from its target a source is not named: whoever hears of the target need not know of the source. (m)
+pub const SOURCE_M: f32 = LEAVE_M / 2.0;
+
+/// Whoever hears a blow at its farthest has a source that is named in view.
+const fn is_in_view(range_m: Option<f32>) -> bool {
+    matches!(range_m, Some(range_m) if range_m + SOURCE_M <= ENTER_M)
+}
+const _: () = assert!(is_in_view(<Damage as Event>::RANGE_M));
+const _: () = assert!(is_in_view(<Critical as Event>::RANGE_M));
 
 /// An actor's index, on its entity.
 #[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
@@ -335,10 +346,13 @@ impl Actors {
         (row.alive && row.life == who.life).then_some(who.index)
     }
 
-    /// Who did something, as clients may hear it.
-    pub fn source(&self, who: Option<Who>) -> Source {
+    /// Who did something to a target, as those around the target may hear it: nobody who is concealed, and nobody who is too far from it,
+    /// as the owner of a trap may be.
+    pub fn source(&self, who: Option<Who>, target: u32) -> Source {
+        let may_be_named =
+            |row: &&Actor| !row.concealed && distance_m2(row.place, self[target].place) <= SOURCE_M * SOURCE_M;
         let row = who.and_then(|who| self.resolve(who)).map(|index| &self[index]);
-        Source(row.filter(|row| !row.concealed).and_then(|row| row.id))
+        Source(row.filter(may_be_named).and_then(|row| row.id))
     }
 
     /// Whether one may hurt the other: monsters against all others that live.

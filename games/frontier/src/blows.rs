@@ -77,7 +77,7 @@ fn hurt(zone: &mut Zone, target: u32, blow: Blow) {
 }
 
 fn tell(zone: &mut Zone, target: u32, blow: Blow) {
-    let source = zone.actors.source(blow.source);
+    let source = zone.actors.source(blow.source, target);
     let amount = blow.amount.clamp(0, i32::from(u16::MAX)) as u16;
     let cause = match blow.means {
         Means::Melee => "combat.melee",

@@ -18,7 +18,6 @@ const HIT_CHANCE: f32 = 0.8;
 const CRITICAL_CHANCE: f32 = 0.06;
 /// Chance that a plaguebearer's blow makes its victim sick.
 const INFECT_CHANCE: f32 = 0.25;
-const DISEASE_MS: u32 = 12_000;
 
 /// Everybody strikes whose time it is.
 pub fn swing(mut zone: Zone) {
@@ -59,6 +58,6 @@ fn swing_at(zone: &mut Zone, index: u32, target: u32) {
     let (source, who): (Who, Who) = (zone.actors.who(index), zone.actors.who(target));
     zone.strike(Blow { target: who, source: Some(source), amount: amount.max(1), means: Means::Melee, critical });
     if kind == Kind::Plaguebearer && zone.chance() < INFECT_CHANCE {
-        zone.infect(target, DISEASE_MS);
+        zone.infect(target);
     }
 }

@@ -28,6 +28,7 @@ use crate::{
     protocol::{Ability, ClientMessage, Input},
     schema,
     signals::{HANDLE_MS, MAILBOX_MAX, Mailboxes},
+    talk::{WISHES_EACH_MAX, WISHES_MAX},
     tally::Tally,
     worlds::{TICK_HZ, fill, prepare, schedule},
 };

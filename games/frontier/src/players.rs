@@ -13,7 +13,7 @@ use throng::{prelude::*, text::SpeechAllowance};
 use throng_replication::Text;
 
 use crate::{
-    actors::{Actors, NOBODY},
+    actors::{Actors, FIGHT_MS},
     changes::{embody, remove},
     components::{Kind, Look, NAME_BYTES_MAX, Name},
     events::Purse,
@@ -38,8 +38,6 @@ pub const HOLD_MS: u32 = 250;
 pub const KILL_LOOT: u16 = 3;
 /// So long after a blow nobody begins to sneak. (ms)
 const SNEAK_AFTER_FIGHT_MS: u32 = 3_000;
-/// Players fight as urgently for others for so long after a blow. (ms)
-const FIGHT_MS: u32 = 6_000;
 
 /// What a client wants, as of this tick.
 #[derive(Debug, Clone, Copy, Default)]
@@ -350,8 +348,6 @@ fn act(zone: &mut Zone, index: u32, row: u32, input: Input) {
         zone.roster.stop_gathering(row);
     }
 }
-
-const _: () = assert!(NOBODY == u32::MAX);
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,6 @@
 //! Cost: 50 ns per caster and tick.
 
 use crate::{
-    actors::{Side, Who},
     deeds::{Blow, Done},
     events::{Burst, Means},
     protocol::Ability,
@@ -109,12 +108,5 @@ impl Zone<'_> {
     pub fn scatter(&mut self, [x, z]: [f32; 2], metres: f32) -> [f32; 2] {
         let (aside, along) = (self.chance() * 2.0 - 1.0, self.chance() * 2.0 - 1.0);
         [x + aside * metres, z + along * metres]
-    }
-
-    /// Whether somebody of this side is worth a blow by another: alive and not of it.
-    pub fn enemy_of(&self, side: Side, who: Who) -> Option<u32> {
-        self.actors
-            .resolve(who)
-            .filter(|&index| self.actors[index].side != side && self.actors[index].side != Side::None)
     }
 }

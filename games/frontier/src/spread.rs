@@ -31,7 +31,7 @@ pub fn curse(mut zone: Zone) {
             continue;
         };
         zone.tell_landed(target, Ability::Plague);
-        zone.infect(target, DISEASE_MS);
+        zone.infect(target);
         let (source, who) = (Some(zone.actors.who(done.caster)), zone.actors.who(target));
         zone.strike(Blow { target: who, source, amount: DISEASE_POINTS, means: Means::Disease, critical: false });
     }
@@ -60,7 +60,7 @@ pub fn spread(mut zone: Zone) {
         if let Some(other) = nearest
             && zone.chance() < CATCH_CHANCE
         {
-            zone.infect(other, DISEASE_MS);
+            zone.infect(other);
             zone.burst(other, Burst::Leaves, "spell.disease");
             zone.tally.infections += 1;
         }
@@ -71,12 +71,12 @@ pub fn spread(mut zone: Zone) {
 
 impl Zone<'_> {
     /// Gives somebody a disease, unless it is immune.
-    pub fn infect(&mut self, index: u32, ms: u32) {
+    pub fn infect(&mut self, index: u32) {
         let now = self.now();
         if self.actors[index].clocks.immune > now {
             return;
         }
-        let (until, immune) = (now + self.ticks(ms), now + self.ticks(IMMUNE_MS));
+        let (until, immune) = (now + self.ticks(DISEASE_MS), now + self.ticks(IMMUNE_MS));
         let clocks = &mut self.actors[index].clocks;
         (clocks.diseased, clocks.immune) = (until, immune);
         self.actors.diseased.insert(index);

@@ -1,6 +1,7 @@
 //! Talk: what players ask for in words: to say something, to be called something, to fight, join, use or greet somebody.
 //!
-//! Messages are copied, within [`WISHES_MAX`] and [`WORDS_BYTES_MAX`] a tick, and acted on in their order. What is said goes to everybody
+//! Messages are copied, within [`WISHES_EACH_MAX`] of one player and [`WISHES_MAX`] and [`WORDS_BYTES_MAX`] of all a tick, and acted on in
+//! their order; the rest is dropped and counted (`messages_dropped`). What is said goes to everybody
 //! in earshot to whom the speaker is relevant, within the speaker's allowance; names count as lines, so that changing them is no way
 //! around it. Townsfolk in earshot of a "hail" answer, by a signal. Whom a client names must be one that it may know: near enough,
 //! and seen if it is concealed.
@@ -21,8 +22,11 @@ use crate::{
     zone::Zone,
 };
 
-/// Wishes of one tick; more are dropped and counted.
-pub const WISHES_MAX: usize = 16_384;
+/// Wishes of one player in one tick. Too low → a client on a bad network, whose messages come in a lump, loses some; too high → a few
+/// clients take the room of all others.
+pub const WISHES_EACH_MAX: u8 = 8;
+/// Wishes of all players in one tick: all that 2,048 may have.
+pub const WISHES_MAX: usize = 2_048 * WISHES_EACH_MAX as usize;
 /// Bytes of text of one tick.
 pub const WORDS_BYTES_MAX: usize = 1 << 20;
 /// Farther than this nobody can be made a target. (m)
@@ -46,10 +50,12 @@ enum Wish {
 pub struct Wishes {
     words: String,
     wishes: Vec<(u32, Wish, usize)>,
+    /// How many of them each actor has.
+    each: Vec<u8>,
 }
 
 impl Wishes {
-    /// Notes what a player asked for; false if there is no room for more in this tick.
+    /// Notes what a player asked for; false if there is no room for more in this tick, or for more of this player.
     pub fn hear(&mut self, actor: u32, message: &ClientMessage<'_>) -> bool {
         let (wish, words) = match *message {
             ClientMessage::Say(words) => (Wish::Say, words),
@@ -60,9 +66,17 @@ impl Wishes {
             ClientMessage::Use(thing) => (Wish::Use(thing), ""),
             ClientMessage::Emote(gesture) => (Wish::Emote(gesture), ""),
         };
-        if self.wishes.len() >= WISHES_MAX || self.words.len() + words.len() > WORDS_BYTES_MAX {
+        if self.each.len() <= actor as usize {
+            self.each.resize(actor as usize + 1, 0);
+        }
+        let each = &mut self.each[actor as usize];
+        if *each >= WISHES_EACH_MAX
+            || self.wishes.len() >= WISHES_MAX
+            || self.words.len() + words.len() > WORDS_BYTES_MAX
+        {
             return false;
         }
+        *each += 1;
         self.words.push_str(words);
         self.wishes.push((actor, wish, self.words.len()));
         true
@@ -78,11 +92,12 @@ pub fn grant(mut zone: Zone, mut wishes: ResMut<Wishes>, mut parties: ResMut<Par
     if wishes.is_empty() {
         return;
     }
-    let Wishes { words, wishes } = &mut *wishes;
+    let Wishes { words, wishes, each } = &mut *wishes;
     let mut begin = 0;
     for (actor, wish, end) in wishes.drain(..) {
         let line = &words[begin..end];
         begin = end;
+        each[actor as usize] = 0;
         match wish {
             Wish::Say => say(&mut zone, actor, line),
             Wish::Name => rename(&mut zone, actor, line),

@@ -5,14 +5,15 @@
 //!
 //! Cost: 10 ns per hurt or afflicted actor and tick.
 
-use crate::{actors::dirty, zone::Zone};
+use crate::{
+    actors::{FIGHT_MS, dirty},
+    zone::Zone,
+};
 
 /// Between two points of health, for a player or NPC of low level. (ms)
 const MEND_MS: u32 = 200;
 /// Between two looks whether an effect has worn off. (ms)
 const WEAR_MS: u32 = 200;
-/// So long after a blow it is still a fight. (ms)
-const FIGHT_MS: u32 = 6_000;
 
 /// Clocks that have run out are told.
 pub fn wear_off(mut zone: Zone) {

@@ -5,9 +5,9 @@
 //! whom that entity is not relevant: say [`Audience::Around`] when an event is about one.
 //!
 //! What is relevant is what interest found when it last looked for that client: up to `period_ticks` ago, twice that for a client that stands
-//! still. So an event around something that has just come into view may not be heard. Who died, is hidden or is concealed from a client in
-//! this tick is not heard by it any more. But a reliable event that was sent before its subject was hidden may be sent again afterwards, if
-//! it was lost: it told of a time at which the client could know.
+//! still. So an event around something that has just come into view may not be heard. One around who is hidden or concealed from a client as of
+//! this tick is not heard by it any more. But a reliable event that was sent before its subject was hidden may be sent again afterwards, if it
+//! was lost: it told of a time at which the client could know.
 //!
 //! Allocates nothing in a steady tick. Cost: some 20 ns to encode, and for each event a look at the clients near it.
 

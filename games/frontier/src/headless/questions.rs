@@ -142,6 +142,24 @@ fn a_trap_springs_under_an_enemy_and_under_nobody_else() {
     zone.check();
 }
 
+/// Promise: those around the victim are told who laid the trap only if it is about as near to them.
+#[test]
+fn a_trap_whose_owner_has_gone_names_nobody() {
+    for (owner_m, expect) in [(10.0, true), (140.0, true), (160.0, false), (200.0, false)] {
+        let mut zone = Headless::scene(&[(Kind::Brute, [60.0, 0.0])], 2);
+        zone.cast(0, Ability::Trap);
+        zone.tick();
+        let [trap] = zone.of_kind(Kind::Trap)[..] else { panic!("a trap lies there") };
+        let (player, owner) = (zone.player(0), zone.actor(trap).owner);
+        zone.put(player, [0.0, owner_m]);
+        zone.put(0, [1.0, 0.0]);
+        assert!(zone.until(10, |zone| zone.tally().traps_sprung == 1));
+        assert!(zone.tally().hits > 0, "it hurt");
+        let named = zone.world.resource::<Actors>().source(owner, 0).0;
+        assert_eq!(named, zone.actor(player).id.filter(|_| expect), "{owner_m} m");
+    }
+}
+
 #[test]
 fn a_totem_mends_and_goes_after_its_time() {
     let mut zone = Headless::scene(&[], 2);

@@ -98,6 +98,35 @@ fn nonsense_from_a_client_is_counted_and_does_nothing() {
     assert_eq!((zone.tally().inputs_refused, zone.tally().messages_refused), (2_000, 2_000));
 }
 
+/// Promise: a client that floods the world with wishes loses its own, and nobody else's.
+#[test]
+fn no_client_takes_the_room_of_others() {
+    let mut zone = Headless::scene(&[], 2);
+    let each = u64::from(WISHES_EACH_MAX);
+    for round in 1..=2 {
+        let before = zone.tally();
+        for _ in 0..WISHES_MAX + 100 {
+            zone.say(0, ClientMessage::Target(None));
+        }
+        zone.say(1, ClientMessage::Say("me too"));
+        zone.tick();
+        let after = zone.tally();
+        assert_eq!(after.messages_dropped - before.messages_dropped, WISHES_MAX as u64 + 100 - each, "tick {round}");
+        // Heard, even if its speaker may not say so much.
+        let heard = |tally: &Tally| tally.lines_said + tally.lines_dropped;
+        assert_eq!(heard(&after) - heard(&before), 1, "tick {round}");
+    }
+    // Eight are granted, the last of them, and in the next tick eight more.
+    let id = zone.actor(zone.player(1)).id;
+    let player = zone.player(0);
+    for wishes in [each, each + 1] {
+        (1..wishes).for_each(|_| zone.say(0, ClientMessage::Leave));
+        zone.say(0, ClientMessage::Join(id.unwrap()));
+        zone.tick();
+        assert_eq!(zone.actor(player).party != 0, wishes == each, "{wishes} wishes");
+    }
+}
+
 /// Names of entities that a client cannot know, or that are gone, or never were.
 #[test]
 fn a_client_can_mean_only_what_is_near_and_seen() {
