@@ -105,7 +105,7 @@ impl Inject {
     pub fn background(self) -> Option<Background> {
         match self {
             Self::LockInversion => Some(Background::HoldLock { hold_ms: 42, every_s: 2 }),
-            Self::StolenCores => Some(Background::ForeignProcesses { seconds: 3, every_s: 20 }),
+            Self::StolenCores => Some(Background::ForeignProcesses { seconds: 5, every_s: 20 }),
             Self::LongTasks => Some(Background::LongTasks { seconds: 3, every_s: 20 }),
             Self::AllocRate => Some(Background::Allocate { bytes_per_s: 10 << 20 }),
             _ => None,

@@ -42,15 +42,17 @@ pub fn this_thread_id() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
-/// Makes every other thread of this process that runs now a low one, for good: raising needs a privilege. For faults that are put in on
-/// purpose; whatever is started by the calling thread afterwards weighs more than they do.
+/// Makes the threads of this process whose names begin with `prefix` low ones, for good: raising needs a privilege. For faults that are put
+/// in on purpose.
 ///
 /// Fails when the process cannot list its threads.
-pub fn lower_other_threads() -> io::Result<()> {
-    let own = this_thread_id();
+pub fn lower_threads(prefix: &str) -> io::Result<()> {
     for entry in fs::read_dir("/proc/self/task")? {
-        let number = entry?.file_name().to_str().and_then(|name| name.parse().ok());
-        number.filter(|thread| *thread != own).into_iter().for_each(lower);
+        let entry = entry?;
+        // A thread may have ended meanwhile.
+        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        let number = entry.file_name().to_str().and_then(|number| number.parse().ok());
+        number.filter(|_| name.starts_with(prefix)).into_iter().for_each(lower);
     }
     Ok(())
 }

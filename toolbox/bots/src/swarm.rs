@@ -68,8 +68,8 @@ pub struct SwarmSettings {
     pub seed: u64,
     /// Who makes the connect tokens.
     pub tokens: Tokens,
-    /// How many bots are sent in per second (> 0; default 500). Too high: the server's door refuses
-    /// some for a while and they try again; too low: the run takes longer.
+    /// How many bots are sent in per second (> 0; default 120). Too high: the server's door, which lets in 8 per
+    /// frame and so 160 a second where worlds tick 20 times, puts some off until they give up; too low: the run takes longer.
     pub join_per_second: u32,
     /// How often the status is told (> 0; default 1 s).
     pub status_every: Nanos,
@@ -85,7 +85,7 @@ impl SwarmSettings {
             tick_hz: 20,
             seed: 1,
             tokens,
-            join_per_second: 500,
+            join_per_second: 120,
             status_every: Nanos::from_secs(1),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use throng_platform::cores;
-use throng_platform::threads::{Priority, lower_other_threads, spawn_named};
+use throng_platform::threads::{Priority, lower_threads, spawn_named};
 use throng_profiler::sync::Mutex;
 use throng_profiler::thread::{self, ThreadClass};
 use throng_profiler::{log_category, log_error, scope};
@@ -32,6 +32,9 @@ pub enum Background {
 
 /// So many that the kernel's turns of a few ms each add up to a wait that a frame feels.
 const BUSY_PER_CORE: usize = 8;
+
+/// The recorder looks at other processes about once a second.
+const SEEN_AFTER: Duration = Duration::from_millis(1500);
 
 /// When backgrounds begin: players should be in by then.
 const BEGIN_AFTER: Duration = Duration::from_secs(5);
@@ -122,18 +125,20 @@ impl Ledger {
     }
 }
 
-/// Processes of the shell that do nothing but count, each with its own end. Our threads weigh less than they do from now on: a thread that
-/// has slept gets a core at once from processes of its own weight, and nothing would be stolen from a server that is mostly idle.
+/// Processes of the shell that do nothing but count, each with its own end.
 fn run_foreign_processes(seconds: u64) {
-    if let Err(cause) = lower_other_threads() {
-        log_error!(INJECT, %cause, "the server's threads keep their weight: is /proc mounted?");
-    }
     let busy = |_| {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", &seconds.to_string(), "sh", "-c", "while :; do :; done"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
     };
     let children: Vec<io::Result<Child>> = (0..BUSY_PER_CORE * cores::usable().count).map(busy).collect();
+    // A thread that has slept gets a core at once from processes of its own weight, so nothing would be stolen from a server that is mostly
+    // idle: from now on its workers weigh less. Not before the recorder has seen who is busy here.
+    std::thread::sleep(SEEN_AFTER);
+    if let Err(cause) = lower_threads("worker-") {
+        log_error!(INJECT, %cause, "the server's workers keep their weight: is /proc mounted?");
+    }
     for child in children {
         match child {
             Ok(mut child) => drop(child.wait()),

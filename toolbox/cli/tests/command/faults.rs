@@ -21,6 +21,13 @@ fn check(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
 
 /// As [`check`]; the rest of that story must have all of `details`.
 fn check_told(fault: &str, seconds: u32, trigger: &str, words: &[&str], details: &[&str]) {
+    if let Err(what) = try_told(fault, seconds, trigger, words, details) {
+        panic!("{what}");
+    }
+}
+
+/// What was told instead, if it was not what is wanted.
+fn try_told(fault: &str, seconds: u32, trigger: &str, words: &[&str], details: &[&str]) -> Result<(), String> {
     let _alone = alone();
     let captures = folder(&format!("faults-{fault}"));
     let (seconds, place) = (seconds.to_string(), captures.display().to_string());
@@ -31,14 +38,17 @@ fn check_told(fault: &str, seconds: u32, trigger: &str, words: &[&str], details:
     assert_eq!(report["records_lost"], 0, "{report}");
 
     let saved = captures_of(&captures.join(trigger));
-    assert!(!saved.is_empty(), "{fault}: nothing in {trigger}; {}", finished.stderr);
+    if saved.is_empty() {
+        return Err(format!("{fault}: nothing in {trigger}; {}", finished.stderr));
+    }
     let stories: Vec<Value> = saved.iter().map(|path| story(path)).collect();
     let is_told = |story: &Value| {
         let (verdict, all) = (verdict(story), story.to_string());
         words.iter().all(|word| verdict.contains(word)) && details.iter().all(|word| all.contains(word))
     };
     let verdicts: Vec<&str> = stories.iter().map(verdict).collect();
-    assert!(stories.iter().any(is_told), "{fault}: no verdict has all of {words:?}:\n{}", verdicts.join("\n"));
+    let told = || format!("{fault}: no verdict has all of {words:?}:\n{}", verdicts.join("\n"));
+    if stories.iter().any(is_told) { Ok(()) } else { Err(told()) }
 }
 
 fn captures_of(folder: &Path) -> Vec<PathBuf> {
@@ -75,7 +85,13 @@ fn a_short_task_that_waits_for_a_long_one_is_named_with_both_scopes() {
 
 #[test]
 fn foreign_processes_that_take_the_cores_are_named() {
-    check("stolen-cores", 12, "run-queue", &["taken by other processes", " sh "]);
+    // The host decides who gets which core when: a first wait may come before anybody has looked who is busy. So a second theft may do.
+    let attempt = || try_told("stolen-cores", 12, "run-queue", &["taken by other processes", " sh "], &[]);
+    if let Err(first) = attempt()
+        && let Err(second) = attempt()
+    {
+        panic!("{first}\n{second}");
+    }
 }
 
 #[test]
