@@ -34,10 +34,10 @@ struct Arguments {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// Range of the lists [m].
+    /// Range of the lists (m).
     #[arg(long, default_value_t = 100.0)]
     range_m: f32,
-    /// Skin of the lists [m].
+    /// Skin of the lists (m).
     #[arg(long, default_value_t = 16.0)]
     skin_m: f32,
 }

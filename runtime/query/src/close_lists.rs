@@ -35,7 +35,7 @@ use self::scan::Columns;
 /// All groups: a question about anybody.
 pub const ANYONE: u32 = u32::MAX;
 
-/// Places further from the origin than this, in either direction, are refused [m]: numbers have steps of 64 m there.
+/// Places further from the origin than this, in either direction, are refused (m): numbers have steps of 64 m there.
 pub const PLACE_MAX_M: f32 = 1.0e9;
 
 /// Highest index, so that an index and a band fit into 32 bits.
@@ -62,10 +62,10 @@ pub enum CloseMode {
 pub struct CloseSettings {
     /// Lists, or everybody each time.
     pub mode: CloseMode,
-    /// Questions up to this radius are answered from a list [m, > 0]. Too low → questions fall back to the grid; too
+    /// Questions up to this radius are answered from a list (m, > 0). Too low → questions fall back to the grid; too
     /// high → long lists, which cost memory and upkeep.
     pub range_m: f32,
-    /// How much further lists reach [m, > 0]; an entity is scanned after half of it. Too low → movers are scanned often;
+    /// How much further lists reach (m, > 0); an entity is scanned after half of it. Too low → movers are scanned often;
     /// too high → lists hold many that are not near. A tenth to a quarter of the range is a good start.
     pub skin_m: f32,
     /// Longest list [entries, 4 bytes each, for every entity]. A longer one is dropped, its entity's questions go to
@@ -246,7 +246,7 @@ impl CloseLists {
         }
     }
 
-    /// Memory of lists, grid and columns [bytes].
+    /// Memory of lists, grid and columns (bytes).
     pub fn bytes(&self) -> usize {
         self.x_m.capacity() * 5 * 4 + self.lists.bytes() + self.grid.bytes() + self.scratch.bytes()
     }
