@@ -151,7 +151,6 @@ impl ReplicationRules {
             resolved.kind_range_m2[index] = squared(rule.range_m);
             resolved.kind_period_ticks[index] = period_ticks(rule.updates_per_s_max, ticks_per_s);
             resolved.ranged_kinds |= u16::from(rule.range_m.is_some_and(f32::is_finite)) << index;
-            resolved.throttled_kinds |= u16::from(resolved.kind_period_ticks[index] > 1) << index;
         }
         for (index, rule) in self.events.iter().take(EVENTS_MAX).enumerate() {
             resolved.event_range_m2[index] = squared(rule.range_m);
@@ -179,8 +178,6 @@ pub struct ResolvedRules {
     pub kind_period_ticks: [u32; KINDS_MAX],
     /// Kinds with a range: nothing needs a look at the others.
     pub ranged_kinds: u16,
-    /// Kinds with a period above 1.
-    pub throttled_kinds: u16,
     /// Squared range of each event kind; infinite without one. (m²)
     pub event_range_m2: [f32; EVENTS_MAX],
     /// One source's events of a kind are at least so many ticks apart. [ticks, >= 1]
@@ -198,7 +195,6 @@ impl Default for ResolvedRules {
             kind_range_m2: [f32::INFINITY; KINDS_MAX],
             kind_period_ticks: [1; KINDS_MAX],
             ranged_kinds: 0,
-            throttled_kinds: 0,
             event_range_m2: [f32::INFINITY; EVENTS_MAX],
             event_period_ticks: [1; EVENTS_MAX],
         }
