@@ -1,6 +1,8 @@
 //! Faults that are put in on purpose: the right trigger saves a capture by itself, and `throng capture show` names the cause.
 //!
-//! A shared machine has faults of its own, so other captures beside the wanted one are no failure; a wanted one that is missing is.
+//! A shared machine has faults of its own, so other captures beside the wanted one are no failure; a wanted one that is missing is. A fault may also
+//! be drowned by those: when other processes hold the cores while a fault is to show, the story that is told is theirs. So a fault is put in up to
+//! [`ATTEMPTS`] times, and told once.
 
 use std::{
     fs,
@@ -14,6 +16,8 @@ use crate::child::{alone, finish, folder, throng};
 
 const WITHIN: Duration = Duration::from_secs(240);
 
+const ATTEMPTS: usize = 3;
+
 /// Runs a small game with a fault and has the captures of the fault's trigger told: one of the verdicts must have all of `words`.
 fn check(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
     check_told(fault, seconds, trigger, words, &[]);
@@ -21,9 +25,14 @@ fn check(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
 
 /// As [`check`]; the rest of that story must have all of `details`.
 fn check_told(fault: &str, seconds: u32, trigger: &str, words: &[&str], details: &[&str]) {
-    if let Err(what) = try_told(fault, seconds, trigger, words, details) {
-        panic!("{what}");
+    let mut told_instead = Vec::new();
+    while told_instead.len() < ATTEMPTS {
+        match try_told(fault, seconds, trigger, words, details) {
+            Ok(()) => return,
+            Err(what) => told_instead.push(what),
+        }
     }
+    panic!("{}", told_instead.join("\n"));
 }
 
 /// What was told instead, if it was not what is wanted.
@@ -85,13 +94,7 @@ fn a_short_task_that_waits_for_a_long_one_is_named_with_both_scopes() {
 
 #[test]
 fn foreign_processes_that_take_the_cores_are_named() {
-    // The host decides who gets which core when: a first wait may come before anybody has looked who is busy. So a second theft may do.
-    let attempt = || try_told("stolen-cores", 12, "run-queue", &["taken by other processes", " sh "], &[]);
-    if let Err(first) = attempt()
-        && let Err(second) = attempt()
-    {
-        panic!("{first}\n{second}");
-    }
+    check("stolen-cores", 12, "run-queue", &["taken by other processes", " sh "]);
 }
 
 #[test]
