@@ -114,6 +114,21 @@ impl Histogram {
         }
     }
 
+    /// Pairs of upper bound in milliseconds and number of samples up to it and above the one before, in `count` equal steps from 0 to the
+    /// maximum, to 1 %; none without samples. For drawing. Allocates.
+    pub fn steps_ms(&self, count: usize) -> Vec<(f64, u64)> {
+        if self.count() == 0 || count == 0 {
+            return Vec::new();
+        }
+        let step_ms = self.max_us.max(1) as f64 / 1e3 / count as f64;
+        let mut steps: Vec<(f64, u64)> = (1..=count).map(|step| (step_ms * step as f64, 0)).collect();
+        for recorded in self.counts.iter_recorded() {
+            let ms = recorded.value_iterated_to() as f64 / 1e3;
+            steps[((ms / step_ms) as usize).min(count - 1)].1 += recorded.count_at_value();
+        }
+        steps
+    }
+
     /// Pairs of upper bound in seconds and number of samples up to it and above the one before.
     pub(crate) fn buckets_s(&self) -> [(f64, u64); BOUNDS_US.len() + 1] {
         std::array::from_fn(|index| {
@@ -163,6 +178,13 @@ mod tests {
         let buckets = histogram_of(&[50_000, 50_001, 0]).buckets_s();
         let filled: Vec<_> = buckets.into_iter().filter(|(_, count)| *count > 0).collect();
         assert_eq!(filled, [(0.0001, 1), (0.05, 1), (0.1, 1)]);
+    }
+
+    #[test]
+    fn steps_hold_every_sample_up_to_the_worst() {
+        let steps = histogram_of(&[1_000, 1_000, 2_500, 10_000]).steps_ms(5);
+        assert_eq!(steps, [(2.0, 2), (4.0, 1), (6.0, 0), (8.0, 0), (10.0, 1)]);
+        assert_eq!((histogram_of(&[0]).steps_ms(2)[0].1, Histogram::new().steps_ms(5)), (1, Vec::new()));
     }
 
     #[test]

@@ -19,6 +19,9 @@ use crate::{
     telemetry::TelemetrySums,
 };
 
+/// Steps of the report's histogram of frames.
+const FRAME_STEPS: usize = 40;
+
 /// Everything that is counted since the server started.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Totals {
@@ -322,6 +325,7 @@ impl Server {
             workers: self.pool.worker_count(),
             frames,
             frame_ms: percentiles_ms(&measure.frame.percentiles()),
+            frame_ms_histogram: measure.frame.steps_ms(FRAME_STEPS),
             frame_budget_ms: self.timeline.grid.period().as_millis_f64(),
             frames_over_budget: totals.frames_over_budget - begin.frames_over_budget,
             tick_lateness_ms: percentiles_ms(&measure.lateness.percentiles()),

@@ -31,6 +31,8 @@ pub struct ServerReport {
     pub workers: usize,
     pub frames: u64,
     pub frame_ms: PercentilesMs,
+    /// Pairs of a time in ms and the frames that took up to it and more than the one before; equal steps up to the worst frame.
+    pub frame_ms_histogram: Vec<(f64, u64)>,
     pub frame_budget_ms: f64,
     pub frames_over_budget: u64,
     pub tick_lateness_ms: PercentilesMs,

@@ -24,9 +24,9 @@ pub(crate) fn html(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String
     );
     let cut_short = if run.interrupted { " · stopped by hand before its time" } else { "" };
     let subtitle = format!(
-        "{} NPCs at {} Hz · steady for {} s{cut_short}",
+        "{} NPCs · {} · steady for {} s{cut_short}",
         grouped(report.npcs as f64),
-        number(report.tick_hz),
+        rates(run),
         number(report.seconds)
     );
     format!(
@@ -45,6 +45,24 @@ pub(crate) fn html(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String
         figures = figures(run),
         surroundings = surroundings(run, machine),
     )
+}
+
+/// Which kinds of worlds tick how often, the fastest first.
+fn rates(run: &LoadRun) -> String {
+    let report = &run.report;
+    let mut kinds: Vec<(f64, &str)> = match report.more.get("tick_hz_by_kind") {
+        Some(Value::Object(kinds)) => {
+            kinds.iter().filter_map(|(kind, hz)| Some((hz.as_f64()?, kind.as_str()))).collect()
+        }
+        _ => Vec::new(),
+    };
+    kinds.sort_by(|(one_hz, one), (other_hz, other)| other_hz.total_cmp(one_hz).then(one.cmp(other)));
+    let told = kinds.chunk_by(|(one_hz, _), (next_hz, _)| one_hz == next_hz).map(|same| {
+        let names: Vec<&str> = same.iter().map(|(_, kind)| *kind).collect();
+        format!("{} at {} Hz", names.join(" and "), number(same[0].0))
+    });
+    let told = told.collect::<Vec<_>>().join(", ");
+    if told.is_empty() { format!("at {} Hz", number(report.tick_hz)) } else { told }
 }
 
 /// The six figures that are asked for first.

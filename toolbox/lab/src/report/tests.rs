@@ -9,7 +9,8 @@ use crate::seconds::Second;
 
 fn made_up_run(ticks_missed: u64) -> LoadRun {
     let server = json!({
-        "game": "precinct <b>", "worlds": 1002, "tick_hz": 20, "seconds": 60.0, "ticks": 1_202_400, "ticks_missed": ticks_missed,
+        "game": "precinct <b>", "worlds": 1002, "tick_hz": 30, "seconds": 60.0, "ticks": 1_202_400, "ticks_missed": ticks_missed,
+        "tick_hz_by_kind": {"dark <zone>": 30, "hideout": 20, "hub": 30},
         "frame_ms": {"p50": 3.1, "p99": 6.2, "p999": 8.9, "max": 12.5}, "frame_budget_ms": 16.666, "workers": 2,
         "tick_lateness_ms": {"p50": 0.0, "p99": 0.0, "max": 3.25}, "server_cpu_cores": 0.62, "server_rss_mb": 143.6,
         "game_gauges": {"npcs": 20000}, "packets_out_per_s": 20040.0, "npc_load_levels": {"full": 500, "far": 19500},
@@ -63,7 +64,7 @@ fn the_page_has_every_part() {
     for part in [
         "<title>Load run passed: precinct &lt;b&gt;: 1,000 players in 1,002 worlds</title>",
         "<span class=\"verdict passed\">passed</span>",
-        "20,000 NPCs at 20 Hz · steady for 60 s",
+        "20,000 NPCs · dark &lt;zone&gt; and hub at 30 Hz, hideout at 20 Hz · steady for 60 s",
         "<b>3.25 ms</b>",
         "<b>0.620 cores</b>",
         "<code>tick_lateness_ms.max</code></td><td class=\"n\">3.25</td><td>at most 50</td><td>passed</td>",
