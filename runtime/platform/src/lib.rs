@@ -12,6 +12,7 @@
 //! | [`cores`], [`limits`], [`process`] | what the host grants, and what we use of it |
 //! | [`threads`] | named threads, with low priority where asked |
 //! | [`allocator`] | mimalloc with a count per thread |
+//! | [`prefetch`] | memory that is going to be read, early |
 //! | [`ticks`] | the cheapest clock, for measuring |
 //! | [`perf`], [`sched`] | when a thread had no core, and which other processes had one |
 //! | [`sampling`] | where another process's threads are, without stopping them |
@@ -27,6 +28,7 @@ pub mod crash;
 pub mod limits;
 pub mod perf;
 pub mod poll;
+pub mod prefetch;
 pub mod process;
 pub mod random;
 mod raw_address;

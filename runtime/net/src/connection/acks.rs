@@ -136,6 +136,12 @@ impl SentPackets {
     /// The heap it may take (bytes).
     pub const HEAP_BYTES_MAX: usize = Ring::<SentPacket, REMEMBERED_MAX>::BYTES_MAX;
 
+    /// Asks for the memory of the open packets.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.open.prefetch();
+    }
+
     /// The number that the next packet will have.
     pub fn next(&self) -> PacketSequence {
         self.next
@@ -175,7 +181,10 @@ impl SentPackets {
     pub fn acknowledge(&mut self, acks: Acks, now: Nanos, mut each: impl FnMut(Decided)) -> Option<Nanos> {
         debug_assert_eq!(self.check_acks(acks), Ok(()));
         let mut round_trip = None;
-        for sequence in acks.sequences() {
+        // Of the 32 that a header names, all but the last few have been decided long ago.
+        let behind = self.next.distance_from(acks.newest) as usize;
+        let open = acks.newest_of((self.open.len() + 1).saturating_sub(behind));
+        for sequence in open.sequences() {
             let Some(packet) = self.open_packet(sequence) else {
                 continue;
             };

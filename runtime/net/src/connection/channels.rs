@@ -112,6 +112,11 @@ impl Channels {
         Channels { last_sent: now, busy_at: now, ..Channels::default() }
     }
 
+    #[inline]
+    pub fn prefetch_lists(&self) {
+        self.sent.prefetch();
+    }
+
     /// Takes an authentic payload. Messages and fates of our packets are added to `into`.
     pub fn read(&mut self, now: Nanos, payload: &[u8], into: &mut Received) -> Result<(), PayloadError> {
         if let Some(refusal) = self.refusal {

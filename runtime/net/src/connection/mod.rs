@@ -41,7 +41,7 @@ mod unreliable;
 
 use std::net::SocketAddr;
 
-use throng_platform::time::Nanos;
+use throng_platform::{prefetch, time::Nanos};
 
 pub use acks::AckOfUnsent;
 pub use budget::{HEAP_BYTES_MAX, OverBudget};
@@ -54,7 +54,7 @@ pub use reliable::{MESSAGE_BYTES_MAX, PieceRefusal, STALL_MAX, SendError, WINDOW
 pub use sequence::{PacketSequence, PieceId};
 pub use stats::ConnectionStats;
 
-use crate::protocol::{ClientId, OpenError, Opened, PAYLOAD_BYTES_MAX, SealedLink};
+use crate::protocol::{ClientId, OpenError, Opened, SealedLink};
 
 /// Until the other side is known to hold its half of the link, it is told so this often.
 const UNCONFIRMED_KEEP_ALIVE: Nanos = Nanos::from_millis(100);
@@ -123,6 +123,18 @@ impl Connection {
         }
     }
 
+    /// Asks for the memory of a connection that is going to be used soon (`throng_platform::prefetch`).
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch::value(self);
+    }
+
+    /// As [`prefetch`](Self::prefetch), some hundred nanoseconds later: what lies elsewhere and every packet reads.
+    #[inline]
+    pub fn prefetch_lists(&self) {
+        self.channels.prefetch_lists();
+    }
+
     /// Opens a datagram in place and takes what it says. Adds to `into`, which the caller clears.
     pub fn receive(&mut self, now: Nanos, datagram: &mut [u8], into: &mut Received) -> Result<(), ReceiveError> {
         self.bytes_received += datagram.len() as u64;
@@ -161,9 +173,9 @@ impl Connection {
             let len = self.link.seal_keep_alive(sink.buffer(), now);
             self.commit(sink, len);
         }
-        let mut payload = [0; PAYLOAD_BYTES_MAX];
-        let (sequence, len) = self.channels.write(now, message, &mut payload);
-        let len = self.link.seal_payload(&payload[..len], sink.buffer(), now);
+        let packet = sink.buffer();
+        let (sequence, len) = self.channels.write(now, message, self.link.payload_place(packet));
+        let len = self.link.seal_written(len, packet, now);
         self.commit(sink, len);
         sequence
     }

@@ -49,6 +49,12 @@ pub struct Acks {
 }
 
 impl Acks {
+    /// What of it is about the newest `count` packets.
+    pub fn newest_of(self, count: usize) -> Self {
+        let kept = 1_u32.checked_shl(count as u32).map_or(u32::MAX, |after| after - 1);
+        Self { bits: self.bits & kept, ..self }
+    }
+
     /// The packets named, newest first.
     pub fn sequences(self) -> impl Iterator<Item = PacketSequence> {
         let mut bits = self.bits;

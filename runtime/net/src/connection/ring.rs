@@ -4,6 +4,8 @@
 //! growing costs. Here the new slots are booked before the old ones are returned, so the budget sees the
 //! moment when both exist. Empty rings hold no memory: an idle connection pays for what it used last.
 
+use throng_platform::prefetch;
+
 use super::budget::{HeapBudget, OverBudget};
 
 /// Slots of the first allocation; a connection that sends little never needs a second one.
@@ -28,6 +30,15 @@ impl<T: Copy + Default, const MAX: usize> Default for Ring<T, MAX> {
 impl<T: Copy + Default, const MAX: usize> Ring<T, MAX> {
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Asks for the memory of its values, and of the next one's place.
+    #[inline]
+    pub fn prefetch(&self) {
+        let ahead = self.slots.len() - self.front;
+        let (begin, end) = (self.front, self.front + (self.len + 1).min(ahead));
+        prefetch::value(&self.slots[begin..end]);
+        prefetch::value(&self.slots[..(self.len + 1).saturating_sub(ahead).min(begin)]);
     }
 
     pub fn is_empty(&self) -> bool {

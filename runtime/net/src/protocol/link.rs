@@ -140,6 +140,19 @@ impl SealedLink {
         self.seal_next(Kind::Payload, payload, out, now)
     }
 
+    /// Where in `out`, a packet's buffer, the next payload is to be written for [`seal_written`](Self::seal_written).
+    pub fn payload_place<'a>(&self, out: &'a mut [u8]) -> &'a mut [u8; PAYLOAD_BYTES_MAX] {
+        let at = SealedHeader::bytes(self.send_sequence);
+        out[at..].first_chunk_mut().expect("a packet's buffer has room for the longest payload")
+    }
+
+    /// As [`seal_payload`](Self::seal_payload), for a payload of `len` bytes that has been written where it belongs.
+    pub fn seal_written(&mut self, len: usize, out: &mut [u8], now: Nanos) -> usize {
+        assert!((1..=PAYLOAD_BYTES_MAX).contains(&len), "a payload has 1 to 1,200 bytes");
+        let Some(sequence) = self.take_sequence(now) else { return 0 };
+        self.seal_body(Kind::Payload, sequence, len, out)
+    }
+
     /// Seals a keep-alive. Send one about every 100 ms when there is nothing else to say, and, on the
     /// server, ahead of each packet until the link is [`confirmed`](Self::confirmed): the client knows of
     /// its admission from a keep-alive only.
@@ -221,20 +234,31 @@ impl SealedLink {
     }
 
     fn seal_next(&mut self, kind: Kind, body: &[u8], out: &mut [u8], now: Nanos) -> usize {
+        let Some(sequence) = self.take_sequence(now) else { return 0 };
+        self.seal(kind, sequence, body, out)
+    }
+
+    /// The next packet's number, unless all are used up.
+    fn take_sequence(&mut self, now: Nanos) -> Option<u64> {
         let sequence = self.send_sequence;
         if sequence >= SEQUENCE_END {
-            return 0;
+            return None;
         }
         self.send_sequence += 1;
         self.last_sent = now;
-        self.seal(kind, sequence, body, out)
+        Some(sequence)
     }
 
     fn seal(&self, kind: Kind, sequence: u64, body: &[u8], out: &mut [u8]) -> usize {
         debug_assert!(out.len() >= HEADER_BYTES_MAX);
+        out[SealedHeader::bytes(sequence)..][..body.len()].copy_from_slice(body);
+        self.seal_body(kind, sequence, body.len(), out)
+    }
+
+    /// Seals a body of `len` bytes that stands where it belongs.
+    fn seal_body(&self, kind: Kind, sequence: u64, len: usize, out: &mut [u8]) -> usize {
         let header = SealedHeader::write(kind, sequence, out);
-        let end = header.body_at + body.len() + TAG_BYTES;
-        out[header.body_at..][..body.len()].copy_from_slice(body);
+        let end = header.body_at + len + TAG_BYTES;
         self.sealing.seal(sequence, &self.additional_of(header.prefix), &mut out[header.body_at..end]);
         end
     }

@@ -149,6 +149,11 @@ impl SealedHeader {
         Some(Self { kind, prefix, sequence: u64::from_le_bytes(sequence), body_at: 1 + sequence_bytes })
     }
 
+    /// Bytes of prefix and sequence.
+    pub(super) fn bytes(sequence: u64) -> usize {
+        1 + sequence_bytes_of(sequence)
+    }
+
     /// Writes prefix and sequence at the start of `out`.
     pub(super) fn write(kind: Kind, sequence: u64, out: &mut [u8]) -> Self {
         let sequence_bytes = sequence_bytes_of(sequence);
