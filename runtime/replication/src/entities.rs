@@ -116,6 +116,8 @@ pub(crate) struct Entities {
     pub disturbed_before: u32,
     /// Goes up with all that interest depends on.
     pub arrangement: u64,
+    /// Slots that moved and did nothing else that interest depends on, once for each time, since this was last taken; of many the first.
+    pub moved: Vec<u32>,
     /// Goes up with every change of a component.
     pub changes: u64,
     /// Last tick in which a component changed.
@@ -137,6 +139,9 @@ pub(crate) struct Entities {
     entities_max: usize,
 }
 
+/// Entities of which one may move for each to be worth following by itself.
+const MOVES_SHARE: usize = 8;
+
 impl Entities {
     pub fn new(schema: Arc<Schema>, settings: &InterestSettings) -> Self {
         Self {
@@ -152,6 +157,7 @@ impl Entities {
             disturbed: Vec::new(),
             disturbed_before: 0,
             arrangement: 0,
+            moved: Vec::new(),
             changes: 0,
             touched_tick: 0,
             urgent: Vec::new(),
@@ -221,8 +227,12 @@ impl Entities {
             if let Some(row) = self.row_mut(id)
                 && row.standing != Standing::At(place)
             {
-                row.standing = Standing::At(place);
+                let before = std::mem::replace(&mut row.standing, Standing::At(place));
+                let has_moved = matches!(before, Standing::At(_)) && !row.concealed;
                 self.arrangement += 1;
+                if has_moved && self.moved.len() < self.slots.len() / MOVES_SHARE {
+                    self.moved.push(id.slot);
+                }
             }
             return;
         }
@@ -414,6 +424,7 @@ impl Entities {
                 + self.touched.capacity()
                 + self.removed_at.capacity()
                 + self.released.capacity()
+                + self.moved.capacity()
                 + self.free.capacity())
                 * 4
             + self.columns.iter().map(Column::heap_bytes).sum::<usize>()

@@ -135,8 +135,19 @@ impl Found {
 
 impl Finder {
     /// Takes in where everything is now, unless it knows.
-    pub fn rebuild(&mut self, entities: &Entities, cell_m: f32) {
-        if self.built.replace(entities.arrangement) == Some(entities.arrangement) {
+    pub fn rebuild(&mut self, entities: &mut Entities, cell_m: f32) {
+        let before = self.built.replace(entities.arrangement);
+        if before == Some(entities.arrangement) {
+            return;
+        }
+        let changes = before.map(|before| entities.arrangement - before);
+        let is_followed = changes == Some(entities.moved.len() as u64)
+            && entities.moved.iter().all(|slot| match entities.slots[*slot as usize].standing {
+                Standing::At(place) => self.grid.move_to(*slot, place),
+                _ => false,
+            });
+        entities.moved.clear();
+        if is_followed {
             return;
         }
         self.grid.clear();
@@ -333,9 +344,9 @@ mod tests {
             let side = [10.0, 300.0, 1e6][round % 3];
             let places: Vec<_> =
                 (0..rng.random_range(0..500)).map(|_| [(); 2].map(|()| rng.random_range(-side..side))).collect();
-            let entities = world(&places);
+            let mut entities = world(&places);
             finder.built = None;
-            finder.rebuild(&entities, settings.cell_m);
+            finder.rebuild(&mut entities, settings.cell_m);
             for centre in [[0.0, 0.0], [side, -side], [3e38, 0.0], [-1e9, 12.0], [rng.random_range(-side..side), 0.0]] {
                 let within = |radius: f32| -> Vec<u32> {
                     let is_within = |place: &[f32; 2]| {
@@ -355,7 +366,7 @@ mod tests {
         let (placeless, hidden) = (entities.spawn().unwrap(), entities.spawn().unwrap());
         entities.set_standing(hidden, Standing::Hidden);
         let mut finder = Finder::default();
-        finder.rebuild(&entities, 16.0);
+        finder.rebuild(&mut entities, 16.0);
         let settings = InterestSettings::default();
         assert_eq!(found(&finder, &entities, Some([0.0; 2]), None, &settings)[0], [placeless.slot]);
         let [near, _] = found(&finder, &entities, None, Some(hidden.slot), &settings);
@@ -369,7 +380,7 @@ mod tests {
         entities.set_team(ids[0], 7);
         entities.set_concealed(ids[1], true);
         let mut finder = Finder::default();
-        finder.rebuild(&entities, 16.0);
+        finder.rebuild(&mut entities, 16.0);
         let rings = Rings::new(&ResolvedRules::default(), 0b111, 20);
         let check = |team: u16, allowed: &[u32], own: Option<u32>, expect: &[u32]| {
             let mut found = Found::default();

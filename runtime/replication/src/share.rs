@@ -28,6 +28,8 @@ pub struct Share {
     scene: Option<Arc<Scene>>,
     /// By id.
     views: Vec<(ViewId, Box<View>)>,
+    /// Where the last one asked for is. Clients are told by id, so the next one asked for is mostly this one or the one after it.
+    at: usize,
     found: Found,
     /// Made when it is first lent.
     pub(crate) traffic: Option<Traffic>,
@@ -41,46 +43,56 @@ impl Share {
 
     /// Rebuilds a client's relevant set, if it is its turn: its part of `WorldReplication::refresh_interest`.
     pub fn refresh(&mut self, view: ViewId) {
-        let Self { scene, views, found, .. } = self;
-        if let (Some(scene), Some(entry)) = (scene, find(views, view)) {
-            entry.refresh(view.0, scene, found);
+        let Some(place) = self.find(view) else { return };
+        if let Some(scene) = &self.scene {
+            self.views[place].1.refresh(view.0, scene, &mut self.found);
         }
     }
 
     /// As `WorldReplication::write_snapshot`; 0 for clients that are not in this share.
     pub fn write_snapshot(&mut self, view: ViewId, input: u16, out: &mut [u8]) -> usize {
-        match (&self.scene, find(&mut self.views, view), &mut self.traffic) {
-            (Some(scene), Some(view), Some(traffic)) => view.write_snapshot(scene, traffic, input, out),
+        let Some(place) = self.find(view) else { return 0 };
+        match (&self.scene, &mut self.traffic) {
+            (Some(scene), Some(traffic)) => self.views[place].1.write_snapshot(scene, traffic, input, out),
             _ => 0,
         }
     }
 
     /// As `WorldReplication::sent`.
     pub fn sent(&mut self, view: ViewId, packet: u16) {
-        if let (Some(scene), Some(view)) = (&self.scene, find(&mut self.views, view)) {
-            view.sent(packet, scene);
+        let Some(place) = self.find(view) else { return };
+        if let Some(scene) = &self.scene {
+            self.views[place].1.sent(packet, scene);
         }
     }
 
     /// As `WorldReplication::acked`.
     pub fn acked(&mut self, view: ViewId, packet: u16) {
-        if let Some(view) = find(&mut self.views, view) {
-            view.acked(packet);
+        if let Some(place) = self.find(view) {
+            self.views[place].1.acked(packet);
         }
     }
 
     /// As `WorldReplication::lost`.
     pub fn lost(&mut self, view: ViewId, packet: u16) {
-        if let (Some(scene), Some(view)) = (&self.scene, find(&mut self.views, view)) {
-            view.lost(packet, scene);
+        let Some(place) = self.find(view) else { return };
+        if let Some(scene) = &self.scene {
+            self.views[place].1.lost(packet, scene);
         }
     }
 
     /// As `WorldReplication::set_budget`.
     pub fn set_budget(&mut self, view: ViewId, bytes_per_tick: u32) {
-        if let Some(view) = find(&mut self.views, view) {
-            view.budget_bytes_per_tick = bytes_per_tick;
+        if let Some(place) = self.find(view) {
+            self.views[place].1.budget_bytes_per_tick = bytes_per_tick;
         }
+    }
+
+    /// Asks for the memory of clients that are told soon (`throng_platform::prefetch`): what `next` has in lists, and where those of
+    /// `after_next` are.
+    pub fn prefetch(&self, next: Option<ViewId>, after_next: Option<ViewId>) {
+        let view = |id: ViewId| self.place_of(id).map(|place| &*self.views[place].1);
+        View::prefetch(next.and_then(view), after_next.and_then(view));
     }
 
     pub(crate) fn fill(&mut self, scene: Arc<Scene>, views: impl Iterator<Item = (ViewId, Box<View>)>) {
@@ -94,7 +106,18 @@ impl Share {
     /// Lets go of the scene and of all clients.
     pub(crate) fn empty(&mut self) -> impl Iterator<Item = (ViewId, Box<View>)> + '_ {
         self.scene = None;
+        self.at = 0;
         self.views.drain(..)
+    }
+
+    fn find(&mut self, id: ViewId) -> Option<usize> {
+        self.at = self.place_of(id)?;
+        Some(self.at)
+    }
+
+    fn place_of(&self, id: ViewId) -> Option<usize> {
+        let near = self.views.get(self.at..).unwrap_or(&[]).iter().take(3).position(|(each, _)| *each == id);
+        near.map(|ahead| self.at + ahead).or_else(|| self.views.binary_search_by_key(&id, |(id, _)| *id).ok())
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
@@ -102,11 +125,6 @@ impl Share {
             + self.traffic.as_ref().map_or(0, Traffic::heap_bytes)
             + self.views.capacity() * size_of::<(ViewId, Box<View>)>()
     }
-}
-
-fn find(views: &mut [(ViewId, Box<View>)], id: ViewId) -> Option<&mut View> {
-    let index = views.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-    Some(&mut views[index].1)
 }
 
 /// Shares go to threads that live on.

@@ -27,13 +27,12 @@
 
 use crate::{
     bulk::{RingBulk, stream_bytes},
-    bytes::{VARINT_BYTES_MAX, put_varint},
     entities::{Entities, Fault, Standing},
-    rings::RINGS_MAX,
+    entry::{Entry, Key, State},
+    message::{Message, Pen, RECORD_HEADER_BYTES_LIKELY, RECORD_HEADER_BYTES_MAX},
     scene::Scene,
-    schema::{KindId, Schema},
-    traffic::{Cause, Counts, Overhead, Traffic},
-    view::{END, Entry, Flight, Key, State, View, waiting},
+    traffic::{Cause, Traffic},
+    view::{END, Flight, View, waiting},
 };
 
 /// First byte of a snapshot message.
@@ -59,17 +58,22 @@ impl View {
         if self.gathered_tick != Some(entities.tick) {
             self.gather(scene);
         }
+        let is_told = self.cursor == self.pending.len() && self.bulk_from == END;
+        if is_told && self.echoed_input == Some(input) {
+            return 0;
+        }
         if out.len() < SNAPSHOT_HEADER_BYTES {
             return 0;
         }
         let mut message = Message::new(out, traffic);
         let (records, despawns) = (self.counts.records, self.counts.despawns);
         self.write_records(scene, &mut message);
-        if message.at == SNAPSHOT_HEADER_BYTES && self.echoed_input == Some(input) {
+        if message.len() == SNAPSHOT_HEADER_BYTES && self.echoed_input == Some(input) {
             return 0;
         }
         message.count(scene, self.counts.records - records, self.counts.despawns - despawns);
-        let Message { at: len, existence, labelled, first, last, .. } = message;
+        let Message { existence, labelled, pen, .. } = message;
+        let Pen { at: len, first, last, .. } = pen;
         out[0] = SNAPSHOT_KIND;
         out[1] = self.epoch;
         out[2..6].copy_from_slice(&entities.tick.to_le_bytes());
@@ -237,8 +241,8 @@ impl View {
                 break;
             };
             let entry = &self.entries[index];
-            let room = message.out.len() - message.at;
-            if entry.slot < message.slot_before || room < record_bytes(entities, entry) {
+            let room = message.room();
+            if entry.slot < message.pen.slot_before || room < record_bytes(entities, entry) {
                 break;
             }
             if entry.state != State::Gone {
@@ -275,7 +279,7 @@ impl View {
         } else {
             self.put_each(end, |key| &bulk.rings[key.ring()], scene, message)
         };
-        self.counts.records += u64::from(std::mem::take(&mut message.copied));
+        self.counts.records += u64::from(std::mem::take(&mut message.pen.copied));
         self.bulk_from = full_at.unwrap_or(end);
         full_at.is_none()
     }
@@ -307,6 +311,7 @@ impl View {
     ) -> Option<u32> {
         let begin = if self.bulk_from == 0 { 0 } else { self.index_from(self.bulk_from) };
         let stop = if end == END { self.keys.len() } else { self.index_from(end) };
+        let mut pen = message.pen;
         // Which are hot is found first and without a branch: where a third moves, every second guess would be wrong.
         let mut hot = [Key::NONE; KEYS_PER_TURN];
         for keys in self.keys[begin..stop.max(begin)].chunks(KEYS_PER_TURN) {
@@ -318,11 +323,13 @@ impl View {
             }
             for key in &hot[..count] {
                 let ring = ring_of(*key);
-                if !message.put_record(&scene.entities, key.slot(), ring, key.ring()) {
+                if !message.put_record(&mut pen, &scene.entities, key.slot(), ring, key.ring()) {
+                    message.pen = pen;
                     return Some(key.slot());
                 }
             }
         }
+        message.pen = pen;
         None
     }
 
@@ -336,15 +343,18 @@ impl View {
     ) -> Option<u32> {
         let hot = &scene.bulk.hot_slots;
         let begin = hot.partition_point(|slot| *slot < self.bulk_from);
+        let mut pen = message.pen;
         for slot in hot[begin..].iter().take_while(|slot| **slot < end) {
             let Some(key) = self.find(*slot).map(|index| self.keys[index]).filter(|key| key.is_plain()) else {
                 continue;
             };
             let ring = ring_of(key);
-            if ring.mask(*slot) != 0 && !message.put_record(&scene.entities, *slot, ring, key.ring()) {
+            if ring.mask(*slot) != 0 && !message.put_record(&mut pen, &scene.entities, *slot, ring, key.ring()) {
+                message.pen = pen;
                 return Some(*slot);
             }
         }
+        message.pen = pen;
         None
     }
 
@@ -356,9 +366,11 @@ impl View {
         let end = hot.partition_point(|slot| *slot < after);
         let mut next_break = ring.breaks.partition_point(|index| (*index as usize) <= at);
         while at < end {
-            if !message.put_record(&scene.entities, hot[at], ring, 0) {
+            let mut pen = message.pen;
+            if !message.put_record(&mut pen, &scene.entities, hot[at], ring, 0) {
                 return Some(hot[at]);
             }
+            message.pen = pen;
             let run_end = ring.breaks.get(next_break).map_or(end, |index| (*index as usize).min(end));
             next_break += 1;
             at = message.put_run(&hot[..run_end], at, ring);
@@ -409,219 +421,6 @@ impl View {
         self.settle(index);
     }
 }
-
-/// Plain updates of one mask in one ring.
-#[derive(Copy, Clone, Default)]
-struct Tally {
-    count: u32,
-    bytes: u32,
-    mask: u16,
-}
-
-/// A message while it is written.
-struct Message<'a> {
-    out: &'a mut [u8],
-    traffic: &'a mut Traffic,
-    /// What has been copied from each ring and is not in `traffic` yet.
-    tallies: [Tally; RINGS_MAX],
-    /// Bytes of pieces, and the kinds that were told for each cause.
-    pieces_bytes: u32,
-    told: [u16; Cause::ALL.len()],
-    at: usize,
-    slot_before: u32,
-    mask_before: u16,
-    /// Something came or went.
-    existence: bool,
-    /// Something was labelled with the message's sequence.
-    labelled: bool,
-    /// Slots between which plain updates were copied, and how many since this was last taken.
-    first: u32,
-    last: u32,
-    copied: u32,
-}
-
-impl<'a> Message<'a> {
-    fn new(out: &'a mut [u8], traffic: &'a mut Traffic) -> Self {
-        Self {
-            out,
-            traffic,
-            tallies: [Tally::default(); RINGS_MAX],
-            pieces_bytes: 0,
-            told: [0; Cause::ALL.len()],
-            at: SNAPSHOT_HEADER_BYTES,
-            slot_before: 0,
-            mask_before: 1,
-            existence: false,
-            labelled: false,
-            first: END,
-            last: 0,
-            copied: 0,
-        }
-    }
-
-    /// Takes over what was counted for one mask in one ring.
-    #[inline(never)]
-    fn settle_tally(&mut self, schema: &Schema, tally: Tally, ring: &RingBulk) {
-        let usual = if ring.waits { Cause::Deferred } else { Cause::Change };
-        let mut left = tally.bytes;
-        let mut rest = tally.mask;
-        while rest != 0 {
-            let kind = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            // Pieces of a kind are mostly of one length. The last kind has what is left, so that the sum is right.
-            let most = schema.kinds()[kind].bytes_max as u32 * tally.count;
-            let bytes = if rest == 0 { left } else { left.min(most) };
-            left -= bytes;
-            let cause = if ring.far >> kind & 1 == 1 { Cause::Keepalive } else { usual };
-            self.add(kind, cause, tally.count, bytes);
-        }
-    }
-
-    fn add(&mut self, kind: usize, cause: Cause, updates: u32, bytes: u32) {
-        self.traffic.add(KindId(kind as u8), cause, updates.into(), bytes.into());
-        self.told[cause as usize] |= 1 << kind;
-        self.pieces_bytes += bytes;
-    }
-
-    /// Counts all that is in the message.
-    fn count(&mut self, scene: &Scene, records: u64, despawns: u64) {
-        for (index, ring) in scene.bulk.rings.iter().enumerate() {
-            let tally = std::mem::take(&mut self.tallies[index]);
-            if tally.count > 0 {
-                self.settle_tally(&scene.entities.schema, tally, ring);
-            }
-        }
-        for (cause, told) in Cause::ALL.iter().zip(self.told) {
-            self.traffic.add_packet(told, *cause);
-        }
-        let bytes = (self.at - self.pieces_bytes as usize) as u64;
-        self.traffic.add_overhead(Overhead::Snapshot, Counts { packets: 1, bytes, updates: records });
-        if despawns > 0 {
-            self.traffic.add_overhead(Overhead::Despawn, Counts { packets: 1, bytes: 0, updates: despawns });
-        }
-    }
-
-    /// Copies a hot slot's record. Returns whether there was room.
-    #[inline(always)]
-    fn put_record(&mut self, entities: &Entities, slot: u32, ring: &RingBulk, ring_index: usize) -> bool {
-        let record = ring.records[slot as usize];
-        let len = usize::from(record.len);
-        // Room for the longest header and for whole words of the pieces.
-        if self.at + RECORD_HEADER_BYTES_MAX + len.next_multiple_of(8) > self.out.len() {
-            return false;
-        }
-        let delta = slot - self.slot_before;
-        let mut at = self.at;
-        if record.mask == self.mask_before {
-            at = put_varint(self.out, at, delta << 1);
-        } else {
-            self.mask_before = record.mask;
-            at = put_varint(self.out, at, delta << 2 | 0b01);
-            at = put_mask(entities, record.mask, self.out, at);
-        }
-        let begin = record.end as usize - len;
-        copy_words(&ring.stream[begin..], &mut self.out[at..], len);
-        self.at = at + len;
-        let tally = &mut self.tallies[ring_index];
-        if tally.mask != record.mask {
-            let before = std::mem::replace(tally, Tally { mask: record.mask, ..Tally::default() });
-            self.settle_tally(&entities.schema, before, ring);
-        }
-        let tally = &mut self.tallies[ring_index];
-        tally.count += 1;
-        tally.bytes += u32::from(record.len);
-        self.first = self.first.min(slot);
-        (self.slot_before, self.last) = (slot, slot);
-        self.copied += 1;
-        true
-    }
-
-    /// Copies what of a run of equal masks, whose record at `at` has just been put, is still to come in `hot` and finds
-    /// room. Returns the place after it.
-    fn put_run(&mut self, hot: &[u32], at: usize, ring: &RingBulk) -> usize {
-        let end_of = |index: usize| ring.records[hot[index] as usize].end as usize;
-        let begin = end_of(at);
-        let room = self.out.len() - self.at;
-        let last = hot.len() - 1;
-        let last = if end_of(last) - begin <= room {
-            last
-        } else {
-            let fits = |slot: &u32| ring.records[*slot as usize].end as usize - begin <= room;
-            at + hot[at + 1..].partition_point(fits)
-        };
-        let bytes = &ring.stream[begin..end_of(last)];
-        self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
-        self.at += bytes.len();
-        (self.slot_before, self.last) = (hot[last], hot[last]);
-        self.copied += (last - at) as u32;
-        let pieces_end = |index: usize| ring.records[hot[index] as usize].pieces_end;
-        self.tallies[0].count += (last - at) as u32;
-        self.tallies[0].bytes += pieces_end(last) - pieces_end(at);
-        last + 1
-    }
-
-    /// The slot and the sort of record, which is in the lowest `sort_bits`.
-    fn put_head(&mut self, slot: u32, sort_bits: u32, sort: u32) {
-        self.at = put_varint(self.out, self.at, (slot - self.slot_before) << sort_bits | sort);
-        self.slot_before = slot;
-    }
-
-    fn put_update(&mut self, entities: &Entities, entry: &Entry) {
-        let mask = entry.owed;
-        if mask == self.mask_before {
-            self.put_head(entry.slot, 1, 0);
-        } else {
-            self.put_head(entry.slot, 2, 0b01);
-            self.at = put_mask(entities, mask, self.out, self.at);
-            self.mask_before = mask;
-        }
-        self.put_pieces(entities, mask, entry.slot, entry.cause);
-    }
-
-    fn put_spawn(&mut self, entities: &Entities, entry: &Entry) {
-        self.put_head(entry.slot, 3, 0b011);
-        self.out[self.at] = entry.generation;
-        let mask = entities.slots[entry.slot as usize].present;
-        self.at = put_mask(entities, mask, self.out, self.at + 1);
-        self.put_pieces(entities, mask, entry.slot, Cause::Spawn);
-    }
-
-    fn put_pieces(&mut self, entities: &Entities, mask: u16, slot: u32, cause: Cause) {
-        for (kind, column) in entities.columns.iter().enumerate().filter(|(kind, _)| mask >> kind & 1 == 1) {
-            let begin = self.at;
-            self.at = column.copy_piece(slot as usize, self.out, begin);
-            let is_new = cause != Cause::Spawn && column.changed_at(slot as usize) == entities.tick;
-            self.add(kind, if is_new { Cause::Change } else { cause }, 1, (self.at - begin) as u32);
-            if entities.fault == Fault::CorruptEncoding && self.at > begin {
-                self.out[begin] ^= 1;
-            }
-        }
-    }
-}
-
-/// Copies `len` bytes by whole words of 8; both sides have room for that.
-#[inline]
-fn copy_words(from: &[u8], to: &mut [u8], len: usize) {
-    let words = len.div_ceil(8);
-    let (from, to) = (from[..words * 8].as_chunks::<8>().0, to[..words * 8].as_chunks_mut::<8>().0);
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = *from;
-    }
-}
-
-#[inline]
-fn put_mask(entities: &Entities, mask: u16, out: &mut [u8], at: usize) -> usize {
-    out[at] = mask as u8;
-    if entities.schema.mask_bytes() == 1 {
-        return at + 1;
-    }
-    out[at + 1] = (mask >> 8) as u8;
-    at + 2
-}
-
-/// Varint, generation and mask: the longest, and the usual ones.
-const RECORD_HEADER_BYTES_MAX: usize = VARINT_BYTES_MAX + 3;
-const RECORD_HEADER_BYTES_LIKELY: usize = 4;
 
 /// Components that the entry's record carries.
 fn record_mask(entities: &Entities, entry: &Entry) -> u16 {

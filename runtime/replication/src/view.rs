@@ -36,14 +36,16 @@
 
 use std::collections::VecDeque;
 
+use throng_platform::prefetch;
+
 use crate::{
     entities::{Entities, NetId, Slot, Standing},
+    entry::{Aside, Entry, Key, State},
     interest::{Found, InterestSettings, Listening, is_small},
-    rings::{RINGS_MAX, Rings},
+    rings::Rings,
     scene::Scene,
     slot_set::SlotSet,
     traffic::Cause,
-    world::SLOTS_MAX,
 };
 
 /// Entities that left a view lately, kept for truths about their absence.
@@ -52,121 +54,11 @@ const RECENTLY_LEFT_MAX: usize = 8;
 /// Unanswered packets: a bit each in `Entry::spawn_packets`.
 const PACKETS_IN_FLIGHT_MAX: u8 = 64;
 
+/// So much of a long list is asked for, and its end; the rest comes by itself where it is read from front to back.
+const PREFETCHED_MAX: usize = 128;
+
 /// After the last slot.
 pub(crate) const END: u32 = u32::MAX;
-
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Relevant, and no spawn has gone out.
-    New,
-    /// A spawn has gone out, and none has been acknowledged.
-    Sent,
-    /// The client holds it.
-    Known,
-    /// No longer relevant; the client may hold it until a despawn is acknowledged.
-    Leaving,
-    /// To be removed from the list at the next occasion.
-    Gone,
-}
-
-/// One slot of a view.
-#[derive(Copy, Clone, Debug)]
-pub(crate) struct Entry {
-    pub slot: u32,
-    /// Components that the client is owed. Of a plain entry's, those of this tick are not in it.
-    pub owed: u16,
-    pub generation: u8,
-    pub state: State,
-    /// Its existence is owed: a spawn with all there is, or a despawn.
-    pub existence: bool,
-    /// Whether the client may hold something in this slot, be it an owner before this one.
-    pub held: bool,
-    /// In which ring around the client it was when interest looked last.
-    pub ring: u8,
-    /// Why it was last owed anything that did not change in the tick it was written in. For the report.
-    pub cause: Cause,
-}
-
-/// An entry as plain updates see it: 4 bytes instead of all the rest.
-///
-/// ```text
-/// bit   31         25..20   19..0
-///       not plain  ring     slot
-/// ```
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key(u32);
-
-const _: () = assert!(SLOTS_MAX <= 1 << 20 && RINGS_MAX <= 32);
-
-impl Key {
-    pub const NONE: Self = Self(1 << 31);
-
-    fn new(entry: &Entry) -> Self {
-        let not_plain = u32::from(entry.state != State::Known || entry.is_owed_anything());
-        Self(entry.slot | u32::from(entry.ring) << 20 | not_plain << 31)
-    }
-
-    #[inline]
-    pub fn slot(self) -> u32 {
-        self.0 & 0xF_FFFF
-    }
-
-    #[inline]
-    pub fn ring(self) -> usize {
-        (self.0 >> 20 & 0x1F) as usize
-    }
-
-    /// The client holds it and is owed nothing, but what changed this tick.
-    #[inline]
-    pub fn is_plain(self) -> bool {
-        self.0 >> 31 == 0
-    }
-}
-
-/// What of an entry is seldom read.
-#[derive(Copy, Clone, Debug, Default)]
-pub(crate) struct Aside {
-    /// Unanswered packets that carried a spawn of this entry: bit `sequence % 64`.
-    pub spawn_packets: u64,
-    /// Grows while the entry is owed something and the budget does not reach it.
-    pub priority: f32,
-    /// Tick in which it came into its ring.
-    pub ring_since: u32,
-}
-
-impl Entry {
-    fn new(slot: u32, generation: u8, present: u16) -> Self {
-        Self {
-            slot,
-            owed: present,
-            generation,
-            state: State::New,
-            existence: true,
-            held: false,
-            ring: 0,
-            cause: Cause::Change,
-        }
-    }
-
-    pub fn id(&self) -> NetId {
-        NetId { slot: self.slot, generation: self.generation }
-    }
-
-    pub fn is_relevant(&self) -> bool {
-        matches!(self.state, State::New | State::Sent | State::Known)
-    }
-
-    /// The client holds it, and needs no more than some components.
-    #[inline]
-    pub fn is_plain(&self) -> bool {
-        self.state == State::Known && !self.existence
-    }
-
-    #[inline]
-    pub fn is_owed_anything(&self) -> bool {
-        self.owed != 0 || self.existence
-    }
-}
 
 /// A packet that went out and is not answered.
 #[derive(Copy, Clone, Debug)]
@@ -590,6 +482,26 @@ impl View {
         self.labels.truncate(kept * stride);
     }
 
+    /// Asks for what every tick reads of views that are told soon (`throng_platform::prefetch`): the lists of the next one, and the one after
+    /// it, which says where its own are.
+    pub fn prefetch(next: Option<&Self>, after_next: Option<&Self>) {
+        after_next.into_iter().for_each(prefetch::value);
+        next.into_iter().for_each(Self::prefetch_lists);
+    }
+
+    fn prefetch_lists(&self) {
+        if self.keys.len() <= PREFETCHED_MAX {
+            prefetch::value(&self.keys[..]);
+            prefetch::value(&self.entries[..]);
+        } else {
+            prefetch::value(&self.keys[..PREFETCHED_MAX]);
+            self.keys.last().into_iter().for_each(prefetch::value);
+        }
+        let (flights, rest) = self.in_flight.as_slices();
+        prefetch::value(flights);
+        prefetch::value(rest);
+    }
+
     pub fn heap_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
             + self.keys.capacity() * size_of::<Key>()
@@ -668,7 +580,10 @@ impl View {
     /// Spawns and despawns of this packet have arrived.
     fn confirm(&mut self, flight: Flight) {
         let bit = 1 << (flight.sequence % 64);
-        for index in 0..self.entries.len() {
+        for index in 0..self.keys.len() {
+            if self.keys[index].is_plain() {
+                continue;
+            }
             let entry = &mut self.entries[index];
             match entry.state {
                 State::Sent if self.asides[index].spawn_packets & bit != 0 => {

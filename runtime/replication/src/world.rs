@@ -307,7 +307,7 @@ impl WorldReplication {
         if scene.entities.concealed_count == 0 {
             return;
         }
-        scene.finder.rebuild(&scene.entities, scene.settings.cell_m);
+        scene.finder.rebuild(&mut scene.entities, scene.settings.cell_m);
         for (index, view) in views.iter_mut().enumerate() {
             let Some(view) = view else { continue };
             allowed.clear();
@@ -340,13 +340,20 @@ impl WorldReplication {
         }
     }
 
+    /// As `Share::prefetch`.
+    pub fn prefetch(&self, next: Option<ViewId>, after_next: Option<ViewId>) {
+        let view = |id: ViewId| self.views.get(id.index()).and_then(Option::as_deref);
+        View::prefetch(next.and_then(view), after_next.and_then(view));
+    }
+
     /// Takes in what changed, before any view looks at it.
     fn settle_scene(&mut self) {
         if self.scene.entities.concealed_count > 0 && self.concealed_at != Some(self.scene.entities.tick) {
             self.conceal(&mut |_, _| false);
         }
         self.scene.prepare();
-        self.scene.finder.rebuild(&self.scene.entities, self.scene.settings.cell_m);
+        let scene = &mut self.scene;
+        scene.finder.rebuild(&mut scene.entities, scene.settings.cell_m);
     }
 
     /// Writes the next message of this tick for a client, at most `out` long, and returns its length; 0 when
