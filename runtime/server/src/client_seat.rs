@@ -210,6 +210,10 @@ impl Seats {
         );
     }
 
+    pub fn as_mut_slice(&mut self) -> &mut [ClientSeat] {
+        &mut self.seats
+    }
+
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut ClientSeat> {
         self.seats.iter_mut()
     }

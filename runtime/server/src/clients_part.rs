@@ -73,6 +73,7 @@ pub(crate) enum Work {
 }
 
 /// A datagram of a lot, still sealed.
+#[derive(Clone, Copy)]
 struct Letter {
     /// Its place among the world's mail.
     number: u32,
@@ -152,8 +153,12 @@ impl ClientsPart {
         scope!("net.open");
         let Self { seats, letters, letter_bytes, opened, opened_bytes, stats, now, .. } = self;
         let mut begin = 0;
-        for letter in letters.drain(..) {
-            let Letter { number, seat, end } = letter;
+        for place in 0..letters.len() {
+            let coming =
+                |ahead: usize| letters.get(place + ahead).map(|letter| &seats[letter.seat as usize].connection);
+            coming(1).into_iter().for_each(|connection| connection.prefetch_lists());
+            coming(2).into_iter().for_each(|connection| connection.prefetch());
+            let Letter { number, seat, end } = letters[place];
             let datagram = &mut letter_bytes[begin..end];
             begin = end;
             open(&mut seats[seat as usize], *now, datagram, &mut worker.received, stats, |client, kind, bytes| {
@@ -161,14 +166,13 @@ impl ClientsPart {
                 opened.push(Opened { number, client, kind, end: opened_bytes.len() });
             });
         }
+        letters.clear();
         letter_bytes.clear();
     }
 
     fn tell(&mut self, worker: &mut WorkerContext) {
         let mut phases = Phases::begin(site!("replication.send"));
-        for seat in &mut self.seats {
-            tell(seat, &mut self.share, self.now, &mut self.stats, worker, &mut phases);
-        }
+        tell_all(&mut self.seats, &mut self.share, self.now, &mut self.stats, worker, &mut phases);
     }
 
     /// Forgets the messages that were taken out.
@@ -252,6 +256,7 @@ pub(crate) trait Views {
     fn refresh(&mut self, view: ViewId);
     fn write_snapshot(&mut self, view: ViewId, input: u16, out: &mut [u8]) -> usize;
     fn sent(&mut self, view: ViewId, packet: u16);
+    fn prefetch(&self, next: Option<ViewId>, after_next: Option<ViewId>);
 }
 
 macro_rules! views {
@@ -275,6 +280,9 @@ macro_rules! views {
             fn sent(&mut self, view: ViewId, packet: u16) {
                 <$who>::sent(self, view, packet);
             }
+            fn prefetch(&self, next: Option<ViewId>, after_next: Option<ViewId>) {
+                <$who>::prefetch(self, next, after_next);
+            }
         }
     };
 }
@@ -282,9 +290,28 @@ views!(Share, Share::refresh);
 // At home all views are refreshed at once, before the first is told.
 views!(WorldReplication, |_: &mut WorldReplication, _| ());
 
+/// Tells clients one after the other, and asks for the memory of those to come: it lies in a dozen places for each, and with a thousand
+/// clients none of them is near when it is needed.
+pub(crate) fn tell_all(
+    seats: &mut [ClientSeat],
+    views: &mut impl Views,
+    now: Nanos,
+    stats: &mut TickStats,
+    worker: &mut WorkerContext,
+    phases: &mut Phases,
+) {
+    for index in 0..seats.len() {
+        let (next, after_next) = (seats.get(index + 1), seats.get(index + 2));
+        views.prefetch(next.map(|seat| seat.view), after_next.map(|seat| seat.view));
+        next.into_iter().for_each(|seat| seat.connection.prefetch_lists());
+        after_next.into_iter().for_each(|seat| seat.connection.prefetch());
+        tell(&mut seats[index], views, now, stats, worker, phases);
+    }
+}
+
 /// Tells one client: takes in what arrived and what did not, looks at what is near, and writes its packets, sealed straight into the
 /// worker's send batch.
-pub(crate) fn tell(
+fn tell(
     seat: &mut ClientSeat,
     views: &mut impl Views,
     now: Nanos,

@@ -31,7 +31,7 @@ use throng_scheduler::{Crew, Hertz};
 
 use crate::{
     client_seat::{ClientSeat, Seats},
-    clients_part::{CLIENTS_PER_LOT_MIN, ClientsPart, Work, open, take_opened, tell},
+    clients_part::{CLIENTS_PER_LOT_MIN, ClientsPart, Work, open, take_opened, tell_all},
     deliver::Delivery,
     events::Events,
     ids::{ClientKey, KindId, WorldId},
@@ -530,9 +530,8 @@ impl GameWorld {
         if self.lots_count(self.seats.len(), crew) < 2 {
             self.replication.refresh_interest();
             phases.next(site!("replication.send"));
-            for seat in self.seats.iter_mut() {
-                tell(seat, &mut self.replication, self.now, &mut self.stats, worker, phases);
-            }
+            let seats = self.seats.as_mut_slice();
+            tell_all(seats, &mut self.replication, self.now, &mut self.stats, worker, phases);
             return;
         }
         self.lend_seats(Work::Tell, crew);

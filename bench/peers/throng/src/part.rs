@@ -144,7 +144,11 @@ impl Part {
     fn open(&mut self) {
         let Self { mail, letters, seats, received, now, .. } = self;
         let mut rest = &mut mail[..];
-        for (index, len) in letters.drain(..) {
+        for place in 0..letters.len() {
+            let seat_of = |place: usize| letters.get(place).map(|(index, _)| &seats[*index as usize]);
+            seat_of(place + 2).into_iter().for_each(|seat| seat.connection.prefetch());
+            seat_of(place + 1).into_iter().for_each(|seat| seat.connection.prefetch_lists());
+            let (index, len) = letters[place];
             let (datagram, after) = rest.split_at_mut(len as usize);
             rest = after;
             let seat = &mut seats[index as usize];
@@ -152,12 +156,19 @@ impl Part {
             seat.connection.receive(*now, datagram, received).expect("the clients' packets are in order");
             seat.note(received);
         }
+        letters.clear();
         mail.clear();
     }
 
     fn tell(&mut self) {
         let Self { clients, seats, share, now, snapshot, received, way_out, .. } = self;
-        for (client, seat) in (clients.start..).zip(seats) {
+        for index in 0..seats.len() {
+            let client = clients.start + index as u32;
+            let view_of = |index: usize| seats.get(index).map(|seat| seat.view);
+            share.prefetch(view_of(index + 1), view_of(index + 2));
+            seats.get(index + 2).into_iter().for_each(|seat| seat.connection.prefetch());
+            seats.get(index + 1).into_iter().for_each(|seat| seat.connection.prefetch_lists());
+            let seat = &mut seats[index];
             received.clear();
             seat.connection.update(*now, received);
             seat.note(received);
