@@ -513,11 +513,13 @@ impl View {
             + self.recently_left.capacity() * size_of::<(NetId, u32)>()
     }
 
-    /// An entity is no longer relevant. `told`: the client may be told later that it is absent.
+    /// An entity is no longer relevant. `told`: the client may be told later that it is absent, if a spawn of it was ever sent: a
+    /// newcomer may be held for the slot's owner before it, whose end the client has not confirmed.
     pub fn leave(&mut self, index: usize, tick: u32, told: bool) {
         let entry = &mut self.entries[index];
         self.relevant.take(entry.slot);
         if entry.held {
+            let told = told && entry.state != State::New;
             entry.state = State::Leaving;
             entry.owed = 0;
             entry.existence = true;

@@ -306,6 +306,34 @@ fn a_loss_is_made_good_whatever_ring_the_entity_is_in_by_then() {
 }
 
 /// Even where interest is not looked at in between.
+/// A slot's owner that came and went before anything of it was sent is not named as absent, though the client may still hold the owner
+/// before.
+#[test]
+fn an_absence_names_nobody_of_whom_the_client_was_never_told() {
+    let (mut world, view, ids) = stage(&[1.0], InterestSettings { entities_max: 1, ..InterestSettings::default() });
+    // Its line takes nothing in these ticks.
+    let first_tick = world.tick() + 1;
+    world.begin_tick(first_tick);
+    world.despawn(ids[0]);
+    world.refresh_interest();
+    world.begin_tick(first_tick + 1);
+    let next = world.spawn().unwrap();
+    world.set_place(next, [1.0, 0.0]);
+    world.refresh_interest();
+    assert!(next.slot == ids[0].slot && world.hears(view, next));
+    world.begin_tick(first_tick + 2);
+    world.set_place(next, [1000.0, 0.0]);
+    world.refresh_interest();
+    let mut named = Vec::new();
+    let mut truth = Vec::new();
+    while world.write_truth(view, &mut truth) {
+        // Slot 0 is a byte; its generation follows.
+        named.push(truth[8]);
+        truth.clear();
+    }
+    assert_eq!(named, [ids[0].generation]);
+}
+
 #[test]
 fn nothing_of_what_is_hidden_goes_out_before_interest_is_refreshed() {
     for by_filter in [false, true] {
