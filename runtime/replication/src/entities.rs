@@ -49,6 +49,8 @@ pub enum Fault {
     CorruptEncoding,
     /// Despawns are counted as sent and are not.
     LoseDespawns,
+    /// Despawns go out tick after tick, although they arrived.
+    RepeatDespawns,
     /// Updates of every fourth slot are counted as sent and are not.
     SkipUpdates,
     /// Changes of every fourth slot are not seen at all.

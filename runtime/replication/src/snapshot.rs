@@ -417,7 +417,7 @@ impl View {
             self.counts.spawns += 1;
         }
         entry.owed = 0;
-        entry.existence = false;
+        entry.existence = entry.state == State::Leaving && entities.fault == Fault::RepeatDespawns;
         self.settle(index);
     }
 }

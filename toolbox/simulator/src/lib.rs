@@ -15,6 +15,7 @@
 //! | `simulation` | the frame above, and what is asked of it while it runs |
 //! | `player` | one client with its behaviour |
 //! | `replay` | a server alone, fed with what another one received |
+//! | `tap` | what the server sends, opened where it leaves |
 //! | `virtual_server` | what both share: a server whose clock somebody moves |
 //! | `history` | the hashes of two runs, held against each other |
 //!
@@ -64,6 +65,7 @@ mod player;
 mod replay;
 mod settings;
 mod simulation;
+mod tap;
 mod totals;
 mod virtual_server;
 

@@ -15,6 +15,7 @@ use throng_platform::time::Nanos;
 use throng_replication::{StateError, Wrong};
 
 use crate::settings::{SERVER_ADDRESS, SimulationSettings};
+use crate::tap::Listener;
 use crate::totals::Totals;
 
 /// Client ids begin here, so that no player has the default one.
@@ -35,6 +36,8 @@ pub struct Player {
     was_in_world: bool,
     end: Option<DisconnectReason>,
     state_errors: Vec<StateError>,
+    /// With a tap: hears what the server sends this player.
+    pub(crate) listener: Option<Listener>,
 }
 
 impl Player {
@@ -58,6 +61,7 @@ impl Player {
         let token = ConnectToken::generate(&request, &settings.private_key(), rng).expect("the request is in order");
         let mut link_seed = [0; 32];
         rng.fill_bytes(&mut link_seed);
+        let listener = settings.tap.then(|| Listener::new(token.clone(), now, link_seed));
         let think_period = Nanos(1_000_000_000 / u64::from(settings.think_hz));
         Self {
             client: Client::new(token, settings.schema.clone(), now, link_seed),
@@ -70,6 +74,7 @@ impl Player {
             was_in_world: false,
             end: None,
             state_errors: Vec::new(),
+            listener,
         }
     }
 
@@ -169,4 +174,12 @@ fn tell(player: usize, error: &StateError) -> String {
 fn address_of(index: usize) -> SocketAddr {
     let [_, _, high, low] = (index as u32).to_be_bytes();
     SocketAddr::new(IpAddr::from([10, 1, high, low]), 50_000)
+}
+
+/// Whose address it is, if it is a player's.
+pub(crate) fn index_of(address: SocketAddr) -> Option<usize> {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.octets()[..2] == [10, 1] => Some((ip.to_bits() & 0xFFFF) as usize),
+        _ => None,
+    }
 }

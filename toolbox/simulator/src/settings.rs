@@ -33,10 +33,12 @@ pub struct SimulationSettings {
     pub record: bool,
     /// Whether every tick of every world leaves a hash of the world's state.
     pub hash: bool,
+    /// Whether what the server sends is kept, for [`Simulation::take_sent`](crate::Simulation::take_sent).
+    pub tap: bool,
 }
 
 impl SimulationSettings {
-    /// One worker, 20 thoughts a second, a perfect network, neither recorded nor hashed.
+    /// One worker, 20 thoughts a second, a perfect network, neither recorded nor hashed nor tapped.
     pub fn new(schema: Arc<Schema>, seed: u64) -> Self {
         Self {
             server: Settings::default(),
@@ -47,6 +49,7 @@ impl SimulationSettings {
             impairment: Impairment::default(),
             record: false,
             hash: false,
+            tap: false,
         }
     }
 

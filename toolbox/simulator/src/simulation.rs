@@ -11,8 +11,9 @@ use throng_bots::Behaviour;
 use throng_net::transport::{Impairment, MemoryNetwork, Recording, RecordingTransport, ServerTransport};
 use throng_platform::time::Nanos;
 
-use crate::player::Player;
+use crate::player::{Player, index_of};
 use crate::settings::{Purpose, SERVER_ADDRESS, SimulationSettings};
+use crate::tap::{self, Outgoing, TapTransport};
 use crate::totals::Totals;
 use crate::virtual_server::VirtualServer;
 
@@ -22,6 +23,7 @@ pub struct Simulation {
     virtual_server: VirtualServer,
     network: MemoryNetwork,
     recording: Option<Arc<Mutex<Recording>>>,
+    outgoing: Option<Outgoing>,
     players: Vec<Player>,
     rng: ChaCha20Rng,
 }
@@ -40,12 +42,19 @@ impl Simulation {
         } else {
             (Box::new(memory), None)
         };
+        let (transport, outgoing): (Box<dyn ServerTransport>, _) = if settings.tap {
+            let (transport, outgoing) = TapTransport::new(transport);
+            (Box::new(transport), Some(outgoing))
+        } else {
+            (transport, None)
+        };
         let (virtual_server, built) = VirtualServer::new(settings, transport, build)?;
         let simulation = Self {
             settings: settings.clone(),
             virtual_server,
             network,
             recording,
+            outgoing,
             players: Vec::new(),
             rng: settings.rng(Purpose::Players),
         };
@@ -142,6 +151,19 @@ impl Simulation {
         match &self.recording {
             Some(recording) => recording.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             None => Recording::default(),
+        }
+    }
+
+    /// Gives all packets that the server has sent since this was last called, opened and with the player to whom they go: whatever
+    /// becomes of them on their way. Those of one player come in the order in which they left. Nothing unless `settings.tap` was
+    /// set; then they pile up until they are taken.
+    pub fn take_sent(&mut self, mut each: impl FnMut(usize, &[u8])) {
+        let now = self.now();
+        for (to, mut datagram) in self.outgoing.as_ref().map(tap::take).unwrap_or_default() {
+            let index = index_of(to).expect("the server speaks to players only");
+            if let Some(payload) = self.players[index].listener.as_mut().and_then(|end| end.open(now, &mut datagram)) {
+                each(index, payload);
+            }
         }
     }
 
