@@ -17,99 +17,120 @@ pub struct FloorServer {
     load: Load,
     is_plain: bool,
     gather: Gather,
-    ciphers: Vec<Cipher>,
-    records: Vec<u8>,
-    /// All packets of the tick, client after client, and where each client's end.
-    packets: Vec<u8>,
-    ends: Vec<usize>,
+    /// What everybody is told, where all are told the same.
+    shared: Vec<u8>,
+    /// One for each worker.
+    parts: Vec<Part>,
     addresses: Vec<SockaddrStorage>,
     way_out: Option<WayOut>,
+}
+
+/// Some clients, and all packets for them in a tick, client after client.
+struct Part {
+    first: usize,
+    ciphers: Vec<Cipher>,
+    records: Vec<u8>,
+    packets: Vec<u8>,
+    /// Where each client's packets end.
+    ends: Vec<usize>,
     updates: u64,
+}
+
+impl Part {
+    fn write(&mut self, scene: &Scene, gather: &Gather, shared: Option<&[u8]>, is_plain: bool) {
+        let Self { first, ciphers, records, packets, ends, updates } = self;
+        packets.clear();
+        ends.clear();
+        for (client, cipher) in (*first..).zip(ciphers) {
+            let records = shared.unwrap_or_else(|| {
+                records.clear();
+                gather.copy_near(scene.poses[client].place, records);
+                records
+            });
+            *updates += (records.len() / RECORD_BYTES) as u64;
+            for (index, records) in records.chunks(RECORDS_MAX * RECORD_BYTES).enumerate() {
+                let begin = packets.len();
+                packets.extend_from_slice(&scene.tick.to_le_bytes());
+                packets.extend_from_slice(records);
+                packets.extend_from_slice(&[0; TAG_BYTES]);
+                if !is_plain {
+                    cipher.seal(index as u32, &mut packets[begin..]);
+                }
+            }
+            ends.push(packets.len());
+        }
+    }
+
+    /// Each client's packets of this tick.
+    fn packets(&self) -> impl Iterator<Item = &[u8]> {
+        let mut begin = 0;
+        self.ends.iter().map(move |&end| &self.packets[std::mem::replace(&mut begin, end)..end])
+    }
 }
 
 impl Server for FloorServer {
     fn new(terms: &Terms, _scene: &Scene, addresses: &[SocketAddr]) -> Self {
+        let clients: Vec<u32> = (0..terms.clients).collect();
+        let parts = clients.chunks(terms.clients.div_ceil(terms.workers.max(1)) as usize).map(|clients| Part {
+            first: clients[0] as usize,
+            ciphers: clients.iter().map(|&client| Cipher::new(client)).collect(),
+            records: Vec::new(),
+            packets: Vec::new(),
+            ends: Vec::new(),
+            updates: 0,
+        });
         Self {
             load: terms.load,
             is_plain: terms.plain,
             gather: Gather::default(),
-            ciphers: (0..terms.clients).map(Cipher::new).collect(),
-            records: Vec::new(),
-            packets: Vec::new(),
-            ends: Vec::new(),
+            shared: Vec::new(),
+            parts: parts.collect(),
             addresses: addresses.iter().copied().map(storage).collect(),
             way_out: terms.udp.then(WayOut::new),
-            updates: 0,
         }
     }
 
     fn deliver(&mut self, _client: u32, _packet: &[u8]) {}
 
     fn tick(&mut self, scene: &Scene, _sight: &Sight) {
-        self.packets.clear();
-        self.ends.clear();
-        self.records.clear();
-        let is_shared = self.load != Load::W1;
-        match self.load {
-            Load::W1 => self.gather.fill(scene),
-            // Everybody is told the same. What does not change is told once.
+        let Self { load, is_plain, gather, shared, parts, addresses, way_out } = self;
+        shared.clear();
+        match load {
+            Load::W1 => gather.fill(scene),
+            // What does not change is told once.
             Load::W3 if scene.tick > 1 => {
-                scene.moved.iter().for_each(|&number| append(&record(scene, number as usize), &mut self.records));
+                scene.moved.iter().for_each(|&number| append(&record(scene, number as usize), shared));
             }
-            _ => (0..scene.poses.len()).for_each(|number| append(&record(scene, number), &mut self.records)),
+            _ => (0..scene.poses.len()).for_each(|number| append(&record(scene, number), shared)),
         }
-        for client in 0..self.ciphers.len() {
-            if !is_shared {
-                self.records.clear();
-                self.gather.copy_near(scene.poses[client].place, &mut self.records);
-            }
-            self.updates += (self.records.len() / RECORD_BYTES) as u64;
-            for (index, records) in self.records.chunks(RECORDS_MAX * RECORD_BYTES).enumerate() {
-                let begin = self.packets.len();
-                self.packets.extend_from_slice(&scene.tick.to_le_bytes());
-                self.packets.extend_from_slice(records);
-                self.packets.extend_from_slice(&[0; TAG_BYTES]);
-                if !self.is_plain {
-                    self.ciphers[client].seal(index as u32, &mut self.packets[begin..]);
-                }
-            }
-            self.ends.push(self.packets.len());
-        }
-        if let Some(way_out) = &mut self.way_out {
-            let mut begin = 0;
-            let clients = self.addresses.iter().zip(&self.ends).map(|(&address, &end)| {
-                let packets = &self.packets[begin..end];
-                begin = end;
-                (address, packets)
+        let shared = (*load != Load::W1).then_some(&shared[..]);
+        let (here, elsewhere) = parts.split_first_mut().expect("there are clients");
+        // A thread for each tick, which costs some 30 us: only the row of two workers has any.
+        std::thread::scope(|scope| {
+            let (gather, is_plain) = (&*gather, *is_plain);
+            elsewhere.iter_mut().for_each(|part| {
+                scope.spawn(move || part.write(scene, gather, shared, is_plain));
             });
-            let clients: Vec<_> = clients.collect();
+            here.write(scene, gather, shared, is_plain);
+        });
+        if let Some(way_out) = way_out {
+            let packets = parts.iter().flat_map(Part::packets);
+            let clients: Vec<_> = addresses.iter().copied().zip(packets).collect();
             way_out.send(&clients, PACKET_BYTES);
         }
     }
 
     fn hand_over(&mut self, out: &mut Outbox) {
-        if self.way_out.is_some() {
-            let packets: usize = self
-                .ends
-                .iter()
-                .scan(0, |begin, &end| {
-                    let bytes = end - std::mem::replace(begin, end);
-                    Some(bytes.div_ceil(PACKET_BYTES))
-                })
-                .sum();
-            out.count_many(packets as u64, self.packets.len() as u64);
-            return;
-        }
-        let mut begin = 0;
-        for (client, &end) in self.ends.iter().enumerate() {
-            for packet in self.packets[begin..end].chunks(PACKET_BYTES) {
-                out.push(client as u32, packet);
+        for (client, packets) in self.parts.iter().flat_map(Part::packets).enumerate() {
+            if self.way_out.is_some() {
+                out.count_many(packets.len().div_ceil(PACKET_BYTES) as u64, packets.len() as u64);
+            } else {
+                packets.chunks(PACKET_BYTES).for_each(|packet| out.push(client as u32, packet));
             }
-            begin = end;
         }
     }
 
     fn updates(&self) -> Option<u64> {
-        Some(self.updates)
+        Some(self.parts.iter().map(|part| part.updates).sum())
     }
 }

@@ -31,6 +31,15 @@ pub const ROWS: &[Row] = &[
         loads: &[],
     },
     Row {
+        name: "floor, 2 workers",
+        peer: "floor",
+        program: "peer-floor",
+        arguments: &["--workers", "2"],
+        includes: "as above, packets written by two threads",
+        clients_max: MANY,
+        loads: &["W1", "W2"],
+    },
+    Row {
         name: "throng",
         peer: "throng",
         program: "peer-throng",

@@ -57,7 +57,7 @@ impl Plan {
             sizes,
             rows: ROWS.iter().filter(|row| is_named(row)).collect(),
             rounds: arguments.rounds.unwrap_or(if is_small { 1 } else { 3 }),
-            ticks: arguments.ticks.unwrap_or(if is_small { 20 } else { 100 }),
+            ticks: arguments.ticks.unwrap_or(if is_small { 20 } else { 300 }),
             warmup: 20,
             seconds_max: if is_small { 2 } else { 6 },
             patience_s: if is_small { 20 } else { 240 },

@@ -10,9 +10,12 @@ use crate::runner::Outcome;
 
 /// All rounds of a row as one.
 struct Sums {
+    /// The median of the round in which that was lowest.
+    quiet_ms: f64,
+    /// Over all ticks of all rounds.
     median_ms: f64,
     p99_ms: f64,
-    wall_median_ms: f64,
+    quiet_wall_ms: f64,
     ticks: usize,
     bytes_per_client_s: f64,
     bytes_per_update: f64,
@@ -39,15 +42,20 @@ impl Sums {
             let lists = rounds.iter().filter_map(|round| round[key].as_array());
             lists.flatten().filter_map(Value::as_f64).collect()
         };
-        let (mut cpu_ms, mut wall_ms) = (numbers("cpu_ms_each"), numbers("wall_ms_each"));
+        let mut cpu_ms = numbers("cpu_ms_each");
+        let quiet = |key: &str| {
+            let medians = rounds.iter().filter_map(|round| round[key]["median"].as_f64());
+            medians.fold(f64::NAN, f64::min)
+        };
         let number = |key: &str| last[key].as_f64().unwrap_or(f64::NAN);
         let most = |key: &str| rounds.iter().filter_map(|round| round[key].as_f64()).fold(0.0, f64::max);
         let sum = |key: &str| rounds.iter().filter_map(|round| round["checks"][key].as_u64()).sum();
         let behind = rounds.iter().filter_map(|round| round["checks"]["behind_ticks_max"].as_u64());
         Some(Self {
+            quiet_ms: quiet("cpu_ms"),
             median_ms: percentile(&mut cpu_ms, 0.5),
             p99_ms: percentile(&mut cpu_ms, 0.99),
-            wall_median_ms: percentile(&mut wall_ms, 0.5),
+            quiet_wall_ms: quiet("wall_ms"),
             ticks: cpu_ms.len(),
             bytes_per_client_s: number("bytes_per_client_s"),
             bytes_per_update: number("bytes_per_update"),
@@ -74,22 +82,23 @@ pub fn table(plan: &Plan, outcomes: &[Outcome]) -> String {
         let _ = write!(
             out,
             "\n## {load}: {clients} clients, {entities} entities\n\n\
-             | peer | CPU ms median | p99 | x throng | B per client and s | B per update | updates per client and tick | \
+             | peer | CPU ms | all rounds: median | p99 | x throng | B per client and s | B per update | updates per client and tick | \
              memory MB | wrong, missing, extra of checked | ticks behind | time includes |\n\
-             |---|---|---|---|---|---|---|---|---|---|---|\n"
+             |---|---|---|---|---|---|---|---|---|---|---|---|\n"
         );
         let ours = find(outcomes, "throng", size).and_then(Sums::of);
         for outcome in outcomes.iter().filter(|outcome| outcome.size == size) {
             let name = outcome.row.name;
             let Some(sums) = Sums::of(outcome) else {
                 let failure = outcome.failure.as_deref().unwrap_or("no figures");
-                let _ = writeln!(out, "| {name} | {failure} | | | | | | | | | |");
+                let _ = writeln!(out, "| {name} | {failure} | | | | | | | | | | |");
                 continue;
             };
-            let ratio = ours.as_ref().map_or(f64::NAN, |ours| sums.median_ms / ours.median_ms);
+            let ratio = ours.as_ref().map_or(f64::NAN, |ours| sums.quiet_ms / ours.quiet_ms);
             let _ = writeln!(
                 out,
-                "| {name} | {:.3} | {:.3} | {ratio:.2} | {:.0} | {:.2} | {:.1} | {:.1} | {}, {}, {} of {} | {} | {} |",
+                "| {name} | {:.3} | {:.3} | {:.3} | {ratio:.2} | {:.0} | {:.2} | {:.1} | {:.1} | {}, {}, {} of {} | {} | {} |",
+                sums.quiet_ms,
                 sums.median_ms,
                 sums.p99_ms,
                 sums.bytes_per_client_s,
@@ -110,15 +119,15 @@ pub fn table(plan: &Plan, outcomes: &[Outcome]) -> String {
     out
 }
 
-/// What a second thread is good for.
+/// What a second thread is good for. The floor's says what the machine's cores are worth together.
 fn workers(outcomes: &[Outcome], size: Size, out: &mut String) {
-    let one = find(outcomes, "throng", size);
-    let two = find(outcomes, "throng, 2 workers", size);
-    let (Some(one), Some(two)) = (one, two) else { return };
-    if let (Some(alone), Some(together)) = (Sums::of(one), Sums::of(two)) {
-        let same = if bytes_hashes(one) == bytes_hashes(two) { "identical" } else { "DIFFERENT" };
-        let ratio = alone.wall_median_ms / together.wall_median_ms;
-        let _ = writeln!(out, "\nTwo workers: {ratio:.2} times the throughput of one (wall time), {same} bytes.");
+    for (one, two) in [("floor", "floor, 2 workers"), ("throng", "throng, 2 workers")] {
+        let (Some(alone), Some(together)) = (find(outcomes, one, size), find(outcomes, two, size)) else { continue };
+        if let (Some(one_sums), Some(two_sums)) = (Sums::of(alone), Sums::of(together)) {
+            let same = if bytes_hashes(alone) == bytes_hashes(together) { "identical" } else { "DIFFERENT" };
+            let ratio = one_sums.quiet_wall_ms / two_sums.quiet_wall_ms;
+            let _ = writeln!(out, "\n{two}: {ratio:.2} times the throughput of one (wall time), {same} bytes.");
+        }
     }
 }
 
@@ -139,7 +148,7 @@ fn growth(plan: &Plan, outcomes: &[Outcome], out: &mut String) {
     for row in &plan.rows {
         let sums = [small, large].map(|size| find(outcomes, row.name, *size).and_then(Sums::of));
         if let [Some(few), Some(many)] = sums {
-            let (few, many) = (few.median_ms, many.median_ms);
+            let (few, many) = (few.quiet_ms, many.quiet_ms);
             let _ = writeln!(out, "| {} | {few:.3} | {many:.3} | {:.2} |", row.name, many / few);
         }
     }
@@ -157,9 +166,10 @@ pub fn figures(plan: &Plan, outcomes: &[Outcome]) -> Value {
         });
         if let (Some(sums), Some(last)) = (Sums::of(outcome), outcome.rounds.last()) {
             row["ticks"] = json!(sums.ticks);
+            row["cpu_ms"] = json!(sums.quiet_ms);
             row["cpu_ms_median"] = json!(sums.median_ms);
             row["cpu_ms_p99"] = json!(sums.p99_ms);
-            row["wall_ms_median"] = json!(sums.wall_median_ms);
+            row["wall_ms"] = json!(sums.quiet_wall_ms);
             row["bytes_per_client_s"] = json!(sums.bytes_per_client_s);
             row["bytes_per_update"] = json!(sums.bytes_per_update);
             row["updates_per_client_tick"] = json!(sums.updates_per_client_tick);
