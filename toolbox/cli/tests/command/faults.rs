@@ -1,8 +1,7 @@
 //! Faults that are put in on purpose: the right trigger saves a capture by itself, and `throng capture show` names the cause.
 //!
-//! A shared machine has faults of its own, so other captures beside the wanted one are no failure; a wanted one that is missing is. A fault may also
-//! be drowned by those: when other processes hold the cores while a fault is to show, the story that is told is theirs. So a fault is put in up to
-//! [`ATTEMPTS`] times, and told once.
+//! A shared machine has faults of its own, so other captures beside the wanted one are no failure; a wanted one that is missing is. Faults about
+//! who has a core when may be drowned by those of the machine, and the story that is told is theirs: such a fault is put in up to [`ATTEMPTS`] times.
 
 use std::{
     fs,
@@ -25,14 +24,18 @@ fn check(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
 
 /// As [`check`]; the rest of that story must have all of `details`.
 fn check_told(fault: &str, seconds: u32, trigger: &str, words: &[&str], details: &[&str]) {
-    let mut told_instead = Vec::new();
-    while told_instead.len() < ATTEMPTS {
-        match try_told(fault, seconds, trigger, words, details) {
-            Ok(()) => return,
-            Err(what) => told_instead.push(what),
-        }
+    if let Err(what) = try_told(fault, seconds, trigger, words, details) {
+        panic!("{what}");
     }
-    panic!("{}", told_instead.join("\n"));
+}
+
+/// As [`check`], for faults that the host's scheduler has a part in.
+fn check_in_attempts(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
+    let told = (0..ATTEMPTS).any(|_| {
+        let told = try_told(fault, seconds, trigger, words, &[]);
+        told.inspect_err(|what| eprintln!("not told this time: {what}")).is_ok()
+    });
+    assert!(told, "{fault}: in none of {ATTEMPTS} attempts");
 }
 
 /// What was told instead, if it was not what is wanted.
@@ -89,17 +92,17 @@ fn one_slow_world_is_named() {
 #[test]
 fn a_short_task_that_waits_for_a_long_one_is_named_with_both_scopes() {
     let words = ["precinct.ledger", "save.flush", "save-0", "precinct.ledger.read", "riority inversion"];
-    check("lock-inversion", 10, "lock-wait", &words);
+    check_in_attempts("lock-inversion", 10, "lock-wait", &words);
 }
 
 #[test]
 fn foreign_processes_that_take_the_cores_are_named() {
-    check("stolen-cores", 12, "run-queue", &["taken by other processes", " sh "]);
+    check_in_attempts("stolen-cores", 12, "run-queue", &["taken by other processes", " sh "]);
 }
 
 #[test]
 fn our_own_long_tasks_that_take_the_cores_are_named() {
-    check("long-tasks", 12, "run-queue", &["our own long task", "export-"]);
+    check_in_attempts("long-tasks", 12, "run-queue", &["our own long task", "export-"]);
 }
 
 #[test]
