@@ -124,7 +124,7 @@ impl Histogram {
         let mut steps: Vec<(f64, u64)> = (1..=count).map(|step| (step_ms * step as f64, 0)).collect();
         for recorded in self.counts.iter_recorded() {
             let ms = recorded.value_iterated_to() as f64 / 1e3;
-            steps[((ms / step_ms) as usize).min(count - 1)].1 += recorded.count_at_value();
+            steps[((ms / step_ms).ceil() as usize).clamp(1, count) - 1].1 += recorded.count_at_value();
         }
         steps
     }

@@ -227,7 +227,7 @@ mod tests {
             let mut grid = Grid::default();
             let mut sorted_anew = 0;
             for turn in 0..400 {
-                let moved = random.random_range(0..count);
+                let moved = random.random_range(0..20);
                 places[moved] = places[moved].map(|at: f32| at + random.random_range(-1.5..1.5));
                 if turn == 0 || !grid.move_to(moved as u32, places[moved]) {
                     sorted_anew += 1;
@@ -235,7 +235,9 @@ mod tests {
                     (0..).zip(&places).for_each(|(index, place)| grid.push(index, *place));
                     grid.sort(20.0);
                 }
-                let centre = [0, 1].map(|_| random.random_range(-10.0..210.0));
+                // Just within reach, in one of the four directions.
+                let mut centre = places[moved];
+                centre[random.random_range(0..2)] += if random.random() { 29.9 } else { -29.9 };
                 let is_near = |place: [f32; 2]| (place[0] - centre[0]).hypot(place[1] - centre[1]) <= 30.0;
                 let mut found = Vec::new();
                 grid.look_around(centre, 30.0, |items| {

@@ -85,6 +85,9 @@ pub(crate) struct Finder {
     teams: Vec<(u16, u32)>,
     /// The arrangement that it knows.
     built: Option<u64>,
+    /// How often all was sorted anew.
+    #[cfg(test)]
+    builds: u32,
 }
 
 /// What a client hears of, apart from where it is.
@@ -149,6 +152,10 @@ impl Finder {
         entities.moved.clear();
         if is_followed {
             return;
+        }
+        #[cfg(test)]
+        {
+            self.builds += 1;
         }
         self.grid.clear();
         self.concealed_grid.clear();
@@ -297,7 +304,7 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
 
     use super::*;
-    use crate::{rules::ResolvedRules, testing::schema};
+    use crate::{NetId, rules::ResolvedRules, testing::schema};
 
     fn slots(set: &SlotSet) -> Vec<u32> {
         let mut slots: Vec<_> = set.iter_descending().collect();
@@ -358,6 +365,55 @@ mod tests {
                 assert_eq!(found(&finder, &entities, Some(centre), None, &settings), wanted);
             }
         }
+    }
+
+    /// One finder follows a world that changes in every way; another one is made anew each time.
+    #[test]
+    fn what_is_followed_is_found_as_if_it_were_sorted_anew() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(11);
+        let settings = InterestSettings::default();
+        let places: Vec<[f32; 2]> = (0..400).map(|_| [(); 2].map(|()| rng.random_range(0.0..600.0))).collect();
+        let mut entities = world(&places);
+        let mut finder = Finder::default();
+        let mut slots_near = [Vec::new(), Vec::new()];
+        let mut sorted_anew = 0;
+        for turn in 0..600 {
+            let slot = rng.random_range(0..400_u32);
+            let id = NetId { slot, generation: entities.slots[slot as usize].generation };
+            match rng.random_range(0..40) {
+                0 if entities.despawn(id) => {
+                    entities.release_due();
+                }
+                1 => _ = entities.spawn().map(|id| entities.set_place(id, [rng.random_range(0.0..600.0), 3.0])),
+                2 => entities.set_concealed(id, rng.random()),
+                3 => entities.set_team(id, rng.random_range(0..3)),
+                4 => entities.set_standing(id, Standing::Hidden),
+                5 => entities.set_standing(id, Standing::Everywhere),
+                _ => {
+                    for _ in 0..rng.random_range(1..70) {
+                        let slot = rng.random_range(0..entities.slots.len());
+                        let row = entities.slots[slot];
+                        if let Standing::At(place) = row.standing {
+                            let id = NetId { slot: slot as u32, generation: row.generation };
+                            entities.set_place(id, place.map(|at| at + rng.random_range(-0.4..0.4)));
+                        }
+                    }
+                }
+            }
+            let builds = finder.builds;
+            finder.rebuild(&mut entities, settings.cell_m);
+            sorted_anew += finder.builds - builds;
+            let mut anew = Finder::default();
+            anew.rebuild(&mut entities, settings.cell_m);
+            let centre = Some([rng.random_range(0.0..600.0), rng.random_range(0.0..600.0)]);
+            let of = |finder: &Finder| found(finder, &entities, centre, None, &settings);
+            assert_eq!(of(&finder), of(&anew), "turn {turn}");
+            for (finder, slots) in [&finder, &anew].into_iter().zip(&mut slots_near) {
+                finder.concealed_near(centre, settings.leave_radius_m, slots);
+            }
+            assert_eq!(slots_near[0], slots_near[1], "turn {turn}");
+        }
+        assert!((20..400).contains(&sorted_anew), "both ways are wanted: {sorted_anew} of 600");
     }
 
     #[test]

@@ -14,6 +14,8 @@
 
 use std::sync::Arc;
 
+use throng_platform::prefetch;
+
 use crate::{
     interest::Found,
     scene::Scene,
@@ -88,11 +90,18 @@ impl Share {
         }
     }
 
-    /// Asks for the memory of clients that are told soon (`throng_platform::prefetch`): what `next` has in lists, and where those of
-    /// `after_next` are.
-    pub fn prefetch(&self, next: Option<ViewId>, after_next: Option<ViewId>) {
-        let view = |id: ViewId| self.place_of(id).map(|place| &*self.views[place].1);
-        View::prefetch(next.and_then(view), after_next.and_then(view));
+    /// Asks for the memory of a client that is told soon (`throng_platform::prefetch`).
+    pub fn prefetch(&self, view: ViewId) {
+        if let Some(place) = self.place_of(view) {
+            prefetch::value(&*self.views[place].1);
+        }
+    }
+
+    /// As `prefetch`, a turn later: what that client's own memory points to.
+    pub fn prefetch_lists(&self, view: ViewId) {
+        if let Some(place) = self.place_of(view) {
+            self.views[place].1.prefetch_lists();
+        }
     }
 
     pub(crate) fn fill(&mut self, scene: Arc<Scene>, views: impl Iterator<Item = (ViewId, Box<View>)>) {

@@ -482,20 +482,14 @@ impl View {
         self.labels.truncate(kept * stride);
     }
 
-    /// Asks for what every tick reads of views that are told soon (`throng_platform::prefetch`): the lists of the next one, and the one after
-    /// it, which says where its own are.
-    pub fn prefetch(next: Option<&Self>, after_next: Option<&Self>) {
-        after_next.into_iter().for_each(prefetch::value);
-        next.into_iter().for_each(Self::prefetch_lists);
-    }
-
-    fn prefetch_lists(&self) {
+    /// Asks for what every tick reads of its lists.
+    pub fn prefetch_lists(&self) {
         if self.keys.len() <= PREFETCHED_MAX {
             prefetch::value(&self.keys[..]);
             prefetch::value(&self.entries[..]);
         } else {
             prefetch::value(&self.keys[..PREFETCHED_MAX]);
-            self.keys.last().into_iter().for_each(prefetch::value);
+            prefetch::value(&self.keys[self.keys.len() - 1]);
         }
         let (flights, rest) = self.in_flight.as_slices();
         prefetch::value(flights);

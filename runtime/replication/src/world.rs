@@ -36,6 +36,8 @@
 
 use std::sync::Arc;
 
+use throng_platform::prefetch;
+
 use crate::{
     entities::{EntitiesFull, Fault, NetId, Standing},
     interest::{Found, InterestSettings},
@@ -341,9 +343,17 @@ impl WorldReplication {
     }
 
     /// As `Share::prefetch`.
-    pub fn prefetch(&self, next: Option<ViewId>, after_next: Option<ViewId>) {
-        let view = |id: ViewId| self.views.get(id.index()).and_then(Option::as_deref);
-        View::prefetch(next.and_then(view), after_next.and_then(view));
+    pub fn prefetch(&self, view: ViewId) {
+        if let Some(Some(view)) = self.views.get(view.index()) {
+            prefetch::value(&**view);
+        }
+    }
+
+    /// As `Share::prefetch_lists`.
+    pub fn prefetch_lists(&self, view: ViewId) {
+        if let Some(Some(view)) = self.views.get(view.index()) {
+            view.prefetch_lists();
+        }
     }
 
     /// Takes in what changed, before any view looks at it.
@@ -499,6 +509,8 @@ impl WorldReplication {
     /// Test switch: breaks the encoder, to show that clients notice.
     pub fn set_fault(&mut self, fault: Fault) {
         self.scene.entities.fault = fault;
+        // Some are faults of what interest knows.
+        self.scene.entities.arrangement += 1;
     }
 
     /// Ids that a client should hold now; for tests and tools. May be `period_ticks` old.

@@ -20,6 +20,7 @@ use throng_net::{
 };
 use throng_platform::{
     allocator::{self, thread_counts},
+    prefetch,
     time::Nanos,
 };
 use throng_profiler::{
@@ -154,10 +155,9 @@ impl ClientsPart {
         let Self { seats, letters, letter_bytes, opened, opened_bytes, stats, now, .. } = self;
         let mut begin = 0;
         for place in 0..letters.len() {
-            let coming =
-                |ahead: usize| letters.get(place + ahead).map(|letter| &seats[letter.seat as usize].connection);
-            coming(1).into_iter().for_each(|connection| connection.prefetch_lists());
-            coming(2).into_iter().for_each(|connection| connection.prefetch());
+            let connection = |letter: &Letter| &seats[letter.seat as usize].connection;
+            let next = |letter: &Letter| connection(letter).prefetch_lists();
+            prefetch::look_ahead(letters, place, next, |letter| connection(letter).prefetch());
             let Letter { number, seat, end } = letters[place];
             let datagram = &mut letter_bytes[begin..end];
             begin = end;
@@ -256,7 +256,8 @@ pub(crate) trait Views {
     fn refresh(&mut self, view: ViewId);
     fn write_snapshot(&mut self, view: ViewId, input: u16, out: &mut [u8]) -> usize;
     fn sent(&mut self, view: ViewId, packet: u16);
-    fn prefetch(&self, next: Option<ViewId>, after_next: Option<ViewId>);
+    fn prefetch(&self, view: ViewId);
+    fn prefetch_lists(&self, view: ViewId);
 }
 
 macro_rules! views {
@@ -280,8 +281,11 @@ macro_rules! views {
             fn sent(&mut self, view: ViewId, packet: u16) {
                 <$who>::sent(self, view, packet);
             }
-            fn prefetch(&self, next: Option<ViewId>, after_next: Option<ViewId>) {
-                <$who>::prefetch(self, next, after_next);
+            fn prefetch(&self, view: ViewId) {
+                <$who>::prefetch(self, view);
+            }
+            fn prefetch_lists(&self, view: ViewId) {
+                <$who>::prefetch_lists(self, view);
             }
         }
     };
@@ -301,10 +305,15 @@ pub(crate) fn tell_all(
     phases: &mut Phases,
 ) {
     for index in 0..seats.len() {
-        let (next, after_next) = (seats.get(index + 1), seats.get(index + 2));
-        views.prefetch(next.map(|seat| seat.view), after_next.map(|seat| seat.view));
-        next.into_iter().for_each(|seat| seat.connection.prefetch_lists());
-        after_next.into_iter().for_each(|seat| seat.connection.prefetch());
+        let next = |seat: &ClientSeat| {
+            views.prefetch_lists(seat.view);
+            seat.connection.prefetch_lists();
+        };
+        let after_next = |seat: &ClientSeat| {
+            views.prefetch(seat.view);
+            seat.connection.prefetch();
+        };
+        prefetch::look_ahead(seats, index, next, after_next);
         tell(&mut seats[index], views, now, stats, worker, phases);
     }
 }

@@ -13,6 +13,7 @@ use throng_net::connection::{Connection, PacketSink, Received};
 use throng_net::protocol::{PACKET_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use throng_net::transport::{DatagramSender, ServerTransport, UdpTransport};
 use throng_platform::allocator;
+use throng_platform::prefetch;
 use throng_platform::time::Nanos;
 use throng_replication::{Share, ViewId};
 
@@ -145,9 +146,9 @@ impl Part {
         let Self { mail, letters, seats, received, now, .. } = self;
         let mut rest = &mut mail[..];
         for place in 0..letters.len() {
-            let seat_of = |place: usize| letters.get(place).map(|(index, _)| &seats[*index as usize]);
-            seat_of(place + 2).into_iter().for_each(|seat| seat.connection.prefetch());
-            seat_of(place + 1).into_iter().for_each(|seat| seat.connection.prefetch_lists());
+            let connection = |letter: &(u32, u32)| &seats[letter.0 as usize].connection;
+            let next = |letter: &(u32, u32)| connection(letter).prefetch_lists();
+            prefetch::look_ahead(letters, place, next, |letter| connection(letter).prefetch());
             let (index, len) = letters[place];
             let (datagram, after) = rest.split_at_mut(len as usize);
             rest = after;
@@ -164,10 +165,15 @@ impl Part {
         let Self { clients, seats, share, now, snapshot, received, way_out, .. } = self;
         for index in 0..seats.len() {
             let client = clients.start + index as u32;
-            let view_of = |index: usize| seats.get(index).map(|seat| seat.view);
-            share.prefetch(view_of(index + 1), view_of(index + 2));
-            seats.get(index + 2).into_iter().for_each(|seat| seat.connection.prefetch());
-            seats.get(index + 1).into_iter().for_each(|seat| seat.connection.prefetch_lists());
+            let next = |seat: &Seat| {
+                share.prefetch_lists(seat.view);
+                seat.connection.prefetch_lists();
+            };
+            let after_next = |seat: &Seat| {
+                share.prefetch(seat.view);
+                seat.connection.prefetch();
+            };
+            prefetch::look_ahead(seats, index, next, after_next);
             let seat = &mut seats[index];
             received.clear();
             seat.connection.update(*now, received);
@@ -215,13 +221,13 @@ impl Part {
 
 /// A thread that takes a part and gives it back.
 pub struct Helper {
-    to: SyncSender<(Work, Box<Part>)>,
-    from: Receiver<Box<Part>>,
+    to: SyncSender<(Work, Part)>,
+    from: Receiver<Part>,
 }
 
 impl Helper {
     pub fn new() -> Self {
-        let (to, parts) = sync_channel::<(Work, Box<Part>)>(1);
+        let (to, parts) = sync_channel::<(Work, Part)>(1);
         let (done, from) = sync_channel(1);
         thread::spawn(move || {
             for (work, mut part) in parts {
@@ -238,7 +244,7 @@ impl Helper {
 }
 
 /// Works on all parts: the first here, each of the others on its own thread.
-pub fn run(parts: &mut Vec<Box<Part>>, helpers: &[Helper], work: Work) {
+pub fn run(parts: &mut Vec<Part>, helpers: &[Helper], work: Work) {
     for helper in helpers.iter().rev() {
         let part = parts.pop().expect("as many helpers as further parts");
         helper.to.send((work, part)).expect("helpers live on");

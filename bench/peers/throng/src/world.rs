@@ -23,7 +23,7 @@ pub struct ThrongServer {
     entities: Vec<Entity>,
     collector: Collector,
     replication: WorldReplication,
-    parts: Vec<Box<Part>>,
+    parts: Vec<Part>,
     helpers: Vec<Helper>,
     clients_per_part: u32,
     now: Nanos,
@@ -69,11 +69,11 @@ impl Server for ThrongServer {
         };
         let clients_per_part = terms.clients.div_ceil(terms.workers.max(1));
         let begins = (0..terms.clients).step_by(clients_per_part as usize);
-        let parts: Vec<Box<Part>> = begins
+        let parts: Vec<Part> = begins
             .map(|begin| {
                 let clients = begin..terms.clients.min(begin + clients_per_part);
                 let seats = clients.clone().map(&mut seat).collect();
-                Box::new(Part::new(terms, clients, seats))
+                Part::new(terms, clients, seats)
             })
             .collect();
         let helpers = (1..parts.len()).map(|_| Helper::new()).collect();

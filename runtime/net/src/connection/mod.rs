@@ -173,9 +173,12 @@ impl Connection {
             let len = self.link.seal_keep_alive(sink.buffer(), now);
             self.commit(sink, len);
         }
-        let packet = sink.buffer();
-        let (sequence, len) = self.channels.write(now, message, self.link.payload_place(packet));
-        let len = self.link.seal_written(len, packet, now);
+        let mut sequence = PacketSequence::default();
+        let len = self.link.seal_with(sink.buffer(), now, |payload| {
+            let len;
+            (sequence, len) = self.channels.write(now, message, payload);
+            len
+        });
         self.commit(sink, len);
         sequence
     }

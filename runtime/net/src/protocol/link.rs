@@ -133,24 +133,28 @@ impl SealedLink {
         })
     }
 
-    /// Seals a payload of 1 to [`PAYLOAD_BYTES_MAX`] bytes into `out`, which must have room for 25 bytes
-    /// more. Gives the datagram's length; 0 when the link has used up its sequences.
-    pub fn seal_payload(&mut self, payload: &[u8], out: &mut [u8], now: Nanos) -> usize {
-        assert!((1..=PAYLOAD_BYTES_MAX).contains(&payload.len()), "a payload has 1 to 1,200 bytes");
-        self.seal_next(Kind::Payload, payload, out, now)
-    }
-
-    /// Where in `out`, a packet's buffer, the next payload is to be written for [`seal_written`](Self::seal_written).
-    pub fn payload_place<'a>(&self, out: &'a mut [u8]) -> &'a mut [u8; PAYLOAD_BYTES_MAX] {
-        let at = SealedHeader::bytes(self.send_sequence);
-        out[at..].first_chunk_mut().expect("a packet's buffer has room for the longest payload")
-    }
-
-    /// As [`seal_payload`](Self::seal_payload), for a payload of `len` bytes that has been written where it belongs.
-    pub fn seal_written(&mut self, len: usize, out: &mut [u8], now: Nanos) -> usize {
+    /// Seals a payload that `write` puts where it belongs in `out`, a packet's buffer of [`PACKET_BYTES_MAX`](super::PACKET_BYTES_MAX) bytes,
+    /// and of which it gives the length [1 to [`PAYLOAD_BYTES_MAX`]]. Gives the datagram's length; 0 when the link has used up its
+    /// sequences.
+    pub fn seal_with(
+        &mut self,
+        out: &mut [u8],
+        now: Nanos,
+        write: impl FnOnce(&mut [u8; PAYLOAD_BYTES_MAX]) -> usize,
+    ) -> usize {
+        let place = out[SealedHeader::bytes(self.send_sequence)..].first_chunk_mut();
+        let len = write(place.expect("a packet's buffer has room for the longest payload"));
         assert!((1..=PAYLOAD_BYTES_MAX).contains(&len), "a payload has 1 to 1,200 bytes");
         let Some(sequence) = self.take_sequence(now) else { return 0 };
         self.seal_body(Kind::Payload, sequence, len, out)
+    }
+
+    /// As [`seal_with`](Self::seal_with), for a payload that lies elsewhere.
+    pub fn seal_payload(&mut self, payload: &[u8], out: &mut [u8], now: Nanos) -> usize {
+        self.seal_with(out, now, |place| {
+            place[..payload.len()].copy_from_slice(payload);
+            payload.len()
+        })
     }
 
     /// Seals a keep-alive. Send one about every 100 ms when there is nothing else to say, and, on the
@@ -355,7 +359,7 @@ mod tests {
     #[test]
     fn a_forgery_moves_neither_window_nor_time() {
         let (mut here, mut there) = pair(100);
-        let mut out = [0; 100];
+        let mut out = [0; 1400];
         let len = here.seal_payload(b"genuine", &mut out, NOW);
         let mut forged = out;
         forged[1..2].copy_from_slice(&[255]);
@@ -379,7 +383,7 @@ mod tests {
     #[test]
     fn the_last_sequences_are_sealed_and_none_after_them() {
         let (mut here, mut there) = pair(SEQUENCE_END - 2);
-        let mut out = [0; 100];
+        let mut out = [0; 1400];
         for _ in 0..2 {
             let len = here.seal_payload(b"last words", &mut out, NOW);
             assert_eq!(there.open(&mut out[..len], NOW), Ok(Opened::Payload(b"last words")));

@@ -305,7 +305,6 @@ fn a_loss_is_made_good_whatever_ring_the_entity_is_in_by_then() {
     assert_eq!(told, [16, 17]);
 }
 
-/// Even where interest is not looked at in between.
 /// A slot's owner that came and went before anything of it was sent is not named as absent, though the client may still hold the owner
 /// before.
 #[test]
@@ -334,6 +333,7 @@ fn an_absence_names_nobody_of_whom_the_client_was_never_told() {
     assert_eq!(named, [ids[0].generation]);
 }
 
+/// Even where interest is not looked at in between.
 #[test]
 fn nothing_of_what_is_hidden_goes_out_before_interest_is_refreshed() {
     for by_filter in [false, true] {
