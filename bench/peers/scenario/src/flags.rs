@@ -43,6 +43,9 @@ pub struct Terms {
     /// Threads that write packets, for peers that offer it.
     #[arg(long, default_value_t = 1)]
     pub workers: u32,
+    /// Not kept on one core, though one worker needs no more.
+    #[arg(long)]
+    pub on_all_cores: bool,
     /// This process is the clients of a server that started it.
     #[arg(long, hide = true)]
     pub is_clients: bool,

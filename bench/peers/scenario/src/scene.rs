@@ -156,7 +156,7 @@ impl Random {
     }
 
     fn below(&mut self, end: u32) -> u32 {
-        ((self.next() >> 32) * u64::from(end) >> 32) as u32
+        (((self.next() >> 32) * u64::from(end)) >> 32) as u32
     }
 
     fn between(&mut self, low: f32, high: f32) -> f32 {

@@ -52,13 +52,13 @@ fn stay_on_one_core() {
         one.set(last).ok()?;
         Some(one)
     });
-    if !one.is_some_and(|one| sched_setaffinity(this, &one).is_ok()) {
+    if one.is_none_or(|one| sched_setaffinity(this, &one).is_err()) {
         eprintln!("the host does not let this process stay on one core; expect noise");
     }
 }
 
 pub(crate) fn run<S: Server>(peer: &str, terms: &Terms) {
-    if terms.workers <= 1 {
+    if terms.workers <= 1 && !terms.on_all_cores {
         stay_on_one_core();
     }
     let (mut other, mut out) = Other::start();

@@ -11,6 +11,8 @@ pub struct Row {
     pub arguments: &'static [&'static str],
     /// What its time includes and what not, in a few words.
     pub includes: &'static str,
+    /// Fewer clients are left out: too little work to share.
+    pub clients_min: u32,
     /// More clients are left out: the clients' process would need several gigabytes.
     pub clients_max: u32,
     /// Only these loads; all if none.
@@ -18,6 +20,9 @@ pub struct Row {
 }
 
 const MANY: u32 = u32::MAX;
+/// Clients from which a second worker is measured.
+const SHARED_MIN: u32 = 400;
+const ON_ALL_CORES: &[&str] = &["--on-all-cores"];
 const UDP: &[&str] = &["--udp"];
 
 pub const ROWS: &[Row] = &[
@@ -27,15 +32,27 @@ pub const ROWS: &[Row] = &[
         program: "peer-floor",
         arguments: &[],
         includes: "query, gather, AES-128-GCM; nothing else",
+        clients_min: 0,
         clients_max: MANY,
         loads: &[],
+    },
+    Row {
+        name: "floor, 1 worker",
+        peer: "floor",
+        program: "peer-floor",
+        arguments: ON_ALL_CORES,
+        includes: "as floor, on all cores",
+        clients_min: SHARED_MIN,
+        clients_max: MANY,
+        loads: &["W1", "W2"],
     },
     Row {
         name: "floor, 2 workers",
         peer: "floor",
         program: "peer-floor",
         arguments: &["--workers", "2"],
-        includes: "as above, packets written by two threads",
+        includes: "as floor, on all cores, packets written by two threads",
+        clients_min: SHARED_MIN,
         clients_max: MANY,
         loads: &["W1", "W2"],
     },
@@ -45,15 +62,27 @@ pub const ROWS: &[Row] = &[
         program: "peer-throng",
         arguments: &[],
         includes: "query, acks, owed pieces, ChaCha20-Poly1305",
+        clients_min: 0,
         clients_max: MANY,
         loads: &[],
+    },
+    Row {
+        name: "throng, 1 worker",
+        peer: "throng",
+        program: "peer-throng",
+        arguments: ON_ALL_CORES,
+        includes: "as throng, on all cores",
+        clients_min: SHARED_MIN,
+        clients_max: MANY,
+        loads: &["W1", "W2"],
     },
     Row {
         name: "throng, 2 workers",
         peer: "throng",
         program: "peer-throng",
         arguments: &["--workers", "2"],
-        includes: "as above, packets written by two threads",
+        includes: "as throng, on all cores, packets written by two threads",
+        clients_min: SHARED_MIN,
         clients_max: MANY,
         loads: &["W1", "W2"],
     },
@@ -63,6 +92,7 @@ pub const ROWS: &[Row] = &[
         program: "peer-replicon",
         arguments: &[],
         includes: "acks; no query, no transport, no cipher",
+        clients_min: 0,
         clients_max: MANY,
         loads: &[],
     },
@@ -72,6 +102,7 @@ pub const ROWS: &[Row] = &[
         program: "peer-lightyear",
         arguments: &[],
         includes: "acks, packets; no query, no cipher",
+        clients_min: 0,
         clients_max: 1000,
         loads: &[],
     },
@@ -81,6 +112,7 @@ pub const ROWS: &[Row] = &[
         program: "peer-naia",
         arguments: &[],
         includes: "acks, packets; no query, no cipher",
+        clients_min: 0,
         clients_max: MANY,
         loads: &[],
     },
@@ -90,6 +122,7 @@ pub const ROWS: &[Row] = &[
         program: "peer-floor",
         arguments: UDP,
         includes: "as floor, and sendmmsg or GSO",
+        clients_min: 0,
         clients_max: MANY,
         loads: &[],
     },
@@ -99,6 +132,7 @@ pub const ROWS: &[Row] = &[
         program: "peer-throng",
         arguments: UDP,
         includes: "as throng, and its own UDP batches",
+        clients_min: 0,
         clients_max: MANY,
         loads: &[],
     },

@@ -71,6 +71,9 @@ impl Row {
         if !self.loads.is_empty() && !self.loads.contains(&size.load) {
             return Some("not of interest");
         }
+        if size.clients < self.clients_min {
+            return Some("too little work to share");
+        }
         (size.clients > self.clients_max).then_some("too many clients for its clients' process")
     }
 }
