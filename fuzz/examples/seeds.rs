@@ -17,7 +17,7 @@ use throng_net::{
     protocol::PAYLOAD_BYTES_MAX,
 };
 use throng_platform::time::Nanos;
-use throng_replication::{InterestSettings, Replicate, WorldReplication};
+use throng_replication::{InterestSettings, Replicate, ViewScratch, WorldReplication};
 
 fn main() -> io::Result<()> {
     datagrams()?;
@@ -91,8 +91,9 @@ fn sessions() -> io::Result<()> {
 fn snapshots() -> io::Result<()> {
     let schema = small_schema();
     let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
-    let view = world.add_client(1);
-    world.set_view(view, [0.0, 0.0]);
+    let mut scratch = ViewScratch::new(&schema);
+    let mut view = world.new_view(1);
+    view.look_at([0.0, 0.0]);
     let mut script = vec![0];
     let mut ids = Vec::new();
     for tick in 1..=6_u16 {
@@ -111,15 +112,16 @@ fn snapshots() -> io::Result<()> {
         if tick == 5 {
             world.despawn(ids.remove(0));
         }
-        world.refresh_interest();
+        world.settle();
+        world.refresh(&mut view, &mut scratch);
         let mut message = [0; 400];
-        let len = world.write_snapshot(view, tick, &mut message);
-        world.sent(view, tick);
-        world.acked(view, tick);
+        let len = world.write_snapshot(&mut view, &mut scratch, tick, &mut message);
+        world.sent(&mut view, tick);
+        view.acked(tick);
         script.push(0);
         script.extend(block(&message[..len]));
         let mut truth = Vec::new();
-        if world.write_truth(view, &mut truth) {
+        if world.write_truth(&mut view, &mut scratch, &mut truth) {
             script.push(4);
             script.extend(u32::from(tick).to_le_bytes());
             script.extend(block(&truth));

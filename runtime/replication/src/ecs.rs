@@ -24,8 +24,9 @@ use crate::{
     entities::{Entities, NetId},
     schema::Schema,
     state_hash::StateHash,
+    view::View,
     walkers::{HashWalker, KindWalker, PlaceWalker, Walker},
-    world::{ViewId, WorldReplication},
+    world::{ViewScratch, WorldReplication},
 };
 
 pub use crate::marks::{Concealed, Team, Weight};
@@ -174,14 +175,15 @@ impl Collector {
         &self,
         world: &World,
         replication: &mut WorldReplication,
-        view: ViewId,
+        view: &mut View,
+        scratch: &mut ViewScratch,
         out: &mut Vec<u8>,
     ) -> bool {
         let mut source = |id: NetId, entities: &mut Entities| {
             let Some(entity) = self.entity_of(id).and_then(|entity| world.get_entity(entity).ok()) else { return 0 };
             self.walkers.iter().fold(0, |mask, walker| mask | walker.exact(entity, id, entities))
         };
-        replication.write_truth_from(view, &mut source, out)
+        replication.write_truth_from(view, scratch, &mut source, out)
     }
 
     /// The id of an entity; `None` before its first `collect`, and if it is not replicated.
@@ -244,7 +246,12 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{interest::InterestSettings, replicas::Replicas, state_hash::StateHasher, testing, world::ViewId};
+    use crate::{
+        interest::InterestSettings,
+        replicas::Replicas,
+        state_hash::StateHasher,
+        testing::{self, TestWorld, ViewId},
+    };
 
     #[derive(Component, Clone, PartialEq, Debug, Replicate)]
     struct At {
@@ -273,7 +280,7 @@ mod tests {
     struct Stage {
         world: World,
         collector: Collector,
-        replication: WorldReplication,
+        replication: TestWorld,
         replicas: Replicas,
         view: ViewId,
         tick: u32,
@@ -288,7 +295,7 @@ mod tests {
             collector.replicate::<Gold>(&mut world);
             collector.placed_by::<At>(&mut world);
             collector.hash::<Secret>(&mut world);
-            let mut replication = WorldReplication::new(schema.clone(), InterestSettings::default());
+            let mut replication = TestWorld::new(schema.clone(), InterestSettings::default());
             let view = replication.add_client(0);
             replication.set_view(view, [0.0; 2]);
             Self { world, collector, replication, replicas: Replicas::new(schema), view, tick: 0 }
@@ -413,7 +420,7 @@ mod tests {
         let schema = crate::SchemaBuilder::new().component::<Gold>().build();
         let mut collector = Collector::new(schema.clone());
         collector.replicate::<Gold>(&mut world);
-        let mut replication = WorldReplication::new(schema, InterestSettings::default());
+        let mut replication = TestWorld::new(schema, InterestSettings::default());
         collector.collect(&mut world, &mut replication);
         assert_eq!(replication.entities_count(), 1);
     }
@@ -422,7 +429,7 @@ mod tests {
     fn entities_wait_when_the_world_is_full() {
         let mut stage = Stage::new();
         let settings = InterestSettings { entities_max: 1, ..InterestSettings::default() };
-        stage.replication = WorldReplication::new(stage.collector.schema.clone(), settings);
+        stage.replication = TestWorld::new(stage.collector.schema.clone(), settings);
         stage.view = stage.replication.add_client(0);
         let first = stage.world.spawn((Replicated::default(), Gold(1))).id();
         stage.world.spawn((Replicated::default(), Gold(2)));

@@ -14,8 +14,8 @@
 //! Read in this order: [`Replicate`] (what a component declares), `schema`, `entities` and `column` (what there
 //! is to tell), `marks` (what a game says of it besides), `interest` (to whom), [`rules`] (how far and how often), `rings`
 //! and `throttle` (how that is kept), `bulk` (what is the same for all), `view` (what each client is owed), `snapshot`
-//! (the bytes), [`pacing`] (how many of them), [`traffic`] (what they were for), `share` (several threads), `event`,
-//! `listeners` and [`event_throttle`] (what is told once, to whom, how often), [`Replicas`] (the client's side), `truth`
+//! (the bytes), [`pacing`] (how many of them), [`traffic`] (what they were for), `world` (who may change what, and when), `event`,
+//! [`listeners`] and [`event_throttle`] (what is told once, to whom, how often), [`Replicas`] (the client's side), `truth`
 //! and `held_truth` (how a client finds out that a copy is wrong), [`ecs`] (Bevy). The bytes are in
 //! `docs/spec/replication.md`.
 //!
@@ -43,7 +43,7 @@ pub mod event_throttle;
 mod grid;
 mod held_truth;
 mod interest;
-mod listeners;
+pub mod listeners;
 mod marks;
 mod message;
 pub mod pacing;
@@ -54,7 +54,6 @@ mod rings;
 pub mod rules;
 mod scene;
 mod schema;
-mod share;
 mod slot_set;
 mod snapshot;
 mod state_hash;
@@ -81,11 +80,11 @@ pub use replicas::{REPLICAS_MAX, ReplicaCounts, Replicas, SnapshotHeader};
 pub use replicate::{Replicate, ReplicateBits};
 pub use rules::{ReplicationRules, ResolvedRules};
 pub use schema::{ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, KindId, Schema, SchemaBuilder};
-pub use share::Share;
 pub use snapshot::{SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND};
 pub use state_hash::{StateHash, StateHasher};
 pub use text::Text;
 pub use throng_replication_derive::Replicate;
 pub use traffic::Traffic;
 pub use truth::{TRUTH_BYTES_MAX, TRUTH_KIND};
-pub use world::{ReplicationStats, SLOTS_MAX, ViewId, WorldReplication};
+pub use view::{View, ViewCounts};
+pub use world::{ReplicationStats, SLOTS_MAX, ViewScratch, WorldReplication};

@@ -352,21 +352,21 @@ mod tests {
 
     use super::*;
     use crate::{
-        InterestSettings, ViewId, WorldReplication,
+        InterestSettings,
         schema::KindId,
-        testing::{Health, pose, schema},
+        testing::{Health, TestWorld, ViewId, pose, schema},
     };
 
     /// A world whose messages a test delivers as it likes.
     struct Server {
-        world: WorldReplication,
+        world: TestWorld,
         view: ViewId,
         tick: u32,
     }
 
     impl Server {
         fn new(epoch: u8) -> Self {
-            let mut world = WorldReplication::new(schema(), InterestSettings::default());
+            let mut world = TestWorld::new(schema(), InterestSettings::default());
             let view = world.add_client(epoch);
             Self { world, view, tick: 0 }
         }
@@ -437,8 +437,7 @@ mod tests {
     #[test]
     fn a_late_despawn_does_not_take_the_next_owner_of_the_slot() {
         let mut server = Server::new(0);
-        server.world =
-            WorldReplication::new(schema(), InterestSettings { entities_max: 1, ..InterestSettings::default() });
+        server.world = TestWorld::new(schema(), InterestSettings { entities_max: 1, ..InterestSettings::default() });
         server.view = server.world.add_client(0);
         let mut replicas = Replicas::new(schema());
         server.begin();

@@ -1,7 +1,7 @@
 //! Scene: what all clients of a world share while they are told of a tick.
 //!
 //! Written by the world's own thread while the tick's changes are taken in, and only read while views are
-//! refreshed and snapshots are written, so that any number of threads may do that at once (`share`).
+//! refreshed and snapshots are written, so that any number of threads may do that at once (`world`).
 
 use std::sync::Arc;
 

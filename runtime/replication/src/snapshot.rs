@@ -52,7 +52,7 @@ const PRIORITY_GHOST: f32 = 1e6;
 
 impl View {
     /// Writes as much of this tick's snapshot as `out` holds; 0 when there is nothing (more) to say.
-    pub fn write_snapshot(&mut self, scene: &Scene, traffic: &mut Traffic, input: u16, out: &mut [u8]) -> usize {
+    pub(crate) fn write_snapshot(&mut self, scene: &Scene, traffic: &mut Traffic, input: u16, out: &mut [u8]) -> usize {
         let entities = &scene.entities;
         self.drop_unsent(scene);
         if self.gathered_tick != Some(entities.tick) {
@@ -464,13 +464,13 @@ mod tests {
     use std::collections::BTreeMap;
 
     use crate::{
-        InterestSettings, NetId, Replicas, ViewId, WorldReplication,
+        InterestSettings, NetId, Replicas,
         schema::KindId,
-        testing::{Pose, pose, schema},
+        testing::{Pose, TestWorld, ViewId, pose, schema},
     };
 
-    fn world(entities: usize, settings: InterestSettings) -> (WorldReplication, Vec<NetId>, ViewId) {
-        let mut world = WorldReplication::new(schema(), settings);
+    fn world(entities: usize, settings: InterestSettings) -> (TestWorld, Vec<NetId>, ViewId) {
+        let mut world = TestWorld::new(schema(), settings);
         world.begin_tick(1);
         let ids: Vec<_> = (0..entities).map(|_| world.spawn().unwrap()).collect();
         for (index, id) in ids.iter().enumerate() {
@@ -485,7 +485,7 @@ mod tests {
     /// Everything moves for `ticks`; the caller lets out `packets_max` packets of `packet_bytes` per tick. Returns how
     /// often each entity was written.
     fn run(
-        world: &mut WorldReplication,
+        world: &mut TestWorld,
         ids: &[NetId],
         view: ViewId,
         ticks: u32,

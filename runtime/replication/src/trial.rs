@@ -11,12 +11,12 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::{
-    Fault, InterestSettings, NetId, Replicas, ReplicationRules, ResolvedRules, ViewId, WorldReplication,
+    Fault, InterestSettings, NetId, Replicas, ReplicationRules, ResolvedRules,
     bytes::{Reader, Writer},
     replicate::Replicate,
     rules::{KindRule, Tier},
     schema::KindId,
-    testing::{Flag, Health, Mood, Pose, schema},
+    testing::{Flag, Health, Mood, Pose, TestWorld, ViewId, schema},
 };
 
 /// How bad the network is, and how rich the world.
@@ -126,7 +126,7 @@ struct Client {
 pub struct Trial {
     terms: Terms,
     rng: Xoshiro256PlusPlus,
-    pub world: WorldReplication,
+    pub world: TestWorld,
     originals: BTreeMap<NetId, Original>,
     clients: Vec<Client>,
     tick: u32,
@@ -149,7 +149,7 @@ impl Trial {
             packets_in_flight_max: terms.packets_in_flight_max,
             ..InterestSettings::default()
         };
-        let mut world = WorldReplication::new(schema(), settings);
+        let mut world = TestWorld::new(schema(), settings);
         world.set_fault(terms.fault);
         let rng = Xoshiro256PlusPlus::seed_from_u64(terms.seed);
         let mut trial = Self {
@@ -484,7 +484,7 @@ impl Trial {
 
 impl Client {
     /// Handles acknowledgements as a connection does: three newer ones, or 30 ticks, mean lost.
-    fn answer(&mut self, world: &mut WorldReplication, tick: u32) {
+    fn answer(&mut self, world: &mut TestWorld, tick: u32) {
         let mut newest = None;
         self.acks_on_the_way.retain(|(arrives, packet)| {
             let here = *arrives <= tick;
@@ -506,7 +506,7 @@ impl Client {
     /// Returns how many records and truths were looked at.
     fn send(
         &mut self,
-        world: &mut WorldReplication,
+        world: &mut TestWorld,
         terms: &Terms,
         rng: &mut Xoshiro256PlusPlus,
         tick: u32,
@@ -583,12 +583,7 @@ impl Client {
         self.told.insert(slot);
     }
 
-    fn look_for_leaks_in_truth(
-        &mut self,
-        truth: &[u8],
-        originals: &BTreeMap<NetId, Original>,
-        world: &WorldReplication,
-    ) {
+    fn look_for_leaks_in_truth(&mut self, truth: &[u8], originals: &BTreeMap<NetId, Original>, world: &TestWorld) {
         let mut from = Reader::new(&truth[6..]);
         let present = from.u8().unwrap() != 0;
         let id = NetId { slot: from.varint().unwrap(), generation: from.u8().unwrap() };

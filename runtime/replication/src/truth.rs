@@ -56,7 +56,7 @@ pub(crate) type ExactSource<'a> = dyn FnMut(NetId, &mut Entities) -> u16 + 'a;
 
 impl View {
     /// Writes a truth about one entity, each in turn. Returns false when there is nothing to tell.
-    pub fn write_truth(&mut self, scene: &mut Scene, source: &mut ExactSource<'_>, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn write_truth(&mut self, scene: &mut Scene, source: &mut ExactSource<'_>, out: &mut Vec<u8>) -> bool {
         self.attend(&scene.entities);
         self.truth_cursor = self.truth_cursor.wrapping_add(1);
         let absence_first = self.truth_cursor.is_multiple_of(TRUTHS_PER_ABSENCE);

@@ -76,9 +76,9 @@ pub(crate) struct Flight {
     pub labelled: bool,
 }
 
-/// Counted since the last `take`.
+/// What was counted of a view since its counts were last taken. See `ReplicationStats` for what each says.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ViewCounts {
+pub struct ViewCounts {
     pub records: u64,
     pub spawns: u64,
     pub despawns: u64,
@@ -92,44 +92,50 @@ pub(crate) struct ViewCounts {
     pub answers_unknown: u64,
 }
 
-pub(crate) struct View {
-    pub epoch: u8,
+/// What one client may hold of a world, and what it is owed. Made by `WorldReplication::new_view`, kept with all else of the
+/// client, and served by `WorldReplication` together with what all clients share.
+pub struct View {
+    pub(crate) epoch: u8,
+    /// Views are refreshed in turns, so that few are in the same tick.
+    pub(crate) turn: u32,
     /// By slot. What every tick reads.
-    pub keys: Vec<Key>,
+    pub(crate) keys: Vec<Key>,
     /// How many are not plain.
-    pub slow_count: usize,
-    pub entries: Vec<Entry>,
-    pub asides: Vec<Aside>,
+    pub(crate) slow_count: usize,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) asides: Vec<Aside>,
     /// `stride` labels per entry: the packet that carried each component last, and existence last of all.
-    pub labels: Vec<u16>,
-    pub stride: usize,
-    pub counts: ViewCounts,
+    pub(crate) labels: Vec<u16>,
+    pub(crate) stride: usize,
+    pub(crate) counts: ViewCounts,
     /// Where the client looks from while its own entity has no place.
-    pub centre: Option<[f32; 2]>,
-    pub own: Option<NetId>,
+    pub(crate) centre: Option<[f32; 2]>,
+    pub(crate) own: Option<NetId>,
     /// 0: none.
-    pub team: u16,
-    pub budget_bytes_per_tick: u32,
+    pub(crate) team: u16,
+    pub(crate) budget_bytes_per_tick: u32,
     /// The set is to be rebuilt at the next occasion, whosever turn it is.
-    pub refresh_now: bool,
+    pub(crate) refresh_now: bool,
     /// Concealed slots that it may see this tick, sorted.
-    pub allowed: Vec<u32>,
+    pub(crate) allowed: Vec<u32>,
+    /// The tick in which it was last asked about them.
+    pub(crate) concealed_at: Option<u32>,
 
     /// Indexes into `entries` of what is written the slow way this tick, and how many have been.
-    pub pending: Vec<u32>,
-    pub cursor: usize,
+    pub(crate) pending: Vec<u32>,
+    pub(crate) cursor: usize,
     /// Plain updates below this slot have been written this tick; `END` when all have been or none will be.
-    pub bulk_from: u32,
+    pub(crate) bulk_from: u32,
     /// Where the last tick was cut off by its caller, to go on from there.
-    pub resume_slot: u32,
-    pub gathered_tick: Option<u32>,
+    pub(crate) resume_slot: u32,
+    pub(crate) gathered_tick: Option<u32>,
     /// Some entry's priority may be above 0.
-    pub has_priorities: bool,
-    pub echoed_input: Option<u16>,
+    pub(crate) has_priorities: bool,
+    pub(crate) echoed_input: Option<u16>,
 
-    pub sequence: u16,
+    pub(crate) sequence: u16,
     /// The message that was written last, until `sent` tells its packet.
-    pub unsent: Option<Flight>,
+    pub(crate) unsent: Option<Flight>,
     in_flight: VecDeque<Flight>,
 
     /// Slots of the relevant entries.
@@ -141,16 +147,17 @@ pub(crate) struct View {
     /// Where it was when it was last sent all it was owed.
     bulk_centre: Option<[f32; 2]>,
     /// With the tick in which each left.
-    pub recently_left: VecDeque<(NetId, u32)>,
-    pub truth_cursor: u32,
+    pub(crate) recently_left: VecDeque<(NetId, u32)>,
+    pub(crate) truth_cursor: u32,
     /// An entity that interest seems to overlook, and in how many looks it did.
-    pub scouted: Option<(NetId, u8)>,
+    pub(crate) scouted: Option<(NetId, u8)>,
 }
 
 impl View {
-    pub fn new(epoch: u8, entities: &Entities, settings: &InterestSettings) -> Self {
+    pub(crate) fn new(epoch: u8, turn: u32, entities: &Entities, settings: &InterestSettings) -> Self {
         Self {
             epoch,
+            turn,
             keys: Vec::new(),
             slow_count: 0,
             entries: Vec::new(),
@@ -165,6 +172,7 @@ impl View {
             budget_bytes_per_tick: settings.budget_bytes_per_tick,
             refresh_now: true,
             allowed: Vec::new(),
+            concealed_at: None,
             pending: Vec::new(),
             cursor: 0,
             bulk_from: END,
@@ -185,8 +193,48 @@ impl View {
         }
     }
 
+    /// Where the client looks from (m), while its own entity has no place.
+    pub fn look_at(&mut self, centre: [f32; 2]) {
+        if centre.iter().all(|number| number.is_finite()) {
+            self.centre = Some(centre);
+        }
+    }
+
+    /// Which entity is the client's own: always relevant to it, and it looks from there.
+    pub fn set_own(&mut self, own: Option<NetId>) {
+        self.own = own;
+        self.refresh_now = true;
+    }
+
+    /// The client hears of all entities of this team, too, wherever they are. None: it is in no team.
+    pub fn set_team(&mut self, team: Option<u16>) {
+        self.team = team.unwrap_or(0);
+        self.refresh_now = true;
+    }
+
+    /// Whether the client is in this team.
+    pub fn is_of_team(&self, team: u16) -> bool {
+        self.team == team && team != 0
+    }
+
+    /// What this client may be sent per tick, in place of the settings' budget. (bytes)
+    pub fn set_budget(&mut self, bytes_per_tick: u32) {
+        self.budget_bytes_per_tick = bytes_per_tick;
+    }
+
+    /// What was counted since the last call.
+    pub fn take_counts(&mut self) -> ViewCounts {
+        std::mem::take(&mut self.counts)
+    }
+
+    /// Ids that the client should hold now. May be `period_ticks` old.
+    #[cfg(test)]
+    pub(crate) fn relevant(&self) -> impl Iterator<Item = NetId> + '_ {
+        self.entries.iter().filter(|entry| entry.is_relevant()).map(|entry| entry.id())
+    }
+
     #[inline]
-    pub fn find(&self, slot: u32) -> Option<usize> {
+    pub(crate) fn find(&self, slot: u32) -> Option<usize> {
         // Where everything is relevant, an entry's index is its slot.
         match self.keys.get(slot as usize) {
             Some(key) if key.slot() == slot => Some(slot as usize),
@@ -195,14 +243,14 @@ impl View {
     }
 
     /// Whether the client is told of an entity.
-    pub fn hears(&self, id: NetId, entities: &Entities) -> bool {
+    pub(crate) fn hears(&self, id: NetId, entities: &Entities) -> bool {
         self.relevant.contains(id.slot)
             && entities.get(id).is_some_and(|row| self.may_hear(id, row))
             && self.find(id.slot).is_some_and(|index| self.entries[index].generation == id.generation)
     }
 
     /// Whether interest may let it hear of an entity at all, wherever that is.
-    pub fn may_hear(&self, id: NetId, row: &Slot) -> bool {
+    pub(crate) fn may_hear(&self, id: NetId, row: &Slot) -> bool {
         if self.own == Some(id) {
             return true;
         }
@@ -210,7 +258,7 @@ impl View {
     }
 
     /// Which concealed slots it may see from now on, in order. Who may not be seen any more leaves at once.
-    pub fn set_allowed(&mut self, allowed: &[u32], entities: &Entities) {
+    pub(crate) fn set_allowed(&mut self, allowed: &[u32], entities: &Entities) {
         if self.allowed == allowed {
             return;
         }
@@ -232,7 +280,7 @@ impl View {
     }
 
     /// The view's place: its own entity's if that has one.
-    pub fn look_from(&self, entities: &Entities) -> Option<[f32; 2]> {
+    pub(crate) fn look_from(&self, entities: &Entities) -> Option<[f32; 2]> {
         match self.own.and_then(|own| entities.get(own)).map(|row| row.standing) {
             Some(Standing::At(place)) => Some(place),
             _ => self.centre,
@@ -241,7 +289,7 @@ impl View {
 
     /// Notes after a change of an entry whether it is plain.
     #[inline]
-    pub fn settle(&mut self, index: usize) {
+    pub(crate) fn settle(&mut self, index: usize) {
         let key = Key::new(&self.entries[index]);
         let before = std::mem::replace(&mut self.keys[index], key);
         self.slow_count -= usize::from(!before.is_plain());
@@ -249,7 +297,7 @@ impl View {
     }
 
     /// Components of a plain or known entry that the client is owed from now on.
-    pub fn owe(&mut self, index: usize, kinds: u16, cause: Cause) {
+    pub(crate) fn owe(&mut self, index: usize, kinds: u16, cause: Cause) {
         if kinds != 0 {
             let entry = &mut self.entries[index];
             entry.owed |= kinds;
@@ -259,7 +307,7 @@ impl View {
     }
 
     /// Looks at entities that died, are not to be heard of any more, or lost a component, since it looked last.
-    pub fn attend(&mut self, entities: &Entities) {
+    pub(crate) fn attend(&mut self, entities: &Entities) {
         let missed = entities.disturbances().wrapping_sub(self.seen_disturbances) as usize;
         if missed == 0 {
             return;
@@ -305,7 +353,7 @@ impl View {
     }
 
     /// Rebuilds the relevant set, if it is this view's turn.
-    pub fn refresh(&mut self, turn: u32, scene: &Scene, found: &mut Found) {
+    pub(crate) fn refresh(&mut self, scene: &Scene, found: &mut Found) {
         let Scene { entities, finder, settings, rings, .. } = scene;
         self.attend(entities);
         let centre = self.look_from(entities);
@@ -313,7 +361,7 @@ impl View {
         let moved = self.refreshed.is_none_or(|(before, _)| before != centre);
         let period = if is_small(entities) { 1 } else { settings.period_ticks.max(1) * if moved { 1 } else { 2 } };
         if !self.refresh_now
-            && (self.refreshed == Some(now) || !turn.wrapping_add(entities.tick).is_multiple_of(period))
+            && (self.refreshed == Some(now) || !self.turn.wrapping_add(entities.tick).is_multiple_of(period))
         {
             return;
         }
@@ -327,7 +375,7 @@ impl View {
     }
 
     /// Rings are others than before: everything is sorted into them anew.
-    pub fn forget_rings(&mut self, period_max: u32, entities: &Entities) {
+    pub(crate) fn forget_rings(&mut self, period_max: u32, entities: &Entities) {
         for index in 0..self.entries.len() {
             let entry = &self.entries[index];
             if entry.is_relevant() && entry.state != State::New {
@@ -400,7 +448,7 @@ impl View {
     }
 
     /// Whether the client has come so far that it is to be told at once all it waits for.
-    pub fn is_bulk_due(&mut self, entities: &Entities, rings: &Rings) -> bool {
+    pub(crate) fn is_bulk_due(&mut self, entities: &Entities, rings: &Rings) -> bool {
         if rings.is_trivial() {
             return false;
         }
@@ -414,7 +462,7 @@ impl View {
     }
 
     /// Names the packet into which the last written message went.
-    pub fn sent(&mut self, packet: u16, scene: &Scene) {
+    pub(crate) fn sent(&mut self, packet: u16, scene: &Scene) {
         let Some(mut flight) = self.unsent.take() else {
             return;
         };
@@ -442,7 +490,7 @@ impl View {
         self.counts.answers_unknown += u64::from(!known);
     }
 
-    pub fn lost(&mut self, packet: u16, scene: &Scene) {
+    pub(crate) fn lost(&mut self, packet: u16, scene: &Scene) {
         let mut known = false;
         while let Some(flight) = self.take_flight(packet) {
             known = true;
@@ -452,14 +500,14 @@ impl View {
     }
 
     /// A message was written and never sent: everything in it is owed again.
-    pub fn drop_unsent(&mut self, scene: &Scene) {
+    pub(crate) fn drop_unsent(&mut self, scene: &Scene) {
         if let Some(flight) = self.unsent.take() {
             self.give_up(flight, scene);
         }
     }
 
     /// Removes entries that are gone. Indexes change.
-    pub fn drop_gone(&mut self) {
+    pub(crate) fn drop_gone(&mut self) {
         if self.gone_count == 0 {
             return;
         }
@@ -482,7 +530,13 @@ impl View {
         self.labels.truncate(kept * stride);
     }
 
-    /// Asks for what every tick reads of its lists.
+    /// Asks for the memory of a view that is served soon (`throng_platform::prefetch`).
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch::value(self);
+    }
+
+    /// As `prefetch`, a turn later: what every tick reads of its lists.
     pub fn prefetch_lists(&self) {
         if self.keys.len() <= PREFETCHED_MAX {
             prefetch::value(&self.keys[..]);
@@ -509,7 +563,7 @@ impl View {
 
     /// An entity is no longer relevant. `told`: the client may be told later that it is absent, if a spawn of it was ever sent: a
     /// newcomer may be held for the slot's owner before it, whose end the client has not confirmed.
-    pub fn leave(&mut self, index: usize, tick: u32, told: bool) {
+    pub(crate) fn leave(&mut self, index: usize, tick: u32, told: bool) {
         let entry = &mut self.entries[index];
         self.relevant.take(entry.slot);
         if entry.held {
@@ -679,7 +733,7 @@ impl View {
     }
 
     #[cfg(test)]
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         assert_eq!(self.labels.len(), self.entries.len() * self.stride);
         assert_eq!(self.asides.len(), self.entries.len());
         assert!(self.entries.is_sorted_by(|one, next| one.slot < next.slot));

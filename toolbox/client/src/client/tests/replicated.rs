@@ -2,7 +2,7 @@
 //! not, and a steady client allocates nothing.
 
 use throng_platform::allocator::{CountingAllocator, thread_counts};
-use throng_replication::{Fault, InterestSettings, Replicate, ViewId, WorldReplication};
+use throng_replication::{Fault, InterestSettings, Replicate, View, ViewScratch, WorldReplication};
 
 use super::*;
 
@@ -27,7 +27,8 @@ const ENTITIES: usize = 30;
 struct Scene {
     stage: Stage,
     world: WorldReplication,
-    view: ViewId,
+    view: View,
+    scratch: ViewScratch,
     ids: Vec<NetId>,
     epoch: u8,
     tick: u32,
@@ -44,8 +45,9 @@ impl Scene {
         let stage = Stage::connected(schema.clone());
         let mut scene = Self {
             stage,
-            world: WorldReplication::new(schema.clone(), InterestSettings::default()),
-            view: WorldReplication::new(schema, InterestSettings::default()).add_client(0),
+            scratch: ViewScratch::new(&schema),
+            view: WorldReplication::new(schema.clone(), InterestSettings::default()).new_view(0),
+            world: WorldReplication::new(schema, InterestSettings::default()),
             ids: Vec::new(),
             epoch: 0,
             tick: 0,
@@ -64,7 +66,7 @@ impl Scene {
         let schema = self.world.schema().clone();
         self.world = WorldReplication::new(schema, InterestSettings::default());
         self.world.set_fault(fault);
-        self.view = self.world.add_client(self.epoch);
+        self.view = self.world.new_view(self.epoch);
         self.ids.clear();
         self.tick = 100 * u32::from(self.epoch);
         self.stage.say_enter(EnterWorld { epoch: self.epoch, tick: self.tick, ..HIDEOUT });
@@ -108,8 +110,9 @@ impl Scene {
                 self.world.update(health, *id, &Health { points: (self.tick % 100) as u8 });
             }
         }
-        self.world.set_view(self.view, [0.0, 0.0]);
-        self.world.refresh_interest();
+        self.view.look_at([0.0, 0.0]);
+        self.world.settle();
+        self.world.refresh(&mut self.view, &mut self.scratch);
     }
 
     fn client_acts(&mut self, loss: f64) -> u64 {
@@ -132,10 +135,10 @@ impl Scene {
             }
         }
         for packet in &self.received.acked {
-            self.world.acked(self.view, packet.0);
+            self.view.acked(packet.0);
         }
         for packet in &self.received.lost {
-            self.world.lost(self.view, packet.0);
+            self.world.lost(&mut self.view, packet.0);
         }
         for (_, message) in self.received.messages() {
             let [control::INPUT, epoch, low, high, ..] = message else { panic!("only inputs are sent") };
@@ -150,18 +153,20 @@ impl Scene {
         let Stage { now, down, server, .. } = &mut self.stage;
         let server = server.as_mut().expect("connected");
         self.truth.clear();
-        if truths && self.world.write_truth(self.view, &mut self.truth) {
+        if truths && self.world.write_truth(&mut self.view, &mut self.scratch, &mut self.truth) {
             server.send_unreliable(&self.truth).expect("a truth fits");
         }
+        self.world.settle();
         loop {
             self.snapshot.resize(server.room(*now), 0);
-            let len = self.world.write_snapshot(self.view, self.input_newest, &mut self.snapshot);
+            let len =
+                self.world.write_snapshot(&mut self.view, &mut self.scratch, self.input_newest, &mut self.snapshot);
             if len == 0 && !server.wants_packet(*now) {
                 break;
             }
             let packet = server.send_packet(*now, &self.snapshot[..len], down);
             if len > 0 {
-                self.world.sent(self.view, packet.0);
+                self.world.sent(&mut self.view, packet.0);
             }
         }
     }
