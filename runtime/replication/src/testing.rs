@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    NetId, Replicate, ReplicationStats, ResolvedRules, Traffic, View, ViewScratch, WorldReplication,
+    NetId, Replicate, ReplicationStats, ResolvedRules, View, ViewScratch, WorldReplication,
     interest::InterestSettings,
     listeners::Listeners,
     schema::{Schema, SchemaBuilder},
