@@ -23,14 +23,14 @@ impl Listeners {
         self.built = None;
     }
 
-    /// Takes in where clients are, once per tick. `views` come in the order of their indexes, from 0.
-    pub fn build<'a>(&mut self, world: &WorldReplication, views: impl Iterator<Item = &'a View>) {
+    /// Takes in where clients are, once per tick. `views` come in the order of their indexes, from 0; who has none is nowhere.
+    pub fn build<'a>(&mut self, world: &WorldReplication, views: impl Iterator<Item = Option<&'a View>>) {
         if self.built.replace(world.tick()) == Some(world.tick()) {
             return;
         }
         self.grid.clear();
         for (index, view) in (0..).zip(views) {
-            if let Some(place) = world.place_of_view(view) {
+            if let Some(place) = view.and_then(|view| world.place_of_view(view)) {
                 self.grid.push(index, place);
             }
         }

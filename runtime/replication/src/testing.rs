@@ -180,13 +180,10 @@ impl TestWorld {
 
     /// Appends the clients that look from within `range_m` of a place.
     pub fn views_near(&mut self, place: [f32; 2], range_m: f32, out: &mut Vec<ViewId>) {
-        // Numbers without a client are passed over, so indexes are of those that are there.
-        let here: Vec<u32> =
-            (0..).zip(&self.views).filter(|(_, view)| view.is_some()).map(|(index, _)| index).collect();
-        self.listeners.build(&self.world, self.views.iter().flatten());
+        self.listeners.build(&self.world, self.views.iter().map(Option::as_ref));
         let mut near = Vec::new();
         self.listeners.near(place, range_m, &mut near);
-        out.extend(near.into_iter().map(|index| ViewId(here[index as usize])));
+        out.extend(near.into_iter().map(|index| ViewId(index)));
     }
 
     pub fn take_stats(&mut self) -> ReplicationStats {

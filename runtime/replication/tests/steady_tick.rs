@@ -99,7 +99,7 @@ fn check(ruled: bool) {
             replication
                 .set_team(collector.net_id(&world, entities[tick as usize % 20]).unwrap(), Some(tick as u16 % 4));
             heard.clear();
-            listeners.build(&replication, views.iter());
+            listeners.build(&replication, views.iter().map(Some));
             listeners.near([0.0; 2], 20.0, &mut heard);
             let seventh = collector.net_id(&world, entities[7]).unwrap();
             heard.retain(|index| replication.hears(&views[*index as usize], seventh));

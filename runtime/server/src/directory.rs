@@ -2,7 +2,7 @@
 
 use throng_net::protocol::{ClientId, UserData};
 
-use crate::ids::WorldId;
+use throng_world::ids::WorldId;
 
 /// Where a client that has just connected is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,14 +19,13 @@ use std::sync::Arc;
 use throng_platform::time::Nanos;
 use throng_profiler::{Phases, log_category, log_debug, log_error, log_warn, site};
 use throng_scheduler::Scheduled;
+use throng_world::{GameWorld, Leaving, MailItem, ids::WorldId};
 
 use crate::{
     directory::Directory,
     front_door::{DOOR, FrontDoor},
-    game_world::{GameWorld, Leaving},
-    ids::WorldId,
     inspection::WorldHash,
-    mailbox::{Mail, Mailbox},
+    mailbox::Mailbox,
     measure::Totals,
     server::Server,
     tick_trace::TickRecord,
@@ -92,19 +91,20 @@ impl Server {
 
     /// Worlds that have finished rejoin, in the order of their ids so that it does not matter which worker was quicker.
     fn welcome_home(&mut self, frame: u64) {
-        self.finished.sort_unstable_by_key(|finished| finished.task.id);
+        self.finished.sort_unstable_by_key(|finished| finished.task.world.id());
         for finished in self.finished.drain(..) {
             let cost = finished.cost();
-            let mut world = finished.task;
-            let slot = &mut self.slots[world.id.0 as usize];
+            let mut hosted = finished.task;
+            let world = &mut hosted.world;
+            let slot = &mut self.slots[world.id().0 as usize];
             if finished.panicked {
                 // Its state may be half-changed: it must not tick again, and is dropped with all that is in it.
-                log_error!(WORLD, world = world.id.0, name = &*world.name, "world panicked in its tick and is parked");
+                log_error!(WORLD, world = slot.id.0, name = &*slot.name, "world panicked in its tick and is parked");
                 self.totals.worlds_parked += 1;
                 slot.park();
                 slot.mailbox.close();
                 let (directory, disconnects) = (&mut self.directory, &mut self.totals.disconnects);
-                self.door.lost_world(world.id, |client_id| {
+                self.door.lost_world(slot.id, |client_id| {
                     *disconnects += 1;
                     directory.left(client_id);
                 });
@@ -112,7 +112,7 @@ impl Server {
             }
             self.trace.record(TickRecord {
                 frame,
-                world: world.id,
+                world: slot.id,
                 worker: finished.worker,
                 started: finished.started,
                 finished: finished.finished,
@@ -122,19 +122,19 @@ impl Server {
             let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline);
             self.totals.ticks += 1;
             self.totals.ticks_missed += outcome.missed;
-            self.totals.add_tick(&world.stats);
+            self.totals.add_tick(&world.report_mut().stats);
             self.measure.tick_lateness(outcome.lateness);
             self.status.tick_lateness(outcome.lateness);
             if let Some(metrics) = &mut self.metrics {
                 metrics.tick_lateness(outcome.lateness);
             }
-            if world.hash_wanted {
-                let tick = world.tick.wrapping_sub(1);
-                self.hashes.push(WorldHash { world: world.id, tick, hash: world.state_hash });
+            if let Some(hash) = world.report_mut().state_hash {
+                let tick = world.ticks().wrapping_sub(1);
+                self.hashes.push(WorldHash { world: slot.id, tick, hash });
             }
-            see_off(&mut world, &mut self.door, &self.mailboxes, &mut *self.directory, &mut self.totals);
-            slot.is_dormant = world.has_nothing_to_do && slot.mailbox.is_empty();
-            slot.home = Some(world);
+            see_off(world, &mut self.door, &self.mailboxes, &mut *self.directory, &mut self.totals);
+            slot.is_dormant = world.report_mut().has_nothing_to_do && slot.mailbox.is_empty();
+            slot.home = Some(hosted);
         }
     }
 
@@ -163,25 +163,27 @@ fn see_off(
     directory: &mut dyn Directory,
     totals: &mut Totals,
 ) {
-    for leaving in world.leaving.drain(..) {
+    let from = world.id();
+    let report = world.report_mut();
+    for leaving in report.leaving.drain(..) {
         match leaving {
-            Leaving::Travel { to, incoming } => {
+            Leaving::Travel { client, to, luggage } => {
                 let WorldId(index) = to;
                 let Some(mailbox) = mailboxes.get(index as usize).filter(|mailbox| !mailbox.is_closed()) else {
                     log_error!(
                         WORLD,
-                        world = world.id.0,
+                        world = from.0,
                         to = index,
                         "a client was sent to a world that does not exist any more"
                     );
                     totals.disconnects += 1;
-                    if let Some(client_id) = door.left(incoming.client) {
+                    if let Some(client_id) = door.left(client.key()) {
                         directory.left(client_id);
                     }
                     continue;
                 };
-                door.moved(incoming.client, to);
-                mailbox.push(Mail::Incoming(incoming));
+                door.moved(client.key(), to);
+                mailbox.push(MailItem::Arrival { client, luggage: Some(luggage) });
             }
             Leaving::Gone { client, reason } => {
                 totals.disconnects += 1;
@@ -192,12 +194,12 @@ fn see_off(
             }
         }
     }
-    for (to, message) in world.posts.drain(..) {
+    for (to, message) in report.messages.drain(..) {
         match mailboxes.get(to.0 as usize) {
             Some(mailbox) if mailbox.push_message(message) => {}
             Some(_) => totals.messages_dropped += 1,
             None => {
-                log_error!(WORLD, world = world.id.0, to = to.0, "a message was sent to a world that does not exist")
+                log_error!(WORLD, world = from.0, to = to.0, "a message was sent to a world that does not exist")
             }
         }
     }

@@ -27,11 +27,15 @@ use throng_net::{
 use throng_platform::time::Nanos;
 use throng_profiler::{log_category, log_error, log_info};
 
-use crate::{
+use throng_world::{
+    Client, MailItem,
     allowance::{Allowance, Verdict},
-    directory::{Directory, Placement},
     ids::{ClientKey, WorldId},
-    mailbox::{Incoming, Mail, Mailbox},
+};
+
+use crate::{
+    directory::{Directory, Placement},
+    mailbox::Mailbox,
     settings::ServerSettings,
 };
 
@@ -182,7 +186,7 @@ impl FrontDoor {
     fn let_in(&mut self, admitted: Admitted, mailboxes: &[Arc<Mailbox>], directory: &mut dyn Directory, now: Nanos) {
         let Admitted { link, client_id, user_data, address } = admitted;
         let mark = link.sequence_mark();
-        let mut connection = Box::new(Connection::new(link, address, client_id, now));
+        let mut connection = Connection::new(link, address, client_id, now);
         let placement = match directory.place(client_id, &user_data) {
             Placement::World(world) if mailboxes.get(world.0 as usize).is_none_or(|mailbox| mailbox.is_closed()) => {
                 log_error!(DOOR, world = world.0, "the game's directory names a world that does not exist any more");
@@ -215,17 +219,9 @@ impl FrontDoor {
         self.key_of.insert(address, client);
         self.counts.joined += 1;
         self.joined_in_frame += 1;
-        mailboxes[world.0 as usize].push(Mail::Incoming(Box::new(Incoming {
-            client,
-            client_id,
-            address,
-            user_data: Box::new(user_data),
-            connection,
-            allowance: Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now),
-            epoch: 0,
-            pacing: None,
-            luggage: None,
-        })));
+        let allowance = Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now);
+        let client = Box::new(Client::new(client, connection, Box::new(user_data), allowance));
+        mailboxes[world.0 as usize].push(MailItem::Arrival { client, luggage: None });
     }
 
     /// Lets nobody in any more.
@@ -267,7 +263,7 @@ impl FrontDoor {
             if let Some(guest) = guest.as_mut().filter(|guest| !guest.dismissed) {
                 guest.dismissed = true;
                 let client = ClientKey(index as u32);
-                mailboxes[guest.world.0 as usize].push(Mail::Dismiss { client, reason });
+                mailboxes[guest.world.0 as usize].push(MailItem::Dismiss { client, reason });
             }
         }
     }

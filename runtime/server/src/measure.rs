@@ -9,14 +9,13 @@ use std::sync::atomic::Ordering;
 use throng_metrics::{Histogram, Percentiles};
 use throng_platform::{process, time::Nanos};
 use throng_profiler::RecorderFigures;
+use throng_world::{TickStats, telemetry::TelemetrySums};
 
 use crate::{
-    game_world::TickStats,
     packet_report::Counted,
     recorder_turns::RecorderTurns,
     report::{PercentilesMs, ServerReport, ServerStatus},
     server::Server,
-    telemetry::TelemetrySums,
 };
 
 /// Steps of the report's histogram of frames.

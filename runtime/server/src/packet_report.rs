@@ -13,7 +13,7 @@ use foldhash::HashMap;
 use serde::Serialize;
 use throng_replication::traffic::{Counts, TrafficRow};
 
-use crate::ids::{KindId, WorldId};
+use throng_world::ids::{KindId, WorldId};
 
 /// Worlds with rows of their own: those with the lowest numbers.
 pub const WORLDS_NAMED_MAX: u32 = 16;

@@ -13,7 +13,6 @@ use throng_net::{
     transport::{ServerTransport, udp::UdpTransport},
 };
 use throng_platform::{
-    allocator,
     clock::{Clock, MonotonicClock},
     cores, random,
     signals::StopFlag,
@@ -21,30 +20,32 @@ use throng_platform::{
 };
 use throng_profiler::{Recorder, RecorderFigures, log_category, log_warn, scope};
 use throng_replication::{InterestSettings, ReplicationRules, Schema};
-use throng_scheduler::{Crew, Finished, FrameGrid, Hertz, Scheduled, ShortTask, ShortTaskPool, TickPhase};
+use throng_scheduler::{Finished, FrameGrid, Hertz, Scheduled, ShortTaskPool, TickPhase};
+use throng_world::{
+    MailItem,
+    ids::{KindId, WorldId},
+    system_order::OrderError,
+    telemetry::{TelemetryNames, TelemetrySums},
+    world_builder::Kind,
+    world_kind::WorldKind,
+};
 
 use crate::{
-    clients_part::{ClientsPart, InTick},
     directory::{Directory, Everybody},
     flight_recorder::SuggestedBudgets,
     front_door::FrontDoor,
-    game_world::{GameWorld, WorkerContext},
-    ids::{KindId, WorldId},
+    hosted_world::{HostWorker, HostedWorld},
     inspection::WorldHash,
-    mailbox::{Mail, Mailbox},
+    mailbox::Mailbox,
     measure::{Measure, StatusWindow, Totals},
     metrics::{PublishedMetrics, ServerMetrics},
     packet_report::PacketSums,
     recorder_turns::RecorderTurns,
     report::{ServerReport, ServerStatus},
     settings::{Settings, Workers},
-    system_order::OrderError,
-    telemetry::{TelemetryNames, TelemetrySums},
     tick_trace::{TickRecord, TickTrace},
     timeline::Timeline,
     token_journal::{OpenedTokenJournal, TokenJournalError, open_as_set},
-    world_builder::Kind,
-    world_kind::WorldKind,
     world_slot::WorldSlot,
 };
 
@@ -86,29 +87,6 @@ pub enum ServerError {
     Thread(std::io::Error),
     #[error("world kind `{kind}` ticks at {rate} Hz; 1 to 255 are possible")]
     TickRate { kind: String, rate: u16 },
-}
-
-impl ShortTask for GameWorld {
-    type Worker = WorkerContext;
-    type Part = ClientsPart;
-
-    fn run(&mut self, worker: &mut WorkerContext, crew: &Crew<GameWorld>) {
-        let before = allocator::thread_counts().allocations;
-        self.running_since.store(worker.clock.now().0, Ordering::Relaxed);
-        let in_tick = InTick::begin();
-        self.tick(worker, crew);
-        drop(in_tick);
-        self.running_since.store(0, Ordering::Relaxed);
-        self.stats.allocations += allocator::thread_counts().allocations - before;
-    }
-
-    fn run_part(part: &mut ClientsPart, worker: &mut WorkerContext) {
-        part.run(worker);
-    }
-
-    fn rest(worker: &mut WorkerContext) {
-        worker.flush();
-    }
 }
 
 /// An order to a running server from another thread.
@@ -174,9 +152,9 @@ pub struct Server {
 
     pub(crate) slots: Vec<WorldSlot>,
     pub(crate) mailboxes: Vec<Arc<Mailbox>>,
-    pub(crate) pool: ShortTaskPool<GameWorld>,
-    pub(crate) due: Vec<Scheduled<GameWorld>>,
-    pub(crate) finished: Vec<Finished<GameWorld>>,
+    pub(crate) pool: ShortTaskPool<HostedWorld>,
+    pub(crate) due: Vec<Scheduled<HostedWorld>>,
+    pub(crate) finished: Vec<Finished<HostedWorld>>,
     pub(crate) timeline: Timeline,
 
     pub(crate) totals: Totals,
@@ -189,7 +167,7 @@ pub struct Server {
     /// Made by `prepare`, when the game's names are known.
     pub(crate) metrics: Option<ServerMetrics>,
     pub(crate) allocations_before: u64,
-    /// Written by the workers, see `WorkerContext`.
+    /// Written by the workers, see `HostWorker`.
     pub(crate) send_dropped: Arc<AtomicU64>,
     /// Filled while hashes are wanted, see `inspection`.
     pub(crate) hashes: Vec<WorldHash>,
@@ -260,7 +238,7 @@ impl Server {
         };
         let send_dropped = Arc::new(AtomicU64::default());
         let workers: Vec<_> = (0..workers_count.max(1))
-            .map(|worker| WorkerContext::new(transport.sender(worker), clock.clone(), send_dropped.clone()))
+            .map(|worker| HostWorker::new(worker, transport.sender(worker), clock.clone(), send_dropped.clone()))
             .collect();
         let workers_count = workers.len();
         let gate = match journal {
@@ -340,17 +318,18 @@ impl Server {
         let kind = &mut self.kinds[usize::from(kind.0)];
         let mut world = kind.build_world(id, seed, &self.schema, &self.interest, &mut self.names)?;
         world.set_rules(&self.rules);
-        self.mailboxes.push(world.mailbox.clone());
-        let phase = TickPhase::new(0, world.rate, FrameGrid::for_rates(&[world.rate]));
-        self.slots.push(WorldSlot::new(Box::new(world), seed, phase));
+        let phase = TickPhase::new(0, world.rate(), FrameGrid::for_rates(&[world.rate()]));
+        let slot = WorldSlot::new(world, seed, phase);
+        self.mailboxes.push(slot.mailbox.clone());
+        self.slots.push(slot);
         Ok(id)
     }
 
     /// How far and how often what is heard, in all worlds; before the first frame. Without it, the usual ranges by name
     /// ([`ReplicationRules::for_schema`]). A running server is told by [`ServerControl::set_replication_rules`].
     pub fn set_replication_rules(&mut self, rules: ReplicationRules) {
-        for world in self.slots.iter_mut().filter_map(|slot| slot.home.as_mut()) {
-            world.set_rules(&rules);
+        for hosted in self.slots.iter_mut().filter_map(|slot| slot.home.as_mut()) {
+            hosted.world.set_rules(&rules);
         }
         self.rules = rules;
     }
@@ -503,7 +482,7 @@ impl Server {
                 Command::MeasureEnd => self.end_measure(now),
                 Command::Rules(rules) => {
                     self.rules = (*rules).clone();
-                    self.mailboxes.iter().for_each(|mailbox| mailbox.push(Mail::Rules(rules.clone())))
+                    self.mailboxes.iter().for_each(|mailbox| mailbox.push(MailItem::Rules(rules.clone())))
                 }
             }
         }

@@ -8,7 +8,9 @@ use std::sync::{
 use throng_platform::time::Nanos;
 use throng_scheduler::{CostEstimate, Hertz, TickPhase};
 
-use crate::{game_world::GameWorld, ids::WorldId, mailbox::Mailbox, timeline::Timeline};
+use throng_world::{GameWorld, ids::WorldId};
+
+use crate::{hosted_world::HostedWorld, mailbox::Mailbox, timeline::Timeline};
 
 /// A world that has been in one tick for this long is reported as hanging (reliability R24 asks for 100 ms).
 const HANG_REPORT_AFTER: Nanos = Nanos::from_millis(100);
@@ -21,10 +23,10 @@ pub(crate) struct WorldSlot {
     pub rate: Hertz,
     pub mailbox: Arc<Mailbox>,
     /// The world itself, unless a worker has it.
-    pub home: Option<Box<GameWorld>>,
+    pub home: Option<Box<HostedWorld>>,
     pub cost: CostEstimate,
     pub is_dormant: bool,
-    /// See `GameWorld::running_since`.
+    /// See `HostedWorld::running_since`.
     running_since: Arc<AtomicU64>,
     phase: TickPhase,
     /// The frame in which the period of the next tick begins. Due from then on.
@@ -46,17 +48,18 @@ pub(crate) struct TickOutcome {
 }
 
 impl WorldSlot {
-    pub fn new(world: Box<GameWorld>, seed: u64, phase: TickPhase) -> Self {
+    pub fn new(world: GameWorld, seed: u64, phase: TickPhase) -> Self {
+        let (mailbox, running_since) = (Arc::<Mailbox>::default(), Arc::<AtomicU64>::default());
         Self {
-            id: world.id,
+            id: world.id(),
             seed,
-            name: world.name.clone(),
-            rate: world.rate,
-            mailbox: world.mailbox.clone(),
+            name: world.name().clone(),
+            rate: world.rate(),
             cost: CostEstimate::default(),
             is_dormant: false,
-            running_since: world.running_since.clone(),
-            home: Some(world),
+            home: Some(Box::new(HostedWorld::new(world, mailbox.clone(), running_since.clone()))),
+            mailbox,
+            running_since,
             phase,
             next_frame: phase.next_due(0),
             ticks_missed: 0,

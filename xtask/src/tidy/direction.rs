@@ -7,12 +7,13 @@
 use super::crates::Crate;
 
 /// From the ground up. A new room goes on the lowest floor that is above all it uses.
-const FLOORS: [&[&str]; 14] = [
+const FLOORS: [&[&str]; 15] = [
     &["platform", "replication-derive", "profiler-macros"],
     &["metrics", "capture"],
     &["profiler"],
     &["scheduler", "net"],
     &["replication", "query", "persistence", "script", "rewind"],
+    &["world"],
     &["server"],
     &["client"],
     &["bots", "admin"],

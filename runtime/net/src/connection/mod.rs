@@ -244,6 +244,11 @@ impl Connection {
         self.channels.rtt()
     }
 
+    /// Bytes of datagrams sent so far, sealed.
+    pub fn bytes_sent(&self) -> u64 {
+        self.bytes_sent
+    }
+
     pub fn stats(&self) -> ConnectionStats {
         ConnectionStats {
             bytes_sent: self.bytes_sent,

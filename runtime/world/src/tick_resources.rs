@@ -30,52 +30,6 @@ pub struct TickInfo {
 #[derive(Resource, Debug, Clone)]
 pub struct WorldRng(pub Xoshiro256PlusPlus);
 
-/// How a message of a client came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MessageKind {
-    /// An input: unreliable, numbered by the client; a lost one is not sent again.
-    Input { number: u16 },
-    /// Sent reliably and in order.
-    Reliable,
-}
-
-/// One message of a client: bytes that nobody has looked into yet.
-#[derive(Debug, Clone, Copy)]
-pub struct InboxMessage<'a> {
-    pub client: ClientKey,
-    pub kind: MessageKind,
-    pub bytes: &'a [u8],
-}
-
-/// Messages that clients sent since the last tick, in the order they arrived.
-#[derive(Resource, Default)]
-pub struct Inbox {
-    bytes: Vec<u8>,
-    messages: Vec<(ClientKey, MessageKind, usize)>,
-}
-
-impl Inbox {
-    pub fn iter(&self) -> impl Iterator<Item = InboxMessage<'_>> {
-        let mut begin = 0;
-        self.messages.iter().map(move |&(client, kind, end)| {
-            let bytes = &self.bytes[begin..end];
-            begin = end;
-            InboxMessage { client, kind, bytes }
-        })
-    }
-
-    /// Adds a message: the server does, and tests of games that run without a network.
-    pub fn push(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-        self.messages.push((client, kind, self.bytes.len()));
-    }
-
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.messages.clear();
-    }
-}
-
 /// A client that has come into this world: newly connected (no luggage) or from another world.
 pub struct Arrival {
     pub client: ClientKey,
@@ -170,22 +124,5 @@ impl Outbox {
     /// Sends a message to another world: delivered before its next tick.
     pub fn post(&mut self, to: WorldId, message: Luggage) {
         self.orders.push(Order::Post { to, message });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_inbox_gives_messages_back_whole_and_in_order() {
-        let mut inbox = Inbox::default();
-        inbox.push(ClientKey(1), MessageKind::Input { number: 7 }, b"one");
-        inbox.push(ClientKey(2), MessageKind::Reliable, b"");
-        inbox.push(ClientKey(1), MessageKind::Reliable, b"three");
-        let seen: Vec<_> = inbox.iter().map(|message| (message.client.0, message.bytes.to_vec())).collect();
-        assert_eq!(seen, [(1, b"one".to_vec()), (2, b"".to_vec()), (1, b"three".to_vec())]);
-        inbox.clear();
-        assert_eq!(inbox.iter().count(), 0);
     }
 }

@@ -19,15 +19,16 @@ use throng_replication::{
 use throng_scheduler::Hertz;
 
 use crate::{
-    client_seat::Seats,
+    clients::Clients,
     deliver::Delivery,
     events::Events,
-    game_world::{Filled, GameWorld, TickStats},
+    game_world::{Filled, GameWorld, Scratch},
     ids::{ClientKey, KindId, WorldId},
-    mailbox::Mailbox,
+    inbox::Inbox,
+    report::TickReport,
     system_order::{OrderError, SystemList, SystemOrder},
     telemetry::{CounterHandle, GaugeHandle, Telemetry, TelemetryNames},
-    tick_resources::{Arrivals, Departures, Inbox, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
+    tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     world_kind::{Plugins, WorldKind},
 };
 
@@ -153,7 +154,7 @@ impl WorldBuilder<'_> {
 }
 
 /// A world kind with the order of its systems, which its first world gives.
-pub(crate) struct Kind {
+pub struct Kind {
     pub id: KindId,
     pub kind: Box<dyn WorldKind>,
     pub name: Arc<str>,
@@ -195,31 +196,20 @@ impl Kind {
             rate: self.tick_rate(),
             ecs,
             systems,
-            replication: WorldReplication::new(schema.clone(), interest),
+            replication: Arc::new(WorldReplication::new(schema.clone(), interest)),
             collector,
             conceal,
-            seats: Seats::default(),
-            mailbox: Arc::new(Mailbox::default()),
-            running_since: Arc::default(),
+            clients: Clients::default(),
+            rules: Box::default(),
+            delivery: Delivery::default(),
+            view_scratch: None,
+            sent: Counts::default(),
             tick: 0,
             now: Nanos::ZERO,
-            stats: TickStats::default(),
-            leaving: Vec::new(),
-            leavers: Vec::new(),
-            posts: Vec::new(),
             filled: Filled::default(),
-            outbox: Outbox::default(),
-            events: Events::new(schema.clone()),
-            delivery: Delivery::default(),
-            rules: Box::default(),
-            parts: Vec::new(),
-            spare_parts: Vec::new(),
-            lent_views: Vec::new(),
-            sent: Counts::default(),
-            truth: Vec::new(),
-            has_nothing_to_do: false,
             hash_wanted: false,
-            state_hash: 0,
+            report: TickReport::default(),
+            scratch: Scratch::new(schema),
         })
     }
 

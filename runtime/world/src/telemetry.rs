@@ -95,7 +95,7 @@ impl Default for TelemetrySums {
 
 impl TelemetrySums {
     /// Adds what `other` has gathered and empties it.
-    pub(crate) fn take(&mut self, other: &mut Self) {
+    pub fn take(&mut self, other: &mut Self) {
         for (sum, more) in self.counters.iter_mut().zip(&mut other.counters) {
             *sum += std::mem::take(more);
         }

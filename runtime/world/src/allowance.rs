@@ -30,7 +30,7 @@ const RESERVE_BYTES_PER_S: u32 = 4 << 20;
 const RESERVE_HOLDS_S: f64 = 0.05;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Allowance {
+pub struct Allowance {
     packets_per_s: f64,
     bytes_per_s: f64,
     /// How long it fills.
@@ -42,7 +42,7 @@ pub(crate) struct Allowance {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     Pass,
     Drop,
     /// Over for so long that the client is to go.
