@@ -1,9 +1,9 @@
 //! Players: how clients become entities of a world and stop being it, and how their messages reach them.
 //!
-//! A client that arrives gets an entity at a spawn point: with what it carries if it came through a gate, with a fresh
-//! [`Passport`] if it has just connected, whose home is then the hideout that the directory has put it in. A hideout stays awake
-//! for as long as its owner is connected, wherever the owner is: the world that sees the connection end posts [`OwnerLeft`]
-//! home.
+//! A client that arrives gets an entity at a spawn point: with what it carries if it came through a portal, with a
+//! fresh [`Passport`] if it has just connected, whose home is then the hideout that the directory has put it in. A
+//! hideout stays awake for as long as its owner is connected, wherever the owner is: the world that sees the connection
+//! end posts [`OwnerLeft`] home.
 //!
 //! Arrivals and departures are exclusive systems that return at once when nobody comes or goes. Messages are decoded
 //! once a tick for all players; a message that makes no sense is dropped and counted.
@@ -15,9 +15,9 @@ use throng_replication::ecs::Replicated;
 use crate::{
     arena::Arena,
     components::{Action, Character, Faction, Pose, Slot, Standing, Vitals},
-    gates::{GateWatch, Traveller, leads_away},
     lives::{LifeClock, begin_life, near_spawn},
     movement::{Controls, step},
+    portals::{PortalWatch, Traveller, leads_away},
     protocol::{ClientMessage, Input, NAME_BYTES_MAX},
     scene::Scene,
     shooting::pull_trigger,
@@ -107,7 +107,7 @@ pub fn seat(world: &mut World) {
     count_players(world);
 }
 
-/// Takes away the entities of those who went through a gate this tick.
+/// Takes away the entities of those who went through a portal this tick.
 pub fn unseat(world: &mut World) {
     if world.resource::<Arena>().leavers.is_empty() {
         return;
@@ -152,7 +152,7 @@ fn arrive(world: &mut World, arrival: Arrival) {
             Controls::default(),
             Weapon::new(PLAYER_WEAPON),
             LifeClock::default(),
-            GateWatch::default(),
+            PortalWatch::default(),
             SpeechAllowance::new(tick),
         ))
         .id();
@@ -200,10 +200,10 @@ pub struct PlayerRow {
     pub vitals: &'static mut Vitals,
     pub weapon: &'static mut Weapon,
     pub action: &'static mut Action,
-    pub gate_watch: &'static mut GateWatch,
+    pub portal_watch: &'static mut PortalWatch,
 }
 
-/// What all players of a world do in a tick, player by player: stand up, walk, leave through a gate or fire.
+/// What all players of a world do in a tick, player by player: stand up, walk, leave through a portal or fire.
 pub fn play(
     tick: Res<TickInfo>,
     scene: Res<Scene>,
@@ -230,7 +230,7 @@ pub fn play(
         arena.actors.place(*player.slot, player.entity, standing, player.character.into());
 
         let home = player.passport.home;
-        if let Some(world) = leads_away(&scene, standing.position(), home, &mut player.gate_watch) {
+        if let Some(world) = leads_away(&scene, standing.position(), home, &mut player.portal_watch) {
             let traveller = Traveller { health: player.vitals.health, passport: *player.passport };
             outbox.travel(player.client.0, world, Box::new(traveller));
             arena.leavers.push(player.client.0);

@@ -7,8 +7,8 @@
 //! | `dark_zone` | 30 Hz | 1              | everybody against everybody                        |
 //! | `sentinel`  | 128 Hz| for tests      | no players; shows by its ticks whether the host holds |
 //!
-//! The first three are the same four plugins with other rules and other numbers of NPCs. A tick runs through the steps of
-//! [`Step`] in order:
+//! The first three are the same four plugins with other rules and other numbers of NPCs. A tick runs through the steps
+//! of [`Step`] in order:
 //!
 //! ```text
 //!   Enter   players come and go                            players::seat
@@ -33,9 +33,9 @@ use throng_replication::ecs::Replicated;
 use crate::{
     arena::Arena,
     components::{Action, Character, Pose, Vitals},
-    gates::Destination,
     inject::{self, Fault, FaultyHideout},
     npc, players,
+    portals::Destination,
     scene::{Scene, Shared},
     shooting, social,
     tally::{self, TallyNames},
@@ -56,7 +56,7 @@ pub enum Step {
     Act,
     /// Shots are cast and damage done.
     Hurt,
-    /// Words are delivered and players go through gates.
+    /// Words are delivered and players go through portals.
     Leave,
     /// Counts go to the server.
     Report,

@@ -1,10 +1,11 @@
-//! Gates: places in the level that lead to another world.
+//! Portals: places in the level that lead to another world.
 //!
-//! Who walks into a gate leaves for the world behind it at the end of the tick, by the runtime's own travel: the connection
-//! moves along, nothing is loaded, and what the player is goes with it as a [`Traveller`]. All worlds share one level, so
-//! each has all gates; the one that leads to the kind of world one is in does nothing.
+//! Who walks into a portal leaves for the world behind it at the end of the tick, by the runtime's own travel: the
+//! connection moves along, nothing is loaded, and what the player is goes with it as a [`Traveller`]. All worlds share
+//! one level, so each has all portals; the one that leads to the kind of world one is in does nothing.
 //!
-//! A gate lets a player through only after it has seen the player outside, so that nobody who stands up inside is sent off again.
+//! A portal lets a player through only after it has seen the player outside, so that nobody who stands up inside is
+//! sent off again.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,12 +15,12 @@ use throng::prelude::*;
 
 use crate::{level::Level, players::Passport, rules::Rules, scene::Scene};
 
-/// How near to its middle a gate takes a player. (m)
-pub const GATE_RADIUS_M: f32 = 2.0;
-/// How far from where the level plans it a gate may be put to stand on the ground. (m)
+/// How near to its middle a portal takes a player. (m)
+pub const PORTAL_RADIUS_M: f32 = 2.0;
+/// How far from where the level plans it a portal may be put to stand on the ground. (m)
 const REACH_M: f32 = 6.0;
 
-/// Where a gate leads; also which kind of world a world is.
+/// Where a portal leads; also which kind of world a world is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
     /// The hideout of whoever walks through.
@@ -40,22 +41,22 @@ impl Destination {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Gate {
+pub struct Portal {
     pub leads_to: Destination,
     pub middle: Vec3,
 }
 
-impl Gate {
+impl Portal {
     pub fn holds(&self, feet: Vec3) -> bool {
-        feet.distance_squared(self.middle) <= GATE_RADIUS_M * GATE_RADIUS_M
+        feet.distance_squared(self.middle) <= PORTAL_RADIUS_M * PORTAL_RADIUS_M
     }
 }
 
-/// The three gates of the level.
+/// The three portals of the level.
 #[derive(Debug, Clone, Copy)]
-pub struct Gates([Gate; 3]);
+pub struct Portals([Portal; 3]);
 
-impl Gates {
+impl Portals {
     /// In the middle of three streets around the plaza, 16 m from the crossings where players stand up.
     pub fn of(level: &Level) -> Self {
         let planned = [
@@ -65,20 +66,20 @@ impl Gates {
         ];
         Self(planned.map(|(leads_to, middle)| {
             let on_ground = level.navmesh.nearest(middle, REACH_M).expect("streets can be walked on");
-            Gate { leads_to, middle: on_ground.position() }
+            Portal { leads_to, middle: on_ground.position() }
         }))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Gate> {
+    pub fn iter(&self) -> impl Iterator<Item = &Portal> {
         self.0.iter()
     }
 
-    pub fn to(&self, destination: Destination) -> &Gate {
-        self.0.iter().find(|gate| gate.leads_to == destination).expect("there is a gate to each")
+    pub fn to(&self, destination: Destination) -> &Portal {
+        self.0.iter().find(|portal| portal.leads_to == destination).expect("there is a portal to each")
     }
 }
 
-/// The worlds that all players share. Known once the server has made them; read by every world's gates.
+/// The worlds that all players share. Known once the server has made them; read by every world's portals.
 #[derive(Debug, Clone, Default)]
 pub struct SharedWorlds(Arc<OnceLock<[WorldId; 2]>>);
 
@@ -98,9 +99,9 @@ impl SharedWorlds {
     }
 }
 
-/// Whether a gate may take the player: it has been seen outside of all of them since it came.
+/// Whether a portal may take the player: it has been seen outside of all of them since it came.
 #[derive(Component, Debug, Clone, Copy, Default)]
-pub struct GateWatch {
+pub struct PortalWatch {
     was_outside: bool,
 }
 
@@ -111,14 +112,14 @@ pub struct Traveller {
     pub passport: Passport,
 }
 
-/// The world that the player is sent to by where it stands, if it stands in a gate that takes it.
-pub fn leads_away(scene: &Scene, feet: Vec3, home: WorldId, watch: &mut GateWatch) -> Option<WorldId> {
-    let Some(gate) = scene.gates.iter().find(|gate| gate.holds(feet)) else {
+/// The world that the player is sent to by where it stands, if it stands in a portal that takes it.
+pub fn leads_away(scene: &Scene, feet: Vec3, home: WorldId, watch: &mut PortalWatch) -> Option<WorldId> {
+    let Some(portal) = scene.portals.iter().find(|portal| portal.holds(feet)) else {
         watch.was_outside = true;
         return None;
     };
-    if !watch.was_outside || gate.leads_to == scene.here {
+    if !watch.was_outside || portal.leads_to == scene.here {
         return None;
     }
-    scene.worlds.world(gate.leads_to, home)
+    scene.worlds.world(portal.leads_to, home)
 }
