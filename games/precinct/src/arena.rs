@@ -14,9 +14,9 @@ use throng::prelude::ClientKey;
 use crate::{
     actors::Actors,
     npc::{paths::PathQueue, perception::Sight},
-    players::Roster,
-    shooting::Shots,
-    social::Sayings,
+    roster::Roster,
+    sayings::Sayings,
+    shots::Shots,
     tally::Tally,
 };
 

@@ -6,18 +6,25 @@
 //! has.
 //!
 //! ```text
-//!   server     build(&mut Server): worlds, who owns which      bot        PrecinctBot: a player for the swarm
-//!   worlds     the kinds and their plugins, the order of a tick
-//!   ├─ players  portals  social  movement  shooting  lives         what players do
-//!   ├─ npc      perception, behaviour graph, paths, load levels  what NPCs do
-//!   ├─ scene  arena                                              what a world reads; what it changes
-//!   └─ components  protocol  rules  weapons  level         what both sides agree on
+//!   server    hideouts  distribution      build(&mut Server): worlds, who owns which
+//!   worlds                                the kinds and their plugins, the order of a tick
+//!   arrivals  players  shooting  social   systems: what happens in a tick
+//!   npc       report
+//!   scene     arena                       state: what a world reads; what it changes
+//!   actors    roster   shots     sayings  and what these are made of
+//!   passport  travel   portals   tally
+//!   lives     movement weapons   rules    rules of the game
+//!   components  protocol  level           what both sides agree on
 //! ```
+//!
+//! A module uses modules of lower lines, and neighbours, never in a circle. Beside them is `bot`, a player for the
+//! swarm.
 //!
 //! Cost on a server: see [`npc`].
 
 pub mod actors;
 pub mod arena;
+pub mod arrivals;
 pub mod bot;
 pub mod components;
 pub mod distribution;
@@ -27,15 +34,21 @@ pub mod level;
 pub mod lives;
 pub mod movement;
 pub mod npc;
+pub mod passport;
 pub mod players;
 pub mod portals;
 pub mod protocol;
+pub mod report;
+pub mod roster;
 pub mod rules;
+pub mod sayings;
 pub mod scene;
 pub mod server;
 pub mod shooting;
+pub mod shots;
 pub mod social;
 pub mod tally;
+pub mod travel;
 pub mod weapons;
 pub mod worlds;
 

@@ -1,7 +1,7 @@
 //! Portals: places in the level that lead to another world.
 //!
 //! Who walks into a portal leaves for the world behind it at the end of the tick, by the runtime's own travel: the
-//! connection moves along, nothing is loaded, and what the player is goes with it as a [`Traveller`]. All worlds share
+//! connection moves along, nothing is loaded, and what the player is goes with it as a [`Traveller`](crate::travel::Traveller). All worlds share
 //! one level, so each has all portals; the one that leads to the kind of world one is in does nothing.
 //!
 //! A portal lets a player through only after it has seen the player outside, so that nobody who stands up inside is
@@ -13,7 +13,7 @@ use bevy_ecs::component::Component;
 use glam::Vec3;
 use throng::prelude::*;
 
-use crate::{level::Level, players::Passport, rules::Rules, scene::Scene};
+use crate::{level::Level, rules::Rules};
 
 /// How near to its middle a portal takes a player. (m)
 pub const PORTAL_RADIUS_M: f32 = 2.0;
@@ -89,7 +89,8 @@ impl SharedWorlds {
         self.0.set([hub, dark_zone]).expect("the shared worlds are made once");
     }
 
-    fn world(&self, destination: Destination, home: WorldId) -> Option<WorldId> {
+    /// The world that a destination is to a player with this home; `None` before they are set.
+    pub fn world(&self, destination: Destination, home: WorldId) -> Option<WorldId> {
         let &[hub, dark_zone] = self.0.get()?;
         Some(match destination {
             Destination::Hideout => home,
@@ -105,21 +106,15 @@ pub struct PortalWatch {
     was_outside: bool,
 }
 
-/// What a player is, wherever it goes: the luggage of a travel.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Traveller {
-    pub health: u8,
-    pub passport: Passport,
-}
-
-/// The world that the player is sent to by where it stands, if it stands in a portal that takes it.
-pub fn leads_away(scene: &Scene, feet: Vec3, home: WorldId, watch: &mut PortalWatch) -> Option<WorldId> {
-    let Some(portal) = scene.portals.iter().find(|portal| portal.holds(feet)) else {
-        watch.was_outside = true;
-        return None;
-    };
-    if !watch.was_outside || portal.leads_to == scene.here {
-        return None;
+impl PortalWatch {
+    /// Where a player that stands at `feet` in a world of the kind `here` is taken, if it stands in a portal that takes
+    /// it.
+    pub fn pass(&mut self, portals: &Portals, here: Destination, feet: Vec3) -> Option<Destination> {
+        let Some(portal) = portals.iter().find(|portal| portal.holds(feet)) else {
+            self.was_outside = true;
+            return None;
+        };
+        let takes = self.was_outside && portal.leads_to != here;
+        takes.then_some(portal.leads_to)
     }
-    scene.worlds.world(portal.leads_to, home)
 }
