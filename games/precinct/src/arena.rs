@@ -13,7 +13,7 @@ use throng::prelude::ClientKey;
 
 use crate::{
     actors::Actors,
-    npc::{paths::PathQueue, perception::Sight},
+    npc::{path_queue::PathQueue, senses::Sight},
     roster::Roster,
     sayings::Sayings,
     shots::Shots,
