@@ -1,8 +1,9 @@
 //! Portals: places in the level that lead to another world.
 //!
 //! Who walks into a portal leaves for the world behind it at the end of the tick, by the runtime's own travel: the
-//! connection moves along, nothing is loaded, and what the player is goes with it as a [`Traveller`](crate::travel::Traveller). All worlds share
-//! one level, so each has all portals; the one that leads to the kind of world one is in does nothing.
+//! connection moves along, nothing is loaded, and what the player is goes with it as a
+//! [`Traveller`](crate::travel::Traveller). All worlds share one level, so each has all portals; the one that leads to
+//! the kind of world one is in does nothing.
 //!
 //! A portal lets a player through only after it has seen the player outside, so that nobody who stands up inside is
 //! sent off again.
