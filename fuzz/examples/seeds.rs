@@ -10,12 +10,16 @@ use std::{fs, io, path::Path};
 
 use precinct::protocol::{ClientMessage, Input, SAID_BYTES_MAX, encode_said};
 use throng_capture::{Capture, format, model::*};
-use throng_fuzz::components::{Health, Mood, Pose, Purse, Temper, small_schema};
+use throng_fuzz::{
+    components::{Health, Mood, Pose, Purse, Temper, small_schema},
+    packed::{self, Even, first, list},
+};
 use throng_net::{
     connection::Channels,
     control::{ENTER_WORLD_BYTES_MAX, EnterWorld},
     protocol::PAYLOAD_BYTES_MAX,
 };
+use throng_pack::{Text, envelope, pack_body};
 use throng_platform::time::Nanos;
 use throng_replication::{InterestSettings, Replicate, ViewScratch, WorldReplication};
 
@@ -27,6 +31,7 @@ fn main() -> io::Result<()> {
     snapshots()?;
     inputs()?;
     controls()?;
+    packed()?;
     settings()?;
     captures()
 }
@@ -154,6 +159,51 @@ fn controls() -> io::Result<()> {
     keep("control", "with_an_entity", &out[..len])?;
     let len = EnterWorld { own_entity: None, name: "", ..entered }.encode(&mut out);
     keep("control", "without", &out[..len])
+}
+
+fn packed() -> io::Result<()> {
+    let even = Even::try_from(70_000).expect("it is even");
+    let text = |text| Text::new(text).expect("it is short");
+    let traveller = packed::Traveller {
+        name: Text::new("Zoë").expect("it is short"),
+        health: 80,
+        place: [1.0, -2.5, 512.0],
+        exact: Some(0.1),
+        items: list(vec![
+            packed::Item::Medkit,
+            packed::Item::Weapon { kind: 7, rounds: Some(-300), seed: u64::MAX },
+            packed::Item::Coins(1_000, -1),
+        ]),
+        notes: list(vec![text(""), text("Fluß")]),
+        scores: list(vec![Some(-7), None, Some(i32::MAX)]),
+        bags: list(vec![list(vec![]), list(vec![1, 300, u16::MAX])]),
+        known: true,
+        seeds: [1, u64::MAX],
+        even,
+        since: -3,
+    };
+    let older = first::Traveller {
+        name: traveller.name,
+        health: 0,
+        place: [0.0; 3],
+        exact: None,
+        items: list(vec![first::Item::Weapon { kind: 1, rounds: None }, first::Item::Medkit]),
+        notes: list(vec![]),
+        scores: list(vec![]),
+        bags: list(vec![list(vec![7])]),
+        known: false,
+        seeds: [3, 4],
+        even,
+    };
+    let mut bytes = Vec::new();
+    envelope::write(&traveller, &mut bytes).map_err(io::Error::other)?;
+    keep("pack", "current", &bytes)?;
+    bytes.clear();
+    pack_body(&traveller, &mut bytes).map_err(io::Error::other)?;
+    keep("pack", "without_envelope", &bytes)?;
+    bytes.clear();
+    envelope::write(&older, &mut bytes).map_err(io::Error::other)?;
+    keep("pack", "first_version", &bytes)
 }
 
 fn captures() -> io::Result<()> {

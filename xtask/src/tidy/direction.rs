@@ -8,8 +8,8 @@ use super::crates::Crate;
 
 /// From the ground up. A new room goes on the lowest floor that is above all it uses.
 const FLOORS: [&[&str]; 15] = [
-    &["platform", "replication-derive", "profiler-macros"],
-    &["metrics", "capture"],
+    &["platform", "pack-derive", "replication-derive", "profiler-macros"],
+    &["metrics", "capture", "pack"],
     &["profiler"],
     &["scheduler", "net"],
     &["replication", "query", "persistence", "script", "rewind"],
