@@ -61,7 +61,7 @@ impl Headless {
         collector.replicate::<Name>(&mut world);
         collector.placed_by::<Pose>(&mut world);
         let rate = Hertz(TICK_HZ);
-        world.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(TICK_HZ), rate, world: WorldId(0) });
+        world.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(TICK_HZ), rate, world: WorldId::new(0, 0) });
         world.insert_resource(WorldRng(Xoshiro256PlusPlus::seed_from_u64(seed)));
         world.insert_resource(Events::new(schema()));
         world.init_resource::<Inbox>();
@@ -141,7 +141,8 @@ impl Headless {
             client,
             client_id: ClientId(u64::from(client.0)),
             user_data: Box::new([0; 256]),
-            luggage: None,
+            from: None,
+            transfer: None,
         });
         self.tick();
         self.player(client.0)

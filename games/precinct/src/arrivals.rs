@@ -66,8 +66,8 @@ fn count_players(world: &mut World) {
 
 fn arrive(world: &mut World, arrival: Arrival) {
     let TickInfo { tick, world: here, .. } = *world.resource::<TickInfo>();
-    let luggage = arrival.luggage.and_then(|luggage| luggage.downcast::<Traveller>().ok());
-    let traveller = luggage.map_or_else(|| newcomer(here, arrival.client_id.0), |traveller| *traveller);
+    let carried = arrival.transfer.and_then(|transfer| transfer.read::<Traveller>().ok());
+    let traveller = carried.unwrap_or_else(|| newcomer(here, arrival.client_id.0));
     if traveller.passport.home == here {
         world.resource_mut::<MayBeDormant>().0 = false;
     }
@@ -102,7 +102,7 @@ fn arrive(world: &mut World, arrival: Arrival) {
 }
 
 fn newcomer(home: WorldId, client_id: u64) -> Traveller {
-    let name = PlayerName::new(&format!("Agent {}", client_id % 1_000_000_000));
+    let name = PlayerName::new(&format!("Agent {}", client_id % 1_000_000_000)).expect("15 bytes at most");
     Traveller { health: Vitals::FULL.health, passport: Passport { home, name, kills: 0, deaths: 0 } }
 }
 
@@ -112,7 +112,9 @@ fn depart(world: &mut World, client: ClientKey) {
     if passport.home == world.resource::<TickInfo>().world {
         world.resource_mut::<MayBeDormant>().0 = true;
     } else {
-        world.resource_mut::<Outbox>().post(passport.home, Box::new(OwnerLeft));
+        let here = world.resource::<TickInfo>().world;
+        let posted = world.resource_mut::<Outbox>().post(here, passport.home, &OwnerLeft);
+        posted.expect("it says nothing that has limits");
     }
 }
 
@@ -132,8 +134,8 @@ mod tests {
 
     #[test]
     fn a_newcomers_name_fits_whatever_its_number() {
-        let traveller = newcomer(WorldId(1), u64::MAX);
-        assert!(traveller.passport.name.as_str().starts_with("Agent "));
-        throng::text::accept_name(traveller.passport.name.as_str().as_bytes(), NAME_BYTES_MAX).unwrap();
+        let traveller = newcomer(WorldId::new(1, 0), u64::MAX);
+        assert!(traveller.passport.name.starts_with("Agent "));
+        throng::text::accept_name(traveller.passport.name.as_bytes(), NAME_BYTES_MAX).unwrap();
     }
 }

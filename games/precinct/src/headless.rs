@@ -40,7 +40,7 @@ fn shared() -> &'static Shared {
     static SHARED: OnceLock<Shared> = OnceLock::new();
     SHARED.get_or_init(|| {
         let shared = Shared::new(Level::load());
-        shared.worlds.set(WorldId(0), WorldId(1));
+        shared.worlds.set(WorldId::new(0, 0), WorldId::new(1, 0));
         shared
     })
 }
@@ -56,7 +56,7 @@ impl Headless {
     fn new(here: Destination, tick_hz: u16, npcs: usize, seed: u64) -> Self {
         let mut world = World::new();
         let rate = Hertz(tick_hz);
-        world.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(tick_hz), rate, world: WorldId(2) });
+        world.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(tick_hz), rate, world: WorldId::new(2, 0) });
         world.insert_resource(WorldRng(Xoshiro256PlusPlus::seed_from_u64(seed)));
         world.insert_resource(MayBeDormant(true));
         world.init_resource::<Inbox>();
@@ -84,13 +84,14 @@ impl Headless {
         (0..count).for_each(|_| self.tick());
     }
 
-    fn arrive(&mut self, client: u32, luggage: Option<Traveller>) -> Entity {
+    fn arrive(&mut self, client: u32, transfer: Option<Traveller>) -> Entity {
         let client = ClientKey(client);
         self.world.resource_mut::<Arrivals>().0.push(Arrival {
             client,
             client_id: ClientId(u64::from(client.0)),
             user_data: Box::new([0; 256]),
-            luggage: luggage.map(|traveller| Box::new(traveller) as Luggage),
+            from: None,
+            transfer: transfer.map(|traveller| Transfer::of(&traveller).expect("within limits")),
         });
         self.tick();
         self.world.resource::<Arena>().roster.entity(client).expect("who arrives is seated in the same tick")
@@ -446,7 +447,7 @@ fn npcs_of_the_two_factions_hurt_each_other_in_the_hub_but_no_player() {
 #[test]
 fn a_portal_sends_a_player_off_once_with_all_that_is_its_own() {
     let mut hideout = Headless::hideout(0, 1);
-    let passport = Passport { home: WorldId(2), name: PlayerName::new("Faye"), kills: 3, deaths: 1 };
+    let passport = Passport { home: WorldId::new(2, 0), name: PlayerName::new("Faye").unwrap(), kills: 3, deaths: 1 };
     let player = hideout.arrive(1, Some(Traveller { health: 60, passport }));
     assert_eq!(hideout.get::<Vitals>(player).health, 60);
     assert_eq!(hideout.get::<Passport>(player), passport);
@@ -466,7 +467,7 @@ fn a_portal_sends_a_player_off_once_with_all_that_is_its_own() {
     assert!(hideout.world.resource::<Arena>().actors.players().is_empty());
     assert!(!hideout.world.resource::<MayBeDormant>().0, "awake while its owner is in the hub");
 
-    hideout.world.resource_mut::<WorldMessages>().0.push(Box::new(OwnerLeft));
+    hideout.world.resource_mut::<WorldMessages>().0.push(WorldMessage::of(WorldId::new(0, 0), &OwnerLeft).unwrap());
     hideout.tick();
     assert!(hideout.world.resource::<MayBeDormant>().0);
 }

@@ -71,9 +71,11 @@ pub fn play(
         let home = player.passport.home;
         if let Some(world) = destination.and_then(|destination| scene.worlds.world(destination, home)) {
             let traveller = Traveller { health: player.vitals.health, passport: *player.passport };
-            outbox.travel(player.client.0, world, Box::new(traveller));
-            arena.leavers.push(player.client.0);
-            arena.tally.travels += 1;
+            // Within its limits, or the player stays.
+            if outbox.travel(player.client.0, world, &traveller).is_ok() {
+                arena.leavers.push(player.client.0);
+                arena.tally.travels += 1;
+            }
         } else if player.controls.fire() && !scene.rules.players_are_safe {
             pull_trigger(&tick, &mut player, &mut arena.shots, rng);
         }

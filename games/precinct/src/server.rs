@@ -86,7 +86,7 @@ pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<Precinc
     let dark_zone = server.create_world(dark_zone, next_seed())?;
     let hideout = server.add_kind(Hideout {
         shared: shared.clone(),
-        first: WorldId(dark_zone.0 + 1),
+        first: WorldId::new(dark_zone.index() as u32 + 1, 0),
         npcs: (0..day.hideouts).map(|index| day.npcs_of_hideout(index) as u16).collect(),
         keep_awake: settings.keep_awake,
         faults: settings.faults.clone(),

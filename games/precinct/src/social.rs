@@ -43,13 +43,13 @@ pub fn speak(
         let line = match said {
             ClientMessage::Say(line) => line,
             ClientMessage::Name(name) => {
-                passport.name = PlayerName::new(name);
+                passport.name = PlayerName::new(name).unwrap_or(passport.name);
                 return;
             }
         };
         tally.lines_said += 1;
         let mut message = [0; SAID_BYTES_MAX];
-        let message = encode_said(passport.name.as_str(), line, &mut message);
+        let message = encode_said(&passport.name, line, &mut message);
         let (from, earshot_m2) = (pose.feet(), EARSHOT_M * EARSHOT_M);
         let in_earshot = listeners.iter().filter(|(_, there)| there.feet().distance_squared(from) <= earshot_m2);
         for (client, _) in in_earshot.take(LISTENERS_MAX) {

@@ -183,7 +183,7 @@ impl WorldKind for Hideout {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        let index = (world.id().0 - self.first.0) as usize;
+        let index = world.id().index() - self.first.index();
         build_world(world, &self.shared, Destination::Hideout, usize::from(self.npcs[index]));
         if !self.faults.is_empty() {
             let own = self.faults.iter().find(|faulty| faulty.hideout == index);

@@ -1,6 +1,7 @@
 //! Directory: the game's answer to "where does this client start?".
 
 use throng_net::protocol::{ClientId, UserData};
+use throng_platform::time::Nanos;
 
 use throng_world::ids::WorldId;
 
@@ -18,6 +19,16 @@ pub trait Directory: Send {
 
     /// The client's connection has ended.
     fn left(&mut self, client_id: ClientId);
+
+    /// Once in every frame, before clients are placed: for what takes time, such as retiring a world a while after its owner left.
+    fn frame(&mut self, now: Nanos) {
+        let _ = now;
+    }
+
+    /// A world has ended, because it was retired or because it panicked: nobody can be placed in it any more.
+    fn world_ended(&mut self, world: WorldId) {
+        let _ = world;
+    }
 }
 
 /// Puts everybody in one world.

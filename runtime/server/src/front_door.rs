@@ -16,7 +16,7 @@
 //!
 //! Runs on the frame thread, in `begin`. Cost per datagram: one hash lookup, one copy, one lock that nobody else wants.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::net::SocketAddr;
 
 use foldhash::{HashMap, HashMapExt};
 use throng_net::{
@@ -35,7 +35,7 @@ use throng_world::{
 
 use crate::{
     directory::{Directory, Placement},
-    mailbox::Mailbox,
+    mailboxes::Mailboxes,
     settings::ServerSettings,
 };
 
@@ -117,7 +117,7 @@ impl FrontDoor {
     pub fn receive(
         &mut self,
         transport: &mut dyn ServerTransport,
-        mailboxes: &[Arc<Mailbox>],
+        mailboxes: &Mailboxes,
         directory: &mut dyn Directory,
         now: Nanos,
         unix_s: u64,
@@ -134,7 +134,7 @@ impl FrontDoor {
         self.counts.send_dropped += self.sender.flush().dropped as u64;
     }
 
-    fn deliver(&mut self, client: ClientKey, datagram: &mut [u8], mailboxes: &[Arc<Mailbox>], now: Nanos) {
+    fn deliver(&mut self, client: ClientKey, datagram: &mut [u8], mailboxes: &Mailboxes, now: Nanos) {
         self.counts.packets += 1;
         self.counts.bytes += datagram.len() as u64;
         let Some(guest) = self.guests[client.0 as usize].as_mut() else { return };
@@ -149,7 +149,8 @@ impl FrontDoor {
             }
             self.counts.on_reserve += 1;
         }
-        if !mailboxes[guest.world.0 as usize].push_datagram(client, datagram) {
+        // A client whose world has just ended is told so; what it still sends is lost.
+        if mailboxes.get(guest.world).is_some_and(|mailbox| !mailbox.push_datagram(client, datagram)) {
             self.counts.mailbox_full += 1;
         }
     }
@@ -159,7 +160,7 @@ impl FrontDoor {
         &mut self,
         from: SocketAddr,
         datagram: &mut [u8],
-        mailboxes: &[Arc<Mailbox>],
+        mailboxes: &Mailboxes,
         directory: &mut dyn Directory,
         now: Nanos,
     ) {
@@ -183,13 +184,13 @@ impl FrontDoor {
         }
     }
 
-    fn let_in(&mut self, admitted: Admitted, mailboxes: &[Arc<Mailbox>], directory: &mut dyn Directory, now: Nanos) {
+    fn let_in(&mut self, admitted: Admitted, mailboxes: &Mailboxes, directory: &mut dyn Directory, now: Nanos) {
         let Admitted { link, client_id, user_data, address } = admitted;
         let mark = link.sequence_mark();
         let mut connection = Connection::new(link, address, client_id, now);
         let placement = match directory.place(client_id, &user_data) {
-            Placement::World(world) if mailboxes.get(world.0 as usize).is_none_or(|mailbox| mailbox.is_closed()) => {
-                log_error!(DOOR, world = world.0, "the game's directory names a world that does not exist any more");
+            Placement::World(world) if mailboxes.get(world).is_none() => {
+                log_error!(DOOR, %world, "the game's directory names a world that does not exist any more");
                 Placement::Refuse("its world does not exist")
             }
             placement => placement,
@@ -221,7 +222,9 @@ impl FrontDoor {
         self.joined_in_frame += 1;
         let allowance = Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now);
         let client = Box::new(Client::new(client, connection, Box::new(user_data), allowance));
-        mailboxes[world.0 as usize].push(MailItem::Arrival { client, luggage: None });
+        if let Some(mailbox) = mailboxes.get(world) {
+            mailbox.push(MailItem::Arrival { client, from: None, transfer: None });
+        }
     }
 
     /// Lets nobody in any more.
@@ -246,24 +249,20 @@ impl FrontDoor {
         Some(guest.client_id)
     }
 
-    /// Frees what belongs to the clients of a world that is no more. They are not told: their connections went with it.
-    pub fn lost_world(&mut self, world: WorldId, mut each: impl FnMut(ClientId)) {
-        for index in 0..self.guests.len() {
-            if self.guests[index].as_ref().is_some_and(|guest| guest.world == world)
-                && let Some(client_id) = self.left(ClientKey(index as u32))
-            {
-                each(client_id);
-            }
-        }
+    /// Tells a client that no world has that its connection is over.
+    pub fn say_goodbye(&mut self, client: &mut Client, now: Nanos) {
+        client.connection_mut().close(now, &mut *self.sender);
     }
 
     /// Tells every client's world to let it go.
-    pub fn dismiss_all(&mut self, mailboxes: &[Arc<Mailbox>], reason: &'static str) {
+    pub fn dismiss_all(&mut self, mailboxes: &Mailboxes, reason: &'static str) {
         for (index, guest) in self.guests.iter_mut().enumerate() {
             if let Some(guest) = guest.as_mut().filter(|guest| !guest.dismissed) {
                 guest.dismissed = true;
                 let client = ClientKey(index as u32);
-                mailboxes[guest.world.0 as usize].push(MailItem::Dismiss { client, reason });
+                if let Some(mailbox) = mailboxes.get(guest.world) {
+                    mailbox.push(MailItem::Dismiss { client, reason });
+                }
             }
         }
     }

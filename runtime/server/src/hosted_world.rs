@@ -12,7 +12,7 @@ use throng_net::transport::DatagramSender;
 use throng_platform::{allocator, clock::Clock, time::Nanos};
 use throng_profiler::scope;
 use throng_scheduler::{Crew, ShortTask};
-use throng_world::{ClientBatch, GameWorld, InTick, Mail, Worker, telemetry::TelemetrySums};
+use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, Worker, telemetry::TelemetrySums};
 
 use crate::{
     mailbox::Mailbox,
@@ -73,6 +73,11 @@ impl HostedWorld {
         Self { world, mailbox, running_since, now: Nanos::ZERO }
     }
 
+    /// Takes its clients out, those included that a panic left in the middle of a tick. The rest is to be dropped.
+    pub fn into_clients(mut self: Box<Self>) -> (Vec<Box<Client>>, Box<Self>) {
+        (self.world.take_clients(), self)
+    }
+
     fn tick(&mut self, worker: &mut HostWorker, crew: &Crew<Self>) {
         let mut mail = std::mem::take(&mut worker.mail);
         self.mailbox.swap(&mut mail);
@@ -81,7 +86,7 @@ impl HostedWorld {
         // Looked at here, where the world is in the worker's cache: the frame thread would wait for memory.
         self.world.take_telemetry(&mut worker.telemetry);
         // Once a second, and not all worlds in the same tick.
-        let turn = self.world.ticks().wrapping_sub(1).wrapping_add(self.world.id().0);
+        let turn = self.world.ticks().wrapping_sub(1).wrapping_add(self.world.id().number());
         if turn.is_multiple_of(u32::from(self.world.rate().0)) {
             let reported = Reported::of(self.world.id(), self.world.kind());
             self.world.take_traffic(|row| worker.packets.add(reported, row));

@@ -19,8 +19,9 @@ pub struct WorldHash {
 }
 
 impl Server {
-    /// From now on every tick of every world leaves a hash to be taken. Call after the last world is created.
+    /// From now on every tick of every world leaves a hash to be taken. Worlds that come later, too.
     pub fn want_hashes(&mut self, wanted: bool) {
+        self.hashes_wanted = wanted;
         self.worlds_at_home().for_each(|world| world.want_hash(wanted));
     }
 
@@ -29,9 +30,9 @@ impl Server {
         self.hashes.drain(..)
     }
 
-    /// A world to look into; `None` while a worker has it, once it is parked, and for an id that no world has.
+    /// A world to look into; `None` while a worker has it, and for an id that no world has any more.
     pub fn world_mut(&mut self, id: WorldId) -> Option<&mut GameWorld> {
-        Some(&mut self.slots.get_mut(id.0 as usize)?.home.as_deref_mut()?.world)
+        Some(&mut self.worlds.get_mut(id)?.home.as_deref_mut()?.world)
     }
 
     /// Test switch: breaks what all worlds tell their clients, to show that broken copies do not go unseen.
@@ -45,6 +46,6 @@ impl Server {
     }
 
     fn worlds_at_home(&mut self) -> impl Iterator<Item = &mut GameWorld> {
-        self.slots.iter_mut().filter_map(|slot| Some(&mut slot.home.as_deref_mut()?.world))
+        self.worlds.iter_mut().filter_map(|slot| Some(&mut slot.home.as_deref_mut()?.world))
     }
 }

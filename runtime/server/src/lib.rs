@@ -60,7 +60,9 @@ mod frame;
 mod front_door;
 mod hosted_world;
 pub mod inspection;
+pub mod lifecycle;
 mod mailbox;
+mod mailboxes;
 mod measure;
 pub mod metrics;
 pub mod packet_report;
@@ -73,7 +75,10 @@ pub mod text;
 pub mod tick_trace;
 mod timeline;
 pub mod token_journal;
+mod turnover;
+mod world_maker;
 mod world_slot;
+mod worlds;
 
 pub use server::Server;
 

@@ -7,7 +7,7 @@
 //! Cost: one uncontended lock (about 20 ns) per push. Buffers are reused; a steady tick allocates nothing.
 
 use throng_profiler::sync::{Mutex, MutexGuard};
-use throng_world::{Mail, MailItem, ids::ClientKey, tick_resources::Luggage};
+use throng_world::{Mail, MailItem, ids::ClientKey, transfer::WorldMessage};
 
 /// Most bytes of datagrams that wait for one world. 1,000 clients at 20 Hz with 100 B inputs bring 100 KB a tick; the
 /// rest is for a world that is late. Beyond it datagrams are dropped and counted: UDP's own answer.
@@ -48,7 +48,7 @@ impl Mailbox {
     }
 
     /// Adds a message of another world; false if the mailbox is full of them and it was dropped.
-    pub fn push_message(&self, message: Luggage) -> bool {
+    pub fn push_message(&self, message: WorldMessage) -> bool {
         let mut waiting = self.lock();
         if waiting.is_closed || waiting.messages_count >= MESSAGES_MAX {
             return false;
@@ -63,13 +63,10 @@ impl Mailbox {
         self.lock().mail.push(item);
     }
 
-    /// Ends it: what waits is dropped, and nothing is taken in any more. Whoever sends clients asks `is_closed` first.
-    pub fn close(&self) {
-        *self.lock() = Waiting { is_closed: true, ..Waiting::default() };
-    }
-
-    pub fn is_closed(&self) -> bool {
-        self.lock().is_closed
+    /// Ends it: nothing is taken in any more. Gives what waits.
+    pub fn close(&self) -> Mail {
+        let closed = Waiting { is_closed: true, ..Waiting::default() };
+        std::mem::replace(&mut *self.lock(), closed).mail
     }
 
     pub fn is_empty(&self) -> bool {

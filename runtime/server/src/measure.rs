@@ -30,6 +30,14 @@ pub(crate) struct Totals {
     pub ticks_missed: u64,
     pub disconnects: u64,
     pub worlds_parked: u64,
+    /// Worlds that came and went at run time.
+    pub worlds_created: u64,
+    pub worlds_retired: u64,
+    /// Messages to worlds that are no more.
+    pub messages_undeliverable: u64,
+    /// Clients that wanted to a world that is no more, and those that a world turned back.
+    pub travels_refused: u64,
+    pub transfers_refused: u64,
     pub hangs: u64,
     /// Messages between worlds that found a full mailbox.
     pub messages_dropped: u64,
@@ -245,8 +253,8 @@ impl Server {
         let status = ServerStatus {
             second: window.second,
             players: self.door.players_count(),
-            worlds: self.slots.len(),
-            worlds_awake: self.slots.iter().filter(|slot| !slot.is_dormant).count(),
+            worlds: self.worlds.len(),
+            worlds_awake: self.worlds.iter().filter(|slot| !slot.is_dormant).count(),
             frame_ms_p50: frame.p50,
             frame_ms_max: frame.max,
             frame_budget_ms: self.timeline.grid.period().as_millis_f64(),
@@ -289,7 +297,7 @@ impl Server {
     pub(crate) fn end_measure(&mut self, now: Nanos) {
         let mut totals = self.totals.clone();
         totals.ticks_missed +=
-            self.slots.iter().map(|slot| slot.missing_since_it_left(now, &self.timeline)).sum::<u64>();
+            self.worlds.iter().map(|slot| slot.missing_since_it_left(now, &self.timeline)).sum::<u64>();
         let (players, recorder) = (self.door.players_count(), self.recorder_figures());
         self.measure.end(now, &totals, &self.telemetry, players, recorder);
     }
@@ -316,10 +324,10 @@ impl Server {
         let entity_updates = totals.entity_updates - begin.entity_updates;
         ServerReport {
             game: self.game.clone(),
-            worlds: self.slots.len(),
+            worlds: self.worlds.len(),
             seconds,
-            tick_hz: self.slots.iter().map(|slot| slot.rate.0).max().unwrap_or_default(),
-            tick_hz_by_kind: self.slots.iter().map(|slot| (slot.name.to_string(), slot.rate.0)).collect(),
+            tick_hz: self.worlds.iter().map(|slot| slot.rate.0).max().unwrap_or_default(),
+            tick_hz_by_kind: self.worlds.iter().map(|slot| (slot.name.to_string(), slot.rate.0)).collect(),
             frame_hz: self.timeline.grid.frame_hz().into(),
             workers: self.pool.worker_count(),
             frames,
@@ -375,7 +383,7 @@ impl Server {
             records_lost: recorder.records_lost - recorder_begin.records_lost,
             recorder_cpu_share: self.recorder_turns.as_ref().and_then(RecorderTurns::share),
             game_per_s: self
-                .names
+                .known_names()
                 .counters
                 .iter()
                 .enumerate()
@@ -384,7 +392,7 @@ impl Server {
                 })
                 .collect(),
             game_gauges: self
-                .names
+                .known_names()
                 .gauges
                 .iter()
                 .enumerate()
@@ -394,8 +402,8 @@ impl Server {
     }
 
     fn named_gauges(&self) -> std::collections::BTreeMap<&'static str, i64> {
-        let gauges = self.names.gauges.iter().enumerate();
-        gauges.map(|(index, &name)| (name, self.telemetry.gauges[index])).collect()
+        let gauges = self.known_names().gauges.into_iter().enumerate();
+        gauges.map(|(index, name)| (name, self.telemetry.gauges[index])).collect()
     }
 }
 

@@ -10,7 +10,7 @@ use throng_scheduler::{CostEstimate, Hertz, TickPhase};
 
 use throng_world::{GameWorld, ids::WorldId};
 
-use crate::{hosted_world::HostedWorld, mailbox::Mailbox, timeline::Timeline};
+use crate::{hosted_world::HostedWorld, lifecycle::Answer, mailbox::Mailbox, timeline::Timeline};
 
 /// A world that has been in one tick for this long is reported as hanging (reliability R24 asks for 100 ms).
 const HANG_REPORT_AFTER: Nanos = Nanos::from_millis(100);
@@ -29,13 +29,15 @@ pub(crate) struct WorldSlot {
     /// See `HostedWorld::running_since`.
     running_since: Arc<AtomicU64>,
     phase: TickPhase,
+    /// Which of the grid's phases for its rate that is.
+    pub phase_index: usize,
     /// The frame in which the period of the next tick begins. Due from then on.
     next_frame: u64,
     /// Ticks missed since the start.
     pub ticks_missed: u64,
     hang_is_reported: bool,
-    /// Out of service for good: it panicked and was dropped.
-    is_parked: bool,
+    /// It is to end as soon as it is home and nobody is in it; who asked for that is told.
+    pub ending: Option<Answer<()>>,
 }
 
 /// How a tick stood to its period.
@@ -48,7 +50,8 @@ pub(crate) struct TickOutcome {
 }
 
 impl WorldSlot {
-    pub fn new(world: GameWorld, seed: u64, phase: TickPhase) -> Self {
+    /// A world that ticks for the first time in a frame after `frame`; it misses nothing before.
+    pub fn new(world: GameWorld, seed: u64, (phase_index, phase): (usize, TickPhase), frame: u64) -> Self {
         let (mailbox, running_since) = (Arc::<Mailbox>::default(), Arc::<AtomicU64>::default());
         Self {
             id: world.id(),
@@ -61,10 +64,11 @@ impl WorldSlot {
             mailbox,
             running_since,
             phase,
-            next_frame: phase.next_due(0),
+            phase_index,
+            next_frame: phase.next_due(frame),
             ticks_missed: 0,
             hang_is_reported: false,
-            is_parked: false,
+            ending: None,
         }
     }
 
@@ -79,7 +83,7 @@ impl WorldSlot {
 
     /// A worker has it.
     pub fn is_away(&self) -> bool {
-        self.home.is_none() && !self.is_parked
+        self.home.is_none()
     }
 
     /// When the next tick's period ends, which is when the one after it is due.
@@ -88,8 +92,8 @@ impl WorldSlot {
     }
 
     /// Changes the world's place in the grid, before the first frame.
-    pub fn set_phase(&mut self, phase: TickPhase) {
-        self.phase = phase;
+    pub fn set_phase(&mut self, (phase_index, phase): (usize, TickPhase)) {
+        (self.phase_index, self.phase) = (phase_index, phase);
         self.next_frame = phase.next_due(0);
     }
 
@@ -135,11 +139,5 @@ impl WorldSlot {
             next = self.phase.next_due(next + 1);
         }
         missed
-    }
-
-    /// Takes the world out of service for good.
-    pub fn park(&mut self) {
-        self.is_parked = true;
-        self.home = None;
     }
 }

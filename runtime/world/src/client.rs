@@ -17,12 +17,12 @@ use throng_replication::{Pacing, View, WorldReplication};
 use crate::{
     allowance::Allowance,
     ids::{ClientKey, WorldId},
-    tick_resources::Luggage,
+    transfer::Transfer,
 };
 
 /// How a client leaves its world at the end of the tick.
 pub(crate) enum Leave {
-    Travel { to: WorldId, luggage: Luggage },
+    Travel { to: WorldId, transfer: Transfer },
     Gone { reason: &'static str },
 }
 
@@ -124,9 +124,9 @@ impl Client {
     }
 
     /// Travel gives way to a connection's end, and the first order to travel counts.
-    pub(crate) fn travel(&mut self, to: WorldId, luggage: Luggage) {
+    pub(crate) fn travel(&mut self, to: WorldId, transfer: Transfer) {
         if self.leaving.is_none() {
-            self.leaving = Some(Leave::Travel { to, luggage });
+            self.leaving = Some(Leave::Travel { to, transfer });
         }
     }
 

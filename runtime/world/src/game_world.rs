@@ -37,7 +37,8 @@ use crate::{
     report::{Leaving, TickReport},
     system_order::WorldSystems,
     telemetry::{Telemetry, TelemetrySums},
-    tick_resources::{Arrival, Arrivals, Departures, Luggage, MayBeDormant, Order, Outbox, TickInfo, WorldMessages},
+    tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, TickInfo, WorldMessages},
+    transfer::{Transfer, TransferCheck},
     worker::{Helpers, Worker},
     world_builder::{ConcealFilter, Viewer},
 };
@@ -107,6 +108,8 @@ pub struct GameWorld {
     pub(crate) collector: Collector,
     /// Who may see concealed entities; everybody, if the game does not say.
     pub(crate) conceal: Option<ConcealFilter>,
+    /// What travellers must carry to come in; anything, if the game does not say.
+    pub(crate) transfer_check: Option<TransferCheck>,
     pub(crate) clients: Clients,
     /// How far and how often what is heard here.
     pub(crate) rules: Box<ResolvedRules>,
@@ -137,7 +140,7 @@ impl GameWorld {
         worker: &mut H::Worker,
         helpers: &H,
     ) -> &mut TickReport {
-        let _in_world = enter_world(self.id.0, self.tick);
+        let _in_world = enter_world(self.id.number(), self.tick);
         scope!("world.tick", budget_us = TICK_BUDGET_US);
         self.now = now;
         self.report.stats = Default::default();
@@ -183,13 +186,14 @@ impl GameWorld {
 
     fn take_item(&mut self, item: MailItem) {
         match item {
-            MailItem::Arrival { client, luggage } => self.seat(client, luggage),
+            MailItem::Arrival { client, from, transfer } => self.seat(client, from, transfer),
             MailItem::Message(message) => {
                 self.filled.messages = true;
                 self.ecs.resource_mut::<WorldMessages>().0.push(message);
             }
             MailItem::Dismiss { client, reason } => self.dismiss(client, reason),
             MailItem::Rules(rules) => self.set_rules(&rules),
+            MailItem::End { reason } => self.clients.iter_mut().for_each(|client| client.leave(reason)),
             MailItem::Datagram { .. } | MailItem::Taken => {}
         }
     }
@@ -241,7 +245,7 @@ impl GameWorld {
         let worthwhile = work_count.min(count) / ClientBatch::CLIENTS_MIN;
         let batches_count = worthwhile.min(2 * (helpers_count + 1)).clamp(1, ClientBatch::PER_WORLD_MAX);
         let per_batch = count.div_ceil(batches_count);
-        let stage = Stage { world: self.id.0, tick: self.tick, now: self.now, worker };
+        let stage = Stage { world: self.id.number(), tick: self.tick, now: self.now, worker };
         let Scratch { batches, spare_batches, .. } = &mut self.scratch;
         for index in (0..count.div_ceil(per_batch)).rev() {
             let mut batch = spare_batches.pop().unwrap_or_else(ClientBatch::empty);
@@ -263,13 +267,21 @@ impl GameWorld {
         }
     }
 
-    fn seat(&mut self, mut client: Box<Client>, luggage: Option<Luggage>) {
+    /// Takes a client in, unless it carries what this world cannot read: then it goes back with it.
+    fn seat(&mut self, mut client: Box<Client>, from: Option<WorldId>, transfer: Option<Transfer>) {
+        let checked = self.transfer_check.zip(transfer.as_ref()).map_or(Ok(()), |(check, transfer)| check(transfer));
+        if let (Err(error), Some(transfer)) = (checked, &transfer) {
+            let transfer = transfer.clone();
+            self.report.leaving.push(Leaving::Returned { client, to: from, transfer, error });
+            return;
+        }
         client.enter(own(&mut self.replication), f32::from(self.rate.0));
         let arrival = Arrival {
             client: client.key,
             client_id: client.client_id(),
             user_data: Box::new(*client.user_data()),
-            luggage,
+            from,
+            transfer,
         };
         if self.view_scratch.is_none() {
             self.view_scratch = Some(ViewScratch::new(self.replication.schema()));
@@ -372,9 +384,9 @@ impl GameWorld {
                         own(&mut self.replication).set_urgent(id);
                     }
                 }
-                Order::Travel { client, to, luggage } => {
+                Order::Travel { client, to, transfer } => {
                     if let Some(client) = self.clients.get_mut(client) {
-                        client.travel(to, luggage);
+                        client.travel(to, transfer);
                     }
                 }
                 Order::Disconnect { client, reason } => self.dismiss(client, reason),
@@ -397,7 +409,7 @@ impl GameWorld {
                 epoch: client.epoch,
                 tick_hz: self.rate.0 as u8,
                 tick: self.tick,
-                world: self.id.0,
+                world: self.id.number(),
                 own_entity: own.map(|id| (id.slot, id.generation)),
                 name: &self.name,
             };
@@ -490,8 +502,8 @@ impl GameWorld {
                 self.report.stats.add_replication(&counts);
             }
             match client.leaving.take() {
-                Some(Leave::Travel { to, luggage }) => {
-                    self.report.leaving.push(Leaving::Travel { client, to, luggage });
+                Some(Leave::Travel { to, transfer }) => {
+                    self.report.leaving.push(Leaving::Travel { client, to, transfer });
                 }
                 Some(Leave::Gone { reason }) => {
                     client.connection.close(self.now, &mut *worker.sender);
@@ -539,9 +551,9 @@ impl GameWorld {
         self.ecs.resource_mut::<Telemetry>().drain_into(sums);
     }
 
-    /// Ends the world and gives its clients back, those included that a panic left in the middle of a tick. What the tick was doing with
-    /// them may be half done: whoever takes them gives them a new view, and their connections go on.
-    pub fn into_clients(mut self) -> Vec<Box<Client>> {
+    /// Gives up all clients, those included that a panic left in the middle of a tick. What the tick was doing with them may be half done:
+    /// whoever takes them gives them a new view, and their connections go on. The world is not to tick again.
+    pub fn take_clients(&mut self) -> Vec<Box<Client>> {
         let Scratch { batches, leavers, .. } = &mut self.scratch;
         let mut clients: Vec<_> = self.clients.drain().collect();
         batches.iter_mut().for_each(|batch| clients.append(&mut batch.clients));

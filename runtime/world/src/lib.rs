@@ -30,6 +30,7 @@ pub mod report;
 pub mod system_order;
 pub mod telemetry;
 pub mod tick_resources;
+pub mod transfer;
 pub mod worker;
 pub mod world_builder;
 pub mod world_kind;
@@ -48,9 +49,8 @@ pub mod prelude {
         ids::{ClientKey, KindId, WorldId},
         inbox::{Inbox, InboxMessage, MessageKind},
         telemetry::{CounterHandle, GaugeHandle, Telemetry},
-        tick_resources::{
-            Arrival, Arrivals, Departures, Luggage, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng,
-        },
+        tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
+        transfer::{Transfer, WorldMessage},
         world_builder::{Viewer, WorldBuilder},
         world_kind::{Hertz, Plugin, WorldKind},
     };

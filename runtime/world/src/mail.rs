@@ -7,16 +7,22 @@ use std::sync::Arc;
 
 use throng_replication::ReplicationRules;
 
-use crate::{client::Client, ids::ClientKey, tick_resources::Luggage};
+use crate::{
+    client::Client,
+    ids::{ClientKey, WorldId},
+    transfer::{Transfer, WorldMessage},
+};
 
 /// One piece of mail.
 pub enum MailItem {
     /// A sealed datagram of a client; `end` is where it ends in the bytes.
     Datagram { client: ClientKey, end: usize },
     /// A client comes in: one that has just connected (nothing carried), or one from another world.
-    Arrival { client: Box<Client>, luggage: Option<Luggage> },
+    Arrival { client: Box<Client>, from: Option<WorldId>, transfer: Option<Transfer> },
+    /// The world is to end: it lets all clients go with its next tick.
+    End { reason: &'static str },
     /// What another world sends.
-    Message(Luggage),
+    Message(WorldMessage),
     /// The host wants this client gone.
     Dismiss { client: ClientKey, reason: &'static str },
     /// New rules for what is heard how far and how often.

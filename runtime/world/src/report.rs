@@ -1,11 +1,12 @@
 //! Report: what a tick did, and what it asks of whoever hosts the world.
 
+use throng_pack::PackError;
 use throng_replication::ReplicationStats;
 
 use crate::{
     client::Client,
     ids::{ClientKey, WorldId},
-    tick_resources::Luggage,
+    transfer::{Transfer, WorldMessage},
 };
 
 /// What a tick did, for the host to add up.
@@ -65,7 +66,14 @@ pub enum Leaving {
     Travel {
         client: Box<Client>,
         to: WorldId,
-        luggage: Luggage,
+        transfer: Transfer,
+    },
+    /// It did not come in, since what it carries cannot be read here: back to where it was, with it.
+    Returned {
+        client: Box<Client>,
+        to: Option<WorldId>,
+        transfer: Transfer,
+        error: PackError,
     },
     /// Its connection is closed, and it has been told.
     Gone {
@@ -80,7 +88,7 @@ pub struct TickReport {
     pub stats: TickStats,
     pub leaving: Vec<Leaving>,
     /// Messages to other worlds.
-    pub messages: Vec<(WorldId, Luggage)>,
+    pub messages: Vec<(WorldId, WorldMessage)>,
     /// Nobody is here and the game allows sleep: unless there is mail, the next tick would do nothing.
     pub has_nothing_to_do: bool,
     /// One number for the world's state, if it was asked for.

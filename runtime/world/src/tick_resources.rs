@@ -3,17 +3,17 @@
 //! All of these are resources of the Bevy world. They are filled before a tick's systems run and emptied after, by the
 //! world's own thread; nothing here is shared between worlds. Their buffers are reused from tick to tick.
 
-use std::any::Any;
-
 use bevy_ecs::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::protocol::{ClientId, UserData};
 use throng_scheduler::Hertz;
 
-use crate::ids::{ClientKey, WorldId};
+use throng_pack::{HasSchema, PackError};
 
-/// What a player carries from one world to another, by value. The game decides what is in it.
-pub type Luggage = Box<dyn Any + Send + Sync>;
+use crate::{
+    ids::{ClientKey, WorldId},
+    transfer::{Transfer, WorldMessage},
+};
 
 /// The tick that is being run.
 #[derive(Resource, Debug, Clone, Copy)]
@@ -30,14 +30,17 @@ pub struct TickInfo {
 #[derive(Resource, Debug, Clone)]
 pub struct WorldRng(pub Xoshiro256PlusPlus);
 
-/// A client that has come into this world: newly connected (no luggage) or from another world.
+/// A client that has come into this world: newly connected (no transfer) or from another world.
 pub struct Arrival {
     pub client: ClientKey,
     pub client_id: ClientId,
     /// What the connect token said about the client, 256 bytes of the game's own.
     pub user_data: Box<UserData>,
-    /// What it was sent with; `None` for one that has just connected.
-    pub luggage: Option<Luggage>,
+    /// The world it comes from; `None` for one that has just connected.
+    pub from: Option<WorldId>,
+    /// What it carries; `None` for one that has just connected. Can be read, if the world says what it takes
+    /// ([`WorldBuilder::accept_transfers`](crate::world_builder::WorldBuilder::accept_transfers)).
+    pub transfer: Option<Transfer>,
 }
 
 /// Who came since the last tick.
@@ -50,7 +53,7 @@ pub struct Departures(pub Vec<ClientKey>);
 
 /// What other worlds have sent to this one.
 #[derive(Resource, Default)]
-pub struct WorldMessages(pub Vec<Luggage>);
+pub struct WorldMessages(pub Vec<WorldMessage>);
 
 /// Whether this world may stop ticking while nobody is in it. Set from the kind; a system may change it.
 #[derive(Resource, Debug, Clone, Copy)]
@@ -63,9 +66,9 @@ pub(crate) enum Order {
     Player { client: ClientKey, entity: Entity },
     Team { client: ClientKey, team: Option<u16> },
     Teleported { entity: Entity },
-    Travel { client: ClientKey, to: WorldId, luggage: Luggage },
+    Travel { client: ClientKey, to: WorldId, transfer: Transfer },
     Disconnect { client: ClientKey, reason: &'static str },
-    Post { to: WorldId, message: Luggage },
+    Post { to: WorldId, message: WorldMessage },
 }
 
 /// What this world sends. Carried out after the tick's systems, in order.
@@ -105,9 +108,15 @@ impl Outbox {
         self.orders.push(Order::Teleported { entity });
     }
 
-    /// Moves the client to another world after this tick, without reconnecting. The game despawns its entity here itself.
-    pub fn travel(&mut self, client: ClientKey, to: WorldId, luggage: Luggage) {
-        self.orders.push(Order::Travel { client, to, luggage });
+    /// Moves the client to another world after this tick, without reconnecting, with what it carries. The game despawns its entity here
+    /// itself. If the other world is no more, or cannot read the transfer, the client comes back here with it, as an arrival.
+    ///
+    /// # Errors
+    /// If what it carries breaks its type's limits: it stays then.
+    pub fn travel<T: HasSchema>(&mut self, client: ClientKey, to: WorldId, carries: &T) -> Result<(), PackError> {
+        let transfer = Transfer::of(carries)?;
+        self.orders.push(Order::Travel { client, to, transfer });
+        Ok(())
     }
 
     /// Ends the connection; `reason` is logged and the disconnect counted; the client learns that it was disconnected.
@@ -121,8 +130,13 @@ impl Outbox {
         self.orders.clear();
     }
 
-    /// Sends a message to another world: delivered before its next tick.
-    pub fn post(&mut self, to: WorldId, message: Luggage) {
+    /// Sends a message to another world, from this one: delivered before its next tick. To a world that is no more it is lost, counted.
+    ///
+    /// # Errors
+    /// If the message breaks its type's limits.
+    pub fn post<T: HasSchema>(&mut self, from: WorldId, to: WorldId, message: &T) -> Result<(), PackError> {
+        let message = WorldMessage::of(from, message)?;
         self.orders.push(Order::Post { to, message });
+        Ok(())
     }
 }

@@ -9,6 +9,7 @@ use bevy_ecs::{
 };
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_pack::{HasSchema, PackError, envelope};
 use throng_platform::time::Nanos;
 use throng_profiler::Category;
 use throng_replication::{
@@ -29,6 +30,7 @@ use crate::{
     system_order::{OrderError, SystemList, SystemOrder},
     telemetry::{CounterHandle, GaugeHandle, Telemetry, TelemetryNames},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
+    transfer::{self, TransferCheck},
     world_kind::{Plugins, WorldKind},
 };
 
@@ -53,6 +55,8 @@ pub struct WorldBuilder<'a> {
     collector: Collector,
     interest: InterestSettings,
     conceal: Option<ConcealFilter>,
+    transfer_check: Option<TransferCheck>,
+    parameters: Option<&'a [u8]>,
     names: &'a mut TelemetryNames,
 }
 
@@ -118,6 +122,21 @@ impl WorldBuilder<'_> {
         self
     }
 
+    /// Says what travellers carry into this world. Who carries anything else, another version of it or broken bytes goes back to where it
+    /// was, with it; so arrivals' transfers can be read.
+    pub fn accept_transfers<T: HasSchema>(&mut self) -> &mut Self {
+        self.transfer_check = Some(transfer::check::<T>);
+        self
+    }
+
+    /// What this world was asked for with, besides its kind and seed; `None` if with nothing.
+    ///
+    /// # Errors
+    /// If it is no `T`.
+    pub fn parameters<T: HasSchema>(&self) -> Option<Result<T, PackError>> {
+        self.parameters.map(envelope::read)
+    }
+
     /// How far clients see in this world, in place of the server's settings.
     pub fn interest(&mut self, interest: InterestSettings) -> &mut Self {
         self.interest = interest;
@@ -176,18 +195,19 @@ impl Kind {
         &mut self,
         id: WorldId,
         seed: u64,
+        parameters: Option<&[u8]>,
         schema: &Arc<Schema>,
         interest: &InterestSettings,
         names: &mut TelemetryNames,
     ) -> Result<GameWorld, OrderError> {
         if self.order.is_none() {
-            let template = self.fill(id, seed, schema, interest, names);
+            let template = self.fill(id, seed, parameters, schema, interest, names);
             let WorldBuilder { mut ecs, systems, .. } = template;
             self.order = Some(Arc::new(systems.into_order(&self.name, &mut ecs)?));
         }
         let order = self.order.clone().expect("set above");
-        let filled = self.fill(id, seed, schema, interest, names);
-        let WorldBuilder { mut ecs, systems, collector, interest, conceal, .. } = filled;
+        let filled = self.fill(id, seed, parameters, schema, interest, names);
+        let WorldBuilder { mut ecs, systems, collector, interest, conceal, transfer_check, .. } = filled;
         let systems = systems.into_systems(&self.name, order, &mut ecs)?;
         Ok(GameWorld {
             id,
@@ -199,6 +219,7 @@ impl Kind {
             replication: Arc::new(WorldReplication::new(schema.clone(), interest)),
             collector,
             conceal,
+            transfer_check,
             clients: Clients::default(),
             rules: Box::default(),
             delivery: Delivery::default(),
@@ -217,6 +238,7 @@ impl Kind {
         &self,
         id: WorldId,
         seed: u64,
+        parameters: Option<&'a [u8]>,
         schema: &Arc<Schema>,
         interest: &InterestSettings,
         names: &'a mut TelemetryNames,
@@ -241,6 +263,8 @@ impl Kind {
             collector: Collector::new(schema.clone()),
             interest: interest.clone(),
             conceal: None,
+            transfer_check: None,
+            parameters,
             names,
         };
         self.kind.build(&mut builder);

@@ -24,6 +24,7 @@ use crate::directory::Everybody;
 
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1_000);
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2_000);
+const WORLD: WorldId = WorldId::new(0, 0);
 const UNIX_S: u64 = 1_000;
 const FRAMES_PER_S: u64 = 60;
 /// The world ticks, and the client sends, every third frame.
@@ -58,7 +59,7 @@ struct Scene {
     network: MemoryNetwork,
     transport: MemoryServer,
     door: FrontDoor,
-    mailboxes: Vec<Arc<Mailbox>>,
+    mailboxes: Mailboxes,
     world: GameWorld,
     /// Packets of the client that have come through, and whether the world wants it gone.
     opened: u64,
@@ -88,21 +89,22 @@ impl Scene {
         let mut transport = network.server(SERVER);
         let settings = GateSettings::new(ProtocolId(1), PrivateKey::new([7; 32]), vec![SERVER], 1);
         let door = FrontDoor::new(Gate::new(settings, [1; 32]), transport.sender(0), &ServerSettings::default());
-        let mailboxes = vec![Arc::default()];
+        let mut mailboxes = Mailboxes::default();
+        mailboxes.insert(WORLD, Default::default());
         let mut kind = Kind::new(KindId(0), Box::new(Empty));
         let (schema, interest) = (SchemaBuilder::new().build(), InterestSettings::default());
-        let world = kind.build_world(WorldId(0), 1, &schema, &interest, &mut TelemetryNames::default()).unwrap();
+        let world = kind.build_world(WORLD, 1, None, &schema, &interest, &mut TelemetryNames::default()).unwrap();
         Scene { network, transport, door, mailboxes, world, opened: 0, dismissed: false }
     }
 
     fn frame(&mut self, now: Nanos) {
         self.network.advance(now);
-        self.door.receive(&mut self.transport, &self.mailboxes, &mut Everybody(WorldId(0)), now, UNIX_S);
+        self.door.receive(&mut self.transport, &self.mailboxes, &mut Everybody(WORLD), now, UNIX_S);
     }
 
     fn tick(&mut self, now: Nanos) {
         let mut mail = Mail::default();
-        self.mailboxes[0].swap(&mut mail);
+        self.mailboxes.get(WORLD).unwrap().swap(&mut mail);
         let mut worker = Worker::new(0, self.transport.sender(0));
         let report = self.world.tick(now, &mut mail, &mut worker, &Alone);
         self.opened += report.stats.datagrams_in - report.stats.datagrams_refused;
