@@ -1,4 +1,5 @@
-//! Promise: bytes of older versions are read by newer programs, with their defaults; changes that would be read wrongly are refused.
+//! Promise: bytes of older versions are read by newer programs, with their defaults; changes that would be read wrongly
+//! are refused.
 
 use throng_pack::{Fault, HasSchema, PackError, envelope};
 
