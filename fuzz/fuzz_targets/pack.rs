@@ -1,7 +1,7 @@
 //! Packed values: whatever stands where a transfer, a message or a save should.
 //!
-//! Promise: bytes are read or refused. What is read is within its limits, which packing checks, and gives the same bytes when it is
-//! packed again; from bytes of older versions, a value that is the same when it is read again.
+//! Promise: bytes are read or refused. What is read is within its limits, which packing checks, and gives the same
+//! bytes when it is packed again; from bytes of older versions, a value that is the same when it is read again.
 
 #![no_main]
 

@@ -23,7 +23,8 @@ struct Range {
     bounds: Ident,
 }
 
-/// The fields of a struct or of a variant. `key` tells their constants apart, `prefix` stands before their names in errors.
+/// The fields of a struct or of a variant. `key` tells their constants apart, `prefix` stands before their names in
+/// errors.
 pub fn read_all<'a>(
     ty: &TypeAttributes,
     fields: &'a syn::Fields,

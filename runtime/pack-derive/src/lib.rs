@@ -1,7 +1,8 @@
 //! `#[derive(Pack)]`: the codec and the schema of a plain struct or enum.
 //!
-//! The attributes are told at `throng_pack`. The derive puts together what is written there: each field goes through the `Pack` of
-//! its type, ranges and schemas are constants, so a range that makes no sense and a type that contains itself do not compile.
+//! The attributes are told at `throng_pack`. The derive puts together what is written there: each field goes through
+//! the `Pack` of its type, ranges and schemas are constants, so a range that makes no sense and a type that contains
+//! itself do not compile.
 
 use proc_macro::TokenStream;
 use quote::quote;
@@ -51,7 +52,7 @@ fn expand(input: &syn::DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
             #constants
             const __SCHEMA: ::throng_pack::Schema = ::throng_pack::Schema::new(__NAME, #version, #shape);
             // Computed here, so that what does not compile is found where it stands and not where it is used.
-            const _: () = assert!(<#ident as ::throng_pack::Pack>::BYTES_MIN <= <#ident as ::throng_pack::Pack>::BYTES_MAX);
+            const _: usize = <#ident as ::throng_pack::Pack>::BYTES_MAX;
             const _: () = ::throng_pack::derived::check_parts(&__SCHEMA);
 
             #[automatically_derived]

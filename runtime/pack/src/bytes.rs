@@ -6,9 +6,9 @@
 //! fixed    little endian
 //! ```
 //!
-//! The writer appends to a buffer that the caller keeps, and cannot fail. The reader trusts nothing: every read is checked, it
-//! never panics and never allocates. It also carries the versions of the types in its bytes, if they are not all the
-//! current ones.
+//! The writer appends to a buffer that the caller keeps, and cannot fail. The reader trusts nothing: every read is
+//! checked, it never panics and never allocates. It also carries the versions of the types in its bytes, if they are
+//! not all the current ones.
 
 use crate::{
     error::Fault,

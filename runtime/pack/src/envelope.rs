@@ -8,14 +8,14 @@
 //!        +---------+----------+---------+---------+----------------------------+----------+---------+
 //! ```
 //!
-//! Numbers are little endian. `type id` is the hash of the type's name ([`Schema::id`]), `layout` that of its fields in this version
-//! ([`Schema::layout`]), `length` that of the value. `parts` tells the versions of the named types inside that are beyond their first,
-//! ascending by id, at most 16.
+//! Numbers are little endian. `type id` is the hash of the type's name ([`Schema::id`]), `layout` that of its fields in
+//! this version ([`Schema::layout`]), `length` that of the value. `parts` tells the versions of the named types inside
+//! that are beyond their first, ascending by id, at most 16.
 //!
-//! A reader refuses another type, a version that it does not know, and a layout that differs from the one it has for this version: somebody
-//! changed fields and forgot the version, and a coat would have become a gun. The header of a type is a constant of the
-//! program; writing it costs a copy. Bytes of the current version cost no search; those of an older one cost a hash over the
-//! schema, about 1 µs.
+//! A reader refuses another type, a version that it does not know, and a layout that differs from the one it has for
+//! this version: somebody changed fields and forgot the version, and a coat would have become a gun. The header of a
+//! type is a constant of the program; writing it costs a copy. Bytes of the current version cost no search; those of an
+//! older one a hash over the schema.
 //!
 //! [`Schema::id`]: crate::Schema::id
 //! [`Schema::layout`]: crate::Schema::layout

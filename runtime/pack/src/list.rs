@@ -4,7 +4,8 @@
 //! | count varint | value | value | ...
 //! ```
 //!
-//! It cannot hold more than its maximum, so whatever a game has in one can be packed. An empty list has no memory of its own.
+//! It cannot hold more than its maximum, so whatever a game has in one can be packed. An empty list has no memory of
+//! its own.
 
 use std::ops::{Deref, DerefMut};
 

@@ -1,8 +1,9 @@
 //! Numbers: integers and floats as bytes, and the ranges they are held to.
 //!
-//! Integers of one byte are themselves; larger ones are varints, signed ones after zigzag, since most numbers of a game are small.
-//! `#[pack(fixed)]` writes those that are large as a rule (a hash takes 10 bytes as a varint, 8 as it is). Floats are written
-//! in full and must be finite: one NaN in a place spreads through everything that is computed from it.
+//! Integers of one byte are themselves; larger ones are varints, signed ones after zigzag, since most numbers of a game
+//! are small. `#[pack(fixed)]` writes those that are large as a rule (a hash takes 10 bytes as a varint, 8 as it is).
+//! Floats are written in full and must be finite: one NaN in a place spreads through everything that is computed from
+//! it.
 
 use crate::{Kind, List, Pack, PackError, Reader, Writer, compound::array_of, derived::varint_bytes, error::Fault};
 

@@ -1,6 +1,7 @@
 //! Schema: what a packed type is made of, as a value that can be printed, compared and exported.
 //!
-//! Schemas are constants; the derive writes them, and the compiler computes ids and hashes from them. Printed, one reads
+//! Schemas are constants; the derive writes them, and the compiler computes ids and hashes from them. Printed, one
+//! reads
 //!
 //! ```text
 //! example.traveller 2
@@ -20,7 +21,7 @@
 //! | | over | for |
 //! | --- | --- | --- |
 //! | [`Schema::id`] | the name | which type bytes are of |
-//! | [`Schema::layout`] | names and kinds of all fields, of parts too, in one version | whether bytes are read as they were written |
+//! | [`Schema::layout`] | names and kinds of all fields in one version, parts' too | whether bytes are read as written |
 //! | [`Schema::hash`] | that, limits and versions | whether two programs agree in everything |
 
 use std::fmt;

@@ -4,8 +4,8 @@
 //! | bytes u8 | UTF-8 ... |
 //! ```
 //!
-//! A value with a text in it allocates nothing. What a game accepts as a text (control characters, direction marks) is the game's
-//! part, on the way in.
+//! A value with a text in it allocates nothing. What a game accepts as a text (control characters, direction marks) is
+//! the game's part, on the way in.
 
 use std::{fmt, ops::Deref};
 

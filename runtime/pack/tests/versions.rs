@@ -1,6 +1,7 @@
-//! Promise: bytes of older versions are read by newer programs, with their defaults; changes that would be read wrongly are refused.
+//! Promise: bytes of older versions are read by newer programs, with their defaults; changes that would be read wrongly
+//! are refused.
 
-use throng_pack::{Fault, HasSchema, Pack, PackError, envelope};
+use throng_pack::{Fault, HasSchema, PackError, envelope};
 
 /// The program as it was first shipped.
 mod first {

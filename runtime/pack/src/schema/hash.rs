@@ -13,7 +13,8 @@
 //! range       (only with limits)                          0 none | 1 min i128 max i128 | 2 min f64 max f64
 //! ```
 //!
-//! Fields and variants that the version does not have are left out. It is computed by the compiler, but for bytes of older versions.
+//! Fields and variants that the version does not have are left out. It is computed by the compiler, but for bytes of
+//! older versions.
 
 use super::{Field, Kind, Range, Schema, Shape, Variant, Versions};
 

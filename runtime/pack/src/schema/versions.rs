@@ -1,8 +1,8 @@
 //! Versions: which version the types in some bytes have.
 //!
-//! A part (a named type inside another) has a version of its own, but no byte of the value says it: an item in a list of a hundred would say it
-//! a hundred times. It is told once, in the envelope, and only of parts that ever had a second version. So a part may change without a new
-//! version of the types that hold it.
+//! A part (a named type inside another) has a version of its own, but no byte of the value says it: an item in a list
+//! of a hundred would say it a hundred times. It is told once, in the envelope, and only of parts that ever had a
+//! second version. So a part may change without a new version of the types that hold it.
 
 use super::{Field, Schema, Shape};
 

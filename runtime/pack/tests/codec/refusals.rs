@@ -1,4 +1,5 @@
-//! Promise: bytes and values that break a limit are refused, each with what is wrong and where; nothing is reserved by what bytes claim.
+//! Promise: bytes and values that break a limit are refused, each with what is wrong and where; nothing is reserved by
+//! what bytes claim.
 
 use throng_pack::{Fault, HasSchema, List, Pack, PackError, Text, envelope, pack_body, unpack_body};
 use throng_platform::allocator::{CountingAllocator, thread_counts};

@@ -1,5 +1,5 @@
-//! Promise: what is packed is unpacked to an equal value, whose bytes are the same again; and damaged bytes give an error or a value
-//! within its limits.
+//! Promise: what is packed is unpacked to an equal value, whose bytes are the same again; and damaged bytes give an
+//! error or a value within its limits.
 
 use proptest::prelude::*;
 use throng_pack::{Pack, envelope, pack_body, unpack_body};
