@@ -9,7 +9,7 @@ mod example;
 mod map;
 mod sources;
 
-use crate::XtaskError;
+use crate::error::XtaskError;
 use crate::step;
 
 /// All checks; every problem is printed.
