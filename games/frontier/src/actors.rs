@@ -1,11 +1,13 @@
 //! Actors: everybody and everything in the world, as rows of plain data.
 //!
-//! NPCs come first, then doors and nodes, for as long as the world lives; players, traps and totems take rows that are free. A row is the
-//! truth about its actor; components are written from it when it changes ([`crate::publish`]), and who is near is asked of
+//! NPCs come first, then doors and nodes, for as long as the world lives; players, traps and totems take rows that are
+//! free. A row is the truth about its actor; components are written from it when it changes ([`crate::publish`]), and
+//! who is near is asked of
 //! [`crate::close::Close`]. Whoever remembers another remembers a [`Who`]: index and life, of which the second is over with death and
 //! departure, so nothing has to be searched for when somebody goes.
 //!
-//! Systems do not walk all rows. They walk the [`IndexSet`]s of those who move, fight, cast, are hurt, sick, dead and so on.
+//! Systems do not walk all rows. They walk the [`IndexSet`]s of those who move, fight, cast, are hurt, sick, dead and
+//! so on.
 //!
 //! Runs on the world's thread. Allocates when there are more actors than ever before. About 260 bytes an actor.
 
@@ -30,7 +32,8 @@ use crate::{
 pub const HURT_BELOW: f32 = 0.7;
 /// So long after a blow it is still a fight. (ms)
 pub const FIGHT_MS: u32 = 6_000;
-/// Farther than this from its target a source is not named: whoever hears of the target need not know of the source. (m)
+/// Farther than this from its target a source is not named: whoever hears of the target need not know of the source.
+/// (m)
 pub const SOURCE_M: f32 = LEAVE_M / 2.0;
 
 /// Whoever hears a blow at its farthest has a source that is named in view.
@@ -346,8 +349,8 @@ impl Actors {
         (row.alive && row.life == who.life).then_some(who.index)
     }
 
-    /// Who did something to a target, as those around the target may hear it: nobody who is concealed, and nobody who is too far from it,
-    /// as the owner of a trap may be.
+    /// Who did something to a target, as those around the target may hear it: nobody who is concealed, and nobody who
+    /// is too far from it, as the owner of a trap may be.
     pub fn source(&self, who: Option<Who>, target: u32) -> Source {
         let may_be_named =
             |row: &&Actor| !row.concealed && distance_m2(row.place, self[target].place) <= SOURCE_M * SOURCE_M;

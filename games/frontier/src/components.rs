@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Height is not among them: everybody stands on the ground, and the ground is part of the map that every client has
-//! ([`Landscape::height_at`](crate::landscape::Landscape::height_at)). Everything else about an entity stays in the server, in the
-//! columns of [`crate::actors`], from which [`crate::publish`] writes these components when they change.
+//! ([`Landscape::height_at`](crate::landscape::Landscape::height_at)). Everything else about an entity stays in the
+//! server, in the columns of [`crate::actors`], from which [`crate::publish`] writes these components when they change.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ impl Vitals {
     pub const FULL: Self = Self { health: HEALTH_MAX, alive: true };
 }
 
-/// Health in points, with every change of them: what is sent where nobody has thought about it. Part of an entity only with
-/// [`FrontierSettings::no_throttles`](crate::FrontierSettings::no_throttles).
+/// Health in points, with every change of them: what is sent where nobody has thought about it. Part of an entity only
+/// with [`FrontierSettings::no_throttles`](crate::FrontierSettings::no_throttles).
 #[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
 #[replicate(name = "points")]
 pub struct Points {

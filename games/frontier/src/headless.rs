@@ -78,8 +78,8 @@ impl Headless {
         zone
     }
 
-    /// NPCs of these kinds, all of one camp, around the middle of the first town, where it is flat: their places are aside from it. After
-    /// them so many players, at the middle.
+    /// NPCs of these kinds, all of one camp, around the middle of the first town, where it is flat: their places are
+    /// aside from it. After them so many players, at the middle.
     fn scene(npcs: &[(Kind, [f32; 2])], players: u32) -> Self {
         let mut zone = Self::empty(7);
         prepare(&mut zone.world, &FrontierSettings { npcs: npcs.len(), ..FrontierSettings::default() });

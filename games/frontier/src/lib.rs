@@ -1,8 +1,9 @@
 //! Frontier: one world for everybody. Thousands of players and ten thousand NPCs in a wide landscape.
 //!
-//! The reference game for what Precinct is not: no worlds of one's own, but one in which all meet, after EverQuest. Players gather, talk,
-//! sneak, join parties and fight monsters that notice them, call each other, heal each other and spread diseases. It is a game in order to
-//! be a load: everything that such a server asks about who is near is asked here, by a system of its own.
+//! The reference game for what Precinct is not: no worlds of one's own, but one in which all meet, after EverQuest.
+//! Players gather, talk, sneak, join parties and fight monsters that notice them, call each other, heal each other and
+//! spread diseases. It is a game in order to be a load: everything that such a server asks about who is near is asked
+//! here, by a system of its own.
 //!
 //! ```text
 //!   server     build(&mut Server): the world                   bot        FrontierBot: a player for the swarm
@@ -18,11 +19,11 @@
 //!   └─ components  events  protocol  landscape                 what both sides agree on
 //! ```
 //!
-//! A world of 10,000 NPCs and 2,000 players is one `bevy_ecs::World`; its systems run on one worker, and its clients are opened and told
-//! on all that are idle. Its state is rows of plain data that systems walk by
-//! sets of who is busy; entities hold only what is replicated. A steady tick allocates nothing. Cost of such a tick, all NPCs awake and
-//! 3,400 fighting, without replication: 0.8 ms, 2.2 ms at most; with every question answered by scanning everybody 8.9 ms (2-core EPYC
-//! virtual machine, optimised build).
+//! A world of 10,000 NPCs and 2,000 players is one `bevy_ecs::World`; its systems run on one worker, and its clients
+//! are opened and told on all that are idle. Its state is rows of plain data that systems walk by sets of who is busy;
+//! entities hold only what is replicated. A steady tick allocates nothing. Cost of such a tick, all NPCs awake and
+//! 3,400 fighting, without replication: 0.8 ms, 2.2 ms at most; with every question answered by scanning everybody 8.9
+//! ms (2-core EPYC virtual machine, optimised build).
 
 pub mod actors;
 pub mod aggro;

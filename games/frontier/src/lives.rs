@@ -1,6 +1,7 @@
 //! Lives: the dead stand up again, NPCs at home, players at their hearths.
 //!
-//! Nobody is despawned by dying: a row and its entity stay, so dying allocates nothing and a world's population is the same at every tick.
+//! Nobody is despawned by dying: a row and its entity stay, so dying allocates nothing and a world's population is the
+//! same at every tick.
 //!
 //! Cost: 5 ns per dead actor and tick.
 

@@ -1,8 +1,9 @@
 //! Players: how clients become actors and stop being it, and what their messages come to.
 //!
-//! A client never says where it is. It says which way it wants to go, and each tick moves its player one step of its speed at most,
-//! whatever number of inputs has come: the newest counts, those beyond [`INPUTS_PER_TICK_MAX`] are dropped and counted. So a fast clock,
-//! a burst or a replay gains nothing. Without inputs a player goes on for [`HOLD_MS`], paid from what was not used before, and then stands.
+//! A client never says where it is. It says which way it wants to go, and each tick moves its player one step of its
+//! speed at most, whatever number of inputs has come: the newest counts, those beyond [`INPUTS_PER_TICK_MAX`] are
+//! dropped and counted. So a fast clock, a burst or a replay gains nothing. Without inputs a player goes on for
+//! [`HOLD_MS`], paid from what was not used before, and then stands.
 //!
 //! Arrivals and departures are an exclusive system that returns at once when nobody comes or goes.
 //!

@@ -11,9 +11,11 @@ pub struct FrontierSettings {
     pub npcs: usize,
     /// Seeds the world: the same seed and the same inputs give the same game. Default 1.
     pub seed: u64,
-    /// Whether the world ticks while nobody is in it: what a load test wants. Default no: it sleeps until somebody comes.
+    /// Whether the world ticks while nobody is in it: what a load test wants. Default no: it sleeps until somebody
+    /// comes.
     pub keep_awake: bool,
-    /// Answers every question of who is near by looking at everybody, for comparison. The same answers, much dearer. Default no.
+    /// Answers every question of who is near by looking at everybody, for comparison. The same answers, much dearer.
+    /// Default no.
     pub scan_everything: bool,
     /// Sends health in points whenever these change, for comparison. The same game, many more packets. Default no.
     pub no_throttles: bool,

@@ -1,4 +1,5 @@
-//! Services: doors that are opened, bankers that take what is carried, nodes that are gathered from; each by whoever stands near it.
+//! Services: doors that are opened, bankers that take what is carried, nodes that are gathered from; each by whoever
+//! stands near it.
 //!
 //! A door shuts when its time has come and nobody stands in it.
 //!

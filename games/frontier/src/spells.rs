@@ -1,8 +1,9 @@
 //! Spells: how long each takes, how far it reaches, and what becomes of one that has been begun.
 //!
 //! A spell that is done is handed to the system of its kind: area spells and taunts to [`crate::area`], group buffs to
-//! [`crate::buffs`], beneficial ones to [`crate::beneficial`], songs to [`crate::auras`], traps and totems to [`crate::things`], diseases to
-//! [`crate::spread`]. Bolts, stuns and recalls are about one target, or none, and end here.
+//! [`crate::buffs`], beneficial ones to [`crate::beneficial`], songs to [`crate::auras`], traps and totems to
+//! [`crate::things`], diseases to [`crate::spread`]. Bolts, stuns and recalls are about one target, or none, and end
+//! here.
 //!
 //! Cost: 50 ns per caster and tick.
 

@@ -1,7 +1,7 @@
 //! Spread: diseases go from who has one to those of its side that stand too near.
 //!
-//! A disease hurts every two seconds, and every two seconds may be caught by the nearest that is not immune; whoever has had it is immune
-//! for a minute, so it burns out even in a crowded town.
+//! A disease hurts every two seconds, and every two seconds may be caught by the nearest that is not immune; whoever
+//! has had it is immune for a minute, so it burns out even in a crowded town.
 //!
 //! Cost: 100 ns per sick actor every two seconds.
 

@@ -1,10 +1,11 @@
-//! Talk: what players ask for in words: to say something, to be called something, to fight, join, use or greet somebody.
+//! Talk: what players ask for in words: to say something, to be called something, to fight, join, use or greet
+//! somebody.
 //!
-//! Messages are copied, within [`WISHES_EACH_MAX`] of one player and [`WISHES_MAX`] and [`WORDS_BYTES_MAX`] of all a tick, and acted on in
-//! their order; the rest is dropped and counted (`messages_dropped`). What is said goes to everybody
-//! in earshot to whom the speaker is relevant, within the speaker's allowance; names count as lines, so that changing them is no way
-//! around it. Townsfolk in earshot of a "hail" answer, by a signal. Whom a client names must be one that it may know: near enough,
-//! and seen if it is concealed.
+//! Messages are copied, within [`WISHES_EACH_MAX`] of one player and [`WISHES_MAX`] and [`WORDS_BYTES_MAX`] of all a
+//! tick, and acted on in their order; the rest is dropped and counted (`messages_dropped`). What is said goes to
+//! everybody in earshot to whom the speaker is relevant, within the speaker's allowance; names count as lines, so that
+//! changing them is no way around it. Townsfolk in earshot of a "hail" answer, by a signal. Whom a client names must be
+//! one that it may know: near enough, and seen if it is concealed.
 //!
 //! Cost: 100 ns a wish. Allocates nothing once its buffers have grown.
 
@@ -22,8 +23,8 @@ use crate::{
     zone::Zone,
 };
 
-/// Wishes of one player in one tick. Too low → a client on a bad network, whose messages come in a lump, loses some; too high → a few
-/// clients take the room of all others.
+/// Wishes of one player in one tick. Too low → a client on a bad network, whose messages come in a lump, loses some;
+/// too high → a few clients take the room of all others.
 pub const WISHES_EACH_MAX: u8 = 8;
 /// Wishes of all players in one tick: all that 2,048 may have.
 pub const WISHES_MAX: usize = 2_048 * WISHES_EACH_MAX as usize;

@@ -1,7 +1,7 @@
 //! Wear: effects wear off, health comes back.
 //!
-//! Whoever lacks health gets some back five times a second, more if it is soothed, less in a fight: points, of which clients are told only
-//! when the whole percentage changes.
+//! Whoever lacks health gets some back five times a second, more if it is soothed, less in a fight: points, of which
+//! clients are told only when the whole percentage changes.
 //!
 //! Cost: 10 ns per hurt or afflicted actor and tick.
 

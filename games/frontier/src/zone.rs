@@ -1,8 +1,8 @@
 //! Zone: what a system of the world works on, and the few things that many of them do.
 //!
-//! Rows, close lists, minds, the tick's deeds, chance, and the server's resources for events: together in one system parameter, since all
-//! systems run one after the other on the world's thread and each would otherwise name the same ten. What many systems do is here
-//! (to move somebody, to hurt, to tell those around); what one does is in its module.
+//! Rows, close lists, minds, the tick's deeds, chance, and the server's resources for events: together in one system
+//! parameter, since all systems run one after the other on the world's thread and each would otherwise name the same
+//! ten. What many systems do is here (to move somebody, to hurt, to tell those around); what one does is in its module.
 //!
 //! Allocates nothing in a steady tick.
 
@@ -73,7 +73,8 @@ impl Zone<'_> {
         (ms * u32::from(self.tick.rate.0) / 1_000).max(1)
     }
 
-    /// Whether something that an actor does every so many milliseconds is due: each in another tick of the period than its neighbours.
+    /// Whether something that an actor does every so many milliseconds is due: each in another tick of the period than
+    /// its neighbours.
     pub fn is_due(&self, index: u32, every_ms: u32) -> bool {
         self.now().wrapping_add(index).is_multiple_of(self.ticks(every_ms))
     }

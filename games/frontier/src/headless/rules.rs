@@ -1,8 +1,10 @@
-//! Rules of the whole game: the same world however questions are answered, limits that no client can stretch, bounds, concealment, cost.
+//! Rules of the whole game: the same world however questions are answered, limits that no client can stretch, bounds,
+//! concealment, cost.
 
 use super::*;
 
-/// Promise: close lists and looking at everybody give the same world, tick by tick; and every kind of question was asked in it.
+/// Promise: close lists and looking at everybody give the same world, tick by tick; and every kind of question was
+/// asked in it.
 #[test]
 fn lists_and_scanning_everything_give_the_same_world() {
     let lists = FrontierSettings { npcs: 300, ..FrontierSettings::default() };
@@ -43,7 +45,8 @@ fn throttles_change_what_is_told_and_not_what_happens() {
     assert!(points.iter(&other.world).count() >= 110);
 }
 
-/// Cheats against the speed limit: whatever a client sends, its player covers at most what the limit and one step allow.
+/// Cheats against the speed limit: whatever a client sends, its player covers at most what the limit and one step
+/// allow.
 #[test]
 fn no_script_of_inputs_is_faster_than_the_limit() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(13);
@@ -302,7 +305,8 @@ fn a_steady_tick_allocates_nothing() {
     assert_eq!(allocations, 0);
 }
 
-/// Prints what a tick of a full world costs, with lists and without; the bound is wide, since hosts differ and this build is not optimised.
+/// Prints what a tick of a full world costs, with lists and without; the bound is wide, since hosts differ and this
+/// build is not optimised.
 #[test]
 fn a_tick_of_a_full_world_is_cheap() {
     let cost_us = |scan_everything: bool, ticks: u32| {

@@ -1,7 +1,8 @@
 //! Presence: which camps have a player so near that their NPCs are worth the time.
 //!
-//! Twice a second all players are counted into squares of 256 m; a camp in whose square or one beside it somebody is stays awake for the
-//! next second. So a camp wakes before a player can see it, and its falling asleep is late rather than early.
+//! Twice a second all players are counted into squares of 256 m; a camp in whose square or one beside it somebody is
+//! stays awake for the next second. So a camp wakes before a player can see it, and its falling asleep is late rather
+//! than early.
 //!
 //! Cost: 2 ns a player and camp, twice a second. Allocates nothing.
 
