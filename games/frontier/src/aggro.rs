@@ -12,7 +12,7 @@ use crate::{
     close::{Question, groups},
     components::Kind,
     landscape::distance_m2,
-    npc::{minds::Errand, think::THOUGHT_MS},
+    npc::minds::{Errand, THOUGHT_MS},
     traits::{NOTICE_M_MAX, Traits},
     zone::Zone,
 };

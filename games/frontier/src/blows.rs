@@ -6,19 +6,18 @@
 //!
 //! Cost: 150 ns a blow, most of it for what is told.
 
-use throng::prelude::*;
-
 use crate::{
     actors::Side,
     components::Gesture,
     deeds::Blow,
     events::{Critical, Damage, Means},
-    players::KILL_LOOT,
     zone::Zone,
 };
 
 /// What blows of the blessed are worth more.
 const BLESSED_PART: i32 = 4;
+/// What a kill brings.
+const KILL_LOOT: u16 = 3;
 /// The dead stay dead for so long. (ms)
 pub const DEATH_MS: u32 = 8_000;
 
@@ -116,14 +115,5 @@ fn die(zone: &mut Zone, target: u32, killer: Option<u32>) {
         let row = zone.actors[killer].player;
         zone.roster.earn(row, KILL_LOOT);
         zone.tell_purse(row);
-    }
-}
-
-impl Zone<'_> {
-    /// Tells a player what it has.
-    pub fn tell_purse(&mut self, player: u32) {
-        if let Some((client, purse)) = self.roster.purse(player) {
-            self.events.send(&purse, Audience::Client(client), "trade.purse");
-        }
     }
 }

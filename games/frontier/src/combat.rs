@@ -10,8 +10,7 @@ use crate::{
     components::{Gesture, Kind},
     deeds::Blow,
     events::Means,
-    npc::think::REACH_M,
-    traits::Traits,
+    traits::{REACH_M, Traits},
     zone::Zone,
 };
 

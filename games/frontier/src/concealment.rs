@@ -13,8 +13,7 @@ use throng::prelude::*;
 use crate::{
     actors::{Actors, Slot},
     components::Kind,
-    landscape::{Landscape, distance_m2},
-    zone::Land,
+    landscape::{Land, Landscape, distance_m2},
 };
 
 /// Nearer than this everybody sees it. (m)

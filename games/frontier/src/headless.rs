@@ -15,21 +15,23 @@ use throng_replication::{
 };
 
 use crate::{
-    FrontierSettings,
     actors::{Actor, Actors},
     blows::DEATH_MS,
     close::{Close, Question},
     components::{Animation, Effects, HEALTH_MAX, Kind, Look, Name, Points, Pose, Vitals},
     concealment,
     landscape::{Landscape, distance_m2},
+    mailboxes::{MAILBOX_MAX, Mailboxes},
     npc::{Mind, Minds, population, think::LEASH_M},
     parties::MEMBERS_MAX,
-    players::{RUN_M_PER_S, Roster},
+    players::RUN_M_PER_S,
     protocol::{Ability, ClientMessage, Input},
-    schema,
-    signals::{HANDLE_MS, MAILBOX_MAX, Mailboxes},
-    talk::{WISHES_EACH_MAX, WISHES_MAX},
+    roster::Roster,
+    schema::schema,
+    settings::FrontierSettings,
+    signals::HANDLE_MS,
     tally::Tally,
+    wishes::{WISHES_EACH_MAX, WISHES_MAX},
     worlds::{TICK_HZ, fill, prepare, schedule},
 };
 

@@ -22,6 +22,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use bevy_ecs::resource::Resource;
+
 /// The landscape reaches so far from its middle, each way. (m)
 pub const HALF_SIDE_M: f32 = 4_096.0;
 /// Nobody walks farther from the middle than this, each way. (m)
@@ -156,6 +158,10 @@ impl Landscape {
         (hills_m + crag_m) * (1.0 - flat)
     }
 }
+
+/// The map, as a resource.
+#[derive(Resource, Clone)]
+pub struct Land(pub Arc<Landscape>);
 
 /// Keeps a coordinate where one may walk. What is not a number becomes 0.
 pub fn within_edge(metres: f32) -> f32 {

@@ -6,18 +6,23 @@
 //! here, by a system of its own.
 //!
 //! ```text
-//!   server     build(&mut Server): the world                   bot        FrontierBot: a player for the swarm
-//!   worlds     the kind and its plugins, the order of a tick
-//!   ├─ players  talk  services  parties                        what players do
-//!   ├─ npc      think, walk, presence, population              what NPCs do
-//!   ├─ aggro  sight  assist  yell  signals                     who notices whom, who helps whom
-//!   ├─ spells  area  buffs  beneficial  auras  things  spread  what spells do
-//!   ├─ combat  rampage  blows  wear  lives  traits             blows, and what becomes of them
-//!   ├─ close                                                   who is near: all questions, one set of close lists
-//!   ├─ actors  deeds  zone  index_set  tally                   rows, this tick's deeds, what systems work on
-//!   ├─ publish  changes  concealment                           what clients are told, and who may not be
-//!   └─ components  events  protocol  landscape                 what both sides agree on
+//!   server                                                   build(&mut Server): the world
+//!   worlds                                                   the kind and its plugins, the order of a tick
+//!   arrivals  players  talk  services                        systems: what players do
+//!   npc::{wake think walk}                                   what NPCs do
+//!   aggro  sight  assist  yell  signals                      who notices whom, who helps whom
+//!   spells  area  buffs  beneficial  auras  things  spread   what spells do
+//!   combat  rampage  blows  wear  lives                      blows, and what becomes of them
+//!   publish  changes                                         what clients are told
+//!   zone                                                     what systems work on, and what many of them do
+//!   actors  npc::minds  roster  parties  mailboxes  wishes   state: who there is, what is on its mind,
+//!   deeds  close  tally  index_set                           what is done this tick, who is near
+//!   concealment  spell_book  traits                          rules of the game
+//!   schema  components  events  protocol  landscape          what both sides agree on
 //! ```
+//!
+//! A module uses modules of lower lines, and neighbours, never in a circle. Beside them are `bot`, a player for the
+//! swarm, and `settings`.
 //!
 //! A world of 10,000 NPCs and 2,000 players is one `bevy_ecs::World`; its systems run on one worker, and its clients
 //! are opened and told on all that are idle. Its state is rows of plain data that systems walk by sets of who is busy;
@@ -28,6 +33,7 @@
 pub mod actors;
 pub mod aggro;
 pub mod area;
+pub mod arrivals;
 pub mod assist;
 pub mod auras;
 pub mod beneficial;
@@ -44,16 +50,21 @@ pub mod events;
 pub mod index_set;
 pub mod landscape;
 pub mod lives;
+pub mod mailboxes;
 pub mod npc;
 pub mod parties;
 pub mod players;
 pub mod protocol;
 pub mod publish;
 pub mod rampage;
+pub mod roster;
+pub mod schema;
 pub mod server;
 pub mod services;
+pub mod settings;
 pub mod sight;
 pub mod signals;
+pub mod spell_book;
 pub mod spells;
 pub mod spread;
 pub mod talk;
@@ -61,13 +72,15 @@ pub mod tally;
 pub mod things;
 pub mod traits;
 pub mod wear;
+pub mod wishes;
 pub mod worlds;
 pub mod yell;
 pub mod zone;
 
 pub use bot::FrontierBot;
-pub use components::schema;
-pub use server::{FrontierSettings, FrontierWorld, build};
+pub use schema::schema;
+pub use server::{FrontierWorld, build};
+pub use settings::FrontierSettings;
 pub use worlds::FRONTIER;
 
 #[cfg(test)]

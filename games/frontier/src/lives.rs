@@ -5,7 +5,7 @@
 //!
 //! Cost: 5 ns per dead actor and tick.
 
-use crate::{components::Gesture, spells::HEARTH_SCATTER_M, zone::Zone};
+use crate::{components::Gesture, roster::HEARTH_SCATTER_M, zone::Zone};
 
 /// How far from its home an NPC stands up. (m)
 const HOME_SCATTER_M: f32 = 4.0;

@@ -11,6 +11,7 @@ pub mod minds;
 pub mod population;
 pub mod presence;
 pub mod think;
+pub mod wake;
 pub mod walk;
 
 pub use minds::{Mind, Minds};

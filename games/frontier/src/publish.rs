@@ -13,7 +13,7 @@ use throng_replication::ecs::Replicated;
 use crate::{
     actors::{Actors, dirty},
     components::{Animation, Effects, Name, Points, Pose, Vitals},
-    players::Roster,
+    roster::Roster,
 };
 
 /// What is written.

@@ -60,15 +60,3 @@ pub fn mend(mut zone: Zone) {
     }
     zone.scratch.give_back(hurt);
 }
-
-impl Zone<'_> {
-    /// After any change of somebody's health: bounds it, notes what clients are told, and who is to be healed.
-    pub fn health_changed(&mut self, index: u32) {
-        let row = &mut self.actors[index];
-        row.health = row.health.min(row.health_max);
-        let lacks = row.alive && row.health < row.health_max;
-        self.actors.mending.set(index, lacks);
-        self.actors.mark(index, dirty::VITALS);
-        self.regroup(index);
-    }
-}

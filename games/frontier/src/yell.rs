@@ -8,7 +8,7 @@
 use crate::{
     close::{Question, groups},
     components::{Gesture, Kind},
-    signals::Call,
+    mailboxes::Call,
     zone::Zone,
 };
 

@@ -347,7 +347,7 @@ fn a_full_world_of_two_thousand_players() {
         let mut crowd = Crowd::new(goals, 3);
         crowd.walks.fill(true);
         let ticks = 300;
-        let (mut cost_us, mut dearest_us) = (0.0, 0.0_f64);
+        let (mut cost_us, mut costliest_us) = (0.0, 0.0_f64);
         zone.world.resource_mut::<Close>().take_asked();
         let before = zone.tally();
         for _ in 0..ticks {
@@ -357,13 +357,13 @@ fn a_full_world_of_two_thousand_players() {
             zone.schedule.run(&mut zone.world);
             let us = thread_cpu_time().saturating_sub(begin).as_secs_f64() * 1e6;
             cost_us += us;
-            dearest_us = dearest_us.max(us);
+            costliest_us = costliest_us.max(us);
             zone.end_tick();
         }
         let asked = zone.world.resource_mut::<Close>().take_asked();
         let named: Vec<_> = Question::ALL.iter().map(|&each| (each.name(), asked[each as usize] / ticks)).collect();
         println!(
-            "scan_everything {scan_everything}: {:.0} us a tick, dearest {dearest_us:.0} us; a tick asks {named:?}; {:?}; from {:?}",
+            "scan_everything {scan_everything}: {:.0} us a tick, costliest {costliest_us:.0} us; a tick asks {named:?}; {:?}; from {:?}",
             cost_us / ticks as f64,
             zone.tally(),
             before.thoughts,
