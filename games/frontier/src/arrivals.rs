@@ -24,7 +24,7 @@ pub struct Welcome {
 }
 
 /// Makes actors for those who arrived and takes away those of ended connections.
-pub fn seat(world: &mut World) {
+pub fn enter(world: &mut World) {
     if world.resource::<Arrivals>().0.is_empty() && world.resource::<Departures>().0.is_empty() {
         return;
     }

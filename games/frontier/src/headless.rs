@@ -155,7 +155,7 @@ impl Headless {
     }
 
     fn player(&self, client: u32) -> u32 {
-        self.world.resource::<Roster>().actor(ClientKey(client)).expect("who arrives is seated in the same tick")
+        self.world.resource::<Roster>().actor(ClientKey(client)).expect("who arrives has a player in the same tick")
     }
 
     fn input(&mut self, client: u32, input: Input) {

@@ -1,7 +1,7 @@
 //! The one kind of world: what it is made of, and the order of a tick.
 //!
 //! ```text
-//!   Enter    players come and go; those who are new get names      arrivals::seat, publish::learn_names
+//!   Enter    players come and go; those who are new get names      arrivals::enter, publish::learn_names
 //!   Act      inputs, walks, thoughts                               players, npc::think, npc::walk
 //!   Notice   who notices whom, who helps whom                      aggro, sight, assist, yell, signals
 //!   Cast     spells end and take effect                            spells, area, buffs, beneficial, auras, things, spread
@@ -84,7 +84,7 @@ pub struct Players;
 impl Players {
     fn systems() -> [ScheduleConfigs<ScheduleSystem>; 3] {
         [
-            (arrivals::seat, publish::learn_names).chain().in_set(Step::Enter),
+            (arrivals::enter, publish::learn_names).chain().in_set(Step::Enter),
             (players::read, players::walk).chain().in_set(Step::Act),
             (talk::grant, services::shut_doors).chain().in_set(Step::Live),
         ]

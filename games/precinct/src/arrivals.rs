@@ -28,7 +28,7 @@ use crate::{
 const PLAYER_WEAPON: WeaponKind = WeaponKind::Rifle;
 
 /// Makes entities for those who arrived and takes away those of ended connections.
-pub fn seat(world: &mut World) {
+pub fn enter(world: &mut World) {
     let nothing_to_do = world.resource::<Arrivals>().0.is_empty()
         && world.resource::<Departures>().0.is_empty()
         && world.resource::<WorldMessages>().0.is_empty();
@@ -49,7 +49,7 @@ pub fn seat(world: &mut World) {
 }
 
 /// Takes away the entities of those who went through a portal this tick.
-pub fn unseat(world: &mut World) {
+pub fn leave(world: &mut World) {
     if world.resource::<Arena>().leavers.is_empty() {
         return;
     }

@@ -93,7 +93,7 @@ impl Headless {
             luggage: luggage.map(|traveller| Box::new(traveller) as Luggage),
         });
         self.tick();
-        self.world.resource::<Arena>().roster.entity(client).expect("who arrives is seated in the same tick")
+        self.world.resource::<Arena>().roster.entity(client).expect("who arrives has a player in the same tick")
     }
 
     fn input(&mut self, client: u32, input: &Input) {

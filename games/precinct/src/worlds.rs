@@ -11,10 +11,10 @@
 //! of [`Step`] in order:
 //!
 //! ```text
-//!   Enter   players come and go                            arrivals::seat
+//!   Enter   players come and go                            arrivals::enter
 //!   Act     players walk and fire, NPCs live               players::play, npc::live
 //!   Hurt    the tick's shots are cast                      shooting::resolve
-//!   Leave   what was said is delivered, travellers go      social::speak, arrivals::unseat
+//!   Leave   what was said is delivered, travellers go      social::speak, arrivals::leave
 //!   Report  counts go to the server                        report::report
 //! ```
 
@@ -74,7 +74,7 @@ pub struct Movement;
 
 impl Movement {
     fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        (arrivals::seat.in_set(Step::Enter), players::play.in_set(Step::Act), arrivals::unseat.in_set(Step::Leave))
+        (arrivals::enter.in_set(Step::Enter), players::play.in_set(Step::Act), arrivals::leave.in_set(Step::Leave))
             .into_configs()
     }
 }
@@ -121,7 +121,7 @@ pub struct Social;
 impl Social {
     fn systems() -> ScheduleConfigs<ScheduleSystem> {
         // Whoever leaves in this tick has still said what it said.
-        social::speak.run_if(social::something_was_said).in_set(Step::Leave).before(arrivals::unseat).into_configs()
+        social::speak.run_if(social::something_was_said).in_set(Step::Leave).before(arrivals::leave).into_configs()
     }
 }
 
