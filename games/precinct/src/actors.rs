@@ -14,18 +14,9 @@ use glam::Vec3;
 use throng_query::{casts::Capsules, nav::NavPoint};
 
 use crate::{
-    components::{Faction, Slot},
+    components::{BODY_HEIGHT_M, BODY_RADIUS_M, Faction, Slot},
     rules::Side,
 };
-
-/// Half the width of a character, for shots and for what it can pass. (m)
-pub const BODY_RADIUS_M: f32 = 0.4;
-/// Feet to crown. (m)
-pub const BODY_HEIGHT_M: f32 = 1.8;
-/// Where a character sees and fires from, above its feet.
-pub const EYE: Vec3 = Vec3::new(0.0, 1.6, 0.0);
-/// What others aim at, above its feet.
-pub const CHEST: Vec3 = Vec3::new(0.0, 1.2, 0.0);
 
 const NOBODY: Side = Side { npc: true, faction: Faction::Agents };
 

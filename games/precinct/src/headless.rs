@@ -14,9 +14,8 @@ use throng_platform::{
 };
 
 use crate::{
-    actors::{CHEST, EYE},
     arena::Arena,
-    components::{Action, Character, HEALTH_MAX, Pose, Slot, Standing, Vitals},
+    components::{Action, CHEST, Character, EYE, HEALTH_MAX, Pose, Slot, Standing, Vitals},
     level::Level,
     lives::DEATH_MS,
     movement::SPRINT_M_PER_S,

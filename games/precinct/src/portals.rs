@@ -16,7 +16,12 @@ use throng::prelude::*;
 
 use crate::{level::Level, rules::Rules};
 
-/// How near to its middle a portal takes a player. (m)
+/// Names of the kinds of worlds, as clients hear them.
+pub const HIDEOUT: &str = "hideout";
+pub const HUB: &str = "hub";
+pub const DARK_ZONE: &str = "dark_zone";
+
+/// A player within this distance of a portal's middle is taken. (m)
 pub const PORTAL_RADIUS_M: f32 = 2.0;
 /// How far from where the level plans it a portal may be put to stand on the ground. (m)
 const REACH_M: f32 = 6.0;

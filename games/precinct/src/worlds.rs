@@ -36,17 +36,14 @@ use crate::{
     components::{Action, Character, Pose, Vitals},
     inject::{self, Fault, FaultyHideout},
     npc, players,
-    portals::Destination,
+    portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
     report,
     scene::{Scene, Shared},
     shooting, social,
     tally::TallyNames,
 };
 
-/// Names of the kinds, as clients hear them.
-pub const HIDEOUT: &str = "hideout";
-pub const HUB: &str = "hub";
-pub const DARK_ZONE: &str = "dark_zone";
+/// Name of the kind that is for tests.
 pub const SENTINEL: &str = "sentinel";
 
 /// The steps of a tick.
