@@ -1,9 +1,10 @@
 //! Actors: everybody and everything in the world, as rows of plain data.
 //!
-//! NPCs come first, then doors and nodes, for as long as the world lives; players, traps and totems take rows that are
-//! free. A row is the truth about its actor; components are written from it when it changes ([`crate::publish`]), and
-//! who is near is asked of [`crate::close::Close`]. Whoever remembers another remembers a [`Who`]: index and life, of
-//! which the second is over with death and departure, so nothing has to be searched for when somebody goes.
+//! NPCs have the first rows, then come doors and nodes, all for as long as the world lives; players, traps and totems
+//! take rows that are free. A row is the authority on its actor: its components are written from it when it changes
+//! ([`crate::publish`]), and its place among others is in [`crate::close::Close`]. To remember another actor is to keep
+//! a [`Who`], index and life. The life ends with death and departure, so nobody has to be searched for the names of
+//! those who have gone.
 //!
 //! Systems do not walk all rows. They walk the [`IndexSet`]s of those who move, fight, cast, are hurt, sick, dead and
 //! so on.

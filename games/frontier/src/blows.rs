@@ -1,8 +1,8 @@
-//! Blows: all that hurts or mends in a tick lands here, in the order in which it was dealt, so that the same deeds
-//! leave the same world.
+//! Blows: everything that hurts or mends in a tick lands here, in the order in which it was dealt, so that the same
+//! deeds leave the same world.
 //!
-//! A blow lowers health, is told to those around, makes its victim hate who dealt it, and ends a life when nothing is
-//! left.
+//! A blow lowers its victim's health, is told to those around, makes the victim hate its attacker, and ends a life when
+//! no health is left.
 //!
 //! Cost: 150 ns a blow, most of it for what is told.
 

@@ -1,8 +1,8 @@
-//! Concealment: who sees somebody that sneaks, and a trap.
+//! Concealment: who sees an actor that sneaks, and who sees a trap.
 //!
-//! Those within a few metres; its party; and whoever looks its way, in line of sight, from not far. The same rule
-//! decides what monsters notice and which clients get a byte about it: the replication's conceal filter asks
-//! [`may_see`] for every client near it, every tick. A trap is found by stepping close alone.
+//! A sneaker is seen by those within a few metres, by its party, and by whoever looks its way in line of sight from not
+//! far. A trap is found only from close by. One rule decides what monsters notice and which clients hear of the entity:
+//! replication asks [`may_see`] for every client near it, every tick.
 //!
 //! Pure: it reads rows and the map, and gives the same answer however often it is asked. Cost: some 20 ns, and 60 ns
 //! where a line of sight is looked along.

@@ -1,9 +1,9 @@
 //! Frontier: one world for everybody. Thousands of players and ten thousand NPCs in a wide landscape.
 //!
-//! The reference game for what Precinct is not: no worlds of one's own, but one in which all meet, after EverQuest.
-//! Players gather, talk, sneak, join parties and fight monsters that notice them, call each other, heal each other and
-//! spread diseases. It is a game in order to be a load: everything that such a server asks about who is near is asked
-//! here, by a system of its own.
+//! The reference game for what Precinct is not, after EverQuest: all players meet in one world. They gather, talk,
+//! sneak, join parties and fight monsters, which notice them, call each other, heal each other and spread diseases. It
+//! is a game in order to be a load: every question of who is near that such a server answers is asked here, each by a
+//! system of its own.
 //!
 //! ```text
 //!   server                                                   build(&mut Server): the world
@@ -15,20 +15,21 @@
 //!   combat  rampage  blows  wear  lives                      blows, and what becomes of them
 //!   publish  changes                                         what clients are told
 //!   zone                                                     what systems work on, and what many of them do
+//!   concealment                                              who sees whom
 //!   actors  npc::minds  roster  parties  mailboxes  wishes   state: who there is, what is on its mind,
 //!   deeds  close  tally  index_set                           what is done this tick, who is near
-//!   concealment  spell_book  traits                          rules of the game
+//!   spell_book  traits                                       the game's numbers
 //!   schema  components  events  protocol  landscape          what both sides agree on
 //! ```
 //!
 //! A module uses modules of lower lines, and neighbours, never in a circle. Beside them are `bot`, a player for the
 //! swarm, and `settings`.
 //!
-//! A world of 10,000 NPCs and 2,000 players is one `bevy_ecs::World`; its systems run on one worker, and its clients
-//! are opened and told on all that are idle. Its state is rows of plain data that systems walk by sets of who is busy;
-//! entities hold only what is replicated. A steady tick allocates nothing. Cost of such a tick, all NPCs awake and
-//! 3,400 fighting, without replication: 0.8 ms, 2.2 ms at most; with every question answered by scanning everybody 8.9
-//! ms (2-core EPYC virtual machine, optimised build).
+//! A world of 10,000 NPCs and 2,000 players is one `bevy_ecs::World`. Its systems run on one worker; its clients are
+//! read and written on all workers that are idle. Its state is rows of plain data, and sets say which rows a system has
+//! to visit; entities hold only what is replicated. A steady tick allocates nothing. Cost of such a tick, all NPCs
+//! awake and 3,400 fighting, without replication: 0.8 ms, 2.2 ms at most; 8.9 ms when every question is answered by
+//! scanning everybody (2-core EPYC virtual machine, optimised build).
 
 pub mod actors;
 pub mod aggro;

@@ -1,4 +1,4 @@
-//! Mailboxes: what waits to be heard by the NPCs of each camp.
+//! Mailboxes: the signals that wait for the NPCs of each camp.
 //!
 //! Allocates nothing: all mailboxes are one block of memory.
 

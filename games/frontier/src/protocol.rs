@@ -10,7 +10,8 @@
 //!   0  move x      i8   -127..=127, world axes, 127 = full speed; -128 is refused
 //!   1  move z      i8   the same
 //!   2  heading     u16  little endian, 65,536 to a full turn
-//!   4  ability     u8   0 none, 1..=11 what to cast at the target; its cool-down is the world's, so repeating it does no harm
+//!   4  ability     u8   0 none, 1..=11 what to cast at the target; may be repeated: the world
+//!                       keeps the cool-down
 //!   5  buttons     u8   bit 0 attack, 1 run, 2 sneak, 3 gather; other bits must be zero
 //!
 //! reliable, from clients

@@ -1,5 +1,4 @@
-//! Services: doors that are opened, bankers that take what is carried, nodes that are gathered from; each by whoever
-//! stands near it.
+//! Services: a player that stands near opens doors, takes what it carries to bankers, and gathers from nodes.
 //!
 //! A door shuts when its time has come and nobody stands in it.
 //!

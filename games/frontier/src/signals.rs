@@ -1,11 +1,11 @@
 //! Signals: what NPCs tell each other, at a bounded rate.
 //!
-//! A yell, a pack's call, a scripted nod: each goes into the mailbox of the receiver's camp, which holds so many of
-//! them. Mailboxes are opened every [`HANDLE_MS`], each camp in another tick than its neighbours. What does not fit is
-//! dropped and counted. So however many NPCs shout at once, a camp costs at most so much, and a signal is at most half
-//! a second late.
+//! A yell, a pack's call, a scripted nod: each goes into the mailbox of the receiver's camp
+//! ([`Mailboxes`](crate::mailboxes::Mailboxes)). A mailbox is opened every [`HANDLE_MS`], each camp's in another tick
+//! than its neighbours'. A signal that finds a full mailbox is dropped and counted. So a camp's cost is bounded however
+//! many NPCs shout at once, and a signal is at most half a second late.
 //!
-//! Cost: 30 ns a signal, 2 ns a camp and tick. Allocates nothing: all mailboxes are one block of memory.
+//! Cost: 30 ns a signal, 2 ns a camp and tick.
 
 use throng_replication::Text;
 

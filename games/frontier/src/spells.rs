@@ -1,9 +1,8 @@
-//! Spells: how long each takes, how far it reaches, and what becomes of one that has been begun.
+//! Spells: ends those whose time has come, and does what is about one target or none: bolts, stuns and recalls.
 //!
-//! A spell that is done is handed to the system of its kind: area spells and taunts to [`crate::area`], group buffs to
-//! [`crate::buffs`], beneficial ones to [`crate::beneficial`], songs to [`crate::auras`], traps and totems to
-//! [`crate::things`], diseases to [`crate::spread`]. Bolts, stuns and recalls are about one target, or none, and end
-//! here.
+//! Other spells that are done are left to the system of their kind: area spells and taunts to [`crate::area`], group
+//! buffs to [`crate::buffs`], beneficial ones to [`crate::beneficial`], songs to [`crate::auras`], traps and totems to
+//! [`crate::things`], diseases to [`crate::spread`].
 //!
 //! Cost: 50 ns per caster and tick.
 

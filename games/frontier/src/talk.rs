@@ -1,10 +1,10 @@
-//! Talk: what players ask for in words: to say something, to be called something, to fight, join, use or greet
-//! somebody.
+//! Talk: grants what players ask for in messages: to say something, to be called something, to fight, join, use or
+//! greet somebody.
 //!
-//! Acted on in the order in which they came. What is said goes to everybody in earshot to whom the speaker is relevant,
-//! within the speaker's allowance; names count as lines, so that changing them is no way around it. Townsfolk in
-//! earshot of a "hail" answer, by a signal. Whom a client names must be one that it may know: near enough, and seen if
-//! it is concealed.
+//! Requests are granted in the order in which they came. A line goes to everybody in earshot to whom the speaker is
+//! relevant, within the speaker's allowance; names count as lines, so that changing them is no way around it. Townsfolk
+//! in earshot of a "hail" answer by a signal. A client may name only actors that its player may know of: near enough,
+//! and seen if they are concealed.
 //!
 //! Cost: 100 ns a wish.
 

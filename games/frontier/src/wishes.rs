@@ -1,7 +1,7 @@
-//! Wishes: what players have asked for in words this tick.
+//! Wishes: what players have asked for in messages this tick, until [`crate::talk`] grants it.
 //!
-//! Messages are copied, within [`WISHES_EACH_MAX`] of one player and [`WISHES_MAX`] and [`WORDS_BYTES_MAX`] of all a
-//! tick; what does not fit is for the caller to count. Allocates nothing once its buffers have grown.
+//! Messages are copied. At most [`WISHES_EACH_MAX`] of one player and [`WISHES_MAX`] and [`WORDS_BYTES_MAX`] of all are
+//! taken in a tick; the caller counts what is refused. Allocates nothing once its buffers have grown.
 
 use bevy_ecs::resource::Resource;
 use throng_replication::NetId;
@@ -69,7 +69,7 @@ impl Wishes {
         self.wishes.is_empty()
     }
 
-    /// Hands over each wish in order, with who has it and its words, and forgets it.
+    /// Calls `heed` with each wish in order, its actor and its words, and empties the list.
     pub fn drain(&mut self, mut heed: impl FnMut(u32, Wish, &str)) {
         let mut begin = 0;
         for (actor, wish, end) in self.wishes.drain(..) {

@@ -4,7 +4,8 @@
 //!   Enter    players come and go; those who are new get names      arrivals::enter, publish::learn_names
 //!   Act      inputs, walks, thoughts                               players, npc::think, npc::walk
 //!   Notice   who notices whom, who helps whom                      aggro, sight, assist, yell, signals
-//!   Cast     spells end and take effect                            spells, area, buffs, beneficial, auras, things, spread
+//!   Cast     spells end and take effect                            spells, area, buffs, beneficial, auras, things,
+//!                                                                  spread
 //!   Fight    blows are dealt and land                              combat, rampage, blows
 //!   Live     effects wear off, the dead rise, doors shut, words    wear, lives, talk, services
 //!   Publish  what changed is written, made and counted             publish, changes, tally

@@ -1,9 +1,9 @@
 //! Zone: what a system of the world works on, and the few things that many of them do.
 //!
-//! Rows, close lists, minds, the tick's deeds, chance, and the server's resources for events: together in one system
-//! parameter, since all systems run one after the other on the world's thread and each would otherwise name the same
-//! ten. What many systems do is here and in the modules below (to move somebody, to hurt, to tell those around); what
-//! one does is in its module. The zone knows the state and no system.
+//! One system parameter holds the rows, the close lists, the minds, the tick's deeds, chance, and the server's
+//! resources for events: all systems run one after the other on the world's thread, and each would otherwise name the
+//! same ten. What many systems do is here and in the modules below: to move somebody, to hurt, to tell those around.
+//! What one system does is in its own module. The zone knows the state and no system.
 //!
 //! Allocates nothing in a steady tick.
 

@@ -1,8 +1,8 @@
-//! Population: who lives in the landscape. Equally many for as long as the world lives.
+//! Population: who lives in the landscape. Their number is the same for as long as the world lives.
 //!
-//! Some townsfolk first, then camps of [`CAMP_SIZE`] monsters from the first town outwards, until all NPCs have a home;
-//! in a full landscape the camps are larger instead. Each camp is of one kind of company. Beside camps grow nodes, in
-//! towns there are doors.
+//! First some townsfolk, then camps of [`CAMP_SIZE`] monsters from the first town outwards, until all NPCs have a home;
+//! when all sites are taken the camps are larger instead. Each camp has one kind of company. Nodes grow beside camps,
+//! and towns have doors.
 
 use bevy_ecs::world::World;
 use rand::Rng;

@@ -1,4 +1,4 @@
-//! Casting: how spells begin, and whether they reach.
+//! Casting: how a spell begins, and whether it reaches its target when it is done.
 
 use super::Zone;
 use crate::{

@@ -1,4 +1,4 @@
-//! Effects: what is laid on somebody, and its health.
+//! Effects: stuns, diseases and other clocks on an actor, and what follows from a change of its health.
 
 use super::Zone;
 use crate::{

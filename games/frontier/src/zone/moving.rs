@@ -1,4 +1,4 @@
-//! Moving: where somebody is and where it looks.
+//! Moving: where an actor is and where it looks.
 
 use throng::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Seeing: who sees whom, and who hides.
+//! Seeing: whether one actor sees another, and who is concealed.
 
 use super::Zone;
 use crate::{actors::dirty, components::Kind, concealment::is_seen};

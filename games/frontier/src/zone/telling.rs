@@ -1,4 +1,4 @@
-//! Telling: what clients hear of somebody, and what NPCs tell each other.
+//! Telling: the events that clients get about an actor, and the signals that NPCs send each other.
 
 use throng::prelude::*;
 use throng_replication::{Event, NetId};
