@@ -1,6 +1,7 @@
 //! Changes: at the end of a tick entities are made, taken away and marked.
 //!
-//! Systems only say what is to be ([`crate::deeds`]); here it is done, with the whole world in hand. In most ticks there is nothing to do.
+//! Systems only say what is to be ([`crate::deeds`]); here it is done, with the whole world in hand. In most ticks
+//! there is nothing to do.
 
 use bevy_ecs::prelude::*;
 use throng_replication::{Concealed, Team, Weight, ecs::Replicated};
@@ -73,7 +74,8 @@ fn set_up(world: &mut World, plan: Plan) {
     embody(world, index, is_trap);
 }
 
-/// Has the world's tables grow to what [`THINGS_EXPECTED`] traps and as many totems need, so that the first ones do not allocate.
+/// Has the world's tables grow to what [`THINGS_EXPECTED`] traps and as many totems need, so that the first ones do not
+/// allocate.
 pub fn make_room(world: &mut World) {
     let row = Actor::empty();
     let things: Vec<Entity> = (0..2 * THINGS_EXPECTED)

@@ -15,21 +15,23 @@ use throng_replication::{
 };
 
 use crate::{
-    FrontierSettings,
     actors::{Actor, Actors},
     blows::DEATH_MS,
     close::{Close, Question},
     components::{Animation, Effects, HEALTH_MAX, Kind, Look, Name, Points, Pose, Vitals},
     concealment,
     landscape::{Landscape, distance_m2},
+    mailboxes::{MAILBOX_MAX, Mailboxes},
     npc::{Mind, Minds, population, think::LEASH_M},
     parties::MEMBERS_MAX,
-    players::{RUN_M_PER_S, Roster},
+    players::RUN_M_PER_S,
     protocol::{Ability, ClientMessage, Input},
-    schema,
-    signals::{HANDLE_MS, MAILBOX_MAX, Mailboxes},
-    talk::{WISHES_EACH_MAX, WISHES_MAX},
+    roster::Roster,
+    schema::schema,
+    settings::FrontierSettings,
+    signals::HANDLE_MS,
     tally::Tally,
+    wishes::{WISHES_EACH_MAX, WISHES_MAX},
     worlds::{TICK_HZ, fill, prepare, schedule},
 };
 
@@ -78,8 +80,8 @@ impl Headless {
         zone
     }
 
-    /// NPCs of these kinds, all of one camp, around the middle of the first town, where it is flat: their places are aside from it. After
-    /// them so many players, at the middle.
+    /// NPCs of these kinds, all of one camp, around the middle of the first town, where it is flat: their places are
+    /// aside from it. After them so many players, at the middle.
     fn scene(npcs: &[(Kind, [f32; 2])], players: u32) -> Self {
         let mut zone = Self::empty(7);
         prepare(&mut zone.world, &FrontierSettings { npcs: npcs.len(), ..FrontierSettings::default() });
@@ -154,7 +156,7 @@ impl Headless {
     }
 
     fn player(&self, client: u32) -> u32 {
-        self.world.resource::<Roster>().actor(ClientKey(client)).expect("who arrives is seated in the same tick")
+        self.world.resource::<Roster>().actor(ClientKey(client)).expect("who arrives has a player in the same tick")
     }
 
     fn input(&mut self, client: u32, input: Input) {

@@ -1,9 +1,9 @@
 //! The promise: a change that is not meant to change the game changes neither the world's state nor a byte on the wire.
 //!
-//! Enough bots for several batches of clients play 1,000 ticks over a bad network. The line that is printed holds one hash over the
-//! world's state at every tick, and one over every packet that left, opened, by player. Print it before and after a change:
-//! `cargo test --release -p frontier --test same_bytes -- --ignored --nocapture`. The hashes are of this processor's arithmetic
-//! and its mathematical library, so they are compared on one host and never kept.
+//! Enough bots for several batches of clients play 1,000 ticks over a bad network. The line that is printed holds one
+//! hash over the world's state at every tick, and one over every packet that left, opened, by player. Print it before
+//! and after a change: `cargo test --release -p frontier --test same_bytes -- --ignored --nocapture`. The hashes are of
+//! this processor's arithmetic and its mathematical library, so they are compared on one host and never kept.
 
 mod simulated;
 

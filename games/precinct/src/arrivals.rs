@@ -1,9 +1,9 @@
 //! Arrivals and departures: how clients become entities of a world and stop being it.
 //!
-//! A client that arrives gets an entity at a spawn point: with what it carries if it came through a portal, with a
-//! fresh [`Passport`] if it has just connected, whose home is then the hideout that the directory has put it in. A
-//! hideout stays awake for as long as its owner is connected, wherever the owner is: the world that sees the connection
-//! end posts [`OwnerLeft`] home.
+//! A client that arrives gets an entity at a spawn point. If it came through a portal it keeps what it carried; if it
+//! has just connected it gets a fresh [`Passport`], and the hideout that the directory chose is its home. A hideout
+//! stays awake while its owner is connected, wherever the owner is: the world in which the connection ends posts
+//! [`OwnerLeft`] to the hideout.
 //!
 //! Both are exclusive systems, and return at once when nobody comes or goes.
 
@@ -28,7 +28,7 @@ use crate::{
 const PLAYER_WEAPON: WeaponKind = WeaponKind::Rifle;
 
 /// Makes entities for those who arrived and takes away those of ended connections.
-pub fn seat(world: &mut World) {
+pub fn enter(world: &mut World) {
     let nothing_to_do = world.resource::<Arrivals>().0.is_empty()
         && world.resource::<Departures>().0.is_empty()
         && world.resource::<WorldMessages>().0.is_empty();
@@ -49,7 +49,7 @@ pub fn seat(world: &mut World) {
 }
 
 /// Takes away the entities of those who went through a portal this tick.
-pub fn unseat(world: &mut World) {
+pub fn leave(world: &mut World) {
     if world.resource::<Arena>().leavers.is_empty() {
         return;
     }

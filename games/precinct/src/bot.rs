@@ -32,13 +32,11 @@ use throng_query::{casts::lines_of_sight, nav::PathSearch};
 use throng_replication::NetId;
 
 use crate::{
-    actors::{CHEST, EYE},
-    components::{Action, ActionKind, Character, HEALTH_MAX, Pose, Vitals},
+    components::{Action, ActionKind, CHEST, Character, EYE, HEALTH_MAX, Pose, Vitals},
     level::Level,
-    portals::{Destination, Portals},
+    portals::{DARK_ZONE, Destination, HIDEOUT, HUB, Portals},
     protocol::{ClientMessage, Input, decode_said},
     rules::Side,
-    worlds::{DARK_ZONE, HIDEOUT, HUB},
 };
 
 /// How often a swarm has its bots think. (Hz)

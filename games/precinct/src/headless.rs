@@ -14,9 +14,8 @@ use throng_platform::{
 };
 
 use crate::{
-    actors::{CHEST, EYE},
     arena::Arena,
-    components::{Action, Character, HEALTH_MAX, Pose, Slot, Standing, Vitals},
+    components::{Action, CHEST, Character, EYE, HEALTH_MAX, Pose, Slot, Standing, Vitals},
     level::Level,
     lives::DEATH_MS,
     movement::SPRINT_M_PER_S,
@@ -94,7 +93,7 @@ impl Headless {
             transfer: transfer.map(|traveller| Transfer::of(&traveller).expect("within limits")),
         });
         self.tick();
-        self.world.resource::<Arena>().roster.entity(client).expect("who arrives is seated in the same tick")
+        self.world.resource::<Arena>().roster.entity(client).expect("who arrives has a player in the same tick")
     }
 
     fn input(&mut self, client: u32, input: &Input) {

@@ -6,15 +6,16 @@
 //! has.
 //!
 //! ```text
-//!   server    hideouts  distribution      build(&mut Server): worlds, who owns which
-//!   worlds                                the kinds and their plugins, the order of a tick
-//!   arrivals  players  shooting  social   systems: what happens in a tick
+//!   server    hideouts  distribution           build(&mut Server): worlds, who owns which
+//!   worlds                                     the kinds and their plugins, the order of a tick
+//!   arrivals  players  shooting  social        systems: what happens in a tick
 //!   npc       report
-//!   scene     arena                       state: what a world reads; what it changes
-//!   actors    roster   shots     sayings  and what these are made of
-//!   passport  travel   portals   tally
-//!   lives     movement weapons   rules    rules of the game
-//!   components  protocol  level           what both sides agree on
+//!   lives                                      how a life ends and the next begins
+//!   scene     arena                            state: what a world reads; what it changes
+//!   portals   actors   roster    shots         what scene and arena are made of
+//!   sayings   tally    npc::{places graph senses path_queue}
+//!   movement  travel   passport  rules         rules of the game
+//!   components  protocol  weapons  level       what both sides agree on
 //! ```
 //!
 //! A module uses modules of lower lines, and neighbours, never in a circle. Beside them is `bot`, a player for the

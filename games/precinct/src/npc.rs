@@ -1,22 +1,22 @@
-//! NPCs: they perceive, choose, path and fight, at a cost that twenty thousand of them can be paid for.
+//! NPCs: they perceive, choose, path and fight, cheaply enough for twenty thousand of them.
 //!
 //! ```text
 //!   live, once a tick            a few times a second for each, staggered over the ticks
 //!   ├─ population  stand up
-//!   ├─ paths       walk the way   perception   close lists, lines of sight, all lookers in one batch
+//!   ├─ paths       walk the way   perception   neighbours, lines of sight, all lookers in one batch
 //!   ├─ combat      pull triggers  body, brain  a step in the shared graph, within a node budget
 //!   └─ census      count          paths        the queue of searches, within a node budget
 //! ```
 //!
 //! What they work on is in [`row`], [`senses`] and [`path_queue`].
 //!
-//! What is large is shared: the behaviour graph, the level, the tables of places. What is per NPC is a row
-//! of small components, made once: an NPC that dies keeps its row and starts a new life in it. How often an NPC
-//! walks and thinks is its load level ([`load_level`]), by the distance of the nearest player; that it perceives
-//! at least four times a second holds at every level.
+//! Large data is shared: the behaviour graph, the level, the tables of places. Each NPC has one row of small
+//! components, made once: an NPC that dies keeps its row and starts its next life in it. Its load level
+//! ([`load_level`]) says how often it walks and thinks, by the distance of the nearest player; at every level it
+//! perceives at least four times a second.
 //!
-//! It is one system with one query, and modules instead of systems below it: a world is ticked when a thousand others
-//! have been since, and every query's own state is some ten cache misses then.
+//! All of it is one system with one query. Between two ticks of a world a thousand others are ticked, so the state of
+//! each further query would cost some ten cache misses.
 //!
 //! Cost of a hideout's whole tick with 19 NPCs, half of them fighting: 6 µs when ticked over and over, 18 µs as one of
 //! 1,000 (2-core EPYC virtual machine, release build); so 20,000 NPCs at 20 Hz are about 0.4 cores. Memory per NPC:

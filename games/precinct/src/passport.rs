@@ -1,4 +1,4 @@
-//! Passport: who a player is, in every world it visits.
+//! Passport: the component that says who a player is, in every world it visits.
 
 use bevy_ecs::component::Component;
 use throng::prelude::WorldId;

@@ -1,12 +1,12 @@
 //! Portals: places in the level that lead to another world.
 //!
-//! Who walks into a portal leaves for the world behind it at the end of the tick, by the runtime's own travel: the
-//! connection moves along, nothing is loaded, and what the player is goes with it as a
-//! [`Traveller`](crate::travel::Traveller). All worlds share one level, so each has all portals; the one that leads to
-//! the kind of world one is in does nothing.
+//! A player that walks into a portal leaves for the world behind it at the end of the tick, by the runtime's own
+//! travel: the connection moves along, nothing is loaded, and the player's state goes with it as a
+//! [`Traveller`](crate::travel::Traveller). All worlds share one level, so every world has all three portals; the one
+//! that leads to the world's own kind does nothing.
 //!
-//! A portal lets a player through only after it has seen the player outside, so that nobody who stands up inside is
-//! sent off again.
+//! A portal takes a player only after the player has been seen outside of all portals, so that nobody who arrives
+//! inside one is sent off again.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,9 +16,14 @@ use throng::prelude::*;
 
 use crate::{level::Level, rules::Rules};
 
-/// How near to its middle a portal takes a player. (m)
+/// Names of the kinds of worlds, as clients hear them.
+pub const HIDEOUT: &str = "hideout";
+pub const HUB: &str = "hub";
+pub const DARK_ZONE: &str = "dark_zone";
+
+/// A player within this distance of a portal's middle is taken. (m)
 pub const PORTAL_RADIUS_M: f32 = 2.0;
-/// How far from where the level plans it a portal may be put to stand on the ground. (m)
+/// A portal is put on the walkable ground nearest to its planned place, at most so far away. (m)
 const REACH_M: f32 = 6.0;
 
 /// Where a portal leads; also which kind of world a world is.
@@ -101,15 +106,14 @@ impl SharedWorlds {
     }
 }
 
-/// Whether a portal may take the player: it has been seen outside of all of them since it came.
+/// Whether a portal may take the player: only once it has been seen outside of all of them since it arrived.
 #[derive(Component, Debug, Clone, Copy, Default)]
 pub struct PortalWatch {
     was_outside: bool,
 }
 
 impl PortalWatch {
-    /// Where a player that stands at `feet` in a world of the kind `here` is taken, if it stands in a portal that takes
-    /// it.
+    /// Notes where a player stands in a world of the kind `here`. If a portal takes the player from there: where to.
     pub fn pass(&mut self, portals: &Portals, here: Destination, feet: Vec3) -> Option<Destination> {
         let Some(portal) = portals.iter().find(|portal| portal.holds(feet)) else {
             self.was_outside = true;

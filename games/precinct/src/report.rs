@@ -5,7 +5,7 @@ use throng::prelude::*;
 
 use crate::{arena::Arena, tally::TallyNames};
 
-/// Ticks between two reports of a world: counts may be so much late, and cost so much less.
+/// Ticks between two reports of a world. More → figures are older; fewer → each tick pays for a report.
 const REPORT_PERIOD: u32 = 8;
 
 /// Hands the counters and the gauges to the server; counters start again from zero.

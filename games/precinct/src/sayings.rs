@@ -1,6 +1,6 @@
 //! Sayings: what was said in this tick, until it is delivered.
 //!
-//! Texts are copied into a buffer that is kept: nothing is allocated once it has grown.
+//! The texts are copied into one buffer that is kept: nothing is allocated once it has grown.
 
 use bevy_ecs::entity::Entity;
 
@@ -34,7 +34,7 @@ impl Sayings {
         self.sayings.is_empty()
     }
 
-    /// Hands over each in order, with its speaker, and forgets it.
+    /// Calls `heed` with each speaker and what it said, in order, and empties the list.
     pub fn drain(&mut self, mut heed: impl FnMut(Entity, ClientMessage<'_>)) {
         let mut begin = 0;
         for Saying { speaker, is_name, end } in self.sayings.drain(..) {

@@ -1,9 +1,9 @@
 //! Shooting: what a shot hits, and what it costs the victim.
 //!
-//! Players and NPCs put their [`Shots`](crate::shots::Shots) into one list. The weapon's own clock has decided before
-//! whether there is a shot at all ([`Weapon::fire`](crate::weapons::Weapon::fire)), the cast decides what it meets
-//! within the weapon's range, and the world's `Rules` whether that hurts. Nothing about a shot comes from a client but
-//! the direction of its view.
+//! The weapon's own clock has decided before whether there is a shot at all
+//! ([`Weapon::fire`](crate::weapons::Weapon::fire)), and all shots of the tick wait in one list
+//! ([`Shots`](crate::shots::Shots)). The cast decides what a shot meets within the weapon's range, and the world's
+//! `Rules` whether that hurts. Nothing about a shot comes from a client but the direction of its view.
 //!
 //! Damage is applied in the order of the shots, so that the same orders always leave the same world.
 

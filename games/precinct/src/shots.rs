@@ -11,7 +11,10 @@ use throng_query::{
     geometry::LevelGeometry,
 };
 
-use crate::{actors::EYE, components::Slot, weapons::WeaponKind};
+use crate::{
+    components::{EYE, Slot},
+    weapons::WeaponKind,
+};
 
 /// A shot that has been fired and is to be cast.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +39,7 @@ impl ShotOrder {
     #[cfg(test)]
     pub fn between(shooter: Slot, weapon: WeaponKind, from_feet: Vec3, to_feet: Vec3) -> Self {
         let origin = from_feet + EYE;
-        let direction = to_feet + crate::actors::CHEST - origin;
+        let direction = to_feet + crate::components::CHEST - origin;
         Self { shooter, weapon, ray: Ray { origin, direction, distance_m_max: weapon.traits().range_m } }
     }
 }

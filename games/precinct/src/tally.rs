@@ -1,7 +1,7 @@
 //! Tally: what happened in a world since its last report, in plain numbers that any system may add to.
 //!
-//! The last system of a tick hands them, every few ticks, to the server's telemetry, where a thousand worlds are summed
-//! into `game.NAME` of the report. Game systems know only this resource, so they run without a server.
+//! [`crate::report`] hands them, every few ticks, to the server's telemetry, where a thousand worlds are summed
+//! into `game.NAME` of the report. Systems only add to it, so they run without a server.
 
 use bevy_ecs::prelude::*;
 use throng::prelude::*;

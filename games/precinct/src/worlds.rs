@@ -11,10 +11,10 @@
 //! of [`Step`] in order:
 //!
 //! ```text
-//!   Enter   players come and go                            arrivals::seat
+//!   Enter   players come and go                            arrivals::enter
 //!   Act     players walk and fire, NPCs live               players::play, npc::live
 //!   Hurt    the tick's shots are cast                      shooting::resolve
-//!   Leave   what was said is delivered, travellers go      social::speak, arrivals::unseat
+//!   Leave   what was said is delivered, travellers go      social::speak, arrivals::leave
 //!   Report  counts go to the server                        report::report
 //! ```
 
@@ -36,17 +36,14 @@ use crate::{
     components::{Action, Character, Pose, Vitals},
     inject::{self, Fault, FaultyHideout},
     npc, players,
-    portals::Destination,
+    portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
     report,
     scene::{Scene, Shared},
     shooting, social,
     tally::TallyNames,
 };
 
-/// Names of the kinds, as clients hear them.
-pub const HIDEOUT: &str = "hideout";
-pub const HUB: &str = "hub";
-pub const DARK_ZONE: &str = "dark_zone";
+/// Name of the kind that is for tests.
 pub const SENTINEL: &str = "sentinel";
 
 /// The steps of a tick.
@@ -74,7 +71,7 @@ pub struct Movement;
 
 impl Movement {
     fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        (arrivals::seat.in_set(Step::Enter), players::play.in_set(Step::Act), arrivals::unseat.in_set(Step::Leave))
+        (arrivals::enter.in_set(Step::Enter), players::play.in_set(Step::Act), arrivals::leave.in_set(Step::Leave))
             .into_configs()
     }
 }
@@ -121,7 +118,7 @@ pub struct Social;
 impl Social {
     fn systems() -> ScheduleConfigs<ScheduleSystem> {
         // Whoever leaves in this tick has still said what it said.
-        social::speak.run_if(social::something_was_said).in_set(Step::Leave).before(arrivals::unseat).into_configs()
+        social::speak.run_if(social::something_was_said).in_set(Step::Leave).before(arrivals::leave).into_configs()
     }
 }
 

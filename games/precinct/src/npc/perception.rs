@@ -17,9 +17,9 @@ use throng_query::casts::lines_of_sight;
 
 use super::{LoadLevel, Moment, NpcRow, NpcRowItem, Senses, senses::Sight};
 use crate::{
-    actors::{Actors, CHEST, EYE},
+    actors::Actors,
     arena::Arena,
-    components::{Pose, Slot},
+    components::{CHEST, EYE, Pose, Slot},
     rules::Rules,
     scene::Scene,
 };
