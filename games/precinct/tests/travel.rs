@@ -147,7 +147,7 @@ impl Watch {
     fn look(&mut self, simulation: &mut Simulation, arrived: impl Fn(&Seen, &Seen)) {
         let frame = simulation.frames();
         for &id in &self.worlds {
-            let Some(world) = simulation.server_mut().world_mut(id) else { panic!("world {} is not at home", id.0) };
+            let Some(world) = simulation.server_mut().world_mut(id) else { panic!("world {id} is not at home") };
             if world.clients_count() == 0 {
                 continue;
             }
