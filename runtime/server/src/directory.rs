@@ -8,6 +8,9 @@ use crate::ids::WorldId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     World(WorldId),
+    /// Its world is being made. The client waits and is told so; the question is asked again in every frame, until the answer
+    /// is another one, the client goes away, or `placement_timeout_s` is over.
+    Pending,
     /// Not let in; the reason is logged and counted.
     Refuse(&'static str),
 }
@@ -16,7 +19,8 @@ pub enum Placement {
 pub trait Directory: Send {
     fn place(&mut self, client_id: ClientId, user_data: &UserData) -> Placement;
 
-    /// The client's connection has ended.
+    /// The client is gone: its connection has ended, or it went away, or was sent away, while its world was
+    /// [pending](Placement::Pending). Not called after a refusal.
     fn left(&mut self, client_id: ClientId);
 }
 
