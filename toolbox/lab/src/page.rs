@@ -22,7 +22,11 @@ pub(crate) fn html(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String
         grouped(report.players_connected as f64),
         grouped(report.worlds as f64)
     );
-    let cut_short = if run.interrupted { " · stopped by hand before its time" } else { "" };
+    let cut_short = match &report.not_filled {
+        Some(not_filled) => format!(" · {not_filled}"),
+        None if run.interrupted => " · stopped by hand before its time".to_owned(),
+        None => String::new(),
+    };
     let subtitle = format!(
         "{} NPCs · {} · steady for {} s{cut_short}",
         grouped(report.npcs as f64),
