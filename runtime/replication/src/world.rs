@@ -41,20 +41,25 @@
 use std::sync::Arc;
 
 use crate::{
-    entities::{EntitiesFull, Fault, NetId, Standing},
-    interest::{Found, InterestSettings},
-    replicate::Replicate,
-    rings::Rings,
-    rules::ResolvedRules,
-    scene::Scene,
-    schema::{KindId, Schema},
-    traffic::{Counts, Overhead, Traffic},
-    truth::ExactSource,
-    view::{View, ViewCounts},
+    source::{
+        entities::{EntitiesFull, Standing},
+        fault::Fault,
+        rings::Rings,
+        rules::ResolvedRules,
+    },
+    view::{
+        audit_sample::ExactSource,
+        client_view::{View, ViewCounts},
+        interest::{Found, InterestSettings},
+        scene::Scene,
+        traffic::{Counts, Overhead, Traffic},
+    },
+    wire::{
+        ids::{NetId, SLOTS_MAX},
+        replicate::Replicate,
+        schema::{KindId, Schema},
+    },
 };
-
-/// Most slots a world may have; also the highest slot a client believes.
-pub const SLOTS_MAX: u32 = 1 << 20;
 
 /// What replication did since `take_stats` was called last.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -271,7 +276,7 @@ impl WorldReplication {
         }
         let ViewScratch { allowed, concealed_near, .. } = scratch;
         allowed.clear();
-        scene.each_concealed_near(view, concealed_near, |id| {
+        view.each_concealed_near(scene, concealed_near, |id| {
             if may_see(id) {
                 allowed.push(id.slot);
             }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    rules::{KindRule, ReplicationRules, Tier},
+    source::rules::{KindRule, ReplicationRules, Tier},
     testing::{Health, TestWorld, ViewId, pose, schema},
 };
 
@@ -96,7 +96,7 @@ fn several_threads_write_what_one_writes() {
     let (alone, counts) = told_to_a_crowd(1);
     let bytes: usize = alone.iter().map(|(_, message)| message.len()).sum();
     assert_eq!(counts.bytes, bytes as u64);
-    let mut hasher = crate::state_hash::StateHasher::new(0, 0);
+    let mut hasher = crate::StateHasher::new(0, 0);
     alone.iter().for_each(|(_, message)| hasher.write_bytes(message));
     // Faster but different is not faster: whoever changes this number says why.
     assert_eq!(hasher.finish(), 1905508069749457885);
@@ -158,7 +158,7 @@ fn entities_are_told_as_often_as_their_tier_says() {
         let len = world.write_snapshot(view, 0, &mut out);
         world.sent(view, tick as u16);
         world.acked(view, tick as u16);
-        for (id, mask) in crate::trial::masks(&out[..len]) {
+        for (id, mask) in crate::testing::model_test::masks(&out[..len]) {
             entities_told += 1;
             told[id as usize][0] += u32::from(mask & 1 != 0);
             told[id as usize][1] += u32::from(mask & 2 != 0);
@@ -181,7 +181,7 @@ fn what_is_urgent_goes_at_once_and_travel_brings_what_waited() {
         let len = world.write_snapshot(view, 0, &mut out);
         world.sent(view, world.tick() as u16);
         world.acked(view, world.tick() as u16);
-        crate::trial::masks(&out[..len])
+        crate::testing::model_test::masks(&out[..len])
     };
     // The keepalive has told what was told before.
     for tick in 2..40 {
@@ -271,7 +271,7 @@ fn a_loss_between_two_messages_of_a_tick_loses_nothing_else() {
         for part in 0..20 {
             let len = world.write_snapshot(view, 0, &mut out);
             world.sent(view, tick as u16 * 20 + part);
-            let of_50 = crate::trial::masks(&out[..len]).into_iter().filter(|(slot, _)| *slot == 50);
+            let of_50 = crate::testing::model_test::masks(&out[..len]).into_iter().filter(|(slot, _)| *slot == 50);
             of_50.for_each(|(_, mask)| masks |= mask);
             world.acked(view, tick as u16 * 20 + part);
         }
@@ -300,7 +300,7 @@ fn a_loss_is_made_good_whatever_ring_the_entity_is_in_by_then() {
             world.lost(view, 16);
         }
         let len = world.write_snapshot(view, 0, &mut out);
-        if crate::trial::masks(&out[..len]) == [(0, 2)] {
+        if crate::testing::model_test::masks(&out[..len]) == [(0, 2)] {
             told.push(tick);
         }
         world.sent(view, tick as u16);
@@ -358,7 +358,7 @@ fn nothing_of_what_is_hidden_goes_out_before_interest_is_refreshed() {
         assert!(!world.hears(view, ids[0]));
         let mut out = [0; 1200];
         let len = world.write_snapshot(view, 0, &mut out);
-        assert_eq!(crate::trial::masks(&out[..len]), [(1, 1)]);
+        assert_eq!(crate::testing::model_test::masks(&out[..len]), [(1, 1)]);
     }
 }
 
