@@ -1,7 +1,7 @@
 //! Replication: who is told what, and when.
 //!
 //! A world pushes what changed; nobody is polled. A changed component is quantised and encoded once, whoever
-//! hears of it, and a client's packet is a row of copies of such pieces:
+//! hears of it, and a client's packet is a row of copies of such encoded values:
 //!
 //! ```text
 //!  ECS world                one per world                     one per client               the client
@@ -16,21 +16,22 @@
 //! | room | what is in it | which side |
 //! | --- | --- | --- |
 //! | `wire` | what both sides agree on: components, events, the schema, numbers as bits | both |
-//! | `source` | what there is to tell: entities, encoded values, rules, the tick's shared updates | server |
-//! | `view` | what each client may hold and is owed: interest, snapshots, audit samples, [`pacing`], [`traffic`] | server |
-//! | `world`, [`listeners`] | the server's side of one world in one type, [`WorldReplication`]; who is near a place | server |
+//! | `source` | what there is to tell: entities, encoded values, [`rules`], the tick's shared updates | server |
+//! | `view` | what each client may hold and is owed: interest, snapshots, [`pacing`], [`traffic`] | server |
+//! | `world`, [`listeners`] | [`WorldReplication`], the server's side of one world; who is near a place | server |
 //! | [`ecs`] | how a Bevy world feeds it | server |
 //! | `replicas` | what a client holds, and how it finds out that something is wrong: [`Replicas`] | client |
 //!
-//! Each knows only those above it; `replicas` knows `wire` alone, and `wire` of `replicas` the columns that a schema makes. The bytes are in `docs/spec/replication.md`.
+//! Each knows only those above it; `replicas` knows `wire` alone, and `wire` of `replicas` the columns that a schema
+//! makes. The bytes are in `docs/spec/replication.md`.
 //!
-//! It is sans-IO: bytes in, bytes out; ticks and packet numbers come in as arguments. It promises that once
-//! packets get through, a client holds exactly the quantised state of what is relevant to it, as far as the rules let it be told, whatever
-//! was lost, doubled or late before; and that no byte about anything else is sent to it.
+//! It is sans-IO: bytes in, bytes out; ticks and packet numbers come in as arguments. It promises that once packets get
+//! through, a client holds exactly the quantised state of what is relevant to it, as far as the rules let it be told,
+//! whatever was lost, doubled or late before; and that no byte about anything else is sent to it.
 //!
-//! Sketch of the cost for 1,000 clients with 50 moving entities each, 20 times a second: encode 1,000 x 25 ns,
-//! the same for all 1,000 x 10 ns, grid 8 us, interest of the 250 that are due 250 x 0.4 us, packets 1,000 x 50 x 3-5 ns:
-//! about 0.3 to 0.4 ms per tick without sealing, and 8.3 KB per client and second.
+//! Sketch of the cost for 1,000 clients with 50 moving entities each, 20 times a second: encode 1,000 x 25 ns, the same
+//! for all 1,000 x 10 ns, grid 8 us, interest of the 250 that are due 250 x 0.4 us, packets 1,000 x 50 x 3-5 ns: about
+//! 0.3 to 0.4 ms per tick without sealing, and 8.3 KB per client and second.
 
 #[cfg(test)]
 extern crate self as throng_replication;
@@ -46,7 +47,7 @@ mod wire;
 mod world;
 
 pub use ecs::{
-    attributes::{Concealed, Team, Weight},
+    attributes::{Team, VisibilityFiltered, Weight},
     state_hash::{StateHash, StateHasher},
 };
 pub use replicas::{
@@ -61,7 +62,7 @@ pub use source::{
 };
 pub use throng_replication_derive::Replicate;
 pub use view::{
-    audit_sample::TRUTH_BYTES_MAX,
+    audit_sample::AUDIT_SAMPLE_BYTES_MAX,
     client_view::{View, ViewCounts},
     interest::InterestSettings,
     pacing::{self, Pacing},
@@ -71,10 +72,10 @@ pub use wire::{
     bytes::{self, DecodeError, Reader, Writer},
     event::{EVENT_BYTES_MAX, EVENT_HEADER_BYTES, EVENT_KIND, Event, EventId, EventIn, EventKind, write_event},
     ids::{NetId, SLOTS_MAX},
-    message_kinds::{SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND, TRUTH_KIND},
+    message_kinds::{AUDIT_SAMPLE_KIND, SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND},
     quantise,
     replicate::{Replicate, ReplicateBits},
-    schema::{ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, KindId, Schema, SchemaBuilder},
+    schema::{ComponentIndex, ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, Schema, SchemaBuilder},
     text::Text,
 };
 pub use world::{ReplicationStats, ViewScratch, WorldReplication};

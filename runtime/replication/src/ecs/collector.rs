@@ -9,8 +9,9 @@
 //! away from an entity is seen in Bevy's record of removals, which the runner clears once per tick after
 //! `collect` (`World::clear_trackers`).
 //!
-//! What decides who hears of an entity, beside its place, are components, too: [`Team`], [`Weight`], [`Concealed`]. They are
-//! immutable in Bevy's sense: to change one, insert it anew. So hooks see every change, and worlds without them pay nothing.
+//! What decides who hears of an entity, beside its place, are components, too: [`Team`], [`Weight`],
+//! [`VisibilityFiltered`]. They are immutable in Bevy's sense: to change one, insert it anew. So hooks see every
+//! change, and worlds without them pay nothing.
 //!
 //! Runs on the world's thread. Never allocates in a steady tick. Cost: about 0.1 us per kind in a world of 25
 //! entities, plus the encoding of what changed.
@@ -21,7 +22,7 @@ use bevy_ecs::{change_detection::Tick, prelude::*};
 
 use crate::{
     ecs::{
-        attributes::{Concealed, Team, Weight},
+        attributes::{Team, VisibilityFiltered, Weight},
         replicated::{Journal, Placed, Replicated},
         state_hash::{self, StateHash},
         walkers::{HashWalker, KindWalker, PlaceWalker, Walker},
@@ -33,10 +34,10 @@ use crate::{
 };
 
 /// Tells how an entity stands apart from its place.
-fn tell_standing(entity: EntityRef<'_>, id: NetId, replication: &mut WorldReplication) {
+fn copy_attributes(entity: EntityRef<'_>, id: NetId, replication: &mut WorldReplication) {
     replication.set_team(id, entity.get::<Team>().map(|team| team.0).filter(|team| *team != 0));
     replication.set_weight(id, entity.get::<Weight>().map_or(1.0, |weight| weight.0));
-    replication.set_concealed(id, entity.contains::<Concealed>());
+    replication.set_visibility_filtered(id, entity.contains::<VisibilityFiltered>());
 }
 
 /// Carries what changed from one Bevy world to its `WorldReplication`. One per world.
@@ -47,7 +48,7 @@ pub struct Collector {
     last_run: Tick,
     arrivals: Vec<Entity>,
     departures: Vec<NetId>,
-    standings: Vec<Entity>,
+    attribute_changes: Vec<Entity>,
     /// Who owns each slot.
     owners: Vec<Option<(Entity, u8)>>,
 }
@@ -60,7 +61,7 @@ impl Collector {
             last_run: Tick::new(0),
             arrivals: Vec::new(),
             departures: Vec::new(),
-            standings: Vec::new(),
+            attribute_changes: Vec::new(),
             owners: Vec::new(),
         }
     }
@@ -96,18 +97,18 @@ impl Collector {
         let mut journal = world.resource_mut::<Journal>();
         std::mem::swap(&mut journal.arrivals, &mut self.arrivals);
         std::mem::swap(&mut journal.departures, &mut self.departures);
-        std::mem::swap(&mut journal.standings, &mut self.standings);
+        std::mem::swap(&mut journal.attribute_changes, &mut self.attribute_changes);
         for id in self.departures.drain(..) {
             replication.despawn(id);
             self.owners[id.slot as usize] = None;
         }
         self.welcome(world, replication);
-        for entity in self.standings.drain(..) {
+        for entity in self.attribute_changes.drain(..) {
             // One that has no id yet tells when it gets one.
             if let Ok(entity) = world.get_entity(entity)
                 && let Some(id) = entity.get::<Replicated>().and_then(Replicated::id)
             {
-                tell_standing(entity, id, replication);
+                copy_attributes(entity, id, replication);
             }
         }
         for walker in &mut self.walkers {
@@ -120,9 +121,9 @@ impl Collector {
         self.last_run = world.increment_change_tick();
     }
 
-    /// Writes a truth for a client, as `WorldReplication::write_truth`, with the values that the Bevy world has now: a change that
-    /// `collect` did not see is in the truth and not in the copy.
-    pub fn write_truth(
+    /// Writes an audit sample for a client, as `WorldReplication::write_audit_sample`, with the values that the Bevy
+    /// world has now: a change that `collect` did not see is in the audit sample and not in the copy.
+    pub fn write_audit_sample(
         &self,
         world: &World,
         replication: &mut WorldReplication,
@@ -134,7 +135,7 @@ impl Collector {
             let Some(entity) = self.entity_of(id).and_then(|entity| world.get_entity(entity).ok()) else { return 0 };
             self.walkers.iter().fold(0, |mask, walker| mask | walker.exact(entity, id, entities))
         };
-        replication.write_truth_from(view, scratch, &mut source, out)
+        replication.write_audit_sample_from(view, scratch, &mut source, out)
     }
 
     /// The id of an entity; `None` before its first `collect`, and if it is not replicated.
@@ -175,7 +176,7 @@ impl Collector {
             self.owners.resize(slots_count, None);
             self.owners[id.slot as usize] = Some((*entity, id.generation));
             let entity = world.entity(*entity);
-            tell_standing(entity, id, replication);
+            copy_attributes(entity, id, replication);
             self.walkers.iter().for_each(|walker| walker.arrived(entity, id, replication));
             false
         });
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn teams_and_concealment_are_told_whenever_they_come_or_go() {
+    fn teams_and_visibility_filters_are_told_whenever_they_come_or_go() {
         let mut stage = Stage::new();
         let far = |gold: u16| (Replicated::default(), At { place: [99.0, 0.0] }, Gold(gold));
         stage.replication.set_view_team(stage.view, Some(3));
@@ -343,10 +344,10 @@ mod tests {
         stage.tick();
         assert_eq!(stage.gold(), [2]);
         // Nobody allows it.
-        stage.world.entity_mut(recruit).insert(Concealed);
+        stage.world.entity_mut(recruit).insert(VisibilityFiltered);
         stage.tick();
         assert!(stage.gold().is_empty());
-        stage.world.entity_mut(recruit).remove::<Concealed>();
+        stage.world.entity_mut(recruit).remove::<VisibilityFiltered>();
         stage.tick();
         assert_eq!(stage.gold(), [2]);
     }

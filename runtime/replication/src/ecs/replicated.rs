@@ -1,6 +1,7 @@
 //! Replicated: the component that makes clients hear of an entity, and the journal of what came and went.
 //!
-//! Hooks write the journal when it happens, and the collector takes it at the end of the tick, so nothing is searched for.
+//! Hooks write the journal when it happens, and the collector takes it at the end of the tick, so nothing is searched
+//! for.
 
 use bevy_ecs::{lifecycle::HookContext, prelude::*, world::DeferredWorld};
 
@@ -31,8 +32,8 @@ pub trait Placed {
 pub(crate) struct Journal {
     pub arrivals: Vec<Entity>,
     pub departures: Vec<NetId>,
-    /// Entities of which a team, a weight or a concealment came or went.
-    pub standings: Vec<Entity>,
+    /// Entities of which a team, a weight or a visibility filter came or went.
+    pub attribute_changes: Vec<Entity>,
 }
 
 fn note_arrival(mut world: DeferredWorld<'_>, context: HookContext) {
@@ -49,9 +50,9 @@ fn note_departure(mut world: DeferredWorld<'_>, context: HookContext) {
     }
 }
 
-/// A `Team`, a `Weight` or a `Concealed` came or went.
-pub(crate) fn note_standing(mut world: DeferredWorld<'_>, context: HookContext) {
+/// A `Team`, a `Weight` or a `VisibilityFiltered` came or went.
+pub(crate) fn note_attribute(mut world: DeferredWorld<'_>, context: HookContext) {
     if let Some(mut journal) = world.get_resource_mut::<Journal>() {
-        journal.standings.push(context.entity);
+        journal.attribute_changes.push(context.entity);
     }
 }

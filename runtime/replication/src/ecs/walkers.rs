@@ -8,7 +8,7 @@ use crate::{
         state_hash::{StateHash, StateHasher},
     },
     source::entities::Entities,
-    wire::{bytes::Writer, ids::NetId, replicate::Replicate, schema::KindId},
+    wire::{bytes::Writer, ids::NetId, replicate::Replicate, schema::ComponentIndex},
     world::WorldReplication,
 };
 
@@ -32,7 +32,7 @@ pub(crate) trait Walker: Send + Sync {
 
 /// A replicated component.
 pub(crate) struct KindWalker<T: Component + Replicate> {
-    kind: KindId,
+    kind: ComponentIndex,
     component: ComponentId,
     changed: QueryState<(&'static Replicated, &'static T), Changed<T>>,
     /// Made when a hash is first wanted: most worlds never are.
@@ -40,7 +40,7 @@ pub(crate) struct KindWalker<T: Component + Replicate> {
 }
 
 impl<T: Component + Replicate> KindWalker<T> {
-    pub fn new(kind: KindId, world: &mut World) -> Self {
+    pub fn new(kind: ComponentIndex, world: &mut World) -> Self {
         Self { kind, component: world.register_component::<T>(), changed: world.query_filtered(), all: None }
     }
 }

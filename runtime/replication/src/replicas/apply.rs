@@ -70,10 +70,10 @@ impl Replicas {
             replica.alive && replica.since <= tick
         });
         match held {
-            Some(index) => self.read_pieces(index, mask, tick, from),
+            Some(index) => self.read_values(index, mask, tick, from),
             None => {
                 self.counts.stale += 1;
-                self.skip_pieces(mask, from)
+                self.skip_values(mask, from)
             }
         }
     }
@@ -101,13 +101,13 @@ impl Replicas {
                     self.occupy(index, id.generation, tick);
                 } else {
                     self.counts.stale += 1;
-                    return self.skip_pieces(mask, from);
+                    return self.skip_values(mask, from);
                 }
                 index
             }
         };
         self.remove_components(index, self.schema.every_kind() & !mask, tick);
-        self.read_pieces(index, mask, tick, from)
+        self.read_values(index, mask, tick, from)
     }
 
     /// Notes that a slot is empty as of `tick`, also when nothing was held there: its spawn may be late.
@@ -125,7 +125,7 @@ impl Replicas {
         if std::mem::take(&mut replica.alive) {
             replica.present = 0;
             self.alive_count -= 1;
-            self.copies.iter_mut().for_each(|copies| copies.clear(index));
+            self.columns.iter_mut().for_each(|column| column.clear(index));
             self.counts.updates_applied += 1;
         }
         Ok(())
@@ -140,7 +140,7 @@ impl Replicas {
         }
         *replica = Replica { slot: replica.slot, generation, alive: true, present: 0, since: tick };
         self.labels[index * stride..(index + 1) * stride].fill(tick);
-        self.copies.iter_mut().for_each(|copies| copies.clear(index));
+        self.columns.iter_mut().for_each(|column| column.clear(index));
     }
 
     fn remove_components(&mut self, index: usize, kinds: u16, tick: u32) {
@@ -150,20 +150,20 @@ impl Replicas {
             if *label < tick {
                 *label = tick;
                 self.replicas[index].present &= !(1 << kind);
-                self.copies[kind].clear(index);
+                self.columns[kind].clear(index);
             }
         }
     }
 
-    fn read_pieces(&mut self, index: usize, mask: u16, tick: u32, from: &mut Reader<'_>) -> Result<(), DecodeError> {
+    fn read_values(&mut self, index: usize, mask: u16, tick: u32, from: &mut Reader<'_>) -> Result<(), DecodeError> {
         let begin = index * self.stride();
         let mut applied = false;
         for kind in bits(mask) {
             if tick < self.labels[begin + kind] {
-                self.copies[kind].skip(from)?;
+                self.columns[kind].skip(from)?;
                 continue;
             }
-            self.copies[kind].decode(index, from)?;
+            self.columns[kind].decode(index, from)?;
             self.labels[begin + kind] = tick;
             self.replicas[index].present |= 1 << kind;
             applied = true;
@@ -172,8 +172,8 @@ impl Replicas {
         Ok(())
     }
 
-    fn skip_pieces(&self, mask: u16, from: &mut Reader<'_>) -> Result<(), DecodeError> {
-        bits(mask).try_for_each(|kind| self.copies[kind].skip(from))
+    fn skip_values(&self, mask: u16, from: &mut Reader<'_>) -> Result<(), DecodeError> {
+        bits(mask).try_for_each(|kind| self.columns[kind].skip(from))
     }
 
     pub(crate) fn read_mask(&self, from: &mut Reader<'_>) -> Result<u16, DecodeError> {

@@ -1,7 +1,7 @@
-//! Held truth: the client's side of `truth`, which finds out whether its copies are right.
+//! Held samples: the client's side of `view::audit_sample`, which finds out whether its copies are right.
 //!
-//! A truth for tick T says of each component its exact value and since which tick C it has been so. Between C
-//! and T the value was the same, so every update labelled C to T must agree with it. Truths and snapshots
+//! An audit sample for tick T says of each component its exact value and since which tick C it has been so. Between C
+//! and T the value was the same, so every update labelled C to T must agree with it. Audit samples and snapshots
 //! overtake one another, so the check waits for such an update:
 //!
 //! | within the grace | result |
@@ -22,12 +22,12 @@ use crate::{
     wire::{
         bytes::{DecodeError, Reader},
         ids::{NetId, SLOTS_MAX},
-        message_kinds::TRUTH_KIND,
+        message_kinds::AUDIT_SAMPLE_KIND,
         schema::{KINDS_MAX, bits},
     },
 };
 
-/// Truths that wait to be settled; above it the oldest is dropped unchecked.
+/// Audit samples that wait to be checked; above it the oldest is dropped unchecked.
 const HELD_MAX: usize = 64;
 
 /// State errors kept for `take_state_error`.
@@ -39,7 +39,7 @@ pub struct StateError {
     pub id: NetId,
     /// Name of the component; `None` when the entity itself is missing, or is there and should not be.
     pub component: Option<&'static str>,
-    /// The tick that the truth was about.
+    /// The tick that the audit sample was about.
     pub tick: u32,
     pub wrong: Wrong,
 }
@@ -55,12 +55,12 @@ pub enum Wrong {
     Remains,
 }
 
-pub(crate) struct HeldTruth {
+pub(crate) struct HeldSample {
     pub epoch: u8,
     pub tick: u32,
     id: NetId,
     present: bool,
-    /// Components that are not settled: those that must be there, and those that must not.
+    /// Components that are not checked yet: those that must be there, and those that must not.
     wanted: u16,
     unwanted: u16,
     changed_at: [u32; KINDS_MAX],
@@ -70,13 +70,13 @@ pub(crate) struct HeldTruth {
     deadline: u32,
 }
 
-pub(crate) struct HeldTruths {
-    held: Vec<HeldTruth>,
+pub(crate) struct HeldSamples {
+    held: Vec<HeldSample>,
     grace: u32,
     errors: VecDeque<StateError>,
 }
 
-impl HeldTruths {
+impl HeldSamples {
     pub fn new(grace: u32) -> Self {
         Self { held: Vec::new(), grace, errors: VecDeque::new() }
     }
@@ -85,19 +85,19 @@ impl HeldTruths {
         self.grace = ticks.max(1);
     }
 
-    pub fn push(&mut self, mut truth: HeldTruth) {
+    pub fn push(&mut self, mut sample: HeldSample) {
         if self.held.len() == HELD_MAX {
             self.held.remove(0);
         }
-        truth.deadline = truth.tick.saturating_add(self.grace);
-        self.held.push(truth);
+        sample.deadline = sample.tick.saturating_add(self.grace);
+        self.held.push(sample);
     }
 
     /// The server was not heard for `ticks`. What of it is longer than half the grace does not count.
     pub fn excuse_silence(&mut self, ticks: u32) {
         let excused = ticks.saturating_sub(self.grace.div_ceil(2));
         if excused > 0 {
-            self.held.iter_mut().for_each(|truth| truth.deadline = truth.deadline.saturating_add(excused));
+            self.held.iter_mut().for_each(|sample| sample.deadline = sample.deadline.saturating_add(excused));
         }
     }
 
@@ -117,7 +117,7 @@ impl HeldTruths {
     }
 }
 
-impl HeldTruth {
+impl HeldSample {
     fn error(&self, component: Option<&'static str>, wrong: Wrong) -> StateError {
         StateError { id: self.id, component, tick: self.tick, wrong }
     }
@@ -128,9 +128,9 @@ impl HeldTruth {
 }
 
 impl Replicas {
-    pub(crate) fn read_truth(&self, message: &[u8]) -> Result<HeldTruth, DecodeError> {
+    pub(crate) fn read_audit_sample(&self, message: &[u8]) -> Result<HeldSample, DecodeError> {
         let mut from = Reader::new(message);
-        if from.u8()? != TRUTH_KIND {
+        if from.u8()? != AUDIT_SAMPLE_KIND {
             return Err(DecodeError::WrongKind);
         }
         let (epoch, tick) = (from.u8()?, from.u32()?);
@@ -145,7 +145,7 @@ impl Replicas {
             return Err(DecodeError::SlotLimit);
         }
         let id = NetId { slot, generation: from.u8()? };
-        let mut truth = HeldTruth {
+        let mut sample = HeldSample {
             epoch,
             tick,
             id,
@@ -158,59 +158,59 @@ impl Replicas {
             deadline: 0,
         };
         if present {
-            truth.wanted = self.read_mask(&mut from)?;
-            truth.unwanted = self.schema.every_kind() & !truth.wanted;
+            sample.wanted = self.read_mask(&mut from)?;
+            sample.unwanted = self.schema.every_kind() & !sample.wanted;
             if !tells_all {
                 let told = self.read_mask(&mut from)?;
-                if told & !truth.wanted != 0 {
+                if told & !sample.wanted != 0 {
                     return Err(DecodeError::UnknownComponent);
                 }
-                truth.wanted = told;
+                sample.wanted = told;
             }
-            for kind in bits(truth.wanted) {
+            for kind in bits(sample.wanted) {
                 let age = from.varint()?;
-                truth.changed_at[kind] = tick.checked_sub(age).ok_or(DecodeError::OutOfRange)?;
-                truth.begins[kind] = truth.exact.len() as u16;
+                sample.changed_at[kind] = tick.checked_sub(age).ok_or(DecodeError::OutOfRange)?;
+                sample.begins[kind] = sample.exact.len() as u16;
                 let before = from.remaining();
-                self.copies[kind].skip_exact(&mut from)?;
+                self.columns[kind].skip_exact(&mut from)?;
                 let taken = before.len() - from.remaining().len();
-                truth.exact.extend_from_slice(&before[..taken]);
+                sample.exact.extend_from_slice(&before[..taken]);
             }
         }
-        if from.is_at_end() { Ok(truth) } else { Err(DecodeError::TrailingBytes) }
+        if from.is_at_end() { Ok(sample) } else { Err(DecodeError::TrailingBytes) }
     }
 
     /// Settles what the copies, as they are now, decide.
-    pub(crate) fn settle_truths(&mut self) {
-        let mut held = std::mem::take(&mut self.truths.held);
-        held.retain_mut(|truth| !self.settle(truth));
-        self.truths.held = held;
+    pub(crate) fn check_held_samples(&mut self) {
+        let mut held = std::mem::take(&mut self.samples.held);
+        held.retain_mut(|sample| !self.check_held_sample(sample));
+        self.samples.held = held;
     }
 
-    /// Counts what is not settled by its deadline as errors.
-    pub(crate) fn expire_truths(&mut self, newest_tick: u32) {
-        let mut held = std::mem::take(&mut self.truths.held);
-        held.retain(|truth| {
-            let due = newest_tick >= truth.deadline;
+    /// Counts what could not be checked by its deadline as errors.
+    pub(crate) fn expire_held_samples(&mut self, newest_tick: u32) {
+        let mut held = std::mem::take(&mut self.samples.held);
+        held.retain(|sample| {
+            let due = newest_tick >= sample.deadline;
             if due {
-                self.expire(truth);
+                self.expire(sample);
             }
             !due
         });
-        self.truths.held = held;
+        self.samples.held = held;
     }
 
-    /// Returns whether nothing of the truth is left to check.
-    fn settle(&mut self, truth: &mut HeldTruth) -> bool {
-        let row = self.row(truth.id.slot).map(|(index, replica)| (index, *replica));
-        let held = row.filter(|(_, replica)| replica.alive && replica.generation == truth.id.generation);
-        if !truth.present {
+    /// Returns whether nothing of the audit sample is left to check.
+    fn check_held_sample(&mut self, sample: &mut HeldSample) -> bool {
+        let row = self.row(sample.id.slot).map(|(index, replica)| (index, *replica));
+        let held = row.filter(|(_, replica)| replica.alive && replica.generation == sample.id.generation);
+        if !sample.present {
             return match held {
                 None => {
                     self.counts.state_checks += 1;
                     true
                 }
-                Some((_, replica)) if replica.since > truth.tick => {
+                Some((_, replica)) if replica.since > sample.tick => {
                     self.counts.superseded += 1;
                     true
                 }
@@ -218,56 +218,56 @@ impl Replicas {
             };
         }
         let Some((index, replica)) = held else {
-            let overtaken = row.is_some_and(|(_, replica)| replica.since > truth.tick);
+            let overtaken = row.is_some_and(|(_, replica)| replica.since > sample.tick);
             self.counts.superseded += u64::from(overtaken);
             return overtaken;
         };
         let begin = index * self.stride();
-        for kind in bits(truth.wanted) {
+        for kind in bits(sample.wanted) {
             let label = self.labels[begin + kind];
-            if label > truth.tick {
+            if label > sample.tick {
                 self.counts.superseded += 1;
-            } else if replica.present >> kind & 1 == 1 && label >= truth.changed_at[kind] {
+            } else if replica.present >> kind & 1 == 1 && label >= sample.changed_at[kind] {
                 self.counts.state_checks += 1;
-                if self.copies[kind].agrees(index, truth.exact(kind)) != Some(true) {
+                if self.columns[kind].agrees(index, sample.exact(kind)) != Some(true) {
                     let name = self.schema.kinds()[kind].name;
-                    self.state_error(truth.error(Some(name), Wrong::Value));
+                    self.state_error(sample.error(Some(name), Wrong::Value));
                 }
             } else {
                 continue;
             }
-            truth.wanted &= !(1 << kind);
+            sample.wanted &= !(1 << kind);
         }
-        for kind in bits(truth.unwanted) {
+        for kind in bits(sample.unwanted) {
             if replica.present >> kind & 1 == 0 {
                 self.counts.state_checks += 1;
-            } else if self.labels[begin + kind] > truth.tick {
+            } else if self.labels[begin + kind] > sample.tick {
                 self.counts.superseded += 1;
             } else {
                 continue;
             }
-            truth.unwanted &= !(1 << kind);
+            sample.unwanted &= !(1 << kind);
         }
-        truth.wanted | truth.unwanted == 0
+        sample.wanted | sample.unwanted == 0
     }
 
-    fn expire(&mut self, truth: &HeldTruth) {
-        let held = self.contains(truth.id);
-        if !truth.present || !held {
-            let wrong = if truth.present { Wrong::Missing } else { Wrong::Remains };
+    fn expire(&mut self, sample: &HeldSample) {
+        let held = self.contains(sample.id);
+        if !sample.present || !held {
+            let wrong = if sample.present { Wrong::Missing } else { Wrong::Remains };
             self.counts.state_checks += 1;
-            self.state_error(truth.error(None, wrong));
+            self.state_error(sample.error(None, wrong));
             return;
         }
-        for kind in bits(truth.wanted | truth.unwanted) {
-            let wrong = if truth.wanted >> kind & 1 == 1 { Wrong::Missing } else { Wrong::Remains };
+        for kind in bits(sample.wanted | sample.unwanted) {
+            let wrong = if sample.wanted >> kind & 1 == 1 { Wrong::Missing } else { Wrong::Remains };
             self.counts.state_checks += 1;
-            self.state_error(truth.error(Some(self.schema.kinds()[kind].name), wrong));
+            self.state_error(sample.error(Some(self.schema.kinds()[kind].name), wrong));
         }
     }
 
     fn state_error(&mut self, error: StateError) {
         self.counts.state_errors += 1;
-        self.truths.note(error);
+        self.samples.note(error);
     }
 }

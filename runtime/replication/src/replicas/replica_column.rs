@@ -1,4 +1,4 @@
-//! Copies: the client's values of one component kind, typed inside and by index outside.
+//! Replica column: the client's values of one component kind, typed inside and by index outside.
 
 use std::any::Any;
 
@@ -7,8 +7,8 @@ use crate::wire::{
     replicate::Replicate,
 };
 
-/// The copies of one kind, for code that does not know the type.
-pub(crate) trait Copies: Send + Sync {
+/// The values of one kind, for code that does not know the type.
+pub(crate) trait ReplicaColumn: Send + Sync {
     fn as_any(&self) -> &dyn Any;
     /// Makes room for indexes below `count`.
     fn grow(&mut self, count: usize);
@@ -23,18 +23,18 @@ pub(crate) trait Copies: Send + Sync {
     fn agrees(&self, index: usize, exact: &[u8]) -> Option<bool>;
 }
 
-/// The copies of `T`, by index.
-pub(crate) struct CopiesOf<T> {
+/// The values of `T`, by index.
+pub(crate) struct ReplicaColumnOf<T> {
     pub values: Vec<Option<T>>,
 }
 
-impl<T> Default for CopiesOf<T> {
+impl<T> Default for ReplicaColumnOf<T> {
     fn default() -> Self {
         Self { values: Vec::new() }
     }
 }
 
-impl<T: Replicate> Copies for CopiesOf<T> {
+impl<T: Replicate> ReplicaColumn for ReplicaColumnOf<T> {
     fn as_any(&self) -> &dyn Any {
         self
     }

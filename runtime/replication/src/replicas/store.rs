@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use crate::{
     replicas::{
-        held_samples::{HeldTruths, StateError},
-        replica_column::{Copies, CopiesOf},
+        held_samples::{HeldSamples, StateError},
+        replica_column::{ReplicaColumn, ReplicaColumnOf},
     },
     wire::{
         bytes::{DecodeError, Reader},
@@ -38,7 +38,7 @@ const LATE_TICKS_MAX: u32 = 1024;
 /// How often forgotten slots are swept out. (ticks)
 const SWEEP_TICKS: u32 = 256;
 
-/// Grace before a truth that cannot be checked counts as an error, until told otherwise. (ticks) 2 s at 20 Hz.
+/// Grace before an audit sample that cannot be checked counts as an error, until told otherwise. (ticks) 2 s at 20 Hz.
 const GRACE_TICKS: u32 = 40;
 
 /// What every snapshot begins with.
@@ -57,7 +57,7 @@ pub struct ReplicaCounts {
     pub updates_applied: u64,
     /// Records, or messages, that were older than what is held.
     pub stale: u64,
-    /// Components, and absences, that were held against a truth.
+    /// Components and tombstones that were checked against an audit sample.
     pub state_checks: u64,
     /// Checks that failed: a value, a presence or an absence was wrong, or did not come within the grace.
     pub state_errors: u64,
@@ -85,7 +85,7 @@ pub struct Replicas {
     pub(crate) replicas: Vec<Replica>,
     /// `kinds` labels for each index: the tick as of which that component is held, or is not.
     pub(crate) labels: Vec<u32>,
-    pub(crate) copies: Vec<Box<dyn Copies>>,
+    pub(crate) columns: Vec<Box<dyn ReplicaColumn>>,
     free: Vec<u32>,
     pub(crate) alive_count: usize,
     replicas_max: usize,
@@ -93,7 +93,7 @@ pub struct Replicas {
     newest_tick: u32,
     swept_tick: u32,
     pub(crate) counts: ReplicaCounts,
-    pub(crate) truths: HeldTruths,
+    pub(crate) samples: HeldSamples,
 }
 
 impl Replicas {
@@ -104,7 +104,7 @@ impl Replicas {
     /// With at most `replicas_max` slots, held or lately emptied; a server that sends more is refused.
     pub fn with_limit(schema: Arc<Schema>, replicas_max: usize) -> Self {
         Self {
-            copies: schema.kinds().iter().map(|kind| (kind.new_copies)()).collect(),
+            columns: schema.kinds().iter().map(|kind| (kind.new_replica_column)()).collect(),
             schema,
             order: Vec::new(),
             replicas: Vec::new(),
@@ -116,7 +116,7 @@ impl Replicas {
             newest_tick: 0,
             swept_tick: 0,
             counts: ReplicaCounts::default(),
-            truths: HeldTruths::new(GRACE_TICKS),
+            samples: HeldSamples::new(GRACE_TICKS),
         }
     }
 
@@ -138,41 +138,41 @@ impl Replicas {
         }
         self.hear(header.tick);
         let result = self.apply_records(header.tick, &mut from);
-        self.settle_truths();
+        self.check_held_samples();
         result.map(|()| header)
     }
 
-    /// Keeps a truth message until it can be checked. `now_tick` is the server's tick as far as the client
-    /// knows. Truths of another epoch are ignored.
-    pub fn hold_truth(&mut self, message: &[u8], now_tick: u32) -> Result<(), DecodeError> {
-        let truth = self.read_truth(message)?;
-        if Some(truth.epoch) == self.epoch {
-            self.hear(now_tick.min(truth.tick));
-            self.truths.push(truth);
+    /// Keeps an audit sample message until it can be checked. `now_tick` is the server's tick as far as the client
+    /// knows. Audit samples of another epoch are ignored.
+    pub fn hold_audit_sample(&mut self, message: &[u8], now_tick: u32) -> Result<(), DecodeError> {
+        let sample = self.read_audit_sample(message)?;
+        if Some(sample.epoch) == self.epoch {
+            self.hear(now_tick.min(sample.tick));
+            self.samples.push(sample);
         }
         Ok(())
     }
 
-    /// Settles held truths: those that can be, and those whose grace is over, which are errors.
-    pub fn check_truths(&mut self) {
-        self.settle_truths();
-        self.expire_truths(self.newest_tick);
+    /// Settles held audit samples: those that can be, and those whose grace is over, which are errors.
+    pub fn check_audit_samples(&mut self) {
+        self.check_held_samples();
+        self.expire_held_samples(self.newest_tick);
     }
 
-    /// How long after its tick a truth must have come true. (ticks) 2 s is meant.
+    /// How long after its tick an audit sample must have come true. (ticks) 2 s is meant.
     pub fn set_grace_ticks(&mut self, ticks: u32) {
-        self.truths.set_grace(ticks);
+        self.samples.set_grace(ticks);
     }
 
     /// The oldest state error that has not been taken; the last few are kept.
     pub fn take_state_error(&mut self) -> Option<StateError> {
-        self.truths.take_error()
+        self.samples.take_error()
     }
 
     /// The copy of a component, if the entity is held and has it.
     pub fn get<T: Replicate>(&self, id: NetId) -> Option<&T> {
         let (index, _) = self.held(id)?;
-        self.copies_of::<T>()?.values[index].as_ref()
+        self.column_of::<T>()?.values[index].as_ref()
     }
 
     /// Tick for which the copy of a component is true.
@@ -184,7 +184,7 @@ impl Replicas {
 
     /// All copies of a component, by slot.
     pub fn iter<T: Replicate>(&self) -> impl Iterator<Item = (NetId, &T)> {
-        let values = self.copies_of::<T>().map_or(&[][..], |copies| &copies.values);
+        let values = self.column_of::<T>().map_or(&[][..], |column| &column.values);
         self.alive().filter_map(move |(index, id)| Some((id, values.get(index)?.as_ref()?)))
     }
 
@@ -237,17 +237,17 @@ impl Replicas {
         }
     }
 
-    /// Drops all copies and truths; the epoch stays.
+    /// Drops all copies and audit samples; the epoch stays.
     pub fn clear(&mut self) {
         self.order.clear();
         self.replicas.clear();
         self.labels.clear();
         self.free.clear();
-        self.copies.iter_mut().for_each(|copies| copies.grow(0));
+        self.columns.iter_mut().for_each(|column| column.grow(0));
         self.alive_count = 0;
         self.newest_tick = 0;
         self.swept_tick = 0;
-        self.truths.clear();
+        self.samples.clear();
     }
 
     /// Index of a slot's replica. `near` is where in the order to begin, and then where `slot` is or would be.
@@ -281,7 +281,7 @@ impl Replicas {
                 let count = self.replicas.len() + 1;
                 self.replicas.push(row);
                 self.labels.resize(count * self.stride(), 0);
-                self.copies.iter_mut().for_each(|copies| copies.grow(count));
+                self.columns.iter_mut().for_each(|column| column.grow(count));
                 (count - 1) as u32
             }
         };
@@ -299,7 +299,7 @@ impl Replicas {
         if tick <= self.newest_tick {
             return;
         }
-        self.truths.excuse_silence(tick - self.newest_tick);
+        self.samples.excuse_silence(tick - self.newest_tick);
         self.newest_tick = tick;
         if tick - self.swept_tick >= SWEEP_TICKS {
             self.sweep();
@@ -339,13 +339,13 @@ impl Replicas {
         })
     }
 
-    fn copies_of<T: Replicate>(&self) -> Option<&CopiesOf<T>> {
+    fn column_of<T: Replicate>(&self) -> Option<&ReplicaColumnOf<T>> {
         let kind = self.schema.kind_of::<T>()?;
-        self.copies[kind.index()].as_any().downcast_ref()
+        self.columns[kind.index()].as_any().downcast_ref()
     }
 
     pub(crate) fn stride(&self) -> usize {
-        self.copies.len()
+        self.columns.len()
     }
 }
 
@@ -358,7 +358,7 @@ mod tests {
     use crate::{
         testing::{Health, TestWorld, ViewId, pose, schema},
         view::interest::InterestSettings,
-        wire::schema::KindId,
+        wire::schema::ComponentIndex,
     };
 
     /// A world whose messages a test delivers as it likes.
@@ -381,7 +381,7 @@ mod tests {
         }
 
         fn points(&mut self, id: NetId, points: u16) {
-            self.world.update(KindId(1), id, &Health { points });
+            self.world.update(ComponentIndex(1), id, &Health { points });
         }
 
         fn message(&mut self) -> Vec<u8> {
@@ -518,16 +518,16 @@ mod tests {
         for points in 0..20 {
             let id = server.world.spawn().unwrap();
             server.points(id, points);
-            server.world.update(KindId(0), id, &pose(points.into()));
+            server.world.update(ComponentIndex(0), id, &pose(points.into()));
         }
         let snapshot = server.acknowledged();
-        let mut truth = Vec::new();
-        assert!(server.world.write_truth(server.view, &mut truth));
+        let mut sample = Vec::new();
+        assert!(server.world.write_audit_sample(server.view, &mut sample));
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
         let mut refused = 0;
         let mut replicas = Replicas::with_limit(schema(), 1000);
         for _ in 0..20_000 {
-            let mut message = if rng.random_bool(0.7) { snapshot.clone() } else { truth.clone() };
+            let mut message = if rng.random_bool(0.7) { snapshot.clone() } else { sample.clone() };
             for _ in 0..rng.random_range(0..4) {
                 let at = rng.random_range(0..message.len());
                 match rng.random_range(0..3) {
@@ -536,9 +536,9 @@ mod tests {
                     _ => message.truncate(at.max(1)),
                 }
             }
-            let result = replicas.apply(&message).map(drop).and(replicas.hold_truth(&message, 1));
+            let result = replicas.apply(&message).map(drop).and(replicas.hold_audit_sample(&message, 1));
             refused += u32::from(result.is_err());
-            replicas.check_truths();
+            replicas.check_audit_samples();
             for (_, pose) in replicas.iter::<crate::testing::Pose>() {
                 assert!(pose.place.iter().all(|number| (-150.0..=150.0).contains(number)));
             }

@@ -1,14 +1,14 @@
 //! Bulk: this tick's updates, put together once for everybody.
 //!
 //! Most of what a client is told in a tick is what everybody else around is told, too: the entity has changed,
-//! the client knows it and is owed nothing else of it. So once per tick, for each ring (`rings`), the pieces of
+//! the client knows it and is owed nothing else of it. So once per tick, for each ring (`rings`), the encoded values of
 //! every entity whose turn it is and that has changed are laid side by side:
 //!
 //! ```text
 //! hot_slots  2        3               7
-//! records    mask, len and end of each hot slot's pieces, by slot
+//! records    mask, len and end of each hot slot's encoded values, by slot
 //! stream     | 2: pose | 3: pose health | 4: pose | ...  + 16 spare bytes
-//!            each piece behind the header that it has where the hot slot before it is told, too, with the same mask
+//!            each value behind the header that it has where the hot slot before it is told, too, with the same mask
 //! breaks     places in hot_slots where the mask is another than before
 //! ```
 //!
@@ -24,15 +24,15 @@ use crate::{
     wire::bytes::{VARINT_BYTES_MAX, put_varint},
 };
 
-/// Room after the last piece, so that pieces can be read by whole words.
+/// Room after the last encoded value, so that encoded values can be read by whole words.
 pub(crate) const SPARE_BYTES: usize = 16;
 
-/// A hot slot's pieces: `stream[end - len..end]`, of the kinds in `mask`. What is not hot has an empty mask.
+/// A hot slot's encoded values: `stream[end - len..end]`, of the kinds in `mask`. What is not hot has an empty mask.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct Record {
     pub end: u32,
-    /// Bytes of pieces in the stream up to here, without headers.
-    pub pieces_end: u32,
+    /// Bytes of encoded values in the stream up to here, without headers.
+    pub values_end: u32,
     pub len: u16,
     pub mask: u16,
 }
@@ -88,7 +88,7 @@ impl RingBulk {
         if !self.hot_slots.is_sorted() {
             self.hot_slots.sort_unstable();
         }
-        let (mut slot_before, mut mask_before, mut pieces_end) = (0, 0, 0);
+        let (mut slot_before, mut mask_before, mut values_end) = (0, 0, 0);
         for (index, slot) in self.hot_slots.iter().enumerate() {
             let mut header = [0; VARINT_BYTES_MAX];
             let header_len = put_varint(&mut header, 0, (slot - slot_before) << 1);
@@ -99,12 +99,12 @@ impl RingBulk {
             while rest != 0 {
                 let kind = rest.trailing_zeros() as usize;
                 rest &= rest - 1;
-                self.stream.extend_from_slice(entities.columns[kind].piece(*slot as usize));
+                self.stream.extend_from_slice(entities.columns[kind].encoded(*slot as usize));
             }
             record.end = self.stream.len() as u32;
             record.len = (self.stream.len() - begin) as u16;
-            pieces_end += u32::from(record.len);
-            record.pieces_end = pieces_end;
+            values_end += u32::from(record.len);
+            record.values_end = values_end;
             if record.mask != mask_before {
                 self.breaks.push(index as u32);
             }

@@ -1,20 +1,20 @@
 //! Column: the latest encoded bytes of one component kind, for every entity slot of a world.
 //!
 //! A component is encoded once when it changes, whoever will hear of it; a packet is then a row of copies.
-//! Each slot has a fixed stride, a multiple of 8, so that the usual piece of at most 8 bytes is copied as
+//! Each slot has a fixed stride, a multiple of 8, so that the usual encoded value of at most 8 bytes is copied as
 //! one word:
 //!
 //! ```text
-//! bytes      | slot 0: piece ....00 | slot 1: piece ..0000 | ...     stride = BYTES_MAX rounded up to 8
+//! bytes      | slot 0: value ....00 | slot 1: value ..0000 | ...     stride = BYTES_MAX rounded up to 8
 //! lens       | 7                    | 6                    |
 //! changed_at | 12 [tick]            | 15                   |
-//! exact      | exact bytes          | exact bytes          |         for truths
+//! exact      | exact bytes          | exact bytes          |         for audit samples
 //! ```
 //!
-//! A kind with a throttle encodes at the same place, but what comes too early goes to `throttle` and is written here when it is
-//! due: everything that reads a column sees only what the rules allow to be told.
+//! A kind with a throttle encodes at the same place, but what comes too early goes to `throttle` and is written here
+//! when it is due: everything that reads a column sees only what the rules allow to be told.
 //!
-//! Cost: about 20 ns per changed component to encode; 3-5 ns per piece copied. Grows with the slots only.
+//! Cost: about 20 ns per changed component to encode; 3-5 ns per encoded value copied. Grows with the slots only.
 
 use crate::{
     source::throttle::{Due, Throttle},
@@ -73,8 +73,8 @@ impl Column {
         }
     }
 
-    /// From now on changes are told at most once in `ticks` [>= 1; 1: every tick's]. What waits is due by the new period. Allocates, and
-    /// the next `release_due` looks at every slot once.
+    /// From now on changes are told at most once in `ticks` [>= 1; 1: every tick's]. What waits is due by the new
+    /// period. Allocates, and the next `release_due` looks at every slot once.
     pub fn set_period(&mut self, ticks: u32) {
         if self.throttle.is_none() && ticks <= 1 {
             return;
@@ -118,15 +118,16 @@ impl Column {
         }
     }
 
-    /// Brings the exact value of `slot` up to date, for truths. Not while a change waits: the value to tell is then the one before.
+    /// Brings the exact value of `slot` up to date, for audit samples. Not while a change waits: the value to tell is
+    /// then the one before.
     pub fn refresh_exact<T: Replicate>(&mut self, slot: usize, value: &T, tick: u32) {
         if self.throttle.as_ref().is_none_or(|throttle| !throttle.waits(slot, tick)) {
             self.write_exact(slot, value);
         }
     }
 
-    /// Encodes `value` for `slot`. The same bytes as before are no change, unless the component is `new` there. A change that comes too
-    /// early by the kind's rule is put aside.
+    /// Encodes `value` for `slot`. The same bytes as before are no change, unless the component is `new` there. A
+    /// change that comes too early by the kind's rule is put aside.
     pub fn write<T: Replicate>(&mut self, slot: usize, value: &T, tick: u32, new: bool) -> Written {
         let mut out = Writer::new(&mut self.scratch);
         value.encode(&mut out);
@@ -165,9 +166,9 @@ impl Column {
         self.lens[slot].into()
     }
 
-    /// The encoded piece of `slot`.
+    /// The encoded value of `slot`.
     #[inline]
-    pub fn piece(&self, slot: usize) -> &[u8] {
+    pub fn encoded(&self, slot: usize) -> &[u8] {
         let begin = slot * self.stride;
         &self.bytes[begin..begin + usize::from(self.lens[slot])]
     }
@@ -182,10 +183,10 @@ impl Column {
         &self.exact[begin..begin + usize::from(self.exact_lens[slot])]
     }
 
-    /// Copies the piece of `slot` to `out[at..]` and returns where it ends. Up to 7 bytes after the piece may
-    /// be overwritten, always inside `out`. The caller has made room for the piece itself.
+    /// Copies the encoded value of `slot` to `out[at..]` and returns where it ends. Up to 7 bytes after the encoded
+    /// value may be overwritten, always inside `out`. The caller has made room for the encoded value itself.
     #[inline]
-    pub fn copy_piece(&self, slot: usize, out: &mut [u8], at: usize) -> usize {
+    pub fn copy_encoded(&self, slot: usize, out: &mut [u8], at: usize) -> usize {
         let len = usize::from(self.lens[slot]);
         let begin = slot * self.stride;
         if self.stride == 8 && at + 8 <= out.len() {
@@ -218,8 +219,8 @@ impl Column {
     /// A postponed change is told now.
     fn take_over(&mut self, due: Due<'_>, tick: u32) {
         let slot = due.slot;
-        self.bytes[slot * self.stride..][..due.piece.len()].copy_from_slice(due.piece);
-        self.lens[slot] = due.piece.len() as u8;
+        self.bytes[slot * self.stride..][..due.encoded.len()].copy_from_slice(due.encoded);
+        self.lens[slot] = due.encoded.len() as u8;
         self.exact[slot * self.exact_stride..][..due.exact.len()].copy_from_slice(due.exact);
         self.exact_lens[slot] = due.exact.len() as u8;
         self.changed_at[slot] = tick;
@@ -255,12 +256,12 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_copied_whole_at_the_very_end_of_a_packet() {
+    fn encoded_values_are_copied_whole_at_the_very_end_of_a_packet() {
         let mut column = column();
         column.write(2, &pose(-3.0), 5, true);
         let (mut roomy, mut tight) = ([0; 16], [0; Pose::BYTES_MAX]);
-        assert_eq!(column.copy_piece(2, &mut roomy, 1), 1 + Pose::BYTES_MAX);
-        assert_eq!(column.copy_piece(2, &mut tight, 0), Pose::BYTES_MAX);
+        assert_eq!(column.copy_encoded(2, &mut roomy, 1), 1 + Pose::BYTES_MAX);
+        assert_eq!(column.copy_encoded(2, &mut tight, 0), Pose::BYTES_MAX);
         assert_eq!(roomy[1..=Pose::BYTES_MAX], tight);
     }
 
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn while_a_change_waits_truths_keep_to_what_was_told() {
+    fn while_a_change_waits_audit_samples_keep_to_what_was_told() {
         let mut column = column();
         column.set_period(5);
         column.write(0, &pose(0.0), 10, true);

@@ -16,7 +16,7 @@ use crate::{
     wire::{
         ids::NetId,
         replicate::Replicate,
-        schema::{KINDS_MAX, KindId, Schema},
+        schema::{ComponentIndex, KINDS_MAX, Schema},
     },
 };
 
@@ -34,19 +34,19 @@ const POISONED_LISTED_MAX: usize = 64;
 #[error("the world has as many replicated entities as `entities_max` allows")]
 pub struct EntitiesFull;
 
-/// Where an entity is, for interest.
+/// To whom an entity is relevant by where it is, before teams and visibility filters.
 #[derive(Copy, Clone, Debug, PartialEq)]
-pub(crate) enum Standing {
+pub(crate) enum Relevance {
     /// Without a place: told to everybody.
     Everywhere,
     At([f32; 2]),
-    /// Told to its own client alone.
-    Hidden,
+    /// Told to the client whose own it is, and to nobody else.
+    OwnerOnly,
 }
 
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Slot {
-    pub standing: Standing,
+    pub relevance: Relevance,
     /// Which components the entity has.
     pub present: u16,
     pub generation: u8,
@@ -54,12 +54,12 @@ pub(crate) struct Slot {
     /// Relevant to views of this team, wherever it is. 0: none.
     pub team: u16,
     /// Told only to those who may see it.
-    pub concealed: bool,
+    pub filtered: bool,
 }
 
 impl Slot {
     const EMPTY: Self =
-        Self { standing: Standing::Everywhere, present: 0, generation: 0, alive: false, team: 0, concealed: false };
+        Self { relevance: Relevance::Everywhere, present: 0, generation: 0, alive: false, team: 0, filtered: false };
 }
 
 /// Counted since the last `take`.
@@ -86,14 +86,15 @@ pub(crate) struct Entities {
     /// Tick of the last removal of a component, per slot.
     pub removed_at: Vec<u32>,
     pub columns: Vec<Column>,
-    /// Slots that views which hold them must look at before they tell more of them: of entities that died, were hidden or
-    /// concealed, changed teams or lost a component this tick. Views count what they have seen.
+    /// Slots that views which hold them must look at before they tell more of them: of entities that died, became
+    /// owner-only or visibility-filtered, changed teams or lost a component this tick. Views count what they have seen.
     pub disturbed: Vec<u32>,
     /// How many there were in all ticks before.
     pub disturbed_before: u32,
     /// Goes up with all that interest depends on.
     pub arrangement: u64,
-    /// Slots that moved and did nothing else that interest depends on, once for each time, since this was last taken; of many the first.
+    /// Slots that moved and did nothing else that interest depends on, once for each time, since this was last taken;
+    /// of many the first.
     pub moved: Vec<u32>,
     /// Goes up with every change of a component.
     pub changes: u64,
@@ -103,8 +104,8 @@ pub(crate) struct Entities {
     pub urgent: Vec<u32>,
     /// How urgent changes are, per slot; 1 is the usual.
     pub weights: Vec<f32>,
-    /// Entities that are concealed.
-    pub concealed_count: usize,
+    /// Entities that are visibility-filtered.
+    pub filtered_count: usize,
     pub counts: EntityCounts,
     poisoned: Vec<NetId>,
     /// The tick of the last `release_due`.
@@ -116,8 +117,8 @@ pub(crate) struct Entities {
     entities_max: usize,
 }
 
-/// Up to an eighth of all slots are followed one by one when they move: at 20 ns each that is a third of the 8 ns per slot that sorting
-/// all of them anew takes.
+/// Up to an eighth of all slots are followed one by one when they move: at 20 ns each that is a third of the 8 ns per
+/// slot that sorting all of them anew takes.
 const FOLLOWED_PART: usize = 8;
 
 impl Entities {
@@ -140,7 +141,7 @@ impl Entities {
             touched_tick: 0,
             urgent: Vec::new(),
             weights: Vec::new(),
-            concealed_count: 0,
+            filtered_count: 0,
             counts: EntityCounts::default(),
             poisoned: Vec::new(),
             released_at: None,
@@ -189,8 +190,8 @@ impl Entities {
             return false;
         };
         row.alive = false;
-        let was_concealed = std::mem::take(&mut row.concealed);
-        self.concealed_count -= usize::from(was_concealed);
+        let was_filtered = std::mem::take(&mut row.filtered);
+        self.filtered_count -= usize::from(was_filtered);
         self.columns.iter_mut().for_each(|column| column.forget(id.slot as usize));
         self.free.push_back(id.slot);
         self.alive_count -= 1;
@@ -198,15 +199,15 @@ impl Entities {
         true
     }
 
-    /// A place that is NaN or infinite counts as poison: the entity stays where it was, or is hidden if it
+    /// A place that is NaN or infinite counts as poison: the entity stays where it was, or is owner-only if it
     /// never had a place.
     pub fn set_place(&mut self, id: NetId, place: [f32; 2]) {
         if place.iter().all(|number| number.is_finite()) {
             if let Some(row) = self.row_mut(id)
-                && row.standing != Standing::At(place)
+                && row.relevance != Relevance::At(place)
             {
-                let before = std::mem::replace(&mut row.standing, Standing::At(place));
-                let has_moved = matches!(before, Standing::At(_)) && !row.concealed;
+                let before = std::mem::replace(&mut row.relevance, Relevance::At(place));
+                let has_moved = matches!(before, Relevance::At(_)) && !row.filtered;
                 self.arrangement += 1;
                 if has_moved && self.moved.len() < self.slots.len() / FOLLOWED_PART {
                     self.moved.push(id.slot);
@@ -215,19 +216,19 @@ impl Entities {
             return;
         }
         if let Some(row) = self.row_mut(id) {
-            if row.standing == Standing::Everywhere {
-                row.standing = Standing::Hidden;
+            if row.relevance == Relevance::Everywhere {
+                row.relevance = Relevance::OwnerOnly;
                 self.disturb(id.slot);
             }
             self.note_poisoned(id);
         }
     }
 
-    pub fn set_standing(&mut self, id: NetId, standing: Standing) {
+    pub fn set_relevance(&mut self, id: NetId, relevance: Relevance) {
         if let Some(row) = self.row_mut(id)
-            && row.standing != standing
+            && row.relevance != relevance
         {
-            row.standing = standing;
+            row.relevance = relevance;
             self.disturb(id.slot);
         }
     }
@@ -241,14 +242,14 @@ impl Entities {
         }
     }
 
-    pub fn set_concealed(&mut self, id: NetId, concealed: bool) {
+    pub fn set_visibility_filtered(&mut self, id: NetId, filtered: bool) {
         if let Some(row) = self.row_mut(id)
-            && std::mem::replace(&mut row.concealed, concealed) != concealed
+            && std::mem::replace(&mut row.filtered, filtered) != filtered
         {
-            if concealed {
-                self.concealed_count += 1;
+            if filtered {
+                self.filtered_count += 1;
             } else {
-                self.concealed_count -= 1;
+                self.filtered_count -= 1;
             }
             self.disturb(id.slot);
         }
@@ -270,7 +271,7 @@ impl Entities {
     }
 
     /// Encodes a component's value. Returns whether its bytes changed.
-    pub fn update<T: Replicate>(&mut self, kind: KindId, id: NetId, value: &T) -> bool {
+    pub fn update<T: Replicate>(&mut self, kind: ComponentIndex, id: NetId, value: &T) -> bool {
         let tick = self.tick;
         let misses = self.fault == Fault::MissChanges && id.slot % 4 == 2;
         let Some(row) = self.row_mut(id) else {
@@ -297,8 +298,8 @@ impl Entities {
         written.changed
     }
 
-    /// Brings a component's exact value up to date for a truth, without a mark that it changed.
-    pub fn refresh_exact<T: Replicate>(&mut self, kind: KindId, id: NetId, value: &T) {
+    /// Brings a component's exact value up to date for an audit sample, without a mark that it changed.
+    pub fn refresh_exact<T: Replicate>(&mut self, kind: ComponentIndex, id: NetId, value: &T) {
         self.columns[kind.index()].refresh_exact(id.slot as usize, value, self.tick);
     }
 
@@ -322,7 +323,8 @@ impl Entities {
         self.released = released;
     }
 
-    /// Tells all that waits of one entity in this tick, whatever the rules say: it has been moved by more than its own power.
+    /// Tells all that waits of one entity in this tick, whatever the rules say: it has been moved by more than its own
+    /// power.
     pub fn hurry(&mut self, id: NetId) {
         if self.get(id).is_none() {
             return;
@@ -335,7 +337,7 @@ impl Entities {
     }
 
     /// Takes a component away from an entity. Clients get its whole state again, without it.
-    pub fn remove(&mut self, kind: KindId, id: NetId) {
+    pub fn remove(&mut self, kind: ComponentIndex, id: NetId) {
         let bit = 1 << kind.0;
         let tick = self.tick;
         let Some(row) = self.row_mut(id) else { return };
@@ -361,8 +363,8 @@ impl Entities {
         &self.poisoned
     }
 
-    /// Ends the tick's changes: lets go what is due, and puts `touched` into slot order. Cheap when it is already, as it is when one column
-    /// was walked, and when it is called again.
+    /// Ends the tick's changes: lets go what is due, and puts `touched` into slot order. Cheap when it is already, as
+    /// it is when one column was walked, and when it is called again.
     pub fn sort_touched(&mut self) {
         self.release_due();
         if !self.touched_in_order {
@@ -466,21 +468,21 @@ mod tests {
         assert_eq!(second.slot, first.slot);
         assert_ne!(second, first);
         assert!(!entities.despawn(first));
-        assert!(!entities.update(KindId(0), first, &pose(1.0)));
+        assert!(!entities.update(ComponentIndex(0), first, &pose(1.0)));
         assert!(entities.get(second).is_some());
         assert_eq!(entities.counts.refused, 1);
     }
 
     #[test]
-    fn the_concealed_are_counted_until_they_die() {
+    fn the_filtered_are_counted_until_they_die() {
         let mut entities = entities(10);
         let ids = [(); 3].map(|()| entities.spawn().unwrap());
-        ids.iter().for_each(|id| entities.set_concealed(*id, true));
-        entities.set_concealed(ids[0], false);
+        ids.iter().for_each(|id| entities.set_visibility_filtered(*id, true));
+        entities.set_visibility_filtered(ids[0], false);
         entities.despawn(ids[1]);
-        assert_eq!(entities.concealed_count, 1);
+        assert_eq!(entities.filtered_count, 1);
         entities.despawn(ids[2]);
-        assert_eq!(entities.concealed_count, 0);
+        assert_eq!(entities.filtered_count, 0);
     }
 
     #[test]
@@ -503,17 +505,17 @@ mod tests {
         entities.begin_tick(1);
         let ids = [(); 3].map(|()| entities.spawn().unwrap());
         for id in ids {
-            entities.update(KindId(0), id, &pose(1.0));
+            entities.update(ComponentIndex(0), id, &pose(1.0));
         }
         entities.begin_tick(2);
-        entities.update(KindId(0), ids[2], &pose(2.0));
-        entities.update(KindId(1), ids[1], &Health { points: 3 });
-        entities.update(KindId(0), ids[0], &pose(1.0));
+        entities.update(ComponentIndex(0), ids[2], &pose(2.0));
+        entities.update(ComponentIndex(1), ids[1], &Health { points: 3 });
+        entities.update(ComponentIndex(0), ids[0], &pose(1.0));
         entities.sort_touched();
         assert_eq!(entities.touched, [1, 2]);
         assert_eq!(entities.dirty, [0, 0b10, 0b01]);
         assert_eq!(entities.changed_within(2, 0b11, 1), 0b01);
-        entities.remove(KindId(1), ids[1]);
+        entities.remove(ComponentIndex(1), ids[1]);
         assert_eq!(entities.dirty[1], EXISTENCE | 0b10);
     }
 
@@ -528,8 +530,8 @@ mod tests {
         let mut dirty = Vec::new();
         for tick in 2..=12 {
             entities.begin_tick(tick);
-            entities.update(KindId(0), id, &pose(tick as f32));
-            entities.update(KindId(1), id, &Health { points: 100 + tick as u16 });
+            entities.update(ComponentIndex(0), id, &pose(tick as f32));
+            entities.update(ComponentIndex(1), id, &Health { points: 100 + tick as u16 });
             entities.sort_touched();
             entities.sort_touched();
             dirty.push(entities.dirty[0]);
@@ -546,16 +548,16 @@ mod tests {
         entities.set_periods(&[5; KINDS_MAX]);
         entities.begin_tick(10);
         let first = entities.spawn().unwrap();
-        entities.update(KindId(0), first, &pose(0.0));
-        entities.update(KindId(1), first, &Health { points: 1 });
+        entities.update(ComponentIndex(0), first, &pose(0.0));
+        entities.update(ComponentIndex(1), first, &Health { points: 1 });
         entities.begin_tick(11);
-        entities.update(KindId(0), first, &pose(1.0));
-        entities.update(KindId(1), first, &Health { points: 2 });
-        entities.remove(KindId(1), first);
+        entities.update(ComponentIndex(0), first, &pose(1.0));
+        entities.update(ComponentIndex(1), first, &Health { points: 2 });
+        entities.remove(ComponentIndex(1), first);
         entities.despawn(first);
         let second = entities.spawn().unwrap();
         assert_eq!(second.slot, first.slot);
-        entities.update(KindId(0), second, &pose(3.0));
+        entities.update(ComponentIndex(0), second, &pose(3.0));
         for tick in 12..30 {
             entities.begin_tick(tick);
             entities.sort_touched();
@@ -567,11 +569,11 @@ mod tests {
     fn r12_poison_names_its_entity_within_the_tick() {
         let mut entities = entities(10);
         let (sick, lost) = (entities.spawn().unwrap(), entities.spawn().unwrap());
-        entities.update(KindId(0), sick, &pose(f32::INFINITY));
+        entities.update(ComponentIndex(0), sick, &pose(f32::INFINITY));
         entities.set_place(lost, [f32::NAN, 0.0]);
         assert_eq!(entities.poisoned(), [sick, lost]);
         assert_eq!(entities.counts.poisoned, 2);
-        assert_eq!(entities.get(lost).unwrap().standing, Standing::Hidden);
+        assert_eq!(entities.get(lost).unwrap().relevance, Relevance::OwnerOnly);
         entities.begin_tick(1);
         assert!(entities.poisoned().is_empty());
     }

@@ -1,10 +1,12 @@
 //! Event throttle: no source may fill its neighbours' lines with one kind of event.
 //!
-//! An event happens once, so what comes too early is not put off, as a component's change is, but dropped and counted; a rule for it is the
-//! game's or the operator's word that so many are enough. Remembered is only when each source told each ruled kind last, in a table of
-//! fixed size: with more sources in one period than it holds, the one that told longest ago is forgotten, and may tell early.
+//! An event happens once, so what comes too early is not put off, as a component's change is, but dropped and counted;
+//! a rule for it is the game's or the operator's word that so many are enough. Remembered is only when each source told
+//! each ruled kind last, in a table of fixed size: with more sources in one period than it holds, the one that told
+//! longest ago is forgotten, and may tell early.
 //!
-//! Runs on the world's thread. Cost: 5 ns per event of a ruled kind, nothing for others. 64 KB, allocated when the first rule is met.
+//! Runs on the world's thread. Cost: 5 ns per event of a ruled kind, nothing for others. 64 KB, allocated when the
+//! first rule is met.
 
 use crate::wire::event::EventId;
 
@@ -28,8 +30,9 @@ pub struct EventThrottle {
 }
 
 impl EventThrottle {
-    /// Whether `source` (any number that names it, such as an entity's bits) may tell an event of this kind in this tick, and if so,
-    /// notes that it did. `period_ticks`: of `ResolvedRules::event_period_ticks`; at 1 all are let pass.
+    /// Whether `source` (any number that names it, such as an entity's bits) may tell an event of this kind in this
+    /// tick, and if so, notes that it did. `period_ticks`: of `ResolvedRules::event_period_ticks`; at 1 all are let
+    /// pass.
     pub fn allows(&mut self, kind: EventId, source: u64, tick: u32, period_ticks: u32) -> bool {
         if period_ticks <= 1 {
             return true;

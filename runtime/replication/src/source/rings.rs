@@ -34,9 +34,9 @@ pub(crate) struct Rings {
     rings: Vec<Ring>,
     pub keepalive: u32,
     /// Squared distance after which a client gets all it is owed at once. (m²)
-    pub bulk_sync_m2: f32,
-    /// Truths tell components that are current within so many ticks.
-    pub truth_ticks_max: u32,
+    pub catch_up_m2: f32,
+    /// Audit samples tell components that are current within so many ticks.
+    pub audited_delay_ticks_max: u32,
     /// Longest period of all.
     pub period_max: u32,
 }
@@ -48,8 +48,8 @@ pub(crate) fn is_turn(slot: u32, tick: u32, period: u32) -> bool {
 }
 
 impl Rings {
-    /// `truth_ticks_max`: see `Rings`.
-    pub fn new(rules: &ResolvedRules, every_kind: u16, truth_ticks_max: u32) -> Self {
+    /// `audited_delay_ticks_max`: see `Rings`.
+    pub fn new(rules: &ResolvedRules, every_kind: u16, audited_delay_ticks_max: u32) -> Self {
         let mut ends: Vec<f32> = rules.tier_to_m2[..rules.tiers_count].to_vec();
         let ranged = (0..KINDS_MAX).filter(|kind| rules.ranged_kinds & every_kind & 1 << kind != 0);
         ends.extend(ranged.map(|kind| rules.kind_range_m2[kind]));
@@ -72,8 +72,8 @@ impl Rings {
             period_max: rings.iter().map(of_ring).max().unwrap_or(1),
             rings,
             keepalive,
-            bulk_sync_m2: rules.bulk_sync_m2,
-            truth_ticks_max,
+            catch_up_m2: rules.catch_up_m2,
+            audited_delay_ticks_max,
         }
     }
 
@@ -98,11 +98,11 @@ impl Rings {
         inner.iter().filter(|ring| ring.to_m2 < distance_m2).count()
     }
 
-    /// Kinds that a truth may tell of an entity in a ring.
-    pub fn in_truths(&self, ring: usize) -> u16 {
+    /// Kinds that an audit sample may tell of an entity in a ring.
+    pub fn in_audit_samples(&self, ring: usize) -> u16 {
         let Ring { period, near, far, .. } = self.rings[ring];
-        let near = if period <= self.truth_ticks_max { near } else { 0 };
-        let far = if self.keepalive <= self.truth_ticks_max { far } else { 0 };
+        let near = if period <= self.audited_delay_ticks_max { near } else { 0 };
+        let far = if self.keepalive <= self.audited_delay_ticks_max { far } else { 0 };
         near | far
     }
 }
@@ -123,7 +123,7 @@ mod tests {
         let ring = |to_m: f32, period, near| Ring { to_m2: to_m * to_m, period, near, far: 0b11 & !near };
         assert_eq!(rings.all(), [ring(40.0, 1, 0b11), ring(60.0, 4, 0b11), ring(f32::INFINITY, 4, 0b01)]);
         assert_eq!([39.0_f32, 40.0, 41.0, 60.5, 1e9].map(|m| rings.at(m * m)), [0, 0, 1, 2, 2]);
-        assert_eq!((rings.in_truths(1), rings.in_truths(2)), (0b11, 0b01));
+        assert_eq!((rings.in_audit_samples(1), rings.in_audit_samples(2)), (0b11, 0b01));
         assert_eq!(rings.period_max, 200);
         assert!(Rings::new(&ResolvedRules::default(), 0b11, 20).is_trivial());
     }

@@ -1,12 +1,13 @@
 //! Rules: how far each sort of component and event is heard, and how often it may be told.
 //!
-//! Most bytes of a crowded world are about things that hardly matter to who gets them: a say is heard 15 m away, a health bar
-//! matters as a percentage, an animation once a second. What may be left out differs from game to game and from evening to
-//! evening, so it stands in rules that are replaced while the world runs: a game gives its own, an operator's file goes on top.
-//! Without any, everything is told at once to everybody who holds the entity.
+//! Most bytes of a crowded world are about things that hardly matter to who gets them: a say is heard 15 m away, a
+//! health bar matters as a percentage, an animation once a second. What may be left out differs from game to game and
+//! from evening to evening, so it stands in rules that are replaced while the world runs: a game gives its own, an
+//! operator's file goes on top. Without any, everything is told at once to everybody who holds the entity.
 //!
-//! Rules are made far from any tick, in metres and seconds ([`ReplicationRules`]); a world works with a [`ResolvedRules`] of
-//! them: plain arrays by kind, squared metres and whole ticks of its own rate. Replacing is one pointer, between two ticks.
+//! Rules are made far from any tick, in metres and seconds ([`ReplicationRules`]); a world works with a
+//! [`ResolvedRules`] of them: plain arrays by kind, squared metres and whole ticks of its own rate. Replacing is one
+//! pointer, between two ticks.
 //!
 //! Never decides who may know of an entity at all: that is interest's. A rule can only keep back or delay.
 //! Cost: a look at an array. About 1 KB per tick rate.
@@ -16,13 +17,15 @@ use crate::wire::schema::{EVENTS_MAX, KINDS_MAX, Schema};
 /// Tiers of distance at most. More are refused by the rules file and cut off by [`ReplicationRules::resolved`].
 pub const TIERS_MAX: usize = 8;
 
-/// Rarest rate that a rule may ask for (1/s): what is owed is told once in 100 s at least. Rarer ones are taken as this.
+/// Rarest rate that a rule may ask for (1/s): what is owed is told once in 100 s at least. Rarer ones are taken as
+/// this.
 pub const RATE_MIN_PER_S: f32 = 0.01;
 
-/// How far messages of these kinds are heard (m), unless the game or an operator says otherwise: the figures that the EQEmu
-/// team came to on servers with some thousand players, from "Developer Blog - Server Optimizations".
+/// How far messages of these kinds are heard (m), unless the game or an operator says otherwise: the figures that the
+/// EQEmu team came to on servers with some thousand players, from "Developer Blog - Server Optimizations".
 ///
-/// They hold for components and events of which the last part of the name is one of these: `say`, `chat.say`, `Position`.
+/// They hold for components and events of which the last part of the name is one of these: `say`, `chat.say`,
+/// `Position`.
 pub const USUAL_RANGES_M: [(&str, f32); 13] = [
     ("say", 15.0),
     ("damage", 50.0),
@@ -39,8 +42,8 @@ pub const USUAL_RANGES_M: [(&str, f32); 13] = [
     ("scan", 600.0),
 ];
 
-/// How often a component of these names is told of one entity at most (1/s), from the same source and with the same say of game and
-/// operator.
+/// How often a component of these names is told of one entity at most (1/s), from the same source and with the same say
+/// of game and operator.
 pub const USUAL_RATES_PER_S: [(&str, f32); 1] = [("animation", 1.0)];
 
 /// How often clients at some distance are told of changes.
@@ -49,19 +52,20 @@ pub struct Tier {
     /// The tier holds entities up to this far from the client (m, > 0).
     /// Too low → what is well in view moves in jumps; too high → nothing is saved.
     pub to_m: f32,
-    /// Changes of one entity that one client is told in a second [1/s, `RATE_MIN_PER_S` and more]. From the world's tick rate on: every
-    /// tick. Too low → late and jumpy; too high → bytes.
+    /// Changes of one entity that one client is told in a second [1/s, `RATE_MIN_PER_S` and more]. From the world's
+    /// tick rate on: every tick. Too low → late and jumpy; too high → bytes.
     pub updates_per_s: f32,
 }
 
 /// What holds for one component kind.
 #[derive(Copy, Clone, Debug, Default, PartialEq)]
 pub struct KindRule {
-    /// Beyond it, clients that hold the entity are not told of this component's changes (m). None: as far as they hold it.
-    /// Too low → copies are stale in view; too high → bytes.
+    /// Beyond it, clients that hold the entity are not told of this component's changes (m). None: as far as they hold
+    /// it. Too low → copies are stale in view; too high → bytes.
     pub range_m: Option<f32>,
-    /// Changes of one entity's component that are encoded in a second, for all clients (1/s, >= `RATE_MIN_PER_S`). What comes
-    /// earlier waits, and goes with the value that is newest then. None: every tick's. Too low → late; too high → bytes.
+    /// Changes of one entity's component that are encoded in a second, for all clients (1/s, >= `RATE_MIN_PER_S`). What
+    /// comes earlier waits, and goes with the value that is newest then. None: every tick's. Too low → late; too high →
+    /// bytes.
     pub updates_per_s_max: Option<f32>,
 }
 
@@ -70,20 +74,22 @@ pub struct KindRule {
 pub struct EventRule {
     /// How far it is heard (m). None: in the whole world.
     pub range_m: Option<f32>,
-    /// Events that one source entity may send in a second (1/s, >= `RATE_MIN_PER_S`); more are dropped and counted. None: any number.
+    /// Events that one source entity may send in a second (1/s, >= `RATE_MIN_PER_S`); more are dropped and counted.
+    /// None: any number.
     pub per_s_max: Option<f32>,
 }
 
 /// All rules of a game, in metres and seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicationRules {
-    /// Ascending by distance, at most [`TIERS_MAX`]. The last one goes on to the leave radius. None: every change at once.
+    /// Ascending by distance, at most [`TIERS_MAX`]. The last one goes on to the leave radius. None: every change at
+    /// once.
     pub tiers: Vec<Tier>,
     /// A client that has come so far since its last bulk sync gets all it is owed at once, whatever the tier (m, > 0).
     /// Too low → the tiers save nothing for who runs; too high → who arrives somewhere sees what was long ago.
-    pub bulk_sync_m: f32,
-    /// What a client holds and hears nothing of, because it is out of a component's range, is brought up to date once in so long
-    /// (s, > 0). Too low → the ranges save nothing; too high → far copies stay wrong for long.
+    pub catch_up_m: f32,
+    /// What a client holds and hears nothing of, because it is out of a component's range, is brought up to date once
+    /// in so long (s, > 0). Too low → the ranges save nothing; too high → far copies stay wrong for long.
     pub keepalive_s: f32,
     /// By kind, in the schema's order; kinds beyond its end have no rule.
     pub components: Vec<KindRule>,
@@ -94,13 +100,13 @@ pub struct ReplicationRules {
 impl Default for ReplicationRules {
     /// No tiers, no ranges, no throttles: everything at once to everybody who holds it.
     fn default() -> Self {
-        Self { tiers: Vec::new(), bulk_sync_m: 50.0, keepalive_s: 10.0, components: Vec::new(), events: Vec::new() }
+        Self { tiers: Vec::new(), catch_up_m: 50.0, keepalive_s: 10.0, components: Vec::new(), events: Vec::new() }
     }
 }
 
 impl ReplicationRules {
-    /// The rules of a game that has said nothing else: the usual ranges by name, and tiers that halve the rate twice on the way
-    /// to what is far. `events` are the schema's, with the range that the game declared.
+    /// The rules of a game that has said nothing else: the usual ranges by name, and tiers that halve the rate twice on
+    /// the way to what is far. `events` are the schema's, with the range that the game declared.
     ///
     /// An event with a declared range keeps it, be it infinite; one without has its usual range, or the whole world.
     pub fn usual<'n>(
@@ -134,7 +140,7 @@ impl ReplicationRules {
     /// The rules for worlds of one tick rate (ticks/s, > 0). Allocates nothing; called when rules or worlds are new.
     pub fn resolved(&self, ticks_per_s: f32) -> ResolvedRules {
         let mut resolved = ResolvedRules {
-            bulk_sync_m2: squared(Some(self.bulk_sync_m)),
+            catch_up_m2: squared(Some(self.catch_up_m)),
             keepalive_ticks: (self.keepalive_s * ticks_per_s).ceil().max(1.0) as u32,
             ..ResolvedRules::default()
         };
@@ -169,7 +175,7 @@ pub struct ResolvedRules {
     pub tier_to_m2: [f32; TIERS_MAX],
     /// An entity of the tier is told at most once in so many ticks. [ticks, >= 1]
     pub tier_period_ticks: [u32; TIERS_MAX],
-    pub bulk_sync_m2: f32,
+    pub catch_up_m2: f32,
     /// [ticks, >= 1]
     pub keepalive_ticks: u32,
     /// Squared range of each component kind; infinite without one. (m²)
@@ -190,7 +196,7 @@ impl Default for ResolvedRules {
             tiers_count: 0,
             tier_to_m2: [f32::INFINITY; TIERS_MAX],
             tier_period_ticks: [1; TIERS_MAX],
-            bulk_sync_m2: f32::INFINITY,
+            catch_up_m2: f32::INFINITY,
             keepalive_ticks: u32::MAX,
             kind_range_m2: [f32::INFINITY; KINDS_MAX],
             kind_period_ticks: [1; KINDS_MAX],

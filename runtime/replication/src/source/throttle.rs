@@ -1,9 +1,9 @@
 //! Throttle: changes of one component kind that come faster than its rule allows wait until they are due.
 //!
-//! An animation or a health bar that changes every tick is worth an update a second to those who look on. So a change that comes
-//! less than a period after the last one that was told is put aside, encoded; a later one takes its place, and when the
-//! period is over the newest goes as if it had happened then. Everything behind it (change marks, snapshots, spawns,
-//! truths) sees only what was told: copies are right by the rule, and nothing is lost.
+//! An animation or a health bar that changes every tick is worth an update a second to those who look on. So a change
+//! that comes less than a period after the last one that was told is put aside, encoded; a later one takes its place,
+//! and when the period is over the newest goes as if it had happened then. Everything behind it (change marks,
+//! snapshots, spawns, audit samples) sees only what was told: copies are right by the rule, and nothing is lost.
 //!
 //! ```text
 //! value     A       B   C           D       D
@@ -11,12 +11,13 @@
 //! told      A       .   .   C       .       D                 B is overtaken by C; D waits for tick 8
 //! ```
 //!
-//! What waits hangs in a wheel: a ring of lists, one for each tick of the period, linked through one number per slot. Each tick
-//! looks at one list. The turn of an entity begins with its slot number, so that a crowd that was made in one tick
-//! is not told of in one tick, too.
+//! What waits hangs in a wheel: a ring of lists, one for each tick of the period, linked through one number per slot.
+//! Each tick looks at one list. The turn of an entity begins with its slot number, so that a crowd that was made in one
+//! tick is not told of in one tick, too.
 //!
-//! Runs on the world's thread. Cost: 5 ns for each change put aside and each that falls due; nothing for the rest. Per slot 10 B and
-//! the piece twice, quantised and exact, for throttled kinds only; allocated when a rule comes or slots are added.
+//! Runs on the world's thread. Cost: 5 ns for each change put aside and each that falls due; nothing for the rest. Per
+//! slot 10 B and the encoded value twice, quantised and exact, for throttled kinds only; allocated when a rule comes or
+//! slots are added.
 
 /// Ends a list of the wheel.
 const END: u32 = u32::MAX;
@@ -35,12 +36,13 @@ pub(crate) struct Throttle {
     exact_stride: usize,
     /// Tick of the change told last.
     told_at: Vec<u32>,
-    /// Bytes of the piece that waits, or `NOTHING`.
+    /// Bytes of the encoded value that waits, or `NOTHING`.
     lens: Vec<u16>,
     bytes: Vec<u8>,
     exact_lens: Vec<u8>,
     exact: Vec<u8>,
-    /// The next slot of the same list, or `END`; `UNLISTED` in none. A slot may be listed with nothing waiting: its list skips it.
+    /// The next slot of the same list, or `END`; `UNLISTED` in none. A slot may be listed with nothing waiting: its
+    /// list skips it.
     next: Vec<u32>,
     /// First slot of the list for each tick, by `tick % period`.
     heads: Vec<u32>,
@@ -53,12 +55,13 @@ pub(crate) struct Throttle {
 /// A change that is due.
 pub(crate) struct Due<'a> {
     pub slot: usize,
-    pub piece: &'a [u8],
+    pub encoded: &'a [u8],
     pub exact: &'a [u8],
 }
 
 impl Throttle {
-    /// `stride` and `exact_stride`: most bytes of a piece and of an exact value. `told_at`: of each slot, the tick of its last change.
+    /// `stride` and `exact_stride`: most bytes of an encoded value and of an exact value. `told_at`: of each slot, the
+    /// tick of its last change.
     pub fn new(stride: usize, exact_stride: usize, told_at: &[u32]) -> Self {
         let mut throttle = Self {
             period: 1,
@@ -114,7 +117,7 @@ impl Throttle {
         self.period == 1 || tick.wrapping_sub(self.told_at[slot]) >= self.period
     }
 
-    /// Whether the slot's value is another than what was told, rightly so: truths must not speak of it yet.
+    /// Whether the slot's value is another than what was told, rightly so: audit samples must not speak of it yet.
     pub fn waits(&self, slot: usize, tick: u32) -> bool {
         self.lens[slot] != NOTHING && !self.is_due(slot, tick)
     }
@@ -133,9 +136,9 @@ impl Throttle {
     }
 
     /// Puts a change aside, in place of what waited before. Not to be called for what is due.
-    pub fn postpone(&mut self, slot: usize, piece: &[u8], exact: &[u8]) {
-        self.bytes[slot * self.stride..][..piece.len()].copy_from_slice(piece);
-        self.lens[slot] = piece.len() as u16;
+    pub fn postpone(&mut self, slot: usize, encoded: &[u8], exact: &[u8]) {
+        self.bytes[slot * self.stride..][..encoded.len()].copy_from_slice(encoded);
+        self.lens[slot] = encoded.len() as u16;
         self.exact[slot * self.exact_stride..][..exact.len()].copy_from_slice(exact);
         self.exact_lens[slot] = exact.len() as u8;
         if self.next[slot] == UNLISTED {
@@ -149,17 +152,18 @@ impl Throttle {
         self.released_at = tick;
         if std::mem::take(&mut self.is_new) {
             for slot in 0..self.lens.len() {
-                self.settle(slot, tick, &mut tell);
+                self.leave_list(slot, tick, &mut tell);
             }
         }
         for back in 0..passed {
-            // After a whole period every list; not by ticks, of which those round the end of their 32 bits leave one out.
+            // After a whole period every list; not by ticks, of which those round the end of their 32 bits leave one
+            // out.
             let list = if passed == self.period { back } else { tick.wrapping_sub(back) % self.period };
             let mut slot = std::mem::replace(&mut self.heads[list as usize], END);
             while slot != END {
                 let index = slot as usize;
                 slot = std::mem::replace(&mut self.next[index], UNLISTED);
-                self.settle(index, tick, &mut tell);
+                self.leave_list(index, tick, &mut tell);
             }
         }
     }
@@ -180,7 +184,7 @@ impl Throttle {
     }
 
     /// A slot that is taken off its list: over and done with, or listed again because its owner is another by now.
-    fn settle(&mut self, slot: usize, tick: u32, tell: &mut impl FnMut(Due<'_>)) {
+    fn leave_list(&mut self, slot: usize, tick: u32, tell: &mut impl FnMut(Due<'_>)) {
         if self.lens[slot] == NOTHING {
             return;
         }
@@ -192,9 +196,9 @@ impl Throttle {
     }
 
     fn hand_over(&mut self, slot: usize, tick: u32, tell: &mut impl FnMut(Due<'_>)) {
-        let piece = &self.bytes[slot * self.stride..][..self.lens[slot].into()];
+        let encoded = &self.bytes[slot * self.stride..][..self.lens[slot].into()];
         let exact = &self.exact[slot * self.exact_stride..][..self.exact_lens[slot].into()];
-        tell(Due { slot, piece, exact });
+        tell(Due { slot, encoded, exact });
         self.told(slot, tick, false);
     }
 
@@ -230,7 +234,7 @@ mod tests {
 
     fn released(throttle: &mut Throttle, tick: u32) -> Vec<(usize, u8)> {
         let mut told = Vec::new();
-        throttle.release(tick, |due| told.push((due.slot, due.piece[0])));
+        throttle.release(tick, |due| told.push((due.slot, due.encoded[0])));
         told
     }
 

@@ -140,11 +140,11 @@ impl TestWorld {
         self.world.set_rules(rules, ticks_per_s, self.views.iter_mut().flatten());
     }
 
-    pub fn conceal(&mut self, may_see: &mut dyn FnMut(ViewId, NetId) -> bool) {
-        self.world.prepare_conceal();
+    pub fn filter_visibility(&mut self, may_see: &mut dyn FnMut(ViewId, NetId) -> bool) {
+        self.world.prepare_visibility_filter();
         for (index, view) in (0..).zip(&mut self.views) {
             let Some(view) = view else { continue };
-            self.world.conceal(view, &mut self.scratch, &mut |id| may_see(ViewId(index), id));
+            self.world.filter_visibility(view, &mut self.scratch, &mut |id| may_see(ViewId(index), id));
         }
     }
 
@@ -172,9 +172,9 @@ impl TestWorld {
         self.world.lost(self.views[view.0 as usize].as_mut().expect("the client is there"), packet);
     }
 
-    pub fn write_truth(&mut self, view: ViewId, out: &mut Vec<u8>) -> bool {
+    pub fn write_audit_sample(&mut self, view: ViewId, out: &mut Vec<u8>) -> bool {
         let view = self.views[view.0 as usize].as_mut().expect("the client is there");
-        self.world.write_truth(view, &mut self.scratch, out)
+        self.world.write_audit_sample(view, &mut self.scratch, out)
     }
 
     pub fn hears(&self, view: ViewId, id: NetId) -> bool {

@@ -1,9 +1,9 @@
-//! Trial: a world, its clients and a bad network in one process, driven by a seed. For tests only.
+//! Model test: a world, its clients and a bad network in one process, driven by a seed. For tests only.
 //!
-//! Entities come and go, move, gain and lose components, hide, are concealed and change teams; clients move, travel,
-//! change teams and are not written every tick; rules are replaced; packets are lost, doubled and late, and so are their
-//! acknowledgements. After every tick the views' invariants are checked, and every byte that goes out is decoded and
-//! held against who may know what.
+//! Entities come and go, move, gain and lose components, become owner-only or visibility-filtered, and change teams;
+//! clients move, travel, change teams and are not written every tick; rules are replaced; packets are lost, doubled and
+//! late, and so are their acknowledgements. After every tick the views' invariants are checked, and every byte that
+//! goes out is decoded and held against who may know what.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::{
         bytes::{Reader, Writer},
         ids::NetId,
         replicate::Replicate,
-        schema::KindId,
+        schema::ComponentIndex,
     },
 };
 
@@ -42,7 +42,7 @@ pub struct Terms {
     pub fault: Fault,
     /// Tiers, ranges and throttles, which change now and then.
     pub ruled: bool,
-    /// Entities are concealed, and clients see them at times.
+    /// Entities are visibility-filtered, and clients see them at times.
     pub secretive: bool,
 }
 
@@ -78,7 +78,7 @@ fn some_rules(rng: &mut Xoshiro256PlusPlus) -> ResolvedRules {
     };
     let rules = ReplicationRules {
         tiers: tiers[..rng.random_range(0..=3)].to_vec(),
-        bulk_sync_m: 30.0,
+        catch_up_m: 30.0,
         keepalive_s: 2.0,
         components: (0..3).map(|_| ranged(rng)).collect(),
         ..ReplicationRules::default()
@@ -87,28 +87,28 @@ fn some_rules(rng: &mut Xoshiro256PlusPlus) -> ResolvedRules {
 }
 
 #[derive(Copy, Clone, Debug, Default)]
-enum Stands {
+enum Relevance {
     #[default]
     Everywhere,
-    Hidden,
+    OwnerOnly,
     At([f32; 2]),
 }
 
 /// What the server knows of an entity.
 #[derive(Clone, Debug, Default)]
 struct Original {
-    standing: Stands,
+    relevance: Relevance,
     pose: Option<Pose>,
     health: Option<Health>,
     flag: Option<Flag>,
     team: Option<u16>,
-    concealed: bool,
+    filtered: bool,
 }
 
 struct Datagram {
     arrives: u32,
     packet: u16,
-    truth: Vec<u8>,
+    sample: Vec<u8>,
     snapshot: Vec<u8>,
 }
 
@@ -120,7 +120,7 @@ struct Client {
     epoch: u8,
     /// Slots that it has been told of in this epoch.
     told: BTreeSet<u32>,
-    /// Concealed entities that it may see in this tick.
+    /// Visibility-filtered entities that it may see in this tick.
     allowed: BTreeSet<NetId>,
     replicas: Replicas,
     next_packet: u16,
@@ -130,7 +130,7 @@ struct Client {
     unanswered: BTreeMap<u16, u32>,
 }
 
-pub struct Trial {
+pub struct ModelTest {
     terms: Terms,
     rng: Xoshiro256PlusPlus,
     pub world: TestWorld,
@@ -142,11 +142,11 @@ pub struct Trial {
     pub leaks_looked_for: u64,
 }
 
-const POSE: KindId = KindId(0);
-const HEALTH: KindId = KindId(1);
-const FLAG: KindId = KindId(2);
+const POSE: ComponentIndex = ComponentIndex(0);
+const HEALTH: ComponentIndex = ComponentIndex(1);
+const FLAG: ComponentIndex = ComponentIndex(2);
 
-impl Trial {
+impl ModelTest {
     pub fn new(terms: Terms) -> Self {
         let settings = InterestSettings {
             enter_radius_m: 40.0,
@@ -159,7 +159,7 @@ impl Trial {
         let mut world = TestWorld::new(schema(), settings);
         world.set_fault(terms.fault);
         let rng = Xoshiro256PlusPlus::seed_from_u64(terms.seed);
-        let mut trial = Self {
+        let mut test = Self {
             rng,
             world,
             originals: BTreeMap::new(),
@@ -169,13 +169,13 @@ impl Trial {
             leaks_looked_for: 0,
             terms,
         };
-        for _ in 0..trial.terms.clients {
-            let view = trial.world.add_client(0);
-            trial.world.set_view(view, [0.0; 2]);
+        for _ in 0..test.terms.clients {
+            let view = test.world.add_client(0);
+            test.world.set_view(view, [0.0; 2]);
             let mut replicas = Replicas::new(schema());
-            // Long enough for a piece to be lost many times over: 0.2 per try, a try every 10 to 20 ticks.
+            // Long enough for an encoded value to be lost many times over: 0.2 per try, a try every 10 to 20 ticks.
             replicas.set_grace_ticks(300);
-            trial.clients.push(Client {
+            test.clients.push(Client {
                 view,
                 centre: [0.0; 2],
                 own: None,
@@ -190,7 +190,7 @@ impl Trial {
                 unanswered: BTreeMap::new(),
             });
         }
-        trial
+        test
     }
 
     /// Ticks in which the game does what it likes.
@@ -233,13 +233,17 @@ impl Trial {
             let own = own.filter(|own| self.world.contains(*own));
             let centre = own.and_then(|own| self.place_of(own)).unwrap_or(centre);
             for (id, original) in &self.originals {
-                let distance = match original.standing {
+                let distance = match original.relevance {
                     _ if own == Some(*id) => 0.0,
-                    _ if original.concealed && !client.allowed.contains(id) => f32::MAX,
-                    Stands::Everywhere | Stands::At(_) if client.team.is_some() && original.team == client.team => 0.0,
-                    Stands::Everywhere => 0.0,
-                    Stands::Hidden => f32::MAX,
-                    Stands::At(place) => (place[0] - centre[0]).hypot(place[1] - centre[1]),
+                    _ if original.filtered && !client.allowed.contains(id) => f32::MAX,
+                    Relevance::Everywhere | Relevance::At(_)
+                        if client.team.is_some() && original.team == client.team =>
+                    {
+                        0.0
+                    }
+                    Relevance::Everywhere => 0.0,
+                    Relevance::OwnerOnly => f32::MAX,
+                    Relevance::At(place) => (place[0] - centre[0]).hypot(place[1] - centre[1]),
                 };
                 assert!(distance > 39.99 || relevant.contains(id), "{id:?} is near, {:?}", self.terms);
                 assert!(distance < 50.01 || !relevant.contains(id), "{id:?} is far, {:?}", self.terms);
@@ -248,8 +252,8 @@ impl Trial {
     }
 
     fn place_of(&self, id: NetId) -> Option<[f32; 2]> {
-        match self.originals.get(&id)?.standing {
-            Stands::At(place) => Some(place),
+        match self.originals.get(&id)?.relevance {
+            Relevance::At(place) => Some(place),
             _ => None,
         }
     }
@@ -324,14 +328,14 @@ impl Trial {
                 }
                 9 => {
                     if let Some(id) = self.anyone() {
-                        self.world.hide(id);
-                        self.originals.get_mut(&id).unwrap().standing = Stands::Hidden;
+                        self.world.set_owner_only(id);
+                        self.originals.get_mut(&id).unwrap().relevance = Relevance::OwnerOnly;
                     }
                 }
                 10 => {
                     if let Some(id) = self.anyone() {
                         self.world.clear_place(id);
-                        self.originals.get_mut(&id).unwrap().standing = Stands::Everywhere;
+                        self.originals.get_mut(&id).unwrap().relevance = Relevance::Everywhere;
                     }
                 }
                 11 => {
@@ -343,9 +347,9 @@ impl Trial {
                 }
                 12 if self.terms.secretive => {
                     if let Some(id) = self.anyone() {
-                        let concealed = self.rng.random_bool(0.7);
-                        self.world.set_concealed(id, concealed);
-                        self.originals.get_mut(&id).unwrap().concealed = concealed;
+                        let filtered = self.rng.random_bool(0.7);
+                        self.world.set_visibility_filtered(id, filtered);
+                        self.originals.get_mut(&id).unwrap().filtered = filtered;
                     }
                 }
                 13 => {
@@ -396,7 +400,7 @@ impl Trial {
         self.world.update(POSE, id, &pose);
         self.world.set_place(id, [pose.place[0], pose.place[1]]);
         let original = self.originals.get_mut(&id).unwrap();
-        original.standing = Stands::At([pose.place[0], pose.place[1]]);
+        original.relevance = Relevance::At([pose.place[0], pose.place[1]]);
         original.pose = Some(pose);
     }
 
@@ -464,9 +468,9 @@ impl Trial {
         let tick = *tick;
         clients.iter_mut().for_each(|client| client.allowed.clear());
         if terms.secretive {
-            world.conceal(&mut |view, id| {
+            world.filter_visibility(&mut |view, id| {
                 let client = clients.iter_mut().find(|client| client.view == view).expect("a client that is here");
-                assert!(originals[&id].concealed && client.own != Some(id), "asked about what is not concealed");
+                assert!(originals[&id].filtered && client.own != Some(id), "asked about what is not filtered");
                 let number = id.slot + 31 * u32::from(id.generation) + 7 * view_number(view) + *wild_ticks / 16;
                 let may_see = number.wrapping_mul(0x9E37_79B9) >> 30 != 0;
                 if may_see {
@@ -483,7 +487,7 @@ impl Trial {
                 self.leaks_looked_for += client.send(world, terms, rng, tick, originals);
             }
             client.receive(terms, rng, tick);
-            client.replicas.check_truths();
+            client.replicas.check_audit_samples();
         }
         world.check();
     }
@@ -510,7 +514,7 @@ impl Client {
         });
     }
 
-    /// Returns how many records and truths were looked at.
+    /// Returns how many records and audit samples were looked at.
     fn send(
         &mut self,
         world: &mut TestWorld,
@@ -520,21 +524,21 @@ impl Client {
         originals: &BTreeMap<NetId, Original>,
     ) -> u64 {
         let mut looked_at = 0;
-        let mut truth = Vec::new();
+        let mut sample = Vec::new();
         if rng.random_bool(0.3) {
-            world.write_truth(self.view, &mut truth);
+            world.write_audit_sample(self.view, &mut sample);
         }
         let relevant: BTreeSet<NetId> = world.relevant(self.view).collect();
-        if !truth.is_empty() {
+        if !sample.is_empty() {
             looked_at += 1;
-            self.look_for_leaks_in_truth(&truth, originals, world);
+            self.look_for_leaks_in_sample(&sample, originals, world);
         }
         // Now and then the connection lets out less than there is.
         let packets_max = if rng.random_bool(0.1) { 1 } else { 100 };
         for _ in 0..packets_max {
             let mut snapshot = vec![0xEE; terms.packet_bytes_max];
             let len = world.write_snapshot(self.view, tick as u16 / 8, &mut snapshot);
-            if len == 0 && truth.is_empty() {
+            if len == 0 && sample.is_empty() {
                 break;
             }
             snapshot.truncate(len);
@@ -552,10 +556,10 @@ impl Client {
             let copies = if rng.random_bool(terms.loss) { 0 } else { 1 + usize::from(rng.random_bool(terms.doubling)) };
             for _ in 0..copies {
                 let arrives = tick + rng.random_range(0..=terms.delay_max);
-                let (truth, snapshot) = (truth.clone(), snapshot.clone());
-                self.on_the_way.push(Datagram { arrives, packet: self.next_packet, truth, snapshot });
+                let (sample, snapshot) = (sample.clone(), snapshot.clone());
+                self.on_the_way.push(Datagram { arrives, packet: self.next_packet, sample, snapshot });
             }
-            truth.clear();
+            sample.clear();
             self.next_packet = self.next_packet.wrapping_add(1);
             if len == 0 {
                 break;
@@ -566,8 +570,8 @@ impl Client {
 
     /// Whether this client may know of an entity, wherever it is.
     fn may_know(&self, id: NetId, original: &Original) -> bool {
-        let is_hidden = matches!(original.standing, Stands::Hidden);
-        self.own == Some(id) || (!is_hidden && (!original.concealed || self.allowed.contains(&id)))
+        let is_owner_only = matches!(original.relevance, Relevance::OwnerOnly);
+        self.own == Some(id) || (!is_owner_only && (!original.filtered || self.allowed.contains(&id)))
     }
 
     /// Holds one record that goes out against who may know what.
@@ -586,27 +590,27 @@ impl Client {
         } else {
             assert!(self.told.contains(&slot), "an update of what it never held");
         }
-        assert!(self.may_know(id, &originals[&id]), "{told:?} of what is hidden from it");
+        assert!(self.may_know(id, &originals[&id]), "{told:?} of what it may not know of");
         self.told.insert(slot);
     }
 
-    fn look_for_leaks_in_truth(&mut self, truth: &[u8], originals: &BTreeMap<NetId, Original>, world: &TestWorld) {
-        let mut from = Reader::new(&truth[6..]);
+    fn look_for_leaks_in_sample(&mut self, sample: &[u8], originals: &BTreeMap<NetId, Original>, world: &TestWorld) {
+        let mut from = Reader::new(&sample[6..]);
         let present = from.u8().unwrap() != 0;
         let id = NetId { slot: from.varint().unwrap(), generation: from.u8().unwrap() };
         if let Some(original) = originals.get(&id) {
-            assert!(self.may_know(id, original), "a truth about what is hidden from it: {id:?}");
+            assert!(self.may_know(id, original), "a sample about what it may not know of: {id:?}");
         }
         if present {
             assert!(originals.contains_key(&id));
             let is_told = world.hears(self.view, id);
             let is_near = |place: [f32; 2]| (place[0] - self.centre[0]).hypot(place[1] - self.centre[1]) < 40.0;
             let is_overlooked =
-                matches!(originals[&id].standing, Stands::At(place) if self.own.is_some() || is_near(place));
-            assert!(is_told || is_overlooked, "a truth about what is not relevant: {id:?}");
+                matches!(originals[&id].relevance, Relevance::At(place) if self.own.is_some() || is_near(place));
+            assert!(is_told || is_overlooked, "a sample about what is not relevant: {id:?}");
             self.told.insert(id.slot);
         } else {
-            assert!(self.told.contains(&id.slot), "an absence of what it never held");
+            assert!(self.told.contains(&id.slot), "a tombstone sample of what it never held");
         }
     }
 
@@ -619,8 +623,8 @@ impl Client {
             }
             let datagram = self.on_the_way.swap_remove(index);
             let mut apply = || {
-                if !datagram.truth.is_empty() {
-                    self.replicas.hold_truth(&datagram.truth, tick)?;
+                if !datagram.sample.is_empty() {
+                    self.replicas.hold_audit_sample(&datagram.sample, tick)?;
                 }
                 if !datagram.snapshot.is_empty() {
                     self.replicas.apply(&datagram.snapshot)?;
@@ -723,26 +727,26 @@ fn r16_clients_come_to_hold_exactly_what_is_relevant_full() {
 fn clients_come_to_hold_what_is_relevant(seeds: std::ops::Range<u64>) {
     let (mut looked_for, tried) = (0, seeds.end - seeds.start);
     for seed in seeds {
-        let mut trial = Trial::new(Terms::from_seed(seed));
+        let mut test = ModelTest::new(Terms::from_seed(seed));
         for _ in 0..3 {
-            trial.run_wild(60);
+            test.run_wild(60);
             // Two seconds for the keepalive, and then two in which the last thing lost gets through.
-            trial.run_calm(100 + 400 * u32::from(trial.terms.budget_bytes_per_tick < 1000));
-            trial.check_clients();
-            trial.check_interest();
-            trial.terms.loss = Terms::from_seed(seed).loss;
+            test.run_calm(100 + 400 * u32::from(test.terms.budget_bytes_per_tick < 1000));
+            test.check_clients();
+            test.check_interest();
+            test.terms.loss = Terms::from_seed(seed).loss;
         }
-        looked_for += trial.leaks_looked_for;
+        looked_for += test.leaks_looked_for;
     }
-    assert!(looked_for > 500 * tried, "{looked_for} records in {tried} trials");
+    assert!(looked_for > 500 * tried, "{looked_for} records in {tried} runs");
 }
 
-/// Truths never blame a copy that is right.
+/// Audit samples never blame a copy that is right.
 #[test]
 fn no_state_error_without_a_fault() {
     for seed in seeds(6) {
         let loss = [0.0, 0.05, 0.2][seed as usize % 3];
-        let mut trial = Trial::new(Terms {
+        let mut test = ModelTest::new(Terms {
             loss,
             doubling: 0.05,
             budget_bytes_per_tick: 65_536,
@@ -750,10 +754,10 @@ fn no_state_error_without_a_fault() {
             ..Terms::from_seed(seed)
         });
         for _ in 0..100 {
-            trial.run_wild(100);
-            trial.check_no_state_errors();
+            test.run_wild(100);
+            test.check_no_state_errors();
         }
-        assert!(trial.state_checks() > 1000);
+        assert!(test.state_checks() > 1000);
     }
 }
 
@@ -765,16 +769,16 @@ fn every_fault_makes_state_errors() {
             let terms = Terms::from_seed(seed);
             let budget_bytes_per_tick = 65_536;
             let terms = Terms { fault, clients: 2, entities_max: 25, loss: 0.0, budget_bytes_per_tick, ..terms };
-            let mut trial = Trial::new(terms);
-            for client in &mut trial.clients {
+            let mut test = ModelTest::new(terms);
+            for client in &mut test.clients {
                 client.replicas.set_grace_ticks(40);
             }
             for _ in 0..5 {
-                trial.run_wild(60);
-                trial.run_moving(200);
+                test.run_wild(60);
+                test.run_moving(200);
             }
-            trial.run_calm(60);
-            trial.state_errors()
+            test.run_calm(60);
+            test.state_errors()
         };
         assert_eq!(errors(Fault::None), 0, "seed {seed}");
         for fault in [Fault::CorruptEncoding, Fault::LoseDespawns, Fault::SkipUpdates] {

@@ -1,18 +1,18 @@
-//! Truth: now and then the server tells a client, exactly, what one entity should look like.
+//! Audit sample: now and then the server tells a client, exactly, what one entity should look like.
 //!
-//! Snapshots are rounded, delayed and assembled from pieces; a truth is written from the exact values, by
-//! another path, and lets the client find that a copy is wrong (`replicas::check`). It is about one entity
-//! that the client should hold, or about one that it should have dropped. Components that may be late because of
-//! the entity's distance are not told, only that they are there.
+//! Snapshots are rounded, delayed and assembled from encoded values; an audit sample is written from the exact values,
+//! by another path, and lets the client find that a copy is wrong (`replicas::check`). It is about one entity that the
+//! client should hold, or about one that it should have dropped. Components that may be late because of the entity's
+//! distance are not told, only that they are there.
 //!
 //! ```text
 //! byte   0      1       2..6          6        then
 //!        +------+-------+-------------+--------+-------------+------------+-------+--------------------+
-//!        | 3    | epoch | tick  (LE)  | 1      | varint slot | generation | mask  | age  exact piece.. |
+//!        | 3    | epoch | tick  (LE)  | 1      | varint slot | generation | mask  | age  exact value.. |
 //!        +------+-------+-------------+--------+-------------+------------+-------+--------------------+
-//!        | 3    | epoch | tick  (LE)  | 2      | varint slot | generation | mask  | told | age  exact piece.. |
+//!        | 3    | epoch | tick  (LE)  | 2      | varint slot | generation | mask  | told | age  exact value.. |
 //!        +------+-------+-------------+--------+-------------+------------+-------+------+--------------------+
-//!        | 3    | epoch | tick  (LE)  | 0      | varint slot | generation |         absent: no more
+//!        | 3    | epoch | tick  (LE)  | 0      | varint slot | generation |         tombstone: no more
 //!        +------+-------+-------------+--------+-------------+------------+
 //! mask: all components, as in snapshots; told: those of them that follow, if it is not all; age: varint, ticks
 //! since the component's quantised value last changed, one per component that follows
@@ -21,62 +21,70 @@
 //! Cost: one entity per call; about 30 B. Meant to be called a few times a second and client.
 
 use crate::{
-    source::entities::{Entities, Standing},
+    source::entities::{Entities, Relevance},
     view::{client_view::View, scene::Scene},
     wire::{
         bytes::{VARINT_BYTES_MAX, put_varint},
         ids::NetId,
-        message_kinds::TRUTH_KIND,
+        message_kinds::AUDIT_SAMPLE_KIND,
         schema::ENTITY_BYTES_MAX,
     },
 };
 
-/// Longest truth: header, slot, generation, two masks, 16 ages, exact pieces. (bytes)
-pub const TRUTH_BYTES_MAX: usize = 7 + 5 + 1 + 2 + 2 + 16 * 5 + ENTITY_BYTES_MAX;
+/// Longest audit sample: header, slot, generation, two masks, 16 ages, exact values. (bytes)
+pub const AUDIT_SAMPLE_BYTES_MAX: usize = 7 + 5 + 1 + 2 + 2 + 16 * 5 + ENTITY_BYTES_MAX;
 
-/// Every so many truths one is about an entity that left.
-const TRUTHS_PER_ABSENCE: u32 = 4;
+/// Every so many audit samples one is about an entity that left.
+const SAMPLES_PER_TOMBSTONE: u32 = 4;
 
-/// An absence is told for so long after it began; then the client has forgotten the id anyway. (ticks)
-const ABSENCE_TICKS_MAX: u32 = 64;
+/// A tombstone sample is written for so long after its entity left; then the client has forgotten the id anyway.
+/// (ticks)
+const TOMBSTONE_TICKS_MAX: u32 = 64;
 
 /// Share of the enter radius inside which nothing enters or leaves by a step or two.
 const SURELY_NEAR: f32 = 0.8;
 
-/// In so many looks in a row an entity must have been overlooked before a truth says that it is there. One that has just come is
-/// not yet relevant, which is no fault; to be caught so this often it would have to come and go in step with the looks.
+/// In so many looks in a row an entity must have been overlooked before an audit sample says that it is there. One that
+/// has just come is not yet relevant, which is no fault; to be caught so this often it would have to come and go in
+/// step with the looks.
 const LOOKS_OVERLOOKED: u8 = 4;
 
-/// Entities that one truth looks at for one that interest has overlooked. Each truth goes on where the one before ended, so that twice a
-/// second a crowd of 12,000 is looked through in half a minute, at a microsecond a truth.
+/// Entities that one audit sample looks at for one that interest has overlooked. Each audit sample goes on where the
+/// one before ended, so that twice a second a crowd of 12,000 is looked through in half a minute, at a microsecond an
+/// audit sample.
 const SCOUTED_MAX: usize = 200;
 
 /// Brings the exact values of an entity up to date, from where the game has them, and says which components it has.
 pub(crate) type ExactSource<'a> = dyn FnMut(NetId, &mut Entities) -> u16 + 'a;
 
 impl View {
-    /// Writes a truth about one entity, each in turn. Returns false when there is nothing to tell.
-    pub(crate) fn write_truth(&mut self, scene: &mut Scene, source: &mut ExactSource<'_>, out: &mut Vec<u8>) -> bool {
+    /// Writes an audit sample about one entity, each in turn. Returns false when there is nothing to tell.
+    pub(crate) fn write_audit_sample(
+        &mut self,
+        scene: &mut Scene,
+        source: &mut ExactSource<'_>,
+        out: &mut Vec<u8>,
+    ) -> bool {
         self.attend(&scene.entities);
-        self.truth_cursor = self.truth_cursor.wrapping_add(1);
-        let absence_first = self.truth_cursor.is_multiple_of(TRUTHS_PER_ABSENCE);
-        let written = absence_first && self.write_absence(&scene.entities, out)
+        self.sample_cursor = self.sample_cursor.wrapping_add(1);
+        let tombstone_first = self.sample_cursor.is_multiple_of(SAMPLES_PER_TOMBSTONE);
+        let written = tombstone_first && self.write_tombstone_sample(&scene.entities, out)
             || self.write_presence(scene, source, out)
-            || self.write_absence(&scene.entities, out);
-        self.counts.truths += u64::from(written);
+            || self.write_tombstone_sample(&scene.entities, out);
+        self.counts.audit_samples += u64::from(written);
         written
     }
 
-    fn write_absence(&mut self, entities: &Entities, out: &mut Vec<u8>) -> bool {
+    fn write_tombstone_sample(&mut self, entities: &Entities, out: &mut Vec<u8>) -> bool {
         while let Some((id, left_at)) = self.recently_left.pop_front() {
             let back = self.find(id.slot).is_some_and(|index| {
                 let entry = &self.entries[index];
                 entry.is_relevant() && entry.generation == id.generation
             });
-            // Of what is hidden from it not even that it is not there.
-            let is_hidden = entities.get(id).is_some_and(|row| !self.may_hear(id, row));
-            if !back && !is_hidden && entities.tick.wrapping_sub(left_at) <= ABSENCE_TICKS_MAX {
-                self.put_truth_header(entities, 0, id.slot, id.generation, out);
+            // Of what the client may not know, not even that it is gone.
+            let is_secret = entities.get(id).is_some_and(|row| !self.may_hear(id, row));
+            if !back && !is_secret && entities.tick.wrapping_sub(left_at) <= TOMBSTONE_TICKS_MAX {
+                self.put_sample_header(entities, 0, id.slot, id.generation, out);
                 return true;
             }
         }
@@ -87,15 +95,15 @@ impl View {
         let Scene { entities, rings, settings, .. } = scene;
         let scouted = self.take_scouted(entities, settings.enter_radius_m);
         let Some(NetId { slot, generation }) = scouted.or_else(|| self.next_relevant()) else { return false };
-        let mut told = rings.in_truths(rings.count() - 1);
+        let mut told = rings.in_audit_samples(rings.count() - 1);
         if let Some(index) = self.find(slot).filter(|index| self.entries[*index].is_relevant()) {
-            told = rings.in_truths(self.entries[index].ring.into());
+            told = rings.in_audit_samples(self.entries[index].ring.into());
             // The client may now have been told of it: if it leaves before its spawn went out, a despawn will say so.
             self.entries[index].held = true;
         }
         let mask = source(NetId { slot, generation }, entities);
         told &= mask;
-        self.put_truth_header(entities, if told == mask { 1 } else { 2 }, slot, generation, out);
+        self.put_sample_header(entities, if told == mask { 1 } else { 2 }, slot, generation, out);
         out.extend_from_slice(&mask.to_le_bytes()[..entities.schema.mask_bytes()]);
         if told != mask {
             out.extend_from_slice(&told.to_le_bytes()[..entities.schema.mask_bytes()]);
@@ -110,19 +118,19 @@ impl View {
     /// Relevant entities, each in turn.
     fn next_relevant(&self) -> Option<NetId> {
         let count = self.entries.len();
-        let begin = self.truth_cursor as usize;
+        let begin = self.sample_cursor as usize;
         let relevant =
             (0..count).map(|step| (begin + step) % count).find(|index| self.entries[*index].is_relevant())?;
         Some(self.entries[relevant].id())
     }
 
-    /// An entity that is near, found by looking at all of them and not at what interest made of it, and that was not relevant in
-    /// several looks in a row: each look comes later than an interest period, so interest has overlooked it.
+    /// An entity that is near, found by looking at all of them and not at what interest made of it, and that was not
+    /// relevant in several looks in a row: each look comes later than interest period, so interest has overlooked it.
     fn take_scouted(&mut self, entities: &Entities, enter_radius_m: f32) -> Option<NetId> {
         let overlooked = |view: &Self, id: NetId| {
             let Some(centre) = view.look_from(entities) else { return false };
             let Some(row) = entities.get(id).filter(|row| view.may_hear(id, row)) else { return false };
-            let Standing::At(place) = row.standing else { return false };
+            let Relevance::At(place) = row.relevance else { return false };
             let distance_m2 = (place[0] - centre[0]).powi(2) + (place[1] - centre[1]).powi(2);
             let is_relevant = || view.find(id.slot).is_some_and(|index| view.entries[index].is_relevant());
             distance_m2 < (enter_radius_m * SURELY_NEAR).powi(2) && !is_relevant()
@@ -138,7 +146,7 @@ impl View {
             return None;
         }
         let count = entities.slots.len();
-        let begin = self.truth_cursor as usize * SCOUTED_MAX;
+        let begin = self.sample_cursor as usize * SCOUTED_MAX;
         self.scouted = (0..count.min(SCOUTED_MAX)).find_map(|step| {
             let slot = (begin + step) % count;
             let id = NetId { slot: slot as u32, generation: entities.slots[slot].generation };
@@ -147,8 +155,8 @@ impl View {
         None
     }
 
-    fn put_truth_header(&self, entities: &Entities, present: u8, slot: u32, generation: u8, out: &mut Vec<u8>) {
-        out.extend_from_slice(&[TRUTH_KIND, self.epoch]);
+    fn put_sample_header(&self, entities: &Entities, present: u8, slot: u32, generation: u8, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[AUDIT_SAMPLE_KIND, self.epoch]);
         out.extend_from_slice(&entities.tick.to_le_bytes());
         out.push(present);
         put_varint_at_end(out, slot);

@@ -29,10 +29,10 @@
 //! Until a spawn is acknowledged every change goes out as a full spawn again: were it an update, it could
 //! arrive before the spawn and be lost on a client that does not know the entity yet.
 //!
-//! Belongs to one world; the entries of different views are independent, so views can be written in parallel.
-//! Every tick reads an entry's key, 4 B; what goes the slow way reads the entry, 12 B; what spawns and full budgets need
-//! of it, 16 B, lies apart, and so do its labels, 2 B for each component kind of the schema and 2 B for existence:
-//! 4 + 12 + 16 + 2 x (kinds + 1), which is 40 B with 3 kinds and 66 B with 16. Allocates only when a set outgrows all before.
+//! Belongs to one world; the entries of different views are independent, so views can be written in parallel. Every
+//! tick reads an entry's key, 4 B; what goes the slow way reads the entry, 12 B; what spawns and full budgets need of
+//! it, 16 B, lies apart, and so do its labels, 2 B for each component kind of the schema and 2 B for existence: 4 + 12
+//! + 16 + 2 x (kinds + 1), which is 40 B with 3 kinds and 66 B with 16. Allocates only when a set outgrows all before.
 
 use std::collections::VecDeque;
 
@@ -40,11 +40,11 @@ use throng_platform::prefetch;
 
 use crate::{
     source::{
-        entities::{Entities, Standing},
+        entities::{Entities, Relevance},
         rings::Rings,
     },
     view::{
-        entry::{Aside, END, Entry, Key, State},
+        entry::{END, Entry, EntryCold, Key, State},
         interest::{Found, InterestSettings, Listening, is_small},
         scene::Scene,
         slot_set::SlotSet,
@@ -53,7 +53,7 @@ use crate::{
     wire::ids::NetId,
 };
 
-/// Entities that left a view lately, kept for truths about their absence.
+/// Entities that left a view lately, kept for tombstone samples.
 const RECENTLY_LEFT_MAX: usize = 8;
 
 /// Unanswered packets: a bit each in `Entry::spawn_packets`.
@@ -86,7 +86,7 @@ pub struct ViewCounts {
     pub despawns: u64,
     pub snapshots: u64,
     pub bytes: u64,
-    pub truths: u64,
+    pub audit_samples: u64,
     pub owed_again: u64,
     /// Entries that were looked at one by one.
     pub entries_visited: u64,
@@ -94,8 +94,8 @@ pub struct ViewCounts {
     pub answers_unknown: u64,
 }
 
-/// What one client may hold of a world, and what it is owed. Made by `WorldReplication::new_view`, kept with all else of the
-/// client, and served by `WorldReplication` together with what all clients share.
+/// What one client may hold of a world, and what it is owed. Made by `WorldReplication::new_view`, kept with all else
+/// of the client, and served by `WorldReplication` together with what all clients share.
 pub struct View {
     pub(crate) epoch: u8,
     /// Views are refreshed in turns, so that few are in the same tick.
@@ -105,7 +105,7 @@ pub struct View {
     /// How many are not plain.
     pub(crate) slow_count: usize,
     pub(crate) entries: Vec<Entry>,
-    pub(crate) asides: Vec<Aside>,
+    pub(crate) cold: Vec<EntryCold>,
     /// `stride` labels per entry: the packet that carried each component last, and existence last of all.
     pub(crate) labels: Vec<u16>,
     pub(crate) stride: usize,
@@ -118,10 +118,10 @@ pub struct View {
     pub(crate) budget_bytes_per_tick: u32,
     /// The set is to be rebuilt at the next occasion, whosever turn it is.
     pub(crate) refresh_now: bool,
-    /// Concealed slots that it may see this tick, sorted.
+    /// Visibility-filtered slots that it may see this tick, sorted.
     pub(crate) allowed: Vec<u32>,
     /// The tick in which it was last asked about them.
-    pub(crate) concealed_at: Option<u32>,
+    pub(crate) filtered_at: Option<u32>,
 
     /// Indexes into `entries` of what is written the slow way this tick, and how many have been.
     pub(crate) pending: Vec<u32>,
@@ -147,10 +147,10 @@ pub struct View {
     /// Where it looked from and how the world was when the set was last rebuilt.
     refreshed: Option<(Option<[f32; 2]>, u64)>,
     /// Where it was when it was last sent all it was owed.
-    bulk_centre: Option<[f32; 2]>,
+    caught_up_at: Option<[f32; 2]>,
     /// With the tick in which each left.
     pub(crate) recently_left: VecDeque<(NetId, u32)>,
-    pub(crate) truth_cursor: u32,
+    pub(crate) sample_cursor: u32,
     /// An entity that interest seems to overlook, and in how many looks it did.
     pub(crate) scouted: Option<(NetId, u8)>,
 }
@@ -163,7 +163,7 @@ impl View {
             keys: Vec::new(),
             slow_count: 0,
             entries: Vec::new(),
-            asides: Vec::new(),
+            cold: Vec::new(),
             relevant: SlotSet::default(),
             labels: Vec::new(),
             stride: entities.schema.kinds_count() + 1,
@@ -174,7 +174,7 @@ impl View {
             budget_bytes_per_tick: settings.budget_bytes_per_tick,
             refresh_now: true,
             allowed: Vec::new(),
-            concealed_at: None,
+            filtered_at: None,
             pending: Vec::new(),
             cursor: 0,
             bulk_from: END,
@@ -188,9 +188,9 @@ impl View {
             seen_disturbances: entities.disturbances(),
             gone_count: 0,
             refreshed: None,
-            bulk_centre: None,
+            caught_up_at: None,
             recently_left: VecDeque::new(),
-            truth_cursor: 0,
+            sample_cursor: 0,
             scouted: None,
         }
     }
@@ -253,15 +253,15 @@ impl View {
 
     /// The view's place: its own entity's if that has one.
     pub(crate) fn look_from(&self, entities: &Entities) -> Option<[f32; 2]> {
-        match self.own.and_then(|own| entities.get(own)).map(|row| row.standing) {
-            Some(Standing::At(place)) => Some(place),
+        match self.own.and_then(|own| entities.get(own)).map(|row| row.relevance) {
+            Some(Relevance::At(place)) => Some(place),
             _ => self.centre,
         }
     }
 
     /// Notes after a change of an entry whether it is plain.
     #[inline]
-    pub(crate) fn settle(&mut self, index: usize) {
+    pub(crate) fn refresh_key(&mut self, index: usize) {
         let key = Key::new(&self.entries[index]);
         let before = std::mem::replace(&mut self.keys[index], key);
         self.slow_count -= usize::from(!before.is_plain());
@@ -274,7 +274,7 @@ impl View {
             let entry = &mut self.entries[index];
             entry.owed |= kinds;
             entry.cause = cause;
-            self.settle(index);
+            self.refresh_key(index);
         }
     }
 
@@ -311,12 +311,12 @@ impl View {
         let id = entry.id();
         match entities.get(id) {
             None => self.leave(index, entities.tick, true),
-            // Nothing more of it, not even an absence.
+            // Nothing more of it, not even a tombstone sample.
             Some(row) if !self.may_hear(id, row) => self.leave(index, entities.tick, false),
             Some(_) => {
                 if entities.removed_at[id.slot as usize] >= since {
                     self.entries[index].existence = true;
-                    self.settle(index);
+                    self.refresh_key(index);
                 }
                 // It may have changed teams.
                 self.refresh_now = true;
@@ -356,8 +356,8 @@ impl View {
                 self.owe(index, kinds, Cause::Deferred);
             }
             self.entries[index].ring = 0;
-            self.asides[index].ring_since = entities.tick;
-            self.settle(index);
+            self.cold[index].ring_since = entities.tick;
+            self.refresh_key(index);
         }
         self.refresh_now = true;
     }
@@ -385,8 +385,8 @@ impl View {
                 // A slot whose despawn was acknowledged is empty there.
                 let held = entry.state == State::Leaving;
                 *entry = Entry { held, ..Entry::new(entry.slot, row.generation, row.present) };
-                self.asides[index] = Aside::default();
-                self.settle(index);
+                self.cold[index] = EntryCold::default();
+                self.refresh_key(index);
             }
         }
         self.drop_gone();
@@ -410,25 +410,25 @@ impl View {
     fn change_ring(&mut self, index: usize, ring: usize, entities: &Entities, rings: &Rings) {
         let entry = &mut self.entries[index];
         let before = std::mem::replace(&mut entry.ring, ring as u8) as usize;
-        self.asides[index].ring_since = entities.tick;
+        self.cold[index].ring_since = entities.tick;
         if entry.state != State::New {
             let slot = entry.slot as usize;
             entry.owed |= waiting(entities, rings, slot, before, entities.tick);
             entry.cause = Cause::Deferred;
         }
-        self.settle(index);
+        self.refresh_key(index);
     }
 
     /// Whether the client has come so far that it is to be told at once all it waits for.
-    pub(crate) fn is_bulk_due(&mut self, entities: &Entities, rings: &Rings) -> bool {
+    pub(crate) fn is_catch_up_due(&mut self, entities: &Entities, rings: &Rings) -> bool {
         if rings.is_trivial() {
             return false;
         }
         let Some(centre) = self.look_from(entities) else { return false };
-        let before = *self.bulk_centre.get_or_insert(centre);
-        let due = (centre[0] - before[0]).powi(2) + (centre[1] - before[1]).powi(2) >= rings.bulk_sync_m2;
+        let before = *self.caught_up_at.get_or_insert(centre);
+        let due = (centre[0] - before[0]).powi(2) + (centre[1] - before[1]).powi(2) >= rings.catch_up_m2;
         if due {
-            self.bulk_centre = Some(centre);
+            self.caught_up_at = Some(centre);
         }
         due
     }
@@ -491,14 +491,14 @@ impl View {
             if self.entries[index].state != State::Gone {
                 self.entries[kept] = self.entries[index];
                 self.keys[kept] = self.keys[index];
-                self.asides[kept] = self.asides[index];
+                self.cold[kept] = self.cold[index];
                 self.labels.copy_within(index * stride..(index + 1) * stride, kept * stride);
                 kept += 1;
             }
         }
         self.entries.truncate(kept);
         self.keys.truncate(kept);
-        self.asides.truncate(kept);
+        self.cold.truncate(kept);
         self.labels.truncate(kept * stride);
     }
 
@@ -525,7 +525,7 @@ impl View {
     pub fn heap_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
             + self.keys.capacity() * size_of::<Key>()
-            + self.asides.capacity() * size_of::<Aside>()
+            + self.cold.capacity() * size_of::<EntryCold>()
             + self.relevant.heap_bytes()
             + self.labels.capacity() * 2
             + (self.pending.capacity() + self.allowed.capacity()) * 4
@@ -533,8 +533,8 @@ impl View {
             + self.recently_left.capacity() * size_of::<(NetId, u32)>()
     }
 
-    /// An entity is no longer relevant. `told`: the client may be told later that it is absent, if a spawn of it was ever sent: a
-    /// newcomer may be held for the slot's owner before it, whose end the client has not confirmed.
+    /// An entity is no longer relevant. `told`: the client may be told later that it is absent, if a spawn of it was
+    /// ever sent: a newcomer may be held for the slot's owner before it, whose end the client has not confirmed.
     pub(crate) fn leave(&mut self, index: usize, tick: u32, told: bool) {
         let entry = &mut self.entries[index];
         self.relevant.take(entry.slot);
@@ -543,7 +543,7 @@ impl View {
             entry.state = State::Leaving;
             entry.owed = 0;
             entry.existence = true;
-            self.asides[index] = Aside::default();
+            self.cold[index] = EntryCold::default();
             if told {
                 if self.recently_left.len() == RECENTLY_LEFT_MAX {
                     self.recently_left.pop_front();
@@ -555,7 +555,7 @@ impl View {
             entry.state = State::Gone;
             self.gone_count += 1;
         }
-        self.settle(index);
+        self.refresh_key(index);
     }
 
     /// Merges newcomers into the list, from the back, in place.
@@ -570,7 +570,7 @@ impl View {
         let nobody = Entry::new(0, 0, 0);
         self.entries.resize(to, nobody);
         self.keys.resize(to, Key::new(&nobody));
-        self.asides.resize(to, Aside::default());
+        self.cold.resize(to, EntryCold::default());
         // Half the circle away from any packet in flight.
         let unused = self.sequence.wrapping_add(1 << 15);
         self.labels.resize(to * stride, unused);
@@ -580,14 +580,14 @@ impl View {
                 to -= 1;
                 self.entries[to] = self.entries[from];
                 self.keys[to] = self.keys[from];
-                self.asides[to] = self.asides[from];
+                self.cold[to] = self.cold[from];
                 self.labels.copy_within(from * stride..(from + 1) * stride, to * stride);
             }
             to -= 1;
             let row = &entities.slots[slot as usize];
             self.entries[to] = Entry::new(slot, row.generation, row.present);
             self.keys[to] = Key::new(&self.entries[to]);
-            self.asides[to] = Aside::default();
+            self.cold[to] = EntryCold::default();
             self.labels[to * stride..(to + 1) * stride].fill(unused);
         }
         self.slow_count += added;
@@ -608,17 +608,17 @@ impl View {
             }
             let entry = &mut self.entries[index];
             match entry.state {
-                State::Sent if self.asides[index].spawn_packets & bit != 0 => {
+                State::Sent if self.cold[index].spawn_packets & bit != 0 => {
                     entry.state = State::Known;
-                    self.asides[index].spawn_packets = 0;
-                    self.settle(index);
+                    self.cold[index].spawn_packets = 0;
+                    self.refresh_key(index);
                 }
                 State::Leaving if !entry.existence => {
                     let label = self.labels[(index + 1) * self.stride - 1];
                     if label == flight.sequence {
                         entry.state = State::Gone;
                         self.gone_count += 1;
-                        self.settle(index);
+                        self.refresh_key(index);
                     }
                 }
                 _ => {}
@@ -630,7 +630,7 @@ impl View {
     fn give_up(&mut self, flight: Flight, scene: &Scene) {
         if flight.existence {
             let bit = 1 << (flight.sequence % 64);
-            self.asides.iter_mut().for_each(|aside| aside.spawn_packets &= !bit);
+            self.cold.iter_mut().for_each(|cold| cold.spawn_packets &= !bit);
         }
         if flight.labelled {
             self.give_up_labelled(flight, scene);
@@ -666,7 +666,7 @@ impl View {
                 self.owe_again(index, lost, scene);
             }
             self.counts.owed_again += u64::from(again);
-            self.settle(index);
+            self.refresh_key(index);
         }
     }
 
@@ -684,7 +684,7 @@ impl View {
             }
             let slot = entry.slot as usize;
             let present = entities.slots[slot].present;
-            let told = if self.asides[index].ring_since <= flight.tick {
+            let told = if self.cold[index].ring_since <= flight.tick {
                 waiting(entities, rings, slot, entry.ring.into(), flight.tick)
             } else {
                 entities.changed_since(slot, present, rings.period_max, flight.tick)
@@ -707,17 +707,17 @@ impl View {
     #[cfg(test)]
     pub(crate) fn check(&self) {
         assert_eq!(self.labels.len(), self.entries.len() * self.stride);
-        assert_eq!(self.asides.len(), self.entries.len());
+        assert_eq!(self.cold.len(), self.entries.len());
         assert!(self.entries.is_sorted_by(|one, next| one.slot < next.slot));
         assert_eq!(self.gone_count, self.entries.iter().filter(|entry| entry.state == State::Gone).count());
         assert!(self.in_flight.len() <= 64);
-        for (entry, aside) in self.entries.iter().zip(&self.asides) {
+        for (entry, cold) in self.entries.iter().zip(&self.cold) {
             match entry.state {
                 State::New => assert!(entry.existence),
                 State::Sent | State::Known | State::Leaving => assert!(entry.held),
                 State::Gone => {}
             }
-            assert!(entry.state == State::Sent || aside.spawn_packets == 0);
+            assert!(entry.state == State::Sent || cold.spawn_packets == 0);
             assert_eq!(entry.is_relevant(), self.relevant.contains(entry.slot));
         }
         assert_eq!(self.keys, self.entries.iter().map(Key::new).collect::<Vec<_>>());

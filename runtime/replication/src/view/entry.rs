@@ -79,7 +79,7 @@ impl Key {
 
 /// What of an entry is seldom read.
 #[derive(Copy, Clone, Debug, Default)]
-pub(crate) struct Aside {
+pub(crate) struct EntryCold {
     /// Unanswered packets that carried a spawn of this entry: bit `sequence % 64`.
     pub spawn_packets: u64,
     /// Grows while the entry is owed something and the budget does not reach it.
@@ -112,7 +112,7 @@ impl Entry {
 
     /// The client holds it, and needs no more than some components.
     #[inline]
-    pub fn is_plain(&self) -> bool {
+    pub fn takes_updates(&self) -> bool {
         self.state == State::Known && !self.existence
     }
 

@@ -9,9 +9,10 @@
 //!       +---+---+---+---+---+
 //! ```
 //!
-//! Built anew by counting: about 8 us per 1,000 things. Where only a few of them move, they are followed one by one, about
-//! 20 ns each: a thing stays in its cell until it has strayed too far from it, and is looked for that much farther away. Few
-//! things are not sorted at all, and are read as one run. Holds buffers only and never allocates once they have grown.
+//! Built anew by counting: about 8 us per 1,000 things. Where only a few of them move, they are followed one by one,
+//! about 20 ns each: a thing stays in its cell until it has strayed too far from it, and is looked for that much
+//! farther away. Few things are not sorted at all, and are read as one run. Holds buffers only and never allocates once
+//! they have grown.
 
 /// Things up to which nothing is sorted.
 const UNSORTED_MAX: usize = 64;
@@ -74,7 +75,8 @@ impl Grid {
         }
     }
 
-    /// Follows a thing to a place not far from where it was. False: it went too far, and all is to be pushed and sorted anew.
+    /// Follows a thing to a place not far from where it was. False: it went too far, and all is to be pushed and sorted
+    /// anew.
     pub fn move_to(&mut self, index: u32, place: [f32; 2]) -> bool {
         if !self.has_positions {
             self.note_positions();
@@ -155,7 +157,7 @@ impl Grid {
         let (low, high) = (self.low, self.high);
         self.origin = low;
         let cells_max = (self.items.len() * CELLS_PER_ITEM_MAX) as f64;
-        // f64: the distance between two places can be more than an f32 holds.
+        // f64: the distance between two places can be more than f32 holds.
         let mut side_m = f64::from(cell_m);
         let counts = loop {
             let extent = |axis: usize| f64::from(high[axis]) - f64::from(low[axis]);

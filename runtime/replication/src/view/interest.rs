@@ -2,14 +2,14 @@
 //!
 //! An entity becomes relevant inside the enter radius around the client's own entity and stays so up to the
 //! leave radius, so that nobody flickers at the edge. Entities without a place, and the client's own, are
-//! always relevant, wherever they are, and so are those of the client's team; hidden ones are relevant to their
-//! own client alone, and concealed ones to those that a filter allows to see them.
+//! always relevant, wherever they are, and so are those of the client's team; owner-only ones are relevant to
+//! their own client alone, and visibility-filtered ones to those that a filter allows to see them.
 //!
 //! Sets are rebuilt every few ticks rather than every tick, each client in its turn: once in `period_ticks` while
 //! it moves, half as often while it stands. At 20 ticks/s and 7 m/s a player moves 1.4 m in the 4 ticks between two
 //! rebuilds, and two that run at each other come 5.6 m closer in the 8 ticks in which one that stands is not looked
 //! at, well inside the 10 m between the two radii. That bounds how late things come into view, and go. What
-//! must not wait does not: who dies, is hidden or is denied leaves in the same tick. A client that stands in a
+//! must not wait does not: who dies, becomes owner-only or is denied leaves in the same tick. A client that stands in a
 //! world in which nothing moves is not looked at at all. Worlds of up to 64 slots are compared one by one, every tick.
 //!
 //! Around each place there are the rings of `rings`: what is found is sorted into them by its distance.
@@ -19,7 +19,7 @@
 
 use crate::{
     source::{
-        entities::{Entities, Standing},
+        entities::{Entities, Relevance},
         fault::Fault,
         rings::Rings,
     },
@@ -79,10 +79,10 @@ pub(crate) struct Finder {
     /// Entities without a place, and those with one.
     everywhere: SlotSet,
     placed: SlotSet,
-    concealed: SlotSet,
-    /// Concealed entities by place, and those that are also relevant to clients elsewhere.
-    concealed_grid: Grid,
-    concealed_anywhere: Vec<u32>,
+    filtered: SlotSet,
+    /// Visibility-filtered entities by place, and those that are also relevant to clients elsewhere.
+    filtered_grid: Grid,
+    filtered_anywhere: Vec<u32>,
     /// Team and slot of all that are in one, sorted.
     teams: Vec<(u16, u32)>,
     /// The arrangement that it knows.
@@ -98,7 +98,7 @@ pub(crate) struct Listening<'a> {
     pub own: Option<u32>,
     /// 0: none.
     pub team: u16,
-    /// Concealed slots that it may hear of, sorted.
+    /// Visibility-filtered slots that it may hear of, sorted.
     pub allowed: &'a [u32],
 }
 
@@ -147,8 +147,8 @@ impl Finder {
         }
         let changes = before.map(|before| entities.arrangement - before);
         let is_followed = changes == Some(entities.moved.len() as u64)
-            && entities.moved.iter().all(|slot| match entities.slots[*slot as usize].standing {
-                Standing::At(place) => self.grid.move_to(*slot, place),
+            && entities.moved.iter().all(|slot| match entities.slots[*slot as usize].relevance {
+                Relevance::At(place) => self.grid.move_to(*slot, place),
                 _ => false,
             });
         entities.moved.clear();
@@ -160,20 +160,20 @@ impl Finder {
             self.builds += 1;
         }
         self.grid.clear();
-        self.concealed_grid.clear();
-        self.concealed_anywhere.clear();
+        self.filtered_grid.clear();
+        self.filtered_anywhere.clear();
         self.teams.clear();
-        for set in [&mut self.everywhere, &mut self.placed, &mut self.concealed] {
+        for set in [&mut self.everywhere, &mut self.placed, &mut self.filtered] {
             set.reset(entities.slots.len());
         }
         let alive = entities.slots.iter().enumerate();
         for (slot, row) in alive.filter(|(_, row)| row.alive) {
             let index = slot as u32;
-            match row.standing {
-                Standing::Everywhere => self.everywhere.insert(index),
-                Standing::Hidden => continue,
-                Standing::At(_) if entities.fault == Fault::MissInterest && slot % 4 == 3 => {}
-                Standing::At(place) => {
+            match row.relevance {
+                Relevance::Everywhere => self.everywhere.insert(index),
+                Relevance::OwnerOnly => continue,
+                Relevance::At(_) if entities.fault == Fault::MissInterest && slot % 4 == 3 => {}
+                Relevance::At(place) => {
                     self.grid.push(index, place);
                     self.placed.insert(index);
                 }
@@ -181,29 +181,30 @@ impl Finder {
             if row.team != 0 {
                 self.teams.push((row.team, index));
             }
-            if row.concealed {
-                self.concealed.insert(index);
-                if let Standing::At(place) = row.standing {
-                    self.concealed_grid.push(index, place);
+            if row.filtered {
+                self.filtered.insert(index);
+                if let Relevance::At(place) = row.relevance {
+                    self.filtered_grid.push(index, place);
                 }
-                if row.team != 0 || row.standing == Standing::Everywhere {
-                    self.concealed_anywhere.push(index);
+                if row.team != 0 || row.relevance == Relevance::Everywhere {
+                    self.filtered_anywhere.push(index);
                 }
             }
         }
         self.teams.sort_unstable();
         self.grid.sort(cell_m);
-        self.concealed_grid.sort(cell_m);
+        self.filtered_grid.sort(cell_m);
     }
 
-    /// Fills `slots` with the concealed entities that are within `radius_m` of a client, or that may be relevant to it wherever it is; in order.
-    pub fn concealed_near(&self, centre: Option<[f32; 2]>, radius_m: f32, slots: &mut Vec<u32>) {
+    /// Fills `slots` with the visibility-filtered entities that are within `radius_m` of a client, or that may be
+    /// relevant to it wherever it is; in order.
+    pub fn filtered_near(&self, centre: Option<[f32; 2]>, radius_m: f32, slots: &mut Vec<u32>) {
         slots.clear();
-        slots.extend_from_slice(&self.concealed_anywhere);
+        slots.extend_from_slice(&self.filtered_anywhere);
         if let Some(centre) = centre {
             let is_near =
                 |place: [f32; 2]| (place[0] - centre[0]).powi(2) + (place[1] - centre[1]).powi(2) <= radius_m.powi(2);
-            self.concealed_grid.look_around(centre, radius_m, |items| {
+            self.filtered_grid.look_around(centre, radius_m, |items| {
                 slots.extend(items.iter().filter(|item| is_near(item.place)).map(|item| item.index));
             });
         }
@@ -246,7 +247,7 @@ impl Finder {
                 found.near.insert(*slot);
             }
         }
-        if entities.concealed_count > 0 {
+        if entities.filtered_count > 0 {
             self.drop_denied(who, found);
         }
         if let Some(own) = who.own {
@@ -283,18 +284,18 @@ impl Finder {
         });
     }
 
-    /// Takes out what is concealed from this client.
+    /// Takes out what the visibility filter denies this client.
     fn drop_denied(&self, who: &Listening<'_>, found: &mut Found) {
         for set in [&mut found.near, &mut found.kept] {
-            set.take_all_but(&self.concealed, who.allowed);
+            set.take_all_but(&self.filtered, who.allowed);
         }
     }
 
     pub fn heap_bytes(&self) -> usize {
-        let sets = [&self.everywhere, &self.placed, &self.concealed];
+        let sets = [&self.everywhere, &self.placed, &self.filtered];
         self.grid.heap_bytes()
-            + self.concealed_grid.heap_bytes()
-            + self.concealed_anywhere.capacity() * 4
+            + self.filtered_grid.heap_bytes()
+            + self.filtered_anywhere.capacity() * 4
             + self.teams.capacity() * 8
             + sets.map(SlotSet::heap_bytes).iter().sum::<usize>()
     }
@@ -387,15 +388,15 @@ mod tests {
                     entities.release_due();
                 }
                 1 => _ = entities.spawn().map(|id| entities.set_place(id, [rng.random_range(0.0..600.0), 3.0])),
-                2 => entities.set_concealed(id, rng.random()),
+                2 => entities.set_visibility_filtered(id, rng.random()),
                 3 => entities.set_team(id, rng.random_range(0..3)),
-                4 => entities.set_standing(id, Standing::Hidden),
-                5 => entities.set_standing(id, Standing::Everywhere),
+                4 => entities.set_relevance(id, Relevance::OwnerOnly),
+                5 => entities.set_relevance(id, Relevance::Everywhere),
                 _ => {
                     for _ in 0..rng.random_range(1..70) {
                         let slot = rng.random_range(0..entities.slots.len());
                         let row = entities.slots[slot];
-                        if let Standing::At(place) = row.standing {
+                        if let Relevance::At(place) = row.relevance {
                             let id = NetId { slot: slot as u32, generation: row.generation };
                             entities.set_place(id, place.map(|at| at + rng.random_range(-0.4..0.4)));
                         }
@@ -411,7 +412,7 @@ mod tests {
             let of = |finder: &Finder| found(finder, &entities, centre, None, &settings);
             assert_eq!(of(&finder), of(&anew), "turn {turn}");
             for (finder, slots) in [&finder, &anew].into_iter().zip(&mut slots_near) {
-                finder.concealed_near(centre, settings.leave_radius_m, slots);
+                finder.filtered_near(centre, settings.leave_radius_m, slots);
             }
             assert_eq!(slots_near[0], slots_near[1], "turn {turn}");
         }
@@ -419,24 +420,24 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_is_everywhere_and_what_is_hidden_is_nowhere() {
+    fn what_has_no_place_is_everywhere_and_what_is_owner_only_is_nowhere() {
         let mut entities = world(&[[1000.0, 0.0]]);
-        let (placeless, hidden) = (entities.spawn().unwrap(), entities.spawn().unwrap());
-        entities.set_standing(hidden, Standing::Hidden);
+        let (placeless, owned) = (entities.spawn().unwrap(), entities.spawn().unwrap());
+        entities.set_relevance(owned, Relevance::OwnerOnly);
         let mut finder = Finder::default();
         finder.rebuild(&mut entities, 16.0);
         let settings = InterestSettings::default();
         assert_eq!(found(&finder, &entities, Some([0.0; 2]), None, &settings)[0], [placeless.slot]);
-        let [near, _] = found(&finder, &entities, None, Some(hidden.slot), &settings);
-        assert_eq!(near, [placeless.slot, hidden.slot]);
+        let [near, _] = found(&finder, &entities, None, Some(owned.slot), &settings);
+        assert_eq!(near, [placeless.slot, owned.slot]);
     }
 
     #[test]
-    fn teams_are_heard_anywhere_and_the_concealed_only_by_who_may() {
+    fn teams_are_heard_anywhere_and_the_filtered_only_by_who_may() {
         let mut entities = world(&[[1000.0, 0.0], [1.0, 0.0], [2.0, 0.0]]);
         let ids = [0, 1, 2].map(|slot| NetId { slot, generation: 1 });
         entities.set_team(ids[0], 7);
-        entities.set_concealed(ids[1], true);
+        entities.set_visibility_filtered(ids[1], true);
         let mut finder = Finder::default();
         finder.rebuild(&mut entities, 16.0);
         let rings = Rings::new(&ResolvedRules::default(), 0b111, 20);

@@ -1,7 +1,7 @@
 //! Message: a snapshot while it is written, and what it counts of itself.
 //!
-//! Where it is to go on is a value of its own ([`Pen`]): the innermost loop keeps one in registers, which it could not do with
-//! fields of the message, since any byte that is written might be one of those.
+//! Where it is to go on is a value of its own ([`Pen`]): the innermost loop keeps one in registers, which it could not
+//! do with fields of the message, since any byte that is written might be one of those.
 
 use crate::{
     source::{bulk::RingBulk, entities::Entities, fault::Fault, rings::RINGS_MAX},
@@ -13,7 +13,7 @@ use crate::{
     wire::{
         bytes::{VARINT_BYTES_MAX, put_varint},
         message_kinds::SNAPSHOT_HEADER_BYTES,
-        schema::{KindId, Schema},
+        schema::{ComponentIndex, Schema},
     },
 };
 
@@ -47,8 +47,8 @@ pub(crate) struct Message<'a> {
     pub pen: Pen,
     /// What has been copied from each ring and is not in `traffic` yet.
     tallies: [Tally; RINGS_MAX],
-    /// Bytes of pieces, and the kinds that were told for each cause.
-    pieces_bytes: u32,
+    /// Bytes of encoded values, and the kinds that were told for each cause.
+    values_bytes: u32,
     told: [u16; Cause::ALL.len()],
     /// Something came or went.
     pub existence: bool,
@@ -63,7 +63,7 @@ impl<'a> Message<'a> {
             traffic,
             pen: Pen { at: SNAPSHOT_HEADER_BYTES, slot_before: 0, mask_before: 1, first: END, last: 0, copied: 0 },
             tallies: [Tally::default(); RINGS_MAX],
-            pieces_bytes: 0,
+            values_bytes: 0,
             told: [0; Cause::ALL.len()],
             existence: false,
             labelled: false,
@@ -81,7 +81,7 @@ impl<'a> Message<'a> {
 
     /// Takes over what was counted for one mask in one ring.
     #[inline(never)]
-    fn settle_tally(&mut self, schema: &Schema, tally: Tally, ring: &RingBulk) {
+    fn count_tally(&mut self, schema: &Schema, tally: Tally, ring: &RingBulk) {
         let usual = if ring.waits { Cause::Deferred } else { Cause::Change };
         let mut left = tally.bytes;
         let mut rest = tally.mask;
@@ -98,9 +98,9 @@ impl<'a> Message<'a> {
     }
 
     fn add(&mut self, kind: usize, cause: Cause, updates: u32, bytes: u32) {
-        self.traffic.add(KindId(kind as u8), cause, updates.into(), bytes.into());
+        self.traffic.add(ComponentIndex(kind as u8), cause, updates.into(), bytes.into());
         self.told[cause as usize] |= 1 << kind;
-        self.pieces_bytes += bytes;
+        self.values_bytes += bytes;
     }
 
     /// Counts all that is in the message.
@@ -108,13 +108,13 @@ impl<'a> Message<'a> {
         for (index, ring) in scene.bulk.rings.iter().enumerate() {
             let tally = std::mem::take(&mut self.tallies[index]);
             if tally.count > 0 {
-                self.settle_tally(&scene.entities.schema, tally, ring);
+                self.count_tally(&scene.entities.schema, tally, ring);
             }
         }
         for (cause, told) in Cause::ALL.iter().zip(self.told) {
             self.traffic.add_packet(told, *cause);
         }
-        let bytes = (self.pen.at - self.pieces_bytes as usize) as u64;
+        let bytes = (self.pen.at - self.values_bytes as usize) as u64;
         self.traffic.add_overhead(Overhead::Snapshot, Counts { packets: 1, bytes, updates: records });
         if despawns > 0 {
             self.traffic.add_overhead(Overhead::Despawn, Counts { packets: 1, bytes: 0, updates: despawns });
@@ -133,7 +133,7 @@ impl<'a> Message<'a> {
     ) -> bool {
         let record = ring.records[slot as usize];
         let len = usize::from(record.len);
-        // Room for the longest header and for whole words of the pieces.
+        // Room for the longest header and for whole words of the encoded values.
         if pen.at + RECORD_HEADER_BYTES_MAX + len.next_multiple_of(8) > self.out.len() {
             return false;
         }
@@ -151,7 +151,7 @@ impl<'a> Message<'a> {
         let tally = &mut self.tallies[ring_index];
         if tally.mask != record.mask {
             let before = std::mem::replace(tally, Tally { mask: record.mask, ..Tally::default() });
-            self.settle_tally(&entities.schema, before, ring);
+            self.count_tally(&entities.schema, before, ring);
         }
         let tally = &mut self.tallies[ring_index];
         tally.count += 1;
@@ -181,9 +181,9 @@ impl<'a> Message<'a> {
         self.pen.at += bytes.len();
         (self.pen.slot_before, self.pen.last) = (hot[last], hot[last]);
         self.pen.copied += (last - at) as u32;
-        let pieces_end = |index: usize| ring.records[hot[index] as usize].pieces_end;
+        let values_end = |index: usize| ring.records[hot[index] as usize].values_end;
         self.tallies[0].count += (last - at) as u32;
-        self.tallies[0].bytes += pieces_end(last) - pieces_end(at);
+        self.tallies[0].bytes += values_end(last) - values_end(at);
         last + 1
     }
 
@@ -202,7 +202,7 @@ impl<'a> Message<'a> {
             self.pen.at = put_mask(entities, mask, self.out, self.pen.at);
             self.pen.mask_before = mask;
         }
-        self.put_pieces(entities, mask, entry.slot, entry.cause);
+        self.put_values(entities, mask, entry.slot, entry.cause);
     }
 
     pub fn put_spawn(&mut self, entities: &Entities, entry: &Entry) {
@@ -210,13 +210,13 @@ impl<'a> Message<'a> {
         self.out[self.pen.at] = entry.generation;
         let mask = entities.slots[entry.slot as usize].present;
         self.pen.at = put_mask(entities, mask, self.out, self.pen.at + 1);
-        self.put_pieces(entities, mask, entry.slot, Cause::Spawn);
+        self.put_values(entities, mask, entry.slot, Cause::Spawn);
     }
 
-    fn put_pieces(&mut self, entities: &Entities, mask: u16, slot: u32, cause: Cause) {
+    fn put_values(&mut self, entities: &Entities, mask: u16, slot: u32, cause: Cause) {
         for (kind, column) in entities.columns.iter().enumerate().filter(|(kind, _)| mask >> kind & 1 == 1) {
             let begin = self.pen.at;
-            self.pen.at = column.copy_piece(slot as usize, self.out, begin);
+            self.pen.at = column.copy_encoded(slot as usize, self.out, begin);
             let is_new = cause != Cause::Spawn && column.changed_at(slot as usize) == entities.tick;
             self.add(kind, if is_new { Cause::Change } else { cause }, 1, (self.pen.at - begin) as u32);
             if entities.fault == Fault::CorruptEncoding && self.pen.at > begin {

@@ -1,29 +1,30 @@
 //! Pacing: how many bytes one client's line takes, found out from what arrives and what is lost.
 //!
-//! The settings say what a client may be sent at most. A line that takes less shows it by losing packets; sending on at the same
-//! rate then loses a share of everything, the urgent with the rest. So the rate goes down to what came through, and from
-//! there up again in small steps: additive increase, multiplicative decrease, judged once in a window of about a second.
+//! The settings say what a client may be sent at most. A line that takes less shows it by losing packets; sending on at
+//! the same rate then loses a share of everything, the urgent with the rest. So the rate goes down to what came
+//! through, and from there up again in small steps: additive increase, multiplicative decrease, judged once in a window
+//! of about a second.
 //!
-//! Loss is not always of our making: a bad radio link loses a tenth of whatever it is given, and to send less there gains nothing. Each
-//! decrease is therefore a trial. If the share of losses does not fall by half with the rate, it is the line's own: it is taken
-//! as usual from then on, and the rate from before comes back.
+//! Loss is not always of our making: a bad radio link loses a tenth of whatever it is given, and to send less there
+//! gains nothing. Each decrease is therefore a probe. If the share of losses does not fall by half with the rate, it is
+//! the line's own: it is taken as usual from then on, and the rate from before comes back.
 //!
 //! ```text
 //! window's loss              then
 //! ----------------------     ---------------------------------------------------------------
 //! no more than usual         up by a 32nd of the maximum, if the budget was needed at all
-//! more                       down to what came through, less 15 %; this is a trial
-//! after a trial: as before   the loss is usual on this line [up to 30 %]; back to the rate before
+//! more                       down to what came through, less 15 %; this is a probe
+//! after a probe: as before   the loss is usual on this line [up to 30 %]; back to the rate before
 //! no answer for 0.5 s        an outage, and no sign of narrowness: its losses do not count; a
 //!                            quarter while it lasts, three at the first answer
 //! ```
 //!
-//! The rate never falls below [`RATE_MIN_BYTES_PER_S`], two full packets a second: enough for a player's own surroundings to move, and
-//! little enough for any line that carries a game at all. It never rises above the maximum.
+//! The rate never falls below [`RATE_MIN_BYTES_PER_S`], two full packets a second: enough for a player's own
+//! surroundings to move, and little enough for any line that carries a game at all. It never rises above the maximum.
 //!
-//! It does not see queues that grow without loss, and cannot tell whose traffic crowds a line. Sans-IO: ticks and counts come in. Made of
-//! additions and products of `f32` in a fixed order, so a replay of the same answers gives the same budgets. 64 B per client;
-//! 5 ns per tick.
+//! It does not see queues that grow without loss, and cannot tell whose traffic crowds a line. Sans-IO: ticks and
+//! counts come in. Made of additions and products of `f32` in a fixed order, so a replay of the same answers gives the
+//! same budgets. 64 B per client; 5 ns per tick.
 
 /// Least rate: two full packets a second. (bytes/s)
 pub const RATE_MIN_BYTES_PER_S: f32 = 2.0 * 1200.0;
@@ -39,7 +40,8 @@ const WINDOW_S_MAX: f32 = 4.0;
 const ANSWERS_MIN: u32 = 32;
 const ANSWERS_AT_LAST_MIN: u32 = 8;
 
-/// Answers are not counted for so long after the rate was cut or an outage ended: they are about packets from before. (s)
+/// Answers are not counted for so long after the rate was cut or an outage ended: they are about packets from before.
+/// (s)
 const SETTLE_S: f32 = 0.5;
 
 /// No answer for so long, to at least so many packets, is an outage. (s, packets)
@@ -52,14 +54,15 @@ const LOSS_MARGIN: f32 = 0.02;
 /// The largest share of losses that is put down to the line. Above it, whatever the cause, sending less is right.
 const USUAL_LOSS_MAX: f32 = 0.3;
 
-/// Without a trial no more than this is taken for usual, or a bottleneck's losses would be, little by little.
+/// Without a probe no more than this is taken for usual, or a bottleneck's losses would be, little by little.
 const DRIFT_MAX: f32 = 0.05;
 
-/// Part of what came through that is sent after a cut: less than the line takes, so that the queue in front of it empties.
+/// Part of what came through that is sent after a cut: less than the line takes, so that the queue in front of it
+/// empties.
 const CUT: f32 = 0.85;
 
-/// What the rate gains in a good window: a part of the maximum, but no more than a part of itself, or a slow line would be flooded by
-/// one step.
+/// What the rate gains in a good window: a part of the maximum, but no more than a part of itself, or a slow line would
+/// be flooded by one step.
 const STEP: f32 = 1.0 / 32.0;
 const STEP_OF_RATE_MAX: f32 = 1.0 / 8.0;
 
@@ -79,7 +82,7 @@ pub struct Pacing {
     /// Share of packets that this line loses whatever is sent. [0 to `USUAL_LOSS_MAX`]
     usual_loss: f32,
     /// The share of losses, and the rate, that made us cut it.
-    trial: Option<Trial>,
+    probe: Option<Probe>,
     window: Window,
     /// Ticks since the last answer, and packets sent since then.
     silent_ticks: u32,
@@ -88,7 +91,7 @@ pub struct Pacing {
 }
 
 #[derive(Copy, Clone, Debug)]
-struct Trial {
+struct Probe {
     loss: f32,
     rate_bytes_per_s: f32,
 }
@@ -114,7 +117,7 @@ impl Pacing {
             allowance_bytes: 0.0,
             before_outage_bytes_per_s: 0.0,
             usual_loss: 0.0,
-            trial: None,
+            probe: None,
             window: Window::default(),
             silent_ticks: 0,
             silent_packets: 0,
@@ -131,8 +134,8 @@ impl Pacing {
         self.set_rate(wanted);
     }
 
-    /// Begins a tick, with the packets that were found to have arrived or to be lost since the last one, and returns what may be
-    /// sent in it (bytes). 0: nothing that can wait should be sent in this tick.
+    /// Begins a tick, with the packets that were found to have arrived or to be lost since the last one, and returns
+    /// what may be sent in it (bytes). 0: nothing that can wait should be sent in this tick.
     pub fn begin_tick(&mut self, acked: u32, lost: u32) -> u32 {
         self.hear(acked, lost);
         self.window.ticks += 1;
@@ -175,7 +178,7 @@ impl Pacing {
             if !self.is_out && is_silent && self.silent_packets >= OUTAGE_PACKETS {
                 self.is_out = true;
                 self.before_outage_bytes_per_s = self.rate_bytes_per_s;
-                self.trial = None;
+                self.probe = None;
                 self.set_rate(self.rate_bytes_per_s / 4.0);
             }
         } else {
@@ -183,7 +186,7 @@ impl Pacing {
             if std::mem::take(&mut self.is_out) {
                 // Not all of it: a line so narrow that answers are rare looks dead time and again.
                 self.set_rate(self.before_outage_bytes_per_s * 0.75);
-                self.settle();
+                self.restart_window();
             }
         }
         if !self.is_out && self.window.ticks >= 0 {
@@ -193,7 +196,7 @@ impl Pacing {
     }
 
     /// A new window, after what is under way has been answered.
-    fn settle(&mut self) {
+    fn restart_window(&mut self) {
         self.window = Window { ticks: -((SETTLE_S * self.ticks_per_s) as i32), ..Window::default() };
     }
 
@@ -216,18 +219,18 @@ impl Pacing {
         // Three standard deviations of the losses that chance brings.
         let usual = self.usual_loss.max(0.01);
         let chance = 3.0 * (usual * (1.0 - usual) / answers as f32).sqrt();
-        let trial = self.trial.take();
+        let probe = self.probe.take();
         if loss > self.usual_loss + LOSS_MARGIN + chance {
-            if let Some(trial) = trial.filter(|trial| lost >= 2 && loss > trial.loss / 2.0) {
-                self.usual_loss = loss.min(trial.loss).clamp(self.usual_loss, USUAL_LOSS_MAX);
-                self.set_rate(trial.rate_bytes_per_s);
+            if let Some(probe) = probe.filter(|probe| lost >= 2 && loss > probe.loss / 2.0) {
+                self.usual_loss = loss.min(probe.loss).clamp(self.usual_loss, USUAL_LOSS_MAX);
+                self.set_rate(probe.rate_bytes_per_s);
             } else {
-                self.trial = Some(Trial { loss, rate_bytes_per_s: self.rate_bytes_per_s });
+                self.probe = Some(Probe { loss, rate_bytes_per_s: self.rate_bytes_per_s });
                 let sent_bytes_per_s = sent_bytes * self.ticks_per_s / ticks as f32;
                 let arrived_bytes_per_s = sent_bytes_per_s.min(self.rate_bytes_per_s) * (1.0 - loss);
                 self.set_rate(arrived_bytes_per_s * CUT);
             }
-            self.settle();
+            self.restart_window();
             return;
         }
         let towards = if loss < self.usual_loss { loss } else { loss.min(DRIFT_MAX).max(self.usual_loss) };

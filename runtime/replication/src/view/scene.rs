@@ -11,8 +11,8 @@ use crate::{
     wire::schema::Schema,
 };
 
-/// Ticks within which what truths tell must be current, until the world's rate is known: a second at 20 Hz.
-const TRUTH_TICKS_MAX: u32 = 20;
+/// Ticks within which what audit samples tell must be current, until the world's rate is known: a second at 20 Hz.
+const AUDITED_DELAY_TICKS_MAX: u32 = 20;
 
 pub(crate) struct Scene {
     pub entities: Entities,
@@ -25,7 +25,7 @@ pub(crate) struct Scene {
 impl Scene {
     pub fn new(schema: Arc<Schema>, settings: InterestSettings) -> Self {
         Self {
-            rings: Rings::new(&ResolvedRules::default(), schema.every_kind(), TRUTH_TICKS_MAX),
+            rings: Rings::new(&ResolvedRules::default(), schema.every_kind(), AUDITED_DELAY_TICKS_MAX),
             entities: Entities::new(schema, settings.entities_max),
             settings,
             finder: Finder::default(),

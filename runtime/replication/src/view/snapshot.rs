@@ -5,22 +5,22 @@
 //!        +------+-------+-------------+---------------+--------+--------+ ...
 //!        | 2    | epoch | tick  (LE)  | input   (LE)  | record | record |
 //!        +------+-------+-------------+---------------+--------+--------+ ...
-//! record, slots ascending; d = slot - slot of the record before (the first: - 0); pieces in mask order
-//!   update, mask as before   varint d << 1             piece..           (before the first: mask 1)
-//!   update                   varint d << 2 | 01        mask  piece..     (mask: 1 byte, 2 above 8 kinds)
-//!   spawn, all there is      varint d << 3 | 011       generation  mask  piece..
+//! record, slots ascending; d = slot - slot of the record before (the first: - 0); encoded values in mask order
+//!   update, mask as before   varint d << 1             value..           (before the first: mask 1)
+//!   update                   varint d << 2 | 01        mask  value..     (mask: 1 byte, 2 above 8 kinds)
+//!   spawn, all there is      varint d << 3 | 011       generation  mask  value..
 //!   despawn, slot is empty   varint d << 3 | 111
 //! ```
 //!
 //! Every message has the full header and stands alone: any may be lost, doubled or late. A moving entity with
 //! a 7-byte pose is 8 bytes, 9 when its slot is 64 or more after the one before.
 //!
-//! Writing is two passes. *Gather*, once per client and tick, finds what goes the slow way (`view`) and sums up how long
-//! all may get. If it fits the budget nothing is sorted: *write* merges, in slot order, the records of the slow with
-//! those of the plain, which are copied from the tick's bulk, until the caller's buffer is full, and goes on there at
-//! the next call. Above the budget everything goes the slow way, the most urgent first: each entry's priority
-//! grows every tick it waits, faster when near or of more weight, and starts again at 0 when it is written, so nothing
-//! waits for ever.
+//! Writing is two passes. *Gather*, once per client and tick, finds what goes the slow way (`view`) and sums up how
+//! long all may get. If it fits the budget nothing is sorted: *write* merges, in slot order, the records of the slow
+//! with those of the plain, which are copied from the tick's bulk, until the caller's buffer is full, and goes on there
+//! at the next call. Above the budget everything goes the slow way, the most urgent first: each entry's priority grows
+//! every tick it waits, faster when near or of more weight, and starts again at 0 when it is written, so nothing waits
+//! for ever.
 //!
 //! Cost: 3-5 ns per plain update, all passes included; about 25 ns the slow way. A view to which nothing happened costs
 //! one look at the tick's list of hot slots. Never allocates in a steady state.
@@ -28,7 +28,7 @@
 use crate::{
     source::{
         bulk::{RingBulk, stream_bytes},
-        entities::{Entities, Standing},
+        entities::{Entities, Relevance},
         fault::Fault,
     },
     view::{
@@ -104,8 +104,8 @@ impl View {
                 self.owe_since(before, bulk_before, scene, Cause::Deferred);
             }
         }
-        if self.is_bulk_due(entities, rings) {
-            self.owe_since(entities.tick, 0, scene, Cause::Bulk);
+        if self.is_catch_up_due(entities, rings) {
+            self.owe_since(entities.tick, 0, scene, Cause::CatchUp);
         }
         self.gathered_tick = Some(entities.tick);
         self.pending.clear();
@@ -165,7 +165,7 @@ impl View {
         self.counts.entries_visited += self.entries.len() as u64;
         for index in 0..self.entries.len() {
             let entry = &mut self.entries[index];
-            if entry.is_plain()
+            if entry.takes_updates()
                 && let Some(ring) = scene.bulk.rings.get(usize::from(entry.ring))
             {
                 if entry.owed == 0 {
@@ -175,7 +175,7 @@ impl View {
             }
             if entry.is_owed_anything() {
                 self.pending.push(index as u32);
-                self.settle(index);
+                self.refresh_key(index);
             }
         }
     }
@@ -185,7 +185,7 @@ impl View {
         let entities = &scene.entities;
         let budget = self.budget_bytes_per_tick as usize;
         let spawn_bytes_max =
-            RECORD_HEADER_BYTES_LIKELY + entities.schema.pieces_bytes_max(entities.schema.every_kind());
+            RECORD_HEADER_BYTES_LIKELY + entities.schema.values_bytes_max(entities.schema.every_kind());
         if self.entries.len() * spawn_bytes_max <= budget {
             return true;
         }
@@ -209,10 +209,10 @@ impl View {
         let centre = self.look_from(entities);
         for index in &self.pending {
             let index = *index as usize;
-            self.asides[index].priority += urgency(entities, &self.entries[index], centre, radius_m);
+            self.cold[index].priority += urgency(entities, &self.entries[index], centre, radius_m);
         }
-        let asides = &self.asides;
-        let priority = |index: &u32| asides[*index as usize].priority;
+        let cold = &self.cold;
+        let priority = |index: &u32| cold[*index as usize].priority;
         self.pending.sort_unstable_by(|one, other| priority(other).total_cmp(&priority(one)).then(one.cmp(other)));
         let mut left = self.budget_bytes_per_tick as usize;
         let fitting = self.pending.iter().take_while(|index| {
@@ -257,7 +257,7 @@ impl View {
         let written = &self.pending[first..self.cursor];
         self.counts.records += written.len() as u64;
         if self.has_priorities {
-            written.iter().for_each(|index| self.asides[*index as usize].priority = 0.0);
+            written.iter().for_each(|index| self.cold[*index as usize].priority = 0.0);
         }
         let next_slow = self.pending.get(self.cursor).map_or(END, |index| self.entries[*index as usize].slot);
         self.resume_slot = next_slow.min(self.bulk_from);
@@ -391,7 +391,7 @@ impl View {
         let entry = &mut self.entries[index];
         let labels = &mut self.labels[index * self.stride..(index + 1) * self.stride];
         let kinds_count = labels.len() - 1;
-        if entry.is_plain() {
+        if entry.takes_updates() {
             if entities.fault != Fault::SkipUpdates || entry.slot % 4 != 1 {
                 message.put_update(entities, entry);
                 message.labelled = true;
@@ -410,7 +410,7 @@ impl View {
             labels.fill(self.sequence);
             if entry.state != State::Known {
                 entry.state = State::Sent;
-                self.asides[index].spawn_packets |= 1 << (self.sequence % 64);
+                self.cold[index].spawn_packets |= 1 << (self.sequence % 64);
             }
             entry.held = true;
             (message.existence, message.labelled) = (true, true);
@@ -418,7 +418,7 @@ impl View {
         }
         entry.owed = 0;
         entry.existence = entry.state == State::Leaving && entities.fault == Fault::RepeatDespawns;
-        self.settle(index);
+        self.refresh_key(index);
     }
 }
 
@@ -426,7 +426,7 @@ impl View {
 fn record_mask(entities: &Entities, entry: &Entry) -> u16 {
     match entry.state {
         State::Leaving => 0,
-        _ if entry.is_plain() => entry.owed,
+        _ if entry.takes_updates() => entry.owed,
         _ => entities.slots[entry.slot as usize].present,
     }
 }
@@ -440,8 +440,8 @@ fn record_bytes(entities: &Entities, entry: &Entry) -> usize {
 
 /// About what a record will take, for the budget.
 fn record_bytes_likely(entities: &Entities, entry: &Entry) -> usize {
-    let header = if entry.is_plain() { 1 } else { RECORD_HEADER_BYTES_LIKELY };
-    header + entities.schema.pieces_bytes_max(record_mask(entities, entry))
+    let header = if entry.takes_updates() { 1 } else { RECORD_HEADER_BYTES_LIKELY };
+    header + entities.schema.values_bytes_max(record_mask(entities, entry))
 }
 
 /// How much an entry's priority grows in a tick in which the budget does not reach everybody. Always > 0.
@@ -451,7 +451,7 @@ fn urgency(entities: &Entities, entry: &Entry, centre: Option<[f32; 2]>, radius_
     }
     let weight = entities.weights[entry.slot as usize];
     let news = weight * if entry.state == State::New { 4.0 } else { 1.0 };
-    let (Standing::At(place), Some(centre)) = (entities.slots[entry.slot as usize].standing, centre) else {
+    let (Relevance::At(place), Some(centre)) = (entities.slots[entry.slot as usize].relevance, centre) else {
         return news;
     };
     let distance2 = (place[0] - centre[0]).powi(2) + (place[1] - centre[1]).powi(2);
@@ -467,7 +467,7 @@ mod tests {
         replicas::store::Replicas,
         testing::{Pose, TestWorld, ViewId, pose, schema},
         view::interest::InterestSettings,
-        wire::{ids::NetId, schema::KindId},
+        wire::{ids::NetId, schema::ComponentIndex},
     };
 
     fn world(entities: usize, settings: InterestSettings) -> (TestWorld, Vec<NetId>, ViewId) {
@@ -476,7 +476,7 @@ mod tests {
         let ids: Vec<_> = (0..entities).map(|_| world.spawn().unwrap()).collect();
         for (index, id) in ids.iter().enumerate() {
             world.set_place(*id, [index as f32 * 0.2, 0.0]);
-            world.update(KindId(0), *id, &pose(index as f32 * 0.2));
+            world.update(ComponentIndex(0), *id, &pose(index as f32 * 0.2));
         }
         let view = world.add_client(0);
         world.set_view(view, [0.0; 2]);
@@ -499,7 +499,7 @@ mod tests {
         for tick in 2..2 + ticks {
             world.begin_tick(tick);
             for (index, id) in ids.iter().enumerate() {
-                world.update(KindId(0), *id, &pose(index as f32 * 0.2 + tick as f32 * 0.05));
+                world.update(ComponentIndex(0), *id, &pose(index as f32 * 0.2 + tick as f32 * 0.05));
             }
             world.refresh_interest();
             let mut out = vec![0; packet_bytes];

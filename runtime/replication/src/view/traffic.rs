@@ -1,28 +1,32 @@
 //! Traffic: what each sort of component and event takes of the way to the clients, and why.
 //!
-//! A crowded world's bytes are only brought down by who knows what they are. So everything that is written for a client is
-//! counted where it is written: by kind and cause, in values, bytes and packets. Rows never overlap: a component's bytes are its pieces
-//! alone, and what holds them together (headers, slots, masks, despawns) has rows of its own, so that the sum is what went out.
+//! A crowded world's bytes are only brought down by who knows what they are. So everything that is written for a client
+//! is counted where it is written: by kind and cause, in values, bytes and packets. Rows never overlap: a component's
+//! bytes are its encoded values alone, and what holds them together (headers, slots, masks, despawns) has rows of its
+//! own, so that the sum is what went out.
 //!
 //! ```text
 //! kind                 cause       updates   bytes   packets
-//! component kinds      change ..   pieces    theirs  that held one at least
+//! component kinds      change ..   values    theirs  that held one at least
 //! event kinds          the game's  messages  theirs  as messages
 //! overhead             what for    records   theirs  messages
 //! ```
 //!
-//! Events are counted as they are handed to the connections: of unreliable ones a full queue drops the oldest, which stays counted here.
+//! Events are counted as they are handed to the connections: of unreliable ones a full queue drops the oldest, which
+//! stays counted here.
 //!
-//! Counts only rise; `take` empties them. Rates are the reader's: it knows how long ago it took the last ones. A worker may count
-//! into a `Traffic` of its own: adding up is the same in any order. Fixed memory: 24 B for each component kind and cause, 2 KB at 16 kinds in
-//! all, and up to [`EVENT_ROWS_MAX`] rows for events, made when first used. Never allocates after. Cost: 1-2 ns per piece, 5 ns per event.
+//! Counts only rise; `take` empties them. Rates are the reader's: it knows how long ago it took the last ones. A worker
+//! may count into a `Traffic` of its own: adding up is the same in any order. Fixed memory: 24 B for each component
+//! kind and cause, 2 KB at 16 kinds in all, and up to [`EVENT_ROWS_MAX`] rows for events, made when first used. Never
+//! allocates after. Cost: 1-2 ns per encoded value, 5 ns per event.
 
 use crate::wire::{
     event::EventId,
-    schema::{KINDS_MAX, KindId, Schema},
+    schema::{ComponentIndex, KINDS_MAX, Schema},
 };
 
-/// Rows for events: kinds times the causes that the game names. What comes after is counted under the cause `other`, as kind of its own.
+/// Rows for events: kinds times the causes that the game names. What comes after is counted under the cause `other`, as
+/// kind of its own.
 pub const EVENT_ROWS_MAX: usize = 256;
 
 /// Cause of events for which there are no rows left.
@@ -39,14 +43,15 @@ pub enum Cause {
     Resent,
     /// It changed before, and a tier, the range or the budget kept it back.
     Deferred,
-    /// The client has travelled.
-    Bulk,
+    /// The client has moved far enough to be told all that waited for its turn.
+    CatchUp,
     /// The client had not heard of it for long.
     Keepalive,
 }
 
 impl Cause {
-    pub const ALL: [Self; 6] = [Self::Change, Self::Spawn, Self::Resent, Self::Deferred, Self::Bulk, Self::Keepalive];
+    pub const ALL: [Self; 6] =
+        [Self::Change, Self::Spawn, Self::Resent, Self::Deferred, Self::CatchUp, Self::Keepalive];
 
     /// As reports call it.
     pub fn name(self) -> &'static str {
@@ -55,7 +60,7 @@ impl Cause {
             Self::Spawn => "spawn",
             Self::Resent => "resent",
             Self::Deferred => "deferred",
-            Self::Bulk => "bulk",
+            Self::CatchUp => "catch-up",
             Self::Keepalive => "keepalive",
         }
     }
@@ -68,10 +73,11 @@ const CAUSES_COUNT: usize = Cause::ALL.len();
 pub enum Overhead {
     /// Headers of snapshots, and of each record in them: slots, generations, masks.
     Snapshot,
-    /// Records that say that an entity is gone. Bytes of a few, so counted with the rest of the headers, and here in number.
+    /// Records that say that an entity is gone. Bytes of a few, so counted with the rest of the headers, and here in
+    /// number.
     Despawn,
     /// Exact values, for clients to hold their copies against.
-    Truth,
+    AuditSample,
     /// The game's own messages.
     Message,
     /// Everything around: acks, sealing, control.
@@ -79,14 +85,14 @@ pub enum Overhead {
 }
 
 impl Overhead {
-    pub const ALL: [Self; 5] = [Self::Snapshot, Self::Despawn, Self::Truth, Self::Message, Self::Transport];
+    pub const ALL: [Self; 5] = [Self::Snapshot, Self::Despawn, Self::AuditSample, Self::Message, Self::Transport];
 
     /// As reports call it: the row's kind, and its cause.
     pub fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Snapshot => ("snapshot", "headers"),
             Self::Despawn => ("snapshot", "despawn"),
-            Self::Truth => ("truth", "check"),
+            Self::AuditSample => ("audit", "sample"),
             Self::Message => ("message", "game"),
             Self::Transport => ("transport", "headers"),
         }
@@ -151,15 +157,15 @@ impl Traffic {
         }
     }
 
-    /// Counts pieces of a component kind, and their bytes.
+    /// Counts encoded values of a component kind, and their bytes.
     #[inline]
-    pub fn add(&mut self, kind: KindId, cause: Cause, updates: u64, bytes: u64) {
+    pub fn add(&mut self, kind: ComponentIndex, cause: Cause, updates: u64, bytes: u64) {
         let counts = &mut self.components[kind.index()][cause as usize];
         counts.updates += updates;
         counts.bytes += bytes;
     }
 
-    /// Counts a packet that held pieces of the kinds in `mask` for this cause.
+    /// Counts a packet that held encoded values of the kinds in `mask` for this cause.
     #[inline]
     pub fn add_packet(&mut self, mask: u16, cause: Cause) {
         let mut rest = mask;
@@ -197,8 +203,8 @@ impl Traffic {
         }
     }
 
-    /// Calls `row` for all that is not 0, and sets it to 0: components in the schema's order by cause, events in the order in which they were
-    /// first told, then the rest. Allocates nothing.
+    /// Calls `row` for all that is not 0, and sets it to 0: components in the schema's order by cause, events in the
+    /// order in which they were first told, then the rest. Allocates nothing.
     pub fn take(&mut self, schema: &Schema, mut row: impl FnMut(TrafficRow)) {
         let mut give = |kind, cause, counts: &mut Counts| {
             if !counts.is_zero() {
@@ -233,7 +239,8 @@ impl Traffic {
     }
 
     fn event_row(&mut self, kind: Option<EventId>, cause: &'static str) -> &mut Counts {
-        // Mostly few: a game has some ten kinds with a cause or two each. The same text may stand in several places of a program.
+        // Mostly few: a game has some ten kinds with a cause or two each. The same text may stand in several places of
+        // a program.
         let is_row = |row: &EventRow| row.kind == kind && row.cause == cause;
         let index = self.events.iter().position(is_row).unwrap_or_else(|| {
             let is_full = self.events.len() >= EVENT_ROWS_MAX;
@@ -265,9 +272,9 @@ mod tests {
     #[test]
     fn what_was_counted_is_taken_once() {
         let mut traffic = Traffic::new(&schema());
-        traffic.add(KindId(0), Cause::Change, 3, 21);
-        traffic.add(KindId(0), Cause::Resent, 1, 7);
-        traffic.add(KindId(1), Cause::Change, 1, 2);
+        traffic.add(ComponentIndex(0), Cause::Change, 3, 21);
+        traffic.add(ComponentIndex(0), Cause::Resent, 1, 7);
+        traffic.add(ComponentIndex(1), Cause::Change, 1, 2);
         traffic.add_packet(0b11, Cause::Change);
         traffic.add_packet(0b01, Cause::Resent);
         traffic.add_overhead(Overhead::Snapshot, Counts { packets: 1, bytes: 13, updates: 4 });
@@ -289,7 +296,7 @@ mod tests {
             for step in 0..50 {
                 let number = seed * 31 + step * 7;
                 let cause = Cause::ALL[number as usize % CAUSES_COUNT];
-                traffic.add(KindId((number % 3) as u8), cause, number % 5, number % 11);
+                traffic.add(ComponentIndex((number % 3) as u8), cause, number % 5, number % 11);
                 traffic.add_event(EventId((number % 4) as u8), ["a", "b"][number as usize % 2], number % 3, 9);
             }
             traffic

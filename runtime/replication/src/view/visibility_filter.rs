@@ -3,18 +3,19 @@
 //! The filter is the game's; here is whom to ask it about, and what its answers mean for what the client holds.
 
 use crate::{
-    source::entities::{Entities, Slot, Standing},
+    source::entities::{Entities, Relevance, Slot},
     view::{client_view::View, scene::Scene},
     wire::ids::NetId,
 };
 
 impl View {
-    /// Calls `ask` with the concealed entities that the client would hear of if it may see them. In slot order. `slots` is scratch.
-    pub(crate) fn each_concealed_near(&self, scene: &Scene, slots: &mut Vec<u32>, mut ask: impl FnMut(NetId)) {
+    /// Calls `ask` with the visibility-filtered entities that the client would hear of if it may see them. In slot
+    /// order. `slots` is scratch.
+    pub(crate) fn each_filtered_near(&self, scene: &Scene, slots: &mut Vec<u32>, mut ask: impl FnMut(NetId)) {
         let Scene { entities, settings, finder, .. } = scene;
         let centre = self.look_from(entities);
         let leave2 = settings.leave_radius_m.powi(2);
-        finder.concealed_near(centre, settings.leave_radius_m, slots);
+        finder.filtered_near(centre, settings.leave_radius_m, slots);
         for &slot in &*slots {
             let row = &entities.slots[slot as usize];
             let id = NetId { slot, generation: row.generation };
@@ -22,10 +23,10 @@ impl View {
                 let square = |centre: [f32; 2]| (place[0] - centre[0]).powi(2) + (place[1] - centre[1]).powi(2);
                 centre.is_some_and(|centre| square(centre) <= leave2)
             };
-            let is_candidate = match row.standing {
-                Standing::Everywhere => true,
-                Standing::Hidden => false,
-                Standing::At(place) => is_near(place) || (row.team != 0 && row.team == self.team),
+            let is_candidate = match row.relevance {
+                Relevance::Everywhere => true,
+                Relevance::OwnerOnly => false,
+                Relevance::At(place) => is_near(place) || (row.team != 0 && row.team == self.team),
             };
             if is_candidate && self.own != Some(id) {
                 ask(id);
@@ -38,10 +39,10 @@ impl View {
         if self.own == Some(id) {
             return true;
         }
-        row.standing != Standing::Hidden && (!row.concealed || self.allowed.binary_search(&id.slot).is_ok())
+        row.relevance != Relevance::OwnerOnly && (!row.filtered || self.allowed.binary_search(&id.slot).is_ok())
     }
 
-    /// Which concealed slots it may see from now on, in order. Who may not be seen any more leaves at once.
+    /// Which visibility-filtered slots it may see from now on, in order. Who may not be seen any more leaves at once.
     pub(crate) fn set_allowed(&mut self, allowed: &[u32], entities: &Entities) {
         if self.allowed == allowed {
             return;

@@ -2,7 +2,7 @@
 //!
 //! Inside a component the fields are packed bit by bit, lowest bit first, and the last byte is filled with
 //! zeros: 3 x 15 bits of place and 7 bits of heading are 7 bytes. Between components everything is whole
-//! bytes, so that an encoded piece can be copied into a packet without shifting it.
+//! bytes, so that an encoded value can be copied into a packet without shifting it.
 //!
 //! The writer never fails: what does not fit is dropped and shows in `overflowed`. The reader trusts
 //! nothing: every read is checked, it never panics and never allocates.

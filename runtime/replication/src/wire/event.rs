@@ -1,7 +1,7 @@
 //! Event: a one-off replicated message, such as a line said or a blow struck.
 //!
-//! A component has a value that clients hold a copy of; an event happens once and is over. It is encoded once, whoever hears it, and
-//! goes out with the tick that it happened in:
+//! A component has a value that clients hold a copy of; an event happens once and is over. It is encoded once, whoever
+//! hears it, and goes out with the tick that it happened in:
 //!
 //! ```text
 //! byte   0      1       2      3..

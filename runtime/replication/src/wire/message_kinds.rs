@@ -9,5 +9,5 @@ pub const SNAPSHOT_KIND: u8 = 2;
 /// Kind, epoch, tick, input number.
 pub const SNAPSHOT_HEADER_BYTES: usize = 8;
 
-/// First byte of a truth message.
-pub const TRUTH_KIND: u8 = 3;
+/// First byte of an audit sample message.
+pub const AUDIT_SAMPLE_KIND: u8 = 3;

@@ -1,7 +1,7 @@
 //! Replicate: what a component must offer to be copied to clients.
 //!
 //! A component has two encodings. The *quantised* one goes out in snapshots: few bytes, numbers rounded to
-//! the step that the game declared. The *exact* one goes out in truths (see `truth`), rarely, and lets a
+//! the step that the game declared. The *exact* one goes out in audit samples (see `audit_sample`), rarely, and lets a
 //! client check that what it holds really is the server's value.
 //!
 //! `#[derive(Replicate)]` writes all of it from the declared ranges:
@@ -26,7 +26,7 @@ use crate::wire::{
 
 /// A component whose value clients hold a copy of. Usually derived.
 ///
-/// Implementations must keep these promises, which the schema's tests and truths check:
+/// Implementations must keep these promises, which the schema's tests and audit samples check:
 /// `encode` writes at most `BYTES_MAX` bytes and `encode_exact` at most `EXACT_BYTES_MAX`, both whole bytes;
 /// equal values give equal bytes; `decode` returns only finite numbers in their declared ranges.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be replicated", label = "add `#[derive(Replicate)]` to it")]

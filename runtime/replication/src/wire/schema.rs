@@ -6,7 +6,7 @@
 use std::{any::TypeId, sync::Arc};
 
 use crate::{
-    replicas::replica_column::{Copies, CopiesOf},
+    replicas::replica_column::{ReplicaColumn, ReplicaColumnOf},
     wire::{
         event::{Event, EventId, EventKind},
         quantise::mix,
@@ -28,9 +28,9 @@ pub const ENTITY_BYTES_MAX: usize = 1000;
 
 /// A component kind's place in the schema: its bit in masks.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KindId(pub(crate) u8);
+pub struct ComponentIndex(pub(crate) u8);
 
-impl KindId {
+impl ComponentIndex {
     pub fn index(self) -> usize {
         self.0.into()
     }
@@ -42,7 +42,7 @@ pub(crate) struct Kind {
     layout: u64,
     pub bytes_max: usize,
     pub exact_bytes_max: usize,
-    pub new_copies: fn() -> Box<dyn Copies>,
+    pub new_replica_column: fn() -> Box<dyn ReplicaColumn>,
 }
 
 /// The replicated component kinds and the event kinds of a game, in wire order.
@@ -50,8 +50,8 @@ pub struct Schema {
     kinds: Vec<Kind>,
     events: Vec<EventKind>,
     hash: u64,
-    /// Most bytes of the pieces of a mask, by its low and its high byte.
-    pieces_bytes_max: [[u16; 256]; 2],
+    /// Most bytes of the encoded values of a mask, by its low and its high byte.
+    values_bytes_max: [[u16; 256]; 2],
 }
 
 /// Collects component kinds; their order is their order on the wire.
@@ -83,7 +83,7 @@ impl SchemaBuilder {
             layout: T::LAYOUT,
             bytes_max: T::BYTES_MAX,
             exact_bytes_max: T::EXACT_BYTES_MAX,
-            new_copies: || Box::new(CopiesOf::<T>::default()),
+            new_replica_column: || Box::new(ReplicaColumnOf::<T>::default()),
         });
         self
     }
@@ -91,7 +91,8 @@ impl SchemaBuilder {
     /// Adds a kind of events.
     ///
     /// # Panics
-    /// If `T` is there already, takes above 255 bytes, or if there are `EVENTS_MAX` kinds already: the program's own mistake, at start.
+    /// If `T` is there already, takes above 255 bytes, or if there are `EVENTS_MAX` kinds already: the program's own
+    /// mistake, at start.
     pub fn event<T: Event>(mut self) -> Self {
         let name = T::NAME;
         assert!(
@@ -113,9 +114,9 @@ impl SchemaBuilder {
             exact_bytes <= ENTITY_BYTES_MAX,
             "an entity takes up to {exact_bytes} exact bytes; {ENTITY_BYTES_MAX} are possible"
         );
-        let mut pieces_bytes_max = [[0; 256]; 2];
+        let mut values_bytes_max = [[0; 256]; 2];
         for (index, kind) in self.kinds.iter().enumerate() {
-            for (mask, bytes) in pieces_bytes_max[index / 8].iter_mut().enumerate() {
+            for (mask, bytes) in values_bytes_max[index / 8].iter_mut().enumerate() {
                 if mask >> (index % 8) & 1 == 1 {
                     *bytes += kind.bytes_max as u16;
                 }
@@ -127,19 +128,19 @@ impl SchemaBuilder {
             mix(sized, kind.layout)
         });
         let hash = self.events.iter().fold(hash, |hash, event| event.mix_into(hash));
-        Arc::new(Schema { kinds: self.kinds, events: self.events, hash, pieces_bytes_max })
+        Arc::new(Schema { kinds: self.kinds, events: self.events, hash, values_bytes_max })
     }
 }
 
 impl Schema {
     /// The kind of `T`, if the game replicates it. A search through at most 16 entries.
-    pub fn kind_of<T: Replicate>(&self) -> Option<KindId> {
+    pub fn kind_of<T: Replicate>(&self) -> Option<ComponentIndex> {
         let wanted = TypeId::of::<T>();
-        self.kinds.iter().position(|kind| kind.type_id == wanted).map(|index| KindId(index as u8))
+        self.kinds.iter().position(|kind| kind.type_id == wanted).map(|index| ComponentIndex(index as u8))
     }
 
     /// Name of a kind, for reports.
-    pub fn name_of(&self, kind: KindId) -> &'static str {
+    pub fn name_of(&self, kind: ComponentIndex) -> &'static str {
         self.kinds[kind.index()].name
     }
 
@@ -182,11 +183,11 @@ impl Schema {
         ((1_u32 << self.kinds.len()) - 1) as u16
     }
 
-    /// Most bytes that the pieces of a mask can take.
+    /// Most bytes that the encoded values of a mask can take.
     #[inline]
-    pub(crate) fn pieces_bytes_max(&self, mask: u16) -> usize {
+    pub(crate) fn values_bytes_max(&self, mask: u16) -> usize {
         let [low, high] = mask.to_le_bytes();
-        usize::from(self.pieces_bytes_max[0][usize::from(low)] + self.pieces_bytes_max[1][usize::from(high)])
+        usize::from(self.values_bytes_max[0][usize::from(low)] + self.values_bytes_max[1][usize::from(high)])
     }
 }
 
@@ -208,10 +209,10 @@ mod tests {
     #[test]
     fn order_gives_the_wire_id() {
         let schema = SchemaBuilder::new().component::<Pose>().component::<Health>().build();
-        assert_eq!(schema.kind_of::<Pose>(), Some(KindId(0)));
-        assert_eq!(schema.kind_of::<Health>(), Some(KindId(1)));
+        assert_eq!(schema.kind_of::<Pose>(), Some(ComponentIndex(0)));
+        assert_eq!(schema.kind_of::<Health>(), Some(ComponentIndex(1)));
         assert_eq!(schema.kind_of::<Flag>(), None);
-        assert_eq!(schema.pieces_bytes_max(0b11), Pose::BYTES_MAX + Health::BYTES_MAX);
+        assert_eq!(schema.values_bytes_max(0b11), Pose::BYTES_MAX + Health::BYTES_MAX);
         assert_eq!(schema.every_kind(), 0b11);
     }
 

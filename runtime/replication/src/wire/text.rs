@@ -1,7 +1,7 @@
 //! Text: a short text as a field of a replicated component or event.
 //!
-//! Held in place, so that a value with a text in it allocates nothing; on the wire one byte of length and the bytes of UTF-8. What a
-//! game accepts as a text (control characters, direction marks) is the game's part, on the way in.
+//! Held in place, so that a value with a text in it allocates nothing; on the wire one byte of length and the bytes of
+//! UTF-8. What a game accepts as a text (control characters, direction marks) is the game's part, on the way in.
 
 use std::ops::Deref;
 
