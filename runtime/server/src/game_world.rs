@@ -47,7 +47,7 @@ use crate::{
 
 // The two crates that know these bytes must agree on them.
 const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
-const _: () = assert!(control::TRUTH == throng_replication::TRUTH_KIND);
+const _: () = assert!(control::TRUTH == throng_replication::AUDIT_SAMPLE_KIND);
 const _: () = assert!(control::EVENT == throng_replication::EVENT_KIND);
 
 /// How often each client is sent a ground truth to hold its copy against. (s)
@@ -499,11 +499,11 @@ impl GameWorld {
     /// Asks the game's filter who may see what is concealed.
     fn conceal(&mut self) {
         let Self { conceal, replication, seats, collector, ecs, .. } = self;
-        if !replication.has_concealed() {
+        if !replication.has_visibility_filtered() {
             return;
         }
         seats.index_views();
-        replication.conceal(&mut |view, id| {
+        replication.filter_visibility(&mut |view, id| {
             let (Some(seat), Some(entity)) = (seats.of_view(view), collector.entity_of(id)) else { return false };
             let viewer = Viewer { client: seat.client, player: seat.player, team: seat.team };
             conceal.as_ref().is_none_or(|filter| filter(ecs, viewer, entity))
@@ -518,7 +518,7 @@ impl GameWorld {
         for seat in seats.iter_mut().filter(|seat| tick.wrapping_add(seat.client.0).is_multiple_of(truth_period)) {
             truth.clear();
             replication.refresh(seat.view);
-            if collector.write_truth(ecs, replication, seat.view, truth) {
+            if collector.write_audit_sample(ecs, replication, seat.view, truth) {
                 // A full queue drops its oldest truth: one check less, never a wrong one.
                 let _ = seat.connection.send_unreliable(truth);
             }
