@@ -88,7 +88,8 @@ pub struct ReplicationStats {
     pub answers_unknown: u64,
 }
 
-/// A client's grace in seconds is 2; what an audit sample tells must be there within half of it.
+/// Audit samples leave out components that may reach the client later than this: it waits 2 s for what a sample tells
+/// before it counts an error, and half of that is left for losses. (s)
 const AUDITED_DELAY_S_MAX: f32 = 1.0;
 
 /// What serving views needs beside them, kept from client to client and from tick to tick. One per thread that serves
@@ -340,8 +341,8 @@ impl WorldReplication {
         view.look_from(&self.scene.entities)
     }
 
-    /// Appends an audit sample (see `audit_sample`) about one entity to `out`; false when there is none to tell. Before
-    /// `settle` of the tell.
+    /// Appends an audit sample (`view::audit_sample`) about one entity to `out`; false when there is none to send. Call
+    /// it before the tick's `settle`.
     pub fn write_audit_sample(&mut self, view: &mut View, scratch: &mut ViewScratch, out: &mut Vec<u8>) -> bool {
         self.write_audit_sample_from(view, scratch, &mut |id, entities| entities.slots[id.slot as usize].present, out)
     }
@@ -371,15 +372,8 @@ impl WorldReplication {
         self.scene.entities.arrangement += 1;
     }
 
-    /// Where an entity is (m), if it has a place.
-    pub fn place_of(&self, id: NetId) -> Option<[f32; 2]> {
-        match self.scene.entities.get(id)?.relevance {
-            Relevance::At(place) => Some(place),
-            Relevance::Everywhere | Relevance::OwnerOnly => None,
-        }
-    }
-
-    pub fn entities_count(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn entities_count(&self) -> usize {
         self.scene.entities.alive_count()
     }
 
@@ -393,6 +387,14 @@ impl WorldReplication {
             spawns_refused: counts.refused,
             ..ReplicationStats::default()
         }
+    }
+
+    /// For tests and simulations, after every step.
+    ///
+    /// # Panics
+    /// If what is told contradicts itself.
+    pub fn check(&self) {
+        self.scene.entities.check();
     }
 
     /// Bytes held on the heap, without the views.

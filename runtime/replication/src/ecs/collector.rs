@@ -33,7 +33,7 @@ use crate::{
     world::{ViewScratch, WorldReplication},
 };
 
-/// Tells how an entity stands apart from its place.
+/// Copies what decides who hears of an entity, its place apart: its team, its weight, its visibility filter.
 fn copy_attributes(entity: EntityRef<'_>, id: NetId, replication: &mut WorldReplication) {
     replication.set_team(id, entity.get::<Team>().map(|team| team.0).filter(|team| *team != 0));
     replication.set_weight(id, entity.get::<Weight>().map_or(1.0, |weight| weight.0));

@@ -180,7 +180,7 @@ impl Replicas {
         if from.is_at_end() { Ok(sample) } else { Err(DecodeError::TrailingBytes) }
     }
 
-    /// Settles what the copies, as they are now, decide.
+    /// Checks what can be checked against the replicas as they are now.
     pub(crate) fn check_held_samples(&mut self) {
         let mut held = std::mem::take(&mut self.samples.held);
         held.retain_mut(|sample| !self.check_held_sample(sample));

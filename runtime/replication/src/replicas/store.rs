@@ -153,13 +153,13 @@ impl Replicas {
         Ok(())
     }
 
-    /// Settles held audit samples: those that can be, and those whose grace is over, which are errors.
+    /// Checks the held audit samples that can be checked. Those whose grace is over are errors.
     pub fn check_audit_samples(&mut self) {
         self.check_held_samples();
         self.expire_held_samples(self.newest_tick);
     }
 
-    /// How long after its tick an audit sample must have come true. (ticks) 2 s is meant.
+    /// How long after its tick an audit sample must have come true. (ticks) Give it 2 s.
     pub fn set_grace_ticks(&mut self, ticks: u32) {
         self.samples.set_grace(ticks);
     }

@@ -86,8 +86,9 @@ pub(crate) struct Entities {
     /// Tick of the last removal of a component, per slot.
     pub removed_at: Vec<u32>,
     pub columns: Vec<Column>,
-    /// Slots that views which hold them must look at before they tell more of them: of entities that died, became
-    /// owner-only or visibility-filtered, changed teams or lost a component this tick. Views count what they have seen.
+    /// Slots that every view which holds them must look at before it writes more about them: their entities died,
+    /// became owner-only or visibility-filtered, changed teams or lost a component this tick. Views count what they
+    /// have seen.
     pub disturbed: Vec<u32>,
     /// How many there were in all ticks before.
     pub disturbed_before: u32,
@@ -355,6 +356,7 @@ impl Entities {
         self.slots.get(id.slot as usize).filter(|row| row.alive && row.generation == id.generation)
     }
 
+    #[cfg(test)]
     pub fn alive_count(&self) -> usize {
         self.alive_count
     }
@@ -396,6 +398,20 @@ impl Entities {
     /// How many disturbances there have been; see `disturbed`.
     pub fn disturbances(&self) -> u32 {
         self.disturbed_before.wrapping_add(self.disturbed.len() as u32)
+    }
+
+    /// For tests and simulations. Panics if the columns contradict each other.
+    pub fn check(&self) {
+        let count = |is: fn(&Slot) -> bool| self.slots.iter().filter(|row| is(row)).count();
+        assert_eq!(self.alive_count, count(|row| row.alive));
+        assert_eq!(self.filtered_count, count(|row| row.alive && row.filtered));
+        assert_eq!(self.alive_count + self.free.len(), self.slots.len());
+        assert!(
+            [self.dirty.len(), self.removed_at.len(), self.weights.len()].iter().all(|len| *len == self.slots.len())
+        );
+        assert_eq!(self.touched.len(), self.dirty.iter().filter(|bits| **bits != 0).count());
+        assert!(self.touched.iter().all(|slot| self.dirty[*slot as usize] != 0));
+        assert!(self.slots.len() <= self.entities_max);
     }
 
     pub fn heap_bytes(&self) -> usize {

@@ -5,7 +5,7 @@
 pub enum Fault {
     #[default]
     None,
-    /// Pieces go out with a wrong bit.
+    /// Encoded values go out with a wrong bit.
     CorruptEncoding,
     /// Despawns are counted as sent and are not.
     LoseDespawns,

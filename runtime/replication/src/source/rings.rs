@@ -9,6 +9,8 @@
 //! At its turn everything that changed within the last period is told. So nothing that waits needs to be
 //! remembered per client: a turn later it is in, whoever changed it when.
 
+use throng_platform::never;
+
 use crate::{
     source::rules::{ResolvedRules, TIERS_MAX},
     wire::schema::KINDS_MAX,
@@ -35,7 +37,7 @@ pub(crate) struct Rings {
     pub keepalive: u32,
     /// Squared distance after which a client gets all it is owed at once. (m²)
     pub catch_up_m2: f32,
-    /// Audit samples tell components that are current within so many ticks.
+    /// Components that may reach a client later than this are left out of audit samples. (ticks)
     pub audited_delay_ticks_max: u32,
     /// Longest period of all.
     pub period_max: u32,
@@ -65,7 +67,10 @@ impl Rings {
                 _ => rings.push(ring),
             }
         }
-        debug_assert!(rings.len() <= RINGS_MAX);
+        if never!(rings.len() > RINGS_MAX, "more rings than tiers and components can make") {
+            rings.truncate(RINGS_MAX);
+            rings[RINGS_MAX - 1].to_m2 = f32::INFINITY;
+        }
         let keepalive = rules.keepalive_ticks.max(1);
         let of_ring = |ring: &Ring| if ring.far == 0 { ring.period } else { ring.period.max(keepalive) };
         Self {

@@ -85,7 +85,7 @@ pub struct ReplicationRules {
     /// Ascending by distance, at most [`TIERS_MAX`]. The last one goes on to the leave radius. None: every change at
     /// once.
     pub tiers: Vec<Tier>,
-    /// A client that has come so far since its last bulk sync gets all it is owed at once, whatever the tier (m, > 0).
+    /// A client that has come so far since its last catch-up gets all it is owed at once, whatever the tier (m, > 0).
     /// Too low → the tiers save nothing for who runs; too high → who arrives somewhere sees what was long ago.
     pub catch_up_m: f32,
     /// What a client holds and hears nothing of, because it is out of a component's range, is brought up to date once

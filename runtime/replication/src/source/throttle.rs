@@ -25,7 +25,7 @@ const END: u32 = u32::MAX;
 /// A slot that is in no list.
 const UNLISTED: u32 = u32::MAX - 1;
 
-/// Nothing waits. Pieces have at most 255 bytes.
+/// Nothing waits. Encoded values have at most 255 bytes.
 const NOTHING: u16 = u16::MAX;
 
 /// What waits of one component kind, by slot.

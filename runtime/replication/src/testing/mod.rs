@@ -208,6 +208,7 @@ impl TestWorld {
     }
 
     pub fn check(&self) {
+        self.world.check();
         self.views.iter().flatten().for_each(View::check);
     }
 }

@@ -20,6 +20,8 @@
 //!
 //! Cost: one entity per call; about 30 B. Meant to be called a few times a second and client.
 
+use std::collections::VecDeque;
+
 use crate::{
     source::entities::{Entities, Relevance},
     view::{client_view::View, scene::Scene},
@@ -33,6 +35,9 @@ use crate::{
 
 /// Longest audit sample: header, slot, generation, two masks, 16 ages, exact values. (bytes)
 pub const AUDIT_SAMPLE_BYTES_MAX: usize = 7 + 5 + 1 + 2 + 2 + 16 * 5 + ENTITY_BYTES_MAX;
+
+/// Entities that left a view lately, kept for tombstone samples.
+const RECENTLY_LEFT_MAX: usize = 8;
 
 /// Every so many audit samples one is about an entity that left.
 const SAMPLES_PER_TOMBSTONE: u32 = 4;
@@ -57,6 +62,31 @@ const SCOUTED_MAX: usize = 200;
 /// Brings the exact values of an entity up to date, from where the game has them, and says which components it has.
 pub(crate) type ExactSource<'a> = dyn FnMut(NetId, &mut Entities) -> u16 + 'a;
 
+/// What a view remembers for its next audit samples.
+#[derive(Default)]
+pub(crate) struct Audit {
+    /// Counts the samples, and says at which entity the next one begins to look.
+    cursor: u32,
+    /// With the tick in which each left. Oldest first.
+    recently_left: VecDeque<(NetId, u32)>,
+    /// An entity that interest seems to overlook, and in how many looks it did.
+    scouted: Option<(NetId, u8)>,
+}
+
+impl Audit {
+    /// An entity left the view, and the client may be told later that it is gone.
+    pub fn note_left(&mut self, id: NetId, tick: u32) {
+        if self.recently_left.len() == RECENTLY_LEFT_MAX {
+            self.recently_left.pop_front();
+        }
+        self.recently_left.push_back((id, tick));
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        self.recently_left.capacity() * size_of::<(NetId, u32)>()
+    }
+}
+
 impl View {
     /// Writes an audit sample about one entity, each in turn. Returns false when there is nothing to tell.
     pub(crate) fn write_audit_sample(
@@ -66,8 +96,8 @@ impl View {
         out: &mut Vec<u8>,
     ) -> bool {
         self.attend(&scene.entities);
-        self.sample_cursor = self.sample_cursor.wrapping_add(1);
-        let tombstone_first = self.sample_cursor.is_multiple_of(SAMPLES_PER_TOMBSTONE);
+        self.audit.cursor = self.audit.cursor.wrapping_add(1);
+        let tombstone_first = self.audit.cursor.is_multiple_of(SAMPLES_PER_TOMBSTONE);
         let written = tombstone_first && self.write_tombstone_sample(&scene.entities, out)
             || self.write_presence(scene, source, out)
             || self.write_tombstone_sample(&scene.entities, out);
@@ -76,9 +106,9 @@ impl View {
     }
 
     fn write_tombstone_sample(&mut self, entities: &Entities, out: &mut Vec<u8>) -> bool {
-        while let Some((id, left_at)) = self.recently_left.pop_front() {
-            let back = self.find(id.slot).is_some_and(|index| {
-                let entry = &self.entries[index];
+        while let Some((id, left_at)) = self.audit.recently_left.pop_front() {
+            let back = self.list.find(id.slot).is_some_and(|index| {
+                let entry = &self.list.entries[index];
                 entry.is_relevant() && entry.generation == id.generation
             });
             // Of what the client may not know, not even that it is gone.
@@ -96,10 +126,10 @@ impl View {
         let scouted = self.take_scouted(entities, settings.enter_radius_m);
         let Some(NetId { slot, generation }) = scouted.or_else(|| self.next_relevant()) else { return false };
         let mut told = rings.in_audit_samples(rings.count() - 1);
-        if let Some(index) = self.find(slot).filter(|index| self.entries[*index].is_relevant()) {
-            told = rings.in_audit_samples(self.entries[index].ring.into());
+        if let Some(index) = self.list.find(slot).filter(|index| self.list.entries[*index].is_relevant()) {
+            told = rings.in_audit_samples(self.list.entries[index].ring.into());
             // The client may now have been told of it: if it leaves before its spawn went out, a despawn will say so.
-            self.entries[index].held = true;
+            self.list.entries[index].held = true;
         }
         let mask = source(NetId { slot, generation }, entities);
         told &= mask;
@@ -117,11 +147,11 @@ impl View {
 
     /// Relevant entities, each in turn.
     fn next_relevant(&self) -> Option<NetId> {
-        let count = self.entries.len();
-        let begin = self.sample_cursor as usize;
+        let count = self.list.entries.len();
+        let begin = self.audit.cursor as usize;
         let relevant =
-            (0..count).map(|step| (begin + step) % count).find(|index| self.entries[*index].is_relevant())?;
-        Some(self.entries[relevant].id())
+            (0..count).map(|step| (begin + step) % count).find(|index| self.list.entries[*index].is_relevant())?;
+        Some(self.list.entries[relevant].id())
     }
 
     /// An entity that is near, found by looking at all of them and not at what interest made of it, and that was not
@@ -132,22 +162,22 @@ impl View {
             let Some(row) = entities.get(id).filter(|row| view.may_hear(id, row)) else { return false };
             let Relevance::At(place) = row.relevance else { return false };
             let distance_m2 = (place[0] - centre[0]).powi(2) + (place[1] - centre[1]).powi(2);
-            let is_relevant = || view.find(id.slot).is_some_and(|index| view.entries[index].is_relevant());
+            let is_relevant = || view.list.find(id.slot).is_some_and(|index| view.list.entries[index].is_relevant());
             distance_m2 < (enter_radius_m * SURELY_NEAR).powi(2) && !is_relevant()
         };
-        if let Some((id, looks)) = self.scouted.take() {
+        if let Some((id, looks)) = self.audit.scouted.take() {
             if !overlooked(self, id) {
                 return None;
             }
             if looks == LOOKS_OVERLOOKED {
                 return Some(id);
             }
-            self.scouted = Some((id, looks + 1));
+            self.audit.scouted = Some((id, looks + 1));
             return None;
         }
         let count = entities.slots.len();
-        let begin = self.sample_cursor as usize * SCOUTED_MAX;
-        self.scouted = (0..count.min(SCOUTED_MAX)).find_map(|step| {
+        let begin = self.audit.cursor as usize * SCOUTED_MAX;
+        self.audit.scouted = (0..count.min(SCOUTED_MAX)).find_map(|step| {
             let slot = (begin + step) % count;
             let id = NetId { slot: slot as u32, generation: entities.slots[slot].generation };
             overlooked(self, id).then_some((id, 1))

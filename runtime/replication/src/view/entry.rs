@@ -27,7 +27,7 @@ pub(crate) enum State {
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Entry {
     pub slot: u32,
-    /// Components that the client is owed. Of a plain entry's, those of this tick are not in it.
+    /// Components that the client is owed. What changed this tick is in it for entries that are not plain only.
     pub owed: u16,
     pub generation: u8,
     pub state: State,
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     pub held: bool,
     /// In which ring around the client it was when interest looked last.
     pub ring: u8,
-    /// Why it was last owed anything that did not change in the tick it was written in. For the report.
+    /// For the packet report: why components are owed that changed before this tick.
     pub cause: Cause,
 }
 
@@ -70,14 +70,14 @@ impl Key {
         (self.0 >> 20 & 0x1F) as usize
     }
 
-    /// The client holds it and is owed nothing, but what changed this tick.
+    /// The client holds it, and is owed nothing but what changed this tick.
     #[inline]
     pub fn is_plain(self) -> bool {
         self.0 >> 31 == 0
     }
 }
 
-/// What of an entry is seldom read.
+/// The part of an entry that is seldom read.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct EntryCold {
     /// Unanswered packets that carried a spawn of this entry: bit `sequence % 64`.
@@ -110,7 +110,7 @@ impl Entry {
         matches!(self.state, State::New | State::Sent | State::Known)
     }
 
-    /// The client holds it, and needs no more than some components.
+    /// The client holds it: whatever it is owed goes as an update, neither as a spawn nor as a despawn.
     #[inline]
     pub fn takes_updates(&self) -> bool {
         self.state == State::Known && !self.existence

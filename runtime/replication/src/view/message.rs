@@ -88,7 +88,7 @@ impl<'a> Message<'a> {
         while rest != 0 {
             let kind = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            // Pieces of a kind are mostly of one length. The last kind has what is left, so that the sum is right.
+            // Values of a component are mostly of one length. The last kind has what is left, so that the sum is right.
             let most = schema.kinds()[kind].bytes_max as u32 * tally.count;
             let bytes = if rest == 0 { left } else { left.min(most) };
             left -= bytes;

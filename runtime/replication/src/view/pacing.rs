@@ -1,4 +1,4 @@
-//! Pacing: how many bytes one client's line takes, found out from what arrives and what is lost.
+//! Pacing (AIMD): how many bytes one client's line takes, found out from what arrives and what is lost.
 //!
 //! The settings say what a client may be sent at most. A line that takes less shows it by losing packets; sending on at
 //! the same rate then loses a share of everything, the urgent with the rest. So the rate goes down to what came
@@ -54,7 +54,8 @@ const LOSS_MARGIN: f32 = 0.02;
 /// The largest share of losses that is put down to the line. Above it, whatever the cause, sending less is right.
 const USUAL_LOSS_MAX: f32 = 0.3;
 
-/// Without a probe no more than this is taken for usual, or a bottleneck's losses would be, little by little.
+/// Usual loss that is learnt without a probe stops here; else a bottleneck's own losses would become usual, little by
+/// little.
 const DRIFT_MAX: f32 = 0.05;
 
 /// Part of what came through that is sent after a cut: less than the line takes, so that the queue in front of it

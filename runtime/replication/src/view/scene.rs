@@ -1,7 +1,7 @@
-//! Scene: what all clients of a world share while they are told of a tick.
+//! Scene: what all views of a world read in a tick.
 //!
-//! Written by the world's own thread while the tick's changes are taken in, and only read while views are
-//! refreshed and snapshots are written, so that any number of threads may do that at once (`world`).
+//! The world's own thread writes it while it takes in the tick's changes. While views are refreshed and snapshots are
+//! written it is only read, so any number of threads may do that at once (`world`).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     wire::schema::Schema,
 };
 
-/// Ticks within which what audit samples tell must be current, until the world's rate is known: a second at 20 Hz.
+/// As `world::AUDITED_DELAY_S_MAX`, until the world's rate is known: a second at 20 Hz. (ticks)
 const AUDITED_DELAY_TICKS_MAX: u32 = 20;
 
 pub(crate) struct Scene {

@@ -32,8 +32,9 @@ use crate::{
         fault::Fault,
     },
     view::{
-        client_view::{Flight, View, waiting},
+        client_view::{View, waiting},
         entry::{END, Entry, Key, State},
+        flights::Flight,
         message::{Message, Pen, RECORD_HEADER_BYTES_LIKELY, RECORD_HEADER_BYTES_MAX},
         scene::Scene,
         traffic::{Cause, Traffic},
@@ -79,9 +80,8 @@ impl View {
         out[2..6].copy_from_slice(&entities.tick.to_le_bytes());
         out[6..8].copy_from_slice(&input.to_le_bytes());
         self.echoed_input = Some(input);
-        let (tick, sequence) = (entities.tick, self.sequence);
-        self.unsent = Some(Flight { packet: 0, sequence, tick, first, last, existence, labelled });
-        self.sequence = self.sequence.wrapping_add(1);
+        let tick = entities.tick;
+        self.flights.add_unsent(Flight { packet: 0, sequence: 0, tick, first, last, existence, labelled });
         self.counts.snapshots += 1;
         self.counts.bytes += len as u64;
         len
@@ -92,7 +92,7 @@ impl View {
     fn gather(&mut self, scene: &Scene) {
         let Scene { entities, rings, .. } = scene;
         self.attend(entities);
-        self.drop_gone();
+        self.list.drop_gone();
         let bulk_before = std::mem::replace(&mut self.bulk_from, END);
         let unfinished = self.cursor < self.pending.len() || bulk_before != END;
         if let Some(before) = self.gathered_tick {
@@ -110,7 +110,7 @@ impl View {
         self.gathered_tick = Some(entities.tick);
         self.pending.clear();
         self.cursor = 0;
-        if self.slow_count > 0 {
+        if self.list.slow_count > 0 {
             self.gather_slow(scene);
         }
         let plain_only = !unfinished && entities.fault == Fault::None;
@@ -124,7 +124,7 @@ impl View {
             self.choose(scene);
         }
         if unfinished {
-            let (slot, entries) = (self.resume_slot, &self.entries);
+            let (slot, entries) = (self.resume_slot, &self.list.entries);
             let first = self.pending.partition_point(|index| entries[*index as usize].slot < slot);
             self.pending.rotate_left(first);
         }
@@ -133,10 +133,10 @@ impl View {
     /// Owes to what the client holds, from a slot on, all that changed since it was told at `tick - 1`.
     fn owe_since(&mut self, tick: u32, from: u32, scene: &Scene, cause: Cause) {
         let Scene { entities, rings, .. } = scene;
-        let begin = self.entries.partition_point(|entry| entry.slot < from);
-        self.counts.entries_visited += (self.entries.len() - begin) as u64;
-        for index in begin..self.entries.len() {
-            let entry = &self.entries[index];
+        let begin = self.list.entries.partition_point(|entry| entry.slot < from);
+        self.counts.entries_visited += (self.list.entries.len() - begin) as u64;
+        for index in begin..self.list.entries.len() {
+            let entry = &self.list.entries[index];
             if matches!(entry.state, State::Known | State::Sent) {
                 let kinds = waiting(entities, rings, entry.slot as usize, entry.ring.into(), tick);
                 self.owe(index, kinds, cause);
@@ -147,8 +147,8 @@ impl View {
     /// Takes in this tick's changes of slow entries, and puts those that are owed anything into `pending`.
     fn gather_slow(&mut self, scene: &Scene) {
         let rings = &scene.bulk.rings;
-        for (index, key) in self.keys.iter().enumerate().filter(|(_, key)| !key.is_plain()) {
-            let entry = &mut self.entries[index];
+        for (index, key) in self.list.keys.iter().enumerate().filter(|(_, key)| !key.is_plain()) {
+            let entry = &mut self.list.entries[index];
             if entry.is_relevant() {
                 entry.owed |= rings.get(key.ring()).map_or(0, |ring| ring.mask(key.slot()));
             }
@@ -156,15 +156,15 @@ impl View {
                 self.pending.push(index as u32);
             }
         }
-        self.counts.entries_visited += self.slow_count as u64;
+        self.counts.entries_visited += self.list.slow_count as u64;
     }
 
     /// Lets this tick's plain updates go the slow way, too.
     fn gather_plain(&mut self, scene: &Scene) {
         self.pending.clear();
-        self.counts.entries_visited += self.entries.len() as u64;
-        for index in 0..self.entries.len() {
-            let entry = &mut self.entries[index];
+        self.counts.entries_visited += self.list.entries.len() as u64;
+        for index in 0..self.list.entries.len() {
+            let entry = &mut self.list.entries[index];
             if entry.takes_updates()
                 && let Some(ring) = scene.bulk.rings.get(usize::from(entry.ring))
             {
@@ -175,7 +175,7 @@ impl View {
             }
             if entry.is_owed_anything() {
                 self.pending.push(index as u32);
-                self.refresh_key(index);
+                self.list.refresh_key(index);
             }
         }
     }
@@ -186,16 +186,16 @@ impl View {
         let budget = self.budget_bytes_per_tick as usize;
         let spawn_bytes_max =
             RECORD_HEADER_BYTES_LIKELY + entities.schema.values_bytes_max(entities.schema.every_kind());
-        if self.entries.len() * spawn_bytes_max <= budget {
+        if self.list.entries.len() * spawn_bytes_max <= budget {
             return true;
         }
-        let slow = self.pending.iter().map(|index| record_bytes_likely(entities, &self.entries[*index as usize]));
+        let slow = self.pending.iter().map(|index| record_bytes_likely(entities, &self.list.entries[*index as usize]));
         let slow = slow.sum::<usize>();
         if slow + stream_bytes(&scene.bulk) + scene.bulk.hot_slots.len() * RECORD_HEADER_BYTES_LIKELY <= budget {
             return true;
         }
         let rings = &scene.bulk.rings;
-        let plain = self.keys.iter().filter(|key| key.is_plain()).map(|key| {
+        let plain = self.list.keys.iter().filter(|key| key.is_plain()).map(|key| {
             let record = &rings[key.ring()].records[key.slot() as usize];
             if record.mask == 0 { 0 } else { 1 + usize::from(record.len) }
         });
@@ -209,14 +209,14 @@ impl View {
         let centre = self.look_from(entities);
         for index in &self.pending {
             let index = *index as usize;
-            self.cold[index].priority += urgency(entities, &self.entries[index], centre, radius_m);
+            self.list.cold[index].priority += urgency(entities, &self.list.entries[index], centre, radius_m);
         }
-        let cold = &self.cold;
+        let cold = &self.list.cold;
         let priority = |index: &u32| cold[*index as usize].priority;
         self.pending.sort_unstable_by(|one, other| priority(other).total_cmp(&priority(one)).then(one.cmp(other)));
         let mut left = self.budget_bytes_per_tick as usize;
         let fitting = self.pending.iter().take_while(|index| {
-            let rest = left.checked_sub(record_bytes_likely(entities, &self.entries[**index as usize]));
+            let rest = left.checked_sub(record_bytes_likely(entities, &self.list.entries[**index as usize]));
             left = rest.unwrap_or(0);
             rest.is_some()
         });
@@ -233,14 +233,14 @@ impl View {
         let first = self.cursor;
         loop {
             let index = self.pending.get(self.cursor).map(|index| *index as usize);
-            let next = index.map_or(END, |index| self.entries[index].slot);
+            let next = index.map_or(END, |index| self.list.entries[index].slot);
             if self.bulk_from < next && !self.put_bulk(next, scene, message) {
                 break;
             }
             let Some(index) = index else {
                 break;
             };
-            let entry = &self.entries[index];
+            let entry = &self.list.entries[index];
             let room = message.room();
             if entry.slot < message.pen.slot_before || room < record_bytes(entities, entry) {
                 break;
@@ -257,9 +257,9 @@ impl View {
         let written = &self.pending[first..self.cursor];
         self.counts.records += written.len() as u64;
         if self.has_priorities {
-            written.iter().for_each(|index| self.cold[*index as usize].priority = 0.0);
+            written.iter().for_each(|index| self.list.cold[*index as usize].priority = 0.0);
         }
-        let next_slow = self.pending.get(self.cursor).map_or(END, |index| self.entries[*index as usize].slot);
+        let next_slow = self.pending.get(self.cursor).map_or(END, |index| self.list.entries[*index as usize].slot);
         self.resume_slot = next_slow.min(self.bulk_from);
     }
 
@@ -267,11 +267,11 @@ impl View {
     /// whether there was.
     fn put_bulk(&mut self, end: u32, scene: &Scene, message: &mut Message<'_>) -> bool {
         let bulk = &scene.bulk;
-        let full_at = if bulk.hot_slots.is_empty() || self.keys.is_empty() {
+        let full_at = if bulk.hot_slots.is_empty() || self.list.keys.is_empty() {
             None
         } else if let [ring] = &bulk.rings[..] {
-            let span = self.keys[self.keys.len() - 1].slot() - self.keys[0].slot() + 1;
-            if span as usize == self.keys.len() && self.slow_count == 0 {
+            let span = self.list.keys[self.list.keys.len() - 1].slot() - self.list.keys[0].slot() + 1;
+            if span as usize == self.list.keys.len() && self.list.slow_count == 0 {
                 self.put_row(end, ring, scene, message)
             } else {
                 self.put_each(end, |_| ring, scene, message)
@@ -293,7 +293,7 @@ impl View {
         scene: &'s Scene,
         message: &mut Message<'_>,
     ) -> Option<u32> {
-        if scene.bulk.hot_slots.len() * KEYS_PER_LOOKUP <= self.keys.len() {
+        if scene.bulk.hot_slots.len() * KEYS_PER_LOOKUP <= self.list.keys.len() {
             self.put_looked_up(end, ring_of, scene, message)
         } else {
             self.put_walked(end, ring_of, scene, message)
@@ -309,12 +309,12 @@ impl View {
         scene: &'s Scene,
         message: &mut Message<'_>,
     ) -> Option<u32> {
-        let begin = if self.bulk_from == 0 { 0 } else { self.index_from(self.bulk_from) };
-        let stop = if end == END { self.keys.len() } else { self.index_from(end) };
+        let begin = if self.bulk_from == 0 { 0 } else { self.list.index_from(self.bulk_from) };
+        let stop = if end == END { self.list.keys.len() } else { self.list.index_from(end) };
         let mut pen = message.pen;
         // Which are hot is found first and without a branch: where a third moves, every second guess would be wrong.
         let mut hot = [Key::NONE; KEYS_PER_TURN];
-        for keys in self.keys[begin..stop.max(begin)].chunks(KEYS_PER_TURN) {
+        for keys in self.list.keys[begin..stop.max(begin)].chunks(KEYS_PER_TURN) {
             let mut count = 0;
             for key in keys {
                 hot[count % KEYS_PER_TURN] = *key;
@@ -345,7 +345,8 @@ impl View {
         let begin = hot.partition_point(|slot| *slot < self.bulk_from);
         let mut pen = message.pen;
         for slot in hot[begin..].iter().take_while(|slot| **slot < end) {
-            let Some(key) = self.find(*slot).map(|index| self.keys[index]).filter(|key| key.is_plain()) else {
+            let Some(key) = self.list.find(*slot).map(|index| self.list.keys[index]).filter(|key| key.is_plain())
+            else {
                 continue;
             };
             let ring = ring_of(key);
@@ -361,8 +362,8 @@ impl View {
     /// As `put_walked`, where the client hears of every slot from its first to its last: whole runs are copied.
     fn put_row(&self, end: u32, ring: &RingBulk, scene: &Scene, message: &mut Message<'_>) -> Option<u32> {
         let hot = &ring.hot_slots;
-        let after = self.keys.last().map_or(0, |key| key.slot() + 1).min(end);
-        let mut at = hot.partition_point(|slot| *slot < self.bulk_from.max(self.keys[0].slot()));
+        let after = self.list.keys.last().map_or(0, |key| key.slot() + 1).min(end);
+        let mut at = hot.partition_point(|slot| *slot < self.bulk_from.max(self.list.keys[0].slot()));
         let end = hot.partition_point(|slot| *slot < after);
         let mut next_break = ring.breaks.partition_point(|index| (*index as usize) <= at);
         while at < end {
@@ -381,36 +382,33 @@ impl View {
         None
     }
 
-    fn index_from(&self, slot: u32) -> usize {
-        self.keys.partition_point(|key| key.slot() < slot)
-    }
-
     /// Writes one record of any sort. There is room.
     #[inline(never)]
     fn put_any(&mut self, index: usize, entities: &Entities, message: &mut Message<'_>) {
-        let entry = &mut self.entries[index];
-        let labels = &mut self.labels[index * self.stride..(index + 1) * self.stride];
+        let entry = &mut self.list.entries[index];
+        let labels = &mut self.list.labels[index * self.list.stride..(index + 1) * self.list.stride];
         let kinds_count = labels.len() - 1;
         if entry.takes_updates() {
             if entities.fault != Fault::SkipUpdates || entry.slot % 4 != 1 {
                 message.put_update(entities, entry);
                 message.labelled = true;
                 let sent = labels[..kinds_count].iter_mut().enumerate();
-                sent.filter(|(kind, _)| entry.owed >> kind & 1 == 1).for_each(|(_, label)| *label = self.sequence);
+                sent.filter(|(kind, _)| entry.owed >> kind & 1 == 1)
+                    .for_each(|(_, label)| *label = self.flights.next_sequence());
             }
         } else if entry.state == State::Leaving {
             if entities.fault != Fault::LoseDespawns {
                 message.put_head(entry.slot, 3, 0b111);
             }
-            labels[kinds_count] = self.sequence;
+            labels[kinds_count] = self.flights.next_sequence();
             (message.existence, message.labelled) = (true, true);
             self.counts.despawns += 1;
         } else {
             message.put_spawn(entities, entry);
-            labels.fill(self.sequence);
+            labels.fill(self.flights.next_sequence());
             if entry.state != State::Known {
                 entry.state = State::Sent;
-                self.cold[index].spawn_packets |= 1 << (self.sequence % 64);
+                self.list.cold[index].spawn_packets |= 1 << (self.flights.next_sequence() % 64);
             }
             entry.held = true;
             (message.existence, message.labelled) = (true, true);
@@ -418,7 +416,7 @@ impl View {
         }
         entry.owed = 0;
         entry.existence = entry.state == State::Leaving && entities.fault == Fault::RepeatDespawns;
-        self.refresh_key(index);
+        self.list.refresh_key(index);
     }
 }
 

@@ -51,8 +51,8 @@ impl View {
         let mut before = std::mem::take(&mut self.allowed);
         // Whoever was allowed and is no longer; `may_hear` says no while the list is away.
         for slot in before.iter().filter(|slot| allowed.binary_search(slot).is_err()) {
-            if let Some(index) = self.find(*slot) {
-                let entry = &self.entries[index];
+            if let Some(index) = self.list.find(*slot) {
+                let entry = &self.list.entries[index];
                 let may_hear = entities.get(entry.id()).is_none_or(|row| self.may_hear(entry.id(), row));
                 if entry.is_relevant() && !may_hear {
                     self.leave(index, entities.tick, false);

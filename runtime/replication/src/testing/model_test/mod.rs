@@ -1,10 +1,10 @@
 //! Model test: a world, its clients and a bad network in one process, driven by a seed. For tests only.
 //!
-//! `script` is what the game and its players do: entities come and go, move, gain and lose components, become owner-only
-//! or visibility-filtered, and change teams; clients move, travel, change teams; rules are replaced. `network` carries
-//! packets and acknowledgements, which are lost, doubled and late. `oracle` knows what each client should hold and may
-//! know of: after every tick the views' invariants are checked, and every byte that goes out is decoded and held against
-//! who may know what.
+//! `script` is what the game and its players do: entities come and go, move, gain and lose components, become
+//! owner-only or visibility-filtered, and change teams; clients move, travel, change teams; rules are replaced.
+//! `network` carries packets and acknowledgements, which are lost, doubled and late. `oracle` knows what each client
+//! should hold and may know of: after every tick the views' invariants are checked, and every byte that goes out is
+//! decoded and held against who may know what.
 
 mod network;
 mod oracle;

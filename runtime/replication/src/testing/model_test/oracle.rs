@@ -1,4 +1,5 @@
-//! Oracle: what each client should hold, and of what it may be told. Reads messages as the document says, not as `Replicas` does.
+//! Oracle: what each client should hold, and of what it may be told. Reads messages as the document says, not as
+//! `Replicas` does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
