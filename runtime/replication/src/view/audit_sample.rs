@@ -1,9 +1,9 @@
 //! Audit sample: now and then the server tells a client, exactly, what one entity should look like.
 //!
 //! Snapshots are rounded, delayed and assembled from encoded values; an audit sample is written from the exact values,
-//! by another path, and lets the client find that a copy is wrong (`replicas::check`). It is about one entity that the
-//! client should hold, or about one that it should have dropped. Components that may be late because of the entity's
-//! distance are not told, only that they are there.
+//! by another path, and lets the client find that a copy is wrong (`replicas::held_samples`). It is about one entity
+//! that the client should hold, or about one that it should have dropped. Components that may be late because of the
+//! entity's distance are not told, only that they are there.
 //!
 //! ```text
 //! byte   0      1       2..6          6        then
