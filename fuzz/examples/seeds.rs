@@ -129,11 +129,11 @@ fn snapshots() -> io::Result<()> {
         view.acked(tick);
         script.push(0);
         script.extend(block(&message[..len]));
-        let mut truth = Vec::new();
-        if world.write_truth(&mut view, &mut scratch, &mut truth) {
+        let mut sample = Vec::new();
+        if world.write_audit_sample(&mut view, &mut scratch, &mut sample) {
             script.push(4);
             script.extend(u32::from(tick).to_le_bytes());
-            script.extend(block(&truth));
+            script.extend(block(&sample));
         }
         script.push(6);
         if tick == 2 {

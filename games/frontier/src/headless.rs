@@ -10,7 +10,7 @@ use throng_platform::{
     process::thread_cpu_time,
 };
 use throng_replication::{
-    Concealed, InterestSettings, NetId, Team, WorldReplication,
+    InterestSettings, NetId, Team, VisibilityFiltered, WorldReplication,
     ecs::{Collector, Replicated},
 };
 
@@ -260,7 +260,7 @@ impl Headless {
             let due = row.effects(tick);
             assert!(effects.stunned || !due.stunned, "{row:?} at {tick}");
         }
-        let mut concealed = self.world.query::<(&crate::actors::Slot, Has<Concealed>)>();
+        let mut concealed = self.world.query::<(&crate::actors::Slot, Has<VisibilityFiltered>)>();
         let actors = self.world.resource::<Actors>();
         for (slot, marked) in concealed.iter(&self.world) {
             assert_eq!(marked, actors[slot.0].concealed, "{:?}", actors[slot.0]);

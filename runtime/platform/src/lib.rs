@@ -18,6 +18,7 @@
 //! | [`sampling`] | where another process's threads are, without stopping them |
 //! | [`crash`] | a report of the process's own death |
 //! | [`redact`] | a text without what must not leave the host; asks nothing of Linux, [`crash`] needs it |
+//! | [`never`] | states that only a bug can make: loud in tests, counted and survived in a live server |
 //! | [`random`] | one seed from the kernel; everything after it is seeded |
 #![allow(unsafe_code)]
 
@@ -26,6 +27,7 @@ pub mod clock;
 pub mod cores;
 pub mod crash;
 pub mod limits;
+pub mod never;
 pub mod perf;
 pub mod poll;
 pub mod prefetch;

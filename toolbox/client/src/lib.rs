@@ -10,7 +10,7 @@
 //! ```text
 //!   datagram -> receive -> handshake | connection -> control -> world, own entity
 //!                                                    snapshot -> replicas, input_to_update
-//!                                                    truth    -> checks of the replicas
+//!                                                    audit    -> checks of the replicas
 //!                                                    16..     -> messages
 //!   send_input, send_reliable -> poll -> datagram
 //! ```

@@ -188,7 +188,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
     zone.tick();
     zone.check();
     let entity = zone.actor(sneaker).entity;
-    assert!(zone.world.get::<Concealed>(entity).is_some() && zone.effects(sneaker).sneaking);
+    assert!(zone.world.get::<VisibilityFiltered>(entity).is_some() && zone.effects(sneaker).sneaking);
 
     let sees = |zone: &Headless, client: u32| {
         let player = Some(zone.actor(zone.player(client)).entity);
@@ -218,7 +218,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
     zone.tick();
     zone.input(0, standing().sneaking(true));
     zone.tick();
-    assert!(zone.world.get::<Concealed>(entity).is_none(), "it has struck");
+    assert!(zone.world.get::<VisibilityFiltered>(entity).is_none(), "it has struck");
     zone.check();
 }
 
