@@ -25,7 +25,7 @@ use throng_platform::{
 };
 
 use crate::{
-    CommandResult, Verdict, crash_monitor, crash_scribe, flight_recorder, games::GameArguments, key, output::Reader,
+    CommandResult, Verdict, crash_monitor, crash_state, flight_recorder, games::GameArguments, key, output::Reader,
     rules::FollowedRules, status_line::StatusLine,
 };
 
@@ -94,7 +94,7 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
     let rules = flight_recorder::start(&settings, arguments.captures.as_deref(), crash_monitor::build(), &mut server)?;
-    let _crash_guard = arguments.crashes.as_deref().map(|folder| crash_scribe::install(folder, &server)).transpose()?;
+    let _crash_guard = arguments.crashes.as_deref().map(|folder| crash_state::install(folder, &server)).transpose()?;
     let admin = match settings.server.admin_address {
         Some(address) => Some(AdminServer::start(address, server.control().published(), console(rules))?),
         None => None,

@@ -8,11 +8,11 @@ use super::crates::Crate;
 
 /// From the ground up. A new room goes on the lowest floor that is above all it uses.
 const FLOORS: [&[&str]; 14] = [
-    &["platform", "replication-derive", "profiler-macros"],
-    &["metrics", "capture"],
+    &["platform", "redact", "replication-derive", "profiler-macros"],
+    &["metrics", "capture", "crash"],
     &["profiler"],
     &["scheduler", "net"],
-    &["replication", "query", "persistence", "script", "rewind"],
+    &["replication", "query"],
     &["server"],
     &["client"],
     &["bots", "admin"],
