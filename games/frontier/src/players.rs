@@ -9,7 +9,8 @@
 //! Cost: 60 ns a message and 60 ns a player that walks.
 
 use bevy_ecs::prelude::*;
-use throng::{prelude::*, text::SpeechAllowance};
+use speech::SpeechAllowance;
+use throng::prelude::*;
 use throng_replication::Text;
 
 use crate::{

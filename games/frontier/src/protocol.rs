@@ -24,7 +24,7 @@
 
 use std::f32::consts::TAU;
 
-use throng::text::{self, TextFault};
+use speech::TextFault;
 use throng_replication::{NetId, Replicate, ReplicateBits};
 
 use crate::components::{Gesture, NAME_BYTES_MAX};
@@ -243,8 +243,8 @@ impl<'a> ClientMessage<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolFault> {
         let Some((&kind, rest)) = bytes.split_first() else { return Err(ProtocolFault::KindUnknown) };
         match kind {
-            KIND_SAY => Ok(Self::Say(text::accept_line(rest, SAY_BYTES_MAX)?)),
-            KIND_NAME => Ok(Self::Name(text::accept_name(rest, NAME_BYTES_MAX)?)),
+            KIND_SAY => Ok(Self::Say(speech::accept_line(rest, SAY_BYTES_MAX)?)),
+            KIND_NAME => Ok(Self::Name(speech::accept_name(rest, NAME_BYTES_MAX)?)),
             KIND_TARGET if rest.is_empty() => Ok(Self::Target(None)),
             KIND_TARGET => Ok(Self::Target(Some(read_entity(rest)?))),
             KIND_JOIN => Ok(Self::Join(read_entity(rest)?)),

@@ -9,7 +9,8 @@
 //! once a tick for all players; a message that makes no sense is dropped and counted.
 
 use bevy_ecs::{prelude::*, query::QueryData};
-use throng::{prelude::*, text::SpeechAllowance};
+use speech::SpeechAllowance;
+use throng::prelude::*;
 use throng_replication::ecs::Replicated;
 
 use crate::{
@@ -49,7 +50,7 @@ pub struct PlayerName {
 }
 
 impl PlayerName {
-    /// A name that [`throng::text::accept_name`] has accepted.
+    /// A name that [`speech::accept_name`] has accepted.
     pub fn new(name: &str) -> Self {
         let mut bytes = [0; NAME_BYTES_MAX];
         bytes[..name.len()].copy_from_slice(name.as_bytes());
@@ -287,6 +288,6 @@ mod tests {
     fn a_newcomers_name_fits_whatever_its_number() {
         let traveller = newcomer(WorldId(1), u64::MAX);
         assert!(traveller.passport.name.as_str().starts_with("Agent "));
-        throng::text::accept_name(traveller.passport.name.as_str().as_bytes(), NAME_BYTES_MAX).unwrap();
+        speech::accept_name(traveller.passport.name.as_str().as_bytes(), NAME_BYTES_MAX).unwrap();
     }
 }

@@ -23,7 +23,7 @@
 
 use std::f32::consts::TAU;
 
-use throng::text::{self, TextFault};
+use speech::TextFault;
 
 /// Bytes of one encoded [`Input`].
 pub const INPUT_BYTES: usize = 6;
@@ -153,8 +153,8 @@ pub enum ClientMessage<'a> {
 impl<'a> ClientMessage<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolFault> {
         match bytes.split_first() {
-            Some((&KIND_SAY, rest)) => Ok(Self::Say(text::accept_line(rest, SAY_BYTES_MAX)?)),
-            Some((&KIND_NAME, rest)) => Ok(Self::Name(text::accept_name(rest, NAME_BYTES_MAX)?)),
+            Some((&KIND_SAY, rest)) => Ok(Self::Say(speech::accept_line(rest, SAY_BYTES_MAX)?)),
+            Some((&KIND_NAME, rest)) => Ok(Self::Name(speech::accept_name(rest, NAME_BYTES_MAX)?)),
             _ => Err(ProtocolFault::KindUnknown),
         }
     }
@@ -192,7 +192,7 @@ pub fn decode_said(bytes: &[u8]) -> Result<(&str, &str), ProtocolFault> {
         return Err(ProtocolFault::KindUnknown);
     };
     let (name, words) = rest.split_at_checked(usize::from(*name_len)).ok_or(ProtocolFault::Text(TextFault::Length))?;
-    Ok((text::accept_name(name, NAME_BYTES_MAX)?, text::accept_line(words, SAY_BYTES_MAX)?))
+    Ok((speech::accept_name(name, NAME_BYTES_MAX)?, speech::accept_line(words, SAY_BYTES_MAX)?))
 }
 
 fn finite_or_zero(value: f32) -> f32 {

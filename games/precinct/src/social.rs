@@ -5,7 +5,8 @@
 //! no way around it. Texts are copied into a buffer that is kept: nothing is allocated once it has grown.
 
 use bevy_ecs::prelude::*;
-use throng::{prelude::*, text::SpeechAllowance};
+use speech::SpeechAllowance;
+use throng::prelude::*;
 
 use crate::{
     arena::Arena,

@@ -77,7 +77,6 @@ pub mod server;
 pub mod settings;
 pub mod system_order;
 pub mod telemetry;
-pub mod text;
 pub mod tick_resources;
 pub mod tick_trace;
 mod timeline;
