@@ -1,6 +1,7 @@
 //! The server: puts the world of Frontier into a [`Server`], and everybody into the world.
 
 use throng::{Server, directory::Everybody, prelude::*, server::ServerError};
+use throng_faults::{BackgroundFault, FaultSwitch, WorldFault};
 
 use crate::worlds::{FRONTIER, Frontier};
 
@@ -17,11 +18,31 @@ pub struct FrontierSettings {
     pub scan_everything: bool,
     /// Sends health in points whenever these change, for comparison. The same game, many more packets. Default no.
     pub no_throttles: bool,
+    /// What is wrong with the world, for tests.
+    pub faults: Vec<WorldFault>,
+    /// What goes wrong beside it, for tests.
+    pub background_faults: Vec<BackgroundFault>,
 }
 
 impl Default for FrontierSettings {
     fn default() -> Self {
-        Self { npcs: 2_000, seed: 1, keep_awake: false, scan_everything: false, no_throttles: false }
+        Self {
+            npcs: 2_000,
+            seed: 1,
+            keep_awake: false,
+            scan_everything: false,
+            no_throttles: false,
+            faults: Vec::new(),
+            background_faults: Vec::new(),
+        }
+    }
+}
+
+impl FrontierSettings {
+    /// Gives the world this fault, and starts with the server what it does beside the world.
+    pub fn inject(&mut self, fault: FaultSwitch) {
+        self.faults.extend(fault.in_world());
+        self.background_faults.extend(fault.in_background());
     }
 }
 
@@ -39,6 +60,7 @@ pub fn build(server: &mut Server, settings: &FrontierSettings) -> Result<Frontie
     server.set_game(FRONTIER);
     let kind = server.add_kind(Frontier { settings: settings.clone() })?;
     let world = server.create_world(kind, settings.seed)?;
+    throng_faults::start(server, settings.faults.iter().copied(), &settings.background_faults)?;
     server.set_directory(Everybody(world));
     Ok(FrontierWorld { world, npcs: settings.npcs })
 }

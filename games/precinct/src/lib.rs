@@ -22,7 +22,6 @@ pub mod components;
 pub mod distribution;
 pub mod gates;
 pub mod hideouts;
-pub mod inject;
 pub mod level;
 pub mod lives;
 pub mod movement;
@@ -40,8 +39,7 @@ pub mod worlds;
 
 pub use bot::PrecinctBot;
 pub use components::schema;
-pub use inject::Inject;
-pub use server::{PrecinctSettings, PrecinctWorlds, build};
+pub use server::{FaultyHideout, PrecinctSettings, PrecinctWorlds, build};
 
 #[cfg(test)]
 mod headless;

@@ -14,7 +14,7 @@ const FLOORS: [&[&str]; 14] = [
     &["scheduler", "net"],
     &["replication", "query"],
     &["server"],
-    &["client", "speech"],
+    &["client", "faults", "speech"],
     &["bots", "admin"],
     &["simulator"],
     &["games"],

@@ -149,7 +149,7 @@ fn what_a_game_does_not_understand_is_refused_before_anything_starts() {
                 assert!(finished.stderr.contains(part), "{part:?} is not in {}", finished.stderr);
             }
         };
-        refused(&["--game", "frontier", "--inject", "hung-world"], &["hung-world", "frontier", "stolen-cores"]);
+        refused(&["--game", "frontier", "--inject", "dear-hideout"], &["dear-hideout", "frontier", "hung-world"]);
         refused(&["--scan-everything"], &["--scan-everything", "precinct", "--game frontier"]);
         refused(&["--game", "duel"], &["duel", "precinct", "frontier"]);
     }
