@@ -202,8 +202,7 @@ fn finite_or_zero(value: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, SeedableRng};
-    use rand_xoshiro::Xoshiro256PlusPlus;
+    use throng_simulator::mutation::mutations;
 
     #[test]
     fn an_input_survives_the_wire() {
@@ -264,31 +263,15 @@ mod tests {
     /// Promise: no bytes whatever make a decoder panic, and what it accepts is in range.
     #[test]
     fn a_hundred_thousand_mutated_messages_never_panic() {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
         let mut out = [0; SAID_BYTES_MAX];
-        let seeds: [Vec<u8>; 4] = [
+        let messages: [Vec<u8>; 4] = [
             Input::new([0.5, 0.5], 1.0, 0.2, true, true).encode().to_vec(),
             ClientMessage::Say("zwölf Häuser am Fluß 🏙").encode(),
             ClientMessage::Name("Agent 7").encode(),
             encode_said("Agent 7", "all quiet", &mut out).to_vec(),
         ];
         let mut accepted = 0;
-        for round in 0..100_000 {
-            let mut bytes = seeds[round % seeds.len()].clone();
-            for _ in 0..rng.random_range(1..4) {
-                match rng.random_range(0..4) {
-                    0 if !bytes.is_empty() => {
-                        let at = rng.random_range(0..bytes.len());
-                        bytes[at] ^= 1 << rng.random_range(0..8);
-                    }
-                    1 => bytes.truncate(rng.random_range(0..=bytes.len())),
-                    2 => bytes.push(rng.random()),
-                    _ => {
-                        let at = rng.random_range(0..=bytes.len());
-                        bytes.insert(at, rng.random());
-                    }
-                }
-            }
+        for bytes in mutations(&messages, 100_000, 7) {
             if let Ok(input) = Input::decode(&bytes) {
                 let [x, z] = input.direction();
                 assert!(x.hypot(z) <= 1.0 + 1e-6);

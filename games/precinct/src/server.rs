@@ -1,9 +1,11 @@
 //! The server: puts Precinct's worlds into a [`Server`] and says who goes where.
 
+use rand::{RngCore, SeedableRng};
+use rand_xoshiro::SplitMix64;
 use throng::{Server, prelude::*, server::ServerError};
+use throng_faults::{BackgroundFault, FaultSwitch, WorldFault};
 
 use crate::{
-use throng_faults::{BackgroundFault, FaultSwitch, WorldFault};
     distribution::Distribution,
     hideouts::Hideouts,
     level::Level,
@@ -55,8 +57,6 @@ impl PrecinctSettings {
     }
 }
 
-/// The worlds of a Precinct server.
-#[derive(Debug, Clone, PartialEq, Eq)]
 /// A fault and the hideout that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultyHideout {
@@ -64,6 +64,8 @@ pub struct FaultyHideout {
     pub fault: WorldFault,
 }
 
+/// The worlds of a Precinct server.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrecinctWorlds {
     pub hub: WorldId,
     pub dark_zone: WorldId,
@@ -114,12 +116,4 @@ pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<Precinc
     shared.worlds.set(hub, dark_zone);
     server.set_directory(Hideouts::new(hideouts.clone()));
     Ok(PrecinctWorlds { hub, dark_zone, hideouts, extra, npcs: settings.npcs })
-}
-
-/// Seeds that have nothing to do with each other, from one (SplitMix64's finish).
-fn world_seed(seed: u64, index: u64) -> u64 {
-    let mut mixed = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
