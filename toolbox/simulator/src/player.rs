@@ -82,11 +82,6 @@ impl Player {
         &self.client
     }
 
-    /// Its client, to send what no behaviour would.
-    pub fn client_mut(&mut self) -> &mut Client {
-        &mut self.client
-    }
-
     /// Why its connection is over, if it is.
     pub fn end(&self) -> Option<DisconnectReason> {
         self.end
