@@ -21,6 +21,7 @@ use bevy_ecs::{
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
+use throng_faults::FaultPlugin;
 use throng_replication::InterestSettings;
 
 use crate::{
@@ -235,6 +236,10 @@ impl WorldKind for Frontier {
         world.configure_sets(order_of_steps());
         world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
         world.add_systems(tally::report.in_set(Step::Publish).after(changes::apply));
+        if !self.settings.faults.is_empty() {
+            let faults = self.settings.faults.clone();
+            world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Publish });
+        }
         let seed = world.seed();
         fill(world.world_mut(), &self.settings, seed);
         let names = TallyNames::register(world);

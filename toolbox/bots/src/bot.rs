@@ -8,7 +8,7 @@ use throng_net::connection::PacketSink;
 use throng_net::protocol::{ConnectToken, QueueState};
 use throng_platform::time::Nanos;
 use throng_platform::udp::{SEND_BYTES_MAX, UdpSocket};
-use throng_replication::{StateError, Wrong};
+use throng_replication::StateError;
 
 use crate::behaviour::Behaviour;
 use crate::report::LatencyHistogram;
@@ -50,14 +50,7 @@ impl Findings {
         if self.state_errors.len() == STATE_ERRORS_TOLD_MAX {
             return;
         }
-        let StateError { id, component, tick, wrong } = error;
-        let what = component.unwrap_or("the entity");
-        let how = match wrong {
-            Wrong::Value => "has another value than on the server",
-            Wrong::Missing => "is missing",
-            Wrong::Remains => "should be gone",
-        };
-        self.state_errors.push(format!("bot {bot}: {what} of {}:{} at tick {tick} {how}", id.slot, id.generation));
+        self.state_errors.push(format!("bot {bot}: {error}"));
     }
 }
 

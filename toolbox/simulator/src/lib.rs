@@ -18,6 +18,7 @@
 //! | `tap` | what the server sends, opened where it leaves |
 //! | `virtual_server` | what both share: a server whose clock somebody moves |
 //! | `history` | the hashes of two runs, held against each other |
+//! | `mutation` | messages that are almost right |
 //!
 //! Runs on the caller's thread, beside the server's workers; no socket is opened and no real clock is asked for anything that
 //! a world or a client could see. Cost: what the server and the clients cost, and an allocation per datagram.
@@ -61,6 +62,7 @@
 //! ```
 
 mod history;
+pub mod mutation;
 mod player;
 mod replay;
 mod settings;

@@ -16,6 +16,7 @@
 //! silence moves it, since after a black-out the server first has to find out what was lost.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use crate::{
     replicas::store::Replicas,
@@ -53,6 +54,19 @@ pub enum Wrong {
     Missing,
     /// The entity or the component should be gone.
     Remains,
+}
+
+/// Such as "pose of 12:3 at tick 400 is missing".
+impl fmt::Display for StateError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = self.component.unwrap_or("the entity");
+        let how = match self.wrong {
+            Wrong::Value => "has another value than on the server",
+            Wrong::Missing => "is missing",
+            Wrong::Remains => "should be gone",
+        };
+        write!(out, "{what} of {}:{} at tick {} {how}", self.id.slot, self.id.generation, self.tick)
+    }
 }
 
 pub(crate) struct HeldSample {

@@ -5,7 +5,7 @@
 //!     report.txt     for a person; written last, so where it is the rest is whole
 //!     report.json    the same for programs
 //!     crash.dmp      a minidump: stacks of all threads, for a debugger
-//!     last.capture   and whatever else the scribe attached
+//!     last.capture   and whatever else the state source attached
 //! ```
 
 use std::collections::BTreeMap;
@@ -16,13 +16,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use throng_redact as redact;
 
-use super::state::{ProcessState, WorldState};
-use super::wire::Hello;
-use crate::redact;
+use crate::state::{ProcessState, WorldState};
+use crate::wire::Hello;
 
 /// The minidump's name in its folder.
-pub(super) const DUMP_FILE: &str = "crash.dmp";
+pub(crate) const DUMP_FILE: &str = "crash.dmp";
 const JSON_FILE: &str = "report.json";
 const TEXT_FILE: &str = "report.txt";
 
@@ -62,7 +62,7 @@ pub struct SignalName {
 pub struct CrashedThread {
     pub tid: u32,
     pub name: String,
-    /// What it was there for; empty for a thread that the scribe did not know.
+    /// What it was there for; empty for a thread that the state source did not know.
     pub class: String,
     /// Whether this is the thread that the process died of.
     pub is_culprit: bool,
@@ -89,7 +89,7 @@ pub struct Frame {
 }
 
 impl CrashReport {
-    pub(super) fn new(hello: &Hello, died_at_unix_s: u64) -> Self {
+    pub(crate) fn new(hello: &Hello, died_at_unix_s: u64) -> Self {
         Self {
             format: 1,
             build: hello.build.clone(),
@@ -102,7 +102,7 @@ impl CrashReport {
     }
 
     /// Adds what the process said of itself, `age` before its death.
-    pub(super) fn describe_process(&mut self, state: ProcessState, age: Duration, culprit_tid: Option<u32>) {
+    pub(crate) fn describe_process(&mut self, state: ProcessState, age: Duration, culprit_tid: Option<u32>) {
         self.state_age_ms = Some(age.as_millis() as u64);
         self.facts = state.facts.iter().map(|(name, fact)| (redact::name(name), redact::free_text(fact))).collect();
         for told in state.threads {
@@ -173,7 +173,7 @@ impl CrashReport {
     }
 
     /// Writes both forms into the folder of this death.
-    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+    pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
         write_whole(&folder.join(JSON_FILE), &serde_json::to_vec_pretty(self)?)?;
         write_whole(&folder.join(TEXT_FILE), self.text().as_bytes())
     }
@@ -253,7 +253,7 @@ fn describe(world: &WorldState) -> String {
 }
 
 /// A reader finds the whole file or none.
-pub(super) fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
     let unfinished = path.with_extension("unfinished");
     fs::write(&unfinished, contents)?;
     fs::rename(unfinished, path)
@@ -261,7 +261,7 @@ pub(super) fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
 
 const FOLDER_PREFIX: &str = "crash-";
 
-pub(super) fn folder_name(died_at_unix_s: u64, pid: u32) -> String {
+pub(crate) fn folder_name(died_at_unix_s: u64, pid: u32) -> String {
     format!("{FOLDER_PREFIX}{died_at_unix_s}-{pid}")
 }
 
@@ -272,7 +272,7 @@ fn parse_folder_name(name: &str) -> Option<(u64, u32)> {
 }
 
 /// Removes the oldest deaths beyond `kept`. Touches nothing that is not named like one.
-pub(super) fn remove_oldest(folder: &Path, kept: usize) -> io::Result<()> {
+pub(crate) fn remove_oldest(folder: &Path, kept: usize) -> io::Result<()> {
     let mut deaths = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -291,7 +291,7 @@ pub(super) fn remove_oldest(folder: &Path, kept: usize) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crash::state::ThreadState;
+    use crate::state::ThreadState;
 
     fn report() -> CrashReport {
         let frame = |function: &str| Frame {

@@ -1,17 +1,18 @@
 //! Addresses of a dead process as functions, files and lines.
 //!
-//! Done when the process has been let go: reading debug information of a large executable takes longer than a dying server should be held.
+//! Done when the process has been let go: reading debug information of a large executable takes longer than a dying
+//! server should be held.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 use addr2line::Loader;
 
-use super::report::Frame;
-use super::stack::LoadedFile;
+use crate::report::Frame;
+use crate::stack::LoadedFile;
 
 /// Looks names up; opens each file once, at the first address that is in it.
-pub(super) struct Names<'a> {
+pub(crate) struct Names<'a> {
     files: Vec<&'a LoadedFile>,
     loaders: HashMap<PathBuf, Option<Loader>>,
 }
@@ -21,7 +22,8 @@ impl<'a> Names<'a> {
         Self { files: files.collect(), loaders: HashMap::new() }
     }
 
-    /// The functions at an address, innermost first: more than one where calls were inlined, and always at least one entry.
+    /// The functions at an address, innermost first: more than one where calls were inlined, and always at least one
+    /// entry.
     pub fn frames_at(&mut self, address: u64) -> Vec<Frame> {
         let Some(file) = self.files.iter().find(|file| file.range.contains(&address)) else {
             return vec![Frame { module: None, address, ..Default::default() }];

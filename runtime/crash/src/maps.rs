@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// One line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mapping {
+pub(crate) struct Mapping {
     pub begin: u64,
     pub end: u64,
     pub is_readable: bool,
@@ -27,7 +27,7 @@ impl Mapping {
 
 /// All mappings, by address.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Maps(Vec<Mapping>);
+pub(crate) struct Maps(Vec<Mapping>);
 
 impl Maps {
     pub fn of(pid: u32) -> io::Result<Self> {
@@ -63,7 +63,7 @@ impl Maps {
 }
 
 /// Guards are one page for threads and up to 1 MiB below the main thread's stack.
-pub(super) const GUARD_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const GUARD_BYTES_MAX: u64 = 1 << 20;
 
 /// `55d0c8a00000-55d0c8a21000 r-xp 00001000 fe:00 1234   /usr/bin/throng`
 fn parse_line(line: &str) -> Option<Mapping> {
@@ -93,7 +93,7 @@ fn parse_line(line: &str) -> Option<Mapping> {
 }
 
 #[cfg(test)]
-pub(super) const EXAMPLE: &str = "\
+pub(crate) const EXAMPLE: &str = "\
 1000-3000 r--p 00000000 fe:00 12 /bin/a program
 3000-5000 r-xp 00002000 fe:00 12 /bin/a program (deleted)
 10000-11000 ---p 00000000 00:00 0 

@@ -1,11 +1,10 @@
 //! Deaths on purpose: to see on a host that crash reports work there, and to test that they do.
 
-use std::fs::File;
 use std::hint::black_box;
 use std::io;
 use std::str::FromStr;
 
-use memmap2::Mmap;
+use throng_platform::bad_access::{read_beyond_the_end, read_nowhere};
 
 /// A way to die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,25 +77,6 @@ fn drop_a_long_list() {
         list = Some(Box::new(Node { _number: number, _next: list.take() }));
     }
     drop(black_box(list));
-}
-
-fn read_nowhere() {
-    // Above what counts as null, and below all that is ever mapped.
-    let nowhere = black_box(0x10_a010_usize) as *const u64;
-    // SAFETY: none: this is a fault on purpose.
-    black_box(unsafe { nowhere.read_volatile() });
-}
-
-fn read_beyond_the_end() -> io::Result<()> {
-    let path = std::env::temp_dir().join(format!("throng-drill-{}", std::process::id()));
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
-    std::fs::remove_file(&path)?;
-    file.set_len(4096)?;
-    // SAFETY: none: the file is made shorter below, on purpose.
-    let map = unsafe { Mmap::map(&file) }?;
-    file.set_len(0)?;
-    black_box(map[black_box(0)]);
-    Ok(())
 }
 
 fn allocate_to_the_limit() -> io::Result<()> {

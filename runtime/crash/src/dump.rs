@@ -12,8 +12,9 @@
 //!     comment          the state of the process as JSON: worlds, ticks, open scopes
 //! ```
 //!
-//! `minidump-writer` by itself adds environment, command line and open files, in which keys and addresses are found, and copies whatever lies
-//! above a stack in the same mapping; so its parts are put together here instead, with those left out.
+//! `minidump-writer` by itself adds environment, command line and open files, in which keys and addresses are found,
+//! and copies whatever lies above a stack in the same mapping; so its parts are put together here instead, with those
+//! left out.
 
 use std::ops::Range;
 
@@ -30,8 +31,8 @@ use minidump_writer::minidump_format::{
 use minidump_writer::minidump_writer::{MinidumpWriter, MinidumpWriterConfig, systeminfo_stream};
 use scroll::{LE, Pread, Pwrite};
 
-use super::maps::Maps;
-use super::stack::{Registers, StackCopy};
+use crate::maps::Maps;
+use crate::stack::{Registers, StackCopy};
 
 /// Of the stack of the thread that died: all of a worker's 2 MiB and of the main thread's usual 8 MiB.
 const CULPRIT_STACK_BYTES_MAX: usize = 8 << 20;
@@ -39,13 +40,13 @@ const CULPRIT_STACK_BYTES_MAX: usize = 8 << 20;
 const STACK_BYTES_MAX: usize = 256 << 10;
 
 /// A process whose threads are all stopped, until this is dropped.
-pub(super) struct StoppedProcess {
+pub(crate) struct StoppedProcess {
     writer: MinidumpWriter,
     context: Option<CrashContext>,
 }
 
 /// A thread of it.
-pub(super) struct StoppedThread {
+pub(crate) struct StoppedThread {
     pub tid: u32,
     pub name: String,
     pub registers: Registers,
@@ -149,7 +150,8 @@ impl StoppedProcess {
         is_clean.then_some(file).ok_or_else(|| "minidump: its threads cannot be cleaned of what may be secret".into())
     }
 
-    /// Ends each stack's mapping where no more of it is wanted. Mappings of heap and stack merge where they touch, and the heap is large.
+    /// Ends each stack's mapping where no more of it is wanted. Mappings of heap and stack merge where they touch, and
+    /// the heap is large.
     fn limit_stacks(&mut self, maps: &Maps) {
         let culprit = self.writer.blamed_thread as u32;
         for thread in self.threads_in_brief(maps) {
@@ -185,7 +187,8 @@ impl StoppedProcess {
         brief
     }
 
-    /// Takes registers out that are no addresses, all vector registers, and copied memory that is no code. `None` if the file is not as expected.
+    /// Takes registers out that are no addresses, all vector registers, and copied memory that is no code. `None` if
+    /// the file is not as expected.
     fn clean_threads(&self, file: &mut [u8], threads: &MDRawDirectory, maps: &Maps) -> Option<()> {
         let mut at = threads.location.rva as usize;
         let count: u32 = file.gread_with(&mut at, LE).ok()?;
@@ -291,7 +294,7 @@ fn clean_registers(context: &mut RawContextCPU, maps: &Maps) {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) fn registers_of(context: &CrashContext) -> Registers {
+pub(crate) fn registers_of(context: &CrashContext) -> Registers {
     let register = |index: libc::c_int| context.context.uc_mcontext.gregs[index as usize] as u64;
     Registers {
         instruction_pointer: register(libc::REG_RIP),
@@ -302,7 +305,7 @@ pub(super) fn registers_of(context: &CrashContext) -> Registers {
 }
 
 #[cfg(target_arch = "aarch64")]
-pub(super) fn registers_of(context: &CrashContext) -> Registers {
+pub(crate) fn registers_of(context: &CrashContext) -> Registers {
     let machine = &context.context.uc_mcontext;
     Registers {
         instruction_pointer: machine.pc,
@@ -315,7 +318,7 @@ pub(super) fn registers_of(context: &CrashContext) -> Registers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crash::maps::EXAMPLE;
+    use crate::maps::EXAMPLE;
 
     #[test]
     fn registers_keep_pointers_and_small_numbers_only() {

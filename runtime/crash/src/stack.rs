@@ -1,7 +1,7 @@
 //! The calls that led to where a thread of another process is.
 //!
-//! The thread holds still; its registers and a copy of its stack are enough, together with the unwind tables that every executable carries.
-//! No table is prepared in advance, so a server pays nothing for it while it lives.
+//! The thread holds still; its registers and a copy of its stack are enough, together with the unwind tables that every
+//! executable carries. No table is prepared in advance, so a server pays nothing for it while it lives.
 
 use std::fs::File;
 use std::ops::Range;
@@ -12,14 +12,13 @@ use framehop::{
     CacheNative, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Module, UnwindRegsNative, Unwinder,
     UnwinderNative,
 };
-use memmap2::Mmap;
-use object::{Object, ObjectSection, ObjectSegment};
+use object::{Object, ObjectSection, ObjectSegment, ReadCache};
 
-use super::maps::Maps;
+use crate::maps::Maps;
 
 /// What unwinding starts from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Registers {
+pub(crate) struct Registers {
     pub instruction_pointer: u64,
     pub stack_pointer: u64,
     pub frame_pointer: u64,
@@ -29,7 +28,7 @@ pub(super) struct Registers {
 }
 
 /// A part of a stack.
-pub(super) struct StackCopy {
+pub(crate) struct StackCopy {
     pub begin: u64,
     pub bytes: Vec<u8>,
 }
@@ -44,7 +43,7 @@ impl StackCopy {
 
 /// Frames of one stack, innermost first. Of a long one the middle is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     /// Addresses inside the calling instruction, as names are looked up by.
     pub addresses: Vec<u64>,
     /// How many frames are left out in the middle, after [`INNER_FRAMES`].
@@ -52,14 +51,14 @@ pub(super) struct Calls {
 }
 
 /// Frames kept at the inner end of a stack: what was running.
-pub(super) const INNER_FRAMES: usize = 48;
+pub(crate) const INNER_FRAMES: usize = 48;
 /// Frames kept at the outer end: who began it.
 const OUTER_FRAMES: usize = 24;
 /// A loop in broken tables ends here. A stack of 8 MiB with the smallest frames, 16 bytes each, has half as many.
 const FRAMES_MAX: usize = 1 << 20;
 
 /// An executable file of the process.
-pub(super) struct LoadedFile {
+pub(crate) struct LoadedFile {
     pub path: PathBuf,
     /// The file itself: the path may lead to another one by now, and to none when the process is gone.
     file: File,
@@ -75,14 +74,18 @@ impl LoadedFile {
     }
 }
 
+/// What was read of a file so far: headers and unwind tables, not the debug information. No mapping, so a file that is
+/// rewritten meanwhile is an error and no signal.
+pub(crate) type Contents = ReadCache<File>;
+
 /// The unwind tables of a process.
-pub(super) struct Unwind<'a> {
+pub(crate) struct Unwind<'a> {
     unwinder: UnwinderNative<&'a [u8], MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
 }
 
 /// Files that are mapped into the process to be run, with their contents.
-pub(super) fn loaded_files(pid: u32, maps: &Maps) -> Vec<(LoadedFile, Mmap)> {
+pub(crate) fn loaded_files(pid: u32, maps: &Maps) -> Vec<(LoadedFile, Contents)> {
     let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     let mut ranges: Vec<(PathBuf, Range<u64>, bool)> = Vec::new();
     for mapping in maps.iter() {
@@ -101,8 +104,7 @@ pub(super) fn loaded_files(pid: u32, maps: &Maps) -> Vec<(LoadedFile, Mmap)> {
             || executable.to_string_lossy().trim_end_matches(" (deleted)") == path.to_string_lossy();
         let opened = if is_main { File::open(format!("/proc/{pid}/exe")) } else { File::open(&path) };
         let Ok(file) = opened else { continue };
-        // SAFETY: executables are replaced and not rewritten; the monitor has no state that a rewritten one could harm.
-        let Ok(contents) = (unsafe { Mmap::map(&file) }) else { continue };
+        let Ok(contents) = file.try_clone().map(ReadCache::new) else { continue };
         let Some(first) = first_address(&contents) else { continue };
         files.push((LoadedFile { path, file, bias: range.start.wrapping_sub(first), range }, contents));
     }
@@ -110,14 +112,14 @@ pub(super) fn loaded_files(pid: u32, maps: &Maps) -> Vec<(LoadedFile, Mmap)> {
 }
 
 /// The address, in the file's own terms, that its first mapping begins at.
-fn first_address(contents: &[u8]) -> Option<u64> {
+fn first_address(contents: &Contents) -> Option<u64> {
     const PAGE_BYTES: u64 = 4096;
     let object = object::File::parse(contents).ok()?;
     object.segments().map(|segment| segment.address()).min().map(|address| address & !(PAGE_BYTES - 1))
 }
 
 impl<'a> Unwind<'a> {
-    pub fn new(files: &'a [(LoadedFile, Mmap)]) -> Self {
+    pub fn new(files: &'a [(LoadedFile, Contents)]) -> Self {
         let mut unwinder = UnwinderNative::new();
         for (file, contents) in files {
             if let Some(module) = module(file, contents) {
@@ -161,7 +163,7 @@ impl<'a> Unwind<'a> {
     }
 }
 
-fn module<'a>(file: &LoadedFile, contents: &'a [u8]) -> Option<Module<&'a [u8]>> {
+fn module<'a>(file: &LoadedFile, contents: &'a Contents) -> Option<Module<&'a [u8]>> {
     let object = object::File::parse(contents).ok()?;
     let section = |name| {
         let section = object.section_by_name(name)?;

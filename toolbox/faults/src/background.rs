@@ -13,13 +13,13 @@ use throng_profiler::sync::Mutex;
 use throng_profiler::thread::{self, ThreadClass};
 use throng_profiler::{log_category, log_error, scope};
 
-use super::worlds::compute_until;
+use crate::world::compute_until;
 
-log_category!(INJECT = "precinct.inject");
+log_category!(FAULTS = "faults");
 
 /// Something that goes on beside the worlds, from five seconds after the start on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Background {
+pub enum BackgroundFault {
     /// A save takes a lock every so often, and holds it for so long once a world waits for it.
     HoldLock { hold_ms: u64, every_s: u64 },
     /// Eight busy processes for each core, for so long every so often.
@@ -39,19 +39,19 @@ const SEEN_AFTER: Duration = Duration::from_millis(1500);
 /// When backgrounds begin: players should be in by then.
 const BEGIN_AFTER: Duration = Duration::from_secs(5);
 
-impl Background {
+impl BackgroundFault {
     /// Starts it.
-    pub fn start(self) -> io::Result<()> {
+    pub(crate) fn start(self) -> io::Result<()> {
         match self {
-            Background::HoldLock { hold_ms, every_s } => {
+            BackgroundFault::HoldLock { hold_ms, every_s } => {
                 repeat("save-0", Priority::Low, ThreadClass::LongTask, every_s, move || {
                     LEDGER.hold_for_waiter(Duration::from_millis(hold_ms))
                 })
             }
-            Background::ForeignProcesses { seconds, every_s } => {
+            BackgroundFault::ForeignProcesses { seconds, every_s } => {
                 repeat("thief", Priority::Normal, ThreadClass::Other, every_s, move || run_foreign_processes(seconds))
             }
-            Background::LongTasks { seconds, every_s } => {
+            BackgroundFault::LongTasks { seconds, every_s } => {
                 for number in 0..BUSY_PER_CORE * cores::usable().count {
                     repeat(&format!("export-{number}"), Priority::Normal, ThreadClass::LongTask, every_s, move || {
                         scope!("export.compress");
@@ -60,7 +60,7 @@ impl Background {
                 }
                 Ok(())
             }
-            Background::Allocate { bytes_per_s } => {
+            BackgroundFault::Allocate { bytes_per_s } => {
                 let piece = bytes_per_s / 100;
                 spawn_named("chatter", Priority::Normal, move || {
                     std::thread::sleep(BEGIN_AFTER);
@@ -97,14 +97,14 @@ fn repeat(
 }
 
 /// A record of what happened that worlds look at and a save writes out: with a lock that is held for too long.
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     pages: Mutex<u64>,
-    /// Set by a world that is about to look, so that the save holds the lock for the whole of its wait. A hint: relaxed.
+    /// Set by a world that is about to look, so that the save holds the lock for the whole of its wait. A hint:
+    /// relaxed.
     is_wanted: AtomicBool,
 }
 
-pub(super) static LEDGER: Ledger =
-    Ledger { pages: Mutex::new("precinct.ledger", 0), is_wanted: AtomicBool::new(false) };
+pub(crate) static LEDGER: Ledger = Ledger { pages: Mutex::new("faults.ledger", 0), is_wanted: AtomicBool::new(false) };
 
 impl Ledger {
     pub fn read(&self) -> u64 {
@@ -133,16 +133,17 @@ fn run_foreign_processes(seconds: u64) {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
     };
     let children: Vec<io::Result<Child>> = (0..BUSY_PER_CORE * cores::usable().count).map(busy).collect();
-    // A thread that has slept gets a core at once from processes of its own weight, so nothing would be stolen from a server that is mostly
-    // idle: from now on its workers weigh less. Not before the recorder has seen who is busy here.
+    // A thread that has slept gets a core at once from processes of its own weight, so nothing would be stolen from a
+    // server that is mostly idle: from now on its workers weigh less. Not before the recorder has seen who is busy
+    // here.
     std::thread::sleep(SEEN_AFTER);
     if let Err(cause) = lower_threads("worker-") {
-        log_error!(INJECT, %cause, "the server's workers keep their weight: is /proc mounted?");
+        log_error!(FAULTS, %cause, "the server's workers keep their weight: is /proc mounted?");
     }
     for child in children {
         match child {
             Ok(mut child) => drop(child.wait()),
-            Err(cause) => log_error!(INJECT, %cause, "no foreign process could be started: is timeout installed?"),
+            Err(cause) => log_error!(FAULTS, %cause, "no foreign process could be started: is timeout installed?"),
         }
     }
 }

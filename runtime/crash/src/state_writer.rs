@@ -1,7 +1,8 @@
-//! The scribe's thread: asks the [`Scribe`] what the process does, 4 times a second and when it dies.
+//! The state writer: a thread that asks the [`StateSource`] what the process does, 4 times a second and when it dies.
 //!
-//! It is ordinary code on an ordinary stack, which is its point: what it writes would be hard to get out of a signal handler. Should it
-//! hang because the crash left a lock held, the handler stops waiting and the monitor takes the state from before.
+//! It is ordinary code on an ordinary stack, which is its point: what it writes would be hard to get out of a signal
+//! handler. Should it hang because the crash left a lock held, the handler stops waiting and the monitor takes the
+//! state from before.
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,12 +14,12 @@ use std::time::Duration;
 use std::{fs, io, thread};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use throng_platform::crash_signal::{BOARD, CrashSite};
+use throng_platform::threads::{Priority, spawn_named, this_thread_id};
 
-use super::handler::BOARD;
-use super::report::{self, CrashReport};
-use super::state::{ProcessState, Scribe, SharedState};
-use super::{CrashSite, cause, wire};
-use crate::threads::{Priority, spawn_named, this_thread_id};
+use crate::report::{self, CrashReport};
+use crate::state::{ProcessState, SharedState, StateSource};
+use crate::{cause, wire};
 
 /// How often the state is written: a process that is killed leaves one that is at most this old.
 const STATE_EVERY: Duration = Duration::from_millis(250);
@@ -26,7 +27,7 @@ const STATE_EVERY: Duration = Duration::from_millis(250);
 const MONITOR_DOUBT: Duration = Duration::from_millis(200);
 
 /// The thread; ends when dropped.
-pub(super) struct Running {
+pub(crate) struct Running {
     wake: Arc<EventFd>,
     must_end: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -50,20 +51,20 @@ impl Drop for Running {
     }
 }
 
-pub(super) fn start(scribe: Box<dyn Scribe>, shared: SharedState, hello: wire::Hello) -> io::Result<Running> {
+pub(crate) fn start(source: Box<dyn StateSource>, shared: SharedState, hello: wire::Hello) -> io::Result<Running> {
     let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
     let must_end = Arc::new(AtomicBool::new(false));
-    let mut desk = Desk { scribe, shared, hello };
-    let thread = spawn_named("crash-scribe", Priority::Normal, {
+    let mut writer = StateWriter { source, shared, hello };
+    let thread = spawn_named("crash-state", Priority::Normal, {
         let (wake, must_end) = (wake.clone(), must_end.clone());
         move || {
-            BOARD.set_scribe(this_thread_id());
+            BOARD.set_state_writer(this_thread_id());
             while !must_end.load(Ordering::Relaxed) {
                 if let Some(site) = BOARD.crash() {
-                    desk.write_last_words(&site);
+                    writer.write_last_words(&site);
                     return;
                 }
-                desk.write_state();
+                writer.write_state();
                 let _ = wire::readable_within(wake.as_fd(), STATE_EVERY);
             }
         }
@@ -71,16 +72,16 @@ pub(super) fn start(scribe: Box<dyn Scribe>, shared: SharedState, hello: wire::H
     Ok(Running { wake, must_end, thread: Some(thread) })
 }
 
-struct Desk {
-    scribe: Box<dyn Scribe>,
+struct StateWriter {
+    source: Box<dyn StateSource>,
     shared: SharedState,
     hello: wire::Hello,
 }
 
-impl Desk {
+impl StateWriter {
     /// A state that cannot be had or written leaves the one before.
     fn write_state(&mut self) -> Option<ProcessState> {
-        let state = catch_unwind(AssertUnwindSafe(|| self.scribe.state())).ok()?;
+        let state = catch_unwind(AssertUnwindSafe(|| self.source.state())).ok()?;
         let _ = self.shared.write(&state);
         Some(state)
     }
@@ -90,7 +91,7 @@ impl Desk {
         BOARD.state_is_written();
         let folder = self.hello.folder.join(report::folder_name(site.died_at_unix_s, self.hello.pid));
         if fs::create_dir_all(&folder).is_ok() {
-            let _ = catch_unwind(AssertUnwindSafe(|| self.scribe.attach(site, &folder)));
+            let _ = catch_unwind(AssertUnwindSafe(|| self.source.attach(site, &folder)));
             if monitor_is_lost() {
                 let _ = self.report_alone(site, state.unwrap_or_default(), &folder);
             }

@@ -1,7 +1,8 @@
-//! What the process was doing: told by its [`Scribe`], kept in memory that outlives it.
+//! What the process was doing: told by its [`StateSource`], kept in memory that outlives it.
 //!
-//! The scribe writes into a file in memory that the monitor has open as well, so that the last state is there even if the process was
-//! killed. Two slots in turns: one that is half written when the end comes is never the one that is read.
+//! The state writer writes into a file in memory that the monitor has open as well, so that the last state is there
+//! even if the process was killed. Two slots in turns: one that is half written when the end comes is never the one
+//! that is read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,25 +14,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
+use throng_platform::crash_signal::CrashSite;
 
 /// Tells what the process is doing. Called on a thread of its own, with a normal stack.
-pub trait Scribe: Send {
-    /// What every thread is doing now. Called 4 times a second, and once when the process dies, when other threads may hold any lock for
-    /// ever: read what can be read without one.
+pub trait StateSource: Send {
+    /// What every thread is doing now. Called 4 times a second, and once when the process dies, when other threads may
+    /// hold any lock for ever: read what can be read without one.
     fn state(&mut self) -> ProcessState;
 
-    /// Leaves more beside the report, such as the capture of the last frames, in `folder`, which is there. The process is held for at most
-    /// 1.5 s; what must be whole is written under another name first.
+    /// Leaves more beside the report, such as the capture of the last frames, in `folder`, which is there. The process
+    /// is held for at most 1.5 s; what must be whole is written under another name first.
     fn attach(&mut self, site: &CrashSite, folder: &Path);
-}
-
-/// Where the process dies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CrashSite {
-    pub signal: i32,
-    /// The thread that got the signal, as the kernel numbers it.
-    pub tid: u32,
-    pub died_at_unix_s: u64,
 }
 
 /// What the process was doing. Text in it goes to the report; what looks like an address or a key is struck out there.
@@ -65,15 +58,17 @@ pub struct WorldState {
     pub last_inputs: Vec<String>,
 }
 
-/// Bytes of one slot. A state is some 200 B per thread and 50 B per open scope; 512 KiB are the threads of the largest host.
+/// Bytes of one slot. A state is some 200 B per thread and 50 B per open scope; 512 KiB are the threads of the largest
+/// host.
 const SLOT_BYTES: usize = 512 * 1024;
 /// In front of a slot's text: its length and when it was written, in ms since 1970.
 const SLOT_HEAD_BYTES: usize = 16;
-/// In front of the slots: the number of states written so far. State `n` is in slot `n % 2`; none is written while this is 0.
+/// In front of the slots: the number of states written so far. State `n` is in slot `n % 2`; none is written while this
+/// is 0.
 const COUNT_BYTES: usize = 8;
 
-/// The newest [`ProcessState`], in memory of two processes. Written by the scribe's thread, read by the monitor.
-pub(super) struct SharedState {
+/// The newest [`ProcessState`], in memory of two processes. Written by the state writer, read by the monitor.
+pub(crate) struct SharedState {
     file: File,
     /// States written so far; only the writer's is kept up to date.
     count: u64,
@@ -150,7 +145,7 @@ fn text_that_fits(state: &ProcessState) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-pub(super) fn unix_now() -> Duration {
+pub(crate) fn unix_now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 

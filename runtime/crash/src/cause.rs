@@ -1,21 +1,21 @@
 //! What a signal means, in plain words.
 //!
-//! `SIGSEGV` may be a stack that ran full, a null pointer or a stray one, and `SIGABRT` may be out of memory or a panic too many. Where the
-//! fault happened and which functions were running tell them apart.
+//! `SIGSEGV` may be a stack that ran full, a null pointer or a stray one, and `SIGABRT` may be out of memory or a panic
+//! too many. Where the fault happened and which functions were running tell them apart.
 
 use std::fs;
 use std::path::PathBuf;
 
-use super::maps::{GUARD_BYTES_MAX, Maps};
-use super::report::{Frame, SignalName};
+use crate::maps::{GUARD_BYTES_MAX, Maps};
+use crate::report::{Frame, SignalName};
 
-pub(super) fn signal_name(number: i32) -> SignalName {
+pub(crate) fn signal_name(number: i32) -> SignalName {
     let name = nix::sys::signal::Signal::try_from(number).map_or("an unknown signal", |signal| signal.as_str());
     SignalName { number, name: name.to_owned() }
 }
 
 /// What a signal means when nothing more is known.
-pub(super) fn plain_meaning(signal: i32) -> &'static str {
+pub(crate) fn plain_meaning(signal: i32) -> &'static str {
     match signal {
         libc::SIGABRT => "the program ended itself: abort",
         libc::SIGSEGV => "use of memory that is not there or not allowed",
@@ -30,7 +30,7 @@ pub(super) fn plain_meaning(signal: i32) -> &'static str {
 
 /// Where and how a hardware fault happened.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     pub signal: i32,
     /// `None` when somebody sent the signal.
     pub address: Option<u64>,
@@ -38,7 +38,7 @@ pub(super) struct Fault {
 }
 
 /// The meaning of a fault, from where it lies.
-pub(super) fn fault_meaning(fault: Fault, maps: &Maps) -> String {
+pub(crate) fn fault_meaning(fault: Fault, maps: &Maps) -> String {
     let plain = plain_meaning(fault.signal);
     let Some(address) = fault.address.filter(|_| fault.signal == libc::SIGSEGV) else { return plain.to_owned() };
     if is_stack_overflow(address, fault.stack_pointer, maps) {
@@ -71,7 +71,7 @@ fn is_stack_overflow(address: u64, stack_pointer: u64, maps: &Maps) -> bool {
 }
 
 /// The meaning of an abort, from the functions that were running; `None` if they say nothing.
-pub(super) fn abort_meaning(frames: &[Frame]) -> Option<&'static str> {
+pub(crate) fn abort_meaning(frames: &[Frame]) -> Option<&'static str> {
     const TOLD_BY: [(&str, &str); 6] = [
         ("handle_alloc_error", "out of memory: an allocation failed"),
         ("rust_oom", "out of memory: an allocation failed"),
@@ -84,8 +84,9 @@ pub(super) fn abort_meaning(frames: &[Frame]) -> Option<&'static str> {
     TOLD_BY.iter().find(|(name, _)| functions().any(|function| function.contains(name))).map(|(_, meaning)| *meaning)
 }
 
-/// How often the kernel has killed for want of memory in the control group of this process; `None` where it does not tell.
-pub(super) fn oom_kills() -> Option<u64> {
+/// How often the kernel has killed for want of memory in the control group of this process; `None` where it does not
+/// tell.
+pub(crate) fn oom_kills() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     oom_files(&groups).iter().find_map(|file| oom_kills_in(&fs::read_to_string(file).ok()?))
 }
@@ -112,7 +113,7 @@ fn oom_kills_in(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crash::maps::EXAMPLE;
+    use crate::maps::EXAMPLE;
 
     #[test]
     fn a_fault_is_told_by_its_place() {

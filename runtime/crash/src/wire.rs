@@ -8,36 +8,28 @@
 //!                    'D'                                                                  (done: you may die)
 //! ```
 //!
-//! Numbers are as the machine has them: both ends are one executable. The end of the line without a goodbye means that the server was killed.
+//! Numbers are as the machine has them: both ends are one executable. The end of the line without a goodbye means that
+//! the server was killed.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crash_handler::CrashContext;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
-};
 use serde::{Deserialize, Serialize};
+use throng_platform::crash_signal::{CRASH, CRASH_HEAD_BYTES, GOODBYE};
+use throng_platform::message_pair::{receive, send};
 
-pub(super) const HELLO: u8 = b'H';
-pub(super) const GOODBYE: u8 = b'G';
-pub(super) const CRASH: u8 = b'C';
+pub(crate) const HELLO: u8 = b'H';
 const READY: u8 = b'R';
-pub(super) const DONE: u8 = b'D';
-
-/// Bytes in front of the context in a [`CRASH`].
-pub(super) const CRASH_HEAD_BYTES: usize = 9;
-
-/// The largest message: settings with long paths, or a context of some 1.5 KiB.
-const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const DONE: u8 = b'D';
 
 /// What the monitor must know before it sleeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Hello {
+pub(crate) struct Hello {
     pub folder: PathBuf,
     pub crashes_kept: usize,
     pub build: String,
@@ -47,7 +39,7 @@ pub(super) struct Hello {
 }
 
 /// What the monitor hears.
-pub(super) enum Word {
+pub(crate) enum Word {
     Hello(Box<Hello>, OwnedFd),
     Goodbye,
     Crash {
@@ -58,22 +50,14 @@ pub(super) enum Word {
     Silence,
 }
 
-/// The server's end and the monitor's.
-pub(super) fn line() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?)
-}
-
-pub(super) fn send_hello(line: BorrowedFd, hello: &Hello, shared_state: BorrowedFd) -> io::Result<()> {
+pub(crate) fn send_hello(line: BorrowedFd, hello: &Hello, shared_state: BorrowedFd) -> io::Result<()> {
     let mut message = vec![HELLO];
     serde_json::to_writer(&mut message, hello)?;
-    let descriptors = [shared_state.as_raw_fd()];
-    let beside = [ControlMessage::ScmRights(&descriptors)];
-    sendmsg::<()>(line.as_raw_fd(), &[IoSlice::new(&message)], &beside, MsgFlags::MSG_NOSIGNAL, None)?;
-    Ok(())
+    send(line, &message, Some(shared_state))
 }
 
 /// Returns when the monitor is ready.
-pub(super) fn wait_ready(line: BorrowedFd, patience: Duration) -> io::Result<()> {
+pub(crate) fn wait_ready(line: BorrowedFd, patience: Duration) -> io::Result<()> {
     if !readable_within(line, patience)? {
         return Err(io::Error::new(io::ErrorKind::TimedOut, format!("not a word in {patience:?}")));
     }
@@ -84,21 +68,17 @@ pub(super) fn wait_ready(line: BorrowedFd, patience: Duration) -> io::Result<()>
     }
 }
 
-pub(super) fn send_ready(line: BorrowedFd) -> io::Result<()> {
-    send(line, &[READY])
+pub(crate) fn send_ready(line: BorrowedFd) -> io::Result<()> {
+    send(line, &[READY], None)
 }
 
-pub(super) fn send_done(line: BorrowedFd) -> io::Result<()> {
-    send(line, &[DONE])
+pub(crate) fn send_done(line: BorrowedFd) -> io::Result<()> {
+    send(line, &[DONE], None)
 }
 
-fn send(line: BorrowedFd, message: &[u8]) -> io::Result<()> {
-    sendmsg::<()>(line.as_raw_fd(), &[IoSlice::new(message)], &[], MsgFlags::MSG_NOSIGNAL, None)?;
-    Ok(())
-}
-
-/// Sleeps until `fd` can be read (`true`) or the time is over. Unlike [`crate::poll`], a request to stop does not wake it.
-pub(super) fn readable_within(fd: BorrowedFd, within: Duration) -> io::Result<bool> {
+/// Sleeps until `fd` can be read (`true`) or the time is over. Unlike [`throng_platform::poll`], a request to stop does
+/// not wake it.
+pub(crate) fn readable_within(fd: BorrowedFd, within: Duration) -> io::Result<bool> {
     let until = Instant::now() + within;
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -112,7 +92,7 @@ pub(super) fn readable_within(fd: BorrowedFd, within: Duration) -> io::Result<bo
 }
 
 /// Sleeps until the server says something or is gone.
-pub(super) fn hear(line: BorrowedFd) -> io::Result<Word> {
+pub(crate) fn hear(line: BorrowedFd) -> io::Result<Word> {
     let (message, descriptor) = receive(line)?;
     let broken = || io::Error::new(io::ErrorKind::InvalidData, "not a word that this build of the monitor knows");
     let Some((&kind, rest)) = message.split_first() else { return Ok(Word::Silence) };
@@ -133,46 +113,18 @@ pub(super) fn hear(line: BorrowedFd) -> io::Result<Word> {
     }
 }
 
-/// The next message and the descriptor that came with it; empty at the end of the line.
-fn receive(line: BorrowedFd) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
-    let mut message = vec![0; MESSAGE_BYTES_MAX];
-    let mut beside = nix::cmsg_space!([RawFd; 1]);
-    loop {
-        let mut into = [IoSliceMut::new(&mut message)];
-        let received = recvmsg::<()>(line.as_raw_fd(), &mut into, Some(&mut beside), MsgFlags::MSG_CMSG_CLOEXEC);
-        let (len, descriptor) = match received {
-            Ok(received) => (received.bytes, descriptor_in(received.cmsgs()?)),
-            Err(Errno::EINTR) => continue,
-            Err(Errno::ECONNRESET) => (0, None),
-            Err(error) => return Err(error.into()),
-        };
-        message.truncate(len);
-        return Ok((message, descriptor));
-    }
-}
-
-fn descriptor_in(beside: impl Iterator<Item = ControlMessageOwned>) -> Option<OwnedFd> {
-    let mut found = None;
-    for message in beside {
-        let ControlMessageOwned::ScmRights(descriptors) = message else { continue };
-        for descriptor in descriptors {
-            // SAFETY: the kernel made this descriptor for us with this message, and nobody else knows of it.
-            found = Some(unsafe { OwnedFd::from_raw_fd(descriptor) });
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
 
+    use throng_platform::message_pair;
+
     use super::*;
-    use crate::crash::state::SharedState;
+    use crate::state::SharedState;
 
     #[test]
     fn what_is_said_is_heard() {
-        let (server, monitor) = line().unwrap();
+        let (server, monitor) = message_pair::new().unwrap();
         let hello = Hello {
             folder: "/tmp/crashes".into(),
             crashes_kept: 3,
@@ -189,7 +141,7 @@ mod tests {
 
         send_ready(monitor.as_fd()).unwrap();
         wait_ready(server.as_fd(), Duration::from_secs(600)).unwrap();
-        send(server.as_fd(), &[GOODBYE]).unwrap();
+        send(server.as_fd(), &[GOODBYE], None).unwrap();
         assert!(matches!(hear(monitor.as_fd()).unwrap(), Word::Goodbye));
         drop(server);
         assert!(matches!(hear(monitor.as_fd()).unwrap(), Word::Silence));
@@ -198,15 +150,15 @@ mod tests {
     #[test]
     fn words_that_make_no_sense_are_errors() {
         for message in [&b"H{"[..], b"H{}", b"C", b"C12345678", b"C12345678and not a context", b"?"] {
-            let (server, monitor) = line().unwrap();
-            send(server.as_fd(), message).unwrap();
+            let (server, monitor) = message_pair::new().unwrap();
+            send(server.as_fd(), message, None).unwrap();
             assert!(hear(monitor.as_fd()).is_err(), "{message:?}");
         }
     }
 
     #[test]
     fn a_monitor_that_ends_at_once_is_an_error() {
-        let (server, monitor) = line().unwrap();
+        let (server, monitor) = message_pair::new().unwrap();
         drop(monitor);
         assert!(wait_ready(server.as_fd(), Duration::from_secs(600)).is_err());
     }

@@ -1,12 +1,12 @@
 //! Redaction: what looks as if it must not leave the host is taken out of a text.
 //!
-//! Names in the code come from the game's makers; log texts, notes and facts may hold what a player wrote, where they play from, and
-//! keys. Addresses, long runs that may be keys, and everything in quotes, which is how texts show what came from outside, are
-//! replaced. Rather too much than too little: a date in a log may go, an address may not stay. What a text says of a player without
-//! quotes cannot be known, so texts quote. Crash reports and captures share this one filter, since they make the same promise.
+//! Names in the code come from the game's makers; log texts, notes and facts may hold what a player wrote, where they
+//! play from, and keys. Addresses, long runs that may be keys, and everything in quotes, which is how texts show what
+//! came from outside, are replaced. Rather too much than too little: a date in a log may go, an address may not stay.
+//! What a text says of a player without quotes cannot be known, so texts quote. Crash reports and captures share this
+//! one filter, since they make the same promise.
 //!
-//! Pure functions, which ask nothing of the operating system: they are here because [`crate::crash`] needs them. Any thread; time
-//! grows with the length of the text; allocates.
+//! Pure functions. Any thread; time grows with the length of the text; allocates.
 
 mod scan;
 
@@ -47,8 +47,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Control characters; line and paragraph ends; fillers and joiners; zero-width, directional and other formatting characters; selectors
-/// of variants, and tags.
+/// Control characters; line and paragraph ends; fillers and joiners; zero-width, directional and other formatting
+/// characters; selectors of variants, and tags.
 pub fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(

@@ -1,4 +1,4 @@
-//! Text from players: what is accepted, and how often.
+//! Text from players: what is accepted, and how often. For every game that lets players talk.
 //!
 //! A player's words end up in other players' windows, in terminals and in logs, so they are only ever
 //! a value: short, valid UTF-8, on one line, and free of characters that a reader cannot see but a

@@ -1,7 +1,9 @@
-//! What a crash report is told about a server: which thread had which scopes open, in which world and tick, and the last seconds' capture.
+//! What a crash report is told about a server: which thread had which scopes open, in which world and tick, and the
+//! last seconds' capture.
 //!
-//! All of it is in the recorder already; here it is read. Runs on the crash scribe's thread, 4 times a second and at the end, when the
-//! crashed thread may hold a lock for ever: what is known from an earlier time is not asked for again.
+//! All of it is in the recorder already; here it is read. Runs on the thread of the crash reports' state writer, 4
+//! times a second and at the end, when the crashed thread may hold a lock for ever: what is known from an earlier time
+//! is not asked for again.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,8 +12,8 @@ use std::{
 };
 
 use throng::Server;
-use throng_platform::crash::{
-    self, CrashGuard, CrashSettings, CrashSite, ProcessState, Scribe, ThreadState, WorldState,
+use throng_crash::{
+    self as crash, CrashGuard, CrashSettings, CrashSite, ProcessState, StateSource, ThreadState, WorldState,
 };
 use throng_profiler::{
     RecorderControl, SiteId, site,
@@ -23,8 +25,8 @@ use crate::crash_monitor;
 /// The name of the capture beside a report.
 const CAPTURE_FILE: &str = "last.capture";
 
-/// A scribe that reads the recorder.
-pub struct RecorderScribe {
+/// What the recorder knows.
+pub struct RecorderSource {
     /// Without one there is no capture, and nobody knows of scopes.
     recorder: Option<RecorderControl>,
     /// By id; worlds that are made later have an id and no more.
@@ -46,10 +48,10 @@ pub fn install(folder: &Path, server: &Server) -> Result<CrashGuard, Box<dyn std
     let facts = |kind: &str, seed| WorldFacts { kind: kind.to_owned(), seed: Some(seed) };
     let worlds = server.worlds().map(|(id, kind, seed)| (id.number(), facts(kind, seed))).collect();
     let settings = CrashSettings::new(folder, crash_monitor::build(), server.game())?;
-    Ok(crash::install(settings, RecorderScribe::new(server.recorder_control(), worlds, BTreeMap::new()))?)
+    Ok(crash::install(settings, RecorderSource::new(server.recorder_control(), worlds, BTreeMap::new()))?)
 }
 
-impl RecorderScribe {
+impl RecorderSource {
     pub fn new(
         recorder: Option<RecorderControl>,
         worlds: HashMap<u32, WorldFacts>,
@@ -85,7 +87,7 @@ impl RecorderScribe {
     }
 }
 
-impl Scribe for RecorderScribe {
+impl StateSource for RecorderSource {
     fn state(&mut self) -> ProcessState {
         if thread::count() != self.threads.len() {
             self.threads = thread::all();

@@ -14,7 +14,7 @@ const NAME_DIGITS: usize = 3;
 
 /// What a text should be, which says what a long run in it may be other than a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Words of small letters.
     FreeText,
     /// Also words of capitals and `CapitalizedWords`, with a number here and there.
@@ -35,9 +35,9 @@ const QUOTES: [(char, char); 10] = [
     ('＂', '＂'),
 ];
 
-/// Quoted text is replaced, up to the end of all where nothing closes it. A backslash takes the meaning of what follows, as in
-/// Rust's `{:?}`. An apostrophe inside a word is none.
-pub(super) fn without_quotes(text: &str) -> String {
+/// Quoted text is replaced, up to the end of all where nothing closes it. A backslash takes the meaning of what
+/// follows, as in Rust's `{:?}`. An apostrophe inside a word is none.
+pub(crate) fn without_quotes(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     let mut before = ' ';
@@ -65,11 +65,12 @@ pub(super) fn without_quotes(text: &str) -> String {
 }
 
 /// Addresses and keys are replaced.
-pub(super) fn without_runs(text: &str, kind: Kind) -> String {
+pub(crate) fn without_runs(text: &str, kind: Kind) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
     let mut before = ' ';
-    // How much of `rest` is a run that was judged to stay: judging it again at each of its words would take ever longer.
+    // How much of `rest` is a run that was judged to stay: judging it again at each of its words would take ever
+    // longer.
     let mut judged = 0_usize;
     while let Some(character) = rest.chars().next() {
         // After letters only what has dots: `ip192.0.2.1` tells an address, `add::fee` is a path.
@@ -109,7 +110,8 @@ fn word_len(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_alphanumeric).count()
 }
 
-/// Length of the address, with its brackets, zone and port, that the text begins with; 0 if it begins with none. (bytes)
+/// Length of the address, with its brackets, zone and port, that the text begins with; 0 if it begins with none.
+/// (bytes)
 fn address_len(text: &str) -> usize {
     if let Some(inside) = text.strip_prefix('[') {
         let address = v6_len(inside);
@@ -160,8 +162,8 @@ fn v4_len(text: &str) -> usize {
     len
 }
 
-/// The longest beginning that is an IPv6 address, or that has six groups or more between colons, as hardware addresses and
-/// fingerprints do; then a zone. Times of day have three.
+/// The longest beginning that is an IPv6 address, or that has six groups or more between colons, as hardware addresses
+/// and fingerprints do; then a zone. Times of day have three.
 fn v6_len(text: &str) -> usize {
     let is_part = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b':' || *byte == b'.';
     // No longer than the longest form of an address, so that the search stays short.
@@ -197,13 +199,15 @@ fn key_len(text: &str, kind: Kind) -> usize {
     run + text[run..].bytes().take_while(|byte| *byte == b'=').count()
 }
 
-/// `replication/src/interest`: words of small letters are a path or a name; a key of 16 characters has one such shape in 500,000.
+/// `replication/src/interest`: words of small letters are a path or a name; a key of 16 characters has one such shape
+/// in 500,000.
 fn is_word(word: &str) -> bool {
     word.len() < KEY_CHARACTERS && word.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// `interest`, `CharacterController`, `CELLS`, each with a number behind it or without. In base64 a random key of 16 characters looks like
-/// such words once in 300, one of 128 bits once in 3,500; where names are expected, that is less than the names are worth.
+/// `interest`, `CharacterController`, `CELLS`, each with a number behind it or without. In base64 a random key of 16
+/// characters looks like such words once in 300, one of 128 bits once in 3,500; where names are expected, that is less
+/// than the names are worth.
 fn is_word_of_a_name(word: &str) -> bool {
     let word = word.trim_end_matches(|character: char| character.is_ascii_digit());
     if word.len() < KEY_CHARACTERS && word.bytes().all(|byte| byte.is_ascii_uppercase()) {
@@ -222,7 +226,7 @@ fn run_len(text: &str) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::redact::{free_text, name};
+    use crate::{free_text, name};
 
     fn check(text: &str, expected: &str) {
         assert_eq!(free_text(text), expected);
@@ -287,7 +291,8 @@ mod tests {
 
     #[test]
     fn long_texts_take_no_longer_by_the_byte() {
-        // A hang here is the failure: each of these would take the square of its length if runs were judged at every word.
+        // A hang here is the failure: each of these would take the square of its length if runs were judged at every
+        // word.
         for part in ["a/", "1", "1.", "a:", ":", "[", "'a", "\\", "aA"] {
             free_text(&part.repeat(500_000));
             name(&part.repeat(500_000));

@@ -1,43 +1,43 @@
 //! Crash: a report of the process's own death.
 //!
-//! A server that dies without a cause is repaired by guessing. Here every death that the process can notice leaves a folder: a minidump
-//! with the stacks of all threads, the scopes that were open, the worlds that were being ticked, and a page that says it in plain words. It
-//! must work when least can be relied upon (a stack that is used up, a broken heap), so the work is split by what each part may touch:
+//! A server that dies without a cause is repaired by guessing. Here every death that the process can notice leaves a
+//! folder: a minidump with the stacks of all threads, the scopes that were open, the worlds that were being ticked, and
+//! a page that says it in plain words. It must work when least can be relied upon (a stack that is used up, a broken
+//! heap), so the work is split by what each part may touch:
 //!
 //! | part | runs on | may |
 //! | --- | --- | --- |
-//! | handler | the dying thread, on a stack of its own | write a few bytes, sleep; no heap, no lock of ours |
-//! | [`Scribe`] | a thread that was started in advance | everything, but the process is doomed: it has 1.5 s, and nobody relies on it |
+//! | [`crash_signal`] | the dying thread, on a stack of its own | write a few bytes, sleep; no heap, no lock of ours |
+//! | [`StateSource`] | the state writer, a thread that was started in advance | everything, but the process is doomed: it has 1.5 s, and nobody relies on it |
 //! | [`monitor`] | another process, asleep until then | everything: it reads the dead one from outside |
 //!
 //! ```text
 //! server                                                monitor
 //!   install ── start, settings, shared state ──────────▶ sleeps
-//!   scribe writes what the process does, 4 times a second, to memory that both have
-//!   SIGSEGV ─▶ handler wakes scribe ─▶ newest state
+//!   state writer tells what the process does, 4 times a second, to memory that both have
+//!   SIGSEGV ─▶ handler wakes state writer ─▶ newest state
 //!                  └─ context of the thread ───────────▶ stops all threads, writes crash.dmp, reads the stacks
 //!   dies by its signal ◀────────────── done ────────────┘ finds names, writes report.json and report.txt
 //! ```
 //!
-//! A process that is killed (`kill -9`, the kernel when memory runs out) can say nothing; the monitor sees the line go dead and reports with
-//! the state that the scribe left last, at most 0.25 s old.
+//! A process that is killed (`kill -9`, the kernel when memory runs out) can say nothing; the monitor sees the line go
+//! dead and reports with the state that the state writer left last, at most 0.25 s old.
 //!
-//! Nothing secret may get out: of a stack only what points to code or to the stack itself is kept, of registers only what points somewhere,
-//! and neither environment nor command line are looked at.
+//! Nothing secret may get out: of a stack only what points to code or to the stack itself is kept, of registers only
+//! what points somewhere, and neither environment nor command line are looked at.
 //!
 //! Cost: a sleeping process, a sleeping thread that wakes 4 times a second, and nothing at all on any other thread.
 
 mod cause;
 pub mod drill;
 mod dump;
-mod handler;
 mod maps;
 pub mod monitor;
 mod names;
 mod report;
-mod scribe;
 mod stack;
 mod state;
+mod state_writer;
 mod wire;
 
 use std::io;
@@ -48,9 +48,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use thiserror::Error;
+use throng_platform::{crash_signal, message_pair};
 
 pub use report::{CrashReport, CrashedThread, Frame, SignalName};
-pub use state::{CrashSite, ProcessState, Scribe, ThreadState, WorldState};
+pub use state::{ProcessState, StateSource, ThreadState, WorldState};
+pub use throng_platform::crash_signal::CrashSite;
 
 /// The argument with which the executable must call [`monitor::run`].
 pub const MONITOR_COMMAND: &str = "crash-monitor";
@@ -60,8 +62,8 @@ pub const MONITOR_COMMAND: &str = "crash-monitor";
 pub struct CrashSettings {
     /// Each death gets a folder in this one, `crash-<unix seconds>-<process>`. Made if it is not there.
     pub folder: PathBuf,
-    /// Folders of deaths that are kept; the oldest go first. Too low → the first of a series of crashes, which is the telling one, is
-    /// lost; too high → disk, about 1 MB each with a capture.
+    /// Folders of deaths that are kept; the oldest go first. Too low → the first of a series of crashes, which is the
+    /// telling one, is lost; too high → disk, about 1 MB each with a capture.
     pub crashes_kept: usize,
     /// Which build this is, so that addresses can be looked up later.
     pub build: String,
@@ -106,24 +108,24 @@ pub enum CrashError {
 /// Reports deaths until it is dropped, which says that the process ends in good order.
 #[must_use = "without it nothing is reported"]
 pub struct CrashGuard {
-    scribe: Option<scribe::Running>,
-    handler: Option<handler::Installed>,
+    state_writer: Option<state_writer::Running>,
+    handler: Option<crash_signal::Installed>,
     monitor: Child,
 }
 
 /// From now on a death of this process is reported.
 ///
-/// Call it once, from the main thread, before worlds are ticked; it starts a process and a thread. Works beside [`crate::signals`], which
-/// handles other signals. Afterwards SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE and SIGTRAP are reported and then end the process as they
-/// would have.
-pub fn install(settings: CrashSettings, scribe: impl Scribe + 'static) -> Result<CrashGuard, CrashError> {
-    let handler = handler::Claim::new().ok_or(CrashError::InstalledAlready)?;
+/// Call it once, from the main thread, before worlds are ticked; it starts a process and a thread. Works beside
+/// [`throng_platform::signals`], which handles other signals. Afterwards SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE and
+/// SIGTRAP are reported and then end the process as they would have.
+pub fn install(settings: CrashSettings, source: impl StateSource + 'static) -> Result<CrashGuard, CrashError> {
+    let claim = crash_signal::Claim::new().ok_or(CrashError::InstalledAlready)?;
     std::fs::create_dir_all(&settings.folder)
         .map_err(|source| CrashError::Folder { folder: settings.folder.clone(), source })?;
     // The monitor has another working directory one day; the folder must not move with it.
     let folder = std::path::absolute(&settings.folder)?;
 
-    let (line, monitors_end) = wire::line()?;
+    let (line, monitors_end) = message_pair::new()?;
     let shared = state::SharedState::new()?;
     let monitor = start_monitor(&settings.monitor_executable, monitors_end)?;
     let hello = wire::Hello {
@@ -137,26 +139,23 @@ pub fn install(settings: CrashSettings, scribe: impl Scribe + 'static) -> Result
     wire::send_hello(line.as_fd(), &hello, shared.as_fd()).map_err(CrashError::MonitorSilent)?;
     wire::wait_ready(line.as_fd(), MONITOR_PATIENCE).map_err(CrashError::MonitorSilent)?;
 
-    let scribe = scribe::start(Box::new(scribe), shared, hello)?;
-    let handler = handler.install(line, scribe.wake(), monitor.id())?;
-    Ok(CrashGuard { scribe: Some(scribe), handler: Some(handler), monitor })
+    let state_writer = state_writer::start(Box::new(source), shared, hello)?;
+    let installed = claim.install(line, state_writer.wake(), monitor.id());
+    let handler = installed.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => CrashError::InstalledAlready,
+        _ => CrashError::System(error),
+    })?;
+    Ok(CrashGuard { state_writer: Some(state_writer), handler: Some(handler), monitor })
 }
 
 /// Time in which a monitor starts even on a host that is busy.
 const MONITOR_PATIENCE: Duration = Duration::from_secs(10);
 
-impl CrashGuard {
-    /// Whether the monitor lives. Without it a death leaves a report without stacks.
-    pub fn is_monitored(&mut self) -> bool {
-        matches!(self.monitor.try_wait(), Ok(None))
-    }
-}
-
 impl Drop for CrashGuard {
     fn drop(&mut self) {
-        // The handler first: it uses the scribe. Dropping it says goodbye, on which the monitor ends.
+        // The handler first: it uses the state writer. Dropping it says goodbye, on which the monitor ends.
         drop(self.handler.take());
-        drop(self.scribe.take());
+        drop(self.state_writer.take());
         let _ = self.monitor.wait();
     }
 }

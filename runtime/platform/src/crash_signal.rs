@@ -1,12 +1,17 @@
-//! What the dying thread itself does: as little as can be.
+//! What a crashing thread itself does: as little as can be.
 //!
-//! It runs inside the signal, on an alternate stack of 16 KiB that each thread got when it was started (`crash-handler` sees to that, for
-//! threads of C++ libraries as well), so it works when the thread's own stack is used up. The heap may be broken and any lock may be held for
-//! ever, so everything here is loads, stores and a few system calls: wake the scribe, hand the thread's registers to the monitor, wait for
-//! both with a limit, die.
+//! The signal handler below the crash reports of `throng-crash`, which starts the processes and threads that it speaks
+//! to: the **monitor**, another process at the other end of a line, and the **state writer**, a thread that tells what
+//! the process was doing.
+//!
+//! It runs inside the signal, on an alternate stack of 16 KiB that each thread got when it was started (`crash-handler`
+//! sees to that, for threads of C++ libraries as well), so it works when the thread's own stack is used up. The heap
+//! may be broken and any lock may be held for ever, so everything here is loads, stores and a few system calls: wake
+//! the state writer, hand the thread's registers to the monitor, wait for both with a limit, die.
 //!
 //! A second thread that crashes meanwhile waits in the handler, and ends with the process.
 
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::Once;
@@ -14,36 +19,53 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, 
 
 use crash_handler::{CrashContext, CrashEventResult, CrashHandler};
 
-use super::{CrashError, CrashSite, wire};
+/// On the line: the process ends in good order.
+pub const GOODBYE: u8 = b'G';
+/// On the line: a thread has crashed. Then follow the time (Unix seconds, 8 bytes as the machine has them) and its
+/// [`CrashContext`].
+pub const CRASH: u8 = b'C';
+/// Bytes of a [`CRASH`] in front of the context.
+pub const CRASH_HEAD_BYTES: usize = 9;
 
-/// How long a dying process waits for its scribe to say what all threads were doing.
+/// Where the process dies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrashSite {
+    pub signal: i32,
+    /// The thread that got the signal, as the kernel numbers it.
+    pub tid: u32,
+    pub died_at_unix_s: u64,
+}
+
+/// How long a dying process waits for its state writer to say what all threads were doing.
 const STATE_WAIT_MS: u64 = 100;
-/// How long it waits, from the crash on, for what the scribe attaches.
+/// How long it waits, from the crash on, for what the state writer attaches.
 const ATTACH_WAIT_MS: u64 = 1_500;
-/// How long it waits, from the crash on, for the monitor to have read it. Well below the 3 s in which a report must be there.
+/// How long it waits, from the crash on, for the monitor to have read it. Well below the 3 s in which a report must be
+/// there.
 const MONITOR_WAIT_MS: u64 = 2_500;
 
-/// Address space that is given back at a crash, so that a scribe whose process ran into a limit of memory still has some. Never touched, so
-/// it takes no memory before.
+/// Address space that is given back at a crash, so that a state writer whose process ran into a limit of memory still
+/// has some. Never touched, so it takes no memory before.
 const BALLAST_BYTES: usize = 64 << 20;
 
-/// What handler and scribe tell each other. One in the process, since a signal handler can only find statics.
+/// What handler and state writer tell each other. One in the process, since a signal handler can only find statics.
 ///
 /// Sequentially consistent throughout: it is used a few times a second, and a crash is no time for doubts about order.
-pub(super) struct Board {
+pub struct Board {
     /// The server's end of the line to the monitor; -1 when none is installed. Written by install and its end.
     line: AtomicI32,
-    /// An eventfd that wakes the scribe; -1 likewise.
+    /// An eventfd that wakes the state writer; -1 likewise.
     wake: AtomicI32,
-    /// The scribe's thread, which cannot be waited for if it is the one that crashed. Written by the scribe at its start.
-    scribe_tid: AtomicU32,
+    /// The state writer's thread, which cannot be waited for if it is the one that crashed. Written by the state writer
+    /// at its start.
+    state_writer_tid: AtomicU32,
     ballast: AtomicPtr<libc::c_void>,
-    /// The crash, written by the handler before it wakes the scribe.
+    /// The crash, written by the handler before it wakes the state writer.
     is_crashed: AtomicBool,
     signal: AtomicI32,
     tid: AtomicU32,
     died_at_unix_s: AtomicU64,
-    /// How far the scribe is, written by it.
+    /// How far the state writer is, written by it.
     progress: AtomicU32,
     /// Whether the monitor was reached, written by the handler.
     monitor: AtomicU32,
@@ -55,10 +77,10 @@ const ATTACHED: u32 = 2;
 const MONITOR_REACHED: u32 = 1;
 const MONITOR_LOST: u32 = 2;
 
-pub(super) static BOARD: Board = Board {
+pub static BOARD: Board = Board {
     line: AtomicI32::new(-1),
     wake: AtomicI32::new(-1),
-    scribe_tid: AtomicU32::new(0),
+    state_writer_tid: AtomicU32::new(0),
     ballast: AtomicPtr::new(ptr::null_mut()),
     is_crashed: AtomicBool::new(false),
     signal: AtomicI32::new(0),
@@ -69,8 +91,8 @@ pub(super) static BOARD: Board = Board {
 };
 
 impl Board {
-    pub fn set_scribe(&self, tid: u32) {
-        self.scribe_tid.store(tid, SeqCst);
+    pub fn set_state_writer(&self, tid: u32) {
+        self.state_writer_tid.store(tid, SeqCst);
     }
 
     /// The crash, once there is one.
@@ -101,7 +123,7 @@ impl Board {
 }
 
 /// The right to install the one handler of this process; given back when dropped.
-pub(super) struct Claim(());
+pub struct Claim(());
 
 static IS_CLAIMED: AtomicBool = AtomicBool::new(false);
 
@@ -110,8 +132,10 @@ impl Claim {
         (!IS_CLAIMED.swap(true, SeqCst)).then_some(Self(()))
     }
 
-    /// From now on crashes go to the monitor, which must live.
-    pub fn install(self, line: OwnedFd, wake: RawFd, monitor_pid: u32) -> Result<Installed, CrashError> {
+    /// From now on crashes wake the state writer by `wake`, an eventfd that must live as long as what is returned, and
+    /// go to the monitor at the other end of `line`. [`io::ErrorKind::AlreadyExists`] if somebody else has taken the
+    /// signals.
+    pub fn install(self, line: OwnedFd, wake: RawFd, monitor_pid: u32) -> io::Result<Installed> {
         BOARD.line.store(line.as_raw_fd(), SeqCst);
         BOARD.wake.store(wake, SeqCst);
         BOARD.ballast.store(map_ballast(), SeqCst);
@@ -124,8 +148,8 @@ impl Claim {
         // SAFETY: `on_crash` does what may be done in a signal handler, and nothing else.
         let event = unsafe { crash_handler::make_crash_event(on_crash) };
         let handler = CrashHandler::attach(event).map_err(|error| match error {
-            crash_handler::Error::HandlerAlreadyInstalled => CrashError::InstalledAlready,
-            other => CrashError::System(std::io::Error::other(other)),
+            crash_handler::Error::HandlerAlreadyInstalled => io::ErrorKind::AlreadyExists.into(),
+            other => io::Error::other(other),
         })?;
         // Hosts where a process may be read by its ancestors only must allow this one.
         handler.set_ptracer(Some(monitor_pid));
@@ -140,7 +164,7 @@ impl Drop for Claim {
 }
 
 /// Says goodbye when dropped.
-pub(super) struct Installed {
+pub struct Installed {
     handler: Option<CrashHandler>,
     _line: OwnedFd,
     _claim: Claim,
@@ -157,7 +181,7 @@ impl Drop for Installed {
 }
 
 extern "C" fn say_goodbye() {
-    let word = wire::GOODBYE;
+    let word = GOODBYE;
     // SAFETY: one readable byte; -1 or a full line make it fail, which changes nothing.
     unsafe {
         libc::send(BOARD.line.load(SeqCst), (&raw const word).cast(), 1, libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT)
@@ -175,10 +199,10 @@ fn on_crash(context: &CrashContext) -> CrashEventResult {
     BOARD.is_crashed.store(true, SeqCst);
 
     release_ballast();
-    let has_scribe = tid != BOARD.scribe_tid.load(SeqCst) && wake_scribe();
-    if has_scribe {
-        // The monitor stops all threads, so the scribe's first word should be out before.
-        wait_for_scribe(STATE_WRITTEN, crashed_at_ms + STATE_WAIT_MS);
+    let has_writer = tid != BOARD.state_writer_tid.load(SeqCst) && wake_state_writer();
+    if has_writer {
+        // The monitor stops all threads, so the state writer's first word should be out before.
+        wait_for_state_writer(STATE_WRITTEN, crashed_at_ms + STATE_WAIT_MS);
     }
     let line = BOARD.line.load(SeqCst);
     let is_reached = send_crash(line, died_at_unix_s, context);
@@ -186,21 +210,21 @@ fn on_crash(context: &CrashContext) -> CrashEventResult {
     if is_reached {
         wait_for_monitor(line, crashed_at_ms + MONITOR_WAIT_MS);
     }
-    if has_scribe {
-        wait_for_scribe(ATTACHED, crashed_at_ms + ATTACH_WAIT_MS);
+    if has_writer {
+        wait_for_state_writer(ATTACHED, crashed_at_ms + ATTACH_WAIT_MS);
     }
     // The default action of the signal comes next: whoever waits for this process sees how it died.
     CrashEventResult::Handled(true)
 }
 
-fn wake_scribe() -> bool {
+fn wake_state_writer() -> bool {
     let one = 1_u64;
     // SAFETY: 8 readable bytes.
     unsafe { libc::write(BOARD.wake.load(SeqCst), (&raw const one).cast(), 8) == 8 }
 }
 
 fn send_crash(line: RawFd, died_at_unix_s: u64, context: &CrashContext) -> bool {
-    let mut head = [wire::CRASH; wire::CRASH_HEAD_BYTES];
+    let mut head = [CRASH; CRASH_HEAD_BYTES];
     head[1..].copy_from_slice(&died_at_unix_s.to_ne_bytes());
     let context = context.as_bytes();
     let mut parts = [
@@ -228,7 +252,7 @@ fn wait_for_monitor(line: RawFd, until_ms: u64) {
     }
 }
 
-fn wait_for_scribe(progress: u32, until_ms: u64) {
+fn wait_for_state_writer(progress: u32, until_ms: u64) {
     while BOARD.progress.load(SeqCst) < progress && clock_ms(libc::CLOCK_MONOTONIC) < until_ms {
         let a_while = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         // SAFETY: reads one timespec; how much was left is not asked.

@@ -1,8 +1,8 @@
 //! The monitor: the process that writes the report of another one's death.
 //!
-//! It is started by the server, from the same executable, and sleeps on its end of the line: no memory of the server's, no timer, no
-//! processor time. When a thread of the server has crashed it stops all of them, reads what it needs, lets them go and finds the names
-//! afterwards. When the line goes dead without a goodbye, the server was killed.
+//! It is started by the server, from the same executable, and sleeps on its end of the line: no memory of the server's,
+//! no timer, no processor time. When a thread of the server has crashed it stops all of them, reads what it needs, lets
+//! them go and finds the names afterwards. When the line goes dead without a goodbye, the server was killed.
 
 use std::fs;
 use std::io;
@@ -10,26 +10,25 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use crash_handler::CrashContext;
-use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::sys::signal::Signal;
+use throng_platform::signals;
 
-use super::cause::{self, Fault};
-use super::dump::{self, StoppedProcess};
-use super::maps::Maps;
-use super::names::Names;
-use super::report::{self, CrashReport, CrashedThread, DUMP_FILE};
-use super::stack::{Calls, INNER_FRAMES, Unwind, loaded_files};
-use super::state::{ProcessState, SharedState, unix_now};
-use super::wire::{self, Hello, Word};
+use crate::cause::{self, Fault};
+use crate::dump::{self, StoppedProcess};
+use crate::maps::Maps;
+use crate::names::Names;
+use crate::report::{self, CrashReport, CrashedThread, DUMP_FILE};
+use crate::stack::{Calls, INNER_FRAMES, Unwind, loaded_files};
+use crate::state::{ProcessState, SharedState, unix_now};
+use crate::wire::{self, Hello, Word};
 
 /// Watches over the server at the other end of stdin until that ends; writes a report if it died.
 ///
-/// To be called by [`super::MONITOR_COMMAND`] and by nothing else, before anything is started. Fails when its stdin is not such a line.
+/// To be called by [`crate::MONITOR_COMMAND`] and by nothing else, before anything is started. Fails when its stdin is
+/// not such a line.
 pub fn run() -> io::Result<()> {
     // Whoever ends a server with all its processes means the server; this one ends with it.
-    for ignored in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGPIPE] {
-        // SAFETY: ignoring a signal runs no code of ours.
-        unsafe { signal(ignored, SigHandler::SigIgn) }?;
-    }
+    signals::ignore(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGPIPE])?;
     let line = io::stdin().as_fd().try_clone_to_owned()?;
     let Word::Hello(hello, shared) = wire::hear(line.as_fd())? else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "this command is for servers to start"));
@@ -184,8 +183,9 @@ fn name_calls(thread: &mut CrashedThread, calls: &Calls, names: &mut Names) {
 
 fn fault_of(context: &CrashContext) -> Fault {
     let info = &context.siginfo;
-    // The handler keeps the kernel's `siginfo_t` under a type with other names for its bytes: where a fault's address is, that type has
-    // `ssi_uid` and `ssi_fd`. A code above 0 says that the kernel found a fault; others are signals that somebody sent.
+    // The handler keeps the kernel's `siginfo_t` under a type with other names for its bytes: where a fault's address
+    // is, that type has `ssi_uid` and `ssi_fd`. A code above 0 says that the kernel found a fault; others are signals
+    // that somebody sent.
     let address = u64::from(info.ssi_uid) | (u64::from(info.ssi_fd as u32) << 32);
     let is_fault = info.ssi_code > 0 && info.ssi_signo as i32 != libc::SIGABRT;
     Fault {
@@ -206,7 +206,8 @@ fn end_of(pid: u32) -> Option<End> {
     Some(if status & 0x7f == 0 { End::Exit } else { End::Signal(status & 0x7f) })
 }
 
-/// The wait status, last of the fields of `/proc/<pid>/stat`. The second is the name, in brackets, and may hold anything.
+/// The wait status, last of the fields of `/proc/<pid>/stat`. The second is the name, in brackets, and may hold
+/// anything.
 fn end_in(stat: &str) -> Option<i32> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
