@@ -32,6 +32,8 @@ use crate::{
     worlds::{fill, schedule},
 };
 
+mod carrying;
+
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
@@ -447,12 +449,12 @@ fn npcs_of_the_two_factions_hurt_each_other_in_the_hub_but_no_player() {
 fn a_portal_sends_a_player_off_once_with_all_that_is_its_own() {
     let mut hideout = Headless::hideout(0, 1);
     let passport = Passport { home: WorldId::new(2, 0), name: PlayerName::new("Faye").unwrap(), kills: 3, deaths: 1 };
-    let player = hideout.arrive(1, Some(Traveller { health: 60, passport }));
+    let player = hideout.arrive(1, Some(carrying::traveller(60, passport)));
     assert_eq!(hideout.get::<Vitals>(player).health, 60);
     assert_eq!(hideout.get::<Passport>(player), passport);
     assert!(!hideout.world.resource::<MayBeDormant>().0, "the owner is connected");
 
-    let portals = shared().portals;
+    let portals = &shared().portals;
     hideout.put(player, portals.to(Destination::Hideout).middle);
     hideout.ticks(3);
     assert_eq!(hideout.tally().travels, 0, "one is there already");

@@ -68,6 +68,13 @@ tally! {
         hits,
         /// Deaths of players and NPCs.
         deaths,
+        /// Triggers pulled by players who have no round left.
+        triggers_empty,
+        /// What the fallen left, picked up.
+        pick_ups,
+        medkits_used,
+        /// Messages of other worlds that could not be read.
+        world_messages_refused,
         /// Looks around by NPCs.
         perceptions,
         /// Rays and lines of sight cast.

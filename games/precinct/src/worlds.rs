@@ -42,6 +42,7 @@ use crate::{
     server::FaultyHideout,
     shooting, social,
     tally::TallyNames,
+    travel::Traveller,
 };
 
 /// Name of the kind that is for tests.
@@ -142,6 +143,7 @@ fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc
     world.configure_sets(order_of_steps());
     world.add_plugins((Movement, Combat, Npcs, Social));
     world.add_systems(report::report.in_set(Step::Report));
+    world.accept_transfers::<Traveller>();
     let seed = world.seed();
     fill(world.world_mut(), shared, here, npc_count, seed);
     let names = TallyNames::register(world);
