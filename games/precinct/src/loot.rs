@@ -1,10 +1,11 @@
 //! Loot: what fallen NPCs leave behind, for players who come by.
 //!
-//! A fallen NPC leaves a magazine for its weapon, some credits and, every third of them, a medkit. It lies where the body lies, which is what
-//! clients see of it, for [`LIES_MS`]; whoever walks over it picks up what it can carry. No entity is made for it.
+//! A fallen NPC leaves a magazine for its weapon, some credits and, every third of them, a medkit. It lies where the
+//! body lies, which is what clients see of it, for [`LIES_MS`]; whoever walks over it picks up what it can carry. No
+//! entity is made for it.
 //!
-//! At most [`PLACES_MAX`] in a world: what is left beyond that replaces the oldest. Allocates once, with the first that falls. Cost: 16 distances for each
-//! living player and tick; 40 bytes a place.
+//! At most [`PLACES_MAX`] in a world: what is left beyond that replaces the oldest. Allocates once, with the first that
+//! falls. Cost: 16 distances for each living player and tick; 40 bytes a place.
 
 use glam::Vec3;
 
@@ -95,9 +96,8 @@ mod tests {
             loot.leave(Vec3::X * 10.0 * number as f32, Slot(1), WeaponKind::Pistol, 0, 20);
         }
         assert_eq!(loot.places.len(), PLACES_MAX);
-        let there = |loot: &mut Loot, number: usize| {
-            loot.pick_up(Vec3::X * 10.0 * number as f32, 1, &mut Inventory::default())
-        };
+        let there =
+            |loot: &mut Loot, number: usize| loot.pick_up(Vec3::X * 10.0 * number as f32, 1, &mut Inventory::default());
         assert_eq!((0..3).filter(|number| there(&mut loot, *number)).count(), 0);
         assert_eq!((3..PLACES_MAX + 3).filter(|number| there(&mut loot, *number)).count(), PLACES_MAX);
     }
