@@ -12,7 +12,7 @@ use throng::{prelude::WorldId, server::ServerError};
 use throng_bots::{Behaviour, BehaviourCounters};
 use throng_client::Client;
 use throng_net::transport::Impairment;
-use throng_platform::time::Nanos;
+use throng_platform::{process::thread_cpu_time, time::Nanos};
 use throng_simulator::{Replay, Simulation, SimulationSettings, first_difference};
 
 /// Seconds that a hideout outlives its owner's visit.
@@ -145,4 +145,30 @@ fn worlds_that_come_and_go_come_again_in_a_replay() {
         let difference = first_difference(&hashes, replayed.hashes());
         assert!(difference.is_none(), "{workers_count} workers: {}", difference.unwrap());
     }
+}
+
+/// Prints what the world maker's thread pays for a hideout; the bound is wide, since hosts differ.
+#[test]
+fn a_hideout_is_made_in_a_fraction_of_a_frame() {
+    const MADE: u32 = 400;
+    let cost_of = |players: u32| {
+        let settings = PrecinctSettings {
+            players: players as usize,
+            npcs: players as usize * 20,
+            hideouts_at_start: true,
+            ..PrecinctSettings::default()
+        };
+        let begin = thread_cpu_time();
+        let (mut simulation, worlds) =
+            Simulation::new(&simulated::settings(1), |server| precinct::build(server, &settings)).unwrap();
+        let cost = thread_cpu_time().saturating_sub(begin);
+        assert_eq!(worlds.hideouts.alive().len(), players as usize);
+        assert_eq!(simulation.server_mut().worlds_count(), SHARED_WORLDS + players as usize);
+        cost.as_secs_f64() * 1e6
+    };
+    // The level's own cost is in both. Of 20 NPCs, one is in the hub or the dark zone.
+    let few = cost_of(1);
+    let hideout_us = (cost_of(MADE) - few) / f64::from(MADE);
+    println!("{hideout_us:.0} us to make a hideout with 19 NPCs");
+    assert!(hideout_us < 16_000.0, "it must fit into a frame, even unoptimised");
 }
