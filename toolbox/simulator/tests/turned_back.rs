@@ -146,10 +146,12 @@ fn who_is_not_taken_is_back_with_everything() {
         let parcels = server.add_kind(Inn::<Parcel>(Default::default()))?;
         let old = server.add_kind(Inn::<first_version::Hero>(Default::default()))?;
         let gone = server.add_kind(Inn::<Hero>(Default::default()))?;
+        // Newcomers go into the first world.
+        let field = server.create_world(field, 4)?;
         let worlds = [server.create_world(parcels, 1)?, server.create_world(old, 2)?, server.create_world(gone, 3)?];
         drop(server.control().retire_world(worlds[2]));
         destinations.set(worlds).expect("set once");
-        server.create_world(field, 4)
+        Ok(field)
     };
     let (mut simulation, field) = Simulation::new(&settings, build).unwrap();
     (0..10).for_each(|_| _ = simulation.join(Box::<Wanderer>::default()));
