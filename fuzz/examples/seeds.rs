@@ -10,14 +10,18 @@ use std::{fs, io, path::Path};
 
 use precinct::protocol::{ClientMessage, Input, SAID_BYTES_MAX, encode_said};
 use throng_capture::{Capture, format, model::*};
-use throng_fuzz::components::{Health, Mood, Pose, Purse, Temper, small_schema};
+use throng_fuzz::{
+    components::{Health, Mood, Pose, Purse, Temper, small_schema},
+    packed::{self, Even, first, list},
+};
 use throng_net::{
     connection::Channels,
     control::{ENTER_WORLD_BYTES_MAX, EnterWorld},
     protocol::PAYLOAD_BYTES_MAX,
 };
+use throng_pack::{Text, envelope, pack_body};
 use throng_platform::time::Nanos;
-use throng_replication::{InterestSettings, Replicate, WorldReplication};
+use throng_replication::{InterestSettings, Replicate, ViewScratch, WorldReplication};
 
 fn main() -> io::Result<()> {
     datagrams()?;
@@ -27,6 +31,7 @@ fn main() -> io::Result<()> {
     snapshots()?;
     inputs()?;
     controls()?;
+    packed()?;
     settings()?;
     captures()
 }
@@ -49,6 +54,10 @@ fn datagrams() -> io::Result<()> {
     keep("datagram", "a_plain_client_comes_in_twice", &[4, 5, 4, 5])?;
     keep("datagram", "another_address_repeats_it", &[1, 2, 0x42, 0x43, 3])?;
     keep("datagram", "too_late", &[1, 7, 250, 2, 7, 250, 3])?;
+    // Operation 15 lets the line move: the client is called and left waiting, turned away, admitted.
+    keep("datagram", "it_stands_in_line_and_is_let_in", &[1, 2, 3, 3, 0x2F, 0, 3])?;
+    keep("datagram", "it_is_called_and_waits_in_vain", &[1, 2, 3, 0x0F, 10, 3, 7, 100, 7, 100])?;
+    keep("datagram", "it_is_turned_away_and_comes_again", &[1, 2, 3, 0x1F, 0, 1, 2, 3, 0x2F, 0])?;
     keep("datagram", "damaged_in_one_place", &[9, 1, 20, 0, 1, 2, 11, 1, 100, 0, 0x80])?;
     keep("datagram", "raw", &[&[0][..], &block(&[7; 40])].concat())
 }
@@ -78,10 +87,10 @@ fn payloads() -> io::Result<()> {
 }
 
 fn sessions() -> io::Result<()> {
-    // 0 = say, 15 = deliver all, 9 = pass time; 0x80 = at the server.
+    // 0 = say, 15 = deliver all and let the line move, 9 = pass time; 0x80 = at the server, where 13 = the line moves.
     let come_in = [0, 0, 15, 9, 11, 0, 15, 9, 11, 0, 15];
     let talk = [10, 100, 0, 0x8a, 44, 1, 12, 30, 0x8c, 40, 0, 0x80, 15, 9, 5, 0, 0x80, 15];
-    let lossy = [10, 0, 16, 0, 0, 0, 0, 6, 0, 5, 1, 4, 2, 0x84, 1, 9, 60, 13, 0x8d, 0, 0x80, 15];
+    let lossy = [10, 0, 16, 0, 0, 0, 0, 6, 0, 5, 1, 4, 2, 0x84, 1, 9, 60, 13, 0x8d, 7, 0, 0x80, 15];
     keep("session", "comes_in", &come_in)?;
     keep("session", "talks", &[&come_in[..], &talk].concat())?;
     keep("session", "over_a_bad_path", &[&come_in[..], &talk, &lossy, &lossy, &lossy].concat())?;
@@ -91,8 +100,9 @@ fn sessions() -> io::Result<()> {
 fn snapshots() -> io::Result<()> {
     let schema = small_schema();
     let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
-    let view = world.add_client(1);
-    world.set_view(view, [0.0, 0.0]);
+    let mut scratch = ViewScratch::new(&schema);
+    let mut view = world.new_view(1);
+    view.look_at([0.0, 0.0]);
     let mut script = vec![0];
     let mut ids = Vec::new();
     for tick in 1..=6_u16 {
@@ -111,18 +121,19 @@ fn snapshots() -> io::Result<()> {
         if tick == 5 {
             world.despawn(ids.remove(0));
         }
-        world.refresh_interest();
+        world.settle();
+        world.refresh(&mut view, &mut scratch);
         let mut message = [0; 400];
-        let len = world.write_snapshot(view, tick, &mut message);
-        world.sent(view, tick);
-        world.acked(view, tick);
+        let len = world.write_snapshot(&mut view, &mut scratch, tick, &mut message);
+        world.sent(&mut view, tick);
+        view.acked(tick);
         script.push(0);
         script.extend(block(&message[..len]));
-        let mut truth = Vec::new();
-        if world.write_truth(view, &mut truth) {
+        let mut sample = Vec::new();
+        if world.write_audit_sample(&mut view, &mut scratch, &mut sample) {
             script.push(4);
             script.extend(u32::from(tick).to_le_bytes());
-            script.extend(block(&truth));
+            script.extend(block(&sample));
         }
         script.push(6);
         if tick == 2 {
@@ -152,6 +163,51 @@ fn controls() -> io::Result<()> {
     keep("control", "with_an_entity", &out[..len])?;
     let len = EnterWorld { own_entity: None, name: "", ..entered }.encode(&mut out);
     keep("control", "without", &out[..len])
+}
+
+fn packed() -> io::Result<()> {
+    let even = Even::try_from(70_000).expect("it is even");
+    let text = |text| Text::new(text).expect("it is short");
+    let traveller = packed::Traveller {
+        name: Text::new("Zoë").expect("it is short"),
+        health: 80,
+        place: [1.0, -2.5, 512.0],
+        exact: Some(0.1),
+        items: list(vec![
+            packed::Item::Medkit,
+            packed::Item::Weapon { kind: 7, rounds: Some(-300), seed: u64::MAX },
+            packed::Item::Coins(1_000, -1),
+        ]),
+        notes: list(vec![text(""), text("Fluß")]),
+        scores: list(vec![Some(-7), None, Some(i32::MAX)]),
+        bags: list(vec![list(vec![]), list(vec![1, 300, u16::MAX])]),
+        known: true,
+        seeds: [1, u64::MAX],
+        even,
+        since: -3,
+    };
+    let older = first::Traveller {
+        name: traveller.name,
+        health: 0,
+        place: [0.0; 3],
+        exact: None,
+        items: list(vec![first::Item::Weapon { kind: 1, rounds: None }, first::Item::Medkit]),
+        notes: list(vec![]),
+        scores: list(vec![]),
+        bags: list(vec![list(vec![7])]),
+        known: false,
+        seeds: [3, 4],
+        even,
+    };
+    let mut bytes = Vec::new();
+    envelope::write(&traveller, &mut bytes).map_err(io::Error::other)?;
+    keep("pack", "current", &bytes)?;
+    bytes.clear();
+    pack_body(&traveller, &mut bytes).map_err(io::Error::other)?;
+    keep("pack", "without_envelope", &bytes)?;
+    bytes.clear();
+    envelope::write(&older, &mut bytes).map_err(io::Error::other)?;
+    keep("pack", "first_version", &bytes)
 }
 
 fn captures() -> io::Result<()> {

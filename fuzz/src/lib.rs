@@ -5,5 +5,6 @@
 //! is a handful of bytes. Nothing here reads a clock or a random device: the same input does the same.
 
 pub mod components;
+pub mod packed;
 pub mod scene;
 pub mod script;

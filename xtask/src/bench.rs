@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 
-use crate::XtaskError;
+use crate::error::XtaskError;
 use crate::step::{self, cargo};
 use crate::tidy::crates;
 

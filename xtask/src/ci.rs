@@ -1,7 +1,7 @@
 //! CI: the steps that every change must pass, cheapest first, stopping at the first that fails.
 
 use crate::step::{self, cargo};
-use crate::{XtaskError, setup, tidy};
+use crate::{error::XtaskError, setup, tidy};
 
 /// Everything. A change that passes here passes CI, because CI runs this.
 pub(crate) fn run() -> Result<(), XtaskError> {

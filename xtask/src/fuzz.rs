@@ -7,7 +7,7 @@ use std::fs;
 
 use clap::Args;
 
-use crate::XtaskError;
+use crate::error::XtaskError;
 use crate::step::{self, cargo, cargo_of};
 
 const TOOLCHAIN: &str = "nightly";

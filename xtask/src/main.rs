@@ -5,6 +5,7 @@
 
 mod bench;
 mod ci;
+mod error;
 mod fuzz;
 mod reliability;
 mod sanitize;
@@ -15,6 +16,8 @@ mod tidy;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+
+use error::XtaskError;
 
 /// Commands for those who work on Throng.
 #[derive(Parser)]
@@ -33,7 +36,7 @@ enum Command {
         /// Only tests whose name contains this.
         filter: Option<String>,
     },
-    /// What the compiler cannot see: direction of dependencies, crate map, file names, sizes, openings, leftovers.
+    /// What the compiler cannot see: direction of dependencies, import circles, crate map, names, sizes, leftovers.
     Tidy {
         /// Print the crate map that ARCHITECTURE.md must hold, and check nothing.
         #[arg(long)]
@@ -55,20 +58,6 @@ enum Command {
     },
     /// Install what building and testing need from the system, where it is missing (Debian, Ubuntu).
     Setup,
-}
-
-/// Why a command did not succeed. The text says what to do next.
-#[derive(Debug, thiserror::Error)]
-enum XtaskError {
-    /// Something that was run said no; its own output is above.
-    #[error("{name} failed ({status}); {next}")]
-    Step { name: String, status: String, next: String },
-    #[error("{program} could not be started: {cause}; {next}")]
-    Start { program: String, cause: std::io::Error, next: String },
-    #[error("{} found; put right what the lines above name", match .0 { 1 => "1 problem".to_owned(), n => format!("{n} problems") })]
-    Untidy(usize),
-    #[error("{0}")]
-    Usage(String),
 }
 
 fn main() -> ExitCode {

@@ -6,7 +6,7 @@
 
 use clap::Args;
 
-use crate::XtaskError;
+use crate::error::XtaskError;
 use crate::step::{self, cargo};
 
 /// Rows of the contract, R01 to R40.

@@ -9,7 +9,7 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::XtaskError;
+use crate::error::XtaskError;
 use crate::step::{self, cargo_of};
 
 const TOOLCHAIN: &str = "nightly";

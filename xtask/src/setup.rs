@@ -1,6 +1,6 @@
 //! Setup: the programs that building and testing take for granted, installed where they are missing.
 
-use crate::XtaskError;
+use crate::error::XtaskError;
 use crate::step;
 
 /// A program, the Debian package that brings it, and what needs it.

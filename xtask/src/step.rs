@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-use crate::XtaskError;
+use crate::error::XtaskError;
 
 /// The repository's root: the folder above this package's.
 pub(crate) fn root() -> PathBuf {

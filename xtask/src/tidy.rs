@@ -3,13 +3,15 @@
 //! Each check returns problems as `place: what is wrong; what to do`. They look at the folders of our own code only,
 //! and take less than a second, so that they run first.
 
+mod circles;
 pub(crate) mod crates;
 mod direction;
 mod example;
 mod map;
+mod modules;
 mod sources;
 
-use crate::XtaskError;
+use crate::error::XtaskError;
 use crate::step;
 
 /// All checks; every problem is printed.
@@ -22,6 +24,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
         sources::check(&root),
         example::check(&root),
         crates::check(&crates),
+        circles::check(&root, &crates),
     ]
     .concat();
     problems.iter().for_each(|problem| eprintln!("{problem}"));

@@ -124,7 +124,7 @@ fn run(worlds: u32, entities: u32, seconds: u64) -> Result<Outcome, Box<dyn std:
     let (records, _) = server.take_tick_trace();
     let mut first: Vec<Option<Nanos>> = vec![None; worlds as usize];
     for record in records {
-        first[record.world.0 as usize].get_or_insert(record.finished);
+        first[record.world.index()].get_or_insert(record.finished);
     }
     let last_first = first.into_iter().flatten().max().unwrap_or_default();
     // The server's clock starts with it, at `clock`'s start to within a millisecond.

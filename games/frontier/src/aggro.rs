@@ -1,8 +1,9 @@
-//! Aggro: monsters notice players and townsfolk, and players who walk are noticed by monsters: the question from both sides.
+//! Aggro: monsters notice players and townsfolk, and players who walk are noticed by monsters: the question from both
+//! sides.
 //!
-//! A monster, or a guard, without an enemy asks at its thoughts who is near; a player that has walked some metres asks which monsters are,
-//! which is sooner than the next thought of any. One rule decides both ([`notices`]), so it makes no difference who asks but when. Whoever
-//! sneaks is noticed only by who sees it ([`crate::concealment`]).
+//! A monster, or a guard, without an enemy asks at its thoughts who is near; a player that has walked some metres asks
+//! which monsters are, which is sooner than the next thought of any. One rule decides both ([`notices`]), so it makes
+//! no difference who asks but when. Whoever sneaks is noticed only by who sees it ([`crate::concealment`]).
 //!
 //! Cost: 40 ns where nobody is near, which close lists know without looking.
 
@@ -11,7 +12,7 @@ use crate::{
     close::{Question, groups},
     components::Kind,
     landscape::distance_m2,
-    npc::{minds::Errand, think::THOUGHT_MS},
+    npc::minds::{Errand, THOUGHT_MS},
     traits::{NOTICE_M_MAX, Traits},
     zone::Zone,
 };

@@ -54,7 +54,7 @@ pub fn pulse(mut zone: Zone) {
 
 impl Zone<'_> {
     /// Somebody heals faster for a while. Told only when it begins.
-    pub fn soothe(&mut self, index: u32, ms: u32) {
+    fn soothe(&mut self, index: u32, ms: u32) {
         let now = self.now();
         let until = now + self.ticks(ms);
         let soothed = &mut self.actors[index].clocks.soothed;

@@ -1,22 +1,23 @@
-//! Blows: all that hurts or mends in a tick lands here, in the order in which it was dealt, so that the same deeds leave the same world.
+//! Blows: everything that hurts or mends in a tick lands here, in the order in which it was dealt, so that the same
+//! deeds leave the same world.
 //!
-//! A blow lowers health, is told to those around, makes its victim hate who dealt it, and ends a life when nothing is left.
+//! A blow lowers its victim's health, is told to those around, makes the victim hate its attacker, and ends a life when
+//! no health is left.
 //!
 //! Cost: 150 ns a blow, most of it for what is told.
-
-use throng::prelude::*;
 
 use crate::{
     actors::Side,
     components::Gesture,
     deeds::Blow,
     events::{Critical, Damage, Means},
-    players::KILL_LOOT,
     zone::Zone,
 };
 
 /// What blows of the blessed are worth more.
 const BLESSED_PART: i32 = 4;
+/// What a kill brings.
+const KILL_LOOT: u16 = 3;
 /// The dead stay dead for so long. (ms)
 pub const DEATH_MS: u32 = 8_000;
 
@@ -114,14 +115,5 @@ fn die(zone: &mut Zone, target: u32, killer: Option<u32>) {
         let row = zone.actors[killer].player;
         zone.roster.earn(row, KILL_LOOT);
         zone.tell_purse(row);
-    }
-}
-
-impl Zone<'_> {
-    /// Tells a player what it has.
-    pub fn tell_purse(&mut self, player: u32) {
-        if let Some((client, purse)) = self.roster.purse(player) {
-            self.events.send(&purse, Audience::Client(client), "trade.purse");
-        }
     }
 }

@@ -1,9 +1,9 @@
 //! The bot: a player for the swarm, made from the game's own code.
 //!
-//! It does what a player does, on what a player's program is told: it walks between the camps around its home and the nearest town,
-//! gathers what grows on the way and takes it to a banker, fights the nearest monster that it sees with whatever it can cast,
-//! mends friends, joins the party of somebody near, and says something now and then. It has the map, as every client would, and
-//! nothing else of the server's.
+//! It does what a player does, on what a player's program is told: it walks between the camps around its home and the
+//! nearest town, gathers what grows on the way and takes it to a banker, fights the nearest monster that it sees with
+//! whatever it can cast, mends friends, joins the party of somebody near, and says something now and then. It has the
+//! map, as every client would, and nothing else of the server's.
 //!
 //! ```text
 //!   think ─┬─ watch    what it is told, held against what must be true: `violations`
@@ -13,7 +13,8 @@
 //!
 //! Replicas that are merely old or wrong are found by the client's own checks.
 //!
-//! Runs on the swarm's thread. Cost: about 1 µs a thought, and some 3 µs more a few times a second, for fifty entities around it.
+//! Runs on the swarm's thread. Cost: about 1 µs a thought, and some 3 µs more a few times a second, for fifty entities
+//! around it.
 
 mod errand;
 mod hearing;

@@ -1,9 +1,10 @@
 //! Changes: at the end of a tick entities are made, taken away and marked.
 //!
-//! Systems only say what is to be ([`crate::deeds`]); here it is done, with the whole world in hand. In most ticks there is nothing to do.
+//! Systems only say what is to be ([`crate::deeds`]); here it is done, with the whole world in hand. In most ticks
+//! there is nothing to do.
 
 use bevy_ecs::prelude::*;
-use throng_replication::{Concealed, Team, Weight, ecs::Replicated};
+use throng_replication::{Team, VisibilityFiltered, Weight, ecs::Replicated};
 
 use crate::{
     actors::{Actor, Actors, Slot},
@@ -50,8 +51,8 @@ fn apply_mark(world: &mut World, mark: Mark) {
     // It may have left since.
     let Ok(mut entity) = world.get_entity_mut(entity) else { return };
     match mark {
-        Mark::Concealed(_, true) => entity.insert(Concealed),
-        Mark::Concealed(_, false) => entity.remove::<Concealed>(),
+        Mark::Concealed(_, true) => entity.insert(VisibilityFiltered),
+        Mark::Concealed(_, false) => entity.remove::<VisibilityFiltered>(),
         Mark::Team(_, 0) => entity.remove::<Team>(),
         Mark::Team(_, team) => entity.insert(Team(team)),
         Mark::Weight(_, weight) => entity.insert(Weight(weight)),
@@ -73,14 +74,15 @@ fn set_up(world: &mut World, plan: Plan) {
     embody(world, index, is_trap);
 }
 
-/// Has the world's tables grow to what [`THINGS_EXPECTED`] traps and as many totems need, so that the first ones do not allocate.
+/// Has the world's tables grow to what [`THINGS_EXPECTED`] traps and as many totems need, so that the first ones do not
+/// allocate.
 pub fn make_room(world: &mut World) {
     let row = Actor::empty();
     let things: Vec<Entity> = (0..2 * THINGS_EXPECTED)
         .map(|index| {
             let entity = world.spawn(bundle(0, &row)).id();
             if index % 2 == 0 {
-                world.entity_mut(entity).insert(Concealed);
+                world.entity_mut(entity).insert(VisibilityFiltered);
             }
             entity
         })
@@ -98,7 +100,7 @@ pub fn embody(world: &mut World, index: u32, concealed: bool) -> Entity {
         world.entity_mut(entity).insert(Points { points: row.health.max(0) as u16 });
     }
     if concealed {
-        world.entity_mut(entity).insert(Concealed);
+        world.entity_mut(entity).insert(VisibilityFiltered);
     }
     world.resource_mut::<Actors>().embody(index, entity);
     world.resource_mut::<Close>().insert(index, row.place, row.groups());

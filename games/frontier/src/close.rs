@@ -1,8 +1,10 @@
-//! Close: who is near whom, asked by every system that wants to know, answered by one set of close lists for all actors.
+//! Close: who is near whom, asked by every system that wants to know, answered by one set of close lists for all
+//! actors.
 //!
 //! Each kind of question has a name, a radius and the groups that it is about, and is counted. With
-//! [`FrontierSettings::scan_everything`](crate::FrontierSettings::scan_everything) the same questions are answered by looking at everybody:
-//! the answers are the same, down to their order, and so is the world that follows from them; only the cost differs.
+//! [`FrontierSettings::scan_everything`](crate::FrontierSettings::scan_everything) the same questions are answered by
+//! looking at everybody: the answers are the same, down to their order, and so is the world that follows from them;
+//! only the cost differs.
 //!
 //! ```text
 //!   question       asked by                      radius   about                answered for

@@ -1,6 +1,7 @@
 //! Combat: blows with what is in hand, at a target in reach.
 //!
-//! NPCs strike whom they hate most; a player strikes its target while it holds the button. A weapon's own clock decides how often.
+//! NPCs strike whom they hate most; a player strikes its target while it holds the button. A weapon's own clock decides
+//! how often.
 //!
 //! Cost: 30 ns per fighter and tick.
 
@@ -9,8 +10,7 @@ use crate::{
     components::{Gesture, Kind},
     deeds::Blow,
     events::Means,
-    npc::think::REACH_M,
-    traits::Traits,
+    traits::{REACH_M, Traits},
     zone::Zone,
 };
 

@@ -13,15 +13,18 @@
 //! ```
 //!
 //! Height is not among them: everybody stands on the ground, and the ground is part of the map that every client has
-//! ([`Landscape::height_at`](crate::landscape::Landscape::height_at)). Everything else about an entity stays in the server, in the
-//! columns of [`crate::actors`], from which [`crate::publish`] writes these components when they change.
-
-use std::sync::Arc;
+//! ([`Landscape::height_at`](crate::landscape::Landscape::height_at)). Everything else about an entity stays in the
+//! server, in the columns of [`crate::actors`], from which [`crate::publish`] writes these components when they change.
 
 use bevy_ecs::component::Component;
-use throng_replication::{Replicate, Schema, SchemaBuilder, Text, ecs::Placed};
+use throng_replication::{Replicate, Text, ecs::Placed};
 
-use crate::{events, landscape::HALF_SIDE_M};
+use crate::landscape::HALF_SIDE_M;
+
+/// Entities come into view at this distance. (m)
+pub const ENTER_M: f32 = 290.0;
+/// And go out of it at this. (m)
+pub const LEAVE_M: f32 = 300.0;
 
 /// Where somebody is and looks.
 #[derive(Component, Replicate, Debug, Clone, Copy, PartialEq)]
@@ -60,8 +63,8 @@ impl Vitals {
     pub const FULL: Self = Self { health: HEALTH_MAX, alive: true };
 }
 
-/// Health in points, with every change of them: what is sent where nobody has thought about it. Part of an entity only with
-/// [`FrontierSettings::no_throttles`](crate::FrontierSettings::no_throttles).
+/// Health in points, with every change of them: what is sent where nobody has thought about it. Part of an entity only
+/// with [`FrontierSettings::no_throttles`](crate::FrontierSettings::no_throttles).
 #[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
 #[replicate(name = "points")]
 pub struct Points {
@@ -199,19 +202,6 @@ pub struct Name {
     pub text: Text<NAME_BYTES_MAX>,
 }
 
-/// The replicated components and the events of Frontier, in wire order. Server and clients must agree on its hash.
-pub fn schema() -> Arc<Schema> {
-    let components = SchemaBuilder::new()
-        .component::<Pose>()
-        .component::<Vitals>()
-        .component::<Points>()
-        .component::<Animation>()
-        .component::<Effects>()
-        .component::<Look>()
-        .component::<Name>();
-    events::add_to(components).build()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,10 +222,5 @@ mod tests {
         let mut animation = Animation { kind: Gesture::Swing, count: 15 };
         animation.play(Gesture::Die);
         assert_eq!(animation, Animation { kind: Gesture::Die, count: 0 });
-    }
-
-    #[test]
-    fn both_ends_make_the_same_schema() {
-        assert_eq!(schema().hash(), schema().hash());
     }
 }

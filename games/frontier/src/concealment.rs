@@ -1,11 +1,11 @@
-//! Concealment: who sees somebody that sneaks, and a trap.
+//! Concealment: who sees an actor that sneaks, and who sees a trap.
 //!
-//! Those within a few metres; its party; and whoever looks its way, in line of sight, from not far. The same rule decides what monsters
-//! notice and which clients get a byte about it: the replication's conceal filter asks [`may_see`] for every client near it, every tick.
-//! A trap is found by stepping close alone.
+//! A sneaker is seen by those within a few metres, by its party, and by whoever looks its way in line of sight from not
+//! far. A trap is found only from close by. One rule decides what monsters notice and which clients hear of the entity:
+//! replication asks [`may_see`] for every client near it, every tick.
 //!
-//! Pure: it reads rows and the map, and gives the same answer however often it is asked. Cost: some 20 ns, and 60 ns where a line of
-//! sight is looked along.
+//! Pure: it reads rows and the map, and gives the same answer however often it is asked. Cost: some 20 ns, and 60 ns
+//! where a line of sight is looked along.
 
 use bevy_ecs::{entity::Entity, world::World};
 use throng::prelude::*;
@@ -13,8 +13,7 @@ use throng::prelude::*;
 use crate::{
     actors::{Actors, Slot},
     components::Kind,
-    landscape::{Landscape, distance_m2},
-    zone::Land,
+    landscape::{Land, Landscape, distance_m2},
 };
 
 /// Nearer than this everybody sees it. (m)
@@ -42,7 +41,8 @@ pub fn is_seen(actors: &Actors, landscape: &Landscape, viewer: u32, other: u32) 
     along_m >= AHEAD_COS * away_m2.sqrt() && landscape.is_line_clear(eye.place, hidden.place)
 }
 
-/// The replication's question: whether a client may see an entity that is concealed. Whoever has no player sees nothing of it.
+/// The replication's question: whether a client may see an entity that is concealed. Whoever has no player sees nothing
+/// of it.
 pub fn may_see(world: &World, viewer: Viewer, entity: Entity) -> bool {
     let slot = |entity: Entity| world.get::<Slot>(entity).map(|slot| slot.0);
     let (Some(eye), Some(hidden)) = (viewer.player.and_then(slot), slot(entity)) else { return false };

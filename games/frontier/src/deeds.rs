@@ -1,8 +1,8 @@
 //! Deeds: what was done this tick and takes effect later in it.
 //!
-//! Blows and mendings are gathered and land together ([`crate::blows`]); spells that are done wait for the system of their kind; whoever
-//! was struck waits for guards; marks, new things and those that go wait for the end of the tick, when entities may change
-//! ([`crate::changes`]). Each list has a maximum; what comes beyond it is dropped and counted.
+//! Blows and mendings are gathered and land together ([`crate::blows`]); spells that are done wait for the system of
+//! their kind; whoever was struck waits for guards; marks, new things and those that go wait for the end of the tick,
+//! when entities may change ([`crate::changes`]). Each list has a maximum; what comes beyond it is dropped and counted.
 //!
 //! Allocates nothing once the lists have grown.
 

@@ -15,9 +15,9 @@
 //! | `teleport`        | world     | yes      | a player is suddenly somewhere else               |
 //! | `purse`           | one client| yes      | what it carries and what lies in the bank         |
 //!
-//! Ranges are defaults of the rules file. All but `teleport` go to those to whom the entity that they happen to is relevant
-//! ([`Audience::Around`](throng::prelude::Audience)), and a source that not everybody may see is left out ([`Source`]), so that no event
-//! gives away who is concealed.
+//! Ranges are defaults of the rules file. All but `teleport` go to those to whom the entity that they happen to is
+//! relevant ([`Audience::Around`](throng::prelude::Audience)), and a source that not everybody may see is left out
+//! ([`Source`]), so that no event gives away who is concealed.
 
 use throng_replication::{DecodeError, Event, NetId, Replicate, ReplicateBits, SchemaBuilder, Text};
 

@@ -10,26 +10,28 @@ use throng_platform::{
     process::thread_cpu_time,
 };
 use throng_replication::{
-    Concealed, InterestSettings, NetId, Team, WorldReplication,
+    InterestSettings, NetId, Team, VisibilityFiltered, WorldReplication,
     ecs::{Collector, Replicated},
 };
 
 use crate::{
-    FrontierSettings,
     actors::{Actor, Actors},
     blows::DEATH_MS,
     close::{Close, Question},
     components::{Animation, Effects, HEALTH_MAX, Kind, Look, Name, Points, Pose, Vitals},
     concealment,
     landscape::{Landscape, distance_m2},
+    mailboxes::{MAILBOX_MAX, Mailboxes},
     npc::{Mind, Minds, population, think::LEASH_M},
     parties::MEMBERS_MAX,
-    players::{RUN_M_PER_S, Roster},
+    players::RUN_M_PER_S,
     protocol::{Ability, ClientMessage, Input},
-    schema,
-    signals::{HANDLE_MS, MAILBOX_MAX, Mailboxes},
-    talk::{WISHES_EACH_MAX, WISHES_MAX},
+    roster::Roster,
+    schema::schema,
+    settings::FrontierSettings,
+    signals::HANDLE_MS,
     tally::Tally,
+    wishes::{WISHES_EACH_MAX, WISHES_MAX},
     worlds::{TICK_HZ, fill, prepare, schedule},
 };
 
@@ -61,7 +63,7 @@ impl Headless {
         collector.replicate::<Name>(&mut world);
         collector.placed_by::<Pose>(&mut world);
         let rate = Hertz(TICK_HZ);
-        world.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(TICK_HZ), rate, world: WorldId(0) });
+        world.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(TICK_HZ), rate, world: WorldId::new(0, 0) });
         world.insert_resource(WorldRng(Xoshiro256PlusPlus::seed_from_u64(seed)));
         world.insert_resource(Events::new(schema()));
         world.init_resource::<Inbox>();
@@ -78,8 +80,8 @@ impl Headless {
         zone
     }
 
-    /// NPCs of these kinds, all of one camp, around the middle of the first town, where it is flat: their places are aside from it. After
-    /// them so many players, at the middle.
+    /// NPCs of these kinds, all of one camp, around the middle of the first town, where it is flat: their places are
+    /// aside from it. After them so many players, at the middle.
     fn scene(npcs: &[(Kind, [f32; 2])], players: u32) -> Self {
         let mut zone = Self::empty(7);
         prepare(&mut zone.world, &FrontierSettings { npcs: npcs.len(), ..FrontierSettings::default() });
@@ -141,7 +143,8 @@ impl Headless {
             client,
             client_id: ClientId(u64::from(client.0)),
             user_data: Box::new([0; 256]),
-            luggage: None,
+            from: None,
+            transfer: None,
         });
         self.tick();
         self.player(client.0)
@@ -153,7 +156,7 @@ impl Headless {
     }
 
     fn player(&self, client: u32) -> u32 {
-        self.world.resource::<Roster>().actor(ClientKey(client)).expect("who arrives is seated in the same tick")
+        self.world.resource::<Roster>().actor(ClientKey(client)).expect("who arrives has a player in the same tick")
     }
 
     fn input(&mut self, client: u32, input: Input) {
@@ -257,7 +260,7 @@ impl Headless {
             let due = row.effects(tick);
             assert!(effects.stunned || !due.stunned, "{row:?} at {tick}");
         }
-        let mut concealed = self.world.query::<(&crate::actors::Slot, Has<Concealed>)>();
+        let mut concealed = self.world.query::<(&crate::actors::Slot, Has<VisibilityFiltered>)>();
         let actors = self.world.resource::<Actors>();
         for (slot, marked) in concealed.iter(&self.world) {
             assert_eq!(marked, actors[slot.0].concealed, "{:?}", actors[slot.0]);

@@ -1,8 +1,8 @@
 //! Index set: which of the actors are busy with something, so that a tick walks those and nobody else.
 //!
-//! A list without gaps, and for each index where in the list it is. Entering and leaving are two stores; order is that of entering, the
-//! last one filling the gap of one that leaves, so the same history gives the same order. Allocates only when an index is higher than all
-//! before it.
+//! A list without gaps, and for each index where in the list it is. Entering and leaving are two stores; order is that
+//! of entering, the last one filling the gap of one that leaves, so the same history gives the same order. Allocates
+//! only when an index is higher than all before it.
 
 /// Some of the actors.
 #[derive(Default)]

@@ -1,8 +1,9 @@
 //! Landscape: the map that the server and every client have: hills, and where towns, camps and hearths are.
 //!
-//! Eight by eight kilometres of hills, the same for every server: a map is part of the game, who lives on it comes from the world's
-//! seed. A grid of sites lies over it, each moved a little from the middle of its square. Eight sites are towns; around the others
-//! monsters camp. Beside every second camp, out of its hearing, is a hearth, where players begin and begin again.
+//! Eight by eight kilometres of hills, the same for every server: a map is part of the game, who lives on it comes from
+//! the world's seed. A grid of sites lies over it, each moved a little from the middle of its square. Eight sites are
+//! towns; around the others monsters camp. Beside every second camp, out of its hearing, is a hearth, where players
+//! begin and begin again.
 //!
 //! ```text
 //!   +-------+-------+-------+     site  333 m from the next, so with 10,000 NPCs and 2,000 players about 50
@@ -13,13 +14,15 @@
 //!   +-------+-------+-------+
 //! ```
 //!
-//! Ground is heights on a grid of 16 m, straight in between; a line of sight is sampled every 4 m. Sites and hearths are in order of their
-//! distance from the first town, so that a world with few NPCs is a small one, around that town.
+//! Ground is heights on a grid of 16 m, straight in between; a line of sight is sampled every 4 m. Sites and hearths
+//! are in order of their distance from the first town, so that a world with few NPCs is a small one, around that town.
 //!
-//! Read-only and shared. Made once in a process in some 20 ms, 1 MB. A height costs 5 ns, a line of sight of 40 m 60 ns.
+//! Read-only and shared. Made once in a process in some 20 ms, 1 MB. A height costs 5 ns, a line of sight of 40 m 60
+//! ns.
 
 use std::sync::{Arc, OnceLock};
 
+use bevy_ecs::resource::Resource;
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
 
@@ -46,7 +49,8 @@ const HEARTH_AWAY_M: f32 = 110.0;
 const TOWNS: [[usize; 2]; 8] = [[12, 11], [3, 4], [9, 3], [19, 5], [4, 12], [20, 14], [6, 20], [16, 19]];
 /// Wavelength (m) and height (m) of the hills.
 const HILLS: [[f32; 2]; 2] = [[640.0, 70.0], [160.0, 18.0]];
-/// Crags rise where a noise of this wavelength (m) is above a part, so steeply (m): what one can hide behind, on a third of the ground.
+/// Crags rise where a noise of this wavelength (m) is above a part, so steeply (m): what one can hide behind, on a
+/// third of the ground.
 const CRAG_WAVE_M: f32 = 44.0;
 const CRAG_ABOVE: f32 = 0.5;
 const CRAG_RISE_M: f32 = 45.0;
@@ -132,7 +136,8 @@ impl Landscape {
         above + (below - above) * down
     }
 
-    /// Whether somebody who stands at `a` and somebody at `b` see each other's eyes over the ground between them. The same both ways.
+    /// Whether somebody who stands at `a` and somebody at `b` see each other's eyes over the ground between them. The
+    /// same both ways.
     pub fn is_line_clear(&self, a: [f32; 2], b: [f32; 2]) -> bool {
         // In one order whoever asks, so that rounding is the same.
         let (a, b) = if (a[0], a[1]) <= (b[0], b[1]) { (a, b) } else { (b, a) };
@@ -155,6 +160,10 @@ impl Landscape {
         (hills_m + crag_m) * (1.0 - flat)
     }
 }
+
+/// The map, as a resource.
+#[derive(Resource, Clone)]
+pub struct Land(pub Arc<Landscape>);
 
 /// Keeps a coordinate where one may walk. What is not a number becomes 0.
 pub fn within_edge(metres: f32) -> f32 {

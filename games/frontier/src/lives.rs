@@ -1,10 +1,11 @@
 //! Lives: the dead stand up again, NPCs at home, players at their hearths.
 //!
-//! Nobody is despawned by dying: a row and its entity stay, so dying allocates nothing and a world's population is the same at every tick.
+//! Nobody is despawned by dying: a row and its entity stay, so dying allocates nothing and a world's population is the
+//! same at every tick.
 //!
 //! Cost: 5 ns per dead actor and tick.
 
-use crate::{components::Gesture, spells::HEARTH_SCATTER_M, zone::Zone};
+use crate::{components::Gesture, roster::HEARTH_SCATTER_M, zone::Zone};
 
 /// How far from its home an NPC stands up. (m)
 const HOME_SCATTER_M: f32 = 4.0;

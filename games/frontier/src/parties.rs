@@ -1,7 +1,8 @@
 //! Parties: up to six players who always hear of each other, wherever they are.
 //!
-//! A player joins the party of one that stands near it, until six are in; the first one to be joined brings its party into being. A party
-//! of one is none. Membership is a number on the row, a team for replication, and a list of six here.
+//! A player joins the party of one that stands near it, until six are in; the first one to be joined brings its party
+//! into being. A party of one is none. Membership is a number on the row, a team for replication, and a list of six
+//! here.
 //!
 //! Runs when somebody joins or leaves. Allocates when there are more parties than ever before.
 

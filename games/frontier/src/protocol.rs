@@ -1,15 +1,17 @@
-//! What a client of Frontier says to the world, and the strict reading of it. What the world says is components and events.
+//! What a client of Frontier says to the world, and the strict reading of it. What the world says is components and
+//! events.
 //!
-//! Inputs are six bytes of integers, so no float ever crosses the wire raw: a direction is made of fractions of a byte and never NaN, and
-//! what is not meant is refused at decode instead of being clamped later. Whatever the bytes are, decoding answers `Ok` or a
-//! [`ProtocolFault`]; it does not panic, allocate or keep state.
+//! Inputs are six bytes of integers, so no float ever crosses the wire raw: a direction is made of fractions of a byte
+//! and never NaN, and what is not meant is refused at decode instead of being clamped later. Whatever the bytes are,
+//! decoding answers `Ok` or a [`ProtocolFault`]; it does not panic, allocate or keep state.
 //!
 //! ```text
 //! input (follows the runtime's input header; unreliable, every client tick)
 //!   0  move x      i8   -127..=127, world axes, 127 = full speed; -128 is refused
 //!   1  move z      i8   the same
 //!   2  heading     u16  little endian, 65,536 to a full turn
-//!   4  ability     u8   0 none, 1..=11 what to cast at the target; its cool-down is the world's, so repeating it does no harm
+//!   4  ability     u8   0 none, 1..=11 what to cast at the target; may be repeated: the world
+//!                       keeps the cool-down
 //!   5  buttons     u8   bit 0 attack, 1 run, 2 sneak, 3 gather; other bits must be zero
 //!
 //! reliable, from clients
@@ -121,8 +123,8 @@ pub struct Input {
 }
 
 impl Input {
-    /// An input from a direction in world axes `[x, z]` (longer than 1 is shortened to 1) and a heading in radians. Values that are not
-    /// finite count as zero. Nothing is pressed.
+    /// An input from a direction in world axes `[x, z]` (longer than 1 is shortened to 1) and a heading in radians.
+    /// Values that are not finite count as zero. Nothing is pressed.
     pub fn new(direction: [f32; 2], heading: f32) -> Self {
         let [x, z] = direction.map(finite_or_zero);
         let shorten = x.hypot(z).max(1.0).recip();

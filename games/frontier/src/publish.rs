@@ -1,7 +1,8 @@
-//! Publish: rows that have changed are written to the components that clients are told.
+//! Publish: writes rows that have changed to the components that clients are told.
 //!
-//! Only here are replicated components written, once a tick, and only where the value differs: health that moved within a percent is no
-//! change, and what is no change is never sent. With `no_throttles` health also goes out in points, each time it changes.
+//! Replicated components are written only here, once a tick, and only where the value differs: health that moved within
+//! a percent is no change, and what has not changed is not sent. With `no_throttles` health also goes out in points,
+//! each time it changes.
 //!
 //! Cost: 60 ns per actor that changed.
 
@@ -12,7 +13,7 @@ use throng_replication::ecs::Replicated;
 use crate::{
     actors::{Actors, dirty},
     components::{Animation, Effects, Name, Points, Pose, Vitals},
-    players::Roster,
+    roster::Roster,
 };
 
 /// What is written.

@@ -7,8 +7,7 @@ use crate::{
     components::{Gesture, Kind},
     deeds::Blow,
     events::{Burst, Means},
-    npc::think::REACH_M,
-    traits::Traits,
+    traits::{REACH_M, Traits},
     zone::Zone,
 };
 

@@ -1,4 +1,4 @@
-//! Services: doors that are opened, bankers that take what is carried, nodes that are gathered from; each by whoever stands near it.
+//! Services: a player that stands near opens doors, takes what it carries to bankers, and gathers from nodes.
 //!
 //! A door shuts when its time has come and nobody stands in it.
 //!
@@ -11,74 +11,72 @@ use crate::{
     close::{Question, groups},
     components::{Gesture, Kind},
     events::{Burst, DoorMoved},
+    traits::NODE_STOCK,
     zone::Zone,
 };
 
 const OPEN_MS: u32 = 4_000;
 const SHUT_LOOK_MS: u32 = 500;
 const GATHER_MS: u32 = 2_000;
-/// What a node holds when it is full, and how long it takes to get one back. (ms)
-pub const NODE_STOCK: u16 = 20;
+/// How long a node takes to get one back. (ms)
 const REGROW_MS: u32 = 5_000;
 
-impl Zone<'_> {
-    /// Uses what a client means, if it is one to be used and near.
-    pub fn use_thing(&mut self, actor: u32, id: NetId) {
-        let thing = self.actors.by_id(id).filter(|_| self.actors[actor].alive);
-        let Some(thing) = thing else { return };
-        match self.actors[thing].kind() {
-            Kind::Door if self.close.ask(Question::Door, actor, groups::DOORS).contains(&thing) => {
-                self.open(thing);
-                self.actors.play(actor, Gesture::Open);
+/// Uses what a client means, if it is one to be used and near.
+pub fn use_thing(zone: &mut Zone, actor: u32, id: NetId) {
+    let thing = zone.actors.by_id(id).filter(|_| zone.actors[actor].alive);
+    let Some(thing) = thing else { return };
+    match zone.actors[thing].kind() {
+        Kind::Door if zone.close.ask(Question::Door, actor, groups::DOORS).contains(&thing) => {
+            open(zone, thing);
+            zone.actors.play(actor, Gesture::Open);
+        }
+        Kind::Banker => {
+            let near = zone.close.ask(Question::Banker, actor, groups::BANKERS).contains(&thing);
+            let row = zone.actors[actor].player;
+            if near && zone.roster.deposit(row) {
+                zone.tally.deposits += 1;
+                zone.tell_purse(row);
             }
-            Kind::Banker => {
-                let near = self.close.ask(Question::Banker, actor, groups::BANKERS).contains(&thing);
-                let row = self.actors[actor].player;
-                if near && self.roster.deposit(row) {
-                    self.tally.deposits += 1;
-                    self.tell_purse(row);
-                }
-            }
-            _ => {}
         }
+        _ => {}
     }
+}
 
-    fn open(&mut self, door: u32) {
-        let until = self.now() + self.ticks(OPEN_MS);
-        let row = &mut self.actors[door];
-        row.expires_tick = until;
-        if !row.open {
-            row.open = true;
-            self.actors.open_doors.insert(door);
-            self.actors.mark(door, dirty::EFFECTS);
-            self.tally.doors_opened += 1;
-            self.tell(door, |door| DoorMoved { door, open: true }, "door.use");
-        }
+fn open(zone: &mut Zone, door: u32) {
+    let until = zone.now() + zone.ticks(OPEN_MS);
+    let row = &mut zone.actors[door];
+    row.expires_tick = until;
+    if !row.open {
+        row.open = true;
+        zone.actors.open_doors.insert(door);
+        zone.actors.mark(door, dirty::EFFECTS);
+        zone.tally.doors_opened += 1;
+        zone.tell(door, |door| DoorMoved { door, open: true }, "door.use");
     }
+}
 
-    /// One tick of gathering by somebody who stands still.
-    pub fn gather(&mut self, actor: u32, player: u32) {
-        let (now, ticks) = (self.now(), self.ticks(GATHER_MS));
-        if !self.roster.gathered(player, now, ticks) {
-            return;
-        }
-        let node = self.close.ask_nearest(Question::Gather, actor, groups::NODES);
-        let Some(node) = node.filter(|&node| self.stock(node) > 0) else { return };
-        self.actors[node].stock = self.stock(node) - 1;
-        self.actors[node].expires_tick = now;
-        self.actors.play(actor, Gesture::Gather);
-        self.burst(node, Burst::Leaves, "trade.gather");
-        self.roster.earn(player, 1);
-        self.tell_purse(player);
-        self.tally.gathered += 1;
+/// One tick of gathering by somebody who stands still.
+pub fn gather(zone: &mut Zone, actor: u32, player: u32) {
+    let (now, ticks) = (zone.now(), zone.ticks(GATHER_MS));
+    if !zone.roster.gathered(player, now, ticks) {
+        return;
     }
+    let node = zone.close.ask_nearest(Question::Gather, actor, groups::NODES);
+    let Some(node) = node.filter(|&node| stock(zone, node) > 0) else { return };
+    zone.actors[node].stock = stock(zone, node) - 1;
+    zone.actors[node].expires_tick = now;
+    zone.actors.play(actor, Gesture::Gather);
+    zone.burst(node, Burst::Leaves, "trade.gather");
+    zone.roster.earn(player, 1);
+    zone.tell_purse(player);
+    zone.tally.gathered += 1;
+}
 
-    /// What is left of a node, what has grown since it was last touched included.
-    fn stock(&self, node: u32) -> u16 {
-        let row = &self.actors[node];
-        let grown = (self.now() - row.expires_tick) / self.ticks(REGROW_MS);
-        row.stock.saturating_add(grown.min(u32::from(NODE_STOCK)) as u16).min(NODE_STOCK)
-    }
+/// What is left of a node, what has grown since it was last touched included.
+fn stock(zone: &Zone, node: u32) -> u16 {
+    let row = &zone.actors[node];
+    let grown = (zone.now() - row.expires_tick) / zone.ticks(REGROW_MS);
+    row.stock.saturating_add(grown.min(u32::from(NODE_STOCK)) as u16).min(NODE_STOCK)
 }
 
 /// Doors shut behind those who have gone.

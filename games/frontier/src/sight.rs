@@ -1,8 +1,9 @@
 //! Sight: fighters keep an eye on whom they fight.
 //!
-//! Twice a second an NPC that fights looks along the line to its target. If a hill is in between it asks whom else it could see, and hates
-//! the nearest of those a little more; if there is nobody, it follows the one it has lost. Lines of sight are walked along the height of
-//! the ground ([`Landscape::is_line_clear`](crate::landscape::Landscape::is_line_clear)).
+//! Twice a second an NPC that fights looks along the line to its target. If a hill is in between it asks whom else it
+//! could see, and hates the nearest of those a little more; if there is nobody, it follows the one it has lost. Lines
+//! of sight are walked along the height of the ground
+//! ([`Landscape::is_line_clear`](crate::landscape::Landscape::is_line_clear)).
 //!
 //! Cost: 100 ns per fighter and look.
 

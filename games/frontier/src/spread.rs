@@ -1,12 +1,11 @@
 //! Spread: diseases go from who has one to those of its side that stand too near.
 //!
-//! A disease hurts every two seconds, and every two seconds may be caught by the nearest that is not immune; whoever has had it is immune
-//! for a minute, so it burns out even in a crowded town.
+//! A disease hurts every two seconds, and every two seconds may be caught by the nearest that is not immune; whoever
+//! has had it is immune for a minute, so it burns out even in a crowded town.
 //!
 //! Cost: 100 ns per sick actor every two seconds.
 
 use crate::{
-    actors::dirty,
     close::Question,
     deeds::Blow,
     events::{Burst, Means},
@@ -15,8 +14,6 @@ use crate::{
 };
 
 const PULSE_MS: u32 = 2_000;
-const DISEASE_MS: u32 = 12_000;
-const IMMUNE_MS: u32 = 60_000;
 const DISEASE_POINTS: i32 = 3;
 const CATCH_CHANCE: f32 = 0.4;
 
@@ -67,20 +64,4 @@ pub fn spread(mut zone: Zone) {
     }
     zone.tally.diseased = zone.actors.diseased.len() as i64;
     zone.scratch.give_back(sick);
-}
-
-impl Zone<'_> {
-    /// Gives somebody a disease, unless it is immune.
-    pub fn infect(&mut self, index: u32) {
-        let now = self.now();
-        if self.actors[index].clocks.immune > now {
-            return;
-        }
-        let (until, immune) = (now + self.ticks(DISEASE_MS), now + self.ticks(IMMUNE_MS));
-        let clocks = &mut self.actors[index].clocks;
-        (clocks.diseased, clocks.immune) = (until, immune);
-        self.actors.diseased.insert(index);
-        self.actors.afflicted.insert(index);
-        self.actors.mark(index, dirty::EFFECTS);
-    }
 }

@@ -1,114 +1,49 @@
-//! Talk: what players ask for in words: to say something, to be called something, to fight, join, use or greet somebody.
+//! Talk: grants what players ask for in messages: to say something, to be called something, to fight, join, use or
+//! greet somebody.
 //!
-//! Messages are copied, within [`WISHES_EACH_MAX`] of one player and [`WISHES_MAX`] and [`WORDS_BYTES_MAX`] of all a tick, and acted on in
-//! their order; the rest is dropped and counted (`messages_dropped`). What is said goes to everybody
-//! in earshot to whom the speaker is relevant, within the speaker's allowance; names count as lines, so that changing them is no way
-//! around it. Townsfolk in earshot of a "hail" answer, by a signal. Whom a client names must be one that it may know: near enough,
-//! and seen if it is concealed.
+//! Requests are granted in the order in which they came. A line goes to everybody in earshot to whom the speaker is
+//! relevant, within the speaker's allowance; names count as lines, so that changing them is no way around it. Townsfolk
+//! in earshot of a "hail" answer by a signal. A client may name only actors that its player may know of: near enough,
+//! and seen if they are concealed.
 //!
-//! Cost: 100 ns a wish. Allocates nothing once its buffers have grown.
+//! Cost: 100 ns a wish.
 
 use bevy_ecs::prelude::*;
 use throng_replication::{NetId, Text};
 
 use crate::{
+    actors::dirty,
     close::{Question, groups},
     components::Gesture,
+    concealment::is_seen,
     deeds::Mark,
-    events::{Emote, Say},
+    events::{Emote, Say, Source},
+    mailboxes::Call,
     parties::Parties,
-    protocol::ClientMessage,
-    signals::Call,
+    services,
+    wishes::{Wish, Wishes},
     zone::Zone,
 };
 
-/// Wishes of one player in one tick. Too low → a client on a bad network, whose messages come in a lump, loses some; too high → a few
-/// clients take the room of all others.
-pub const WISHES_EACH_MAX: u8 = 8;
-/// Wishes of all players in one tick: all that 2,048 may have.
-pub const WISHES_MAX: usize = 2_048 * WISHES_EACH_MAX as usize;
-/// Bytes of text of one tick.
-pub const WORDS_BYTES_MAX: usize = 1 << 20;
 /// Farther than this nobody can be made a target. (m)
 const TARGET_M: f32 = 80.0;
 /// Farther than this nobody can be joined. (m)
 const JOIN_M: f32 = 30.0;
-
-#[derive(Debug, Clone, Copy)]
-enum Wish {
-    Say,
-    Name,
-    Target(Option<NetId>),
-    Join(NetId),
-    Leave,
-    Use(NetId),
-    Emote(Gesture),
-}
-
-/// What was asked for this tick, in order.
-#[derive(Resource, Default)]
-pub struct Wishes {
-    words: String,
-    wishes: Vec<(u32, Wish, usize)>,
-    /// How many of them each actor has.
-    each: Vec<u8>,
-}
-
-impl Wishes {
-    /// Notes what a player asked for; false if there is no room for more in this tick, or for more of this player.
-    pub fn hear(&mut self, actor: u32, message: &ClientMessage<'_>) -> bool {
-        let (wish, words) = match *message {
-            ClientMessage::Say(words) => (Wish::Say, words),
-            ClientMessage::Name(words) => (Wish::Name, words),
-            ClientMessage::Target(target) => (Wish::Target(target), ""),
-            ClientMessage::Join(other) => (Wish::Join(other), ""),
-            ClientMessage::Leave => (Wish::Leave, ""),
-            ClientMessage::Use(thing) => (Wish::Use(thing), ""),
-            ClientMessage::Emote(gesture) => (Wish::Emote(gesture), ""),
-        };
-        if self.each.len() <= actor as usize {
-            self.each.resize(actor as usize + 1, 0);
-        }
-        let each = &mut self.each[actor as usize];
-        if *each >= WISHES_EACH_MAX
-            || self.wishes.len() >= WISHES_MAX
-            || self.words.len() + words.len() > WORDS_BYTES_MAX
-        {
-            return false;
-        }
-        *each += 1;
-        self.words.push_str(words);
-        self.wishes.push((actor, wish, self.words.len()));
-        true
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.wishes.is_empty()
-    }
-}
 
 /// Acts on what was asked for.
 pub fn grant(mut zone: Zone, mut wishes: ResMut<Wishes>, mut parties: ResMut<Parties>) {
     if wishes.is_empty() {
         return;
     }
-    let Wishes { words, wishes, each } = &mut *wishes;
-    let mut begin = 0;
-    for (actor, wish, end) in wishes.drain(..) {
-        let line = &words[begin..end];
-        begin = end;
-        each[actor as usize] = 0;
-        match wish {
-            Wish::Say => say(&mut zone, actor, line),
-            Wish::Name => rename(&mut zone, actor, line),
-            Wish::Target(target) => choose(&mut zone, actor, target),
-            Wish::Join(other) => join(&mut zone, &mut parties, actor, other),
-            Wish::Leave => leave(&mut zone, &mut parties, actor),
-            Wish::Use(thing) => zone.use_thing(actor, thing),
-            Wish::Emote(gesture) => emote(&mut zone, actor, gesture),
-        }
-    }
-    words.clear();
+    wishes.drain(|actor, wish, line| match wish {
+        Wish::Say => say(&mut zone, actor, line),
+        Wish::Name => rename(&mut zone, actor, line),
+        Wish::Target(target) => choose(&mut zone, actor, target),
+        Wish::Join(other) => join(&mut zone, &mut parties, actor, other),
+        Wish::Leave => leave(&mut zone, &mut parties, actor),
+        Wish::Use(thing) => services::use_thing(&mut zone, actor, thing),
+        Wish::Emote(gesture) => emote(&mut zone, actor, gesture),
+    });
 }
 
 fn may_speak(zone: &mut Zone, actor: u32) -> bool {
@@ -127,7 +62,7 @@ fn say(zone: &mut Zone, actor: u32, line: &str) {
     let (Some(name), Some(words)) = (zone.roster.name(row), Text::new(line)) else { return };
     zone.tally.lines_said += 1;
     // Whoever hears it may see the speaker: those to whom it is relevant are told, and no others.
-    zone.tell(actor, |id| Say { speaker: crate::events::Source(Some(id)), name, words }, "chat.say");
+    zone.tell(actor, |id| Say { speaker: Source(Some(id)), name, words }, "chat.say");
     let hails = line.get(..4).is_some_and(|begin| begin.eq_ignore_ascii_case("hail"));
     if hails {
         let about = zone.actors.who(actor);
@@ -144,7 +79,7 @@ fn rename(zone: &mut Zone, actor: u32, line: &str) {
     if may_speak(zone, actor) {
         let row = zone.actors[actor].player;
         zone.roster.rename(row, name);
-        zone.actors.mark(actor, crate::actors::dirty::NAME);
+        zone.actors.mark(actor, dirty::NAME);
     }
 }
 
@@ -152,7 +87,7 @@ fn choose(zone: &mut Zone, actor: u32, target: Option<NetId>) {
     let target = match target {
         None => None,
         Some(id) => {
-            let Some(target) = zone.known(actor, id, TARGET_M) else { return };
+            let Some(target) = known(zone, actor, id, TARGET_M) else { return };
             Some(zone.actors.who(target))
         }
     };
@@ -162,7 +97,7 @@ fn choose(zone: &mut Zone, actor: u32, target: Option<NetId>) {
 }
 
 fn join(zone: &mut Zone, parties: &mut Parties, actor: u32, other: NetId) {
-    let Some(other) = zone.known(actor, other, JOIN_M).filter(|&other| zone.actors[other].is_player()) else { return };
+    let Some(other) = known(zone, actor, other, JOIN_M).filter(|&other| zone.actors[other].is_player()) else { return };
     if zone.actors[actor].party != 0 || other == actor {
         return;
     }
@@ -204,13 +139,10 @@ fn emote(zone: &mut Zone, actor: u32, gesture: Gesture) {
     }
 }
 
-impl Zone<'_> {
-    /// Whom a client means, if its player may know of it: alive, within so many metres, and seen if it is concealed.
-    pub fn known(&self, actor: u32, id: NetId, within_m: f32) -> Option<u32> {
-        let index = self.actors.by_id(id).filter(|&index| self.actors[index].alive)?;
-        let near = self.distance_m2(actor, index) <= within_m * within_m;
-        let seen =
-            !self.actors[index].concealed || crate::concealment::is_seen(&self.actors, &self.land.0, actor, index);
-        (near && seen).then_some(index)
-    }
+/// Whom a client means, if its player may know of it: alive, within so many metres, and seen if it is concealed.
+fn known(zone: &Zone, actor: u32, id: NetId, within_m: f32) -> Option<u32> {
+    let index = zone.actors.by_id(id).filter(|&index| zone.actors[index].alive)?;
+    let near = zone.distance_m2(actor, index) <= within_m * within_m;
+    let seen = !zone.actors[index].concealed || is_seen(&zone.actors, &zone.land.0, actor, index);
+    (near && seen).then_some(index)
 }

@@ -1,8 +1,8 @@
 //! Tally: what happened in the world since its last report, in plain numbers that any system may add to.
 //!
-//! The last system of a tick hands them, every few ticks, to the server's telemetry, where they become `game.NAME` of the report. How
-//! often each question was asked of the close lists comes from these themselves. Systems know only this resource, so they run without a
-//! server.
+//! The last system of a tick hands them, every few ticks, to the server's telemetry, where they become `game.NAME` of
+//! the report. How often each question was asked of the close lists comes from these themselves. Systems know only this
+//! resource, so they run without a server.
 
 use bevy_ecs::prelude::*;
 use throng::prelude::*;

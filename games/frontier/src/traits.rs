@@ -21,6 +21,10 @@ pub struct Traits {
 pub const NOTICE_M_MAX: f32 = 30.0;
 /// Levels are 1 to this.
 pub const LEVEL_MAX: u8 = 60;
+/// Within this somebody strikes. (m)
+pub const REACH_M: f32 = 3.0;
+/// What a node holds when it is full.
+pub const NODE_STOCK: u16 = 20;
 /// Each level adds so much to health and damage, of what level 1 has.
 const PER_LEVEL: f32 = 0.03;
 

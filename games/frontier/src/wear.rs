@@ -1,7 +1,7 @@
 //! Wear: effects wear off, health comes back.
 //!
-//! Whoever lacks health gets some back five times a second, more if it is soothed, less in a fight: points, of which clients are told only
-//! when the whole percentage changes.
+//! Whoever lacks health gets some back five times a second, more if it is soothed, less in a fight: points, of which
+//! clients are told only when the whole percentage changes.
 //!
 //! Cost: 10 ns per hurt or afflicted actor and tick.
 
@@ -59,16 +59,4 @@ pub fn mend(mut zone: Zone) {
         }
     }
     zone.scratch.give_back(hurt);
-}
-
-impl Zone<'_> {
-    /// After any change of somebody's health: bounds it, notes what clients are told, and who is to be healed.
-    pub fn health_changed(&mut self, index: u32) {
-        let row = &mut self.actors[index];
-        row.health = row.health.min(row.health_max);
-        let lacks = row.alive && row.health < row.health_max;
-        self.actors.mending.set(index, lacks);
-        self.actors.mark(index, dirty::VITALS);
-        self.regroup(index);
-    }
 }

@@ -1,10 +1,11 @@
 //! The one kind of world: what it is made of, and the order of a tick.
 //!
 //! ```text
-//!   Enter    players come and go; those who are new get names      players::seat, publish::learn_names
+//!   Enter    players come and go; those who are new get names      arrivals::enter, publish::learn_names
 //!   Act      inputs, walks, thoughts                               players, npc::think, npc::walk
 //!   Notice   who notices whom, who helps whom                      aggro, sight, assist, yell, signals
-//!   Cast     spells end and take effect                            spells, area, buffs, beneficial, auras, things, spread
+//!   Cast     spells end and take effect                            spells, area, buffs, beneficial, auras, things,
+//!                                                                  spread
 //!   Fight    blows are dealt and land                              combat, rampage, blows
 //!   Live     effects wear off, the dead rise, doors shut, words    wear, lives, talk, services
 //!   Publish  what changed is written, made and counted             publish, changes, tally
@@ -24,35 +25,36 @@ use throng_faults::FaultPlugin;
 use throng_replication::InterestSettings;
 
 use crate::{
-    FrontierSettings,
     actors::Actors,
-    aggro, area, assist, auras, beneficial, blows, buffs,
+    aggro, area, arrivals,
+    arrivals::Welcome,
+    assist, auras, beneficial, blows, buffs,
     changes::{self, Telling},
     close::Close,
     combat,
-    components::{Animation, Effects, Look, Name, Points, Pose, Vitals},
+    components::{Animation, ENTER_M, Effects, LEAVE_M, Look, Name, Points, Pose, Vitals},
     concealment,
     deeds::Deeds,
-    landscape::Landscape,
+    landscape::{Land, Landscape},
     lives,
-    npc::{population, presence, think, walk},
+    npc::{population, think, wake, walk},
     parties::Parties,
-    players::{self, Roster, Welcome},
-    publish, rampage, services, sight, signals, spells, spread, talk,
-    talk::Wishes,
+    players, publish, rampage,
+    roster::Roster,
+    services,
+    settings::FrontierSettings,
+    sight, signals, spells, spread, talk,
     tally::{self, Tally, TallyNames},
-    things, wear, yell,
-    zone::{Land, Scratch},
+    things, wear,
+    wishes::Wishes,
+    yell,
+    zone::Scratch,
 };
 
 /// Name of the kind, as clients hear it.
 pub const FRONTIER: &str = "frontier";
 /// Ticks a second.
 pub const TICK_HZ: u16 = 20;
-/// Entities come into view at this distance. (m)
-pub const ENTER_M: f32 = 290.0;
-/// And go out of it at this. (m)
-pub const LEAVE_M: f32 = 300.0;
 
 /// The steps of a tick.
 #[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,7 +86,7 @@ pub struct Players;
 impl Players {
     fn systems() -> [ScheduleConfigs<ScheduleSystem>; 3] {
         [
-            (players::seat, publish::learn_names).chain().in_set(Step::Enter),
+            (arrivals::enter, publish::learn_names).chain().in_set(Step::Enter),
             (players::read, players::walk).chain().in_set(Step::Act),
             (talk::grant, services::shut_doors).chain().in_set(Step::Live),
         ]
@@ -97,7 +99,7 @@ pub struct Npcs;
 impl Npcs {
     fn systems() -> [ScheduleConfigs<ScheduleSystem>; 2] {
         [
-            (presence::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk),
+            (wake::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk),
             (
                 aggro::notice_enemies,
                 aggro::notice_monsters,

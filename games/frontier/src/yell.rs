@@ -1,14 +1,14 @@
 //! Yell: monsters in a fight call others of their camp.
 //!
-//! A bandit calls as soon as it fights, a wolf calls its pack, the others when half of their health is gone; each every eight seconds at
-//! most. Whoever is within hearing gets a signal ([`crate::signals`]).
+//! A bandit calls as soon as it fights, a wolf calls its pack, the others when half of their health is gone; each every
+//! eight seconds at most. Whoever is within hearing gets a signal ([`crate::signals`]).
 //!
 //! Cost: 80 ns per call.
 
 use crate::{
     close::{Question, groups},
     components::{Gesture, Kind},
-    signals::Call,
+    mailboxes::Call,
     zone::Zone,
 };
 

@@ -1,33 +1,33 @@
 //! Zone: what a system of the world works on, and the few things that many of them do.
 //!
-//! Rows, close lists, minds, the tick's deeds, chance, and the server's resources for events: together in one system parameter, since all
-//! systems run one after the other on the world's thread and each would otherwise name the same ten. What many systems do is here
-//! (to move somebody, to hurt, to tell those around); what one does is in its module.
+//! One system parameter holds the rows, the close lists, the minds, the tick's deeds, chance, and the server's
+//! resources for events: all systems run one after the other on the world's thread, and each would otherwise name the
+//! same ten. What many systems do is here and in the modules below: to move somebody, to hurt, to tell those around.
+//! What one system does is in its own module. The zone knows the state and no system.
 //!
 //! Allocates nothing in a steady tick.
+
+mod casting;
+mod effects;
+mod moving;
+mod seeing;
+mod telling;
+
+pub use telling::FIGHTER_WEIGHT;
 
 use bevy_ecs::{prelude::*, system::SystemParam};
 use rand::Rng;
 use throng::prelude::*;
-use throng_replication::{Event, NetId};
 
 use crate::{
-    actors::{Actors, Casting, Clocks, Who, dirty},
-    close::Close,
-    components::{Gesture, Kind},
+    actors::Actors,
+    close::{Close, Question},
     deeds::{Blow, Deeds},
-    events::{Burst, Cast, Landed, Particles, Stun},
-    landscape::{Landscape, distance_m2, within_edge},
+    landscape::{Land, distance_m2},
     npc::Minds,
-    players::Roster,
-    protocol::Ability,
-    spells,
+    roster::Roster,
     tally::Tally,
 };
-
-/// The map, as a resource.
-#[derive(Resource, Clone)]
-pub struct Land(pub std::sync::Arc<Landscape>);
 
 /// Buffers that systems borrow for a moment, so that they can walk a copy of a list while they change it.
 #[derive(Resource, Default)]
@@ -73,7 +73,8 @@ impl Zone<'_> {
         (ms * u32::from(self.tick.rate.0) / 1_000).max(1)
     }
 
-    /// Whether something that an actor does every so many milliseconds is due: each in another tick of the period than its neighbours.
+    /// Whether something that an actor does every so many milliseconds is due: each in another tick of the period than
+    /// its neighbours.
     pub fn is_due(&self, index: u32, every_ms: u32) -> bool {
         self.now().wrapping_add(index).is_multiple_of(self.ticks(every_ms))
     }
@@ -86,7 +87,7 @@ impl Zone<'_> {
     }
 
     /// Others of `groups` within the question's radius that are still there, in a buffer to be given back.
-    pub fn asked(&mut self, question: crate::close::Question, index: u32, groups: u32) -> Vec<u32> {
+    pub fn asked(&mut self, question: Question, index: u32, groups: u32) -> Vec<u32> {
         let mut batch = self.scratch.take();
         batch.extend_from_slice(self.close.ask(question, index, groups));
         batch
@@ -101,41 +102,10 @@ impl Zone<'_> {
         self.rng.0.random()
     }
 
-    /// Moves somebody to a place within the landscape's edge.
-    pub fn walk_to(&mut self, index: u32, place: [f32; 2]) {
-        let place = place.map(within_edge);
-        let row = &mut self.actors[index];
-        if row.place != place {
-            row.place = place;
-            self.actors.mark(index, dirty::POSE);
-            self.close.moved(index, place);
-        }
-    }
-
-    pub fn turn_to(&mut self, index: u32, heading: f32) {
-        if self.actors[index].heading != heading {
-            self.actors[index].heading = heading;
-            self.actors.mark(index, dirty::POSE);
-        }
-    }
-
-    pub fn face(&mut self, index: u32, place: [f32; 2]) {
-        let from = self.actors[index].place;
-        let (x, z) = (place[0] - from[0], place[1] - from[1]);
-        if x != 0.0 || z != 0.0 {
-            self.turn_to(index, x.atan2(z).rem_euclid(std::f32::consts::TAU));
-        }
-    }
-
-    /// Takes somebody elsewhere at once.
-    pub fn teleport(&mut self, index: u32, place: [f32; 2]) {
-        self.walk_to(index, place);
-        let row = &self.actors[index];
-        self.outbox.teleported(row.entity);
-        if let Some(who) = row.id.filter(|_| row.is_player() && !row.concealed) {
-            let to = row.place;
-            self.events.send(&crate::events::Teleport { who, to }, Audience::Everyone, "move.teleport");
-        }
+    /// A place within so many metres of another, by chance.
+    pub fn scatter(&mut self, [x, z]: [f32; 2], metres: f32) -> [f32; 2] {
+        let (aside, along) = (self.chance() * 2.0 - 1.0, self.chance() * 2.0 - 1.0);
+        [x + aside * metres, z + along * metres]
     }
 
     /// Adds a blow or a mending to this tick's.
@@ -143,97 +113,9 @@ impl Zone<'_> {
         self.tally.blows_dropped += u64::from(!self.deeds.strike(blow));
     }
 
-    /// Tells those around somebody. Nothing is told of somebody whom clients have no name for yet.
-    pub fn tell<T: Event>(&mut self, index: u32, event: impl FnOnce(NetId) -> T, cause: &'static str) {
-        let row = &self.actors[index];
-        if let Some(id) = row.id {
-            self.events.send(&event(id), Audience::Around(row.entity), cause);
-        }
-    }
-
-    pub fn burst(&mut self, index: u32, burst: Burst, cause: &'static str) {
-        self.tell(index, |at| Particles { at, burst }, cause);
-    }
-
-    pub fn tell_landed(&mut self, index: u32, ability: Ability) {
-        self.tell(index, |target| Landed { target, ability }, "spell.landed");
-    }
-
-    /// Starts a clock on somebody, or lets it run longer.
-    pub fn afflict(&mut self, index: u32, ms: u32, clock: impl Fn(&mut Clocks) -> &mut u32) {
-        let until = self.now() + self.ticks(ms);
-        let clock = clock(&mut self.actors[index].clocks);
-        *clock = until.max(*clock);
-        self.actors.afflicted.insert(index);
-        self.actors.mark(index, dirty::EFFECTS);
-    }
-
-    pub fn stun(&mut self, index: u32, ms: u32) {
-        self.afflict(index, ms, |clocks| &mut clocks.stunned);
-        self.actors[index].casting = None;
-        self.actors.casting.remove(index);
-        self.tally.stuns += 1;
-        self.tell(index, |target| Stun { target, tenths: (ms / 100).min(255) as u8 }, "spell.stun");
-    }
-
-    /// Begins a spell, if it is ready and nothing is in the way. False if not.
-    pub fn begin_cast(&mut self, index: u32, ability: Ability, target: Option<Who>) -> bool {
-        let now = self.now();
-        let spell = spells::Spell::of(ability);
-        let row = &self.actors[index];
-        let ready = row.alive
-            && ability != Ability::None
-            && row.casting.is_none()
-            && row.ready_tick[ability as usize] <= now
-            && !row.is_stunned(now);
-        if !ready {
-            return false;
-        }
-        let (cast, cool) = (self.ticks(spell.cast_ms), self.ticks(spell.cool_ms));
-        let row = &mut self.actors[index];
-        row.casting = Some(Casting { ability, target, ends_tick: now + cast });
-        row.ready_tick[ability as usize] = now + cast + cool;
-        self.actors.casting.insert(index);
-        self.actors.play(index, Gesture::Cast);
-        self.tally.casts += 1;
-        self.tell(index, |caster| Cast { caster, ability }, "spell.cast");
-        true
-    }
-
     /// Puts somebody into the groups it belongs to by now.
     pub fn regroup(&mut self, index: u32) {
         let groups = self.actors[index].groups();
         self.close.set_groups(index, groups);
-    }
-
-    /// Whether one sees the other over the ground between them.
-    pub fn is_line_clear(&mut self, one: u32, other: u32) -> bool {
-        self.tally.lines_of_sight += 1;
-        self.land.0.is_line_clear(self.actors[one].place, self.actors[other].place)
-    }
-
-    /// Whether one notices the other: not concealed from it, and in line of sight.
-    pub fn sees(&mut self, one: u32, other: u32) -> bool {
-        let concealed = self.actors[other].concealed;
-        if concealed {
-            self.tally.lines_of_sight += 1;
-            return crate::concealment::is_seen(&self.actors, &self.land.0, one, other);
-        }
-        self.is_line_clear(one, other)
-    }
-
-    /// Begins or ends somebody's concealment.
-    pub fn conceal(&mut self, index: u32, concealed: bool) {
-        let row = &mut self.actors[index];
-        if row.concealed == concealed {
-            return;
-        }
-        row.concealed = concealed;
-        let entity = row.entity;
-        if row.look.kind != Kind::Trap {
-            self.actors.sneaking.set(index, concealed);
-        }
-        self.actors.mark(index, dirty::EFFECTS);
-        self.deeds.conceal(entity, concealed);
     }
 }

@@ -1,12 +1,11 @@
 //! Actors: everybody in a world, as columns.
 //!
-//! Perception and shots ask about all characters at once, so their places lie side by side here instead
-//! of being looked up entity by entity. Each character has a slot for its whole life: NPCs the first
-//! ones, since there are always equally many of them, players the rest. Another NPC can therefore
-//! remember its target by a slot number of two bytes.
+//! Perception and shots ask about all characters at once, so their positions lie side by side here instead of being
+//! looked up entity by entity. A character has a slot for its whole life. NPCs have the first slots, since their number
+//! never changes; players have the rest. So an NPC can remember its target as a slot number of two bytes.
 //!
-//! Whoever moves writes its place here as well ([`Actors::place`]), before anybody looks or shoots. Who is dead or absent a
-//! place that is not a number: queries leave such points out by their own rules, so no reader needs a second column to ask.
+//! A character that moves writes its position here ([`Actors::place`]) before anybody looks or shoots in the tick. The
+//! position of somebody dead or absent is NaN: queries skip such points anyway, so no reader needs a second column.
 //! Cost: about 5 ns per character and tick; 70 bytes per slot.
 
 use bevy_ecs::entity::Entity;
@@ -14,18 +13,9 @@ use glam::Vec3;
 use throng_query::{casts::Capsules, nav::NavPoint};
 
 use crate::{
-    components::{Faction, Slot},
+    components::{BODY_HEIGHT_M, BODY_RADIUS_M, Faction, Slot},
     rules::Side,
 };
-
-/// Half the width of a character, for shots and for what it can pass. (m)
-pub const BODY_RADIUS_M: f32 = 0.4;
-/// Feet to crown. (m)
-pub const BODY_HEIGHT_M: f32 = 1.8;
-/// Where a character sees and fires from, above its feet.
-pub const EYE: Vec3 = Vec3::new(0.0, 1.6, 0.0);
-/// What others aim at, above its feet.
-pub const CHEST: Vec3 = Vec3::new(0.0, 1.2, 0.0);
 
 const NOBODY: Side = Side { npc: true, faction: Faction::Agents };
 
@@ -88,7 +78,7 @@ impl Actors {
         self.z_m[index] = f32::NAN;
     }
 
-    /// Writes where a living character stands now, and who it is.
+    /// Writes where a living character stands now, and which entity and side it is.
     pub fn place(&mut self, slot: Slot, entity: Entity, standing: NavPoint, side: Side) {
         let (index, feet) = (slot.index(), standing.position());
         self.entity[index] = entity;
@@ -121,7 +111,7 @@ impl Actors {
         &self.players
     }
 
-    /// Places in the ground plane, for close lists.
+    /// Positions in the ground plane, for neighbour lists.
     pub fn places(&self) -> (&[f32], &[f32]) {
         (&self.x_m, &self.z_m)
     }

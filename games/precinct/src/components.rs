@@ -21,6 +21,15 @@ use throng_replication::{Replicate, Schema, SchemaBuilder, ecs::Placed};
 
 use crate::weapons::WeaponKind;
 
+/// Half the width of a character, for shots and for what it can pass. (m)
+pub const BODY_RADIUS_M: f32 = 0.4;
+/// Feet to crown. (m)
+pub const BODY_HEIGHT_M: f32 = 1.8;
+/// Where a character sees and fires from, above its feet.
+pub const EYE: Vec3 = Vec3::new(0.0, 1.6, 0.0);
+/// What others aim at, above its feet.
+pub const CHEST: Vec3 = Vec3::new(0.0, 1.2, 0.0);
+
 /// Where somebody stands and looks.
 #[derive(Component, Replicate, Debug, Clone, Copy, PartialEq)]
 pub struct Pose {

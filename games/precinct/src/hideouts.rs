@@ -96,14 +96,14 @@ mod tests {
 
     fn place(hideouts: &mut Hideouts, client_id: u64) -> Option<u32> {
         match hideouts.place(ClientId(client_id), &[0; 256]) {
-            Placement::World(world) => Some(world.0),
-            Placement::Refuse(_) => None,
+            Placement::World(world) => Some(world.index() as u32),
+            Placement::Pending | Placement::Refuse(_) => None,
         }
     }
 
     #[test]
     fn everybody_has_a_hideout_of_its_own_and_gets_it_back() {
-        let mut hideouts = Hideouts::new((10..13).map(WorldId).collect());
+        let mut hideouts = Hideouts::new((10..13).map(|index| WorldId::new(index, 0)).collect());
         assert_eq!(place(&mut hideouts, 1), Some(10));
         assert_eq!(place(&mut hideouts, 2), Some(11));
         hideouts.left(ClientId(1));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_one_longest_away_loses_its_hideout() {
-        let mut hideouts = Hideouts::new((0..2).map(WorldId).collect());
+        let mut hideouts = Hideouts::new((0..2).map(|index| WorldId::new(index, 0)).collect());
         place(&mut hideouts, 1);
         place(&mut hideouts, 2);
         hideouts.left(ClientId(1));
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn comings_and_goings_without_end_keep_the_queue_short() {
-        let mut hideouts = Hideouts::new(vec![WorldId(0), WorldId(1)]);
+        let mut hideouts = Hideouts::new(vec![WorldId::new(0, 0), WorldId::new(1, 0)]);
         for round in 0..1_000 {
             assert!(place(&mut hideouts, round % 3).is_some());
             hideouts.left(ClientId(round % 3));

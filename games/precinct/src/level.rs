@@ -14,7 +14,7 @@ use glam::Vec3;
 use throng_query::geometry::{Aabb, LevelGeometry};
 use throng_query::nav::{BakeSettings, NavMesh, NavPoint, bake};
 
-use crate::actors::{BODY_HEIGHT_M, BODY_RADIUS_M};
+use crate::components::{BODY_HEIGHT_M, BODY_RADIUS_M};
 use layout::Layout;
 
 /// A place behind something low.
@@ -66,7 +66,7 @@ impl Level {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::actors::EYE;
+    use crate::components::EYE;
     use throng_query::casts::lines_of_sight;
     use throng_query::nav::{PathOutcome, PathSearch};
 

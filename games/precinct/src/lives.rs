@@ -1,4 +1,4 @@
-//! Lives: death is counted where a shot lands; here is how long it lasts and where life goes on.
+//! Lives: how long the dead stay dead, and where they stand up again. What kills is in [`crate::shooting`].
 //!
 //! Nobody is despawned by dying. A dead player or NPC keeps its entity, its slot and its memory of who it is, and
 //! stands up again after [`DEATH_MS`] at a spawn point, so a world's population is the same at every tick and
@@ -38,7 +38,7 @@ impl LifeClock {
     }
 }
 
-/// A place near a spawn point, on the mesh, that not everybody gets at once.
+/// A random place near a spawn point, on the mesh, so that those who spawn together do not stand in each other.
 pub fn near_spawn(navmesh: &NavMesh, spawn: NavPoint, rng: &mut Xoshiro256PlusPlus) -> NavPoint {
     let aside = Vec3::new(rng.random_range(-SCATTER_M..SCATTER_M), 0.0, rng.random_range(-SCATTER_M..SCATTER_M));
     navmesh.walk_straight(spawn, spawn.position() + aside).end

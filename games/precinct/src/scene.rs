@@ -1,30 +1,30 @@
 //! Scene: what a world reads and never changes.
 //!
-//! The level, the behaviour graph and the tables made from them exist once per process; a scene is a world's handful of
-//! pointers to them, and its rules. It is one resource, not seven: a resource that the processor has not seen since the last
-//! tick costs some five cache misses to find, and there are a thousand worlds between two ticks of one.
+//! The level, the behaviour graph and the tables made from them exist once per process. A scene is one world's pointers
+//! to them, and its rules. It is one resource and not seven: to find a resource that was last used a thousand worlds
+//! ago costs some five cache misses.
 
 use std::sync::Arc;
 
 use bevy_ecs::resource::Resource;
 
 use crate::{
-    gates::{Destination, Gates, SharedWorlds},
     level::Level,
     npc::{
         Places,
         graph::{Graph, precinct_graph},
     },
+    portals::{Destination, Portals, SharedWorlds},
     rules::Rules,
 };
 
-/// What all worlds of a process share: read-only but for the ids of the shared worlds, which are set once.
+/// What all worlds of a process share. Read-only, except that the ids of the shared worlds are set once.
 #[derive(Clone)]
 pub struct Shared {
     pub level: Arc<Level>,
     pub graph: Arc<Graph>,
     pub places: Places,
-    pub gates: Gates,
+    pub portals: Portals,
     pub worlds: SharedWorlds,
 }
 
@@ -33,7 +33,7 @@ impl Shared {
     pub fn new(level: Arc<Level>) -> Self {
         Self {
             places: Places::of(&level),
-            gates: Gates::of(&level),
+            portals: Portals::of(&level),
             graph: Arc::new(precinct_graph()),
             worlds: SharedWorlds::default(),
             level,
@@ -46,7 +46,7 @@ impl Shared {
 pub struct Scene {
     pub shared: Shared,
     pub rules: Rules,
-    /// Where gates that lead to worlds of this kind lead to.
+    /// Which kind of world this is.
     pub here: Destination,
 }
 

@@ -22,8 +22,8 @@ pub struct PrecinctSettings {
     pub npcs: usize,
     /// Seeds every world: the same seed and the same inputs give the same game.
     pub seed: u64,
-    /// Whether worlds tick in which nobody is, so that every NPC lives all the time: what a load test wants. Otherwise a world
-    /// sleeps until somebody comes.
+    /// Whether worlds tick in which nobody is, so that every NPC lives all the time: what a load test wants. Otherwise
+    /// a world sleeps until somebody comes.
     pub keep_awake: bool,
     /// Hideouts with a fault, for tests.
     pub faults: Vec<FaultyHideout>,
@@ -97,7 +97,7 @@ pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<Precinc
     let dark_zone = server.create_world(dark_zone, next_seed())?;
     let hideout = server.add_kind(Hideout {
         shared: shared.clone(),
-        first: WorldId(dark_zone.0 + 1),
+        first: WorldId::new(dark_zone.index() as u32 + 1, 0),
         npcs: (0..day.hideouts).map(|index| day.npcs_of_hideout(index) as u16).collect(),
         keep_awake: settings.keep_awake,
         faults: settings.faults.clone(),

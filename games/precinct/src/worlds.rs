@@ -7,15 +7,15 @@
 //! | `dark_zone` | 30 Hz | 1              | everybody against everybody                        |
 //! | `sentinel`  | 128 Hz| for tests      | no players; shows by its ticks whether the host holds |
 //!
-//! The first three are the same four plugins with other rules and other numbers of NPCs. A tick runs through the steps of
-//! [`Step`] in order:
+//! The first three are the same four plugins with other rules and other numbers of NPCs. A tick runs through the steps
+//! of [`Step`] in order:
 //!
 //! ```text
-//!   Enter   players come and go                            players::seat
+//!   Enter   players come and go                            arrivals::enter
 //!   Act     players walk and fire, NPCs live               players::play, npc::live
 //!   Hurt    the tick's shots are cast                      shooting::resolve
-//!   Leave   what was said is delivered, travellers go      social::speak, players::unseat
-//!   Report  counts go to the server                        tally::report
+//!   Leave   what was said is delivered, travellers go      social::speak, arrivals::leave
+//!   Report  counts go to the server                        report::report
 //! ```
 
 use bevy_ecs::{
@@ -33,19 +33,18 @@ use throng_replication::ecs::Replicated;
 
 use crate::{
     arena::Arena,
+    arrivals,
     components::{Action, Character, Pose, Vitals},
-    gates::Destination,
     npc, players,
+    portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
+    report,
     scene::{Scene, Shared},
     server::FaultyHideout,
     shooting, social,
-    tally::{self, TallyNames},
+    tally::TallyNames,
 };
 
-/// Names of the kinds, as clients hear them.
-pub const HIDEOUT: &str = "hideout";
-pub const HUB: &str = "hub";
-pub const DARK_ZONE: &str = "dark_zone";
+/// Name of the kind that is for tests.
 pub const SENTINEL: &str = "sentinel";
 
 /// The steps of a tick.
@@ -57,7 +56,7 @@ pub enum Step {
     Act,
     /// Shots are cast and damage done.
     Hurt,
-    /// Words are delivered and players go through gates.
+    /// Words are delivered and players go through portals.
     Leave,
     /// Counts go to the server.
     Report,
@@ -73,7 +72,7 @@ pub struct Movement;
 
 impl Movement {
     fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        (players::seat.in_set(Step::Enter), players::play.in_set(Step::Act), players::unseat.in_set(Step::Leave))
+        (arrivals::enter.in_set(Step::Enter), players::play.in_set(Step::Act), arrivals::leave.in_set(Step::Leave))
             .into_configs()
     }
 }
@@ -120,7 +119,7 @@ pub struct Social;
 impl Social {
     fn systems() -> ScheduleConfigs<ScheduleSystem> {
         // Whoever leaves in this tick has still said what it said.
-        social::speak.run_if(social::something_was_said).in_set(Step::Leave).before(players::unseat).into_configs()
+        social::speak.run_if(social::something_was_said).in_set(Step::Leave).before(arrivals::leave).into_configs()
     }
 }
 
@@ -142,7 +141,7 @@ fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc
     // Plugins first: what is spawned before a component is replicated is not heard of.
     world.configure_sets(order_of_steps());
     world.add_plugins((Movement, Combat, Npcs, Social));
-    world.add_systems(tally::report.in_set(Step::Report));
+    world.add_systems(report::report.in_set(Step::Report));
     let seed = world.seed();
     fill(world.world_mut(), shared, here, npc_count, seed);
     let names = TallyNames::register(world);
@@ -182,7 +181,7 @@ impl WorldKind for Hideout {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        let index = (world.id().0 - self.first.0) as usize;
+        let index = world.id().index() - self.first.index();
         build_world(world, &self.shared, Destination::Hideout, usize::from(self.npcs[index]));
         if !self.faults.is_empty() {
             let own = self.faults.iter().filter(|faulty| faulty.hideout == index);

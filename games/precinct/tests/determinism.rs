@@ -43,7 +43,7 @@ impl Recorded {
         let hashes = simulation.hashes().to_vec();
         for home in &worlds.hideouts[..bots] {
             let ticks = hashes.iter().filter(|hash| hash.world == *home).count();
-            assert!(ticks >= 20 * seconds as usize, "world {} has only {ticks} hashes", home.0);
+            assert!(ticks >= 20 * seconds as usize, "world {home} has only {ticks} hashes");
         }
         Self { settings, bots, npcs, recording: simulation.recording(), hashes }
     }

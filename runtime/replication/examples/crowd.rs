@@ -1,7 +1,8 @@
 //! Crowd: what a tick of replication costs in one large world, without network or encryption.
 //!
-//! `cargo run --release -p throng-replication --example crowd [ticks]` prints, for each scene, microseconds of CPU per tick for
-//! taking in changes, for interest and for writing (best of five runs), bytes, and a hash of all that was written.
+//! `cargo run --release -p throng-replication --example crowd [ticks]` prints, for each scene, microseconds of CPU per
+//! tick for taking in changes, for interest and for writing (best of five runs), bytes, and a hash of all that was
+//! written.
 //!
 //! - W1: every client has an entity, all move, each hears about 50.
 //! - W2: the same, and everybody hears everybody.
@@ -9,7 +10,8 @@
 
 use throng_platform::process::thread_cpu_time;
 use throng_replication::{
-    InterestSettings, KindId, NetId, Replicate, ReplicationRules, SchemaBuilder, ViewId, WorldReplication,
+    ComponentIndex, InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, View, ViewScratch,
+    WorldReplication,
 };
 
 #[derive(Clone, Replicate)]
@@ -38,9 +40,10 @@ struct Scene {
 struct Crowd {
     world: WorldReplication,
     /// Kinds of poses and healths.
-    kinds: [KindId; 2],
+    kinds: [ComponentIndex; 2],
     ids: Vec<NetId>,
-    views: Vec<ViewId>,
+    views: Vec<View>,
+    scratch: ViewScratch,
     places: Vec<[f32; 2]>,
     tick: u32,
     random: u64,
@@ -73,11 +76,12 @@ impl Crowd {
         };
         let mut world = WorldReplication::new(schema.clone(), settings);
         if scene.tiers {
-            world.set_rules(&ReplicationRules::for_schema(&schema).resolved(20.0), 20.0);
+            world.set_rules(&ReplicationRules::for_schema(&schema).resolved(20.0), 20.0, []);
         }
         let mut crowd = Self {
             ids: (0..scene.entities).map(|_| world.spawn().unwrap()).collect(),
-            views: (0..scene.clients).map(|_| world.add_client(0)).collect(),
+            views: (0..scene.clients).map(|_| world.new_view(0)).collect(),
+            scratch: ViewScratch::new(&schema),
             places: Vec::new(),
             kinds: [schema.kind_of::<Pose>().unwrap(), schema.kind_of::<Health>().unwrap()],
             world,
@@ -85,8 +89,8 @@ impl Crowd {
             random: 88_172_645_463_325_252,
             unanswered: Vec::new(),
         };
-        for (index, view) in crowd.views.iter().enumerate() {
-            crowd.world.set_own(*view, Some(crowd.ids[index]));
+        for (view, id) in crowd.views.iter_mut().zip(&crowd.ids) {
+            view.set_own(Some(*id));
         }
         crowd.places = (0..scene.entities).map(|_| [(); 2].map(|()| (crowd.random() - 0.5) * side_m)).collect();
         crowd
@@ -120,21 +124,24 @@ impl Crowd {
             }
         }
         let changed = thread_cpu_time();
-        self.world.refresh_interest();
+        self.world.settle();
+        for view in &mut self.views {
+            self.world.refresh(view, &mut self.scratch);
+        }
         let refreshed = thread_cpu_time();
         let mut out = [0; 1200];
         let before = std::mem::take(&mut self.unanswered);
         let mut before = before.into_iter();
-        for view in &self.views {
+        for view in &mut self.views {
             let packets = before.next().unwrap_or(0);
-            (0..packets).for_each(|packet| self.world.acked(*view, (self.tick as u16 - 1) * 64 + packet));
+            (0..packets).for_each(|packet| view.acked((self.tick as u16 - 1) * 64 + packet));
             let mut packets = 0;
             loop {
-                let len = self.world.write_snapshot(*view, 0, &mut out);
+                let len = self.world.write_snapshot(view, &mut self.scratch, 0, &mut out);
                 if len == 0 {
                     break;
                 }
-                self.world.sent(*view, self.tick as u16 * 64 + packets);
+                self.world.sent(view, self.tick as u16 * 64 + packets);
                 packets += 1;
                 times.bytes += len as u64;
                 for chunk in out[..len].chunks(512) {
@@ -149,7 +156,7 @@ impl Crowd {
         times.changes_us += changed.saturating_sub(begin).as_secs_f64() * 1e6;
         times.interest_us += refreshed.saturating_sub(changed).as_secs_f64() * 1e6;
         times.write_us += written.saturating_sub(refreshed).as_secs_f64() * 1e6;
-        times.updates += self.world.take_stats().entity_updates;
+        times.updates += self.views.iter_mut().map(|view| view.take_counts().records).sum::<u64>();
     }
 }
 
@@ -181,7 +188,8 @@ fn main() {
             let mut times = Times::default();
             (0..ticks).for_each(|_| crowd.tick(scene.moving, &mut times));
             let total = |times: &Times| times.changes_us + times.interest_us + times.write_us;
-            times.heap_bytes = crowd.world.heap_bytes();
+            let views = crowd.views.iter().map(|view| size_of::<View>() + view.heap_bytes()).sum::<usize>();
+            times.heap_bytes = crowd.world.heap_bytes() + views + crowd.scratch.heap_bytes();
             if best.as_ref().is_none_or(|best| total(&times) < total(best)) {
                 best = Some(times);
             }

@@ -1,12 +1,14 @@
-//! World replication: everything that one world has to tell, and to whom.
+//! World replication: everything that one world has to tell, shared by all its clients.
 //!
-//! Per tick, on the world's own thread and in this order: `begin_tick`; `spawn`, `update`, `remove`,
-//! `set_place`, `despawn` for what changed; `refresh_interest`; and for each client `write_snapshot` until it
-//! returns 0, with `sent` naming the packet that each message went into. `acked` and `lost` come whenever
-//! the connection knows. Several threads share out the clients with `lend` (see `share`).
+//! What a client holds and is owed is a [`View`], and belongs to the client. A tick has two halves. In the first the
+//! world's own thread changes what there is to tell: `begin_tick`; `spawn`, `update`, `remove`, `set_place`, `despawn`;
+//! `filter_visibility`. Then `settle` ends the changes. In the second half nothing changes here any more, so any number
+//! of threads may serve views at once, each with a [`ViewScratch`] of its own: `refresh`, and `write_snapshot` until it
+//! returns 0, with `sent` naming the packet that each message went into. `acked` and `lost` come whenever the
+//! connection knows. However the views are shared out, their bytes are the same.
 //!
 //! ```
-//! use throng_replication::{InterestSettings, Replicas, Replicate, SchemaBuilder, WorldReplication};
+//! use throng_replication::{InterestSettings, Replicas, Replicate, SchemaBuilder, ViewScratch, WorldReplication};
 //!
 //! #[derive(Clone, Debug, PartialEq, Replicate)]
 //! struct Health {
@@ -16,56 +18,49 @@
 //!
 //! let schema = SchemaBuilder::new().component::<Health>().build();
 //! let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
-//! let view = world.add_client(0);
+//! let mut scratch = ViewScratch::new(&schema);
+//! let mut view = world.new_view(0);
 //!
 //! world.begin_tick(1);
 //! let hero = world.spawn().unwrap();
 //! world.set_place(hero, [10.0, 5.0]);
 //! world.update(schema.kind_of::<Health>().unwrap(), hero, &Health { points: 90 });
-//! world.set_view(view, [0.0, 0.0]);
-//! world.refresh_interest();
+//! world.settle();
+//!
+//! view.look_at([0.0, 0.0]);
+//! world.refresh(&mut view, &mut scratch);
 //! let mut packet = [0; 1200];
-//! let len = world.write_snapshot(view, 0, &mut packet);
-//! world.sent(view, 17);
+//! let len = world.write_snapshot(&mut view, &mut scratch, 0, &mut packet);
+//! world.sent(&mut view, 17);
 //!
 //! let mut replicas = Replicas::new(schema);
 //! replicas.apply(&packet[..len]).unwrap();
 //! assert_eq!(replicas.get::<Health>(hero), Some(&Health { points: 90 }));
-//! world.acked(view, 17);
+//! view.acked(17);
 //! ```
 
 use std::sync::Arc;
 
-use throng_platform::prefetch;
-
 use crate::{
-    entities::{EntitiesFull, Fault, NetId, Standing},
-    interest::{Found, InterestSettings},
-    listeners::Listeners,
-    replicate::Replicate,
-    rings::Rings,
-    rules::ResolvedRules,
-    scene::Scene,
-    schema::{KindId, Schema},
-    share::Share,
-    traffic::{Counts, Overhead, Traffic},
-    truth::ExactSource,
-    view::View,
+    source::{
+        entities::{EntitiesFull, Relevance},
+        fault::Fault,
+        rings::Rings,
+        rules::ResolvedRules,
+    },
+    view::{
+        audit_sample::ExactSource,
+        client_view::{View, ViewCounts},
+        interest::{Found, InterestSettings},
+        scene::Scene,
+        traffic::{Counts, Overhead, Traffic},
+    },
+    wire::{
+        ids::{NetId, SLOTS_MAX},
+        replicate::Replicate,
+        schema::{ComponentIndex, Schema},
+    },
 };
-
-/// Most slots a world may have; also the highest slot a client believes.
-pub const SLOTS_MAX: u32 = 1 << 20;
-
-/// A client of one world.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ViewId(pub(crate) u32);
-
-impl ViewId {
-    /// Small and dense: the numbers of clients that left are given again.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// What replication did since `take_stats` was called last.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -78,7 +73,7 @@ pub struct ReplicationStats {
     pub despawns: u64,
     pub snapshots: u64,
     pub snapshot_bytes: u64,
-    pub truths: u64,
+    pub audit_samples: u64,
     /// Components that a lost packet carried last, and that are sent again.
     pub owed_again: u64,
     /// Values that were NaN or infinite when they were encoded. Never sent; see `poisoned`.
@@ -93,64 +88,61 @@ pub struct ReplicationStats {
     pub answers_unknown: u64,
 }
 
-/// A client's grace in seconds is 2; what a truth tells must be there within half of it.
-const TRUTH_S_MAX: f32 = 1.0;
+/// Audit samples leave out components that may reach the client later than this: it waits 2 s for what a sample tells
+/// before it counts an error, and half of that is left for losses. (s)
+const AUDITED_DELAY_S_MAX: f32 = 1.0;
 
-/// The replicated side of one world. No ECS inside (see `ecs`), no clock, no sockets.
-pub struct WorldReplication {
-    /// Empty while it is lent.
-    scene: Scene,
-    /// The scene while it is lent, else an empty one; made when it is first needed.
-    lent: Option<Arc<Scene>>,
-    shares_out: usize,
-    /// Shares that came back, for their buffers.
-    spare_shares: Vec<Share>,
-    views: Vec<Option<Box<View>>>,
+/// What serving views needs beside them, kept from client to client and from tick to tick. One per thread that serves
+/// views.
+pub struct ViewScratch {
     found: Found,
-    listeners: Listeners,
-    /// Empty between calls of `conceal`.
+    /// What went out, by kind and cause, and what others count with it: empty it with `Traffic::take` or
+    /// `Traffic::absorb`.
+    pub traffic: Traffic,
+    /// Empty between questions of a visibility filter.
     allowed: Vec<u32>,
-    concealed_near: Vec<u32>,
-    concealed_at: Option<u32>,
-    stats: ReplicationStats,
-    traffic: Traffic,
+    filtered_near: Vec<u32>,
+}
+
+impl ViewScratch {
+    /// For worlds with this schema.
+    pub fn new(schema: &Schema) -> Self {
+        Self { found: Found::default(), traffic: Traffic::new(schema), allowed: Vec::new(), filtered_near: Vec::new() }
+    }
+
+    /// Bytes held on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.found.heap_bytes()
+            + self.traffic.heap_bytes()
+            + (self.allowed.capacity() + self.filtered_near.capacity()) * 4
+    }
+}
+
+/// The replicated side of one world, as all its clients share it. No ECS inside (see `ecs`), no clock, no sockets, no
+/// client.
+pub struct WorldReplication {
+    scene: Scene,
+    /// Which turns of interest are taken: views with the same turn are refreshed in the same ticks.
+    turns: Vec<bool>,
 }
 
 impl WorldReplication {
     pub fn new(schema: Arc<Schema>, settings: InterestSettings) -> Self {
         let settings = InterestSettings { entities_max: settings.entities_max.clamp(1, SLOTS_MAX), ..settings };
-        let traffic = Traffic::new(&schema);
-        Self {
-            scene: Scene::new(schema, settings),
-            lent: None,
-            shares_out: 0,
-            spare_shares: Vec::new(),
-            views: Vec::new(),
-            found: Found::default(),
-            listeners: Listeners::default(),
-            allowed: Vec::new(),
-            concealed_near: Vec::new(),
-            concealed_at: None,
-            stats: ReplicationStats::default(),
-            traffic,
-        }
+        Self { scene: Scene::new(schema, settings), turns: Vec::new() }
     }
 
     pub fn schema(&self) -> &Arc<Schema> {
-        &self.scene().entities.schema
+        &self.scene.entities.schema
     }
 
     /// Begins a tick. Ticks must rise; changes made before are no longer this tick's.
-    ///
-    /// # Panics
-    /// If a share has not been given back: the program's own mistake.
     pub fn begin_tick(&mut self, tick: u32) {
-        assert_eq!(self.shares_out, 0, "every share is given back before the next tick");
         self.scene.entities.begin_tick(tick);
     }
 
     pub fn tick(&self) -> u32 {
-        self.scene().entities.tick
+        self.scene.entities.tick
     }
 
     /// A new entity, without components, relevant to everybody until it has a place.
@@ -164,7 +156,7 @@ impl WorldReplication {
     }
 
     pub fn contains(&self, id: NetId) -> bool {
-        self.scene().entities.get(id).is_some()
+        self.scene.entities.get(id).is_some()
     }
 
     /// Where an entity is (m). NaN and infinities count as poison and change nothing.
@@ -174,12 +166,12 @@ impl WorldReplication {
 
     /// The entity has no place: it is relevant to everybody.
     pub fn clear_place(&mut self, id: NetId) {
-        self.scene.entities.set_standing(id, Standing::Everywhere);
+        self.scene.entities.set_relevance(id, Relevance::Everywhere);
     }
 
     /// The entity is relevant to its own client alone, until it has a place again.
-    pub fn hide(&mut self, id: NetId) {
-        self.scene.entities.set_standing(id, Standing::Hidden);
+    pub fn set_owner_only(&mut self, id: NetId) {
+        self.scene.entities.set_relevance(id, Relevance::OwnerOnly);
     }
 
     /// The entity is also relevant to the clients of this team, wherever they are. None: of no team.
@@ -193,9 +185,9 @@ impl WorldReplication {
         self.scene.entities.set_weight(id, weight);
     }
 
-    /// The entity is told only to clients that `conceal` lets see it, and to its own. At once.
-    pub fn set_concealed(&mut self, id: NetId, concealed: bool) {
-        self.scene.entities.set_concealed(id, concealed);
+    /// The entity is told only to clients that `filter_visibility` lets see it, and to its own. At once.
+    pub fn set_visibility_filtered(&mut self, id: NetId, filtered: bool) {
+        self.scene.entities.set_visibility_filtered(id, filtered);
     }
 
     /// What changes of the entity this tick goes at once to all who hold it, whatever the distance. For teleports.
@@ -204,30 +196,35 @@ impl WorldReplication {
         self.scene.entities.set_urgent(id);
     }
 
-    /// From now on these rules hold. `ticks_per_s` is the world's rate. Between two ticks; allocates, and makes every
-    /// client's copies current once.
-    pub fn set_rules(&mut self, rules: &ResolvedRules, ticks_per_s: f32) {
+    /// From now on these rules hold. `ticks_per_s` is the world's rate; `views` are those of all its clients. Between
+    /// two ticks; allocates, and makes every client's copies current once.
+    pub fn set_rules<'a>(
+        &mut self,
+        rules: &ResolvedRules,
+        ticks_per_s: f32,
+        views: impl IntoIterator<Item = &'a mut View>,
+    ) {
         let Scene { entities, rings, bulk, .. } = &mut self.scene;
-        let truth_ticks_max = (ticks_per_s * TRUTH_S_MAX) as u32;
-        let mut new = Rings::new(rules, entities.schema.every_kind(), truth_ticks_max.max(1));
+        let audited_delay_ticks_max = (ticks_per_s * AUDITED_DELAY_S_MAX) as u32;
+        let mut new = Rings::new(rules, entities.schema.every_kind(), audited_delay_ticks_max.max(1));
         // Packets in flight were written by the old ones.
         new.period_max = new.period_max.max(rings.period_max);
         *rings = new;
         bulk.outdate();
         entities.set_periods(&rules.kind_period_ticks);
         let Scene { entities, rings, .. } = &self.scene;
-        self.views.iter_mut().flatten().for_each(|view| view.forget_rings(rings.period_max, entities));
+        views.into_iter().for_each(|view| view.forget_rings(rings.period_max, entities));
     }
 
     /// Encodes a component's value, once for everybody. Returns whether its bytes changed. Ids of entities
     /// that are gone are ignored.
-    pub fn update<T: Replicate>(&mut self, kind: KindId, id: NetId, value: &T) -> bool {
+    pub fn update<T: Replicate>(&mut self, kind: ComponentIndex, id: NetId, value: &T) -> bool {
         debug_assert_eq!(self.scene.entities.schema.kind_of::<T>(), Some(kind), "the kind is another component's");
         self.scene.entities.update(kind, id, value)
     }
 
     /// Takes a component away from an entity that lives on.
-    pub fn remove(&mut self, kind: KindId, id: NetId) {
+    pub fn remove(&mut self, kind: ComponentIndex, id: NetId) {
         self.scene.entities.remove(kind, id);
     }
 
@@ -237,271 +234,141 @@ impl WorldReplication {
         self.scene.entities.poisoned()
     }
 
-    /// A client comes in. `epoch` tells its stay here from its stays elsewhere; it is in every message.
-    pub fn add_client(&mut self, epoch: u8) -> ViewId {
-        let view = Box::new(View::new(epoch, &self.scene.entities, &self.scene.settings));
-        let index = self.views.iter().position(Option::is_none).unwrap_or(self.views.len());
-        if index == self.views.len() {
-            self.views.push(None);
+    /// The view of a client that comes in. `epoch` tells its stay here from its stays elsewhere; it is in every
+    /// message.
+    pub fn new_view(&mut self, epoch: u8) -> View {
+        let turn = self.turns.iter().position(|taken| !taken).unwrap_or(self.turns.len());
+        if turn == self.turns.len() {
+            self.turns.push(false);
         }
-        self.views[index] = Some(view);
-        self.listeners.outdate();
-        ViewId(index as u32)
+        self.turns[turn] = true;
+        View::new(epoch, turn as u32, &self.scene.entities, &self.scene.settings)
     }
 
-    pub fn remove_client(&mut self, view: ViewId) {
-        if let Some(counts) = self.views.get_mut(view.0 as usize).and_then(Option::take).map(|view| view.counts) {
-            self.stats.add(counts);
-            self.listeners.outdate();
+    /// A client leaves. Returns what was counted of it since its counts were last taken.
+    pub fn remove_view(&mut self, view: View) -> ViewCounts {
+        if let Some(taken) = self.turns.get_mut(view.turn as usize) {
+            *taken = false;
         }
-    }
-
-    /// Where a client looks from (m), while its own entity has no place.
-    pub fn set_view(&mut self, view: ViewId, centre: [f32; 2]) {
-        if centre.iter().all(|number| number.is_finite())
-            && let Some(view) = self.view_mut(view)
-        {
-            view.centre = Some(centre);
-        }
-    }
-
-    /// Which entity is the client's own: always relevant to it, and it looks from there.
-    pub fn set_own(&mut self, view: ViewId, own: Option<NetId>) {
-        if let Some(view) = self.view_mut(view) {
-            view.own = own;
-            view.refresh_now = true;
-        }
-    }
-
-    /// The client hears of all entities of this team, too, wherever they are. None: it is in no team.
-    pub fn set_view_team(&mut self, view: ViewId, team: Option<u16>) {
-        if let Some(view) = self.view_mut(view) {
-            view.team = team.unwrap_or(0);
-            view.refresh_now = true;
-        }
-    }
-
-    /// What this client may be sent per tick, in place of the settings' budget. (bytes)
-    pub fn set_budget(&mut self, view: ViewId, bytes_per_tick: u32) {
-        if let Some(view) = self.view_mut(view) {
-            view.budget_bytes_per_tick = bytes_per_tick;
-        }
+        view.counts
     }
 
     /// How far clients see, and how much they are told.
     pub fn settings(&self) -> &InterestSettings {
-        &self.scene().settings
+        &self.scene.settings
     }
 
-    /// Whether any entity is concealed, so that `conceal` has something to ask.
-    pub fn has_concealed(&self) -> bool {
-        self.scene().entities.concealed_count > 0
+    /// Whether any entity is visibility-filtered, so that `filter_visibility` has something to ask.
+    pub fn has_visibility_filtered(&self) -> bool {
+        self.scene.entities.filtered_count > 0
     }
 
-    /// Asks, for each client and each concealed entity that it would otherwise hear of, whether it may see it. Once per
-    /// tick, after the changes and before `refresh_interest`; not asked in a tick, it may not. Who may not see an entity
-    /// is told nothing more of it, but for a despawn of what it held. The client's own entity is not asked about.
+    /// Makes ready for `filter_visibility`. Once per tick, after the changes.
+    pub fn prepare_visibility_filter(&mut self) {
+        let scene = &mut self.scene;
+        scene.finder.rebuild(&mut scene.entities, scene.settings.cell_m);
+    }
+
+    /// Asks, for each visibility-filtered entity that this client would otherwise hear of, whether it may see it. Once
+    /// per tick, after `prepare_visibility_filter` and before `refresh`; not asked in a tick, it may not. What a client
+    /// may not see it is told nothing more of, but for a despawn of what it held. Its own entity is not asked about.
     ///
-    /// Costs a look into a grid for each client, about 0.3 us, and the questions.
-    pub fn conceal(&mut self, may_see: &mut dyn FnMut(ViewId, NetId) -> bool) {
-        let Self { scene, views, allowed, concealed_near, .. } = self;
-        self.concealed_at = Some(scene.entities.tick);
-        if scene.entities.concealed_count == 0 {
+    /// Costs a look into a grid, about 0.3 us, and the questions.
+    pub fn filter_visibility(
+        &self,
+        view: &mut View,
+        scratch: &mut ViewScratch,
+        may_see: &mut dyn FnMut(NetId) -> bool,
+    ) {
+        let scene = &self.scene;
+        view.filtered_at = Some(scene.entities.tick);
+        if scene.entities.filtered_count == 0 {
             return;
         }
-        scene.finder.rebuild(&mut scene.entities, scene.settings.cell_m);
-        for (index, view) in views.iter_mut().enumerate() {
-            let Some(view) = view else { continue };
-            allowed.clear();
-            scene.each_concealed_near(view, concealed_near, |id| {
-                if may_see(ViewId(index as u32), id) {
-                    allowed.push(id.slot);
-                }
-            });
-            view.set_allowed(allowed, &scene.entities);
-        }
-    }
-
-    /// Rebuilds the relevant sets whose turn it is. Once per tick, after the changes.
-    pub fn refresh_interest(&mut self) {
-        self.settle_scene();
-        let Self { scene, views, found, .. } = self;
-        for (index, view) in views.iter_mut().enumerate() {
-            if let Some(view) = view {
-                view.refresh(index as u32, scene, found);
+        let ViewScratch { allowed, filtered_near, .. } = scratch;
+        allowed.clear();
+        view.each_filtered_near(scene, filtered_near, |id| {
+            if may_see(id) {
+                allowed.push(id.slot);
             }
-        }
+        });
+        view.set_allowed(allowed, &scene.entities);
     }
 
-    /// Rebuilds one client's relevant set, if it is its turn: its part of `refresh_interest`.
-    pub fn refresh(&mut self, view: ViewId) {
-        self.settle_scene();
-        let Self { scene, views, found, .. } = self;
-        if let Some(entry) = views.get_mut(view.index()).and_then(Option::as_deref_mut) {
-            entry.refresh(view.0, scene, found);
-        }
-    }
-
-    /// As `Share::prefetch`.
-    pub fn prefetch(&self, view: ViewId) {
-        if let Some(Some(view)) = self.views.get(view.index()) {
-            prefetch::value(&**view);
-        }
-    }
-
-    /// As `Share::prefetch_lists`.
-    pub fn prefetch_lists(&self, view: ViewId) {
-        if let Some(Some(view)) = self.views.get(view.index()) {
-            view.prefetch_lists();
-        }
-    }
-
-    /// Takes in what changed, before any view looks at it.
-    fn settle_scene(&mut self) {
-        if self.scene.entities.concealed_count > 0 && self.concealed_at != Some(self.scene.entities.tick) {
-            self.conceal(&mut |_, _| false);
-        }
+    /// Ends the changes of the tick, before any view is refreshed. Cheap when nothing has changed since it was last
+    /// called.
+    pub fn settle(&mut self) {
         self.scene.prepare();
         let scene = &mut self.scene;
         scene.finder.rebuild(&mut scene.entities, scene.settings.cell_m);
     }
 
+    /// Rebuilds a client's relevant set, if it is its turn. Once per tick, after `settle`.
+    pub fn refresh(&self, view: &mut View, scratch: &mut ViewScratch) {
+        let entities = &self.scene.entities;
+        if entities.filtered_count > 0 && view.filtered_at != Some(entities.tick) {
+            view.set_allowed(&[], entities);
+        }
+        view.refresh(&self.scene, &mut scratch.found);
+    }
+
     /// Writes the next message of this tick for a client, at most `out` long, and returns its length; 0 when
     /// there is nothing (more) to say. `input` is the number of the client's last input that this tick took
-    /// in; when it is new it is told even if nothing else is.
-    pub fn write_snapshot(&mut self, view: ViewId, input: u16, out: &mut [u8]) -> usize {
-        let Self { scene, views, traffic, .. } = self;
-        let Some(view) = views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) else { return 0 };
-        scene.prepare();
-        view.write_snapshot(scene, traffic, input, out)
-    }
-
-    /// Lends some clients, for another thread to do what is left of this tick for them. Clients that are not here are
-    /// left out. Until the last share is back (`give_back`) nothing else may be asked of the world but what only
-    /// reads. Does not allocate once as many shares as now have been made. After the changes of the tick.
-    pub fn lend(&mut self, views: &[ViewId]) -> Share {
-        if self.shares_out == 0 {
-            self.settle_scene();
-            let empty = || Arc::new(Scene::new(self.scene.entities.schema.clone(), self.scene.settings.clone()));
-            let lent = self.lent.get_or_insert_with(empty);
-            std::mem::swap(&mut self.scene, Arc::get_mut(lent).expect("no share is out"));
-        }
-        self.shares_out += 1;
-        let mut share = self.spare_shares.pop().unwrap_or_default();
-        let lent = self.lent.as_ref().expect("it was lent above").clone();
-        let taken = views.iter().filter_map(|id| Some((*id, self.views.get_mut(id.0 as usize)?.take()?)));
-        share.fill(lent, taken);
-        share
-    }
-
-    /// Takes a share back. When it is the last, the world can be changed again.
-    pub fn give_back(&mut self, mut share: Share) {
-        if let Some(traffic) = &mut share.traffic {
-            self.traffic.absorb(traffic);
-        }
-        for (id, view) in share.empty() {
-            self.views[id.0 as usize] = Some(view);
-        }
-        self.spare_shares.push(share);
-        self.shares_out -= 1;
-        if self.shares_out == 0 {
-            let lent = self.lent.as_mut().and_then(Arc::get_mut).expect("every share has let go of the scene");
-            std::mem::swap(&mut self.scene, lent);
-        }
-    }
-
-    fn scene(&self) -> &Scene {
-        self.lent.as_deref().filter(|_| self.shares_out > 0).unwrap_or(&self.scene)
+    /// in; when it is new it is told even if nothing else is. After `settle`.
+    pub fn write_snapshot(&self, view: &mut View, scratch: &mut ViewScratch, input: u16, out: &mut [u8]) -> usize {
+        view.write_snapshot(&self.scene, &mut scratch.traffic, input, out)
     }
 
     /// Names the packet that the message written last for this client went into. Without it the message
     /// counts as lost.
-    pub fn sent(&mut self, view: ViewId, packet: u16) {
-        let Self { scene, views, .. } = self;
-        if let Some(view) = views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) {
-            view.sent(packet, scene);
-        }
-    }
-
-    /// Clients that are here, by id.
-    pub fn views(&self) -> impl Iterator<Item = ViewId> + '_ {
-        let here = self.views.iter().enumerate().filter(|(_, view)| view.is_some());
-        here.map(|(index, _)| ViewId(index as u32))
-    }
-
-    /// Whether a client is told of an entity: it is relevant to it, and not concealed from it. As of the last
-    /// `refresh_interest` for what came; what died, was hidden or is denied counts at once.
-    pub fn hears(&self, view: ViewId, id: NetId) -> bool {
-        let view = self.views.get(view.0 as usize).and_then(Option::as_deref);
-        view.is_some_and(|view| view.hears(id, &self.scene.entities))
-    }
-
-    /// Appends the clients that look from within `range_m` of a place. About 0.2 us with 50 near; the first question of a
-    /// tick sorts all clients by place.
-    pub fn views_near(&mut self, place: [f32; 2], range_m: f32, out: &mut Vec<ViewId>) {
-        let Self { scene, views, listeners, .. } = self;
-        listeners.build(views, &scene.entities, scene.settings.cell_m);
-        listeners.near(place, range_m, out);
-    }
-
-    /// Appends the clients that hear of an entity and look from within `range_m` of it; all that hear of it without a
-    /// range, or if it has no place. That is a look at every client.
-    pub fn views_that_hear(&mut self, id: NetId, range_m: Option<f32>, out: &mut Vec<ViewId>) {
-        let begin = out.len();
-        let standing = self.scene.entities.get(id).map(|row| row.standing);
-        match (range_m, standing) {
-            (Some(range_m), Some(Standing::At(place))) => self.views_near(place, range_m, out),
-            (_, None) => return,
-            _ => out.extend(self.views()),
-        }
-        let mut kept = begin;
-        for index in begin..out.len() {
-            if self.hears(out[index], id) {
-                out[kept] = out[index];
-                kept += 1;
-            }
-        }
-        out.truncate(kept);
-    }
-
-    /// Appends the clients of a team. A look at every client.
-    pub fn views_of_team(&self, team: u16, out: &mut Vec<ViewId>) {
-        let is_of_team = |view: &View| view.team == team && team != 0;
-        let views = self.views.iter().enumerate();
-        let of_team = views.filter(|(_, view)| view.as_deref().is_some_and(is_of_team));
-        out.extend(of_team.map(|(index, _)| ViewId(index as u32)));
-    }
-
-    pub fn acked(&mut self, view: ViewId, packet: u16) {
-        if let Some(view) = self.view_mut(view) {
-            view.acked(packet);
-        }
+    pub fn sent(&self, view: &mut View, packet: u16) {
+        view.sent(packet, &self.scene);
     }
 
     /// A packet counts as lost: what it carried last is owed again. If it arrives all the same, no harm is done.
-    pub fn lost(&mut self, view: ViewId, packet: u16) {
-        let Self { scene, views, .. } = self;
-        if let Some(view) = views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) {
-            view.lost(packet, scene);
+    pub fn lost(&self, view: &mut View, packet: u16) {
+        view.lost(packet, &self.scene);
+    }
+
+    /// Whether a client is told of an entity: it is relevant to it, and no visibility filter denies it. As of the last
+    /// `refresh` for what came; what died, became owner-only or is denied counts at once.
+    pub fn hears(&self, view: &View, id: NetId) -> bool {
+        view.hears(id, &self.scene.entities)
+    }
+
+    /// Where an entity is (m), if it has a place.
+    pub fn place_of(&self, id: NetId) -> Option<[f32; 2]> {
+        match self.scene.entities.get(id)?.relevance {
+            Relevance::At(place) => Some(place),
+            Relevance::Everywhere | Relevance::OwnerOnly => None,
         }
     }
 
-    /// Appends a truth (see `truth`) about one entity to `out`; false when there is none to tell.
-    pub fn write_truth(&mut self, view: ViewId, out: &mut Vec<u8>) -> bool {
-        self.write_truth_from(view, &mut |id, entities| entities.slots[id.slot as usize].present, out)
+    /// Where a client looks from (m), if it looks from anywhere.
+    pub fn place_of_view(&self, view: &View) -> Option<[f32; 2]> {
+        view.look_from(&self.scene.entities)
     }
 
-    /// As `write_truth`, with the exact values read from `source` now: what replication missed is then not missed by the truth.
-    pub(crate) fn write_truth_from(&mut self, view: ViewId, source: &mut ExactSource<'_>, out: &mut Vec<u8>) -> bool {
-        let Self { scene, views, traffic, .. } = self;
-        let Some(view) = views.get_mut(view.0 as usize).and_then(Option::as_deref_mut) else {
-            return false;
-        };
+    /// Appends an audit sample (`view::audit_sample`) about one entity to `out`; false when there is none to send. Call
+    /// it before the tick's `settle`.
+    pub fn write_audit_sample(&mut self, view: &mut View, scratch: &mut ViewScratch, out: &mut Vec<u8>) -> bool {
+        self.write_audit_sample_from(view, scratch, &mut |id, entities| entities.slots[id.slot as usize].present, out)
+    }
+
+    /// As `write_audit_sample`, with the exact values read from `source` now: what replication missed is then not
+    /// missed by the audit sample.
+    pub(crate) fn write_audit_sample_from(
+        &mut self,
+        view: &mut View,
+        scratch: &mut ViewScratch,
+        source: &mut ExactSource<'_>,
+        out: &mut Vec<u8>,
+    ) -> bool {
         let begin = out.len();
-        let written = view.write_truth(scene, source, out);
+        let written = view.write_audit_sample(&mut self.scene, source, out);
         if written {
             let bytes = (out.len() - begin) as u64;
-            traffic.add_overhead(Overhead::Truth, Counts { packets: 1, bytes, updates: 1 });
+            scratch.traffic.add_overhead(Overhead::AuditSample, Counts { packets: 1, bytes, updates: 1 });
         }
         written
     }
@@ -513,83 +380,59 @@ impl WorldReplication {
         self.scene.entities.arrangement += 1;
     }
 
-    /// Ids that a client should hold now; for tests and tools. May be `period_ticks` old.
-    pub fn relevant(&self, view: ViewId) -> impl Iterator<Item = NetId> + '_ {
-        let view = self.views.get(view.0 as usize).and_then(Option::as_deref);
-        let entries = view.map_or(&[][..], |view| &view.entries);
-        entries
-            .iter()
-            .filter(|entry| entry.is_relevant() && self.scene().entities.get(entry.id()).is_some())
-            .map(|entry| entry.id())
-    }
-
-    /// Where an entity is (m), if it has a place.
-    pub fn place_of(&self, id: NetId) -> Option<[f32; 2]> {
-        match self.scene().entities.get(id)?.standing {
-            Standing::At(place) => Some(place),
-            Standing::Everywhere | Standing::Hidden => None,
-        }
-    }
-
-    pub fn entities_count(&self) -> usize {
-        self.scene().entities.alive_count()
-    }
-
-    /// What went out, by kind and cause, and what others count with it: empty it with `Traffic::take`.
-    pub fn traffic_mut(&mut self) -> &mut Traffic {
-        &mut self.traffic
-    }
-
-    /// Counts since the last call.
-    pub fn take_stats(&mut self) -> ReplicationStats {
-        for view in self.views.iter_mut().flatten() {
-            self.stats.add(std::mem::take(&mut view.counts));
-        }
-        let counts = std::mem::take(&mut self.scene.entities.counts);
-        self.stats.components_encoded += counts.encoded;
-        self.stats.poisoned += counts.poisoned;
-        self.stats.clamped += counts.clamped;
-        self.stats.spawns_refused += counts.refused;
-        std::mem::take(&mut self.stats)
-    }
-
-    /// Bytes held on the heap.
-    pub fn heap_bytes(&self) -> usize {
-        let views = self.views.iter().flatten().map(|view| size_of::<View>() + view.heap_bytes());
-        let spare = self.spare_shares.iter().map(Share::heap_bytes).sum::<usize>();
-        self.scene.heap_bytes()
-            + self.traffic.heap_bytes()
-            + self.lent.as_ref().map_or(0, |lent| size_of::<Scene>() + lent.heap_bytes())
-            + spare
-            + self.found.heap_bytes()
-            + self.listeners.heap_bytes()
-            + self.views.capacity() * size_of::<Option<Box<View>>>()
-            + views.sum::<usize>()
-    }
-
-    fn view_mut(&mut self, view: ViewId) -> Option<&mut View> {
-        self.views.get_mut(view.0 as usize)?.as_deref_mut()
-    }
-
     #[cfg(test)]
-    pub(crate) fn check(&self) {
-        self.views.iter().flatten().for_each(|view| view.check());
+    pub(crate) fn entities_count(&self) -> usize {
+        self.scene.entities.alive_count()
+    }
+
+    /// Counts since the last call, without those of the views (`View::take_counts`).
+    pub fn take_stats(&mut self) -> ReplicationStats {
+        let counts = std::mem::take(&mut self.scene.entities.counts);
+        ReplicationStats {
+            components_encoded: counts.encoded,
+            poisoned: counts.poisoned,
+            clamped: counts.clamped,
+            spawns_refused: counts.refused,
+            ..ReplicationStats::default()
+        }
+    }
+
+    /// For tests and simulations, after every step.
+    ///
+    /// # Panics
+    /// If what is told contradicts itself.
+    pub fn check(&self) {
+        self.scene.entities.check();
+    }
+
+    /// Bytes held on the heap, without the views.
+    pub fn heap_bytes(&self) -> usize {
+        self.scene.heap_bytes() + self.turns.capacity()
     }
 }
 
 impl ReplicationStats {
-    fn add(&mut self, counts: crate::view::ViewCounts) {
+    /// Adds what was counted of a view.
+    pub fn add(&mut self, counts: ViewCounts) {
         self.entity_updates += counts.records;
         self.spawns += counts.spawns;
         self.despawns += counts.despawns;
         self.snapshots += counts.snapshots;
         self.snapshot_bytes += counts.bytes;
-        self.truths += counts.truths;
+        self.audit_samples += counts.audit_samples;
         self.owed_again += counts.owed_again;
         self.entries_visited += counts.entries_visited;
         self.answers_unknown += counts.answers_unknown;
     }
 }
+
+/// One thread changes it, and then many read it at once.
+const _: fn() = || {
+    fn goes_anywhere<T: Send + Sync + 'static>() {}
+    goes_anywhere::<WorldReplication>();
+    goes_anywhere::<View>();
+    goes_anywhere::<ViewScratch>();
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! The promise: the bytes in `docs/spec/replication.md` are the bytes that are sent, and a client reads them so.
 
 use throng_replication::{
-    InterestSettings, KindId, NetId, Replicas, Replicate, ReplicationRules, Schema, SchemaBuilder, WorldReplication,
-    rules::KindRule,
+    ComponentIndex, InterestSettings, NetId, Replicas, Replicate, ReplicationRules, Schema, SchemaBuilder, ViewScratch,
+    WorldReplication, rules::KindRule,
 };
 
 const SPEC: &str = include_str!("../../../docs/spec/replication.md");
@@ -48,9 +48,11 @@ fn pose(x: f32) -> Pose {
 /// What the document tells: four entities at tick 6; one moves, one is hurt, one goes and one comes at tick 7.
 fn story() -> (Story, [Vec<u8>; 3]) {
     let schema = SchemaBuilder::new().component::<Pose>().component::<Health>().build();
-    let (poses, healths): (KindId, KindId) = (schema.kind_of::<Pose>().unwrap(), schema.kind_of::<Health>().unwrap());
+    let (poses, healths): (ComponentIndex, ComponentIndex) =
+        (schema.kind_of::<Pose>().unwrap(), schema.kind_of::<Health>().unwrap());
     let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
-    let view = world.add_client(3);
+    let mut scratch = ViewScratch::new(&schema);
+    let mut view = world.new_view(3);
     let mut replicas = Replicas::new(schema.clone());
     let mut out = [0; 1200];
     world.begin_tick(6);
@@ -59,11 +61,12 @@ fn story() -> (Story, [Vec<u8>; 3]) {
         world.update(poses, *id, &pose(index as f32));
         world.update(healths, *id, &Health { points: 100 });
     }
-    world.refresh_interest();
-    let len = world.write_snapshot(view, 512, &mut out);
-    world.sent(view, 1);
+    world.settle();
+    world.refresh(&mut view, &mut scratch);
+    let len = world.write_snapshot(&mut view, &mut scratch, 512, &mut out);
+    world.sent(&mut view, 1);
     replicas.apply(&out[..len]).unwrap();
-    world.acked(view, 1);
+    view.acked(1);
 
     world.begin_tick(7);
     world.update(poses, ids[0], &pose(0.5));
@@ -71,21 +74,22 @@ fn story() -> (Story, [Vec<u8>; 3]) {
     world.despawn(ids[2]);
     ids.push(world.spawn().unwrap());
     world.update(poses, ids[4], &pose(-150.0));
-    world.refresh_interest();
-    let len = world.write_snapshot(view, 513, &mut out);
-    world.sent(view, 2);
-    let mut truths = [Vec::new(), Vec::new()];
-    // Truths go round; the second is about entity 1, the fourth about what left.
+    world.settle();
+    world.refresh(&mut view, &mut scratch);
+    let len = world.write_snapshot(&mut view, &mut scratch, 513, &mut out);
+    world.sent(&mut view, 2);
+    let mut samples = [Vec::new(), Vec::new()];
+    // Audit samples go round; the second is about entity 1, the fourth about what left.
     for turn in 0..4 {
-        let mut truth = Vec::new();
-        assert!(world.write_truth(view, &mut truth));
+        let mut sample = Vec::new();
+        assert!(world.write_audit_sample(&mut view, &mut scratch, &mut sample));
         match turn {
-            0 => truths[0] = truth,
-            3 => truths[1] = truth,
+            0 => samples[0] = sample,
+            3 => samples[1] = sample,
             _ => {}
         }
     }
-    let [present, absent] = truths;
+    let [present, absent] = samples;
     (Story { schema, world, ids, replicas }, [out[..len].to_vec(), present, absent])
 }
 
@@ -93,8 +97,8 @@ fn story() -> (Story, [Vec<u8>; 3]) {
 fn the_server_sends_the_documents_bytes() {
     let (_, [snapshot, present, absent]) = story();
     check("snapshot", &snapshot);
-    check("truth-present", &present);
-    check("truth-absent", &absent);
+    check("audit-sample-present", &present);
+    check("audit-sample-tombstone", &absent);
 }
 
 #[test]
@@ -107,37 +111,39 @@ fn a_client_reads_the_documents_bytes_as_the_document_says() {
     assert_eq!(replicas.get::<Health>(ids[1]), Some(&Health { points: 70 }));
     assert_eq!(replicas.get::<Health>(ids[4]), None);
     assert!(!replicas.contains(ids[2]) && !world.contains(ids[2]));
-    replicas.hold_truth(&golden("truth-present"), 7).unwrap();
-    replicas.hold_truth(&golden("truth-absent"), 7).unwrap();
-    replicas.check_truths();
+    replicas.hold_audit_sample(&golden("audit-sample-present"), 7).unwrap();
+    replicas.hold_audit_sample(&golden("audit-sample-tombstone"), 7).unwrap();
+    replicas.check_audit_samples();
     // Two components of the one, and that the other is not there.
     assert_eq!((replicas.counts().state_checks, replicas.counts().state_errors), (3, 0));
     assert_eq!(schema.kinds_count(), 2);
 }
 
-/// A truth about an entity whose health is out of range.
+/// An audit sample about an entity whose health is out of range.
 #[test]
-fn a_truth_keeps_silent_about_what_may_be_late() {
+fn an_audit_sample_keeps_silent_about_what_may_be_late() {
     let schema = SchemaBuilder::new().component::<Pose>().component::<Health>().build();
     let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
     let health = KindRule { range_m: Some(10.0), updates_per_s_max: None };
     let rules = ReplicationRules { components: vec![KindRule::default(), health], ..ReplicationRules::default() };
-    world.set_rules(&rules.resolved(20.0), 20.0);
-    let view = world.add_client(3);
-    world.set_view(view, [0.0; 2]);
+    world.set_rules(&rules.resolved(20.0), 20.0, []);
+    let mut scratch = ViewScratch::new(&schema);
+    let mut view = world.new_view(3);
+    view.look_at([0.0; 2]);
     world.begin_tick(7);
     let id = world.spawn().unwrap();
     world.set_place(id, [40.0, 0.0]);
     world.update(schema.kind_of::<Pose>().unwrap(), id, &pose(40.0));
     world.update(schema.kind_of::<Health>().unwrap(), id, &Health { points: 100 });
-    world.refresh_interest();
-    let (mut out, mut truth) = ([0; 1200], Vec::new());
-    let len = world.write_snapshot(view, 0, &mut out);
-    assert!(world.write_truth(view, &mut truth));
-    check("truth-partial", &truth);
+    world.settle();
+    world.refresh(&mut view, &mut scratch);
+    let (mut out, mut sample) = ([0; 1200], Vec::new());
+    let len = world.write_snapshot(&mut view, &mut scratch, 0, &mut out);
+    assert!(world.write_audit_sample(&mut view, &mut scratch, &mut sample));
+    check("audit-sample-partial", &sample);
     let mut replicas = Replicas::new(schema);
     replicas.apply(&out[..len]).unwrap();
-    replicas.hold_truth(&golden("truth-partial"), 7).unwrap();
-    replicas.check_truths();
+    replicas.hold_audit_sample(&golden("audit-sample-partial"), 7).unwrap();
+    replicas.check_audit_samples();
     assert_eq!((replicas.counts().state_checks, replicas.counts().state_errors), (1, 0));
 }

@@ -3,8 +3,10 @@
 use bevy_ecs::prelude::*;
 use throng_platform::allocator::{CountingAllocator, thread_counts};
 use throng_replication::{
-    Concealed, InterestSettings, Replicate, ReplicationRules, SchemaBuilder, Team, WorldReplication,
+    InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, Team, View, ViewScratch, VisibilityFiltered,
+    WorldReplication,
     ecs::{Collector, Placed, Replicated},
+    listeners::Listeners,
     rules::Tier,
 };
 
@@ -31,18 +33,16 @@ struct Round([f32; 2], f32);
 
 #[test]
 fn a_steady_tick_allocates_nothing() {
-    check(0, false);
+    check(false);
 }
 
 #[test]
-fn a_steady_tick_with_rules_secrets_and_shares_allocates_nothing() {
-    check(0, true);
-    check(3, true);
+fn a_steady_tick_with_rules_and_secrets_allocates_nothing() {
+    check(true);
 }
 
-/// 200 entities go round and come and go in each other's view; 20 clients hear those near them. They are served in so many shares,
-/// or by the world itself.
-fn check(shares: usize, ruled: bool) {
+/// 200 entities go round and come and go in each other's view; 20 clients hear those near them.
+fn check(ruled: bool) {
     let schema = SchemaBuilder::new().component::<Pose>().build();
     let mut world = World::new();
     let mut collector = Collector::new(schema.clone());
@@ -54,7 +54,7 @@ fn check(shares: usize, ruled: bool) {
         let tier = |to_m, updates_per_s| Tier { to_m, updates_per_s };
         let tiers = vec![tier(5.0, 20.0), tier(15.0, 10.0), tier(20.0, 4.0)];
         let rules = ReplicationRules { tiers, ..ReplicationRules::for_schema(&schema) };
-        replication.set_rules(&rules.resolved(20.0), 20.0);
+        replication.set_rules(&rules.resolved(20.0), 20.0, []);
     }
     let entities: Vec<Entity> = (0..200)
         .map(|index| {
@@ -62,18 +62,19 @@ fn check(shares: usize, ruled: bool) {
             let pose = Pose { place: [0.0; 3], heading: 0.0 };
             let mut entity = world.spawn((Replicated::default(), pose, Round(centre, 5.0 + (index % 7) as f32 * 5.0)));
             if ruled && index % 5 == 4 {
-                entity.insert((Concealed, Team(1 + index as u16 % 3)));
+                entity.insert((VisibilityFiltered, Team(1 + index as u16 % 3)));
             }
             entity.id()
         })
         .collect();
-    let views: Vec<_> = (0..20).map(|_| replication.add_client(0)).collect();
+    let mut views: Vec<View> = (0..20).map(|_| replication.new_view(0)).collect();
+    let mut scratch = ViewScratch::new(&schema);
+    let mut listeners = Listeners::default();
     let mut circling = world.query::<(&Round, &mut Pose)>();
     let mut packet = [0; 1200];
-    let mut truth = Vec::with_capacity(256);
+    let mut sample = Vec::with_capacity(256);
     let (mut updates, mut spawns) = (0, 0);
-    let (mut heard, mut served) = (Vec::with_capacity(64), Vec::with_capacity(64));
-    let mut lent = Vec::with_capacity(shares);
+    let mut heard = Vec::with_capacity(64);
     for tick in 1..=1200_u32 {
         let before = thread_counts();
         let angle = tick as f32 / 100.0 * std::f32::consts::TAU;
@@ -85,61 +86,44 @@ fn check(shares: usize, ruled: bool) {
         collector.collect(&mut world, &mut replication);
         world.clear_trackers();
         if tick == 1 {
-            for (view, entity) in views.iter().zip(&entities) {
-                replication.set_own(*view, collector.net_id(&world, *entity));
+            for (view, entity) in views.iter_mut().zip(&entities) {
+                view.set_own(collector.net_id(&world, *entity));
             }
         }
         if ruled {
-            replication.conceal(&mut |view, id| {
-                let number = views.iter().position(|it| *it == view).unwrap_or(0) as u32;
-                !(id.slot + tick / 25 + number).is_multiple_of(4)
-            });
+            replication.prepare_visibility_filter();
+            for (number, view) in (0..).zip(&mut views) {
+                let mut may_see = |id: NetId| !(id.slot + tick / 25 + number).is_multiple_of(4);
+                replication.filter_visibility(view, &mut scratch, &mut may_see);
+            }
             replication
                 .set_team(collector.net_id(&world, entities[tick as usize % 20]).unwrap(), Some(tick as u16 % 4));
             heard.clear();
-            replication.views_near([0.0; 2], 20.0, &mut heard);
-            replication.views_that_hear(collector.net_id(&world, entities[7]).unwrap(), Some(20.0), &mut heard);
+            listeners.build(&replication, views.iter().map(Some));
+            listeners.near([0.0; 2], 20.0, &mut heard);
+            let seventh = collector.net_id(&world, entities[7]).unwrap();
+            heard.retain(|index| replication.hears(&views[*index as usize], seventh));
         }
-        if shares > 0 {
-            lent.extend(views.chunks(views.len().div_ceil(shares)).map(|part| replication.lend(part)));
-            for mut share in lent.drain(..) {
-                served.clear();
-                served.extend(share.ids());
-                for view in &served {
-                    share.refresh(*view);
-                    let len = share.write_snapshot(*view, 0, &mut packet);
-                    share.sent(*view, tick as u16);
-                    let answered = (tick as u16).wrapping_sub(2);
-                    if tick.is_multiple_of(7) {
-                        share.lost(*view, answered)
-                    } else {
-                        share.acked(*view, answered)
-                    }
-                    assert!(len <= packet.len());
-                }
-                replication.give_back(share);
-            }
-        } else {
-            replication.refresh_interest();
+        replication.settle();
+        for view in &mut views {
+            replication.refresh(view, &mut scratch);
+            sample.clear();
+            assert!(replication.write_audit_sample(view, &mut scratch, &mut sample));
         }
-        for view in views.iter().filter(|_| shares == 0) {
-            truth.clear();
-            assert!(replication.write_truth(*view, &mut truth));
+        replication.settle();
+        for view in &mut views {
             for part in 0..10 {
                 let number = (tick * 10 + part) as u16;
-                if replication.write_snapshot(*view, 0, &mut packet) == 0 {
+                if replication.write_snapshot(view, &mut scratch, 0, &mut packet) == 0 {
                     break;
                 }
-                replication.sent(*view, number);
+                replication.sent(view, number);
                 let answered = number.wrapping_sub(40);
-                if number.is_multiple_of(7) {
-                    replication.lost(*view, answered)
-                } else {
-                    replication.acked(*view, answered)
-                }
+                if number.is_multiple_of(7) { replication.lost(view, answered) } else { view.acked(answered) }
             }
         }
-        let stats = replication.take_stats();
+        let mut stats = replication.take_stats();
+        views.iter_mut().for_each(|view| stats.add(view.take_counts()));
         if tick > 600 {
             let made = thread_counts() - before;
             assert_eq!((made.allocations, made.frees), (0, 0), "in tick {tick}");

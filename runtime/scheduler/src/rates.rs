@@ -59,6 +59,11 @@ impl FrameGrid {
         FrameGrid { frame_hz: frame_hz as u16 }
     }
 
+    /// In how many different ways worlds of a rate can lie in the grid.
+    pub fn phases_count(self, rate: Hertz) -> usize {
+        usize::from(self.frame_hz) / gcd(self.frame_hz.into(), rate.0.into()) as usize
+    }
+
     pub fn frame_hz(self) -> u16 {
         self.frame_hz
     }

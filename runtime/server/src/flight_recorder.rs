@@ -4,12 +4,16 @@
 //! a recorder these cost a branch. A server in a simulation has none: its clock is not the recorder's.
 
 use throng_capture::model;
+use throng_platform::time::Nanos;
 use throng_profiler::{Counter, Recorder, RecorderControl, RecorderFigures, is_recording, rules::Rules, thread};
 
 use crate::{recorder_turns::RecorderTurns, server::Server};
 
 static PLAYERS: Counter = Counter::new("server.players");
 static WORLDS_STARTED: Counter = Counter::new("server.worlds_started");
+
+/// The recorder hears of worlds that came and went so often at most.
+const RECORDER_TOLD_PERIOD: Nanos = Nanos::from_millis(250);
 
 impl Server {
     /// Gives the server a recorder to keep. Call before the first frame.
@@ -43,11 +47,20 @@ impl Server {
         let Some(recorder) = &self.recorder else { return };
         thread::register(thread::ThreadClass::Frame);
         let world = |slot: &crate::world_slot::WorldSlot| model::World {
-            id: slot.id.0,
+            id: slot.id.number(),
             name: slot.name.to_string(),
             tick_hz: slot.rate.0,
         };
-        recorder.control().set_worlds(self.slots.iter().map(world).collect());
+        recorder.control().set_worlds(self.worlds.iter().map(world).collect());
+    }
+
+    /// Tells the recorder of worlds that came and went, a few times a second at most: it costs a name for each world.
+    pub(crate) fn tell_recorder_of_worlds(&mut self, now: Nanos) {
+        if self.worlds_changed && now >= self.recorder_told_at + RECORDER_TOLD_PERIOD {
+            self.worlds_changed = false;
+            self.recorder_told_at = now;
+            self.introduce_to_recorder();
+        }
     }
 
     /// Switches the recorder off and on again in short turns, and compares what the process takes: what recording costs, without

@@ -14,23 +14,12 @@
 //! **Architecture Invariant:** `begin` and `end` touch only worlds that are home; mailboxes are queues. No world holds a reference
 //! to another one. The frame thread never runs a world.
 
-use std::sync::Arc;
-
 use throng_platform::time::Nanos;
 use throng_profiler::{Phases, log_category, log_debug, log_error, log_warn, site};
 use throng_scheduler::Scheduled;
+use throng_world::{Client, GameWorld, Leaving, MailItem, ids::WorldId, transfer::Transfer};
 
-use crate::{
-    directory::Directory,
-    front_door::{DOOR, FrontDoor},
-    game_world::{GameWorld, Leaving},
-    ids::WorldId,
-    inspection::WorldHash,
-    mailbox::{Mail, Mailbox},
-    measure::Totals,
-    server::Server,
-    tick_trace::TickRecord,
-};
+use crate::{front_door::DOOR, inspection::WorldHash, server::Server, tick_trace::TickRecord};
 
 log_category!(WORLD = "server.world");
 
@@ -43,7 +32,10 @@ impl Server {
 
         // begin
         let mut phases = Phases::begin(site!("frame.commands"));
+        self.frame_number = Some(frame);
         self.obey_commands(now);
+        self.turn_over_worlds(frame);
+        self.directory.frame(now);
         phases.next(site!("net.receive"));
         self.receive_packets(now);
         phases.next(site!("frame.pick_worlds"));
@@ -75,7 +67,7 @@ impl Server {
     /// Fills the list of worlds to tick in this frame.
     fn pick_due_worlds(&mut self, frame: u64) {
         let now = self.timeline.start_of(frame);
-        for slot in &mut self.slots {
+        for slot in self.worlds.iter_mut() {
             if slot.is_dormant && !slot.mailbox.is_empty() {
                 slot.wake(frame);
             }
@@ -92,27 +84,21 @@ impl Server {
 
     /// Worlds that have finished rejoin, in the order of their ids so that it does not matter which worker was quicker.
     fn welcome_home(&mut self, frame: u64) {
-        self.finished.sort_unstable_by_key(|finished| finished.task.id);
-        for finished in self.finished.drain(..) {
+        let mut finished = std::mem::take(&mut self.finished);
+        finished.sort_unstable_by_key(|finished| finished.task.world.id());
+        for finished in finished.drain(..) {
             let cost = finished.cost();
-            let mut world = finished.task;
-            let slot = &mut self.slots[world.id.0 as usize];
+            let mut hosted = finished.task;
             if finished.panicked {
-                // Its state may be half-changed: it must not tick again, and is dropped with all that is in it.
-                log_error!(WORLD, world = world.id.0, name = &*world.name, "world panicked in its tick and is parked");
-                self.totals.worlds_parked += 1;
-                slot.park();
-                slot.mailbox.close();
-                let (directory, disconnects) = (&mut self.directory, &mut self.totals.disconnects);
-                self.door.lost_world(world.id, |client_id| {
-                    *disconnects += 1;
-                    directory.left(client_id);
-                });
+                self.end_panicked(hosted);
                 continue;
             }
+            let world = &mut hosted.world;
+            // A world that is away keeps its place.
+            let Some(slot) = self.worlds.get_mut(world.id()) else { continue };
             self.trace.record(TickRecord {
                 frame,
-                world: world.id,
+                world: slot.id,
                 worker: finished.worker,
                 started: finished.started,
                 finished: finished.finished,
@@ -122,82 +108,92 @@ impl Server {
             let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline);
             self.totals.ticks += 1;
             self.totals.ticks_missed += outcome.missed;
-            self.totals.add_tick(&world.stats);
+            self.totals.add_tick(&world.report_mut().stats);
             self.measure.tick_lateness(outcome.lateness);
             self.status.tick_lateness(outcome.lateness);
             if let Some(metrics) = &mut self.metrics {
                 metrics.tick_lateness(outcome.lateness);
             }
-            if world.hash_wanted {
-                let tick = world.tick.wrapping_sub(1);
-                self.hashes.push(WorldHash { world: world.id, tick, hash: world.state_hash });
+            if let Some(hash) = world.report_mut().state_hash {
+                let tick = world.ticks().wrapping_sub(1);
+                self.hashes.push(WorldHash { world: slot.id, tick, hash });
             }
-            see_off(&mut world, &mut self.door, &self.mailboxes, &mut *self.directory, &mut self.totals);
-            slot.is_dormant = world.has_nothing_to_do && slot.mailbox.is_empty();
-            slot.home = Some(world);
+            slot.is_dormant = world.report_mut().has_nothing_to_do && slot.mailbox.is_empty();
+            self.see_off(world);
+            if let Some(slot) = self.worlds.get_mut(hosted.world.id()) {
+                slot.home = Some(hosted);
+            }
         }
+        self.finished = finished;
+    }
+
+    /// Clients that leave a world go where they want, and its messages to other worlds are delivered.
+    fn see_off(&mut self, world: &mut GameWorld) {
+        let from = world.id();
+        let report = world.report_mut();
+        for leaving in report.leaving.drain(..) {
+            match leaving {
+                Leaving::Travel { client, to, transfer } => {
+                    if self.send(client, Some(from), to, transfer) {
+                        continue;
+                    }
+                    log_error!(WORLD, world = %from, %to, "a client was sent to a world that is no more, and stays");
+                }
+                Leaving::Returned { client, to, transfer, error } => {
+                    log_error!(WORLD, world = %from, %error, "a client was turned back, since what it carries cannot be read");
+                    self.totals.transfers_refused += 1;
+                    match to {
+                        Some(to) => _ = self.send(client, None, to, transfer),
+                        None => self.disconnect(client, "what it carries cannot be read"),
+                    }
+                }
+                Leaving::Gone { client, reason } => {
+                    self.totals.disconnects += 1;
+                    if let Some(client_id) = self.door.left(client) {
+                        log_debug!(DOOR, client = client_id.0, reason, "client left");
+                        self.directory.left(client_id);
+                    }
+                }
+            }
+        }
+        for (to, message) in report.messages.drain(..) {
+            match self.mailboxes.get(to) {
+                Some(mailbox) if mailbox.push_message(message) => {}
+                Some(_) => self.totals.messages_dropped += 1,
+                None => self.totals.messages_undeliverable += 1,
+            }
+        }
+    }
+
+    /// Sends a client into a world with what it carries. If that world is no more, it goes back to where it comes from, with it; if there is
+    /// nothing to go back to, it is disconnected. Whether it is on its way to `to`.
+    fn send(&mut self, client: Box<Client>, from: Option<WorldId>, to: WorldId, transfer: Transfer) -> bool {
+        let target = self.mailboxes.get(to).map(|_| to);
+        let Some(world) = target.or(from.filter(|from| self.mailboxes.get(*from).is_some())) else {
+            self.disconnect(client, "its world has ended");
+            return false;
+        };
+        self.totals.travels_refused += u64::from(target.is_none());
+        self.door.moved(client.key(), world);
+        let from = from.filter(|_| target.is_some());
+        if let Some(mailbox) = self.mailboxes.get(world) {
+            mailbox.push(MailItem::Arrival { client, from, transfer: Some(transfer) });
+        }
+        target.is_some()
     }
 
     /// Names worlds that hang: their worker is lost until they return, the others play on.
     fn watch_absent_worlds(&mut self, now: Nanos) {
-        for slot in self.slots.iter_mut().filter(|slot| slot.home.is_none()) {
+        for slot in self.worlds.iter_mut().filter(|slot| slot.home.is_none()) {
             if let Some(running) = slot.reports_hang(now) {
                 self.totals.hangs += 1;
                 log_warn!(
                     WORLD,
-                    world = slot.id.0,
+                    world = %slot.id,
                     name = &*slot.name,
                     running_ms = running.as_millis_f64(),
                     "world has not come back from its tick"
                 );
-            }
-        }
-    }
-}
-
-/// Clients that leave a world go where they want, and its messages to other worlds are delivered.
-fn see_off(
-    world: &mut GameWorld,
-    door: &mut FrontDoor,
-    mailboxes: &[Arc<Mailbox>],
-    directory: &mut dyn Directory,
-    totals: &mut Totals,
-) {
-    for leaving in world.leaving.drain(..) {
-        match leaving {
-            Leaving::Travel { to, incoming } => {
-                let WorldId(index) = to;
-                let Some(mailbox) = mailboxes.get(index as usize).filter(|mailbox| !mailbox.is_closed()) else {
-                    log_error!(
-                        WORLD,
-                        world = world.id.0,
-                        to = index,
-                        "a client was sent to a world that does not exist any more"
-                    );
-                    totals.disconnects += 1;
-                    if let Some(client_id) = door.left(incoming.client) {
-                        directory.left(client_id);
-                    }
-                    continue;
-                };
-                door.moved(incoming.client, to);
-                mailbox.push(Mail::Incoming(incoming));
-            }
-            Leaving::Gone { client, reason } => {
-                totals.disconnects += 1;
-                if let Some(client_id) = door.left(client) {
-                    log_debug!(DOOR, client = client_id.0, reason, "client left");
-                    directory.left(client_id);
-                }
-            }
-        }
-    }
-    for (to, message) in world.posts.drain(..) {
-        match mailboxes.get(to.0 as usize) {
-            Some(mailbox) if mailbox.push_message(message) => {}
-            Some(_) => totals.messages_dropped += 1,
-            None => {
-                log_error!(WORLD, world = world.id.0, to = to.0, "a message was sent to a world that does not exist")
             }
         }
     }

@@ -6,7 +6,9 @@
 use throng_platform::time::Nanos;
 use throng_replication::Fault;
 
-use crate::{game_world::GameWorld, ids::WorldId, server::Server};
+use throng_world::{GameWorld, ids::WorldId};
+
+use crate::server::Server;
 
 /// A world's state at the end of a tick, as one number: equal for equal histories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,9 +19,10 @@ pub struct WorldHash {
 }
 
 impl Server {
-    /// From now on every tick of every world leaves a hash to be taken. Call after the last world is created.
+    /// From now on every tick of every world leaves a hash to be taken. Worlds that come later, too.
     pub fn want_hashes(&mut self, wanted: bool) {
-        self.worlds_at_home().for_each(|world| world.hash_wanted = wanted);
+        self.hashes_wanted = wanted;
+        self.worlds_at_home().for_each(|world| world.want_hash(wanted));
     }
 
     /// The hashes since they were last taken: frame by frame, worlds of one frame by id. They pile up until they are taken.
@@ -27,14 +30,14 @@ impl Server {
         self.hashes.drain(..)
     }
 
-    /// A world to look into; `None` while a worker has it, once it is parked, and for an id that no world has.
+    /// A world to look into; `None` while a worker has it, and for an id that no world has any more.
     pub fn world_mut(&mut self, id: WorldId) -> Option<&mut GameWorld> {
-        self.slots.get_mut(id.0 as usize)?.home.as_deref_mut()
+        Some(&mut self.worlds.get_mut(id)?.home.as_deref_mut()?.world)
     }
 
     /// Test switch: breaks what all worlds tell their clients, to show that broken copies do not go unseen.
     pub fn break_replication(&mut self, fault: Fault) {
-        self.worlds_at_home().for_each(|world| world.replication.set_fault(fault));
+        self.worlds_at_home().for_each(|world| world.break_replication(fault));
     }
 
     /// When a frame begins, for whoever moves the clock. Known once `prepare` has laid the grid.
@@ -43,6 +46,6 @@ impl Server {
     }
 
     fn worlds_at_home(&mut self) -> impl Iterator<Item = &mut GameWorld> {
-        self.slots.iter_mut().filter_map(|slot| slot.home.as_deref_mut())
+        self.worlds.iter_mut().filter_map(|slot| Some(&mut slot.home.as_deref_mut()?.world))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A process holds many worlds, each a `bevy_ecs::World` filled by Bevy-style plugins. Workers tick the worlds that are due in
 //! parallel, a frame at a time; what changed is replicated to the clients near enough to care, over encrypted UDP.
-//! Read [`server::Server::frame`] first (`frame.rs`), then `game_world.rs`.
+//! Read [`server::Server::frame`] first (`frame.rs`), then `game_world.rs` of the crate `throng-world`, which is what a world is.
 //!
 //! ```no_run
 //! use bevy_ecs::prelude::*;
@@ -54,19 +54,15 @@
 //! }
 //! ```
 
-mod allowance;
-mod client_seat;
-mod clients_part;
-mod deliver;
 pub mod directory;
-pub mod events;
 pub mod flight_recorder;
 mod frame;
 mod front_door;
-pub mod game_world;
-pub mod ids;
+mod hosted_world;
 pub mod inspection;
+pub mod lifecycle;
 mod mailbox;
+mod mailboxes;
 mod measure;
 pub mod metrics;
 pub mod packet_report;
@@ -75,29 +71,14 @@ pub mod report;
 pub mod rules;
 pub mod server;
 pub mod settings;
-pub mod system_order;
-pub mod telemetry;
-pub mod tick_resources;
 pub mod tick_trace;
 mod timeline;
 pub mod token_journal;
-pub mod world_builder;
-pub mod world_kind;
+mod turnover;
+mod world_maker;
 mod world_slot;
+mod worlds;
 
 pub use server::Server;
 
-/// What a game's plugins use.
-pub mod prelude {
-    pub use crate::{
-        events::{Audience, Events},
-        ids::{ClientKey, KindId, WorldId},
-        telemetry::{CounterHandle, GaugeHandle, Telemetry},
-        tick_resources::{
-            Arrival, Arrivals, Departures, Inbox, Luggage, MayBeDormant, MessageKind, Outbox, TickInfo, WorldMessages,
-            WorldRng,
-        },
-        world_builder::{Viewer, WorldBuilder},
-        world_kind::{Hertz, Plugin, WorldKind},
-    };
-}
+pub use throng_world::{events, ids, inbox, prelude, telemetry, tick_resources, world_builder, world_kind};

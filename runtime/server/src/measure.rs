@@ -9,14 +9,13 @@ use std::sync::atomic::Ordering;
 use throng_metrics::{Histogram, Percentiles};
 use throng_platform::{process, time::Nanos};
 use throng_profiler::RecorderFigures;
+use throng_world::{TickStats, telemetry::TelemetrySums};
 
 use crate::{
-    game_world::TickStats,
     packet_report::Counted,
     recorder_turns::RecorderTurns,
     report::{PercentilesMs, ServerReport, ServerStatus},
     server::Server,
-    telemetry::TelemetrySums,
 };
 
 /// Steps of the report's histogram of frames.
@@ -31,6 +30,14 @@ pub(crate) struct Totals {
     pub ticks_missed: u64,
     pub disconnects: u64,
     pub worlds_parked: u64,
+    /// Worlds that came and went at run time.
+    pub worlds_created: u64,
+    pub worlds_retired: u64,
+    /// Messages to worlds that are no more.
+    pub messages_undeliverable: u64,
+    /// Clients that wanted to a world that is no more, and those that a world turned back.
+    pub travels_refused: u64,
+    pub transfers_refused: u64,
     pub hangs: u64,
     /// Messages between worlds that found a full mailbox.
     pub messages_dropped: u64,
@@ -57,7 +64,15 @@ pub(crate) struct Totals {
     pub mailbox_full: u64,
     pub joined: u64,
     pub refused_by_game: u64,
-    pub joins_postponed: u64,
+    /// Called in time, and their world was not there.
+    pub placements_timed_out: u64,
+    /// Gave up waiting: in line, or for their world.
+    pub waiting_left: u64,
+    pub refused_queue_full: u64,
+    /// Those who are in line now, wait for their world now, and the longest wait so far.
+    pub join_queue: u64,
+    pub placements_pending: u64,
+    pub join_wait_ms_max: u64,
     /// Datagrams that the kernel did not take.
     pub send_dropped: u64,
     /// Sum over frames of the share of the worlds part in which a worker had nothing left to do.
@@ -219,7 +234,13 @@ impl Server {
         self.totals.mailbox_full += door.mailbox_full;
         self.totals.joined += door.joined;
         self.totals.refused_by_game += door.refused_by_game;
-        self.totals.joins_postponed += door.joins_postponed;
+        self.totals.placements_timed_out += door.placements_timed_out;
+        let waiting = self.door.waiting();
+        self.totals.waiting_left = waiting.fell_silent;
+        self.totals.refused_queue_full = waiting.refused_full;
+        self.totals.join_queue = waiting.in_line as u64;
+        self.totals.placements_pending = waiting.for_world as u64;
+        self.totals.join_wait_ms_max = waiting.wait_max.as_micros() / 1_000;
         self.totals.send_dropped += door.send_dropped + self.send_dropped.swap(0, Ordering::Relaxed);
         let allocations = throng_platform::allocator::thread_counts().allocations;
         self.totals.allocations += allocations - std::mem::replace(&mut self.allocations_before, allocations);
@@ -246,8 +267,10 @@ impl Server {
         let status = ServerStatus {
             second: window.second,
             players: self.door.players_count(),
-            worlds: self.slots.len(),
-            worlds_awake: self.slots.iter().filter(|slot| !slot.is_dormant).count(),
+            join_queue: self.totals.join_queue,
+            placements_pending: self.totals.placements_pending,
+            worlds: self.worlds.len(),
+            worlds_awake: self.worlds.iter().filter(|slot| !slot.is_dormant).count(),
             frame_ms_p50: frame.p50,
             frame_ms_max: frame.max,
             frame_budget_ms: self.timeline.grid.period().as_millis_f64(),
@@ -290,7 +313,7 @@ impl Server {
     pub(crate) fn end_measure(&mut self, now: Nanos) {
         let mut totals = self.totals.clone();
         totals.ticks_missed +=
-            self.slots.iter().map(|slot| slot.missing_since_it_left(now, &self.timeline)).sum::<u64>();
+            self.worlds.iter().map(|slot| slot.missing_since_it_left(now, &self.timeline)).sum::<u64>();
         let (players, recorder) = (self.door.players_count(), self.recorder_figures());
         self.measure.end(now, &totals, &self.telemetry, players, recorder);
     }
@@ -317,10 +340,10 @@ impl Server {
         let entity_updates = totals.entity_updates - begin.entity_updates;
         ServerReport {
             game: self.game.clone(),
-            worlds: self.slots.len(),
+            worlds: self.worlds.len(),
             seconds,
-            tick_hz: self.slots.iter().map(|slot| slot.rate.0).max().unwrap_or_default(),
-            tick_hz_by_kind: self.slots.iter().map(|slot| (slot.name.to_string(), slot.rate.0)).collect(),
+            tick_hz: self.worlds.iter().map(|slot| slot.rate.0).max().unwrap_or_default(),
+            tick_hz_by_kind: self.worlds.iter().map(|slot| (slot.name.to_string(), slot.rate.0)).collect(),
             frame_hz: self.timeline.grid.frame_hz().into(),
             workers: self.pool.worker_count(),
             frames,
@@ -350,6 +373,12 @@ impl Server {
             send_dropped: totals.send_dropped - begin.send_dropped,
             packets_lost_per_s: per_s(totals.packets_lost, begin.packets_lost),
             allocations_per_frame: ratio((totals.allocations - begin.allocations) as f64, frames as f64),
+            joined_per_s: per_s(totals.joined, begin.joined),
+            join_wait_ms_max: totals.join_wait_ms_max,
+            join_queue: totals.join_queue,
+            placements_pending: totals.placements_pending,
+            placements_timed_out: totals.placements_timed_out - begin.placements_timed_out,
+            refused_queue_full: totals.refused_queue_full - begin.refused_queue_full,
             disconnects: totals.disconnects - begin.disconnects,
             worlds_parked: totals.worlds_parked - begin.worlds_parked,
             world_hangs: totals.hangs - begin.hangs,
@@ -360,7 +389,6 @@ impl Server {
                 ("world_mailbox_full", totals.messages_dropped - begin.messages_dropped),
                 ("mailbox_full", totals.mailbox_full - begin.mailbox_full),
                 ("game", totals.refused_by_game - begin.refused_by_game),
-                ("joins_postponed", totals.joins_postponed - begin.joins_postponed),
                 ("stale_input", totals.inputs_stale - begin.inputs_stale),
             ]
             .into(),
@@ -376,7 +404,7 @@ impl Server {
             records_lost: recorder.records_lost - recorder_begin.records_lost,
             recorder_cpu_share: self.recorder_turns.as_ref().and_then(RecorderTurns::share),
             game_per_s: self
-                .names
+                .known_names()
                 .counters
                 .iter()
                 .enumerate()
@@ -385,7 +413,7 @@ impl Server {
                 })
                 .collect(),
             game_gauges: self
-                .names
+                .known_names()
                 .gauges
                 .iter()
                 .enumerate()
@@ -395,8 +423,8 @@ impl Server {
     }
 
     fn named_gauges(&self) -> std::collections::BTreeMap<&'static str, i64> {
-        let gauges = self.names.gauges.iter().enumerate();
-        gauges.map(|(index, &name)| (name, self.telemetry.gauges[index])).collect()
+        let gauges = self.known_names().gauges.into_iter().enumerate();
+        gauges.map(|(index, name)| (name, self.telemetry.gauges[index])).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use foldhash::HashMap;
 use serde::Serialize;
 use throng_replication::traffic::{Counts, TrafficRow};
 
-use crate::ids::{KindId, WorldId};
+use throng_world::ids::{KindId, WorldId};
 
 /// Worlds with rows of their own: those with the lowest numbers.
 pub const WORLDS_NAMED_MAX: u32 = 16;
@@ -44,7 +44,7 @@ pub(crate) enum Reported {
 
 impl Reported {
     pub fn of(world: WorldId, kind: KindId) -> Self {
-        if world.0 < WORLDS_NAMED_MAX { Self::World(world, kind) } else { Self::Kind(kind) }
+        if world.index() < WORLDS_NAMED_MAX as usize { Self::World(world, kind) } else { Self::Kind(kind) }
     }
 }
 
@@ -108,7 +108,7 @@ impl Counted {
                 kind,
                 cause,
                 world: match *world {
-                    Reported::World(WorldId(number), kind) => format!("{} {number}", name(kind)),
+                    Reported::World(world, kind) => format!("{} {world}", name(kind)),
                     Reported::Kind(kind) => name(kind),
                 },
                 packets_per_s: per_s(counts.packets),
@@ -163,7 +163,7 @@ mod tests {
         let (mut worker, mut sums) = (PacketSums::default(), PacketSums::default());
         let mut add = |world, kind, name, cause, bytes| {
             let counts = Counts { packets: 1, bytes, updates: 1 };
-            worker.add(Reported::of(WorldId(world), KindId(kind)), TrafficRow { kind: name, cause, counts });
+            worker.add(Reported::of(WorldId::new(world, 0), KindId(kind)), TrafficRow { kind: name, cause, counts });
         };
         add(0, 0, "pose", "change", 1_000);
         add(0, 0, "chat.say", "npc.yell", 10);

@@ -1,6 +1,7 @@
 //! The server: what is put together before the first frame, and the loop that runs frames until it is told to stop.
 
 use std::{
+    collections::VecDeque,
     net::SocketAddr,
     sync::{
         Arc, Mutex, PoisonError,
@@ -13,7 +14,6 @@ use throng_net::{
     transport::{ServerTransport, udp::UdpTransport},
 };
 use throng_platform::{
-    allocator,
     clock::{Clock, MonotonicClock},
     cores, random,
     signals::StopFlag,
@@ -21,31 +21,36 @@ use throng_platform::{
 };
 use throng_profiler::{Recorder, RecorderFigures, log_category, log_warn, scope};
 use throng_replication::{InterestSettings, ReplicationRules, Schema};
-use throng_scheduler::{Crew, Finished, FrameGrid, Hertz, Scheduled, ShortTask, ShortTaskPool, TickPhase};
+use throng_scheduler::{Finished, FrameGrid, Hertz, Scheduled, ShortTaskPool};
+use throng_world::{
+    MailItem,
+    ids::{KindId, WorldId},
+    system_order::OrderError,
+    telemetry::{TelemetryNames, TelemetrySums},
+    world_builder::Kind,
+    world_kind::WorldKind,
+};
 
 use crate::{
-    clients_part::{ClientsPart, InTick},
     directory::{Directory, Everybody},
     flight_recorder::SuggestedBudgets,
     front_door::FrontDoor,
-    game_world::{GameWorld, WorkerContext},
-    ids::{KindId, WorldId},
+    hosted_world::{HostWorker, HostedWorld},
     inspection::WorldHash,
-    mailbox::{Mail, Mailbox},
+    lifecycle::{Answer, NewWorld, Pending, WorldError},
+    mailboxes::Mailboxes,
     measure::{Measure, StatusWindow, Totals},
     metrics::{PublishedMetrics, ServerMetrics},
     packet_report::PacketSums,
     recorder_turns::RecorderTurns,
     report::{ServerReport, ServerStatus},
     settings::{Settings, Workers},
-    system_order::OrderError,
-    telemetry::{TelemetryNames, TelemetrySums},
     tick_trace::{TickRecord, TickTrace},
     timeline::Timeline,
     token_journal::{OpenedTokenJournal, TokenJournalError, open_as_set},
-    world_builder::Kind,
-    world_kind::WorldKind,
+    world_maker::WorldMaker,
     world_slot::WorldSlot,
+    worlds::Worlds,
 };
 
 log_category!(UDP = "net.udp");
@@ -80,6 +85,8 @@ pub enum ServerError {
     TokenJournal(#[from] TokenJournalError),
     #[error(transparent)]
     Systems(#[from] OrderError),
+    #[error(transparent)]
+    World(#[from] WorldError),
     #[error("a server needs at least one world")]
     NoWorld,
     #[error("a thread cannot start: {0}; raise `ulimit -u` or the container's pids limit")]
@@ -88,35 +95,13 @@ pub enum ServerError {
     TickRate { kind: String, rate: u16 },
 }
 
-impl ShortTask for GameWorld {
-    type Worker = WorkerContext;
-    type Part = ClientsPart;
-
-    fn run(&mut self, worker: &mut WorkerContext, crew: &Crew<GameWorld>) {
-        let before = allocator::thread_counts().allocations;
-        self.running_since.store(worker.clock.now().0, Ordering::Relaxed);
-        let in_tick = InTick::begin();
-        self.tick(worker, crew);
-        drop(in_tick);
-        self.running_since.store(0, Ordering::Relaxed);
-        self.stats.allocations += allocator::thread_counts().allocations - before;
-    }
-
-    fn run_part(part: &mut ClientsPart, worker: &mut WorkerContext) {
-        part.run(worker);
-    }
-
-    fn rest(worker: &mut WorkerContext) {
-        worker.flush();
-    }
-}
-
 /// An order to a running server from another thread.
-#[derive(Debug, Clone)]
 enum Command {
     MeasureBegin,
     MeasureEnd,
     Rules(Arc<ReplicationRules>),
+    CreateWorld(NewWorld, Answer<WorldId>),
+    RetireWorld(WorldId, Answer<()>),
 }
 
 /// A handle to a running server, for other threads.
@@ -144,6 +129,21 @@ impl ServerControl {
         self.push(Command::Rules(Arc::new(rules)));
     }
 
+    /// Asks for a world. It is built beside the frames and ticks from the first frame after it is ready; its own ticks count from then.
+    pub fn create_world(&self, new: NewWorld) -> Pending<WorldId> {
+        let (pending, answer) = Pending::new();
+        self.push(Command::CreateWorld(new, answer));
+        pending
+    }
+
+    /// Has a world end. Clients that are still in it are disconnected and told; mail for it is counted as undeliverable from now on. The
+    /// answer comes when it is gone from the frame; its memory is freed beside the frames.
+    pub fn retire_world(&self, world: WorldId) -> Pending<()> {
+        let (pending, answer) = Pending::new();
+        self.push(Command::RetireWorld(world, answer));
+        pending
+    }
+
     /// Ends the server after it has told its clients.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -159,25 +159,42 @@ impl ServerControl {
     }
 }
 
+/// A world kind as the frame knows it.
+pub(crate) struct KindRow {
+    pub name: Arc<str>,
+    pub rate: Hertz,
+    /// Locked by whoever builds a world of it.
+    pub kind: Arc<Mutex<Kind>>,
+}
+
 /// A game server in one process.
 pub struct Server {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) transport: Box<dyn ServerTransport>,
     pub(crate) door: FrontDoor,
     pub(crate) directory: Box<dyn Directory>,
-    schema: Arc<Schema>,
-    interest: InterestSettings,
-    rules: ReplicationRules,
-    pub(crate) kinds: Vec<Kind>,
-    pub(crate) names: TelemetryNames,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) interest: InterestSettings,
+    pub(crate) rules: ReplicationRules,
+    pub(crate) kinds: Vec<KindRow>,
+    pub(crate) names: Arc<Mutex<TelemetryNames>>,
     pub(crate) game: String,
 
-    pub(crate) slots: Vec<WorldSlot>,
-    pub(crate) mailboxes: Vec<Arc<Mailbox>>,
-    pub(crate) pool: ShortTaskPool<GameWorld>,
-    pub(crate) due: Vec<Scheduled<GameWorld>>,
-    pub(crate) finished: Vec<Finished<GameWorld>>,
+    pub(crate) worlds: Worlds,
+    pub(crate) mailboxes: Mailboxes,
+    pub(crate) maker: WorldMaker,
+    /// Worlds that are to end and have not yet.
+    pub(crate) ending: VecDeque<WorldId>,
+    /// Worlds came or went and the recorder has not been told.
+    pub(crate) worlds_changed: bool,
+    pub(crate) recorder_told_at: Nanos,
+    pub(crate) hashes_wanted: bool,
+    pub(crate) pool: ShortTaskPool<HostedWorld>,
+    pub(crate) due: Vec<Scheduled<HostedWorld>>,
+    pub(crate) finished: Vec<Finished<HostedWorld>>,
     pub(crate) timeline: Timeline,
+    /// The frame that is being run, or was run last; `None` before the first.
+    pub(crate) frame_number: Option<u64>,
 
     pub(crate) totals: Totals,
     pub(crate) telemetry: TelemetrySums,
@@ -189,7 +206,7 @@ pub struct Server {
     /// Made by `prepare`, when the game's names are known.
     pub(crate) metrics: Option<ServerMetrics>,
     pub(crate) allocations_before: u64,
-    /// Written by the workers, see `WorkerContext`.
+    /// Written by the workers, see `HostWorker`.
     pub(crate) send_dropped: Arc<AtomicU64>,
     /// Filled while hashes are wanted, see `inspection`.
     pub(crate) hashes: Vec<WorldHash>,
@@ -231,11 +248,14 @@ impl Server {
             public_addresses: settings.server.public_addresses.clone(),
             workers_count,
         };
-        Ok(Self::assemble(settings, schema, environment, journal))
+        let mut server = Self::assemble(settings, schema, environment, journal);
+        server.maker = WorldMaker::with_thread().map_err(ServerError::Thread)?;
+        Ok(server)
     }
 
     /// A server in surroundings that the caller provides: for simulations and tests. Touches no file: used tokens are
-    /// remembered in memory, whatever `[server] token_journal` says.
+    /// remembered in memory, whatever `[server] token_journal` says. Worlds that are asked for are built at once and come with the next frame, so
+    /// that the same requests give the same game.
     pub fn with_environment(settings: &Settings, schema: Arc<Schema>, environment: Environment) -> Self {
         Self::assemble(settings, schema, environment, None)
     }
@@ -256,11 +276,13 @@ impl Server {
             plain_netcode: settings.server.plain_netcode,
             openings_per_frame_max: settings.server.openings_per_frame_max,
             proven_openings_per_frame_max: settings.server.openings_per_frame_max,
+            queue_max: settings.server.join_queue_max as usize,
+            admissions_per_frame_max: settings.server.joins_per_frame_max,
             ..GateSettings::new(protocol_id, private_key, public_addresses, clients_max)
         };
         let send_dropped = Arc::new(AtomicU64::default());
         let workers: Vec<_> = (0..workers_count.max(1))
-            .map(|worker| WorkerContext::new(transport.sender(worker), clock.clone(), send_dropped.clone()))
+            .map(|worker| HostWorker::new(worker, transport.sender(worker), clock.clone(), send_dropped.clone()))
             .collect();
         let workers_count = workers.len();
         let gate = match journal {
@@ -283,18 +305,24 @@ impl Server {
             clock,
             transport,
             door,
-            directory: Box::new(Everybody(WorldId(0))),
+            directory: Box::new(Everybody(WorldId::new(0, 0))),
             rules: ReplicationRules::for_schema(&schema),
             schema,
             interest,
             kinds: Vec::new(),
-            names: TelemetryNames::default(),
+            names: Arc::default(),
             game: String::from("custom"),
-            slots: Vec::new(),
-            mailboxes: Vec::new(),
+            worlds: Worlds::default(),
+            mailboxes: Mailboxes::default(),
+            maker: WorldMaker::inline(),
+            ending: VecDeque::new(),
+            worlds_changed: false,
+            recorder_told_at: Nanos::ZERO,
+            hashes_wanted: false,
             due: Vec::new(),
             finished: Vec::new(),
             timeline: Timeline { begin: Nanos::ZERO, grid: FrameGrid::for_rates(&[]) },
+            frame_number: None,
             totals: Totals::default(),
             telemetry: TelemetrySums::default(),
             packets: PacketSums::default(),
@@ -330,27 +358,17 @@ impl Server {
         if !(1..=255).contains(&rate) {
             return Err(ServerError::TickRate { kind: kind.name().into(), rate });
         }
-        self.kinds.push(Kind::new(id, Box::new(kind)));
-        Ok(id)
-    }
-
-    /// Creates a world; it begins to tick with the first frame after.
-    pub fn create_world(&mut self, kind: KindId, seed: u64) -> Result<WorldId, ServerError> {
-        let id = WorldId(self.slots.len() as u32);
-        let kind = &mut self.kinds[usize::from(kind.0)];
-        let mut world = kind.build_world(id, seed, &self.schema, &self.interest, &mut self.names)?;
-        world.set_rules(&self.rules);
-        self.mailboxes.push(world.mailbox.clone());
-        let phase = TickPhase::new(0, world.rate, FrameGrid::for_rates(&[world.rate]));
-        self.slots.push(WorldSlot::new(Box::new(world), seed, phase));
+        let (name, rate) = (kind.name().into(), kind.tick_rate());
+        let kind = Arc::new(Mutex::new(Kind::new(id, Box::new(kind))));
+        self.kinds.push(KindRow { name, rate, kind });
         Ok(id)
     }
 
     /// How far and how often what is heard, in all worlds; before the first frame. Without it, the usual ranges by name
     /// ([`ReplicationRules::for_schema`]). A running server is told by [`ServerControl::set_replication_rules`].
     pub fn set_replication_rules(&mut self, rules: ReplicationRules) {
-        for world in self.slots.iter_mut().filter_map(|slot| slot.home.as_mut()) {
-            world.set_rules(&rules);
+        for hosted in self.worlds.iter_mut().filter_map(|slot| slot.home.as_mut()) {
+            hosted.world.set_rules(&rules);
         }
         self.rules = rules;
     }
@@ -395,36 +413,32 @@ impl Server {
 
     /// Ticks that each world has missed since the start, by world id.
     pub fn ticks_missed_by_world(&self) -> Vec<u64> {
-        self.slots.iter().map(|slot| slot.ticks_missed).collect()
+        self.worlds.iter().map(|slot| slot.ticks_missed).collect()
     }
 
     /// Id, kind and seed of every world.
     pub fn worlds(&self) -> impl Iterator<Item = (WorldId, &str, u64)> {
-        self.slots.iter().map(|slot| (slot.id, &*slot.name, slot.seed))
+        self.worlds.iter().map(|slot| (slot.id, &*slot.name, slot.seed))
     }
 
     pub fn worlds_count(&self) -> usize {
-        self.slots.len()
+        self.worlds.len()
     }
 
-    /// Lays the frame grid and spreads the worlds of each rate over it. Call once, after the last world is created; `run` does.
+    /// Lays the frame grid for the rates of all kinds and spreads the worlds that there are over it. Call once, after the last kind is
+    /// added; `run` does.
     pub fn prepare(&mut self, now: Nanos) -> Result<(), ServerError> {
-        if self.slots.is_empty() {
+        if self.worlds.is_empty() {
             return Err(ServerError::NoWorld);
         }
-        let mut rates: Vec<Hertz> = self.kinds.iter().map(Kind::tick_rate).collect();
+        let mut rates: Vec<Hertz> = self.kinds.iter().map(|row| row.rate).collect();
         rates.sort_unstable();
         rates.dedup();
         let grid = FrameGrid::for_rates(&rates);
         self.timeline = Timeline { begin: now, grid };
-        for rate in rates {
-            let of_rate = self.slots.iter_mut().filter(|slot| slot.rate == rate);
-            for (index, slot) in of_rate.enumerate() {
-                slot.set_phase(TickPhase::new(index, rate, grid));
-            }
-        }
-        self.metrics = Some(ServerMetrics::new(&self.names));
-        self.control.published.set_kind_names(self.kinds.iter().map(|kind| kind.name.clone()).collect());
+        self.lay_worlds_into(grid);
+        self.metrics = Some(ServerMetrics::new(&self.names.lock().unwrap_or_else(PoisonError::into_inner)));
+        self.control.published.set_kind_names(self.kinds.iter().map(|row| row.name.clone()).collect());
         self.allocations_before = throng_platform::allocator::thread_counts().allocations;
         self.measure.begin(now, &self.totals, &self.telemetry, RecorderFigures::default());
         self.introduce_to_recorder();
@@ -457,8 +471,12 @@ impl Server {
     /// passes at its own rate.
     fn sleep_until_next_frame(&mut self, frame: u64) -> u64 {
         scope!("idle.next_frame");
-        let someone_away = self.slots.iter().any(WorldSlot::is_away);
-        let next_due = self.slots.iter().filter_map(WorldSlot::next_frame).min();
+        // Nor may a frame be left out while a world is being made or ended, or somebody waits to come in.
+        let someone_away = self.maker.outstanding() > 0
+            || !self.ending.is_empty()
+            || self.door.has_waiting()
+            || self.worlds.iter().any(WorldSlot::is_away);
+        let next_due = self.worlds.iter().filter_map(WorldSlot::next_frame).min();
         if next_due.is_none() && !someone_away {
             self.control.published.set_sleeping(true);
             self.transport.wait(Some(IDLE_WAKE_PERIOD));
@@ -489,6 +507,11 @@ impl Server {
         }
     }
 
+    /// The names that games have registered so far.
+    pub(crate) fn known_names(&self) -> TelemetryNames {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Commands of other threads, taken once a frame.
     pub(crate) fn obey_commands(&mut self, now: Nanos) {
         let commands = std::mem::take(&mut *self.control.commands.lock().unwrap_or_else(PoisonError::into_inner));
@@ -503,8 +526,10 @@ impl Server {
                 Command::MeasureEnd => self.end_measure(now),
                 Command::Rules(rules) => {
                     self.rules = (*rules).clone();
-                    self.mailboxes.iter().for_each(|mailbox| mailbox.push(Mail::Rules(rules.clone())))
+                    self.mailboxes.iter().for_each(|mailbox| mailbox.push(MailItem::Rules(rules.clone())));
                 }
+                Command::CreateWorld(new, answer) => self.order_world(new, answer),
+                Command::RetireWorld(world, answer) => self.retire_world(world, answer),
             }
         }
     }

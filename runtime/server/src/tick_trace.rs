@@ -4,7 +4,7 @@
 
 use throng_platform::time::Nanos;
 
-use crate::ids::WorldId;
+use throng_world::ids::WorldId;
 
 /// Ten minutes of 1,000 worlds at 20 Hz would be 12 million; a trace is for seconds. 40 bytes each.
 const RECORDS_MAX: usize = 1 << 20;

@@ -8,7 +8,9 @@ use std::sync::{
 use throng_platform::time::Nanos;
 use throng_scheduler::{CostEstimate, Hertz, TickPhase};
 
-use crate::{game_world::GameWorld, ids::WorldId, mailbox::Mailbox, timeline::Timeline};
+use throng_world::{GameWorld, ids::WorldId};
+
+use crate::{hosted_world::HostedWorld, lifecycle::Answer, mailbox::Mailbox, timeline::Timeline};
 
 /// A world that has been in one tick for this long is reported as hanging (reliability R24 asks for 100 ms).
 const HANG_REPORT_AFTER: Nanos = Nanos::from_millis(100);
@@ -21,19 +23,21 @@ pub(crate) struct WorldSlot {
     pub rate: Hertz,
     pub mailbox: Arc<Mailbox>,
     /// The world itself, unless a worker has it.
-    pub home: Option<Box<GameWorld>>,
+    pub home: Option<Box<HostedWorld>>,
     pub cost: CostEstimate,
     pub is_dormant: bool,
-    /// See `GameWorld::running_since`.
+    /// See `HostedWorld::running_since`.
     running_since: Arc<AtomicU64>,
     phase: TickPhase,
+    /// Which of the grid's phases for its rate that is.
+    pub phase_index: usize,
     /// The frame in which the period of the next tick begins. Due from then on.
     next_frame: u64,
     /// Ticks missed since the start.
     pub ticks_missed: u64,
     hang_is_reported: bool,
-    /// Out of service for good: it panicked and was dropped.
-    is_parked: bool,
+    /// It is to end as soon as it is home and nobody is in it; who asked for that is told.
+    pub ending: Option<Answer<()>>,
 }
 
 /// How a tick stood to its period.
@@ -46,22 +50,25 @@ pub(crate) struct TickOutcome {
 }
 
 impl WorldSlot {
-    pub fn new(world: Box<GameWorld>, seed: u64, phase: TickPhase) -> Self {
+    /// A world that ticks for the first time in a frame after `frame`; it misses nothing before.
+    pub fn new(world: GameWorld, seed: u64, (phase_index, phase): (usize, TickPhase), frame: u64) -> Self {
+        let (mailbox, running_since) = (Arc::<Mailbox>::default(), Arc::<AtomicU64>::default());
         Self {
-            id: world.id,
+            id: world.id(),
             seed,
-            name: world.name.clone(),
-            rate: world.rate,
-            mailbox: world.mailbox.clone(),
+            name: world.name().clone(),
+            rate: world.rate(),
             cost: CostEstimate::default(),
             is_dormant: false,
-            running_since: world.running_since.clone(),
-            home: Some(world),
+            home: Some(Box::new(HostedWorld::new(world, mailbox.clone(), running_since.clone()))),
+            mailbox,
+            running_since,
             phase,
-            next_frame: phase.next_due(0),
+            phase_index,
+            next_frame: phase.next_due(frame),
             ticks_missed: 0,
             hang_is_reported: false,
-            is_parked: false,
+            ending: None,
         }
     }
 
@@ -76,7 +83,7 @@ impl WorldSlot {
 
     /// A worker has it.
     pub fn is_away(&self) -> bool {
-        self.home.is_none() && !self.is_parked
+        self.home.is_none()
     }
 
     /// When the next tick's period ends, which is when the one after it is due.
@@ -85,8 +92,8 @@ impl WorldSlot {
     }
 
     /// Changes the world's place in the grid, before the first frame.
-    pub fn set_phase(&mut self, phase: TickPhase) {
-        self.phase = phase;
+    pub fn set_phase(&mut self, (phase_index, phase): (usize, TickPhase)) {
+        (self.phase_index, self.phase) = (phase_index, phase);
         self.next_frame = phase.next_due(0);
     }
 
@@ -132,11 +139,5 @@ impl WorldSlot {
             next = self.phase.next_due(next + 1);
         }
         missed
-    }
-
-    /// Takes the world out of service for good.
-    pub fn park(&mut self) {
-        self.is_parked = true;
-        self.home = None;
     }
 }

@@ -99,11 +99,12 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
 fn one_line(status: &SwarmStatus) -> String {
     let figures = &status.figures;
     format!(
-        "{:>5.0} s  {} of {} bots playing  {} disconnects  {} state errors in {} checks  input to update {:.0} ms p50, {:.0} ms p99  \
+        "{:>5.0} s  {} of {} bots playing  {} in line  {} disconnects  {} state errors in {} checks  input to update {:.0} ms p50, {:.0} ms p99  \
          {:.2} cores",
         status.elapsed_s,
         figures.players_connected,
         figures.players_wanted,
+        figures.players_queued,
         figures.disconnects,
         figures.state_errors,
         figures.state_checks,

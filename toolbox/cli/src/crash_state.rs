@@ -46,7 +46,7 @@ pub struct WorldFacts {
 /// From now on a death of this server is reported in `folder`, until the guard is dropped.
 pub fn install(folder: &Path, server: &Server) -> Result<CrashGuard, Box<dyn std::error::Error>> {
     let facts = |kind: &str, seed| WorldFacts { kind: kind.to_owned(), seed: Some(seed) };
-    let worlds = server.worlds().map(|(id, kind, seed)| (id.0, facts(kind, seed))).collect();
+    let worlds = server.worlds().map(|(id, kind, seed)| (id.number(), facts(kind, seed))).collect();
     let settings = CrashSettings::new(folder, crash_monitor::build(), server.game())?;
     Ok(crash::install(settings, RecorderSource::new(server.recorder_control(), worlds, BTreeMap::new()))?)
 }

@@ -11,7 +11,7 @@ use crate::bars::Bar;
 use crate::load_packets::{PacketRow, rows_of_all_worlds};
 
 /// Keys of the report that programs rely on; a key in an object with a dot. They stay, whatever else is added.
-pub const PROMISED_KEYS: [&str; 34] = [
+pub const PROMISED_KEYS: [&str; 35] = [
     "passed",
     "game",
     "players_connected",
@@ -46,6 +46,7 @@ pub const PROMISED_KEYS: [&str; 34] = [
     "captures",
     "packet_report",
     "report",
+    "not_filled",
 ];
 
 /// Percentiles of a time (ms).
@@ -73,6 +74,66 @@ pub struct LatenessMs {
 pub struct InputToUpdateMs {
     pub p50: f64,
     pub p99: f64,
+}
+
+/// A run in which not every bot came to play in time: how far it came, and what kept the others, by the bots' word.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NotFilled {
+    pub players_in: u64,
+    pub players_wanted: u64,
+    /// When it was given up (s after the bots' start).
+    pub after_s: f64,
+    /// Still in the server's line, waiting there for their world, and given up for good.
+    pub queued: u64,
+    pub awaiting_world: u64,
+    pub gave_up: u64,
+    /// Attempts that were repeated, that the server turned down by reason, and that it did not answer.
+    pub retries: u64,
+    pub refusals: Map<String, Value>,
+    pub timeouts: u64,
+    /// Bots that had been in and fell out.
+    pub disconnects: u64,
+    /// What the server last wrote to its log.
+    pub server_words: String,
+}
+
+impl NotFilled {
+    /// From what the bots last said of themselves.
+    pub(crate) fn from_status(status: &Value, players_wanted: u32, after_s: f64, server_words: String) -> Self {
+        let count = |key: &str| status.get(key).and_then(Value::as_u64).unwrap_or_default();
+        Self {
+            players_in: count("players_connected"),
+            players_wanted: players_wanted.into(),
+            after_s,
+            queued: count("players_queued"),
+            awaiting_world: count("players_awaiting_world"),
+            gave_up: count("connect_failures"),
+            retries: count("login_retries"),
+            refusals: status.get("login_refusals").and_then(Value::as_object).cloned().unwrap_or_default(),
+            timeouts: count("login_timeouts"),
+            disconnects: count("disconnects"),
+            server_words,
+        }
+    }
+}
+
+impl std::fmt::Display for NotFilled {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { players_in, players_wanted, after_s, queued, awaiting_world, gave_up, retries, timeouts, .. } = self;
+        write!(
+            out,
+            "only {players_in} of {players_wanted} bots were playing after {after_s:.0} s: {queued} in line, {awaiting_world} waiting \
+             for their world, {gave_up} gave up; {retries} attempts were repeated, {timeouts} had no answer"
+        )?;
+        for (reason, count) in &self.refusals {
+            write!(out, ", {count} refused ({reason})")?;
+        }
+        if self.disconnects > 0 {
+            write!(out, "; {} fell out again", self.disconnects)?;
+        }
+        Ok(())
+    }
 }
 
 /// A load run in figures, of its steady window unless it says otherwise.
@@ -119,6 +180,9 @@ pub struct LoadReport {
     pub packet_report: Vec<PacketRow>,
     /// The page of this run; none if no report was asked for.
     pub report: Option<String>,
+    /// Set in a run that was never steady, since not everybody came in: then there is no window, and the server's figures are
+    /// of its whole life.
+    pub not_filled: Option<NotFilled>,
     /// All that the bots reported.
     pub bots: Map<String, Value>,
     /// What else the server reported.

@@ -34,7 +34,11 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String
                         h1 { (title) span.verdict.(verdict) { (verdict) } }
                         p.subtitle {
                             (grouped(report.npcs as f64)) " NPCs · " (rates(run)) " · steady for " (number(report.seconds)) " s"
-                            @if run.interrupted { " · stopped by hand before its time" }
+                            @if let Some(not_filled) = &report.not_filled {
+                                " · " (not_filled)
+                            } @else if run.interrupted {
+                                " · stopped by hand before its time"
+                            }
                         }
                     }
                     (tiles(run))

@@ -24,7 +24,7 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tell = |hash: Option<WorldHash>| match hash {
             Some(WorldHash { world, tick, hash }) => {
-                format!("world {} at tick {tick} has state {hash:016x}", world.0)
+                format!("world {world} at tick {tick} has state {hash:016x}")
             }
             None => "the run was over".to_owned(),
         };
@@ -39,7 +39,7 @@ mod tests {
 
     fn check(expected: &[(u32, u32, u64)], found: &[(u32, u32, u64)], part_at: Option<&str>) {
         let history = |ticks: &[(u32, u32, u64)]| -> Vec<_> {
-            ticks.iter().map(|&(world, tick, hash)| WorldHash { world: WorldId(world), tick, hash }).collect()
+            ticks.iter().map(|&(world, tick, hash)| WorldHash { world: WorldId::new(world, 0), tick, hash }).collect()
         };
         let difference = first_difference(&history(expected), &history(found));
         assert_eq!(difference.map(|difference| difference.to_string()).as_deref(), part_at);

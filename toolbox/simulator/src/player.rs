@@ -143,7 +143,7 @@ impl Player {
             match event {
                 ClientEvent::EnteredWorld { .. } => self.was_in_world = true,
                 ClientEvent::Disconnected(reason) => self.end = Some(reason),
-                ClientEvent::Connected | ClientEvent::OwnEntityChanged => {}
+                ClientEvent::AttemptFailed(_) | ClientEvent::Connected | ClientEvent::OwnEntityChanged => {}
             }
         }
         while let Some(error) = self.client.next_state_error() {

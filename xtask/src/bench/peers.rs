@@ -5,8 +5,8 @@
 
 use std::path::PathBuf;
 
-use crate::XtaskError;
 use crate::bench::BenchArguments;
+use crate::error::XtaskError;
 use crate::step::{self, cargo};
 
 pub(super) const NAME: &str = "peers";

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use crate::XtaskError;
+use crate::error::XtaskError;
 
 /// One crate of ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

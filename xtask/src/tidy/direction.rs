@@ -7,12 +7,13 @@
 use super::crates::Crate;
 
 /// From the ground up. A new room goes on the lowest floor that is above all it uses.
-const FLOORS: [&[&str]; 14] = [
-    &["platform", "redact", "replication-derive", "profiler-macros"],
-    &["metrics", "capture", "crash"],
+const FLOORS: [&[&str]; 15] = [
+    &["platform", "pack-derive", "redact", "replication-derive", "profiler-macros"],
+    &["metrics", "capture", "crash", "pack"],
     &["profiler"],
     &["scheduler", "net"],
     &["replication", "query"],
+    &["world"],
     &["server"],
     &["client", "faults", "speech"],
     &["bots", "admin"],

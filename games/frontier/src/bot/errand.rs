@@ -1,7 +1,8 @@
 //! Errand: where a bot is going.
 //!
-//! Its home is where it first stood. It wanders between the camps nearest to that, so that a server with few camps, which are those around
-//! the first town, has its bots where its monsters are, and goes to the nearest town when its bags are full or when it feels like it.
+//! Its home is where it first stood. It wanders between the camps nearest to that, so that a server with few camps,
+//! which are those around the first town, has its bots where its monsters are, and goes to the nearest town when its
+//! bags are full or when it feels like it.
 
 use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;

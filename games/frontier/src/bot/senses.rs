@@ -1,6 +1,7 @@
 //! Senses: whom and what a bot notices around itself.
 //!
-//! One pass over what its client shows, a few times a second; remembered in between. Cost: some 3 µs for fifty entities.
+//! One pass over what its client shows, a few times a second; remembered in between. Cost: some 3 µs for fifty
+//! entities.
 
 use throng_client::Client;
 use throng_replication::NetId;

@@ -1,13 +1,14 @@
 //! Watch: what a bot is told, held against what must be true.
 //!
-//! Places lie inside the landscape, nobody has more than full health, the living have some, names and words are such as the world
-//! accepts, a player in the world has an entity of its own before long, and an event comes from no farther than it may. What is not so is a
-//! violation, counted by what it broke.
+//! Places lie inside the landscape, nobody has more than full health, the living have some, names and words are such as
+//! the world accepts, a player in the world has an entity of its own before long, and an event comes from no farther
+//! than it may. What is not so is a violation, counted by what it broke.
 //!
-//! Ranges are judged by what this client knows of the places, and that is old: its own place by a round trip, another's by the rate of
-//! its tier, both by a black-out of the network, and a reliable event may come later still. So an event is too far only if it is
-//! farther than its range and [`TOLERANCE_M`] from everywhere that this player was in the last seconds; and whoever was teleported a moment ago
-//! is not judged. An event at an entity that the client does not hold (yet) is counted, not judged.
+//! Ranges are judged by what this client knows of the places, and that is old: its own place by a round trip, another's
+//! by the rate of its tier, both by a black-out of the network, and a reliable event may come later still. So an event
+//! is too far only if it is farther than its range and [`TOLERANCE_M`] from everywhere that this player was in the last
+//! seconds; and whoever was teleported a moment ago is not judged. An event at an entity that the client does not hold
+//! (yet) is counted, not judged.
 
 use throng_bots::BehaviourCounters;
 use throng_client::Client;
@@ -26,7 +27,8 @@ use crate::{
 const TOLERANCE_M: f32 = 3.0 * 2.0 * Traits::of(Kind::Player).chase_m_per_s;
 /// How far outside the landscape a place may be by rounding. (m)
 const EDGE_SLACK_M: f32 = 0.05;
-/// Who is so far from where it was a thought ago has not walked there, even if nothing was heard for a second or two. (m)
+/// Who is so far from where it was a thought ago has not walked there, even if nothing was heard for a second or two.
+/// (m)
 const JUMP_M: f32 = 30.0;
 /// After a teleport, places that were known are wrong for so long.
 const TELEPORT_REST: Nanos = Nanos::from_secs(5);

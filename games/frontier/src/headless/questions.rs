@@ -1,4 +1,5 @@
-//! Each question of who is near, in a scene of a few actors: that it is asked, what its answer does, and how far it reaches.
+//! Each question of who is near, in a scene of a few actors: that it is asked, what its answer does, and how far it
+//! reaches.
 
 use super::*;
 

@@ -1,8 +1,10 @@
-//! Rules of the whole game: the same world however questions are answered, limits that no client can stretch, bounds, concealment, cost.
+//! Rules of the whole game: the same world however questions are answered, limits that no client can stretch, bounds,
+//! concealment, cost.
 
 use super::*;
 
-/// Promise: close lists and looking at everybody give the same world, tick by tick; and every kind of question was asked in it.
+/// Promise: close lists and looking at everybody give the same world, tick by tick; and every kind of question was
+/// asked in it.
 #[test]
 fn lists_and_scanning_everything_give_the_same_world() {
     let lists = FrontierSettings { npcs: 300, ..FrontierSettings::default() };
@@ -43,7 +45,8 @@ fn throttles_change_what_is_told_and_not_what_happens() {
     assert!(points.iter(&other.world).count() >= 110);
 }
 
-/// Cheats against the speed limit: whatever a client sends, its player covers at most what the limit and one step allow.
+/// Cheats against the speed limit: whatever a client sends, its player covers at most what the limit and one step
+/// allow.
 #[test]
 fn no_script_of_inputs_is_faster_than_the_limit() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(13);
@@ -185,7 +188,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
     zone.tick();
     zone.check();
     let entity = zone.actor(sneaker).entity;
-    assert!(zone.world.get::<Concealed>(entity).is_some() && zone.effects(sneaker).sneaking);
+    assert!(zone.world.get::<VisibilityFiltered>(entity).is_some() && zone.effects(sneaker).sneaking);
 
     let sees = |zone: &Headless, client: u32| {
         let player = Some(zone.actor(zone.player(client)).entity);
@@ -215,7 +218,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
     zone.tick();
     zone.input(0, standing().sneaking(true));
     zone.tick();
-    assert!(zone.world.get::<Concealed>(entity).is_none(), "it has struck");
+    assert!(zone.world.get::<VisibilityFiltered>(entity).is_none(), "it has struck");
     zone.check();
 }
 
@@ -302,7 +305,8 @@ fn a_steady_tick_allocates_nothing() {
     assert_eq!(allocations, 0);
 }
 
-/// Prints what a tick of a full world costs, with lists and without; the bound is wide, since hosts differ and this build is not optimised.
+/// Prints what a tick of a full world costs, with lists and without; the bound is wide, since hosts differ and this
+/// build is not optimised.
 #[test]
 fn a_tick_of_a_full_world_is_cheap() {
     let cost_us = |scan_everything: bool, ticks: u32| {
@@ -343,7 +347,7 @@ fn a_full_world_of_two_thousand_players() {
         let mut crowd = Crowd::new(goals, 3);
         crowd.walks.fill(true);
         let ticks = 300;
-        let (mut cost_us, mut dearest_us) = (0.0, 0.0_f64);
+        let (mut cost_us, mut costliest_us) = (0.0, 0.0_f64);
         zone.world.resource_mut::<Close>().take_asked();
         let before = zone.tally();
         for _ in 0..ticks {
@@ -353,13 +357,13 @@ fn a_full_world_of_two_thousand_players() {
             zone.schedule.run(&mut zone.world);
             let us = thread_cpu_time().saturating_sub(begin).as_secs_f64() * 1e6;
             cost_us += us;
-            dearest_us = dearest_us.max(us);
+            costliest_us = costliest_us.max(us);
             zone.end_tick();
         }
         let asked = zone.world.resource_mut::<Close>().take_asked();
         let named: Vec<_> = Question::ALL.iter().map(|&each| (each.name(), asked[each as usize] / ticks)).collect();
         println!(
-            "scan_everything {scan_everything}: {:.0} us a tick, dearest {dearest_us:.0} us; a tick asks {named:?}; {:?}; from {:?}",
+            "scan_everything {scan_everything}: {:.0} us a tick, costliest {costliest_us:.0} us; a tick asks {named:?}; {:?}; from {:?}",
             cost_us / ticks as f64,
             zone.tally(),
             before.thoughts,

@@ -2,8 +2,11 @@
 
 use bevy_ecs::resource::Resource;
 
-use crate::{actors::Who, signals::Mailboxes};
+use super::presence::Presence;
+use crate::{actors::Who, mailboxes::Mailboxes};
 
+/// Between two thoughts of an NPC that is awake. (ms)
+pub const THOUGHT_MS: u32 = 250;
 /// Enemies that an NPC remembers; a fifth takes the place of the least hated.
 pub const HATE_MAX: usize = 4;
 
@@ -102,7 +105,7 @@ pub struct Minds {
     /// Middle of each camp.
     pub camps: Vec<[f32; 2]>,
     pub mailboxes: Mailboxes,
-    pub presence: super::presence::Presence,
+    pub presence: Presence,
 }
 
 impl Minds {

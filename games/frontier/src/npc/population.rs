@@ -1,7 +1,8 @@
-//! Population: who lives in the landscape. Equally many for as long as the world lives.
+//! Population: who lives in the landscape. Their number is the same for as long as the world lives.
 //!
-//! Some townsfolk first, then camps of [`CAMP_SIZE`] monsters from the first town outwards, until all NPCs have a home; in a full
-//! landscape the camps are larger instead. Each camp is of one kind of company. Beside camps grow nodes, in towns there are doors.
+//! First some townsfolk, then camps of [`CAMP_SIZE`] monsters from the first town outwards, until all NPCs have a home;
+//! when all sites are taken the camps are larger instead. Each camp has one kind of company. Nodes grow beside camps,
+//! and towns have doors.
 
 use bevy_ecs::world::World;
 use rand::Rng;
@@ -11,10 +12,10 @@ use crate::{
     actors::Actors,
     changes::embody,
     components::{Kind, Look},
-    landscape::Landscape,
+    landscape::{Landscape, within_edge},
+    mailboxes::Mailboxes,
     npc::{Mind, Minds},
-    services::NODE_STOCK,
-    signals::Mailboxes,
+    traits::NODE_STOCK,
 };
 
 /// Monsters of a camp, while there are camps enough.
@@ -125,7 +126,7 @@ pub fn add_npc(
 pub fn add_thing(world: &mut World, kind: Kind, place: [f32; 2]) -> u32 {
     let look = Look { kind, level: 1, variety: 0 };
     let mut actors = world.resource_mut::<Actors>();
-    let index = actors.add(look, place.map(crate::landscape::within_edge), 0.0);
+    let index = actors.add(look, place.map(within_edge), 0.0);
     actors[index].stock = if kind == Kind::Node { NODE_STOCK } else { 0 };
     embody(world, index, false);
     index
@@ -135,7 +136,7 @@ fn scatter(middle: [f32; 2], radius_m: f32, rng: &mut Xoshiro256PlusPlus) -> [f3
     let (sin, cos) = rng.random_range(0.0..std::f32::consts::TAU).sin_cos();
     // The root spreads them evenly over the disc.
     let away_m = radius_m * rng.random_range(0.0_f32..1.0).sqrt();
-    [middle[0] + sin * away_m, middle[1] + cos * away_m].map(crate::landscape::within_edge)
+    [middle[0] + sin * away_m, middle[1] + cos * away_m].map(within_edge)
 }
 
 #[cfg(test)]

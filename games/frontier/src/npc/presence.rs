@@ -1,16 +1,11 @@
-//! Presence: which camps have a player so near that their NPCs are worth the time.
+//! Presence: where players are, in squares of 256 m.
 //!
-//! Twice a second all players are counted into squares of 256 m; a camp in whose square or one beside it somebody is stays awake for the
-//! next second. So a camp wakes before a player can see it, and its falling asleep is late rather than early.
-//!
-//! Cost: 2 ns a player and camp, twice a second. Allocates nothing.
+//! Whoever asks looks into the square of a place and those beside it: somebody within 256 m is always found.
 
-use crate::{landscape::HALF_SIDE_M, zone::Zone};
+use crate::landscape::HALF_SIDE_M;
 
 const SQUARE_M: f32 = 256.0;
 const SQUARES_PER_SIDE: usize = (2.0 * HALF_SIDE_M / SQUARE_M) as usize;
-const PERIOD_MS: u32 = 500;
-const AWAKE_MS: u32 = 1_100;
 
 /// Players per square.
 pub struct Presence {
@@ -24,13 +19,18 @@ impl Default for Presence {
 }
 
 impl Presence {
-    fn add(&mut self, place: [f32; 2]) {
+    /// Forgets everybody.
+    pub fn clear(&mut self) {
+        self.squares.fill(0);
+    }
+
+    pub fn add(&mut self, place: [f32; 2]) {
         let [column, row] = place.map(square);
         let count = &mut self.squares[row * SQUARES_PER_SIDE + column];
         *count = count.saturating_add(1);
     }
 
-    fn is_anybody_near(&self, place: [f32; 2]) -> bool {
+    pub fn is_anybody_near(&self, place: [f32; 2]) -> bool {
         let [column, row] = place.map(square);
         let around = |at: usize| at.saturating_sub(1)..(at + 2).min(SQUARES_PER_SIDE);
         around(row).any(|row| self.squares[row * SQUARES_PER_SIDE..][around(column)].iter().any(|count| *count > 0))
@@ -39,25 +39,4 @@ impl Presence {
 
 fn square(metres: f32) -> usize {
     (((metres + HALF_SIDE_M) / SQUARE_M).max(0.0) as usize).min(SQUARES_PER_SIDE - 1)
-}
-
-/// Wakes the camps that players are near.
-pub fn wake(mut zone: Zone) {
-    if !zone.now().is_multiple_of(zone.ticks(PERIOD_MS)) {
-        return;
-    }
-    let until = zone.now() + zone.ticks(AWAKE_MS);
-    let (minds, actors) = (&mut *zone.minds, &zone.actors);
-    minds.presence.squares.fill(0);
-    for player in zone.roster.actors() {
-        minds.presence.add(actors[player].place);
-    }
-    let mut awake = 0;
-    for (camp, &middle) in minds.camps.iter().enumerate() {
-        if minds.presence.is_anybody_near(middle) {
-            minds.awake_until[camp] = until;
-            awake += 1;
-        }
-    }
-    zone.tally.camps_awake = awake;
 }

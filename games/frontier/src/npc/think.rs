@@ -1,12 +1,14 @@
 //! Think: whom to fight, whether to go home, whether to stroll.
 
 use crate::{
-    components::Kind, deeds::Mark, landscape::distance_m2, npc::minds::Errand, protocol::Ability, traits::Traits,
-    zone::Zone,
+    components::Kind,
+    landscape::distance_m2,
+    npc::minds::{Errand, THOUGHT_MS},
+    protocol::Ability,
+    traits::REACH_M,
+    zone::{FIGHTER_WEIGHT, Zone},
 };
 
-/// Between two thoughts of an NPC that is awake. (ms)
-pub const THOUGHT_MS: u32 = 250;
 /// Between two thoughts of one that nobody is near. (ms)
 const ASLEEP_THOUGHT_MS: u32 = 4_000;
 /// Farther from home it gives up the chase. (m)
@@ -17,8 +19,6 @@ const HOME_M: f32 = 30.0;
 const STROLL_M: f32 = 10.0;
 /// Chance that a thought with nothing in it becomes a stroll: every 80 seconds, so that one in twelve is on its legs.
 const STROLL_CHANCE: f32 = 0.003;
-/// Within this it strikes. (m)
-pub const REACH_M: f32 = 3.0;
 
 /// All NPCs whose turn it is.
 pub fn think(mut zone: Zone) {
@@ -73,9 +73,6 @@ fn think_one(zone: &mut Zone, index: u32, awake: bool) {
     }
 }
 
-/// How much more urgent somebody is who fights than one who does not.
-pub const FIGHTER_WEIGHT: f32 = 2.0;
-
 /// What a fight makes it do beside striking.
 fn fight_on(zone: &mut Zone, index: u32, kind: Kind) {
     let target = zone.actors[index].target;
@@ -105,29 +102,5 @@ fn idle(zone: &mut Zone, index: u32, kind: Kind, home: [f32; 2]) {
         let mind = &mut zone.minds.rows[index as usize];
         (mind.errand, mind.goal) = (Errand::Stroll, goal);
         zone.actors.moving.insert(index);
-    }
-}
-
-impl Zone<'_> {
-    /// Says how urgent somebody is to clients.
-    pub fn weigh(&mut self, index: u32, weight: f32) {
-        if self.actors[index].weight != weight {
-            self.actors[index].weight = weight;
-            let entity = self.actors[index].entity;
-            self.deeds.marks.push(Mark::Weight(entity, weight));
-        }
-    }
-
-    /// How fast a kind gives chase, by what lies on it. (m/s)
-    pub fn chase_speed(&self, index: u32) -> f32 {
-        let row = &self.actors[index];
-        let speed = Traits::of(row.kind()).chase_m_per_s;
-        if row.is_stunned(self.now()) || row.casting.is_some() {
-            0.0
-        } else if row.clocks.snared > self.now() {
-            speed * 0.5
-        } else {
-            speed
-        }
     }
 }

@@ -3,7 +3,8 @@
 use crate::{
     components::Kind,
     landscape::distance_m2,
-    npc::{minds::Errand, think::REACH_M},
+    npc::minds::Errand,
+    traits::{REACH_M, Traits},
     zone::Zone,
 };
 
@@ -34,12 +35,12 @@ fn step(zone: &mut Zone, index: u32) {
         }
         Errand::Stroll if zone.actors[index].is_stunned(zone.now()) => (mind.goal, REACHED_M, 0.0),
         Errand::Stroll => (mind.goal, REACHED_M, STROLL_M_PER_S),
-        Errand::Return => (mind.goal, REACHED_M, zone.chase_speed(index).max(STROLL_M_PER_S)),
+        Errand::Return => (mind.goal, REACHED_M, chase_speed(zone, index).max(STROLL_M_PER_S)),
         Errand::Chase => {
             let target = zone.actors[index].target.and_then(|who| zone.actors.resolve(who));
             // Who is gone is missed at the next thought.
             let Some(target) = target else { return };
-            (zone.actors[target].place, CHASE_STOP_M, zone.chase_speed(index))
+            (zone.actors[target].place, CHASE_STOP_M, chase_speed(zone, index))
         }
     };
     let away_m = distance_m2(from, goal).sqrt();
@@ -68,5 +69,18 @@ fn arrive(zone: &mut Zone, index: u32, errand: Errand) {
         if kind == Kind::Stalker {
             zone.conceal(index, true);
         }
+    }
+}
+
+/// How fast a kind gives chase, by what lies on it. (m/s)
+fn chase_speed(zone: &Zone, index: u32) -> f32 {
+    let row = &zone.actors[index];
+    let speed = Traits::of(row.kind()).chase_m_per_s;
+    if row.is_stunned(zone.now()) || row.casting.is_some() {
+        0.0
+    } else if row.clocks.snared > zone.now() {
+        speed * 0.5
+    } else {
+        speed
     }
 }

@@ -15,7 +15,7 @@ const PERIOD_MS: u32 = 500;
 /// Counts, twice a second; worlds count in different ticks.
 pub fn count(tick: &TickInfo, arena: &mut Arena, npcs: &Query<NpcRow>) {
     let period = ticks_of(PERIOD_MS, tick.rate.0).max(1);
-    if !tick.tick.wrapping_add(tick.world.0).is_multiple_of(period) {
+    if !tick.tick.wrapping_add(tick.world.number()).is_multiple_of(period) {
         return;
     }
     let combat_ticks = ticks_of(COMBAT_MS, tick.rate.0);

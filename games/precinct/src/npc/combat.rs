@@ -9,9 +9,8 @@ use throng::prelude::*;
 
 use super::{Moment, NpcRow};
 use crate::{
-    actors::{CHEST, EYE},
     arena::Arena,
-    components::ActionKind,
+    components::{ActionKind, CHEST, EYE},
     weapons::Trigger,
 };
 

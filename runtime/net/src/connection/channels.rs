@@ -18,17 +18,18 @@
 
 use throng_platform::time::Nanos;
 
-use super::acks::{AckOfUnsent, Arrival, Decided, Fate, PacketContents, ReceivedPackets, SentPackets};
+use super::acks::{AckOfUnsent, Arrival, Decided, Fate, PacketContents, REMEMBERED_MAX, ReceivedPackets, SentPackets};
 use super::blocks::{BlockPool, pool_bytes_max};
 use super::budget::{HEAP_BYTES_MAX, HeapBudget};
 use super::packet::{
     Chunk, HEADER_BYTES, MalformedPacket, PIECE_BYTES_MAX, PIECE_OVERHEAD_BYTES, PacketHeader, PacketWriter,
     UNRELIABLE_OVERHEAD_BYTES, parse,
 };
-use super::received::{Channel, Received};
+use super::received::{Channel, MessageSink, Received};
 use super::reliable::{
     PieceRefusal, RECEIVE_BLOCKS_MAX, ReliableReceiver, ReliableSender, SEND_BLOCKS_MAX, STALL_MAX, SendError,
 };
+use super::ring::Ring;
 use super::rtt::RoundTrip;
 use super::sequence::PacketSequence;
 use super::stats::ConnectionStats;
@@ -57,6 +58,7 @@ const _: () = assert!(
         + ReliableReceiver::HEAP_BYTES_MAX
         + UnreliableQueue::HEAP_BYTES_MAX
         + SentPackets::HEAP_BYTES_MAX
+        + Fates::BYTES_MAX
         <= HEAP_BYTES_MAX
 );
 
@@ -87,11 +89,16 @@ pub enum Refusal {
     Unfinished,
 }
 
+/// What became of packets: at most all whose fate was open.
+type Fates = Ring<(PacketSequence, bool), REMEMBERED_MAX>;
+
 /// Both directions of one connection.
 #[derive(Default)]
 pub struct Channels {
     received: ReceivedPackets,
     sent: SentPackets,
+    /// What became of our packets since the last `update`, and whether each has arrived.
+    fates: Fates,
     rtt: RoundTrip,
     sender: ReliableSender,
     receiver: ReliableReceiver,
@@ -115,10 +122,11 @@ impl Channels {
     #[inline]
     pub fn prefetch_lists(&self) {
         self.sent.prefetch();
+        self.fates.prefetch();
     }
 
-    /// Takes an authentic payload. Messages and fates of our packets are added to `into`.
-    pub fn read(&mut self, now: Nanos, payload: &[u8], into: &mut Received) -> Result<(), PayloadError> {
+    /// Takes an authentic payload, and gives its messages to `into`. What it says of our packets is told by `update`.
+    pub fn read(&mut self, now: Nanos, payload: &[u8], into: &mut impl MessageSink) -> Result<(), PayloadError> {
         if let Some(refusal) = self.refusal {
             return Err(refusal.into());
         }
@@ -135,7 +143,7 @@ impl Channels {
                 return Err(PayloadError::Late);
             }
         }
-        self.take_acks(now, header, into);
+        self.take_acks(now, header);
         let mut any = false;
         for chunk in chunks {
             any = true;
@@ -225,9 +233,12 @@ impl Channels {
             || self.sender.has_due()
     }
 
-    /// Once a tick or more often: gives up packets whose time is up, notices a peer that stands still, and
-    /// returns memory that has been unused for long.
+    /// Once a tick or more often: tells what became of our packets since the last call, those whose time is up included;
+    /// notices a peer that stands still, and returns memory that has been unused for long.
     pub fn update(&mut self, now: Nanos, into: &mut Received) {
+        while let Some((sequence, has_arrived)) = self.fates.pop_front() {
+            if has_arrived { &mut into.acked } else { &mut into.lost }.push(sequence);
+        }
         let times = self.rtt.loss_times();
         let Channels { sent, sender, stats, .. } = self;
         sent.expire(now, times, |decided| {
@@ -280,21 +291,25 @@ impl Channels {
         assert!(self.heap_bytes() <= HEAP_BYTES_MAX);
     }
 
-    fn take_acks(&mut self, now: Nanos, header: PacketHeader, into: &mut Received) {
-        let Channels { sent, sender, pool, stats, rtt, .. } = self;
-        let round_trip = sent.acknowledge(header.acks, now, |Decided { sequence, fate, contents }| match fate {
-            Fate::Acked => {
-                stats.packets_acked += 1;
-                into.acked.push(sequence);
-                if contents.carries_pieces {
-                    sender.packet_acked(sequence, pool);
-                }
+    fn take_acks(&mut self, now: Nanos, header: PacketHeader) {
+        let Channels { sent, sender, pool, stats, rtt, fates, budget, .. } = self;
+        let round_trip = sent.acknowledge(header.acks, now, |Decided { sequence, fate, contents }| {
+            // There are never more fates than packets that were open; a full budget would lose the oldest.
+            while fates.push_back((sequence, fate == Fate::Acked), budget).is_err() && fates.pop_front().is_some() {
+                debug_assert!(false, "fates are told before more packets are sent than are remembered");
             }
-            Fate::Lost => {
-                stats.packets_lost += 1;
-                into.lost.push(sequence);
-                if contents.carries_pieces {
-                    sender.packet_lost(sequence, false);
+            match fate {
+                Fate::Acked => {
+                    stats.packets_acked += 1;
+                    if contents.carries_pieces {
+                        sender.packet_acked(sequence, pool);
+                    }
+                }
+                Fate::Lost => {
+                    stats.packets_lost += 1;
+                    if contents.carries_pieces {
+                        sender.packet_lost(sequence, false);
+                    }
                 }
             }
         });
@@ -303,9 +318,9 @@ impl Channels {
         }
     }
 
-    fn take_chunk(&mut self, chunk: Chunk<'_>, into: &mut Received) -> Result<(), Refusal> {
+    fn take_chunk(&mut self, chunk: Chunk<'_>, into: &mut impl MessageSink) -> Result<(), Refusal> {
         match chunk {
-            Chunk::Unreliable(message) => into.push(Channel::Unreliable, [message]),
+            Chunk::Unreliable(message) => into.message(Channel::Unreliable, message),
             Chunk::Piece { id, last, bytes } => {
                 let taken = self.receiver.receive((id, last, bytes), &mut self.pool, &mut self.budget, into);
                 if let Err(refused) = taken {
@@ -330,5 +345,6 @@ impl Channels {
         self.sender.release(&mut self.budget);
         self.receiver.release(&mut self.budget);
         self.unreliable.release(&mut self.budget);
+        self.fates.release(&mut self.budget);
     }
 }

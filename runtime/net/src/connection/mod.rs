@@ -4,7 +4,7 @@
 //! nothing shared. A client owns one of the same kind. Each side calls, per tick:
 //!
 //! ```text
-//!   receive(datagram)*  ->  messages, acked, lost      update()  ->  lost
+//!   receive(datagram)*  ->  messages                   update()  ->  acked, lost
 //!   send_reliable*, send_unreliable*                   room() -> send_packet(message) -> its number
 //!   while wants_packet() { send_packet(nothing) }
 //! ```
@@ -49,7 +49,7 @@ pub use channels::{
     ACK_DELAY_MAX, Channels, IDLE_MAX, KEEP_ALIVE, PayloadError, ROOM_MAX, Refusal, UNRELIABLE_BYTES_MAX,
 };
 pub use packet::{Acks, Chunk, Chunks, MalformedPacket, PIECE_BYTES_MAX, PacketHeader, PacketWriter, parse};
-pub use received::{Channel, Received};
+pub use received::{Channel, MessageSink, Received};
 pub use reliable::{MESSAGE_BYTES_MAX, PieceRefusal, STALL_MAX, SendError, WINDOW_PIECES};
 pub use sequence::{PacketSequence, PieceId};
 pub use stats::ConnectionStats;
@@ -128,15 +128,21 @@ impl Connection {
         self.channels.prefetch_lists();
     }
 
-    /// Opens a datagram in place and takes what it says. Adds to `into`, which the caller clears.
-    pub fn receive(&mut self, now: Nanos, datagram: &mut [u8], into: &mut Received) -> Result<(), ReceiveError> {
+    /// Opens a datagram in place and gives its messages to `into`. What it says of our packets is told by
+    /// [`update`](Self::update).
+    pub fn receive(
+        &mut self,
+        now: Nanos,
+        datagram: &mut [u8],
+        into: &mut impl MessageSink,
+    ) -> Result<(), ReceiveError> {
         self.bytes_received += datagram.len() as u64;
         match self.link.open(datagram, now).inspect_err(|_| self.unopened += 1)? {
             Opened::Payload(payload) => self.channels.read(now, payload, into)?,
             Opened::KeepAlive => {}
             Opened::Disconnect => {
                 self.disconnected = true;
-                into.disconnected = true;
+                into.goodbye();
             }
         }
         Ok(())
@@ -186,7 +192,7 @@ impl Connection {
         (!self.link.confirmed() && silence >= UNCONFIRMED_KEEP_ALIVE) || self.channels.wants_packet(now)
     }
 
-    /// Once a tick or more often: adds packets whose time is up to `into.lost`.
+    /// Once a tick or more often: adds what became of our packets since the last call to `into.acked` and `into.lost`.
     pub fn update(&mut self, now: Nanos, into: &mut Received) {
         self.channels.update(now, into);
     }
@@ -229,6 +235,11 @@ impl Connection {
     /// first ack.
     pub fn rtt(&self) -> Nanos {
         self.channels.rtt()
+    }
+
+    /// Bytes of datagrams sent so far, sealed.
+    pub fn bytes_sent(&self) -> u64 {
+        self.bytes_sent
     }
 
     pub fn stats(&self) -> ConnectionStats {

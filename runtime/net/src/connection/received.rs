@@ -1,7 +1,8 @@
-//! What came in: messages and the fates of packets, gathered in buffers that the caller keeps.
+//! What came in: messages and the fates of packets.
 //!
-//! One `Received` serves all connections of a world in turn: clear, receive, read, clear. Its buffers grow
-//! to the busiest moment and stay, so a steady tick does not allocate.
+//! [`MessageSink`] takes messages as they are read, most of them as slices of the opened datagram, so that whoever keeps the
+//! datagram need not copy them. [`Received`] is the sink that copies: it serves all connections of a process in turn (clear,
+//! receive, read, clear). Its buffers grow to the busiest moment and stay, so a steady tick does not allocate.
 
 use super::sequence::PacketSequence;
 
@@ -14,13 +15,25 @@ pub enum Channel {
     Unreliable,
 }
 
+/// Takes the messages of a datagram, in their order.
+pub trait MessageSink {
+    /// A message. `bytes` may lie in the opened datagram itself.
+    fn message(&mut self, channel: Channel, bytes: &[u8]);
+
+    /// A message that was put together from several datagrams.
+    fn message_in_parts<'a>(&mut self, channel: Channel, parts: impl Iterator<Item = &'a [u8]>);
+
+    /// The other side said goodbye.
+    fn goodbye(&mut self) {}
+}
+
 /// Messages and fates of packets since the last [`clear`](Self::clear).
 #[derive(Debug, Default)]
 pub struct Received {
     bytes: Vec<u8>,
     /// Channel and where the message ends in `bytes`; it starts where the one before it ends.
     messages: Vec<(Channel, usize)>,
-    /// Our packets that have arrived. Each packet appears in `acked` or in `lost`, once.
+    /// Our packets that have arrived, as of the last `update`. Each packet appears in `acked` or in `lost`, once.
     pub acked: Vec<PacketSequence>,
     /// Our packets that were given up.
     pub lost: Vec<PacketSequence>,
@@ -47,12 +60,20 @@ impl Received {
             (channel, message)
         })
     }
+}
 
-    /// Adds a message made of `parts`.
-    pub(super) fn push<'a>(&mut self, channel: Channel, parts: impl IntoIterator<Item = &'a [u8]>) {
-        for part in parts {
-            self.bytes.extend_from_slice(part);
-        }
+impl MessageSink for Received {
+    fn message(&mut self, channel: Channel, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
         self.messages.push((channel, self.bytes.len()));
+    }
+
+    fn message_in_parts<'a>(&mut self, channel: Channel, parts: impl Iterator<Item = &'a [u8]>) {
+        parts.for_each(|part| self.bytes.extend_from_slice(part));
+        self.messages.push((channel, self.bytes.len()));
+    }
+
+    fn goodbye(&mut self) {
+        self.disconnected = true;
     }
 }

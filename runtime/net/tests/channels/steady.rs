@@ -153,6 +153,7 @@ fn room_is_exact() {
             a.read(now, &payload[..len], &mut received).unwrap();
         }
         a.update(now, &mut received);
+        b.update(now, &mut received);
     }
     assert!(full > 10_000 && none > 100, "{full} {none}");
 }

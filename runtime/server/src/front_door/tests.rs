@@ -7,6 +7,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::{
     connection::Received,
+    control,
     protocol::{
         ClientHandshake, ClientHandshakeSettings, ConnectToken, GateSettings, PrivateKey, ProtocolId, TokenRequest,
     },
@@ -14,10 +15,16 @@ use throng_net::{
 };
 
 use super::*;
-use crate::{directory::Everybody, mailbox::MailBatch};
+use throng_replication::{InterestSettings, SchemaBuilder};
+use throng_world::{
+    Alone, GameWorld, Mail, Worker, ids::KindId, prelude::*, telemetry::TelemetryNames, world_builder::Kind,
+};
+
+use crate::directory::Everybody;
 
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1_000);
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2_000);
+const WORLD: WorldId = WorldId::new(0, 0);
 const UNIX_S: u64 = 1_000;
 const FRAMES_PER_S: u64 = 60;
 /// The world ticks, and the client sends, every third frame.
@@ -32,14 +39,29 @@ enum Forger {
     OnThePath,
 }
 
-/// A door, a worker behind it, and one client.
+/// A world in which nothing happens.
+struct Empty;
+
+impl WorldKind for Empty {
+    fn name(&self) -> &str {
+        "empty"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn build(&self, _: &mut WorldBuilder) {}
+}
+
+/// A door, a world behind it, and one client.
 struct Scene {
     network: MemoryNetwork,
     transport: MemoryServer,
     door: FrontDoor,
-    mailboxes: Vec<Arc<Mailbox>>,
-    seat: Option<Box<Incoming>>,
-    /// Packets of the client that have come through, and whether the worker wants it gone.
+    mailboxes: Mailboxes,
+    world: GameWorld,
+    /// Packets of the client that have come through, and whether the world wants it gone.
     opened: u64,
     dismissed: bool,
 }
@@ -67,38 +89,26 @@ impl Scene {
         let mut transport = network.server(SERVER);
         let settings = GateSettings::new(ProtocolId(1), PrivateKey::new([7; 32]), vec![SERVER], 1);
         let door = FrontDoor::new(Gate::new(settings, [1; 32]), transport.sender(0), &ServerSettings::default());
-        let mailboxes = vec![Arc::default()];
-        Scene { network, transport, door, mailboxes, seat: None, opened: 0, dismissed: false }
+        let mut mailboxes = Mailboxes::default();
+        mailboxes.insert(WORLD, Default::default());
+        let mut kind = Kind::new(KindId(0), Box::new(Empty));
+        let (schema, interest) = (SchemaBuilder::new().build(), InterestSettings::default());
+        let world = kind.build_world(WORLD, 1, None, &schema, &interest, &mut TelemetryNames::default()).unwrap();
+        Scene { network, transport, door, mailboxes, world, opened: 0, dismissed: false }
     }
 
     fn frame(&mut self, now: Nanos) {
         self.network.advance(now);
-        self.door.receive(&mut self.transport, &self.mailboxes, &mut Everybody(WorldId(0)), now, UNIX_S);
+        self.door.receive(&mut self.transport, &self.mailboxes, &mut Everybody(WORLD), now, UNIX_S);
     }
 
-    /// As a world does it.
     fn tick(&mut self, now: Nanos) {
-        let mut mail = MailBatch::default();
-        self.mailboxes[0].swap(&mut mail);
-        let mut begin = 0;
-        for item in mail.items {
-            match (item, &mut self.seat) {
-                (Mail::Incoming(incoming), seat) => *seat = Some(incoming),
-                (Mail::Datagram { end, .. }, Some(seat)) => {
-                    let datagram = &mut mail.bytes[begin..end];
-                    let len = datagram.len();
-                    if seat.connection.receive(now, datagram, &mut Received::default()).is_ok() {
-                        self.opened += 1;
-                        self.dismissed |= seat.allowance.spend(len, now) == Verdict::Dismiss;
-                    }
-                    begin = end;
-                }
-                _ => unreachable!("only the client's mail comes here, and the client first"),
-            }
-        }
-        if let Some(seat) = &mut self.seat {
-            seat.connection.send_packet(now, b"state", &mut *self.transport.sender(0));
-        }
+        let mut mail = Mail::default();
+        self.mailboxes.get(WORLD).unwrap().swap(&mut mail);
+        let mut worker = Worker::new(0, self.transport.sender(0));
+        let report = self.world.tick(now, &mut mail, &mut worker, &Alone);
+        self.opened += report.stats.datagrams_in - report.stats.datagrams_refused;
+        self.dismissed |= !report.leaving.is_empty();
     }
 
     /// The client's side of the handshake, from time zero on.
@@ -117,7 +127,7 @@ impl Scene {
         let mut handshake = ClientHandshake::new(token, ClientHandshakeSettings::default(), Nanos::ZERO, [2; 32]);
         let mut buffer = [0; 1400];
         let mut now = Nanos::ZERO;
-        while self.seat.is_none() {
+        while self.world.clients_count() == 0 {
             if let Some((to, len)) = handshake.poll(now, UNIX_S, &mut buffer) {
                 endpoint.send_to(&buffer[..len], to);
             }
@@ -162,7 +172,7 @@ fn share_through(forger: Forger, per_s: u64) -> (f64, DoorCounts) {
         for number in 0..=forged {
             if number == place && frame % FRAMES_PER_TICK == 0 {
                 let before = connection.stats().packets_sent;
-                connection.send_packet(now, b"input", &mut client);
+                connection.send_packet(now, &[control::INPUT, 0, 1, 0, 7], &mut client);
                 sent += connection.stats().packets_sent - before;
             } else if !client.last.is_empty() {
                 let datagram = forge(forger, &client.last, &mut rng);

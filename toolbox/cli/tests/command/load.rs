@@ -101,6 +101,27 @@ fn everybody_in_one_world_is_a_run_too() {
     }
 }
 
+/// Promise: a run that cannot be filled ends by itself, fails, and says who is missing and why.
+#[test]
+fn a_run_that_cannot_be_filled_reports_all_the_same() {
+    let _alone = alone();
+    let folder = folder("load-unfilled");
+    let config = folder.join("small.toml");
+    std::fs::write(&config, "[server]\nclients_max = 3\n").expect("a folder of ours");
+    let paths = [&config, &folder].map(|path| path.to_str().expect("a plain path"));
+    let finished =
+        load(&["--players", "5", "--npcs", "0", "--seconds", "2", "--config", paths[0], "--report", paths[1]]);
+    assert_eq!(finished.status.code(), Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("only 3 of 5 bots were playing"), "{}", finished.stderr);
+    let report = finished.json();
+    assert_eq!(report["passed"], false);
+    assert_eq!((figure(&report, "not_filled.players_in"), figure(&report, "not_filled.players_wanted")), (3.0, 5.0));
+    assert!(figure(&report, "not_filled.refusals.server_full") >= 2.0, "{report}");
+    assert!(figure(&report, "not_filled.retries") >= 2.0, "they tried again: {report}");
+    assert!(figure(&report, "ticks") > 0.0, "the server's figures are there: {report}");
+    assert!(folder.join("report.html").exists() && folder.join("report.json").exists());
+}
+
 #[test]
 fn what_a_game_does_not_understand_is_refused_before_anything_starts() {
     for command in ["serve", "load", "demo"] {

@@ -13,7 +13,7 @@ use super::{MESSAGE_BYTES_MAX, RECEIVE_BLOCKS_MAX, STALL_MAX, WINDOW_PIECES};
 use crate::connection::blocks::{BlockPool, Chain};
 use crate::connection::budget::{HeapBudget, OverBudget};
 use crate::connection::packet::PIECE_BYTES_MAX;
-use crate::connection::received::{Channel, Received};
+use crate::connection::received::{Channel, MessageSink};
 use crate::connection::sequence::{HALF, PieceId};
 
 /// Why a piece ends the connection.
@@ -62,7 +62,7 @@ impl ReliableReceiver {
         (id, last, bytes): (PieceId, bool, &[u8]),
         pool: &mut BlockPool,
         budget: &mut HeapBudget,
-        into: &mut Received,
+        into: &mut impl MessageSink,
     ) -> Result<(), PieceRefusal> {
         let ahead = id.distance_from(self.next);
         if ahead >= HALF {
@@ -73,7 +73,7 @@ impl ReliableReceiver {
             return Err(PieceRefusal::BeyondWindow);
         }
         if last && id == self.next && !self.is_held(id) {
-            into.push(Channel::Reliable, [bytes]);
+            into.message(Channel::Reliable, bytes);
             self.next = id.ahead(1);
             self.missing = self.next;
             self.patience.renew();
@@ -143,7 +143,7 @@ impl ReliableReceiver {
     }
 
     /// Moves on over the pieces that wait, and hands over each message that ends among them.
-    fn deliver_whole(&mut self, pool: &mut BlockPool, into: &mut Received) -> Result<(), PieceRefusal> {
+    fn deliver_whole(&mut self, pool: &mut BlockPool, into: &mut impl MessageSink) -> Result<(), PieceRefusal> {
         while self.held > 0 {
             let slot = self.slot(self.missing);
             if slot.bytes.is_empty() {
@@ -163,10 +163,10 @@ impl ReliableReceiver {
     }
 
     /// Hands over the message from `next` up to `missing`.
-    fn deliver(&mut self, pool: &mut BlockPool, into: &mut Received) {
+    fn deliver(&mut self, pool: &mut BlockPool, into: &mut impl MessageSink) {
         let pieces = self.missing.distance_from(self.next);
         let chains = (0..pieces).map(|piece| self.slot(self.next.ahead(piece)).bytes);
-        into.push(Channel::Reliable, chains.flat_map(|chain| pool.parts(chain)));
+        into.message_in_parts(Channel::Reliable, chains.flat_map(|chain| pool.parts(chain)));
         while self.next != self.missing {
             let slot = std::mem::take(self.slot_mut(self.next));
             self.held -= 1;
@@ -193,6 +193,7 @@ impl ReliableReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::received::Received;
 
     const FULL: &[u8] = &[1; PIECE_BYTES_MAX];
 

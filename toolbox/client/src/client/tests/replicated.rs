@@ -1,8 +1,8 @@
-//! The client below a real replicated world: copies come right over a bad line, truths find those that do
+//! The client below a real replicated world: copies come right over a bad line, audit samples find those that do
 //! not, and a steady client allocates nothing.
 
 use throng_platform::allocator::{CountingAllocator, thread_counts};
-use throng_replication::{Fault, InterestSettings, Replicate, ViewId, WorldReplication};
+use throng_replication::{Fault, InterestSettings, Replicate, View, ViewScratch, WorldReplication};
 
 use super::*;
 
@@ -27,14 +27,15 @@ const ENTITIES: usize = 30;
 struct Scene {
     stage: Stage,
     world: WorldReplication,
-    view: ViewId,
+    view: View,
+    scratch: ViewScratch,
     ids: Vec<NetId>,
     epoch: u8,
     tick: u32,
     received: Received,
     input_newest: u16,
     snapshot: Vec<u8>,
-    truth: Vec<u8>,
+    audit_sample: Vec<u8>,
     rng: ChaCha20Rng,
 }
 
@@ -44,15 +45,16 @@ impl Scene {
         let stage = Stage::connected(schema.clone());
         let mut scene = Self {
             stage,
-            world: WorldReplication::new(schema.clone(), InterestSettings::default()),
-            view: WorldReplication::new(schema, InterestSettings::default()).add_client(0),
+            scratch: ViewScratch::new(&schema),
+            view: WorldReplication::new(schema.clone(), InterestSettings::default()).new_view(0),
+            world: WorldReplication::new(schema, InterestSettings::default()),
             ids: Vec::new(),
             epoch: 0,
             tick: 0,
             received: Received::default(),
             input_newest: 0,
             snapshot: Vec::new(),
-            truth: Vec::new(),
+            audit_sample: Vec::new(),
             rng: ChaCha20Rng::from_seed([6; 32]),
         };
         scene.enter(fault);
@@ -64,7 +66,7 @@ impl Scene {
         let schema = self.world.schema().clone();
         self.world = WorldReplication::new(schema, InterestSettings::default());
         self.world.set_fault(fault);
-        self.view = self.world.add_client(self.epoch);
+        self.view = self.world.new_view(self.epoch);
         self.ids.clear();
         self.tick = 100 * u32::from(self.epoch);
         self.stage.say_enter(EnterWorld { epoch: self.epoch, tick: self.tick, ..HIDEOUT });
@@ -77,12 +79,12 @@ impl Scene {
 
     /// One tick of 50 ms: entities move, come and go; the client says something; a share `loss` of all
     /// datagrams is lost. Returns what the client allocated.
-    fn tick(&mut self, loss: f64, turnover: bool, truths: bool) -> u64 {
+    fn tick(&mut self, loss: f64, turnover: bool, audit_samples: bool) -> u64 {
         self.tick += 1;
         self.stage.now += Nanos::from_millis(50);
         self.move_entities(turnover);
         let allocated = self.client_acts(loss);
-        self.server_sends(truths);
+        self.server_sends(audit_samples);
         allocated + self.client_hears(loss)
     }
 
@@ -108,8 +110,9 @@ impl Scene {
                 self.world.update(health, *id, &Health { points: (self.tick % 100) as u8 });
             }
         }
-        self.world.set_view(self.view, [0.0, 0.0]);
-        self.world.refresh_interest();
+        self.view.look_at([0.0, 0.0]);
+        self.world.settle();
+        self.world.refresh(&mut self.view, &mut self.scratch);
     }
 
     fn client_acts(&mut self, loss: f64) -> u64 {
@@ -132,10 +135,10 @@ impl Scene {
             }
         }
         for packet in &self.received.acked {
-            self.world.acked(self.view, packet.0);
+            self.view.acked(packet.0);
         }
         for packet in &self.received.lost {
-            self.world.lost(self.view, packet.0);
+            self.world.lost(&mut self.view, packet.0);
         }
         for (_, message) in self.received.messages() {
             let [control::INPUT, epoch, low, high, ..] = message else { panic!("only inputs are sent") };
@@ -146,22 +149,24 @@ impl Scene {
         allocated
     }
 
-    fn server_sends(&mut self, truths: bool) {
+    fn server_sends(&mut self, audit_samples: bool) {
         let Stage { now, down, server, .. } = &mut self.stage;
         let server = server.as_mut().expect("connected");
-        self.truth.clear();
-        if truths && self.world.write_truth(self.view, &mut self.truth) {
-            server.send_unreliable(&self.truth).expect("a truth fits");
+        self.audit_sample.clear();
+        if audit_samples && self.world.write_audit_sample(&mut self.view, &mut self.scratch, &mut self.audit_sample) {
+            server.send_unreliable(&self.audit_sample).expect("an audit sample fits");
         }
+        self.world.settle();
         loop {
             self.snapshot.resize(server.room(*now), 0);
-            let len = self.world.write_snapshot(self.view, self.input_newest, &mut self.snapshot);
+            let len =
+                self.world.write_snapshot(&mut self.view, &mut self.scratch, self.input_newest, &mut self.snapshot);
             if len == 0 && !server.wants_packet(*now) {
                 break;
             }
             let packet = server.send_packet(*now, &self.snapshot[..len], down);
             if len > 0 {
-                self.world.sent(self.view, packet.0);
+                self.world.sent(&mut self.view, packet.0);
             }
         }
     }

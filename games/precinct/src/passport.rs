@@ -1,0 +1,21 @@
+//! Passport: the component that says who a player is, in every world it visits.
+
+use bevy_ecs::component::Component;
+use throng::prelude::WorldId;
+use throng_pack::{Pack, Text};
+
+use crate::protocol::NAME_BYTES_MAX;
+
+/// Who a player is, in every world it visits.
+#[derive(Component, Debug, Clone, Copy, PartialEq, Pack)]
+#[pack(name = "precinct.passport")]
+pub struct Passport {
+    /// Its own hideout.
+    pub home: WorldId,
+    pub name: PlayerName,
+    pub kills: u32,
+    pub deaths: u32,
+}
+
+/// A player's name, inside the row: one that [`speech::accept_name`] has accepted.
+pub type PlayerName = Text<NAME_BYTES_MAX>;

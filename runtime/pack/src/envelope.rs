@@ -1,0 +1,179 @@
+//! Envelope: what stands in front of a value that leaves its program, or may outlive it.
+//!
+//! ```text
+//! byte   0         8          16        18        19                             n = 19 + 10 parts
+//!        +---------+----------+---------+---------+----------------------------+----------+---------+
+//!        | type id | layout   | version | parts   | part id u64, version u16   | length   | value   |
+//!        | u64     | u64      | u16     | u8      | as often as parts says     | u32      | length  |
+//!        +---------+----------+---------+---------+----------------------------+----------+---------+
+//! ```
+//!
+//! Numbers are little endian. `type id` is the hash of the type's name ([`Schema::id`]), `layout` that of its fields in
+//! this version ([`Schema::layout`]), `length` that of the value. `parts` tells the versions of the named types inside
+//! that are beyond their first, ascending by id, at most 16.
+//!
+//! A reader refuses another type, a version that it does not know, and a layout that differs from the one it has for
+//! this version: somebody changed fields and forgot the version, and a coat would have become a gun. The header of a
+//! type is a constant of the program; writing it costs a copy. Bytes of the current version cost no search; those of an
+//! older one a hash over the schema.
+//!
+//! [`Schema::id`]: crate::Schema::id
+//! [`Schema::layout`]: crate::Schema::layout
+
+use std::marker::PhantomData;
+
+use crate::{
+    HasSchema, PackError, Reader, Writer,
+    error::Fault,
+    schema::{PARTS_MAX, Versions},
+};
+
+/// Bytes of an envelope around a value none of whose parts had a second version.
+pub const ENVELOPE_BYTES_MIN: usize = 8 + 8 + 2 + 1 + 4;
+/// Bytes of the largest envelope, the value not counted.
+pub const ENVELOPE_BYTES_MAX: usize = ENVELOPE_BYTES_MIN + 10 * PARTS_MAX;
+
+/// Appends the value in an envelope. Allocates nothing if `out` has room.
+///
+/// Refuses a value that breaks its limits, and leaves `out` as it was then.
+pub fn write<T: HasSchema>(value: &T, out: &mut Vec<u8>) -> Result<(), PackError> {
+    let start = out.len();
+    let mut writer = Writer::new(out);
+    writer.bytes(&T::SCHEMA.id.to_le_bytes());
+    writer.bytes(&Of::<T>::LAYOUT.to_le_bytes());
+    writer.bytes(&T::SCHEMA.version.to_le_bytes());
+    let parts = const { &Of::<T>::PARTS };
+    writer.u8(parts.entries().len() as u8);
+    for (id, version) in parts.entries() {
+        writer.bytes(&id.to_le_bytes());
+        writer.bytes(&version.to_le_bytes());
+    }
+    writer.bytes(&[0; 4]);
+    let value_start = out.len();
+    if let Err(error) = value.pack(&mut Writer::new(out)) {
+        out.truncate(start);
+        return Err(error);
+    }
+    let length = (out.len() - value_start) as u32;
+    out[value_start - 4..value_start].copy_from_slice(&length.to_le_bytes());
+    Ok(())
+}
+
+/// The value in an envelope that is all there is in `bytes`.
+pub fn read<T: HasSchema>(bytes: &[u8]) -> Result<T, PackError> {
+    let in_type = |fault: Fault| PackError::from(fault).at(T::SCHEMA.name, "");
+    let (envelope, rest) = Envelope::parse(bytes).map_err(in_type)?;
+    let value = envelope.unpack()?;
+    if rest.is_empty() { Ok(value) } else { Err(in_type(Fault::TrailingBytes)) }
+}
+
+/// Most bytes of a value of this type in its envelope, to reserve or to limit.
+pub const fn bytes_max<T: HasSchema>() -> usize {
+    T::BYTES_MAX + ENVELOPE_BYTES_MIN + 10 * Of::<T>::PARTS.entries().len()
+}
+
+/// An envelope whose value is not read yet.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    /// [`Schema::id`](crate::Schema::id) of the type within.
+    pub type_id: u64,
+    pub layout: u64,
+    pub version: u16,
+    parts: Versions,
+    value: &'a [u8],
+}
+
+impl<'a> Envelope<'a> {
+    /// The envelope at the front of `bytes`, and what follows it. Allocates nothing.
+    pub fn parse(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Fault> {
+        let mut from = Reader::new(bytes);
+        let type_id = u64::from_le_bytes(from.array()?);
+        let layout = u64::from_le_bytes(from.array()?);
+        let version = u16::from_le_bytes(from.array()?);
+        let parts = read_parts(&mut from)?;
+        let length = u32::from_le_bytes(from.array()?);
+        let value = from.bytes(usize::try_from(length).map_err(|_| Fault::Truncated)?)?;
+        Ok((Self { type_id, layout, version, parts, value }, from.rest()))
+    }
+
+    pub fn holds<T: HasSchema>(&self) -> bool {
+        self.type_id == T::SCHEMA.id
+    }
+
+    /// The bytes of the value.
+    pub fn value(&self) -> &'a [u8] {
+        self.value
+    }
+
+    /// The value, if it is a `T` of a version that this program knows.
+    pub fn unpack<T: HasSchema>(&self) -> Result<T, PackError> {
+        let current = self.check::<T>()?;
+        let versions = self.parts.with(T::SCHEMA.id, self.version);
+        let mut from = if current { Reader::new(self.value) } else { Reader::with_versions(self.value, &versions) };
+        let value = T::unpack(&mut from)?;
+        from.end().map_err(|fault| PackError::from(fault).at(T::SCHEMA.name, ""))?;
+        Ok(value)
+    }
+
+    /// Whether every type in it has the current version; refuses what this program does not know.
+    fn check<T: HasSchema>(&self) -> Result<bool, PackError> {
+        let schema = T::SCHEMA;
+        let refuse = |name, fault: Fault| Err(PackError::from(fault).at(name, ""));
+        if self.type_id != schema.id {
+            return refuse(schema.name, Fault::WrongType { got: self.type_id });
+        }
+        if self.version == 0 {
+            return refuse(schema.name, Fault::NoVersion);
+        }
+        if self.version > schema.version {
+            return refuse(schema.name, Fault::NewerVersion { got: self.version, known: schema.version });
+        }
+        let current = self.version == schema.version && self.parts == const { Of::<T>::PARTS };
+        let mut layout = Of::<T>::LAYOUT;
+        if !current {
+            let known = schema.parts();
+            for &(id, got) in self.parts.entries() {
+                let Some(part) = known[1..].iter().find(|part| part.id == id) else {
+                    return refuse(schema.name, Fault::UnknownPart { got: id });
+                };
+                if got > part.version {
+                    return refuse(part.name, Fault::NewerVersion { got, known: part.version });
+                }
+            }
+            layout = schema.layout_at(&self.parts.with(schema.id, self.version));
+        }
+        if self.layout != layout {
+            return refuse(schema.name, Fault::LayoutChanged { version: self.version });
+        }
+        Ok(current)
+    }
+}
+
+fn read_parts(from: &mut Reader<'_>) -> Result<Versions, Fault> {
+    let count = usize::from(from.u8()?);
+    if count > PARTS_MAX {
+        return Err(Fault::Parts);
+    }
+    let mut parts = Versions::NONE;
+    for _ in 0..count {
+        let id = u64::from_le_bytes(from.array()?);
+        let version = u16::from_le_bytes(from.array()?);
+        let in_order = parts.entries().last().is_none_or(|(last, _)| *last < id);
+        if !in_order || version < 2 {
+            return Err(Fault::Parts);
+        }
+        parts = parts.with(id, version);
+    }
+    Ok(parts)
+}
+
+/// What the compiler knows of a type's envelope.
+struct Of<T>(PhantomData<T>);
+
+impl<T: HasSchema> Of<T> {
+    const LAYOUT: u64 = {
+        assert!(T::BYTES_MAX <= u32::MAX as usize, "a value may take more than 4 GiB: bound its lists");
+        T::SCHEMA.layout()
+    };
+    const PARTS: Versions = Versions::of_parts(T::SCHEMA);
+}

@@ -1,0 +1,147 @@
+//! A client: all that the server keeps of one, as one value.
+//!
+//! Its connection, its view of the world, what its line takes, what it may send, and which entity is its own. A client is in exactly one
+//! world, in that world's table (`clients`); to travel is to move the box to another world's mail. So it needs nothing of the world
+//! it is in to go on living: it outlives one that panicked.
+//!
+//! A client that has just been let in waits without a view until its world seats it.
+
+use bevy_ecs::prelude::Entity;
+use throng_net::{
+    connection::Connection,
+    protocol::{ClientId, UserData},
+};
+use throng_platform::prefetch;
+use throng_replication::{Pacing, View, WorldReplication};
+
+use crate::{
+    allowance::Allowance,
+    ids::{ClientKey, WorldId},
+    transfer::Transfer,
+};
+
+/// How a client leaves its world at the end of the tick.
+pub(crate) enum Leave {
+    Travel { to: WorldId, transfer: Transfer },
+    Gone { reason: &'static str },
+}
+
+/// One client.
+pub struct Client {
+    pub(crate) key: ClientKey,
+    pub(crate) connection: Connection,
+    /// What it holds of the world that it is in, and what it is owed. `None` on its way into a world.
+    pub(crate) view: Option<View>,
+    /// What its line takes. `None` until it is in its first world.
+    pub(crate) pacing: Option<Pacing>,
+    /// What it may send: charged with what has opened, so that only the client itself can use it up.
+    pub(crate) allowance: Allowance,
+    /// Counts the worlds that it has been in, so that both sides can tell snapshots of one from those of the next.
+    pub(crate) epoch: u8,
+    pub(crate) player: Option<Entity>,
+    pub(crate) team: Option<u16>,
+    /// False while it has not been told of its world or its own entity.
+    pub(crate) is_greeted: bool,
+    pub(crate) leaving: Option<Leave>,
+    input_newest: Option<u16>,
+    /// What its connect token said of it, 256 bytes of the game's own.
+    user_data: Box<UserData>,
+}
+
+impl Client {
+    /// A client that has just been let in.
+    pub fn new(key: ClientKey, connection: Connection, user_data: Box<UserData>, allowance: Allowance) -> Self {
+        Self {
+            key,
+            connection,
+            view: None,
+            pacing: None,
+            allowance,
+            epoch: 0,
+            player: None,
+            team: None,
+            is_greeted: false,
+            leaving: None,
+            input_newest: None,
+            user_data,
+        }
+    }
+
+    pub fn key(&self) -> ClientKey {
+        self.key
+    }
+
+    pub fn client_id(&self) -> ClientId {
+        self.connection.client_id()
+    }
+
+    pub fn user_data(&self) -> &UserData {
+        &self.user_data
+    }
+
+    /// Its end of the line, to say goodbye with where no world does.
+    pub fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Comes into a world. `ticks_per_s` and `bytes_per_tick_max` are what that world sends one client at most.
+    pub(crate) fn enter(&mut self, world: &mut WorldReplication, ticks_per_s: f32) {
+        let bytes_per_tick_max = world.settings().budget_bytes_per_tick;
+        match &mut self.pacing {
+            Some(pacing) => pacing.set_max(ticks_per_s, bytes_per_tick_max),
+            None => self.pacing = Some(Pacing::new(ticks_per_s, bytes_per_tick_max)),
+        }
+        self.view = Some(world.new_view(self.epoch));
+    }
+
+    /// Leaves the world it is in; returns its view of it. What belongs to the stay there is over, what belongs to the client stays.
+    pub(crate) fn exit(&mut self) -> Option<View> {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.player = None;
+        self.team = None;
+        self.is_greeted = false;
+        self.input_newest = None;
+        self.view.take()
+    }
+
+    /// Notes that input `number` came; snapshots tell the client the newest one that they include.
+    pub(crate) fn take_input(&mut self, number: u16) {
+        let is_newer = self.input_newest.is_none_or(|newest| (number.wrapping_sub(newest) as i16) > 0);
+        if is_newer {
+            self.input_newest = Some(number);
+        }
+    }
+
+    pub(crate) fn last_input(&self) -> u16 {
+        self.input_newest.unwrap_or_default()
+    }
+
+    /// Marks the client as gone at the end of this tick; the first reason counts.
+    pub(crate) fn leave(&mut self, reason: &'static str) {
+        if !matches!(self.leaving, Some(Leave::Gone { .. })) {
+            self.leaving = Some(Leave::Gone { reason });
+        }
+    }
+
+    /// Travel gives way to a connection's end, and the first order to travel counts.
+    pub(crate) fn travel(&mut self, to: WorldId, transfer: Transfer) {
+        if self.leaving.is_none() {
+            self.leaving = Some(Leave::Travel { to, transfer });
+        }
+    }
+
+    /// Asks for the memory of a client that is served soon (`throng_platform::prefetch`).
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch::value(self);
+    }
+
+    /// As `prefetch`, a turn later: what every tick reads elsewhere.
+    #[inline]
+    pub(crate) fn prefetch_lists(&self) {
+        if let Some(view) = &self.view {
+            view.prefetch_lists();
+        }
+        self.connection.prefetch_lists();
+    }
+}

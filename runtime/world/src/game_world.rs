@@ -1,0 +1,636 @@
+//! A world: one isolated simulated space, and everything that belongs to it, by value.
+//!
+//! `tick` is the whole life of a world, top to bottom: mail in, systems, changes collected, orders carried out, conceal asked, events
+//! delivered, truths written, packets out. It does no input or output of its own: mail, time and a way out come in, a report goes out. It
+//! touches nothing but the world, the worker's own buffers and shared read-only data; so worlds tick in parallel without a lock
+//! between them. Clients are opened and told in batches, on idle workers too (`client_batch`); all else stays on the one worker. The
+//! same mail gives the same world and the same bytes on any number of workers.
+//!
+//! A client is in exactly one world. All of it lives here while it is here (`client`), so that opening and sealing packets happens on
+//! the workers, and travelling means moving that value to another world's mail.
+
+use std::sync::Arc;
+
+use bevy_ecs::prelude::*;
+use throng_net::{
+    connection::SendError,
+    control::{self, EnterWorld},
+};
+use throng_platform::time::Nanos;
+use throng_profiler::{Phases, scope, site, thread::enter_world};
+use throng_replication::{
+    ReplicationRules, ReplicationStats, ResolvedRules, Schema, ViewScratch, WorldReplication,
+    ecs::{Collector, Replicated},
+    traffic::{Counts, Overhead, TrafficRow},
+};
+use throng_scheduler::Hertz;
+
+use crate::{
+    client::{Client, Leave},
+    client_batch::{ClientBatch, SealedDatagram, Stage, Work},
+    clients::Clients,
+    deliver::{Delivery, Scene},
+    events::Events,
+    ids::{ClientKey, KindId, WorldId},
+    inbox::Inbox,
+    mail::{Mail, MailItem},
+    report::{Leaving, TickReport},
+    system_order::WorldSystems,
+    telemetry::{Telemetry, TelemetrySums},
+    tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, TickInfo, WorldMessages},
+    transfer::{Transfer, TransferCheck},
+    worker::{Helpers, Worker},
+    world_builder::{ConcealFilter, Viewer},
+};
+
+// The two crates that know these bytes must agree on them.
+const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
+const _: () = assert!(control::TRUTH == throng_replication::AUDIT_SAMPLE_KIND);
+const _: () = assert!(control::EVENT == throng_replication::EVENT_KIND);
+
+/// How often each client is sent a ground truth to hold its copy against. (s)
+const TRUTH_PERIOD_S: f32 = 0.5;
+
+/// What a tick may take, if no rule says otherwise: half the period of the usual 20 Hz. Ten times what a busy world needs.
+const TICK_BUDGET_US: u64 = 25_000;
+
+/// Ticks between two looks at Bevy's change ticks; they must be moved along every 2^29 ticks of any system.
+const CHANGE_TICK_CHECK_PERIOD: u32 = 4096;
+
+/// Resources of a tick that are not empty.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Filled {
+    inbox: bool,
+    arrivals: bool,
+    departures: bool,
+    messages: bool,
+}
+
+/// What a tick works with and leaves empty: kept for its memory, and no part of the world's state.
+pub(crate) struct Scratch {
+    /// Batches of clients, empty between their uses.
+    batches: Vec<ClientBatch>,
+    spare_batches: Vec<ClientBatch>,
+    /// Changes places with the mail's bytes while batches read them.
+    mail_bytes: Arc<Vec<u8>>,
+    /// Changes places with the world's `Outbox` after the systems.
+    outbox: Outbox,
+    /// Changes places with the world's `Events` after the systems.
+    events: Events,
+    leavers: Vec<Box<Client>>,
+    truth: Vec<u8>,
+}
+
+impl Scratch {
+    pub fn new(schema: &Arc<Schema>) -> Self {
+        Self {
+            batches: Vec::new(),
+            spare_batches: Vec::new(),
+            mail_bytes: Arc::default(),
+            outbox: Outbox::default(),
+            events: Events::new(schema.clone()),
+            leavers: Vec::new(),
+            truth: Vec::new(),
+        }
+    }
+}
+
+/// One world. Built by [`Kind`](crate::world_builder::Kind), ticked by whoever hosts it.
+pub struct GameWorld {
+    pub(crate) id: WorldId,
+    pub(crate) kind: KindId,
+    pub(crate) name: Arc<str>,
+    pub(crate) rate: Hertz,
+    pub(crate) ecs: World,
+    pub(crate) systems: WorldSystems,
+    /// What there is to tell. Shared with batches while they are told, the world's alone at all other times.
+    pub(crate) replication: Arc<WorldReplication>,
+    pub(crate) collector: Collector,
+    /// Who may see concealed entities; everybody, if the game does not say.
+    pub(crate) conceal: Option<ConcealFilter>,
+    /// What travellers must carry to come in; anything, if the game does not say.
+    pub(crate) transfer_check: Option<TransferCheck>,
+    pub(crate) clients: Clients,
+    /// How far and how often what is heard here.
+    pub(crate) rules: Box<ResolvedRules>,
+    pub(crate) delivery: Delivery,
+    /// What serves views outside of batches, and what went out by kind and cause; made for the first client.
+    pub(crate) view_scratch: Option<ViewScratch>,
+    /// Packets and bytes that went out since they were last reported.
+    pub(crate) sent: Counts,
+    /// Ticks done.
+    pub(crate) tick: u32,
+    /// The time of this tick.
+    pub(crate) now: Nanos,
+    /// Which resources hold something that the next run of the systems is to see and then to lose.
+    pub(crate) filled: Filled,
+    /// Whether the hash of the world's state is wanted after each tick.
+    pub(crate) hash_wanted: bool,
+    pub(crate) report: TickReport,
+    pub(crate) scratch: Scratch,
+}
+
+impl GameWorld {
+    /// Runs one tick at `now`. The order is the contract: what clients sent is seen by this tick's systems, and what the systems changed
+    /// goes out with this tick's packets. `mail` is emptied; packets go to the worker's sender. The host empties the lists of the report.
+    pub fn tick<H: Helpers>(
+        &mut self,
+        now: Nanos,
+        mail: &mut Mail,
+        worker: &mut H::Worker,
+        helpers: &H,
+    ) -> &mut TickReport {
+        let _in_world = enter_world(self.id.number(), self.tick);
+        scope!("world.tick", budget_us = TICK_BUDGET_US);
+        self.now = now;
+        self.report.stats = Default::default();
+        let mut phases = Phases::begin(site!("net.open"));
+        self.take_mail(mail, worker, helpers);
+        phases.next(site!("world.systems"));
+        self.run_systems(&mut phases);
+        phases.next(site!("replication.collect"));
+        self.collect_changes();
+        phases.next(site!("world.orders"));
+        self.carry_out_orders();
+        self.greet();
+        phases.next(site!("replication.conceal"));
+        self.conceal();
+        phases.next(site!("replication.events"));
+        self.deliver_events();
+        phases.next(site!("replication.truths"));
+        self.write_truths();
+        phases.next(site!("replication.share"));
+        self.tell_clients(worker, helpers);
+        phases.next(site!("world.finish"));
+        self.let_go(worker.as_mut());
+        self.finish_tick();
+        &mut self.report
+    }
+
+    /// Seats newcomers, hands messages to the game and opens datagrams. Who comes and goes is taken in before the first datagram is opened.
+    fn take_mail<H: Helpers>(&mut self, mail: &mut Mail, worker: &mut H::Worker, helpers: &H) {
+        let mut datagrams_count = 0;
+        for item in &mut mail.items {
+            if matches!(item, MailItem::Datagram { .. }) {
+                datagrams_count += 1;
+                continue;
+            }
+            let taken = std::mem::replace(item, MailItem::Taken);
+            self.take_item(taken);
+        }
+        if datagrams_count > 0 && !self.clients.is_empty() {
+            self.open_datagrams(mail, datagrams_count, worker, helpers);
+        }
+        mail.clear();
+    }
+
+    fn take_item(&mut self, item: MailItem) {
+        match item {
+            MailItem::Arrival { client, from, transfer } => self.seat(client, from, transfer),
+            MailItem::Message(message) => {
+                self.filled.messages = true;
+                self.ecs.resource_mut::<WorldMessages>().0.push(message);
+            }
+            MailItem::Dismiss { client, reason } => self.dismiss(client, reason),
+            MailItem::Rules(rules) => self.set_rules(&rules),
+            MailItem::End { reason } => self.clients.iter_mut().for_each(|client| client.leave(reason)),
+            MailItem::Datagram { .. } | MailItem::Taken => {}
+        }
+    }
+
+    /// Puts rules into force, as of this tick.
+    pub fn set_rules(&mut self, rules: &ReplicationRules) {
+        let ticks_per_s = f32::from(self.rate.0);
+        let resolved = rules.resolved(ticks_per_s);
+        // New rules make every copy current once; those that change nothing here must not.
+        if *self.rules != resolved {
+            *self.rules = resolved;
+            let views = self.clients.iter_mut().filter_map(|client| client.view.as_mut());
+            own(&mut self.replication).set_rules(&self.rules, ticks_per_s, views);
+        }
+    }
+
+    /// Opens what clients sent, in batches, and gives the game's messages to its inbox in the order in which their datagrams came.
+    fn open_datagrams<H: Helpers>(
+        &mut self,
+        mail: &mut Mail,
+        datagrams_count: usize,
+        worker: &mut H::Worker,
+        helpers: &H,
+    ) {
+        let per_batch = self.cut_batches(Work::Open, datagrams_count, worker.as_mut().number, helpers.count());
+        let mut begin = 0;
+        for (number, item) in (0..).zip(&mail.items) {
+            let MailItem::Datagram { client, end } = *item else { continue };
+            // A datagram can be on its way here while its client leaves; UDP may lose it just as well.
+            if let Some(place) = self.clients.place_of(client) {
+                let client = (place % per_batch) as u32;
+                self.scratch.batches[place / per_batch].datagrams.push(SealedDatagram { number, client, begin, end });
+            }
+            begin = end;
+        }
+        let Scratch { batches, mail_bytes, .. } = &mut self.scratch;
+        std::mem::swap(own(mail_bytes), &mut mail.bytes);
+        batches.iter_mut().for_each(|batch| batch.mail = Some(mail_bytes.clone()));
+        helpers.fork_join(batches, worker);
+        std::mem::swap(own(mail_bytes), &mut mail.bytes);
+        self.filled.inbox = true;
+        self.ecs.resource_mut::<Inbox>().take_opened(batches);
+        self.take_batches_back();
+    }
+
+    /// Cuts all clients into batches, as many as are worth it if so many of them need work, and returns how many are in each but the last.
+    fn cut_batches(&mut self, work: Work, work_count: usize, worker: usize, helpers_count: usize) -> usize {
+        let count = self.clients.len();
+        let worthwhile = work_count.min(count) / ClientBatch::CLIENTS_MIN;
+        let batches_count = worthwhile.min(2 * (helpers_count + 1)).clamp(1, ClientBatch::PER_WORLD_MAX);
+        let per_batch = count.div_ceil(batches_count);
+        let stage = Stage { world: self.id.number(), tick: self.tick, now: self.now, worker };
+        let Scratch { batches, spare_batches, .. } = &mut self.scratch;
+        for index in (0..count.div_ceil(per_batch)).rev() {
+            let mut batch = spare_batches.pop().unwrap_or_else(ClientBatch::empty);
+            batch.begin(work, stage);
+            self.clients.take_last(count.min((index + 1) * per_batch) - index * per_batch, &mut batch.clients);
+            batches.push(batch);
+        }
+        batches.reverse();
+        per_batch
+    }
+
+    fn take_batches_back(&mut self) {
+        let Scratch { batches, spare_batches, .. } = &mut self.scratch;
+        for mut batch in batches.drain(..) {
+            self.clients.give_back(&mut batch.clients);
+            self.report.stats.add(&batch.stats);
+            self.report.stats.add_replication(&batch.replicated);
+            spare_batches.push(batch);
+        }
+    }
+
+    /// Takes a client in, unless it carries what this world cannot read: then it goes back with it.
+    fn seat(&mut self, mut client: Box<Client>, from: Option<WorldId>, transfer: Option<Transfer>) {
+        let checked = self.transfer_check.zip(transfer.as_ref()).map_or(Ok(()), |(check, transfer)| check(transfer));
+        if let (Err(error), Some(transfer)) = (checked, &transfer) {
+            let transfer = transfer.clone();
+            self.report.leaving.push(Leaving::Returned { client, to: from, transfer, error });
+            return;
+        }
+        client.enter(own(&mut self.replication), f32::from(self.rate.0));
+        let arrival = Arrival {
+            client: client.key,
+            client_id: client.client_id(),
+            user_data: Box::new(*client.user_data()),
+            from,
+            transfer,
+        };
+        if self.view_scratch.is_none() {
+            self.view_scratch = Some(ViewScratch::new(self.replication.schema()));
+        }
+        self.clients.add(client);
+        self.delivery.outdate();
+        self.filled.arrivals = true;
+        self.ecs.resource_mut::<Arrivals>().0.push(arrival);
+    }
+
+    fn dismiss(&mut self, client: ClientKey, reason: &'static str) {
+        if let Some(client) = self.clients.get_mut(client) {
+            client.leave(reason);
+        }
+    }
+
+    fn run_systems(&mut self, phases: &mut Phases) {
+        let mut info = self.ecs.resource_mut::<TickInfo>();
+        info.tick = self.tick;
+        self.systems.run(&mut self.ecs, phases);
+        phases.next(site!("world.systems"));
+        if self.tick.is_multiple_of(CHANGE_TICK_CHECK_PERIOD) {
+            self.systems.check_change_ticks(&mut self.ecs);
+        }
+        // Finding a resource costs a few cache misses: only those that were filled are emptied.
+        let filled = std::mem::take(&mut self.filled);
+        if filled.inbox {
+            self.ecs.resource_mut::<Inbox>().clear();
+        }
+        if filled.arrivals {
+            self.ecs.resource_mut::<Arrivals>().0.clear();
+        }
+        if filled.departures {
+            self.ecs.resource_mut::<Departures>().0.clear();
+        }
+        if filled.messages {
+            self.ecs.resource_mut::<WorldMessages>().0.clear();
+        }
+    }
+
+    /// Walks the change marks of every replicated column once and encodes what changed, once.
+    fn collect_changes(&mut self) {
+        let replication = own(&mut self.replication);
+        replication.begin_tick(self.tick);
+        self.collector.collect(&mut self.ecs, replication);
+        self.quarantine_poisoned();
+        self.ecs.clear_trackers();
+    }
+
+    /// An entity with a value that is no finite number is taken out of replication in the tick that made it: clients see it go. The
+    /// entity stays in the world, where its game may find and mend it.
+    fn quarantine_poisoned(&mut self) {
+        let Self { replication, collector, ecs, .. } = self;
+        for &id in replication.poisoned() {
+            let Some(entity) = collector.entity_of(id) else { continue };
+            if let Ok(mut entity) = ecs.get_entity_mut(entity) {
+                entity.remove::<Replicated>();
+            }
+        }
+    }
+
+    /// Does what the systems asked for, in their order.
+    fn carry_out_orders(&mut self) {
+        let mut outbox = std::mem::take(&mut self.scratch.outbox);
+        std::mem::swap(&mut *self.ecs.resource_mut::<Outbox>(), &mut outbox);
+        let mut begin = 0;
+        for order in outbox.orders.drain(..) {
+            match order {
+                Order::Reliable { client, end } => {
+                    let message = &outbox.bytes[begin..end];
+                    begin = end;
+                    if let Some(client) = self.clients.get_mut(client)
+                        && client.connection.send_reliable(message).is_err()
+                    {
+                        client.leave("its reliable messages pile up");
+                    }
+                }
+                Order::Unreliable { client, end } => {
+                    let message = &outbox.bytes[begin..end];
+                    begin = end;
+                    if let Some(client) = self.clients.get_mut(client) {
+                        // A full queue drops its oldest, counted by the connection.
+                        let _ = client.connection.send_unreliable(message);
+                    }
+                }
+                Order::Player { client, entity } => {
+                    if let Some(client) = self.clients.get_mut(client) {
+                        client.player = Some(entity);
+                        client.is_greeted = false;
+                    }
+                }
+                Order::Team { client, team } => {
+                    if let Some(Client { team: own_team, view: Some(view), .. }) = self.clients.get_mut(client) {
+                        *own_team = team;
+                        view.set_team(team);
+                    }
+                }
+                Order::Teleported { entity } => {
+                    if let Some(id) = self.collector.net_id(&self.ecs, entity) {
+                        own(&mut self.replication).set_urgent(id);
+                    }
+                }
+                Order::Travel { client, to, transfer } => {
+                    if let Some(client) = self.clients.get_mut(client) {
+                        client.travel(to, transfer);
+                    }
+                }
+                Order::Disconnect { client, reason } => self.dismiss(client, reason),
+                Order::Post { to, message } => self.report.messages.push((to, message)),
+            }
+        }
+        outbox.bytes.clear();
+        self.scratch.outbox = outbox;
+    }
+
+    /// Tells clients which world they are in and which entity is theirs, when that is new.
+    fn greet(&mut self) {
+        let Self { clients, collector, ecs, .. } = self;
+        for client in clients.iter_mut().filter(|client| !client.is_greeted) {
+            let own = client.player.and_then(|entity| collector.net_id(ecs, entity));
+            if let Some(view) = &mut client.view {
+                view.set_own(own);
+            }
+            let message = EnterWorld {
+                epoch: client.epoch,
+                tick_hz: self.rate.0 as u8,
+                tick: self.tick,
+                world: self.id.number(),
+                own_entity: own.map(|id| (id.slot, id.generation)),
+                name: &self.name,
+            };
+            let mut bytes = [0; control::ENTER_WORLD_BYTES_MAX];
+            let length = message.encode(&mut bytes);
+            client.is_greeted = true;
+            if matches!(client.connection.send_reliable(&bytes[..length]), Err(SendError::Full)) {
+                client.leave("its reliable messages pile up");
+            }
+        }
+    }
+
+    /// Asks the game's filter who may see what is concealed.
+    fn conceal(&mut self) {
+        let Self { conceal, replication, clients, collector, ecs, view_scratch: Some(scratch), .. } = self else {
+            return;
+        };
+        if !replication.has_visibility_filtered() {
+            return;
+        }
+        own(replication).prepare_visibility_filter();
+        for client in clients.iter_mut() {
+            let viewer = Viewer { client: client.key, player: client.player, team: client.team };
+            let Some(view) = &mut client.view else { continue };
+            replication.filter_visibility(view, scratch, &mut |id| {
+                let Some(entity) = collector.entity_of(id) else { return false };
+                conceal.as_ref().is_none_or(|filter| filter(ecs, viewer, entity))
+            });
+        }
+    }
+
+    /// Puts what was told this tick into the queues of those who are to hear it.
+    fn deliver_events(&mut self) {
+        let mut told = self.ecs.resource_mut::<Events>();
+        if told.is_empty() {
+            return;
+        }
+        std::mem::swap(&mut *told, &mut self.scratch.events);
+        let Self { ecs, clients, replication, collector, delivery, rules, report, view_scratch, scratch, .. } = self;
+        if let Some(views) = view_scratch {
+            let scene = Scene { ecs, collector, replication, rules };
+            delivery.deliver(&mut scratch.events, &scene, clients, views, &mut report.stats);
+        }
+        scratch.events.clear();
+    }
+
+    /// Tells some of the clients, each in its turn, what one entity really looks like. First it is settled what is relevant to them in this
+    /// tick: else a truth would be about what has just gone out of sight.
+    fn write_truths(&mut self) {
+        let truth_period = ((TRUTH_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
+        let Self { clients, collector, replication, ecs, tick, view_scratch: Some(views), scratch, .. } = self else {
+            return;
+        };
+        let truth = &mut scratch.truth;
+        for client in clients.iter_mut().filter(|client| tick.wrapping_add(client.key.0).is_multiple_of(truth_period)) {
+            let Some(view) = &mut client.view else { continue };
+            truth.clear();
+            let replication = own(replication);
+            replication.settle();
+            replication.refresh(view, views);
+            if collector.write_audit_sample(ecs, replication, view, views, truth) {
+                // A full queue drops its oldest truth: one check less, never a wrong one.
+                let _ = client.connection.send_unreliable(truth);
+            }
+        }
+    }
+
+    /// Brings every client up to date, on all workers that have nothing else to do.
+    fn tell_clients<H: Helpers>(&mut self, worker: &mut H::Worker, helpers: &H) {
+        if self.clients.is_empty() {
+            return;
+        }
+        own(&mut self.replication).settle();
+        self.cut_batches(Work::Tell, self.clients.len(), worker.as_mut().number, helpers.count());
+        let batches = &mut self.scratch.batches;
+        batches.iter_mut().for_each(|batch| batch.replication = Some(self.replication.clone()));
+        helpers.fork_join(batches, worker);
+        self.take_batches_back();
+    }
+
+    /// Hands leaving clients to the host: travellers with all that is theirs, others closed.
+    fn let_go(&mut self, worker: &mut Worker) {
+        let mut leaving = std::mem::take(&mut self.scratch.leavers);
+        self.clients.take_leaving(&mut leaving);
+        for mut client in leaving.drain(..) {
+            self.delivery.outdate();
+            if let Some(view) = client.exit() {
+                let mut counts = ReplicationStats::default();
+                counts.add(own(&mut self.replication).remove_view(view));
+                self.report.stats.add_replication(&counts);
+            }
+            match client.leaving.take() {
+                Some(Leave::Travel { to, transfer }) => {
+                    self.report.leaving.push(Leaving::Travel { client, to, transfer });
+                }
+                Some(Leave::Gone { reason }) => {
+                    client.connection.close(self.now, &mut *worker.sender);
+                    self.filled.departures = true;
+                    self.ecs.resource_mut::<Departures>().0.push(client.key);
+                    self.report.leaving.push(Leaving::Gone { client: client.key, reason });
+                }
+                None => {}
+            }
+        }
+        self.scratch.leavers = leaving;
+    }
+
+    fn finish_tick(&mut self) {
+        let replicated = own(&mut self.replication).take_stats();
+        self.report.stats.add_replication(&replicated);
+        self.report.state_hash = self.hash_wanted.then(|| self.collector.hash_state(&mut self.ecs, self.tick));
+        self.sent.packets += self.report.stats.packets_out;
+        self.sent.bytes += self.report.stats.bytes_out;
+        self.report.has_nothing_to_do =
+            self.clients.is_empty() && self.ecs.resource::<MayBeDormant>().0 && !self.filled.departures;
+        self.tick = self.tick.wrapping_add(1);
+    }
+
+    /// Gives what was sent since the last call, by kind and cause.
+    pub fn take_traffic(&mut self, row: impl FnMut(TrafficRow)) {
+        let sent = std::mem::take(&mut self.sent);
+        let Some(ViewScratch { traffic, .. }) = &mut self.view_scratch else { return };
+        if sent == Counts::default() {
+            return;
+        }
+        for batch in &mut self.scratch.spare_batches {
+            if let Some(scratch) = &mut batch.scratch {
+                traffic.absorb(&mut scratch.traffic);
+            }
+        }
+        // What nobody counted by its kind is the transport's: acks, sealing, what was sent again.
+        let around = Counts { bytes: sent.bytes.saturating_sub(traffic.total().bytes), ..sent };
+        traffic.add_overhead(Overhead::Transport, around);
+        traffic.take(self.replication.schema(), row);
+    }
+
+    /// Gives the game's counters and gauges since the last call.
+    pub fn take_telemetry(&mut self, sums: &mut TelemetrySums) {
+        self.ecs.resource_mut::<Telemetry>().drain_into(sums);
+    }
+
+    /// Gives up all clients, those included that a panic left in the middle of a tick. What the tick was doing with them may be half done:
+    /// whoever takes them gives them a new view, and their connections go on. The world is not to tick again.
+    pub fn take_clients(&mut self) -> Vec<Box<Client>> {
+        let Scratch { batches, leavers, .. } = &mut self.scratch;
+        let mut clients: Vec<_> = self.clients.drain().collect();
+        batches.iter_mut().for_each(|batch| clients.append(&mut batch.clients));
+        clients.append(leavers);
+        clients.iter_mut().for_each(|client| _ = client.exit());
+        clients
+    }
+
+    /// Adds allocations that the host has counted around the tick.
+    pub fn count_allocations(&mut self, count: u64) {
+        self.report.stats.allocations += count;
+    }
+
+    /// What the last tick did and asks for.
+    pub fn report_mut(&mut self) -> &mut TickReport {
+        &mut self.report
+    }
+
+    pub fn id(&self) -> WorldId {
+        self.id
+    }
+
+    pub fn kind(&self) -> KindId {
+        self.kind
+    }
+
+    /// Its kind's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub fn rate(&self) -> Hertz {
+        self.rate
+    }
+
+    /// Ticks done.
+    pub fn ticks(&self) -> u32 {
+        self.tick
+    }
+
+    pub fn clients_count(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// From now on every tick leaves a hash of the world's state in its report: about 50 ns for each component that counts.
+    pub fn want_hash(&mut self, wanted: bool) {
+        self.hash_wanted = wanted;
+    }
+
+    /// The world's entities and resources, for tests and tools that look in between ticks.
+    pub fn ecs_mut(&mut self) -> &mut World {
+        &mut self.ecs
+    }
+
+    pub fn ecs(&self) -> &World {
+        &self.ecs
+    }
+
+    /// Clients' names for entities, for tests and tools.
+    pub fn collector(&self) -> &Collector {
+        &self.collector
+    }
+
+    /// Asserts what must hold between two ticks; for tests and the simulator.
+    pub fn check(&self) {
+        self.clients.check();
+        assert!(self.scratch.batches.is_empty() && self.scratch.leavers.is_empty());
+        assert_eq!(Arc::strong_count(&self.replication), 1, "nothing is lent");
+    }
+
+    /// Test switch: breaks what clients are told, to show that broken copies do not go unseen.
+    pub fn break_replication(&mut self, fault: throng_replication::Fault) {
+        own(&mut self.replication).set_fault(fault);
+    }
+}
+
+/// What batches share is the world's alone again when all are back.
+fn own<T>(shared: &mut Arc<T>) -> &mut T {
+    Arc::get_mut(shared).expect("every batch has let go of what it was lent")
+}

@@ -1,0 +1,144 @@
+//! Inbox: what clients said since the last tick, as a system reads it.
+//!
+//! Messages are slices of the datagrams that were opened for this tick: what a batch of clients opened comes here as its whole buffer, and
+//! goes back to be filled again. So an input is copied twice between the kernel and the system that reads it: into the world's mail, and
+//! into the buffer in which it is opened.
+
+use bevy_ecs::prelude::*;
+
+use crate::{client_batch::ClientBatch, ids::ClientKey};
+
+/// How a message of a client came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageKind {
+    /// An input: unreliable, numbered by the client; a lost one is not sent again.
+    Input { number: u16 },
+    /// Sent reliably and in order.
+    Reliable,
+}
+
+/// One message of a client: bytes that nobody has looked into yet.
+#[derive(Debug, Clone, Copy)]
+pub struct InboxMessage<'a> {
+    pub client: ClientKey,
+    pub kind: MessageKind,
+    pub bytes: &'a [u8],
+}
+
+/// A message of a buffer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opened {
+    /// Its datagram's place among the world's mail.
+    pub number: u32,
+    pub client: ClientKey,
+    pub kind: MessageKind,
+    pub begin: u32,
+    pub end: u32,
+}
+
+/// Messages that clients sent since the last tick, in the order in which their datagrams arrived.
+#[derive(Resource, Default)]
+pub struct Inbox {
+    /// The first is for messages that are pushed one by one; then one of each batch.
+    buffers: Vec<Vec<u8>>,
+    /// Each with its buffer.
+    messages: Vec<(u32, Opened)>,
+}
+
+impl Inbox {
+    pub fn iter(&self) -> impl Iterator<Item = InboxMessage<'_>> {
+        self.messages.iter().map(|&(buffer, Opened { client, kind, begin, end, .. })| {
+            let bytes = &self.buffers[buffer as usize][begin as usize..end as usize];
+            InboxMessage { client, kind, bytes }
+        })
+    }
+
+    /// Adds a message that nobody sent: for tests of games.
+    pub fn push(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
+        if self.buffers.is_empty() {
+            self.buffers.push(Vec::new());
+        }
+        let begin = self.buffers[0].len() as u32;
+        self.buffers[0].extend_from_slice(bytes);
+        let end = self.buffers[0].len() as u32;
+        self.messages.push((0, Opened { number: u32::MAX, client, kind, begin, end }));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.buffers.iter_mut().for_each(Vec::clear);
+        self.messages.clear();
+    }
+
+    /// Takes over what batches have opened; they get buffers of earlier ticks for theirs.
+    pub(crate) fn take_opened(&mut self, batches: &mut [ClientBatch]) {
+        self.buffers.resize_with(self.buffers.len().max(batches.len() + 1), Vec::new);
+        match batches {
+            [only] => self.messages.extend(only.opened.iter().map(|opened| (1, *opened))),
+            _ => self.merge(batches),
+        }
+        for (buffer, batch) in self.buffers[1..].iter_mut().zip(batches) {
+            std::mem::swap(buffer, &mut batch.bytes);
+            batch.opened.clear();
+        }
+    }
+
+    /// The messages of all batches, those of the oldest datagram first.
+    fn merge(&mut self, batches: &[ClientBatch]) {
+        let mut next = [0; ClientBatch::PER_WORLD_MAX];
+        let oldest = |next: &[usize; ClientBatch::PER_WORLD_MAX]| {
+            let waiting = batches.iter().enumerate();
+            let numbers = waiting.filter_map(|(index, batch)| Some((batch.opened.get(next[index])?.number, index)));
+            numbers.min().map(|(_, index)| index)
+        };
+        while let Some(index) = oldest(&next) {
+            self.messages.push((index as u32 + 1, batches[index].opened[next[index]]));
+            next[index] += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inbox_gives_messages_back_whole_and_in_order() {
+        let mut inbox = Inbox::default();
+        inbox.push(ClientKey(1), MessageKind::Input { number: 7 }, b"one");
+        inbox.push(ClientKey(2), MessageKind::Reliable, b"");
+        inbox.push(ClientKey(1), MessageKind::Reliable, b"three");
+        let seen: Vec<_> = inbox.iter().map(|message| (message.client.0, message.bytes.to_vec())).collect();
+        assert_eq!(seen, [(1, b"one".to_vec()), (2, b"".to_vec()), (1, b"three".to_vec())]);
+        inbox.clear();
+        assert_eq!(inbox.iter().count(), 0);
+    }
+
+    /// Batches open their clients' datagrams each by itself; the game reads messages in the order in which the datagrams came.
+    #[test]
+    fn what_batches_opened_is_read_in_the_order_of_arrival() {
+        let mut batches = [ClientBatch::empty(), ClientBatch::empty()];
+        let mut says = |batch: usize, number: u32, words: &[u8]| {
+            let begin = batches[batch].bytes.len() as u32;
+            batches[batch].bytes.extend_from_slice(words);
+            let (client, kind) = (ClientKey(batch as u32), MessageKind::Reliable);
+            let end = batches[batch].bytes.len() as u32;
+            batches[batch].opened.push(Opened { number, client, kind, begin, end });
+        };
+        says(0, 1, b"b");
+        says(0, 1, b"c");
+        says(1, 0, b"a");
+        says(0, 3, b"e");
+        says(1, 2, b"d");
+        let mut inbox = Inbox::default();
+        inbox.take_opened(&mut batches);
+        let seen: Vec<u8> = inbox.iter().flat_map(|message| message.bytes.to_vec()).collect();
+        assert_eq!(seen, b"abcde");
+        inbox.clear();
+        inbox.take_opened(&mut batches);
+        assert!(inbox.is_empty() && batches.iter().all(|batch| batch.bytes.is_empty()));
+    }
+}

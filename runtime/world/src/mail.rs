@@ -1,0 +1,71 @@
+//! Mail: what has come for a world since its last tick, in the order in which it came.
+//!
+//! Datagrams lie one behind the other in one buffer, still sealed: one copy from where the kernel put them. Whoever hosts the world decides
+//! how much may wait. Buffers are used again; a steady tick allocates nothing.
+
+use std::sync::Arc;
+
+use throng_replication::ReplicationRules;
+
+use crate::{
+    client::Client,
+    ids::{ClientKey, WorldId},
+    transfer::{Transfer, WorldMessage},
+};
+
+/// One piece of mail.
+pub enum MailItem {
+    /// A sealed datagram of a client; `end` is where it ends in the bytes.
+    Datagram { client: ClientKey, end: usize },
+    /// A client comes in: one that has just connected (nothing carried), or one from another world.
+    Arrival { client: Box<Client>, from: Option<WorldId>, transfer: Option<Transfer> },
+    /// The world is to end: it lets all clients go with its next tick.
+    End { reason: &'static str },
+    /// What another world sends.
+    Message(WorldMessage),
+    /// The host wants this client gone.
+    Dismiss { client: ClientKey, reason: &'static str },
+    /// New rules for what is heard how far and how often.
+    Rules(Arc<ReplicationRules>),
+    /// Taken out.
+    Taken,
+}
+
+/// Mail of one world.
+#[derive(Default)]
+pub struct Mail {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) items: Vec<MailItem>,
+}
+
+impl Mail {
+    pub fn push_datagram(&mut self, client: ClientKey, datagram: &[u8]) {
+        self.bytes.extend_from_slice(datagram);
+        self.items.push(MailItem::Datagram { client, end: self.bytes.len() });
+    }
+
+    pub fn push(&mut self, item: MailItem) {
+        debug_assert!(!matches!(item, MailItem::Datagram { .. }), "datagrams come with their bytes");
+        self.items.push(item);
+    }
+
+    /// Takes all items out, in their order; datagrams lose their bytes.
+    pub fn drain(&mut self) -> impl Iterator<Item = MailItem> + '_ {
+        self.bytes.clear();
+        self.items.drain(..)
+    }
+
+    /// Bytes of datagrams that wait.
+    pub fn datagram_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.items.clear();
+    }
+}

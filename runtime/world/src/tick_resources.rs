@@ -1,0 +1,142 @@
+//! What a system sees of the server: the tick, who came and went, what clients said, and what shall be sent.
+//!
+//! All of these are resources of the Bevy world. They are filled before a tick's systems run and emptied after, by the
+//! world's own thread; nothing here is shared between worlds. Their buffers are reused from tick to tick.
+
+use bevy_ecs::prelude::*;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_net::protocol::{ClientId, UserData};
+use throng_scheduler::Hertz;
+
+use throng_pack::{HasSchema, PackError};
+
+use crate::{
+    ids::{ClientKey, WorldId},
+    transfer::{Transfer, WorldMessage},
+};
+
+/// The tick that is being run.
+#[derive(Resource, Debug, Clone, Copy)]
+pub struct TickInfo {
+    /// Ticks of this world before this one.
+    pub tick: u32,
+    /// Length of a tick: 1 / rate. (s)
+    pub dt_s: f32,
+    pub rate: Hertz,
+    pub world: WorldId,
+}
+
+/// The world's only source of chance, seeded at its creation: the same inputs give the same world.
+#[derive(Resource, Debug, Clone)]
+pub struct WorldRng(pub Xoshiro256PlusPlus);
+
+/// A client that has come into this world: newly connected (no transfer) or from another world.
+pub struct Arrival {
+    pub client: ClientKey,
+    pub client_id: ClientId,
+    /// What the connect token said about the client, 256 bytes of the game's own.
+    pub user_data: Box<UserData>,
+    /// The world it comes from; `None` for one that has just connected.
+    pub from: Option<WorldId>,
+    /// What it carries; `None` for one that has just connected. Can be read, if the world says what it takes
+    /// ([`WorldBuilder::accept_transfers`](crate::world_builder::WorldBuilder::accept_transfers)).
+    pub transfer: Option<Transfer>,
+}
+
+/// Who came since the last tick.
+#[derive(Resource, Default)]
+pub struct Arrivals(pub Vec<Arrival>);
+
+/// Whose connection ended since the last tick. A client that travelled away is not in it: its world sent it itself.
+#[derive(Resource, Default)]
+pub struct Departures(pub Vec<ClientKey>);
+
+/// What other worlds have sent to this one.
+#[derive(Resource, Default)]
+pub struct WorldMessages(pub Vec<WorldMessage>);
+
+/// Whether this world may stop ticking while nobody is in it. Set from the kind; a system may change it.
+#[derive(Resource, Debug, Clone, Copy)]
+pub struct MayBeDormant(pub bool);
+
+/// One thing that a world wants done after its tick.
+pub(crate) enum Order {
+    Reliable { client: ClientKey, end: usize },
+    Unreliable { client: ClientKey, end: usize },
+    Player { client: ClientKey, entity: Entity },
+    Team { client: ClientKey, team: Option<u16> },
+    Teleported { entity: Entity },
+    Travel { client: ClientKey, to: WorldId, transfer: Transfer },
+    Disconnect { client: ClientKey, reason: &'static str },
+    Post { to: WorldId, message: WorldMessage },
+}
+
+/// What this world sends. Carried out after the tick's systems, in order.
+#[derive(Resource, Default)]
+pub struct Outbox {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) orders: Vec<Order>,
+}
+
+impl Outbox {
+    /// Sends a game message, reliably and in order. First byte >= 16 (lower ones are the server's). At most 64 KiB; what does
+    /// not fit the client's send queue ends its connection, counted, since order could not be kept.
+    pub fn send_reliable(&mut self, client: ClientKey, message: &[u8]) {
+        self.bytes.extend_from_slice(message);
+        self.orders.push(Order::Reliable { client, end: self.bytes.len() });
+    }
+
+    /// Sends a game message once, in the next packet that has room; a lost one is not sent again.
+    pub fn send_unreliable(&mut self, client: ClientKey, message: &[u8]) {
+        self.bytes.extend_from_slice(message);
+        self.orders.push(Order::Unreliable { client, end: self.bytes.len() });
+    }
+
+    /// Names the entity that is the client's player: the centre of its view, always relevant to it, and told to it.
+    pub fn set_player(&mut self, client: ClientKey, entity: Entity) {
+        self.orders.push(Order::Player { client, entity });
+    }
+
+    /// Puts the client into a team, or takes it out: entities of its team (`throng_replication::Team`) are relevant to it wherever they are.
+    pub fn set_team(&mut self, client: ClientKey, team: Option<u16>) {
+        self.orders.push(Order::Team { client, team });
+    }
+
+    /// Says that an entity was moved at once over a distance: what changed of it goes with this tick's packets to all who hold it,
+    /// however seldom they hear of it otherwise.
+    pub fn teleported(&mut self, entity: Entity) {
+        self.orders.push(Order::Teleported { entity });
+    }
+
+    /// Moves the client to another world after this tick, without reconnecting, with what it carries. The game despawns its entity here
+    /// itself. If the other world is no more, or cannot read the transfer, the client comes back here with it, as an arrival.
+    ///
+    /// # Errors
+    /// If what it carries breaks its type's limits: it stays then.
+    pub fn travel<T: HasSchema>(&mut self, client: ClientKey, to: WorldId, carries: &T) -> Result<(), PackError> {
+        let transfer = Transfer::of(carries)?;
+        self.orders.push(Order::Travel { client, to, transfer });
+        Ok(())
+    }
+
+    /// Ends the connection; `reason` is logged and the disconnect counted; the client learns that it was disconnected.
+    pub fn disconnect(&mut self, client: ClientKey, reason: &'static str) {
+        self.orders.push(Order::Disconnect { client, reason });
+    }
+
+    /// Forgets what was to be sent: for games that run without a server, whose ticks nobody carries out.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.orders.clear();
+    }
+
+    /// Sends a message to another world, from this one: delivered before its next tick. To a world that is no more it is lost, counted.
+    ///
+    /// # Errors
+    /// If the message breaks its type's limits.
+    pub fn post<T: HasSchema>(&mut self, from: WorldId, to: WorldId, message: &T) -> Result<(), PackError> {
+        let message = WorldMessage::of(from, message)?;
+        self.orders.push(Order::Post { to, message });
+        Ok(())
+    }
+}

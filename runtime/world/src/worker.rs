@@ -1,0 +1,76 @@
+//! What a tick gets from whoever runs it: the thread's own buffers, a way out for packets, and other threads that help.
+
+use throng_net::{connection::Received, transport::DatagramSender};
+use throng_scheduler::{Crew, ShortTask};
+
+use crate::client_batch::ClientBatch;
+
+/// What a thread that ticks worlds keeps for itself, whichever world it has.
+pub struct Worker {
+    /// Where packets go. Written by ticks, flushed by whoever owns the worker.
+    pub sender: Box<dyn DatagramSender>,
+    /// Which of the host's workers it is, to tell a helper from the worker that it helps.
+    pub(crate) number: usize,
+    pub(crate) received: Received,
+    pub(crate) snapshot: Vec<u8>,
+}
+
+impl Worker {
+    /// `number`: another one for each worker of a host.
+    pub fn new(number: usize, sender: Box<dyn DatagramSender>) -> Self {
+        let snapshot = Vec::with_capacity(throng_net::protocol::PAYLOAD_BYTES_MAX);
+        Self { sender, number, received: Received::default(), snapshot }
+    }
+}
+
+impl AsMut<Worker> for Worker {
+    fn as_mut(&mut self) -> &mut Worker {
+        self
+    }
+}
+
+/// Other threads that serve a world's batches of clients while its tick waits for them (fork-join).
+pub trait Helpers {
+    /// What each of these threads keeps for itself.
+    type Worker: AsMut<Worker>;
+
+    /// How many threads there are beside the one that asks.
+    fn count(&self) -> usize;
+
+    /// Runs all batches ([`ClientBatch::run`]), here and on threads that have nothing else to do, and returns when the last is back.
+    ///
+    /// # Panics
+    /// With what a batch panicked with, once all are back in `batches`.
+    fn fork_join(&self, batches: &mut Vec<ClientBatch>, worker: &mut Self::Worker);
+}
+
+/// Nobody helps.
+pub struct Alone;
+
+impl Helpers for Alone {
+    type Worker = Worker;
+
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn fork_join(&self, batches: &mut Vec<ClientBatch>, worker: &mut Worker) {
+        batches.iter_mut().for_each(|batch| batch.run(worker));
+    }
+}
+
+impl<T> Helpers for Crew<T>
+where
+    T: ShortTask<Part = ClientBatch>,
+    T::Worker: AsMut<Worker>,
+{
+    type Worker = T::Worker;
+
+    fn count(&self) -> usize {
+        self.helpers_count()
+    }
+
+    fn fork_join(&self, batches: &mut Vec<ClientBatch>, worker: &mut T::Worker) {
+        self.share(batches, worker);
+    }
+}

@@ -1,0 +1,273 @@
+//! World builder: what a world kind fills, and how it becomes a world.
+
+use std::sync::Arc;
+
+use bevy_ecs::{
+    prelude::*,
+    schedule::{InternedSystemSet, IntoScheduleConfigs},
+    system::ScheduleSystem,
+};
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_pack::{HasSchema, PackError, envelope};
+use throng_platform::time::Nanos;
+use throng_profiler::Category;
+use throng_replication::{
+    InterestSettings, Replicate, Schema, StateHash, WorldReplication,
+    ecs::{Collector, Placed},
+    traffic::Counts,
+};
+use throng_scheduler::Hertz;
+
+use crate::{
+    clients::Clients,
+    deliver::Delivery,
+    events::Events,
+    game_world::{Filled, GameWorld, Scratch},
+    ids::{ClientKey, KindId, WorldId},
+    inbox::Inbox,
+    report::TickReport,
+    system_order::{OrderError, SystemList, SystemOrder},
+    telemetry::{CounterHandle, GaugeHandle, Telemetry, TelemetryNames},
+    tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
+    transfer::{self, TransferCheck},
+    world_kind::{Plugins, WorldKind},
+};
+
+/// Who looks, for a visibility filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Viewer {
+    pub client: ClientKey,
+    /// The client's own entity, once it has one.
+    pub player: Option<Entity>,
+    pub team: Option<u16>,
+}
+
+/// See [`WorldBuilder::conceal_by`].
+pub(crate) type ConcealFilter = Box<dyn Fn(&World, Viewer, Entity) -> bool + Send + Sync>;
+
+/// A world in the making. Kinds and plugins add to it; the server finishes it.
+pub struct WorldBuilder<'a> {
+    id: WorldId,
+    seed: u64,
+    ecs: World,
+    systems: SystemList,
+    collector: Collector,
+    interest: InterestSettings,
+    conceal: Option<ConcealFilter>,
+    transfer_check: Option<TransferCheck>,
+    parameters: Option<&'a [u8]>,
+    names: &'a mut TelemetryNames,
+}
+
+impl WorldBuilder<'_> {
+    /// Adds plugins: one, or a tuple of them.
+    pub fn add_plugins(&mut self, plugins: impl Plugins) -> &mut Self {
+        plugins.build_all(self);
+        self
+    }
+
+    /// Adds systems, with Bevy's `chain`, `before`, `after`, `in_set` and `run_if`. All run once per tick.
+    pub fn add_systems<M>(&mut self, systems: impl IntoScheduleConfigs<ScheduleSystem, M>) -> &mut Self {
+        self.systems.add(systems);
+        self
+    }
+
+    /// Orders and conditions sets of systems.
+    pub fn configure_sets<M>(&mut self, sets: impl IntoScheduleConfigs<InternedSystemSet, M>) -> &mut Self {
+        self.systems.configure_sets(sets);
+        self
+    }
+
+    /// Gives the systems of a module, such as `precinct.movement`, a heading in captures and charts. Without one it is gameplay.
+    pub fn categorise(&mut self, scopes: &'static str, category: Category) -> &mut Self {
+        self.systems.categorise(scopes, category);
+        self
+    }
+
+    pub fn insert_resource<R: Resource>(&mut self, resource: R) -> &mut Self {
+        self.ecs.insert_resource(resource);
+        self
+    }
+
+    pub fn init_resource<R: Resource + FromWorld>(&mut self) -> &mut Self {
+        self.ecs.init_resource::<R>();
+        self
+    }
+
+    /// Sends `T` of every entity with `throng_replication::ecs::Replicated` to the clients that are near enough, whenever it has
+    /// changed. `T` must be in the server's schema. Its exact value also counts for the world's state hash.
+    pub fn replicate<T: Component + Replicate>(&mut self) -> &mut Self {
+        self.collector.replicate::<T>(&mut self.ecs);
+        self
+    }
+
+    /// Counts `T` of every entity for the world's state hash: state that is not replicated but must be the same in a replay.
+    pub fn hash<T: Component + StateHash>(&mut self) -> &mut Self {
+        self.collector.hash::<T>(&mut self.ecs);
+        self
+    }
+
+    /// Says which component tells where an entity is, for interest. Entities without it are told to everybody.
+    pub fn placed_by<T: Component + Placed>(&mut self) -> &mut Self {
+        self.collector.placed_by::<T>(&mut self.ecs);
+        self
+    }
+
+    /// Decides who may see entities with `throng_replication::VisibilityFiltered`: `true` lets the observer see. Asked every tick for each such entity
+    /// and each client that it is relevant to, so it should take well under a microsecond; it may read the world and must not depend on
+    /// anything else. Denied entities get no byte; those that the client held are despawned there.
+    pub fn conceal_by(&mut self, filter: impl Fn(&World, Viewer, Entity) -> bool + Send + Sync + 'static) -> &mut Self {
+        self.conceal = Some(Box::new(filter));
+        self
+    }
+
+    /// Says what travellers carry into this world. Who carries anything else, another version of it or broken bytes goes back to where it
+    /// was, with it; so arrivals' transfers can be read.
+    pub fn accept_transfers<T: HasSchema>(&mut self) -> &mut Self {
+        self.transfer_check = Some(transfer::check::<T>);
+        self
+    }
+
+    /// What this world was asked for with, besides its kind and seed; `None` if with nothing.
+    ///
+    /// # Errors
+    /// If it is no `T`.
+    pub fn parameters<T: HasSchema>(&self) -> Option<Result<T, PackError>> {
+        self.parameters.map(envelope::read)
+    }
+
+    /// How far clients see in this world, in place of the server's settings.
+    pub fn interest(&mut self, interest: InterestSettings) -> &mut Self {
+        self.interest = interest;
+        self
+    }
+
+    /// The settings that `interest` would replace.
+    pub fn interest_settings(&self) -> &InterestSettings {
+        &self.interest
+    }
+
+    /// Registers a game counter by name; the same name gives the same handle in every world.
+    pub fn counter(&mut self, name: &'static str) -> CounterHandle {
+        self.names.counter(name)
+    }
+
+    /// Registers a game gauge by name; worlds' values are added up.
+    pub fn gauge(&mut self, name: &'static str) -> GaugeHandle {
+        self.names.gauge(name)
+    }
+
+    /// The Bevy world itself, to spawn what it starts with.
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.ecs
+    }
+
+    pub fn id(&self) -> WorldId {
+        self.id
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+}
+
+/// A world kind with the order of its systems, which its first world gives.
+pub struct Kind {
+    pub id: KindId,
+    pub kind: Box<dyn WorldKind>,
+    pub name: Arc<str>,
+    order: Option<Arc<SystemOrder>>,
+}
+
+impl Kind {
+    pub fn new(id: KindId, kind: Box<dyn WorldKind>) -> Self {
+        let name = kind.name().into();
+        Self { id, kind, name, order: None }
+    }
+
+    pub fn tick_rate(&self) -> Hertz {
+        self.kind.tick_rate()
+    }
+
+    /// Builds a world of this kind. Cost: tens of microseconds and 40-80 KB for a small world.
+    pub fn build_world(
+        &mut self,
+        id: WorldId,
+        seed: u64,
+        parameters: Option<&[u8]>,
+        schema: &Arc<Schema>,
+        interest: &InterestSettings,
+        names: &mut TelemetryNames,
+    ) -> Result<GameWorld, OrderError> {
+        if self.order.is_none() {
+            let template = self.fill(id, seed, parameters, schema, interest, names);
+            let WorldBuilder { mut ecs, systems, .. } = template;
+            self.order = Some(Arc::new(systems.into_order(&self.name, &mut ecs)?));
+        }
+        let order = self.order.clone().expect("set above");
+        let filled = self.fill(id, seed, parameters, schema, interest, names);
+        let WorldBuilder { mut ecs, systems, collector, interest, conceal, transfer_check, .. } = filled;
+        let systems = systems.into_systems(&self.name, order, &mut ecs)?;
+        Ok(GameWorld {
+            id,
+            kind: self.id,
+            name: self.name.clone(),
+            rate: self.tick_rate(),
+            ecs,
+            systems,
+            replication: Arc::new(WorldReplication::new(schema.clone(), interest)),
+            collector,
+            conceal,
+            transfer_check,
+            clients: Clients::default(),
+            rules: Box::default(),
+            delivery: Delivery::default(),
+            view_scratch: None,
+            sent: Counts::default(),
+            tick: 0,
+            now: Nanos::ZERO,
+            filled: Filled::default(),
+            hash_wanted: false,
+            report: TickReport::default(),
+            scratch: Scratch::new(schema),
+        })
+    }
+
+    fn fill<'a>(
+        &self,
+        id: WorldId,
+        seed: u64,
+        parameters: Option<&'a [u8]>,
+        schema: &Arc<Schema>,
+        interest: &InterestSettings,
+        names: &'a mut TelemetryNames,
+    ) -> WorldBuilder<'a> {
+        let rate = self.tick_rate();
+        let mut ecs = World::new();
+        ecs.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(rate.0), rate, world: id });
+        ecs.insert_resource(WorldRng(Xoshiro256PlusPlus::seed_from_u64(seed)));
+        ecs.insert_resource(MayBeDormant(self.kind.dormant_when_empty()));
+        ecs.init_resource::<Inbox>();
+        ecs.init_resource::<Outbox>();
+        ecs.insert_resource(Events::new(schema.clone()));
+        ecs.init_resource::<Arrivals>();
+        ecs.init_resource::<Departures>();
+        ecs.init_resource::<WorldMessages>();
+        ecs.init_resource::<Telemetry>();
+        let mut builder = WorldBuilder {
+            id,
+            seed,
+            ecs,
+            systems: SystemList::default(),
+            collector: Collector::new(schema.clone()),
+            interest: interest.clone(),
+            conceal: None,
+            transfer_check: None,
+            parameters,
+            names,
+        };
+        self.kind.build(&mut builder);
+        builder
+    }
+}
