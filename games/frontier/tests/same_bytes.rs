@@ -20,7 +20,8 @@ const FRAMES: u64 = 1_000;
 #[ignore = "prints what two builds are compared by"]
 fn a_game_of_a_thousand_ticks_in_one_line() {
     let impairment = simulated::bad_network(0.02);
-    let settings = SimulationSettings { workers_count: 2, hash: true, tap: true, impairment, ..simulated::settings(23) };
+    let settings =
+        SimulationSettings { workers_count: 2, hash: true, tap: true, impairment, ..simulated::settings(23) };
     let mut simulation = simulated::game_with_bots(&settings, BOTS, NPCS);
     let mut packets: Vec<DefaultHasher> = (0..BOTS).map(|_| DefaultHasher::new()).collect();
     let (mut count, mut bytes) = (0_u64, 0_u64);

@@ -31,7 +31,8 @@ fn a_game_of_a_thousand_ticks_in_one_line() {
         jitter: Nanos::from_millis(20),
         ..Impairment::default()
     };
-    let settings = SimulationSettings { workers_count: 2, hash: true, tap: true, impairment, ..simulated::settings(23) };
+    let settings =
+        SimulationSettings { workers_count: 2, hash: true, tap: true, impairment, ..simulated::settings(23) };
     let (mut simulation, _) = simulated::game_with_bots(&settings, BOTS, NPCS);
     let mut packets: Vec<DefaultHasher> = (0..BOTS).map(|_| DefaultHasher::new()).collect();
     let (mut count, mut bytes) = (0_u64, 0_u64);

@@ -71,9 +71,9 @@ impl Collector for MetricsSnapshot {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let all = &self.values.descriptions;
         for (index, first) in all.iter().enumerate() {
-            let is_new = all[..index].iter().all(|earlier| earlier.name != first.name);
+            let is_new = all[..index].iter().all(|earlier| earlier.family() != first.family());
             if is_new {
-                let family = all[index..].iter().filter(|member| member.name == first.name);
+                let family = all[index..].iter().filter(|member| member.family() == first.family());
                 encode_family(&self.values, first, family, &mut encoder)?;
             }
         }
@@ -88,11 +88,11 @@ fn encode_family<'a>(
     family: impl Iterator<Item = &'a Description> + Clone,
     encoder: &mut DescriptorEncoder,
 ) -> fmt::Result {
-    let (name, metric_type) = match first.kind {
-        Kind::Counter => (first.name.clone(), MetricType::Counter),
-        Kind::Gauge => (first.name.clone(), MetricType::Gauge),
-        Kind::Histogram => (format!("{}_seconds", first.name), MetricType::Histogram),
-        Kind::WindowMax => (format!("{}_window_max", first.name), MetricType::Gauge),
+    let name = first.family();
+    let metric_type = match first.kind {
+        Kind::Counter => MetricType::Counter,
+        Kind::Gauge | Kind::WindowMax => MetricType::Gauge,
+        Kind::Histogram => MetricType::Histogram,
     };
     // The format has a line for the unit, but only of a name that ends with it.
     let stem = name.strip_suffix(first.unit).and_then(|stem| stem.strip_suffix('_')).filter(|_| !first.unit.is_empty());
@@ -187,7 +187,7 @@ net_inbox_bytes_window_max 700.0
         let ids = [&FRAMES, &MISSED].map(|counter| registry.register_declared(counter));
         let most = registry.register_declared_max(&MOST, 60);
         let mut cells = registry.cells();
-        ids.map(|id| cells.add(id, 3));
+        ids.iter().for_each(|&id| cells.add(id, 3));
         cells.max(most, 9);
         registry.merge(&mut cells, Nanos::ZERO);
         let text = registry.snapshot().to_prometheus_text();

@@ -283,15 +283,6 @@ impl WorldGauges {
         }
         value - std::mem::replace(&mut self.values[index], value)
     }
-
-    /// The world is no more: takes its part out of the sums over all worlds.
-    pub fn withdraw(&mut self, sums: &mut GameSums) {
-        for (id, value) in (0..).zip(self.values.drain(..)) {
-            if value != 0 {
-                *sums.gauges.at(id) -= value;
-            }
-        }
-    }
 }
 
 /// What the worlds of one worker counted since the frame last took it, and by how much their gauges changed.
@@ -315,6 +306,13 @@ impl GameTotals {
     pub fn take(&mut self, sums: &mut GameSums) {
         sums.counters.drain(|id, count| *self.frame.at(id) += count);
         sums.gauges.drain(|id, change| *slot(&mut self.gauges, id).get_or_insert(0) += change);
+    }
+
+    /// A world is no more: its part of the gauges goes with it.
+    pub fn withdraw(&mut self, world: &mut WorldGauges) {
+        for (id, value) in (0..).zip(world.values.drain(..)).filter(|(_, value)| *value != 0) {
+            *slot(&mut self.gauges, id).get_or_insert(0) -= value;
+        }
     }
 
     /// The frame is over: `counted` hears of every counter that was used in it, by number and with the frame's own sum.
@@ -409,9 +407,8 @@ mod tests {
         tick(&mut one, &mut sums, || ());
         assert_eq!(frame(&mut totals, &mut sums), BTreeMap::new());
         assert_eq!(totals.gauge("sum.alive"), 13);
-        two.withdraw(&mut sums);
-        two.withdraw(&mut sums);
-        frame(&mut totals, &mut sums);
+        totals.withdraw(&mut two);
+        totals.withdraw(&mut two);
         assert_eq!(totals.by_name(), ([("sum.casts", 9)].into(), [("sum.alive", 3)].into()));
     }
 

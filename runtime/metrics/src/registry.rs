@@ -2,6 +2,7 @@
 //!
 //! Owned by the frame's thread. Registering allocates and belongs to the start; merging does not.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use throng_platform::time::Nanos;
@@ -59,6 +60,17 @@ pub(crate) struct Description {
     /// Empty where the name says it.
     pub unit: &'static str,
     pub labels: Vec<(String, String)>,
+}
+
+impl Description {
+    /// The name of its family in the text: what must be the only one of its kind.
+    pub fn family(&self) -> Cow<'_, str> {
+        match self.kind {
+            Kind::Counter | Kind::Gauge => self.name.as_str().into(),
+            Kind::Histogram => format!("{}_seconds", self.name).into(),
+            Kind::WindowMax => format!("{}_window_max", self.name).into(),
+        }
+    }
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -208,6 +220,11 @@ impl Registry {
         self.counters[usize::from(self.samples_dropped.0)] += std::mem::take(&mut cells.samples_dropped);
     }
 
+    /// Whether a family of this name, as it is exposed but for the prefix, is registered.
+    pub fn is_taken(&self, family: &str) -> bool {
+        self.descriptions.iter().any(|description| description.family() == family)
+    }
+
     /// Says how a gauge stands.
     pub fn set(&mut self, id: GaugeId, value: f64) {
         self.gauges[usize::from(id.0)] = value;
@@ -249,7 +266,7 @@ impl Registry {
         assert!(is_name(name), "metric name {name:?}");
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let new = Description { kind, index, name: name.replace('.', "_"), help, unit: "", labels };
-        for old in self.descriptions.iter().filter(|old| old.name == new.name) {
+        for old in self.descriptions.iter().filter(|old| old.family() == new.family()) {
             assert!(old.kind == kind && old.labels != new.labels, "metric {name:?} is registered twice");
         }
         Arc::make_mut(&mut self.descriptions).push(new);

@@ -16,6 +16,7 @@ use crate::{
     interest::InterestSettings,
     replicate::Replicate,
     schema::{KINDS_MAX, KindId, Schema},
+    stats::ReplicationStats,
 };
 
 /// Bit beside the kinds of a mask: the entity's existence, or its set of components, is to be told.
@@ -87,17 +88,6 @@ impl Slot {
         Self { standing: Standing::Everywhere, present: 0, generation: 0, alive: false, team: 0, concealed: false };
 }
 
-/// Counted since the last `take`.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EntityCounts {
-    pub poisoned: u64,
-    pub clamped: u64,
-    pub refused: u64,
-    pub encoded: u64,
-    /// Changes that came earlier than their rule allows, and were put aside.
-    pub postponed: u64,
-}
-
 pub(crate) struct Entities {
     pub schema: Arc<Schema>,
     pub tick: u32,
@@ -130,7 +120,8 @@ pub(crate) struct Entities {
     pub weights: Vec<f32>,
     /// Entities that are concealed.
     pub concealed_count: usize,
-    pub counts: EntityCounts,
+    /// What was done with entities since the counts were last taken.
+    pub counts: ReplicationStats,
     poisoned: Vec<NetId>,
     /// The tick of the last `release_due`.
     released_at: Option<u32>,
@@ -166,7 +157,7 @@ impl Entities {
             urgent: Vec::new(),
             weights: Vec::new(),
             concealed_count: 0,
-            counts: EntityCounts::default(),
+            counts: ReplicationStats::default(),
             poisoned: Vec::new(),
             released_at: None,
             released: Vec::new(),
@@ -196,7 +187,7 @@ impl Entities {
             Some(slot) => slot,
             None if may_grow => self.grow(),
             None => {
-                self.counts.refused += 1;
+                self.counts.spawns_refused += 1;
                 return Err(EntitiesFull);
             }
         };
@@ -308,7 +299,7 @@ impl Entities {
         let new = row.present & bit == 0;
         row.present |= bit;
         let written = self.columns[kind.index()].write(id.slot as usize, value, tick, new);
-        self.counts.encoded += 1;
+        self.counts.components_encoded += 1;
         self.counts.postponed += u64::from(written.postponed);
         if written.clamped {
             self.counts.clamped += 1;
@@ -493,7 +484,7 @@ mod tests {
         assert!(!entities.despawn(first));
         assert!(!entities.update(KindId(0), first, &pose(1.0)));
         assert!(entities.get(second).is_some());
-        assert_eq!(entities.counts.refused, 1);
+        assert_eq!(entities.counts.spawns_refused, 1);
     }
 
     #[test]

@@ -58,6 +58,7 @@ mod share;
 mod slot_set;
 mod snapshot;
 mod state_hash;
+mod stats;
 #[cfg(test)]
 mod testing;
 mod text;
@@ -84,8 +85,9 @@ pub use schema::{ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, KindId, Schema, Schema
 pub use share::Share;
 pub use snapshot::{SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND};
 pub use state_hash::{StateHash, StateHasher};
+pub use stats::ReplicationStats;
 pub use text::Text;
 pub use throng_replication_derive::Replicate;
 pub use traffic::Traffic;
 pub use truth::{TRUTH_BYTES_MAX, TRUTH_KIND};
-pub use world::{ReplicationStats, SLOTS_MAX, ViewId, WorldReplication};
+pub use world::{SLOTS_MAX, ViewId, WorldReplication};

@@ -45,6 +45,7 @@ use crate::{
     rings::Rings,
     scene::Scene,
     slot_set::SlotSet,
+    stats::ReplicationStats,
     traffic::Cause,
 };
 
@@ -76,22 +77,6 @@ pub(crate) struct Flight {
     pub labelled: bool,
 }
 
-/// Counted since the last `take`.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ViewCounts {
-    pub records: u64,
-    pub spawns: u64,
-    pub despawns: u64,
-    pub snapshots: u64,
-    pub bytes: u64,
-    pub truths: u64,
-    pub owed_again: u64,
-    /// Entries that were looked at one by one.
-    pub entries_visited: u64,
-    /// Acknowledgements and losses of packets that are not in flight.
-    pub answers_unknown: u64,
-}
-
 pub(crate) struct View {
     pub epoch: u8,
     /// By slot. What every tick reads.
@@ -103,7 +88,8 @@ pub(crate) struct View {
     /// `stride` labels per entry: the packet that carried each component last, and existence last of all.
     pub labels: Vec<u16>,
     pub stride: usize,
-    pub counts: ViewCounts,
+    /// What was done for this client since the counts were last taken.
+    pub counts: ReplicationStats,
     /// Where the client looks from while its own entity has no place.
     pub centre: Option<[f32; 2]>,
     pub own: Option<NetId>,
@@ -158,7 +144,7 @@ impl View {
             relevant: SlotSet::default(),
             labels: Vec::new(),
             stride: entities.schema.kinds_count() + 1,
-            counts: ViewCounts::default(),
+            counts: ReplicationStats::default(),
             centre: None,
             own: None,
             team: 0,

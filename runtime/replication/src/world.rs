@@ -36,6 +36,7 @@
 
 use std::sync::Arc;
 
+use throng_metrics::Counters;
 use throng_platform::prefetch;
 
 use crate::{
@@ -48,6 +49,7 @@ use crate::{
     scene::Scene,
     schema::{KindId, Schema},
     share::Share,
+    stats::ReplicationStats,
     traffic::{Counts, Overhead, Traffic},
     truth::ExactSource,
     view::View,
@@ -65,32 +67,6 @@ impl ViewId {
     pub fn index(self) -> usize {
         self.0 as usize
     }
-}
-
-/// What replication did since `take_stats` was called last.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReplicationStats {
-    /// Components encoded, whether their bytes changed or not.
-    pub components_encoded: u64,
-    /// Records of all kinds written into snapshots: updates, spawns and despawns.
-    pub entity_updates: u64,
-    pub spawns: u64,
-    pub despawns: u64,
-    pub snapshots: u64,
-    pub snapshot_bytes: u64,
-    pub truths: u64,
-    /// Components that a lost packet carried last, and that are sent again.
-    pub owed_again: u64,
-    /// Values that were NaN or infinite when they were encoded. Never sent; see `poisoned`.
-    pub poisoned: u64,
-    /// Values outside their declared range when they were encoded, moved to its nearer end.
-    pub clamped: u64,
-    /// Spawns refused because the world was full.
-    pub spawns_refused: u64,
-    /// Entries of clients' sets that were looked at one by one. In a world in which nothing happens, none are.
-    pub entries_visited: u64,
-    /// Acknowledgements and losses of packets that carried no snapshot, or were answered before. They change nothing.
-    pub answers_unknown: u64,
 }
 
 /// A client's grace in seconds is 2; what a truth tells must be there within half of it.
@@ -251,7 +227,7 @@ impl WorldReplication {
 
     pub fn remove_client(&mut self, view: ViewId) {
         if let Some(counts) = self.views.get_mut(view.0 as usize).and_then(Option::take).map(|view| view.counts) {
-            self.stats.add(counts);
+            self.stats.merge(&counts);
             self.listeners.outdate();
         }
     }
@@ -543,13 +519,9 @@ impl WorldReplication {
     /// Counts since the last call.
     pub fn take_stats(&mut self) -> ReplicationStats {
         for view in self.views.iter_mut().flatten() {
-            self.stats.add(std::mem::take(&mut view.counts));
+            self.stats.merge(&std::mem::take(&mut view.counts));
         }
-        let counts = std::mem::take(&mut self.scene.entities.counts);
-        self.stats.components_encoded += counts.encoded;
-        self.stats.poisoned += counts.poisoned;
-        self.stats.clamped += counts.clamped;
-        self.stats.spawns_refused += counts.refused;
+        self.stats.merge(&std::mem::take(&mut self.scene.entities.counts));
         std::mem::take(&mut self.stats)
     }
 
@@ -574,20 +546,6 @@ impl WorldReplication {
     #[cfg(test)]
     pub(crate) fn check(&self) {
         self.views.iter().flatten().for_each(|view| view.check());
-    }
-}
-
-impl ReplicationStats {
-    fn add(&mut self, counts: crate::view::ViewCounts) {
-        self.entity_updates += counts.records;
-        self.spawns += counts.spawns;
-        self.despawns += counts.despawns;
-        self.snapshots += counts.snapshots;
-        self.snapshot_bytes += counts.bytes;
-        self.truths += counts.truths;
-        self.owed_again += counts.owed_again;
-        self.entries_visited += counts.entries_visited;
-        self.answers_unknown += counts.answers_unknown;
     }
 }
 

@@ -358,7 +358,6 @@ fn tell(
         let packet = seat.connection.send_packet(now, &snapshot[..length], &mut **sender);
         if length > 0 {
             views.sent(seat.view, packet.0);
-            stats.snapshot_bytes += length as u64;
         }
         stats.packets_out += 1;
         phases.next(site!("replication.send"));

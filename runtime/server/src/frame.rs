@@ -16,6 +16,7 @@
 
 use std::sync::Arc;
 
+use throng_metrics::Counters;
 use throng_platform::time::Nanos;
 use throng_profiler::{Phases, log_category, log_debug, log_error, log_warn, site};
 use throng_scheduler::Scheduled;
@@ -27,7 +28,7 @@ use crate::{
     ids::WorldId,
     inspection::WorldHash,
     mailbox::{Mail, Mailbox},
-    measure::Totals,
+    measure::ServerCounts,
     server::Server,
     tick_trace::TickRecord,
 };
@@ -100,10 +101,11 @@ impl Server {
             if finished.panicked {
                 // Its state may be half-changed: it must not tick again, and is dropped with all that is in it.
                 log_error!(WORLD, world = world.id.0, name = &*world.name, "world panicked in its tick and is parked");
-                self.totals.worlds_parked += 1;
+                self.counts.server.worlds_parked += 1;
+                self.game_totals.withdraw(&mut world.gauges);
                 slot.park();
                 slot.mailbox.close();
-                let (directory, disconnects) = (&mut self.directory, &mut self.totals.disconnects);
+                let (directory, disconnects) = (&mut self.directory, &mut self.counts.server.disconnects);
                 self.door.lost_world(world.id, |client_id| {
                     *disconnects += 1;
                     directory.left(client_id);
@@ -120,9 +122,9 @@ impl Server {
             });
             slot.cost.measured(cost);
             let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline);
-            self.totals.ticks += 1;
-            self.totals.ticks_missed += outcome.missed;
-            self.totals.add_tick(&world.stats);
+            self.counts.server.ticks += 1;
+            self.counts.server.ticks_missed += outcome.missed;
+            self.counts.ticks.merge(&world.stats);
             self.measure.tick_lateness(outcome.lateness);
             self.status.tick_lateness(outcome.lateness);
             if let Some(metrics) = &mut self.metrics {
@@ -132,7 +134,7 @@ impl Server {
                 let tick = world.tick.wrapping_sub(1);
                 self.hashes.push(WorldHash { world: world.id, tick, hash: world.state_hash });
             }
-            see_off(&mut world, &mut self.door, &self.mailboxes, &mut *self.directory, &mut self.totals);
+            see_off(&mut world, &mut self.door, &self.mailboxes, &mut *self.directory, &mut self.counts.server);
             slot.is_dormant = world.has_nothing_to_do && slot.mailbox.is_empty();
             slot.home = Some(world);
         }
@@ -142,7 +144,7 @@ impl Server {
     fn watch_absent_worlds(&mut self, now: Nanos) {
         for slot in self.slots.iter_mut().filter(|slot| slot.home.is_none()) {
             if let Some(running) = slot.reports_hang(now) {
-                self.totals.hangs += 1;
+                self.counts.server.hangs += 1;
                 log_warn!(
                     WORLD,
                     world = slot.id.0,
@@ -161,7 +163,7 @@ fn see_off(
     door: &mut FrontDoor,
     mailboxes: &[Arc<Mailbox>],
     directory: &mut dyn Directory,
-    totals: &mut Totals,
+    counts: &mut ServerCounts,
 ) {
     for leaving in world.leaving.drain(..) {
         match leaving {
@@ -174,7 +176,7 @@ fn see_off(
                         to = index,
                         "a client was sent to a world that does not exist any more"
                     );
-                    totals.disconnects += 1;
+                    counts.disconnects += 1;
                     if let Some(client_id) = door.left(incoming.client) {
                         directory.left(client_id);
                     }
@@ -184,7 +186,7 @@ fn see_off(
                 mailbox.push(Mail::Incoming(incoming));
             }
             Leaving::Gone { client, reason } => {
-                totals.disconnects += 1;
+                counts.disconnects += 1;
                 if let Some(client_id) = door.left(client) {
                     log_debug!(DOOR, client = client_id.0, reason, "client left");
                     directory.left(client_id);
@@ -195,7 +197,7 @@ fn see_off(
     for (to, message) in world.posts.drain(..) {
         match mailboxes.get(to.0 as usize) {
             Some(mailbox) if mailbox.push_message(message) => {}
-            Some(_) => totals.messages_dropped += 1,
+            Some(_) => counts.messages_dropped += 1,
             None => {
                 log_error!(WORLD, world = world.id.0, to = to.0, "a message was sent to a world that does not exist")
             }

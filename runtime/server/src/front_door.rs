@@ -19,6 +19,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use foldhash::{HashMap, HashMapExt};
+use throng_metrics::counters;
 use throng_net::{
     connection::Connection,
     protocol::{Admitted, ClientId, Gate, GateOutcome, Reply, SequenceMark},
@@ -44,23 +45,44 @@ log_category!(
 /// waits in the kernel's buffer, so a flood costs a bounded share of the frame.
 const DATAGRAMS_PER_FRAME_MAX: usize = 5_400;
 
-/// What came in since the counts were last taken.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct DoorCounts {
-    pub packets: u64,
-    pub bytes: u64,
-    pub refused_by_gate: u64,
-    /// Under a client's address, but of no shape or sequence that the client's may have.
-    pub implausible: u64,
-    pub over_allowance: u64,
-    /// Over its client's allowance, and passed on the reserve.
-    pub on_reserve: u64,
-    pub mailbox_full: u64,
-    pub joined: u64,
-    /// Datagrams of strangers that came after as many had joined in their frame as may.
-    pub joins_postponed: u64,
-    pub refused_by_game: u64,
-    pub send_dropped: u64,
+counters! {
+    /// What came in since the counts were last taken.
+    pub(crate) struct DoorCounts {
+        Sum packets: "net.packets_in", "packets",
+            "Datagrams received, of clients and of strangers.",
+            "Follows players. Without them: a flood; see `net.refused_by_gate`.";
+        Sum bytes: "net.bytes_in", "bytes",
+            "Bytes of datagrams received.",
+            "As `net.packets_in`.";
+        Sum refused_by_gate: "net.refused_by_gate", "datagrams",
+            "Datagrams of strangers that were no step of a handshake.",
+            "Noise of the Internet, or a flood of strangers. It costs the frame thread about a microsecond each and clients nothing; have it \
+             filtered before this host if frames get long.";
+        Sum implausible: "net.implausible", "datagrams",
+            "Datagrams under a client's address, but of no shape or sequence that the client's may have.",
+            "Somebody writes players' addresses on datagrams of their own. They harm nobody yet; see `net.on_reserve`.";
+        Sum over_allowance: "net.over_allowance", "datagrams",
+            "Datagrams that were dropped because their client sends more than its allowance, and the common reserve was used up.",
+            "Clients that send too much, or forged addresses in their name. Raise the allowance in the settings if honest clients need it.";
+        Sum on_reserve: "net.on_reserve", "datagrams",
+            "Datagrams over their client's allowance that passed on the common reserve.",
+            "The first sign of somebody who forges players' addresses, or of clients that send too often.";
+        Sum mailbox_full: "net.mailbox_full", "datagrams",
+            "Datagrams that found the mailbox of their client's world full.",
+            "The world does not tick often enough to empty it: look at `server.ticks_missed` and `server.world_hangs`.";
+        Sum joined: "server.joined", "clients",
+            "Clients let in.",
+            "Follows players. Many more than players stay: they come and go; look at `server.disconnects`.";
+        Sum joins_postponed: "server.joins_postponed", "datagrams",
+            "Datagrams of strangers that came after as many had joined in their frame as may.",
+            "Many log in at once. Raise `joins_per_frame_max` in the settings if frames have room.";
+        Sum refused_by_game: "server.refused_by_game", "clients",
+            "Clients that the game did not let in.",
+            "The log says the game's reason for each.";
+        Sum send_dropped: "net.send_dropped", "datagrams",
+            "Datagrams to clients or strangers that the kernel did not take. What clients miss is sent again.",
+            "The socket's send buffer is too small, or the network card cannot keep up: raise `send_buffer_bytes` in the settings.";
+    }
 }
 
 struct Guest {

@@ -15,6 +15,10 @@ use std::sync::{
 };
 
 use bevy_ecs::prelude::*;
+use throng_metrics::{
+    Counters, counters,
+    game::{GameSums, WorldGauges, begin_tick},
+};
 use throng_net::{
     connection::{Received, SendError},
     control::{self, EnterWorld},
@@ -23,7 +27,7 @@ use throng_net::{
 use throng_platform::{clock::Clock, time::Nanos};
 use throng_profiler::{Phases, scope, site, thread::enter_world};
 use throng_replication::{
-    ReplicationRules, ResolvedRules, ViewId, WorldReplication,
+    ReplicationRules, ReplicationStats, ResolvedRules, ViewId, WorldReplication,
     ecs::{Collector, Replicated},
     traffic::{Counts, Overhead},
 };
@@ -38,7 +42,6 @@ use crate::{
     mailbox::{Incoming, Mail, MailBatch, Mailbox},
     packet_report::{PacketSums, Reported},
     system_order::WorldSystems,
-    telemetry::{Telemetry, TelemetrySums},
     tick_resources::{
         Arrival, Arrivals, Departures, Inbox, Luggage, MayBeDormant, Order, Outbox, TickInfo, WorldMessages,
     },
@@ -69,8 +72,8 @@ pub struct WorkerContext {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) received: Received,
     pub(crate) mail: MailBatch,
-    /// Game counters and changes of gauges of the worlds that ran here since the frame thread last took them.
-    pub(crate) telemetry: TelemetrySums,
+    /// What the games of the worlds that ran here counted since the frame thread last took it.
+    pub(crate) game: GameSums,
     pub(crate) snapshot: Vec<u8>,
     /// What the worlds that ran here since the frame thread last took it have sent, by kind and cause.
     pub(crate) packets: PacketSums,
@@ -86,7 +89,7 @@ impl WorkerContext {
             clock,
             received: Received::default(),
             mail: MailBatch::default(),
-            telemetry: TelemetrySums::default(),
+            game: GameSums::default(),
             snapshot: Vec::with_capacity(throng_net::protocol::PAYLOAD_BYTES_MAX),
             packets: PacketSums::default(),
             send_dropped,
@@ -112,44 +115,52 @@ pub(crate) struct Filled {
     messages: bool,
 }
 
-/// What a tick did, for the frame to add up.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct TickStats {
-    pub datagrams_in: u64,
-    pub bytes_in: u64,
-    pub datagrams_refused: u64,
-    pub packets_out: u64,
-    pub bytes_out: u64,
-    pub packets_lost: u64,
-    pub inputs_stale: u64,
-    pub inputs_over_allowance: u64,
-    pub entity_updates: u64,
-    pub snapshot_bytes: u64,
-    pub allocations: u64,
-    pub poisoned: u64,
-    /// Components sent again because the packet that carried them was lost; values outside their range; spawns that a full world refused.
-    pub owed_again: u64,
-    pub clamped: u64,
-    pub spawns_refused: u64,
-    /// Events told, the copies of them that went to clients, and those that came faster than their rule allows.
-    pub events: u64,
-    pub event_copies: u64,
-    pub events_throttled: u64,
-}
-
-impl TickStats {
-    /// Adds what was done for some of the clients.
-    fn add(&mut self, part: &Self) {
-        self.datagrams_in += part.datagrams_in;
-        self.bytes_in += part.bytes_in;
-        self.datagrams_refused += part.datagrams_refused;
-        self.packets_out += part.packets_out;
-        self.bytes_out += part.bytes_out;
-        self.packets_lost += part.packets_lost;
-        self.inputs_stale += part.inputs_stale;
-        self.inputs_over_allowance += part.inputs_over_allowance;
-        self.snapshot_bytes += part.snapshot_bytes;
-        self.allocations += part.allocations;
+counters! {
+    /// What a tick did, for the frame to add up.
+    pub struct TickStats {
+        Sum datagrams_in: "world.datagrams_in", "datagrams",
+            "Datagrams that worlds found in their mailboxes, still sealed.",
+            "Follows players. Much less than `net.packets_in`: the door holds something back; see `net.refused_by_gate` and its neighbours.";
+        Sum bytes_in: "world.bytes_in", "bytes",
+            "Bytes of those datagrams.",
+            "As `world.datagrams_in`.";
+        Sum datagrams_refused: "net.refused_by_connection", "datagrams",
+            "Datagrams under a client's address that did not open with its key, or held what it may not send.",
+            "Few are late or doubled by the network. Many: somebody writes a player's address on datagrams of their own, or a client is broken.";
+        Sum packets_out: "net.packets_out", "packets",
+            "Packets sent to connected clients.",
+            "Follows players and tick rates.";
+        Sum bytes_out: "net.bytes_out", "bytes",
+            "Bytes of packets sent to connected clients.",
+            "The console's `packets` says what they hold. Lower rates and ranges in the rules file, or the budget in the settings.";
+        Sum packets_lost: "net.packets_lost", "packets",
+            "Packets to clients that were reported lost.",
+            "A few per cent are usual on players' lines. If all clients lose at once, look at this host's network and at `net.send_dropped`.";
+        Sum inputs_stale: "net.inputs_stale", "inputs",
+            "Inputs that a client sent for a world that it had left.",
+            "Follows travels: one or two for each.";
+        Sum inputs_over_allowance: "net.inputs_over_allowance", "inputs",
+            "Inputs that were dropped because their client sends more than its allowance.",
+            "A client that sends too often. It is dismissed if it goes on; raise the allowance in the settings if honest ones are.";
+        Sum allocations: "world.allocations", "allocations",
+            "Allocations in ticks of worlds, on all workers.",
+            "A steady tick makes none. A capture with memory on names the scope that allocates.";
+        Max allocations_in_tick: "world.allocations_in_tick", "allocations",
+            "Most allocations in one tick of a world.",
+            "As `world.allocations`; a spike is a world that starts, or a crowd that comes at once.";
+        Sum events: "replication.events", "events",
+            "Events told by games.",
+            "Follows what happens in the game.";
+        Sum event_copies: "replication.event_copies", "messages",
+            "Copies of events that went to clients: one for each that heard.",
+            "Grows with the square of a crowd. Lower the event's range in the rules file.";
+        Sum events_throttled: "replication.events_throttled", "events",
+            "Events that came faster than their rule allows, and were told to nobody.",
+            "Rules at work. If players miss something, raise the event's rate in the rules file.";
+    }
+    with {
+        /// What replication did in the tick.
+        replication: ReplicationStats,
     }
 }
 
@@ -181,6 +192,8 @@ pub struct GameWorld {
     /// Time of the frame that this tick belongs to; the same for all worlds of the frame.
     pub(crate) now: Nanos,
     pub stats: TickStats,
+    /// The game's gauges as this world last set them.
+    pub(crate) gauges: WorldGauges,
     pub(crate) leaving: Vec<Leaving>,
     /// Empty between ticks; kept for its memory.
     pub(crate) leavers: Vec<ClientSeat>,
@@ -215,6 +228,7 @@ impl GameWorld {
         let _in_world = enter_world(self.id.0, self.tick);
         scope!("world.tick", budget_us = TICK_BUDGET_US);
         self.stats = TickStats::default();
+        let counting = begin_tick();
         let mut phases = Phases::begin(site!("net.open"));
         self.take_mail(worker, crew);
         phases.next(site!("world.systems"));
@@ -235,6 +249,7 @@ impl GameWorld {
         phases.next(site!("world.finish"));
         self.let_go(worker);
         self.finish_tick(worker);
+        counting.end(&mut self.gauges, &mut worker.game);
     }
 
     /// Opens datagrams, seats newcomers and hands messages to the game. Who comes and goes is taken in before the first datagram is opened.
@@ -355,7 +370,7 @@ impl GameWorld {
     fn take_seats_back(&mut self) {
         for mut part in self.parts.drain(..) {
             self.seats.give_back(&mut part.seats);
-            self.stats.add(&part.stats);
+            self.stats.merge(&part.stats);
             self.spare_parts.push(part);
         }
     }
@@ -434,10 +449,11 @@ impl GameWorld {
                 Order::Reliable { client, end } => {
                     let message = &outbox.bytes[begin..end];
                     begin = end;
-                    if let Some(seat) = self.seats.get_mut(client)
-                        && seat.connection.send_reliable(message).is_err()
-                    {
-                        seat.leave("its reliable messages pile up");
+                    if let Some(seat) = self.seats.get_mut(client) {
+                        match seat.connection.send_reliable(message) {
+                            Ok(_) => book_message(&mut self.replication, message),
+                            Err(_) => seat.leave("its reliable messages pile up"),
+                        }
                     }
                 }
                 Order::Unreliable { client, end } => {
@@ -445,7 +461,9 @@ impl GameWorld {
                     begin = end;
                     if let Some(seat) = self.seats.get_mut(client) {
                         // A full queue drops its oldest, counted by the connection.
-                        let _ = seat.connection.send_unreliable(message);
+                        if seat.connection.send_unreliable(message).is_ok() {
+                            book_message(&mut self.replication, message);
+                        }
                     }
                 }
                 Order::Player { client, entity } => {
@@ -574,12 +592,7 @@ impl GameWorld {
     }
 
     fn finish_tick(&mut self, worker: &mut WorkerContext) {
-        let replicated = self.replication.take_stats();
-        self.stats.entity_updates = replicated.entity_updates;
-        self.stats.poisoned = replicated.poisoned;
-        self.stats.owed_again = replicated.owed_again;
-        self.stats.clamped = replicated.clamped;
-        self.stats.spawns_refused = replicated.spawns_refused;
+        self.stats.replication.merge(&self.replication.take_stats());
         if self.hash_wanted {
             self.state_hash = self.collector.hash_state(&mut self.ecs, self.tick);
         }
@@ -589,8 +602,6 @@ impl GameWorld {
         if self.tick.wrapping_add(self.id.0).is_multiple_of(u32::from(self.rate.0)) {
             self.give_up_traffic(&mut worker.packets);
         }
-        // Looked at here, where the world is in the worker's cache: the frame thread would wait for memory.
-        self.ecs.resource_mut::<Telemetry>().drain_into(&mut worker.telemetry);
         self.has_nothing_to_do =
             self.seats.is_empty() && self.ecs.resource::<MayBeDormant>().0 && !self.filled.departures;
         self.tick = self.tick.wrapping_add(1);
@@ -619,4 +630,10 @@ impl GameWorld {
     pub fn ecs_mut(&mut self) -> &mut World {
         &mut self.ecs
     }
+}
+
+/// Counts a message of the game's own for the packet report.
+fn book_message(replication: &mut WorldReplication, message: &[u8]) {
+    let counts = Counts { packets: 1, bytes: message.len() as u64, updates: 1 };
+    replication.traffic_mut().add_overhead(Overhead::Message, counts);
 }

@@ -76,7 +76,6 @@ pub mod rules;
 pub mod server;
 pub mod settings;
 pub mod system_order;
-pub mod telemetry;
 pub mod text;
 pub mod tick_resources;
 pub mod tick_trace;
@@ -87,13 +86,14 @@ pub mod world_kind;
 mod world_slot;
 
 pub use server::Server;
+/// Game metrics in one line: see [`game_metrics`].
+pub use throng_metrics::{count, game as game_metrics, gauge};
 
 /// What a game's plugins use.
 pub mod prelude {
     pub use crate::{
         events::{Audience, Events},
         ids::{ClientKey, KindId, WorldId},
-        telemetry::{CounterHandle, GaugeHandle, Telemetry},
         tick_resources::{
             Arrival, Arrivals, Departures, Inbox, Luggage, MayBeDormant, MessageKind, Outbox, TickInfo, WorldMessages,
             WorldRng,

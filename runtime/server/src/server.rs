@@ -8,6 +8,7 @@ use std::{
     },
 };
 
+use throng_metrics::game::GameTotals;
 use throng_net::{
     protocol::{Gate, GateSettings, PrivateKey, ProtocolId},
     transport::{ServerTransport, udp::UdpTransport},
@@ -39,7 +40,6 @@ use crate::{
     report::{ServerReport, ServerStatus},
     settings::{Settings, Workers},
     system_order::OrderError,
-    telemetry::{TelemetryNames, TelemetrySums},
     tick_trace::{TickRecord, TickTrace},
     timeline::Timeline,
     token_journal::{OpenedTokenJournal, TokenJournalError, open_as_set},
@@ -100,6 +100,7 @@ impl ShortTask for GameWorld {
         drop(in_tick);
         self.running_since.store(0, Ordering::Relaxed);
         self.stats.allocations += allocator::thread_counts().allocations - before;
+        self.stats.allocations_in_tick = self.stats.allocations;
     }
 
     fn run_part(part: &mut ClientsPart, worker: &mut WorkerContext) {
@@ -169,7 +170,6 @@ pub struct Server {
     interest: InterestSettings,
     rules: ReplicationRules,
     pub(crate) kinds: Vec<Kind>,
-    pub(crate) names: TelemetryNames,
     pub(crate) game: String,
 
     pub(crate) slots: Vec<WorldSlot>,
@@ -179,14 +179,17 @@ pub struct Server {
     pub(crate) finished: Vec<Finished<GameWorld>>,
     pub(crate) timeline: Timeline,
 
+    /// What was counted in the frame that is running, and since the start.
+    pub(crate) counts: Totals,
     pub(crate) totals: Totals,
-    pub(crate) telemetry: TelemetrySums,
+    /// What games counted.
+    pub(crate) game_totals: GameTotals,
     /// What was sent since the last status, and in the steady window.
     pub(crate) packets: PacketSums,
     pub(crate) packets_of_window: PacketSums,
     pub(crate) measure: Measure,
     pub(crate) status: StatusWindow,
-    /// Made by `prepare`, when the game's names are known.
+    /// Made by `prepare`.
     pub(crate) metrics: Option<ServerMetrics>,
     pub(crate) allocations_before: u64,
     /// Written by the workers, see `WorkerContext`.
@@ -288,15 +291,15 @@ impl Server {
             schema,
             interest,
             kinds: Vec::new(),
-            names: TelemetryNames::default(),
             game: String::from("custom"),
             slots: Vec::new(),
             mailboxes: Vec::new(),
             due: Vec::new(),
             finished: Vec::new(),
             timeline: Timeline { begin: Nanos::ZERO, grid: FrameGrid::for_rates(&[]) },
+            counts: Totals::default(),
             totals: Totals::default(),
-            telemetry: TelemetrySums::default(),
+            game_totals: GameTotals::default(),
             packets: PacketSums::default(),
             packets_of_window: PacketSums::default(),
             measure: Measure::default(),
@@ -338,7 +341,7 @@ impl Server {
     pub fn create_world(&mut self, kind: KindId, seed: u64) -> Result<WorldId, ServerError> {
         let id = WorldId(self.slots.len() as u32);
         let kind = &mut self.kinds[usize::from(kind.0)];
-        let mut world = kind.build_world(id, seed, &self.schema, &self.interest, &mut self.names)?;
+        let mut world = kind.build_world(id, seed, &self.schema, &self.interest)?;
         world.set_rules(&self.rules);
         self.mailboxes.push(world.mailbox.clone());
         let phase = TickPhase::new(0, world.rate, FrameGrid::for_rates(&[world.rate]));
@@ -423,10 +426,10 @@ impl Server {
                 slot.set_phase(TickPhase::new(index, rate, grid));
             }
         }
-        self.metrics = Some(ServerMetrics::new(&self.names));
+        self.metrics = Some(ServerMetrics::new());
         self.control.published.set_kind_names(self.kinds.iter().map(|kind| kind.name.clone()).collect());
         self.allocations_before = throng_platform::allocator::thread_counts().allocations;
-        self.measure.begin(now, &self.totals, &self.telemetry, RecorderFigures::default());
+        self.measure.begin(now, RecorderFigures::default());
         self.introduce_to_recorder();
         Ok(())
     }
@@ -496,7 +499,7 @@ impl Server {
             match command {
                 Command::MeasureBegin => {
                     let recorder = self.recorder_figures();
-                    self.measure.begin(now, &self.totals, &self.telemetry, recorder);
+                    self.measure.begin(now, recorder);
                     self.packets_of_window.clear();
                     self.recorder_turns.iter_mut().for_each(RecorderTurns::begin);
                 }

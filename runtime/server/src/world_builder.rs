@@ -9,6 +9,7 @@ use bevy_ecs::{
 };
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_metrics::game::WorldGauges;
 use throng_platform::time::Nanos;
 use throng_profiler::Category;
 use throng_replication::{
@@ -26,7 +27,6 @@ use crate::{
     ids::{ClientKey, KindId, WorldId},
     mailbox::Mailbox,
     system_order::{OrderError, SystemList, SystemOrder},
-    telemetry::{CounterHandle, GaugeHandle, Telemetry, TelemetryNames},
     tick_resources::{Arrivals, Departures, Inbox, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     world_kind::{Plugins, WorldKind},
 };
@@ -44,7 +44,7 @@ pub struct Viewer {
 pub(crate) type ConcealFilter = Box<dyn Fn(&World, Viewer, Entity) -> bool + Send + Sync>;
 
 /// A world in the making. Kinds and plugins add to it; the server finishes it.
-pub struct WorldBuilder<'a> {
+pub struct WorldBuilder {
     id: WorldId,
     seed: u64,
     ecs: World,
@@ -52,10 +52,9 @@ pub struct WorldBuilder<'a> {
     collector: Collector,
     interest: InterestSettings,
     conceal: Option<ConcealFilter>,
-    names: &'a mut TelemetryNames,
 }
 
-impl WorldBuilder<'_> {
+impl WorldBuilder {
     /// Adds plugins: one, or a tuple of them.
     pub fn add_plugins(&mut self, plugins: impl Plugins) -> &mut Self {
         plugins.build_all(self);
@@ -128,16 +127,6 @@ impl WorldBuilder<'_> {
         &self.interest
     }
 
-    /// Registers a game counter by name; the same name gives the same handle in every world.
-    pub fn counter(&mut self, name: &'static str) -> CounterHandle {
-        self.names.counter(name)
-    }
-
-    /// Registers a game gauge by name; worlds' values are added up.
-    pub fn gauge(&mut self, name: &'static str) -> GaugeHandle {
-        self.names.gauge(name)
-    }
-
     /// The Bevy world itself, to spawn what it starts with.
     pub fn world_mut(&mut self) -> &mut World {
         &mut self.ecs
@@ -177,15 +166,14 @@ impl Kind {
         seed: u64,
         schema: &Arc<Schema>,
         interest: &InterestSettings,
-        names: &mut TelemetryNames,
     ) -> Result<GameWorld, OrderError> {
         if self.order.is_none() {
-            let template = self.fill(id, seed, schema, interest, names);
+            let template = self.fill(id, seed, schema, interest);
             let WorldBuilder { mut ecs, systems, .. } = template;
             self.order = Some(Arc::new(systems.into_order(&self.name, &mut ecs)?));
         }
         let order = self.order.clone().expect("set above");
-        let filled = self.fill(id, seed, schema, interest, names);
+        let filled = self.fill(id, seed, schema, interest);
         let WorldBuilder { mut ecs, systems, collector, interest, conceal, .. } = filled;
         let systems = systems.into_systems(&self.name, order, &mut ecs)?;
         Ok(GameWorld {
@@ -204,6 +192,7 @@ impl Kind {
             tick: 0,
             now: Nanos::ZERO,
             stats: TickStats::default(),
+            gauges: WorldGauges::default(),
             leaving: Vec::new(),
             leavers: Vec::new(),
             posts: Vec::new(),
@@ -223,14 +212,7 @@ impl Kind {
         })
     }
 
-    fn fill<'a>(
-        &self,
-        id: WorldId,
-        seed: u64,
-        schema: &Arc<Schema>,
-        interest: &InterestSettings,
-        names: &'a mut TelemetryNames,
-    ) -> WorldBuilder<'a> {
+    fn fill(&self, id: WorldId, seed: u64, schema: &Arc<Schema>, interest: &InterestSettings) -> WorldBuilder {
         let rate = self.tick_rate();
         let mut ecs = World::new();
         ecs.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(rate.0), rate, world: id });
@@ -242,7 +224,6 @@ impl Kind {
         ecs.init_resource::<Arrivals>();
         ecs.init_resource::<Departures>();
         ecs.init_resource::<WorldMessages>();
-        ecs.init_resource::<Telemetry>();
         let mut builder = WorldBuilder {
             id,
             seed,
@@ -251,7 +232,6 @@ impl Kind {
             collector: Collector::new(schema.clone()),
             interest: interest.clone(),
             conceal: None,
-            names,
         };
         self.kind.build(&mut builder);
         builder
