@@ -5,9 +5,9 @@
 //! ones, since there are always equally many of them, players the rest. Another NPC can therefore
 //! remember its target by a slot number of two bytes.
 //!
-//! Whoever moves writes its place here as well ([`Actors::place`]), before anybody looks or shoots. Who is dead or absent a
-//! place that is not a number: queries leave such points out by their own rules, so no reader needs a second column to ask.
-//! Cost: about 5 ns per character and tick; 70 bytes per slot.
+//! Whoever moves writes its place here as well ([`Actors::place`]), before anybody looks or shoots. Who is dead or
+//! absent a place that is not a number: queries leave such points out by their own rules, so no reader needs a second
+//! column to ask. Cost: about 5 ns per character and tick; 70 bytes per slot.
 
 use bevy_ecs::entity::Entity;
 use glam::Vec3;

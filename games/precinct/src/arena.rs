@@ -1,9 +1,10 @@
 //! Arena: what a world keeps beside its entities and changes every tick.
 //!
-//! Columns, queues, lists and counts of all systems in one resource, each part in the hands of the module that its type comes
-//! from. A world is a thousand worlds away from its last tick when it is ticked again, so nearly everything it touches comes from
-//! memory; one resource is found with a few cache misses, ten resources with ten times as many. Measured with 1,000 worlds
-//! before they were put together: 16 µs of a tick without any NPC, 2 µs when the same world was ticked over and over.
+//! Columns, queues, lists and counts of all systems in one resource, each part in the hands of the module that its type
+//! comes from. A world is a thousand worlds away from its last tick when it is ticked again, so nearly everything it
+//! touches comes from memory; one resource is found with a few cache misses, ten resources with ten times as many.
+//! Measured with 1,000 worlds before they were put together: 16 µs of a tick without any NPC, 2 µs when the same world
+//! was ticked over and over.
 //!
 //! Size: about 2 KB and 100 bytes per character.
 
@@ -12,10 +13,10 @@ use throng::prelude::ClientKey;
 
 use crate::{
     actors::Actors,
-    npc::{paths::PathQueue, perception::Sight},
-    players::Roster,
-    shooting::Shots,
-    social::Sayings,
+    npc::{path_queue::PathQueue, senses::Sight},
+    roster::Roster,
+    sayings::Sayings,
+    shots::Shots,
     tally::Tally,
 };
 
@@ -35,7 +36,7 @@ pub struct Arena {
     pub sayings: Sayings,
     /// The players' entities by client.
     pub roster: Roster,
-    /// Players that go through a gate at the end of this tick.
+    /// Players that go through a portal at the end of this tick.
     pub leavers: Vec<ClientKey>,
 }
 

@@ -1,15 +1,15 @@
 //! The bot: a player for the swarm, made from the game's own code.
 //!
-//! It does what a player does, on what a player's program is told: it walks the level, fights the nearest enemy that it sees,
-//! goes through gates to the hub and the dark zone and back, and says something now and then. It has the level, as every
-//! client would, and nothing else of the server's: positions, health and sides come from its replicas.
+//! It does what a player does, on what a player's program is told: it walks the level, fights the nearest enemy that it
+//! sees, goes through portals to the hub and the dark zone and back, and says something now and then. It has the level,
+//! as every client would, and nothing else of the server's: positions, health and sides come from its replicas.
 //!
-//! Most of its time it is at home; how long, and how long it stays in a shared world before it returns, is its [`Itinerary`].
-//! The times are drawn by chance, so a thousand bots are spread.
+//! Most of its time it is at home; how long, and how long it stays in a shared world before it returns, is its
+//! [`Itinerary`]. The times are drawn by chance, so a thousand bots are spread.
 //!
-//! It also holds what it is told against what must be true (places inside the level, health at most 100, an own entity soon
-//! after arriving, texts that a world may send) and counts what is not as `violations`. Replicas that are merely old or wrong are
-//! found by the client's own checks.
+//! It also holds what it is told against what must be true (places inside the level, health at most 100, an own entity
+//! soon after arriving, texts that a world may send) and counts what is not as `violations`. Replicas that are merely
+//! old or wrong are found by the client's own checks.
 //!
 //! Runs on the swarm's thread. Cost: about 2 µs a thought, plus a path of some 5 µs every ten seconds.
 
@@ -34,8 +34,8 @@ use throng_replication::NetId;
 use crate::{
     actors::{CHEST, EYE},
     components::{Action, ActionKind, Character, HEALTH_MAX, Pose, Vitals},
-    gates::{Destination, Gates},
     level::Level,
+    portals::{Destination, Portals},
     protocol::{ClientMessage, Input, decode_said},
     rules::Side,
     worlds::{DARK_ZONE, HIDEOUT, HUB},
@@ -70,15 +70,15 @@ const LINES: [&str; 6] = [
 /// What all bots of a swarm share: the level, and room to search it.
 pub struct BotGuide {
     level: Arc<Level>,
-    gates: Gates,
+    portals: Portals,
     search: Mutex<PathSearch>,
 }
 
 impl BotGuide {
     pub fn new(level: Arc<Level>) -> Arc<Self> {
-        let gates = Gates::of(&level);
+        let portals = Portals::of(&level);
         let search = Mutex::new(PathSearch::new(&level.navmesh));
-        Arc::new(Self { level, gates, search })
+        Arc::new(Self { level, portals, search })
     }
 
     /// A guide with a level of its own. Cost: 0.1 s; make one per process.
@@ -117,7 +117,7 @@ pub struct Itinerary {
 }
 
 impl Default for Itinerary {
-    /// With the walks to the gates, three in four bots are at home at any time.
+    /// With the walks to the portals, three in four bots are at home at any time.
     fn default() -> Self {
         Self { at_home_s: 40.0..90.0, away_s: 8.0..20.0 }
     }
@@ -207,7 +207,7 @@ impl PrecinctBot {
         here
     }
 
-    /// Where to go next: to a gate when it is time, anywhere otherwise.
+    /// Where to go next: to a portal when it is time, anywhere otherwise.
     fn choose_way(&mut self, now: Nanos, here: Destination, feet: Vec3, rng: &mut Xoshiro256PlusPlus) {
         if now >= self.leave_at && self.leaving_for.is_none() {
             self.leaving_for = Some(match here {
@@ -223,7 +223,7 @@ impl PrecinctBot {
             return;
         }
         let goal = match self.leaving_for {
-            Some(destination) if !stuck => self.guide.gates.to(destination).middle,
+            Some(destination) if !stuck => self.guide.portals.to(destination).middle,
             _ => self.guide.any_place(rng),
         };
         self.guide.find_way(feet, goal, &mut self.way);
@@ -392,15 +392,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_gate_can_be_walked_to_from_anywhere() {
+    fn every_portal_can_be_walked_to_from_anywhere() {
         let guide = BotGuide::load();
         let mut way = Vec::new();
         for spawn in &guide.level.spawn_points {
-            for gate in guide.gates.iter() {
-                guide.find_way(spawn.position(), gate.middle, &mut way);
+            for portal in guide.portals.iter() {
+                guide.find_way(spawn.position(), portal.middle, &mut way);
                 let end = way.last().expect("there is a way");
-                assert!(gate.holds(*end), "{gate:?} from {spawn:?} ends at {end}");
-                assert!(!gate.holds(spawn.position()), "nobody stands up in a gate");
+                assert!(portal.holds(*end), "{portal:?} from {spawn:?} ends at {end}");
+                assert!(!portal.holds(spawn.position()), "nobody stands up in a portal");
             }
         }
     }

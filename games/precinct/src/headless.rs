@@ -17,16 +17,18 @@ use crate::{
     actors::{CHEST, EYE},
     arena::Arena,
     components::{Action, Character, HEALTH_MAX, Pose, Slot, Standing, Vitals},
-    gates::{Destination, GateWatch, Traveller},
     level::Level,
     lives::DEATH_MS,
     movement::SPRINT_M_PER_S,
     npc::{LoadLevel, Npc, Pace, Senses, census::COMBAT_MS},
-    players::{OwnerLeft, Passport, PlayerClient, PlayerName},
+    passport::{Passport, PlayerName},
+    portals::{Destination, PortalWatch},
     protocol::{ClientMessage, Input},
+    roster::PlayerClient,
     scene::Shared,
-    shooting::ShotOrder,
+    shots::ShotOrder,
     tally::Tally,
+    travel::{OwnerLeft, Traveller},
     weapons::{Weapon, WeaponKind, ticks_of},
     worlds::{fill, schedule},
 };
@@ -241,8 +243,8 @@ fn the_same_seed_gives_the_same_world() {
     assert_ne!(run(3), run(4));
 }
 
-/// Cheats against the speed limit: whatever a client sends, its player covers at most what the limit and one step allow, and
-/// never leaves the mesh.
+/// Cheats against the speed limit: whatever a client sends, its player covers at most what the limit and one step
+/// allow, and never leaves the mesh.
 #[test]
 fn no_script_of_inputs_is_faster_than_the_limit() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(13);
@@ -268,7 +270,7 @@ fn no_script_of_inputs_is_faster_than_the_limit() {
             hideout.tick();
             hideout.check();
             if hideout.tally().travels > 0 {
-                break; // it has walked into a gate
+                break; // it has walked into a portal
             }
             places.push(hideout.get::<Pose>(player).feet());
         }
@@ -442,7 +444,7 @@ fn npcs_of_the_two_factions_hurt_each_other_in_the_hub_but_no_player() {
 }
 
 #[test]
-fn a_gate_sends_a_player_off_once_with_all_that_is_its_own() {
+fn a_portal_sends_a_player_off_once_with_all_that_is_its_own() {
     let mut hideout = Headless::hideout(0, 1);
     let passport = Passport { home: WorldId(2), name: PlayerName::new("Faye"), kills: 3, deaths: 1 };
     let player = hideout.arrive(1, Some(Traveller { health: 60, passport }));
@@ -450,13 +452,13 @@ fn a_gate_sends_a_player_off_once_with_all_that_is_its_own() {
     assert_eq!(hideout.get::<Passport>(player), passport);
     assert!(!hideout.world.resource::<MayBeDormant>().0, "the owner is connected");
 
-    let gates = shared().gates;
-    hideout.put(player, gates.to(Destination::Hideout).middle);
+    let portals = shared().portals;
+    hideout.put(player, portals.to(Destination::Hideout).middle);
     hideout.ticks(3);
     assert_eq!(hideout.tally().travels, 0, "one is there already");
     hideout.put(player, Vec3::new(16.0, 0.0, 16.0));
     hideout.tick();
-    hideout.put(player, gates.to(Destination::Hub).middle);
+    hideout.put(player, portals.to(Destination::Hub).middle);
     hideout.tick();
     assert_eq!(hideout.tally().travels, 1);
     assert!(hideout.world.get_entity(player).is_err(), "its entity has gone with it");
@@ -470,11 +472,11 @@ fn a_gate_sends_a_player_off_once_with_all_that_is_its_own() {
 }
 
 #[test]
-fn whoever_arrives_inside_a_gate_is_not_sent_off_again() {
+fn whoever_arrives_inside_a_portal_is_not_sent_off_again() {
     let mut hideout = Headless::hideout(0, 1);
     let player = hideout.arrive(1, None);
-    hideout.world.entity_mut(player).insert(GateWatch::default());
-    hideout.put(player, shared().gates.to(Destination::Hub).middle);
+    hideout.world.entity_mut(player).insert(PortalWatch::default());
+    hideout.put(player, shared().portals.to(Destination::Hub).middle);
     hideout.ticks(20);
     assert_eq!(hideout.tally().travels, 0);
 }
@@ -559,8 +561,8 @@ fn a_steady_tick_allocates_nothing() {
     assert!(hideout.tally().shots > 0);
 }
 
-/// Prints what a tick of a hideout costs while others are ticked in between; the bound is wide, since hosts differ and this
-/// build is not optimised.
+/// Prints what a tick of a hideout costs while others are ticked in between; the bound is wide, since hosts differ and
+/// this build is not optimised.
 #[test]
 fn a_tick_of_a_hideout_is_cheap() {
     let mut hideouts: Vec<Headless> = (0..50).map(|seed| Headless::hideout(19, seed)).collect();

@@ -8,16 +8,19 @@
 //!   └─ census      count          paths        the queue of searches, within a node budget
 //! ```
 //!
+//! What they work on is in [`row`], [`senses`] and [`path_queue`].
+//!
 //! What is large is shared: the behaviour graph, the level, the tables of places. What is per NPC is a row
 //! of small components, made once: an NPC that dies keeps its row and starts a new life in it. How often an NPC
 //! walks and thinks is its load level ([`load_level`]), by the distance of the nearest player; that it perceives
 //! at least four times a second holds at every level.
 //!
-//! It is one system with one query, and modules instead of systems below it: a world is ticked when a thousand others have
-//! been since, and every query's own state is some ten cache misses then.
+//! It is one system with one query, and modules instead of systems below it: a world is ticked when a thousand others
+//! have been since, and every query's own state is some ten cache misses then.
 //!
-//! Cost of a hideout's whole tick with 19 NPCs, half of them fighting: 6 µs when ticked over and over, 18 µs as one of 1,000
-//! (2-core EPYC virtual machine, release build); so 20,000 NPCs at 20 Hz are about 0.4 cores. Memory per NPC: about 400 bytes.
+//! Cost of a hideout's whole tick with 19 NPCs, half of them fighting: 6 µs when ticked over and over, 18 µs as one of
+//! 1,000 (2-core EPYC virtual machine, release build); so 20,000 NPCs at 20 Hz are about 0.4 cores. Memory per NPC:
+//! about 400 bytes.
 
 pub mod body;
 pub mod brain;
@@ -25,59 +28,26 @@ pub mod census;
 pub mod combat;
 pub mod graph;
 pub mod load_level;
+pub mod path_queue;
 pub mod paths;
 pub mod perception;
 pub mod places;
 pub mod population;
+pub mod row;
+pub mod senses;
 
 pub use brain::Brain;
 pub use load_level::{LoadLevel, Pace};
-pub use paths::PathFollow;
-pub use perception::{Moment, Senses};
+pub use path_queue::PathFollow;
 pub use places::Places;
+pub use row::{Npc, NpcRow, NpcRowItem};
+pub use senses::{Moment, Senses};
 
-use bevy_ecs::{prelude::*, query::QueryData};
+use bevy_ecs::prelude::*;
 use throng::prelude::*;
 use throng_profiler::{Phases, site};
 
-use crate::{
-    arena::Arena,
-    components::{Action, Character, Pose, Slot, Standing, Vitals},
-    lives::LifeClock,
-    scene::Scene,
-    weapons::Weapon,
-};
-
-/// What stays the same about an NPC through all of its lives.
-#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Npc {
-    /// Which root of the graph it follows.
-    pub archetype: u8,
-    /// The spawn point where its lives begin.
-    pub home: u16,
-    /// The spawn point whose surroundings its faction fights for.
-    pub post: u16,
-}
-
-/// An NPC's row.
-#[derive(QueryData)]
-#[query_data(mutable)]
-pub struct NpcRow {
-    pub entity: Entity,
-    pub slot: &'static Slot,
-    pub npc: &'static Npc,
-    pub character: &'static Character,
-    pub life: &'static LifeClock,
-    pub pace: &'static mut Pace,
-    pub vitals: &'static mut Vitals,
-    pub pose: &'static mut Pose,
-    pub standing: &'static mut Standing,
-    pub path: &'static mut PathFollow,
-    pub weapon: &'static mut Weapon,
-    pub senses: &'static mut Senses,
-    pub brain: &'static mut Brain,
-    pub action: &'static mut Action,
-}
+use crate::{arena::Arena, scene::Scene};
 
 /// What all NPCs of a world do in a tick.
 pub fn live(

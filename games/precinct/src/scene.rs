@@ -1,20 +1,20 @@
 //! Scene: what a world reads and never changes.
 //!
 //! The level, the behaviour graph and the tables made from them exist once per process; a scene is a world's handful of
-//! pointers to them, and its rules. It is one resource, not seven: a resource that the processor has not seen since the last
-//! tick costs some five cache misses to find, and there are a thousand worlds between two ticks of one.
+//! pointers to them, and its rules. It is one resource, not seven: a resource that the processor has not seen since the
+//! last tick costs some five cache misses to find, and there are a thousand worlds between two ticks of one.
 
 use std::sync::Arc;
 
 use bevy_ecs::resource::Resource;
 
 use crate::{
-    gates::{Destination, Gates, SharedWorlds},
     level::Level,
     npc::{
         Places,
         graph::{Graph, precinct_graph},
     },
+    portals::{Destination, Portals, SharedWorlds},
     rules::Rules,
 };
 
@@ -24,7 +24,7 @@ pub struct Shared {
     pub level: Arc<Level>,
     pub graph: Arc<Graph>,
     pub places: Places,
-    pub gates: Gates,
+    pub portals: Portals,
     pub worlds: SharedWorlds,
 }
 
@@ -33,7 +33,7 @@ impl Shared {
     pub fn new(level: Arc<Level>) -> Self {
         Self {
             places: Places::of(&level),
-            gates: Gates::of(&level),
+            portals: Portals::of(&level),
             graph: Arc::new(precinct_graph()),
             worlds: SharedWorlds::default(),
             level,
@@ -46,7 +46,7 @@ impl Shared {
 pub struct Scene {
     pub shared: Shared,
     pub rules: Rules,
-    /// Where gates that lead to worlds of this kind lead to.
+    /// Where portals that lead to worlds of this kind lead to.
     pub here: Destination,
 }
 

@@ -20,8 +20,8 @@ pub struct PrecinctSettings {
     pub npcs: usize,
     /// Seeds every world: the same seed and the same inputs give the same game.
     pub seed: u64,
-    /// Whether worlds tick in which nobody is, so that every NPC lives all the time: what a load test wants. Otherwise a world
-    /// sleeps until somebody comes.
+    /// Whether worlds tick in which nobody is, so that every NPC lives all the time: what a load test wants. Otherwise
+    /// a world sleeps until somebody comes.
     pub keep_awake: bool,
     /// Hideouts with a fault, for tests.
     pub faults: Vec<FaultyHideout>,

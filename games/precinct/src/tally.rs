@@ -1,15 +1,10 @@
 //! Tally: what happened in a world since its last report, in plain numbers that any system may add to.
 //!
-//! The last system of a tick hands them, every few ticks, to the server's telemetry, where a thousand worlds are summed into
-//! `game.NAME` of the report. Game systems know only this resource, so they run without a server.
+//! The last system of a tick hands them, every few ticks, to the server's telemetry, where a thousand worlds are summed
+//! into `game.NAME` of the report. Game systems know only this resource, so they run without a server.
 
 use bevy_ecs::prelude::*;
 use throng::prelude::*;
-
-use crate::arena::Arena;
-
-/// Ticks between two reports of a world: counts may be so much late, and cost so much less.
-const REPORT_PERIOD: u32 = 8;
 
 macro_rules! tally {
     (
@@ -37,25 +32,16 @@ macro_rules! tally {
                     $($gauge: world.gauge(stringify!($gauge)),)+
                 }
             }
-        }
 
-        /// Hands the counters and the gauges to the server; counters start again from zero.
-        pub fn report(
-            tick: Res<TickInfo>,
-            names: Res<TallyNames>,
-            mut arena: ResMut<Arena>,
-            mut telemetry: ResMut<Telemetry>,
-        ) {
-            if !tick.tick.is_multiple_of(REPORT_PERIOD) {
-                return;
+            /// Hands the counters and the gauges to the server; counters start again from zero.
+            pub fn report(&self, tally: &mut Tally, telemetry: &mut Telemetry) {
+                $(
+                    if tally.$counter > 0 {
+                        telemetry.add(self.$counter, std::mem::take(&mut tally.$counter));
+                    }
+                )+
+                $(telemetry.set(self.$gauge, tally.$gauge);)+
             }
-            let tally = &mut arena.tally;
-            $(
-                if tally.$counter > 0 {
-                    telemetry.add(names.$counter, std::mem::take(&mut tally.$counter));
-                }
-            )+
-            $(telemetry.set(names.$gauge, tally.$gauge);)+
         }
     };
 }

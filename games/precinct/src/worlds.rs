@@ -7,15 +7,15 @@
 //! | `dark_zone` | 30 Hz | 1              | everybody against everybody                        |
 //! | `sentinel`  | 128 Hz| for tests      | no players; shows by its ticks whether the host holds |
 //!
-//! The first three are the same four plugins with other rules and other numbers of NPCs. A tick runs through the steps of
-//! [`Step`] in order:
+//! The first three are the same four plugins with other rules and other numbers of NPCs. A tick runs through the steps
+//! of [`Step`] in order:
 //!
 //! ```text
-//!   Enter   players come and go                            players::seat
+//!   Enter   players come and go                            arrivals::seat
 //!   Act     players walk and fire, NPCs live               players::play, npc::live
 //!   Hurt    the tick's shots are cast                      shooting::resolve
-//!   Leave   what was said is delivered, travellers go      social::speak, players::unseat
-//!   Report  counts go to the server                        tally::report
+//!   Leave   what was said is delivered, travellers go      social::speak, arrivals::unseat
+//!   Report  counts go to the server                        report::report
 //! ```
 
 use bevy_ecs::{
@@ -32,13 +32,15 @@ use throng_replication::ecs::Replicated;
 
 use crate::{
     arena::Arena,
+    arrivals,
     components::{Action, Character, Pose, Vitals},
-    gates::Destination,
     inject::{self, Fault, FaultyHideout},
     npc, players,
+    portals::Destination,
+    report,
     scene::{Scene, Shared},
     shooting, social,
-    tally::{self, TallyNames},
+    tally::TallyNames,
 };
 
 /// Names of the kinds, as clients hear them.
@@ -56,7 +58,7 @@ pub enum Step {
     Act,
     /// Shots are cast and damage done.
     Hurt,
-    /// Words are delivered and players go through gates.
+    /// Words are delivered and players go through portals.
     Leave,
     /// Counts go to the server.
     Report,
@@ -72,7 +74,7 @@ pub struct Movement;
 
 impl Movement {
     fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        (players::seat.in_set(Step::Enter), players::play.in_set(Step::Act), players::unseat.in_set(Step::Leave))
+        (arrivals::seat.in_set(Step::Enter), players::play.in_set(Step::Act), arrivals::unseat.in_set(Step::Leave))
             .into_configs()
     }
 }
@@ -119,7 +121,7 @@ pub struct Social;
 impl Social {
     fn systems() -> ScheduleConfigs<ScheduleSystem> {
         // Whoever leaves in this tick has still said what it said.
-        social::speak.run_if(social::something_was_said).in_set(Step::Leave).before(players::unseat).into_configs()
+        social::speak.run_if(social::something_was_said).in_set(Step::Leave).before(arrivals::unseat).into_configs()
     }
 }
 
@@ -141,7 +143,7 @@ fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc
     // Plugins first: what is spawned before a component is replicated is not heard of.
     world.configure_sets(order_of_steps());
     world.add_plugins((Movement, Combat, Npcs, Social));
-    world.add_systems(tally::report.in_set(Step::Report));
+    world.add_systems(report::report.in_set(Step::Report));
     let seed = world.seed();
     fill(world.world_mut(), shared, here, npc_count, seed);
     let names = TallyNames::register(world);

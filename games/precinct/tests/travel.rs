@@ -1,7 +1,7 @@
 //! The promise: players walk from world to world without reconnecting, and take what they are along, once.
 //!
-//! A watch looks into all worlds after every frame: nobody is in two worlds at a time, nobody is on the way for longer than
-//! the next tick takes, and what a player carries arrives as it left.
+//! A watch looks into all worlds after every frame: nobody is in two worlds at a time, nobody is on the way for longer
+//! than the next tick takes, and what a player carries arrives as it left.
 
 mod simulated;
 
@@ -11,10 +11,11 @@ use std::sync::Arc;
 use glam::Vec3;
 use precinct::PrecinctWorlds;
 use precinct::components::{Pose, Vitals};
-use precinct::gates::{Destination, Gates};
 use precinct::level::Level;
-use precinct::players::{Passport, PlayerClient};
+use precinct::passport::Passport;
+use precinct::portals::{Destination, Portals};
 use precinct::protocol::Input;
+use precinct::roster::PlayerClient;
 use precinct::worlds::{DARK_ZONE, HIDEOUT, HUB};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::{ClientKey, WorldId};
@@ -26,14 +27,14 @@ use throng_simulator::Simulation;
 
 /// Waypoints of a way at most; what is longer is walked in parts.
 const WAYPOINTS_MAX: usize = 64;
-/// Frames that a traveller may be in no world: it leaves after a tick, and the next tick of the slowest world (20 Hz in frames
-/// of 60 Hz) takes it in.
+/// Frames that a traveller may be in no world: it leaves after a tick, and the next tick of the slowest world (20 Hz in
+/// frames of 60 Hz) takes it in.
 const FRAMES_BETWEEN_WORLDS_MAX: u32 = 3;
 
-/// Walks from gate to gate, through all kinds of worlds, round after round, and never fires.
+/// Walks from portal to portal, through all kinds of worlds, round after round, and never fires.
 struct Commuter {
     level: Arc<Level>,
-    gates: Gates,
+    portals: Portals,
     search: PathSearch,
     /// Half of them take the round the other way about.
     clockwise: bool,
@@ -47,7 +48,7 @@ struct Commuter {
 impl Commuter {
     fn new(level: &Arc<Level>, clockwise: bool) -> Self {
         Self {
-            gates: Gates::of(level),
+            portals: Portals::of(level),
             search: PathSearch::new(&level.navmesh),
             level: level.clone(),
             clockwise,
@@ -64,7 +65,7 @@ impl Commuter {
             (HUB, true) | (HIDEOUT, false) => Destination::DarkZone,
             _ => Destination::Hideout,
         };
-        self.gates.to(destination).middle
+        self.portals.to(destination).middle
     }
 
     /// The direction along the way, which is looked for again at its end.

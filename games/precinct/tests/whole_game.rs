@@ -1,6 +1,6 @@
 //! The whole game over real sockets: a server with all its worlds, and bots that play it.
 //!
-//! Promise: bots get in, travel through gates without reconnecting, fight, and nothing that they are told is wrong.
+//! Promise: bots get in, travel through portals without reconnecting, fight, and nothing that they are told is wrong.
 
 use std::net::SocketAddr;
 

@@ -1,9 +1,9 @@
 //! The body: what the leaves of the behaviour graph mean for an NPC of Precinct.
 //!
-//! Conditions read what the last look around and the last hit have left in [`Senses`]; actions begin an errand, a burst or a
-//! pause and say each time they are asked whether it is over. Nothing here moves or fires: that is done tick by tick by
-//! [`paths::follow`](super::paths::follow) and [`combat::fire`](super::combat::fire), at the pace that the errand or burst was
-//! given.
+//! Conditions read what the last look around and the last hit have left in [`Senses`]; actions begin an errand, a burst
+//! or a pause and say each time they are asked whether it is over. Nothing here moves or fires: that is done tick by
+//! tick by [`paths::follow`](super::paths::follow) and [`combat::fire`](super::combat::fire), at the pace that the
+//! errand or burst was given.
 
 use bevy_ecs::{change_detection::Mut, system::Query};
 use glam::Vec3;
@@ -16,7 +16,7 @@ use super::{
     LoadLevel, Npc, NpcRow, NpcRowItem, PathFollow, Senses,
     brain::{Body, Memory, Status},
     graph::{Condition, Deed},
-    paths::{PathQueue, Way},
+    path_queue::{PathQueue, Way},
 };
 use crate::{
     actors::Actors,

@@ -1,20 +1,21 @@
 //! Perception: whom each NPC sees, and what it remembers of it.
 //!
-//! Those whose turn it is this tick ask together: close lists for all of them, then one batch of lines of
-//! sight, at most [`CANDIDATES_MAX`] for each. A candidate is an enemy within [`SIGHT_M`], in front of the NPC or so near that it
-//! is heard, or the one that hurt it last. Of those in sight the nearest becomes the target; the present target counts as
-//! nearer than it is, so that NPCs do not waver.
+//! Those whose turn it is this tick ask together: close lists for all of them, then one batch of lines of sight, at
+//! most [`CANDIDATES_MAX`] for each. A candidate is an enemy within [`SIGHT_M`], in front of the NPC or so near that it
+//! is heard, or the one that hurt it last. Of those in sight the nearest becomes the target; the present target counts
+//! as nearer than it is, so that NPCs do not waver.
 //!
 //! Also decides the load level, since it is the one place that visits every NPC a few times a second.
 //!
-//! Cost: about 0.2 µs for the close list and 0.1 µs for each line of sight; some 4.3 looks and 4 lines per NPC and second.
+//! Cost: about 0.2 µs for the close list and 0.1 µs for each line of sight; some 4.3 looks and 4 lines per NPC and
+//! second.
 
 use bevy_ecs::prelude::*;
 use glam::Vec3;
 use throng::prelude::*;
-use throng_query::{casts::lines_of_sight, nav::NavPoint, near::NearList};
+use throng_query::casts::lines_of_sight;
 
-use super::{LoadLevel, NpcRow, NpcRowItem};
+use super::{LoadLevel, Moment, NpcRow, NpcRowItem, Senses, senses::Sight};
 use crate::{
     actors::{Actors, CHEST, EYE},
     arena::Arena,
@@ -33,76 +34,6 @@ const VIEW_COSINE_MIN: f32 = -0.2;
 const CANDIDATES_MAX: usize = 2;
 /// How much nearer the present target seems than it is, squared.
 const LOYALTY: f32 = 0.5;
-
-/// A tick at which something happened, or never.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment(u32);
-
-impl Moment {
-    pub const NEVER: Self = Self(u32::MAX);
-
-    pub fn at(tick: u32) -> Self {
-        Self(tick)
-    }
-
-    /// Whether it happened in the last `ticks` ticks before `now`.
-    pub fn within(self, now: u32, ticks: u32) -> bool {
-        self != Self::NEVER && now.wrapping_sub(self.0) <= ticks
-    }
-}
-
-/// What an NPC knows of its enemies. Written by looks around and by being hurt.
-#[derive(Component, Debug, Clone, Copy)]
-pub struct Senses {
-    pub target: Option<Slot>,
-    /// Whether the target was in sight at the last look.
-    pub visible: bool,
-    /// Others of its faction, and enemies, within sight range at the last look (walls or not).
-    pub friends: u8,
-    pub enemies: u8,
-    pub seen: Moment,
-    pub seen_at: Option<NavPoint>,
-    pub hurt: Moment,
-    pub hurt_by: Option<Slot>,
-    /// Last fired or was hit.
-    pub fought: Moment,
-}
-
-impl Default for Senses {
-    fn default() -> Self {
-        Self {
-            target: None,
-            visible: false,
-            friends: 0,
-            enemies: 0,
-            seen: Moment::NEVER,
-            seen_at: None,
-            hurt: Moment::NEVER,
-            hurt_by: None,
-            fought: Moment::NEVER,
-        }
-    }
-}
-
-impl Senses {
-    pub fn was_hurt(&mut self, tick: u32, by: Slot) {
-        self.hurt = Moment::at(tick);
-        self.fought = self.hurt;
-        self.hurt_by = Some(by);
-    }
-}
-
-/// Scratch of a world's looks around, kept from tick to tick.
-#[derive(Default)]
-pub struct Sight {
-    /// Slots of those whose turn it is this tick.
-    pub askers: Vec<u32>,
-    near: NearList,
-    /// Per line of sight asked: index of the asker, and whom it would see.
-    candidates: Vec<(usize, Slot)>,
-    lines: Vec<(Vec3, Vec3)>,
-    seen: Vec<bool>,
-}
 
 /// Lets those look around whose turn it is: the askers.
 pub fn perceive(tick: &TickInfo, scene: &Scene, arena: &mut Arena, npcs: &mut Query<NpcRow>) {
@@ -205,12 +136,5 @@ mod tests {
             insert_nearest(&mut best, distance, Slot(slot));
         }
         assert_eq!(best, [Some((1.0, Slot(4))), Some((4.0, Slot(2)))]);
-    }
-
-    #[test]
-    fn never_is_never_recent() {
-        assert!(!Moment::NEVER.within(0, u32::MAX));
-        assert!(Moment::at(5).within(15, 10));
-        assert!(!Moment::at(5).within(16, 10));
     }
 }

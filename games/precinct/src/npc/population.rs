@@ -1,7 +1,7 @@
 //! Population: a world's NPCs are made with it, equally many for as long as it lives.
 //!
-//! Every [`NPCS_PER_POST`] of them share a post, half of either faction, and begin their first lives around it, so there is a
-//! fight from the first second on. Archetypes and weapons come in turn; posts come from the world's seed.
+//! Every [`NPCS_PER_POST`] of them share a post, half of either faction, and begin their first lives around it, so
+//! there is a fight from the first second on. Archetypes and weapons come in turn; posts come from the world's seed.
 
 use bevy_ecs::world::World;
 use rand::Rng;
