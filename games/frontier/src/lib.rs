@@ -13,7 +13,7 @@
 //!   ├─ spells  area  buffs  beneficial  auras  things  spread  what spells do
 //!   ├─ combat  rampage  blows  wear  lives  traits             blows, and what becomes of them
 //!   ├─ close                                                   who is near: all questions, one set of close lists
-//!   ├─ actors  deeds  zone  index_set  tally                   rows, this tick's deeds, what systems work on
+//!   ├─ actors  deeds  zone  index_set                          rows, this tick's deeds, what systems work on
 //!   ├─ publish  changes  concealment                           what clients are told, and who may not be
 //!   └─ components  events  protocol  landscape                 what both sides agree on
 //! ```
@@ -56,7 +56,6 @@ pub mod signals;
 pub mod spells;
 pub mod spread;
 pub mod talk;
-pub mod tally;
 pub mod things;
 pub mod traits;
 pub mod wear;

@@ -35,7 +35,7 @@ impl Zone<'_> {
                 let near = self.close.ask(Question::Banker, actor, groups::BANKERS).contains(&thing);
                 let row = self.actors[actor].player;
                 if near && self.roster.deposit(row) {
-                    self.tally.deposits += 1;
+                    throng::count!("deposits");
                     self.tell_purse(row);
                 }
             }
@@ -51,7 +51,7 @@ impl Zone<'_> {
             row.open = true;
             self.actors.open_doors.insert(door);
             self.actors.mark(door, dirty::EFFECTS);
-            self.tally.doors_opened += 1;
+            throng::count!("doors_opened");
             self.tell(door, |door| DoorMoved { door, open: true }, "door.use");
         }
     }
@@ -70,7 +70,7 @@ impl Zone<'_> {
         self.burst(node, Burst::Leaves, "trade.gather");
         self.roster.earn(player, 1);
         self.tell_purse(player);
-        self.tally.gathered += 1;
+        throng::count!("gathered");
     }
 
     /// What is left of a node, what has grown since it was last touched included.

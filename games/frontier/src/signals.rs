@@ -75,8 +75,8 @@ impl Zone<'_> {
         let signal = Signal { call, to: self.actors.who(to), about };
         let camp = self.minds.rows[to as usize].camp;
         let posted = self.minds.mailboxes.post(camp, signal);
-        self.tally.signals_sent += u64::from(posted);
-        self.tally.signals_dropped += u64::from(!posted);
+        throng::count!("signals_sent", posted);
+        throng::count!("signals_dropped", !posted);
     }
 }
 
@@ -89,7 +89,7 @@ pub fn handle(mut zone: Zone) {
         let waiting = std::mem::take(&mut zone.minds.mailboxes.waiting[camp as usize]);
         for index in 0..usize::from(waiting) {
             let signal = zone.minds.mailboxes.signals[camp as usize * MAILBOX_MAX + index];
-            zone.tally.signals_handled += 1;
+            throng::count!("signals_handled");
             heed(&mut zone, signal);
         }
     }
@@ -103,7 +103,7 @@ fn heed(zone: &mut Zone, signal: Signal) {
             let mind = &mut zone.minds.rows[npc as usize];
             if !mind.hates_anybody() && mind.errand != crate::npc::minds::Errand::Return {
                 mind.hate(signal.about, 1);
-                zone.tally.assists += 1;
+                throng::count!("assists");
             }
         }
         Call::Hail => {

@@ -22,7 +22,6 @@ use crate::{
     players::Roster,
     protocol::Ability,
     spells,
-    tally::Tally,
 };
 
 /// The map, as a resource.
@@ -55,7 +54,6 @@ pub struct Zone<'w> {
     pub minds: ResMut<'w, Minds>,
     pub deeds: ResMut<'w, Deeds>,
     pub roster: ResMut<'w, Roster>,
-    pub tally: ResMut<'w, Tally>,
     pub scratch: ResMut<'w, Scratch>,
     pub rng: ResMut<'w, WorldRng>,
     pub events: ResMut<'w, Events>,
@@ -140,7 +138,7 @@ impl Zone<'_> {
 
     /// Adds a blow or a mending to this tick's.
     pub fn strike(&mut self, blow: Blow) {
-        self.tally.blows_dropped += u64::from(!self.deeds.strike(blow));
+        throng::count!("blows_dropped", u64::from(!self.deeds.strike(blow)));
     }
 
     /// Tells those around somebody. Nothing is told of somebody whom clients have no name for yet.
@@ -172,7 +170,7 @@ impl Zone<'_> {
         self.afflict(index, ms, |clocks| &mut clocks.stunned);
         self.actors[index].casting = None;
         self.actors.casting.remove(index);
-        self.tally.stuns += 1;
+        throng::count!("stuns");
         self.tell(index, |target| Stun { target, tenths: (ms / 100).min(255) as u8 }, "spell.stun");
     }
 
@@ -195,7 +193,7 @@ impl Zone<'_> {
         row.ready_tick[ability as usize] = now + cast + cool;
         self.actors.casting.insert(index);
         self.actors.play(index, Gesture::Cast);
-        self.tally.casts += 1;
+        throng::count!("casts");
         self.tell(index, |caster| Cast { caster, ability }, "spell.cast");
         true
     }
@@ -208,7 +206,7 @@ impl Zone<'_> {
 
     /// Whether one sees the other over the ground between them.
     pub fn is_line_clear(&mut self, one: u32, other: u32) -> bool {
-        self.tally.lines_of_sight += 1;
+        throng::count!("lines_of_sight");
         self.land.0.is_line_clear(self.actors[one].place, self.actors[other].place)
     }
 
@@ -216,7 +214,7 @@ impl Zone<'_> {
     pub fn sees(&mut self, one: u32, other: u32) -> bool {
         let concealed = self.actors[other].concealed;
         if concealed {
-            self.tally.lines_of_sight += 1;
+            throng::count!("lines_of_sight");
             return crate::concealment::is_seen(&self.actors, &self.land.0, one, other);
         }
         self.is_line_clear(one, other)

@@ -17,7 +17,6 @@ use crate::{
     roster::Roster,
     sayings::Sayings,
     shots::Shots,
-    tally::Tally,
 };
 
 /// The changing state of one world.
@@ -25,7 +24,6 @@ use crate::{
 pub struct Arena {
     /// Everybody's place and side, as columns.
     pub actors: Actors,
-    pub tally: Tally,
     /// Shots fired this tick.
     pub shots: Shots,
     /// Scratch of looks around.
@@ -45,7 +43,6 @@ impl Arena {
     pub fn new(npc_count: usize) -> Self {
         Self {
             actors: Actors::default(),
-            tally: Tally::default(),
             shots: Shots::default(),
             sight: Sight::default(),
             paths: PathQueue::new(npc_count),

@@ -15,7 +15,6 @@
 //!   Act     players walk and fire, NPCs live               players::play, npc::live
 //!   Hurt    the tick's shots are cast                      shooting::resolve
 //!   Leave   what was said is delivered, travellers go      social::speak, arrivals::unseat
-//!   Report  counts go to the server                        report::report
 //! ```
 
 use bevy_ecs::{
@@ -37,10 +36,8 @@ use crate::{
     inject::{self, Fault, FaultyHideout},
     npc, players,
     portals::Destination,
-    report,
     scene::{Scene, Shared},
     shooting, social,
-    tally::TallyNames,
 };
 
 /// Names of the kinds, as clients hear them.
@@ -60,13 +57,11 @@ pub enum Step {
     Hurt,
     /// Words are delivered and players go through portals.
     Leave,
-    /// Counts go to the server.
-    Report,
 }
 
 fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
     use Step::*;
-    (Enter, Act, Hurt, Leave, Report).chain()
+    (Enter, Act, Hurt, Leave).chain()
 }
 
 /// Players come, go, walk, pull triggers and change worlds.
@@ -143,11 +138,8 @@ fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc
     // Plugins first: what is spawned before a component is replicated is not heard of.
     world.configure_sets(order_of_steps());
     world.add_plugins((Movement, Combat, Npcs, Social));
-    world.add_systems(report::report.in_set(Step::Report));
     let seed = world.seed();
     fill(world.world_mut(), shared, here, npc_count, seed);
-    let names = TallyNames::register(world);
-    world.insert_resource(names);
 }
 
 /// The systems of a world of players, without a server around it.
@@ -189,7 +181,7 @@ impl WorldKind for Hideout {
             let own = self.faults.iter().find(|faulty| faulty.hideout == index);
             world.insert_resource(own.map_or(Fault::None, |faulty| faulty.fault));
             world.init_resource::<inject::TickBegan>();
-            world.add_systems((inject::note_begin.before(Step::Enter), inject::inflict.after(Step::Report)));
+            world.add_systems((inject::note_begin.before(Step::Enter), inject::inflict.after(Step::Leave)));
         }
     }
 
