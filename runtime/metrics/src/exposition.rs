@@ -17,7 +17,8 @@ use crate::snapshot::{MetricsSnapshot, Values};
 /// The HTTP content type that belongs to the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Gauges of one name that come and go with what they are about, such as rows of a report: each is its labels and its value. Labels may hold
+/// Gauges of one name that come and go with what they are about, such as rows of a report: each is its labels and its
+/// value. Labels may hold
 /// any text.
 #[derive(Clone, Debug)]
 pub struct LabelledGauges {

@@ -6,20 +6,25 @@
 //! throng_metrics::gauge!("players", players);
 //! ```
 //!
-//! A call site is a static that learns the number of its name once, so a call costs an addition in memory of its thread: 2 ns, no lock,
+//! A call site is a static that learns the number of its name once, so a call costs an addition in memory of its
+//! thread: 2 ns, no lock,
 //! no atomic write. The world's tick empties that memory when it ends, and the frame adds up what all worlds counted:
 //!
 //! ```text
-//! count!, gauge! -> the thread's tick -- tick's end --> GameSums of the worker -- frame's end --> GameTotals: sums, and this frame's
+//! count!, gauge! -> the thread's tick -- tick's end --> GameSums of the worker -- frame's end --> GameTotals: sums,
+//! and this frame's
 //!                                        WorldGauges of the world
 //! ```
 //!
-//! A counter only grows, and each frame's own sum is told, so that a spike of one frame can be seen. A gauge stands as a world last set it,
+//! A counter only grows, and each frame's own sum is told, so that a spike of one frame can be seen. A gauge stands as
+//! a world last set it,
 //! and worlds are added up. The same name in several places is one metric; a name is a counter or a gauge, never both.
 //!
-//! Calls outside of a tick (bots, tools, tests without a runner) do nothing. Nothing here is read by a game, so metrics never
-//! change what it computes. Names are known to the whole process, values to the server that counted them. Memory: 16 B for each name
-//! and thread, 8 B for each gauge and world that sets it. Allocates when a name is new, never in a steady tick.
+//! Calls outside of a tick (bots, tools, tests without a runner) do nothing. Nothing here is read by a game, so metrics
+//! never
+//! change what it computes. Names are known to the whole process, values to the server that counted them. Memory: 16 B
+//! for each name
+//! and thread, 8 B for each gauge and world that sets it. Never allocates in a steady tick.
 
 use std::{
     cell::RefCell,
@@ -33,16 +38,22 @@ use std::{
 
 use crate::declared::is_name;
 
-/// Most counters, and most gauges, of a process. They are in a program's text, so it takes a generator to get here; what comes after is
+/// Most counters, and most gauges, of a process. They are in a program's text, so it takes a generator to get here;
+/// what comes after is
 /// not counted. Each takes 5 KiB of a server's metrics, for its maximum over time.
 pub const NAMES_MAX: usize = 4_096;
+
+/// Counters, and gauges, that there is room for from the start: a name that is first used long after allocates nothing
+/// in its tick.
+const NAMES_EXPECTED: usize = 128;
 
 /// A call site that does not know its number yet.
 const UNKNOWN: u32 = u32::MAX;
 /// A name that is taken by the other kind, or one too many.
 const REFUSED: u32 = u32::MAX - 1;
 
-/// Adds to a counter of the game: `count!("npc.casts")` one, `count!("npc.casts", n)` so many. Of the world whose tick runs on this thread; outside
+/// Adds to a counter of the game: `count!("npc.casts")` one, `count!("npc.casts", n)` so many. Of the world whose tick
+/// runs on this thread; outside
 /// of a tick it does nothing.
 #[macro_export]
 macro_rules! count {
@@ -55,7 +66,8 @@ macro_rules! count {
     }};
 }
 
-/// Sets a gauge of the game in the world whose tick runs on this thread: `gauge!("players", n)`. It stands until the world sets it again,
+/// Sets a gauge of the game in the world whose tick runs on this thread: `gauge!("players", n)`. It stands until the
+/// world sets it again,
 /// and is added up over worlds. Outside of a tick it does nothing.
 #[macro_export]
 macro_rules! gauge {
@@ -68,7 +80,8 @@ macro_rules! gauge {
 /// A place that counts. Made by [`count!`](crate::count); a static of one's own serves where names come from a list.
 pub struct CounterSite {
     name: &'static str,
-    /// Written once or twice with the same number, read by whoever counts; nothing else depends on it, so relaxed order is enough.
+    /// Written once or twice with the same number, read by whoever counts; nothing else depends on it, so relaxed order
+    /// is enough.
     id: AtomicU32,
 }
 
@@ -141,6 +154,9 @@ fn learn(id: &AtomicU32, name: &'static str, is_counter: bool) -> u32 {
         Some(number) => number as u32,
         None if is_taken || own.len() >= NAMES_MAX => REFUSED,
         None => {
+            if own.capacity() == 0 {
+                own.reserve(NAMES_EXPECTED);
+            }
             own.push(name);
             count.store(own.len() as u32, Ordering::Relaxed);
             own.len() as u32 - 1
@@ -181,7 +197,7 @@ impl<T: Copy + Default> Touched<T> {
     /// Room for `count` cells and for touching them all.
     #[cold]
     fn make_room(&mut self, count: usize) {
-        self.cells.resize(count.next_power_of_two().max(64), Default::default());
+        self.cells.resize(count.next_power_of_two().max(NAMES_EXPECTED), Default::default());
         self.list.reserve(self.cells.len());
     }
 
@@ -223,7 +239,8 @@ fn in_tick(act: impl FnOnce(&mut TickCounts)) {
     });
 }
 
-/// From now on this thread's game code counts for the world whose tick begins; until `end`, or until the tick panics and this is dropped.
+/// From now on this thread's game code counts for the world whose tick begins; until `end`, or until the tick panics
+/// and this is dropped.
 pub fn begin_tick() -> TickCounting {
     TICK.with_borrow_mut(|tick| {
         tick.is_running = true;
@@ -279,7 +296,7 @@ impl WorldGauges {
     fn change(&mut self, id: u32, value: i64) -> i64 {
         let index = id as usize;
         if index >= self.values.len() {
-            self.values.resize(index + 1, 0);
+            self.values.resize((GAUGES_COUNT.load(Ordering::Relaxed) as usize).max(index + 1), 0);
         }
         value - std::mem::replace(&mut self.values[index], value)
     }
@@ -292,7 +309,8 @@ pub struct GameSums {
     gauges: Touched<i64>,
 }
 
-/// What all worlds of a server counted: counters since the start and of this frame, gauges as they stand. Names that this server's game has
+/// What all worlds of a server counted: counters since the start and of this frame, gauges as they stand. Names that
+/// this server's game has
 /// not used are not in it.
 #[derive(Debug, Default)]
 pub struct GameTotals {
@@ -355,7 +373,7 @@ impl GameTotals {
 fn slot<T: Copy>(slots: &mut Vec<Option<T>>, id: u32) -> &mut Option<T> {
     let index = id as usize;
     if index >= slots.len() {
-        slots.resize((index + 1).next_power_of_two(), None);
+        slots.resize((index + 1).next_power_of_two().max(NAMES_EXPECTED), None);
     }
     &mut slots[index]
 }

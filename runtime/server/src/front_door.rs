@@ -62,8 +62,10 @@ counters! {
             "Datagrams under a client's address, but of no shape or sequence that the client's may have.",
             "Somebody writes players' addresses on datagrams of their own. They harm nobody yet; see `net.on_reserve`.";
         Sum over_allowance: "net.over_allowance", "datagrams",
-            "Datagrams that were dropped because their client sends more than its allowance, and the common reserve was used up.",
-            "Clients that send too much, or forged addresses in their name. Raise the allowance in the settings if honest clients need it.";
+            "Datagrams that were dropped because their client sends more than its allowance, and the common reserve \
+             was used up.",
+            "Clients that send too much, or forged addresses in their name. Raise the allowance in the settings if \
+             honest clients need it.";
         Sum on_reserve: "net.on_reserve", "datagrams",
             "Datagrams over their client's allowance that passed on the common reserve.",
             "The first sign of somebody who forges players' addresses, or of clients that send too often.";
@@ -81,7 +83,8 @@ counters! {
             "The log says the game's reason for each.";
         Sum send_dropped: "net.send_dropped", "datagrams",
             "Datagrams to clients or strangers that the kernel did not take. What clients miss is sent again.",
-            "The socket's send buffer is too small, or the network card cannot keep up: raise `send_buffer_bytes` in the settings.";
+            "The socket's send buffer is too small, or the network card cannot keep up: raise `send_buffer_bytes` in \
+             the settings.";
     }
 }
 

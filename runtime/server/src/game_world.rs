@@ -120,28 +120,33 @@ counters! {
     pub struct TickStats {
         Sum datagrams_in: "world.datagrams_in", "datagrams",
             "Datagrams that worlds found in their mailboxes, still sealed.",
-            "Follows players. Much less than `net.packets_in`: the door holds something back; see `net.refused_by_gate` and its neighbours.";
+            "Follows players. Much less than `net.packets_in`: the door holds something back; see \
+             `net.refused_by_gate` and its neighbours.";
         Sum bytes_in: "world.bytes_in", "bytes",
             "Bytes of those datagrams.",
             "As `world.datagrams_in`.";
         Sum datagrams_refused: "net.refused_by_connection", "datagrams",
             "Datagrams under a client's address that did not open with its key, or held what it may not send.",
-            "Few are late or doubled by the network. Many: somebody writes a player's address on datagrams of their own, or a client is broken.";
+            "Few are late or doubled by the network. Many: somebody writes a player's address on datagrams of their \
+             own, or a client is broken.";
         Sum packets_out: "net.packets_out", "packets",
             "Packets sent to connected clients.",
             "Follows players and tick rates.";
         Sum bytes_out: "net.bytes_out", "bytes",
             "Bytes of packets sent to connected clients.",
-            "The console's `packets` says what they hold. Lower rates and ranges in the rules file, or the budget in the settings.";
+            "The console's `packets` says what they hold. Lower rates and ranges in the rules file, or the budget in \
+             the settings.";
         Sum packets_lost: "net.packets_lost", "packets",
             "Packets to clients that were reported lost.",
-            "A few per cent are usual on players' lines. If all clients lose at once, look at this host's network and at `net.send_dropped`.";
+            "A few per cent are usual on players' lines. If all clients lose at once, look at this host's network and \
+             at `net.send_dropped`.";
         Sum inputs_stale: "net.inputs_stale", "inputs",
             "Inputs that a client sent for a world that it had left.",
             "Follows travels: one or two for each.";
         Sum inputs_over_allowance: "net.inputs_over_allowance", "inputs",
             "Inputs that were dropped because their client sends more than its allowance.",
-            "A client that sends too often. It is dismissed if it goes on; raise the allowance in the settings if honest ones are.";
+            "A client that sends too often. It is dismissed if it goes on; raise the allowance in the settings if \
+             honest ones are.";
         Sum allocations: "world.allocations", "allocations",
             "Allocations in ticks of worlds, on all workers.",
             "A steady tick makes none. A capture with memory on names the scope that allocates.";

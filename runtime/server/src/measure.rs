@@ -1,7 +1,9 @@
 //! Measure: what the frame adds up about itself, and the windows it is looked at through.
 //!
-//! A frame counts into `Server::counts`; at its end that is added to the totals since the start and to every window that is open. All
-//! of it is owned by the frame thread and costs some 100 nanoseconds per frame, without allocating; the status, once a second, allocates.
+//! A frame counts into `Server::counts`; at its end that is added to the totals since the start and to every window
+//! that is open. All
+//! of it is owned by the frame thread and costs some 100 nanoseconds per frame, without allocating; the status, once a
+//! second, allocates.
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
@@ -32,13 +34,15 @@ counters! {
             "Follows the frame grid; less than that when all worlds sleep.";
         Sum frames_over_budget: "server.frames_over_budget", "frames",
             "Frames longer than the frame grid.",
-            "Worlds or the frame thread need more time than there is. A capture of such a frame says who; `subsystem.frame_us` says which subsystem.";
+            "Worlds or the frame thread need more time than there is. A capture of such a frame says who; \
+             `subsystem.frame_us` says which subsystem.";
         Sum ticks: "server.ticks", "ticks",
             "Ticks of worlds.",
             "Follows the worlds that are awake and their rates.";
         Sum ticks_missed: "server.ticks_missed", "ticks",
             "Ticks that did not start within their period.",
-            "Players feel it. Too many worlds for the cores, a world that hangs (`server.world_hangs`), or a host that gives its cores to others.";
+            "Players feel it. Too many worlds for the cores, a world that hangs (`server.world_hangs`), or a host that \
+             gives its cores to others.";
         Sum hangs: "server.world_hangs", "hangs",
             "Times a world did not come back from a tick within 100 ms.",
             "The log names the world; a capture shows where it is. The other worlds play on with a worker less.";
@@ -55,7 +59,8 @@ counters! {
             "Allocations of the frame thread.",
             "A steady frame makes a few a second, for what is published.";
         Sum worker_send_dropped: "net.worker_send_dropped", "datagrams",
-            "Datagrams of worlds to their clients that the kernel did not take. They are sent again when their loss is noticed.",
+            "Datagrams of worlds to their clients that the kernel did not take. They are sent again when their loss is \
+             noticed.",
             "As `net.send_dropped`.";
     }
 }
@@ -71,7 +76,8 @@ counters! {
     }
 }
 
-/// Game metrics of a window: sums, and the most in one frame, by the counter's number; the highest of each gauge by the gauge's.
+/// Game metrics of a window: sums, and the most in one frame, by the counter's number; the highest of each gauge by the
+/// gauge's.
 #[derive(Debug, Default)]
 struct GameWindow {
     counters: Vec<(u64, u64)>,
@@ -306,6 +312,10 @@ impl Server {
         }
         self.measure.counts.server.ticks_missed +=
             self.slots.iter().map(|slot| slot.missing_since_it_left(now, &self.timeline)).sum::<u64>();
+        // What was sent since the last status is of the window, too; the next status tells it all the same.
+        let packets = &mut self.packets;
+        self.pool.with_workers(|_, worker| packets.absorb(&mut worker.packets));
+        self.packets_of_window.add_all(packets);
         self.measure.ended = Some(WindowEnd {
             at: now,
             cpu: process::cpu_time(),

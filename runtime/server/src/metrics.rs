@@ -1,10 +1,13 @@
 //! Metrics: the server's figures as Prometheus sees them.
 //!
-//! The frame thread keeps a registry of its own and records every frame as it happens: its length, what it counted, and what the games
-//! counted in it, so that a single bad frame is in the histogram and in the windows' maxima whenever somebody scrapes. The whole is
+//! The frame thread keeps a registry of its own and records every frame as it happens: its length, what it counted, and
+//! what the games
+//! counted in it, so that a single bad frame is in the histogram and in the windows' maxima whenever somebody scrapes.
+//! The whole is
 //! published once a second: a copy behind a lock that the admin thread takes to read, never the frame's own data.
 //!
-//! What is counted is declared where it is counted (`throng_metrics::declared`) and reaches registry, console and page from there.
+//! What is counted is declared where it is counted (`throng_metrics::declared`) and reaches registry, console and page
+//! from there.
 //! `docs/metrics.md` is made of the same declarations (`page`).
 //!
 //! Cost: about 0.3 µs a frame, and some 20 µs once a second. A game's name that is new allocates once.
@@ -65,7 +68,8 @@ struct CounterNow {
 pub struct PublishedMetrics {
     clock: Arc<dyn Clock>,
     snapshot: Mutex<Option<MetricsSnapshot>>,
-    /// Time of the last frame's end by the server's clock. Written by the frame thread alone; an age that is read a moment late is
+    /// Time of the last frame's end by the server's clock. Written by the frame thread alone; an age that is read a
+    /// moment late is
     /// still an age, so relaxed order is enough.
     last_frame_at: AtomicU64,
     /// True while the frame thread waits for packets with nothing due. Written and read as above.
@@ -103,7 +107,8 @@ impl PublishedMetrics {
         self.packets.lock().unwrap_or_else(PoisonError::into_inner).rows(name)
     }
 
-    /// All counters of the server, and its game's counters and gauges, as of the last second. Empty before the first one is over.
+    /// All counters of the server, and its game's counters and gauges, as of the last second. Empty before the first
+    /// one is over.
     pub fn counters(&self) -> Vec<CounterRow> {
         let row = |&CounterNow { is_of_game, name, value, per_s, unit, help }: &CounterNow| CounterRow {
             name: if is_of_game { format!("game.{name}") } else { name.to_owned() },
@@ -227,7 +232,8 @@ pub(crate) struct ServerMetrics {
     recorder_before: RecorderFigures,
 }
 
-/// What the game counts, by the numbers of its names. `None` of those that were not met yet, and of those whose names come out as another's.
+/// What the game counts, by the numbers of its names. `None` of those that were not met yet, and of those whose names
+/// come out as another's.
 #[derive(Default)]
 struct GameMetrics {
     counters: Vec<Met<(CounterId, WindowMaxId)>>,

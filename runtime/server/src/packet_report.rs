@@ -1,11 +1,15 @@
 //! Packet report: what each sort of message and component takes of the way to the clients, and why, as rows with rates.
 //!
-//! Built from the counts of `throng_replication::traffic`. Each world gives up its own once a second, to the worker that ticks it;
-//! the frame thread adds up the workers' and publishes the rows. A row is a kind, a cause and a world; rows do not overlap, so they add up
-//! to what went out. The first [`WORLDS_NAMED_MAX`] worlds have rows of their own, the others one for each kind of world: a thousand
+//! Built from the counts of `throng_replication::traffic`. Each world gives up its own once a second, to the worker
+//! that ticks it;
+//! the frame thread adds up the workers' and publishes the rows. A row is a kind, a cause and a world; rows do not
+//! overlap, so they add up
+//! to what went out. The first [`WORLDS_NAMED_MAX`] worlds have rows of their own, the others one for each kind of
+//! world: a thousand
 //! hideouts are read as one.
 //!
-//! Cost: some 20 ns per row, world and second on the workers; a few µs a second on the frame thread. Text is made where it is read.
+//! Cost: some 20 ns per row, world and second on the workers; a few µs a second on the frame thread. Text is made where
+//! it is read.
 
 use foldhash::HashMap;
 use serde::Serialize;
@@ -24,7 +28,8 @@ pub struct PacketRow {
     pub kind: &'static str,
     /// Why it was sent, such as `change` or `npc.yell`.
     pub cause: &'static str,
-    /// The world's kind and number, such as `hub 0`; the kind alone for all worlds of it together that have no rows of their own.
+    /// The world's kind and number, such as `hub 0`; the kind alone for all worlds of it together that have no rows of
+    /// their own.
     pub world: String,
     /// Packets that held one of the kind at least; as many as messages for events.
     pub packets_per_s: f64,

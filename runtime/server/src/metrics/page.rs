@@ -1,4 +1,5 @@
-//! The operator's page, `docs/metrics.md`: made of the declarations, so that it has all there is and says what the code says.
+//! The operator's page, `docs/metrics.md`: made of the declarations, so that it has all there is and says what the code
+//! says.
 
 use std::fmt::Write;
 

@@ -7,7 +7,8 @@
 //! frame_thread_time_us_total{state="running"|"waiting"|"blocked"}  wall time of frames on the threads that record
 //! ```
 //!
-//! Subsystems register with their first scope, so new ones appear while the server runs; that frame allocates, the others do not.
+//! Subsystems register with their first scope, so new ones appear while the server runs; that frame allocates, the
+//! others do not.
 //! Cost: about 1 ns per subsystem and frame.
 
 use throng_metrics::{Cells, CounterId, Registry, WindowMaxId};

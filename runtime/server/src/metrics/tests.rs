@@ -12,7 +12,10 @@ use super::*;
 fn numbered(first: u64) -> Totals {
     let mut counts = Totals::default();
     let mut next = first;
-    counts.each_mut(&mut |_, value| *value = std::mem::replace(&mut next, next + 1));
+    counts.each_mut(&mut |_, value| {
+        *value = next;
+        next += 1;
+    });
     counts
 }
 
@@ -20,7 +23,8 @@ fn stage() -> (ServerMetrics, PublishedMetrics) {
     (ServerMetrics::new(), PublishedMetrics::new(Arc::new(ManualClock::new())))
 }
 
-/// Promise: whatever is declared is in the totals, in Prometheus' text and in the console's rows, each with its own value. (The report takes
+/// Promise: whatever is declared is in the totals, in Prometheus' text and in the console's rows, each with its own
+/// value. (The report takes
 /// its map from the same visit, `measure`; the page has a test of its own, `page`.)
 #[test]
 fn every_counter_reaches_totals_prometheus_and_console() {
