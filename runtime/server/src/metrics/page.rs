@@ -88,7 +88,7 @@ fn page() -> String {
     row(&LATENESS_MAX, "_window_max");
     [&PLAYERS, &WORLDS, &WORLDS_AWAKE, &CPU_CORES, &RSS_BYTES].iter().for_each(|figure| row(figure, ""));
     page.push_str(
-        "\nBoth histograms end with `_bucket`, `_sum` and `_count`, and have their own maximum: \
+        "\nThe histogram has `_bucket`, `_sum` and `_count`, and a maximum of its own: \
          `throng_server_frame_seconds_window_max`.\n\
          `throng_metrics_samples_dropped_total` counts samples of histograms that no frame took in time.\n",
     );
