@@ -1,8 +1,11 @@
 //! The whole game without a server: the same systems in a Bevy schedule, scripted players instead of clients.
 
+use std::collections::BTreeMap;
+
 use bevy_ecs::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use throng::game_metrics::{GameSums, GameTotals, TickCounting, WorldGauges, begin_tick};
 use throng::prelude::*;
 use throng_net::protocol::ClientId;
 use throng_platform::{
@@ -30,7 +33,6 @@ use crate::{
     schema::schema,
     settings::FrontierSettings,
     signals::HANDLE_MS,
-    tally::Tally,
     wishes::{WISHES_EACH_MAX, WISHES_MAX},
     worlds::{TICK_HZ, fill, prepare, schedule},
 };
@@ -47,7 +49,43 @@ struct Headless {
     schedule: Schedule,
     collector: Collector,
     replication: WorldReplication,
+    counted: Counted,
     tick: u32,
+}
+
+/// What was counted, by name.
+#[derive(Debug, Clone, PartialEq)]
+struct Tally {
+    counters: BTreeMap<&'static str, u64>,
+    gauges: BTreeMap<&'static str, i64>,
+}
+
+impl Tally {
+    fn of(&self, counter: &str) -> u64 {
+        self.counters.get(counter).copied().unwrap_or_default()
+    }
+}
+
+/// What a world counts without a server around it.
+#[derive(Default)]
+struct Counted {
+    gauges: WorldGauges,
+    sums: GameSums,
+    totals: GameTotals,
+}
+
+impl Counted {
+    /// Takes what the tick counted that ends now.
+    fn end(&mut self, tick: TickCounting) {
+        tick.end(&mut self.gauges, &mut self.sums);
+        self.totals.take(&mut self.sums);
+        self.totals.end_frame(|_, _| ());
+    }
+
+    fn tally(&self) -> Tally {
+        let (counters, gauges) = self.totals.by_name();
+        Tally { counters, gauges }
+    }
 }
 
 impl Headless {
@@ -71,7 +109,7 @@ impl Headless {
         world.init_resource::<Arrivals>();
         world.init_resource::<Departures>();
         let replication = WorldReplication::new(schema(), InterestSettings::default());
-        Self { world, schedule: schedule(), collector, replication, tick: 0 }
+        Self { world, schedule: schedule(), collector, replication, counted: Counted::default(), tick: 0 }
     }
 
     fn new(settings: &FrontierSettings) -> Self {
@@ -103,7 +141,9 @@ impl Headless {
 
     fn tick(&mut self) {
         self.begin_tick();
+        let counting = begin_tick();
         self.schedule.run(&mut self.world);
+        self.counted.end(counting);
         self.end_tick();
     }
 
@@ -215,7 +255,7 @@ impl Headless {
     }
 
     fn tally(&self) -> Tally {
-        *self.world.resource::<Tally>()
+        self.counted.tally()
     }
 
     fn of_kind(&self, kind: Kind) -> Vec<u32> {

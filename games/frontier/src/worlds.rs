@@ -8,7 +8,7 @@
 //!                                                                  spread
 //!   Fight    blows are dealt and land                              combat, rampage, blows
 //!   Live     effects wear off, the dead rise, doors shut, words    wear, lives, talk, services
-//!   Publish  what changed is written, made and counted             publish, changes, tally
+//!   Publish  what changed is written, made and counted             publish, changes, close
 //! ```
 //!
 //! Every question of who is near is asked in a system of its own, so a capture shows what each costs.
@@ -30,7 +30,7 @@ use crate::{
     arrivals::Welcome,
     assist, auras, beneficial, blows, buffs,
     changes::{self, Telling},
-    close::Close,
+    close::{self, Close},
     combat,
     components::{Animation, ENTER_M, Effects, LEAVE_M, Look, Name, Points, Pose, Vitals},
     concealment,
@@ -43,9 +43,7 @@ use crate::{
     roster::Roster,
     services,
     settings::FrontierSettings,
-    sight, signals, spells, spread, talk,
-    tally::{self, Tally, TallyNames},
-    things, wear,
+    sight, signals, spells, spread, talk, things, wear,
     wishes::Wishes,
     yell,
     zone::Scratch,
@@ -157,7 +155,7 @@ pub struct Publishing;
 
 impl Publishing {
     fn systems() -> [ScheduleConfigs<ScheduleSystem>; 1] {
-        [(publish::write, changes::apply).chain().in_set(Step::Publish)]
+        [(publish::write, changes::apply, close::count_scans).chain().in_set(Step::Publish)]
     }
 }
 
@@ -206,7 +204,6 @@ pub fn prepare(world: &mut World, settings: &FrontierSettings) {
     world.init_resource::<Parties>();
     world.init_resource::<Wishes>();
     world.init_resource::<Scratch>();
-    world.insert_resource(Tally { npcs: settings.npcs as i64, ..Tally::default() });
     world.insert_resource(Telling { points: settings.no_throttles });
     changes::make_room(world);
     world.insert_resource(Welcome { hearths: landscape.hearths_beside(plan.camps) });
@@ -235,15 +232,12 @@ impl WorldKind for Frontier {
         world.conceal_by(concealment::may_see);
         world.configure_sets(order_of_steps());
         world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
-        world.add_systems(tally::report.in_set(Step::Publish).after(changes::apply));
         if !self.settings.faults.is_empty() {
             let faults = self.settings.faults.clone();
             world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Publish });
         }
         let seed = world.seed();
         fill(world.world_mut(), &self.settings, seed);
-        let names = TallyNames::register(world);
-        world.insert_resource(names);
     }
 
     fn dormant_when_empty(&self) -> bool {

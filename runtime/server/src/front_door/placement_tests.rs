@@ -208,7 +208,7 @@ fn the_game_is_told_of_who_goes_away_while_its_world_is_made() {
     house.frames(10);
     house.silent.insert(0);
     house.frames(130);
-    assert_eq!((house.directory.left.as_slice(), house.door.counts.placements_left), (&[0][..], 1));
+    assert_eq!((house.directory.left.as_slice(), house.door.counts.waiting_left), (&[0][..], 1));
     assert_eq!(house.told()[1], BEING_MADE, "who speaks stays");
     house.directory.ready.extend([0, 1]);
     assert_eq!(house.frames(10), [1]);
