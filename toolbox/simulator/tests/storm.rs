@@ -1,5 +1,5 @@
-//! Promise (R27): however many log in at once, all come in, in the order in which they proved themselves, no faster than the
-//! rate that is set, and those who play notice nothing.
+//! Promise (R27): however many log in at once, all come in, in the order in which they proved themselves, no faster
+//! than the rate that is set, and those who play notice nothing.
 //!
 //! By counts alone: which client came into the world in which tick, and whose input reached which tick.
 
