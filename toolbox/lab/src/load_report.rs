@@ -85,7 +85,8 @@ impl std::fmt::Display for NotFilled {
         write!(
             out,
             "only {players_in} of {players_wanted} bots were playing after {after_s:.0} s: {queued} in line, \
-             {awaiting_world} waiting for their world, {gave_up} gave up; {retries} attempts were repeated, {timeouts} had no answer"
+             {awaiting_world} waiting for their world, {gave_up} gave up; {retries} attempts were repeated, \
+             {timeouts} had no answer"
         )?;
         for (reason, count) in &self.refusals {
             write!(out, ", {count} refused ({reason})")?;
