@@ -1,9 +1,9 @@
 //! Front door: every datagram comes in here and goes to its world, to the gate, or nowhere.
 //!
-//! A datagram of a known address is charged to its client and put, still sealed, in the mailbox of the world that has the
-//! client; opening it is the worker's part. Anything else goes to the gate (`throng_net::protocol::gate`), which proves
-//! addresses and tokens and keeps a line of those who are proven. When a frame's datagrams are in, the front of that line is
-//! called, at a rate that is set, and the game's directory says into which world each goes:
+//! A datagram of a known address is charged to its client and put, still sealed, in the mailbox of the world that
+//! has the client; opening it is the worker's part. Anything else goes to the gate (`throng_net::protocol::gate`),
+//! which proves addresses and tokens and keeps a line of those who are proven. When a frame's datagrams are in, the
+//! front of that line is called, at a rate that is set, and the game's directory says into which world each goes:
 //!
 //! ```text
 //! datagrams of strangers -> gate: proven, in line -> called -> World    -> let in

@@ -1,5 +1,5 @@
-//! Promise: a client whose world is being made waits and is told so; it is let in in its turn and at the rate that is set, or
-//! refused in time; and the game hears of each that goes away.
+//! Promise: a client whose world is being made waits and is told so; it is let in in its turn and at the rate that
+//! is set, or refused in time; and the game hears of each that goes away.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
