@@ -24,6 +24,15 @@ macro_rules! tally {
             $($(#[$gauge_doc])* pub $gauge: i64,)+
         }
 
+        #[cfg(test)]
+        impl Tally {
+            /// All since the start: what has gathered, and what was reported of each counter.
+            pub fn and_reported(mut self, reported: impl Fn(&str) -> u64) -> Self {
+                $(self.$counter += reported(stringify!($counter));)+
+                self
+            }
+        }
+
         /// The names of the tally in the server's telemetry.
         #[derive(Resource, Clone, Copy)]
         pub struct TallyNames {
