@@ -54,6 +54,10 @@ fn datagrams() -> io::Result<()> {
     keep("datagram", "a_plain_client_comes_in_twice", &[4, 5, 4, 5])?;
     keep("datagram", "another_address_repeats_it", &[1, 2, 0x42, 0x43, 3])?;
     keep("datagram", "too_late", &[1, 7, 250, 2, 7, 250, 3])?;
+    // Operation 15 lets the line move: the client is called and left waiting, turned away, admitted.
+    keep("datagram", "it_stands_in_line_and_is_let_in", &[1, 2, 3, 3, 0x2F, 0, 3])?;
+    keep("datagram", "it_is_called_and_waits_in_vain", &[1, 2, 3, 0x0F, 10, 3, 7, 100, 7, 100])?;
+    keep("datagram", "it_is_turned_away_and_comes_again", &[1, 2, 3, 0x1F, 0, 1, 2, 3, 0x2F, 0])?;
     keep("datagram", "damaged_in_one_place", &[9, 1, 20, 0, 1, 2, 11, 1, 100, 0, 0x80])?;
     keep("datagram", "raw", &[&[0][..], &block(&[7; 40])].concat())
 }
@@ -83,10 +87,10 @@ fn payloads() -> io::Result<()> {
 }
 
 fn sessions() -> io::Result<()> {
-    // 0 = say, 15 = deliver all, 9 = pass time; 0x80 = at the server.
+    // 0 = say, 15 = deliver all and let the line move, 9 = pass time; 0x80 = at the server, where 13 = the line moves.
     let come_in = [0, 0, 15, 9, 11, 0, 15, 9, 11, 0, 15];
     let talk = [10, 100, 0, 0x8a, 44, 1, 12, 30, 0x8c, 40, 0, 0x80, 15, 9, 5, 0, 0x80, 15];
-    let lossy = [10, 0, 16, 0, 0, 0, 0, 6, 0, 5, 1, 4, 2, 0x84, 1, 9, 60, 13, 0x8d, 0, 0x80, 15];
+    let lossy = [10, 0, 16, 0, 0, 0, 0, 6, 0, 5, 1, 4, 2, 0x84, 1, 9, 60, 13, 0x8d, 7, 0, 0x80, 15];
     keep("session", "comes_in", &come_in)?;
     keep("session", "talks", &[&come_in[..], &talk].concat())?;
     keep("session", "over_a_bad_path", &[&come_in[..], &talk, &lossy, &lossy, &lossy].concat())?;
@@ -125,11 +129,11 @@ fn snapshots() -> io::Result<()> {
         view.acked(tick);
         script.push(0);
         script.extend(block(&message[..len]));
-        let mut truth = Vec::new();
-        if world.write_truth(&mut view, &mut scratch, &mut truth) {
+        let mut sample = Vec::new();
+        if world.write_audit_sample(&mut view, &mut scratch, &mut sample) {
             script.push(4);
             script.extend(u32::from(tick).to_le_bytes());
-            script.extend(block(&truth));
+            script.extend(block(&sample));
         }
         script.push(6);
         if tick == 2 {

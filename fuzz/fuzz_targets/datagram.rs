@@ -1,7 +1,7 @@
 //! Datagrams of strangers at the gate: raw ones, and an honest client's, damaged, doubled, late or from elsewhere.
 //!
 //! Promise: no reply is longer than what asked for it, what is dropped is not answered, and only the honest response
-//! from the honest address lets anybody in, once.
+//! from the honest address puts anybody in line, from where it is let in once.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use throng_fuzz::{
     scene::{self, CLIENTS_MAX, START, UNIX_S, address},
     script::Script,
 };
-use throng_net::protocol::{GateOutcome, Reply};
+use throng_net::protocol::{DenialReason, GateOutcome, Reply};
 use throng_platform::time::Nanos;
 
 static HONEST: LazyLock<Vec<Vec<u8>>> =
@@ -30,6 +30,17 @@ fuzz_target!(|input: &[u8]| {
             7 => {
                 now += Nanos::from_millis(u64::from(script.u8()) * 50);
                 gate.begin_frame(now, UNIX_S + (now - START).as_micros() / 1_000_000);
+                // Now and then the line moves; some are called and left waiting, or turned away.
+                let called = if operation & 8 != 0 { gate.call_next() } else { None };
+                if let Some(called) = called {
+                    match operation >> 4 & 3 {
+                        0 => {}
+                        1 => gate.refuse(called.address, DenialReason::WorldNotReady, &mut reply),
+                        _ => admitted += usize::from(gate.admit(called.address, &mut reply).is_some()),
+                    }
+                }
+                gate.check();
+                assert!(admitted <= 1, "one token made two sessions");
                 continue;
             }
             which => {
@@ -48,14 +59,14 @@ fuzz_target!(|input: &[u8]| {
         match outcome {
             GateOutcome::Nothing(_) => assert!(reply.is_empty()),
             GateOutcome::Replied => assert!(!reply.is_empty()),
-            GateOutcome::Connected(client) => {
-                assert!(honest.is_some_and(|index| HONEST[index] == asked), "a stranger is in");
-                assert_eq!(client.address, from);
-                admitted += 1;
+            GateOutcome::Queued => {
+                assert!(honest.is_some_and(|index| HONEST[index] == asked), "a stranger stands in line");
+                assert!(reply.is_empty());
             }
         }
-        assert!(admitted <= 1, "one token made two sessions");
+        gate.check();
         assert_eq!(gate.connected_count(), admitted);
+        assert!(gate.queued_count() <= 1, "one token stands in line twice");
         assert!(gate.used_token_count() <= 1 && gate.pending_count() <= 4 * CLIENTS_MAX);
     }
 });

@@ -15,7 +15,7 @@ use throng_fuzz::{
 };
 use throng_net::{
     connection::{Channel, Connection, HEAP_BYTES_MAX, PacketSink, Received},
-    protocol::{ClientHandshake, ClientId, Gate, GateOutcome, HandshakeState, PACKET_BYTES_MAX, Reply},
+    protocol::{ClientHandshake, ClientId, DenialReason, Gate, HandshakeState, PACKET_BYTES_MAX, Reply},
 };
 use throng_platform::time::Nanos;
 
@@ -95,9 +95,14 @@ impl Session {
             9 => self.pass_time(Nanos::from_millis(u64::from(script.u8()) * 20)),
             10 | 11 => self.send_reliable(at_server, script.u16().into()),
             12 => self.send_unreliable(at_server, script.u8().into()),
-            13 => self.update(at_server),
+            13 if at_server => self.move_line(script.u8()),
+            13 => self.update_both(),
             14 => self.close(at_server),
-            _ => self.deliver_all(),
+            _ => {
+                self.deliver_all();
+                self.move_line(7);
+                self.deliver_all();
+            }
         }
     }
 
@@ -148,12 +153,30 @@ impl Session {
             return server.hear(self.now, &mut datagram, said);
         }
         let (asked_bytes, mut reply) = (datagram.len(), Reply::new());
-        let outcome = self.gate.handle(address(0), &mut datagram, &mut reply);
+        self.gate.handle(address(0), &mut datagram, &mut reply);
         assert!(reply.len() <= asked_bytes);
         if !reply.is_empty() {
             self.to_client.push(reply.bytes().to_vec());
         }
-        if let GateOutcome::Connected(admitted) = outcome {
+    }
+
+    /// The line moves, if there is one: the client is let in, called to wait for its world, or turned away.
+    fn move_line(&mut self, what: u8) {
+        let mut reply = Reply::new();
+        let called = self.gate.call_next().is_some();
+        assert!(!called || self.gate.is_called(address(0)));
+        let admitted = match what % 8 {
+            0 => {
+                self.gate.refuse(address(0), DenialReason::WorldNotReady, &mut reply);
+                None
+            }
+            1 | 2 => None,
+            _ => self.gate.admit(address(0), &mut reply),
+        };
+        if !reply.is_empty() {
+            self.to_client.push(reply.bytes().to_vec());
+        }
+        if let Some(admitted) = admitted {
             self.admitted += 1;
             self.server = Some(Side::new(Connection::new(admitted.link, address(0), admitted.client_id, self.now)));
         }
@@ -197,9 +220,9 @@ impl Session {
         side.said.unreliable += u32::from(side.connection.send_unreliable(&message).is_ok());
     }
 
-    fn update(&mut self, at_server: bool) {
+    fn update_both(&mut self) {
         let now = self.now;
-        if let Some(side) = self.side(at_server) {
+        for side in [&mut self.client, &mut self.server].into_iter().flatten() {
             side.connection.update(now, &mut Received::default());
         }
     }
@@ -210,7 +233,7 @@ impl Session {
         if let Some(mut side) = side.take() {
             side.connection.close(self.now, path);
             if at_server {
-                self.gate.disconnected(side.connection.client_id(), side.connection.address());
+                self.gate.disconnected(side.connection.address());
             }
         }
     }
@@ -221,6 +244,7 @@ impl Session {
 
     fn check(&self) {
         assert!(self.admitted <= 1, "one token made two sessions");
+        self.gate.check();
         assert_eq!(self.gate.connected_count(), usize::from(self.server.is_some()));
         for side in [&self.client, &self.server].into_iter().flatten() {
             assert!(side.connection.heap_bytes() <= HEAP_BYTES_MAX);

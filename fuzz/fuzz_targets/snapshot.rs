@@ -1,4 +1,4 @@
-//! Snapshots and truths at a client: a server that says what it likes.
+//! Snapshots and audit samples at a client: a server that says what it likes.
 //!
 //! Promise: a message is taken or refused; what a client then holds is finite, in range and no more than it said it
 //! would hold; counts only grow.
@@ -24,11 +24,11 @@ fuzz_target!(|input: &[u8]| {
             0..=3 => _ = replicas.apply(script.block()),
             4..=5 => {
                 let now_tick = script.u32();
-                let truth = script.block();
-                check_exact(truth);
-                let _ = replicas.hold_truth(truth, now_tick);
+                let sample = script.block();
+                check_exact(sample);
+                let _ = replicas.hold_audit_sample(sample, now_tick);
             }
-            6 => replicas.check_truths(),
+            6 => replicas.check_audit_samples(),
             _ => _ = replicas.enter_epoch(script.u8()),
         }
         assert!(replicas.len() <= REPLICAS_MAX);

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateOutcome, GateSettings, PrivateKey,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, PrivateKey,
     ProtocolId, Reply, TokenRequest,
 };
 use throng_platform::time::Nanos;
@@ -60,9 +60,9 @@ pub fn honest_datagrams(cookie_first: bool) -> Vec<Vec<u8>> {
     let (mut said, mut out) = (Vec::new(), [0; 1400]);
     while let Some((_, len)) = client.poll(START, UNIX_S, &mut out) {
         said.push(out[..len].to_vec());
-        let outcome = gate.handle(address(0), &mut out[..len], &mut reply);
+        let admitted = gate.handle_and_admit(address(0), &mut out[..len], &mut reply);
         client.handle(START, &mut reply.bytes().to_vec());
-        if let GateOutcome::Connected(_) = outcome {
+        if admitted.is_some() {
             break;
         }
     }

@@ -4,7 +4,7 @@
 //! there is nothing to do.
 
 use bevy_ecs::prelude::*;
-use throng_replication::{Concealed, Team, Weight, ecs::Replicated};
+use throng_replication::{Team, VisibilityFiltered, Weight, ecs::Replicated};
 
 use crate::{
     actors::{Actor, Actors, Slot},
@@ -51,8 +51,8 @@ fn apply_mark(world: &mut World, mark: Mark) {
     // It may have left since.
     let Ok(mut entity) = world.get_entity_mut(entity) else { return };
     match mark {
-        Mark::Concealed(_, true) => entity.insert(Concealed),
-        Mark::Concealed(_, false) => entity.remove::<Concealed>(),
+        Mark::Concealed(_, true) => entity.insert(VisibilityFiltered),
+        Mark::Concealed(_, false) => entity.remove::<VisibilityFiltered>(),
         Mark::Team(_, 0) => entity.remove::<Team>(),
         Mark::Team(_, team) => entity.insert(Team(team)),
         Mark::Weight(_, weight) => entity.insert(Weight(weight)),
@@ -82,7 +82,7 @@ pub fn make_room(world: &mut World) {
         .map(|index| {
             let entity = world.spawn(bundle(0, &row)).id();
             if index % 2 == 0 {
-                world.entity_mut(entity).insert(Concealed);
+                world.entity_mut(entity).insert(VisibilityFiltered);
             }
             entity
         })
@@ -100,7 +100,7 @@ pub fn embody(world: &mut World, index: u32, concealed: bool) -> Entity {
         world.entity_mut(entity).insert(Points { points: row.health.max(0) as u16 });
     }
     if concealed {
-        world.entity_mut(entity).insert(Concealed);
+        world.entity_mut(entity).insert(VisibilityFiltered);
     }
     world.resource_mut::<Actors>().embody(index, entity);
     world.resource_mut::<Close>().insert(index, row.place, row.groups());

@@ -8,7 +8,7 @@ use throng_platform::{
     allocator::{CountingAllocator, thread_counts},
     process::thread_cpu_time,
 };
-use throng_replication::{Concealed, NetId, Team, ecs::Replicated};
+use throng_replication::{NetId, Team, VisibilityFiltered, ecs::Replicated};
 use throng_world::testing::TestWorld;
 
 use crate::{
@@ -230,7 +230,7 @@ impl Headless {
             let due = row.effects(tick);
             assert!(effects.stunned || !due.stunned, "{row:?} at {tick}");
         }
-        let mut concealed = self.ecs_mut().query::<(&crate::actors::Slot, Has<Concealed>)>();
+        let mut concealed = self.ecs_mut().query::<(&crate::actors::Slot, Has<VisibilityFiltered>)>();
         let actors = self.ecs().resource::<Actors>();
         for (slot, marked) in concealed.iter(self.ecs()) {
             assert_eq!(marked, actors[slot.0].concealed, "{:?}", actors[slot.0]);

@@ -23,6 +23,8 @@
 use std::sync::{Arc, OnceLock};
 
 use bevy_ecs::resource::Resource;
+use rand::{RngCore, SeedableRng};
+use rand_xoshiro::SplitMix64;
 
 /// The landscape reaches so far from its middle, each way. (m)
 pub const HALF_SIDE_M: f32 = 4_096.0;
@@ -198,12 +200,9 @@ fn random(column: usize, row: usize, salt: u64) -> f32 {
     (mixed >> 40) as f32 / (1_u64 << 24) as f32
 }
 
-/// Spreads every bit over all others (SplitMix64).
+/// Spreads every bit over all others.
 pub(crate) fn mix(value: u64) -> u64 {
-    let mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    SplitMix64::seed_from_u64(value).next_u64()
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@
 
 use std::f32::consts::TAU;
 
-use throng::text::{self, TextFault};
+use speech::TextFault;
 use throng_replication::{NetId, Replicate, ReplicateBits};
 
 use crate::components::{Gesture, NAME_BYTES_MAX};
@@ -245,8 +245,8 @@ impl<'a> ClientMessage<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolFault> {
         let Some((&kind, rest)) = bytes.split_first() else { return Err(ProtocolFault::KindUnknown) };
         match kind {
-            KIND_SAY => Ok(Self::Say(text::accept_line(rest, SAY_BYTES_MAX)?)),
-            KIND_NAME => Ok(Self::Name(text::accept_name(rest, NAME_BYTES_MAX)?)),
+            KIND_SAY => Ok(Self::Say(speech::accept_line(rest, SAY_BYTES_MAX)?)),
+            KIND_NAME => Ok(Self::Name(speech::accept_name(rest, NAME_BYTES_MAX)?)),
             KIND_TARGET if rest.is_empty() => Ok(Self::Target(None)),
             KIND_TARGET => Ok(Self::Target(Some(read_entity(rest)?))),
             KIND_JOIN => Ok(Self::Join(read_entity(rest)?)),
@@ -298,8 +298,7 @@ fn finite_or_zero(value: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, SeedableRng};
-    use rand_xoshiro::Xoshiro256PlusPlus;
+    use throng_simulator::mutation::mutations;
 
     const SOMEBODY: NetId = NetId { slot: 4_321, generation: 7 };
 
@@ -375,8 +374,7 @@ mod tests {
     /// Promise: no bytes whatever make a decoder panic, and what it accepts is in range.
     #[test]
     fn a_hundred_thousand_mutated_messages_never_panic() {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
-        let seeds: [Vec<u8>; 5] = [
+        let messages: [Vec<u8>; 5] = [
             Input::new([0.5, 0.5], 1.0).attacking(true).casting(Ability::Bolt).encode().to_vec(),
             ClientMessage::Say("zwölf Häuser am Fluß 🏙").encode(),
             ClientMessage::Name("Faye").encode(),
@@ -384,22 +382,7 @@ mod tests {
             ClientMessage::Emote(Gesture::Bow).encode(),
         ];
         let mut accepted = 0;
-        for round in 0..100_000 {
-            let mut bytes = seeds[round % seeds.len()].clone();
-            for _ in 0..rng.random_range(1..4) {
-                match rng.random_range(0..4) {
-                    0 if !bytes.is_empty() => {
-                        let at = rng.random_range(0..bytes.len());
-                        bytes[at] ^= 1 << rng.random_range(0..8);
-                    }
-                    1 => bytes.truncate(rng.random_range(0..=bytes.len())),
-                    2 => bytes.push(rng.random()),
-                    _ => {
-                        let at = rng.random_range(0..=bytes.len());
-                        bytes.insert(at, rng.random());
-                    }
-                }
-            }
+        for bytes in mutations(&messages, 100_000, 7) {
             if let Ok(input) = Input::decode(&bytes) {
                 let [x, z] = input.direction();
                 assert!(x.hypot(z) <= 1.0 + 1e-6);

@@ -4,7 +4,8 @@
 //! inputs a player goes on for a while, paid from what was not used before, and then stands.
 
 use bevy_ecs::resource::Resource;
-use throng::{prelude::*, text::SpeechAllowance};
+use speech::SpeechAllowance;
+use throng::prelude::*;
 use throng_replication::Text;
 
 use crate::{

@@ -21,6 +21,7 @@ pub fn build(server: &mut Server, settings: &FrontierSettings) -> Result<Frontie
     server.set_game(FRONTIER);
     let kind = server.add_kind(Frontier { settings: settings.clone() })?;
     let world = server.create_world(kind, settings.seed)?;
+    throng_faults::start(server, settings.faults.iter().copied(), &settings.background_faults)?;
     server.set_directory(Everybody(world));
     Ok(FrontierWorld { world, npcs: settings.npcs })
 }

@@ -1,5 +1,7 @@
 //! Settings: what a Frontier server is to hold.
 
+use throng_faults::{BackgroundFault, FaultSwitch, WorldFault};
+
 /// What a Frontier server is to hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontierSettings {
@@ -15,10 +17,30 @@ pub struct FrontierSettings {
     pub scan_everything: bool,
     /// Sends health in points whenever these change, for comparison. The same game, many more packets. Default no.
     pub no_throttles: bool,
+    /// What is wrong with the world, for tests.
+    pub faults: Vec<WorldFault>,
+    /// What goes wrong beside it, for tests.
+    pub background_faults: Vec<BackgroundFault>,
 }
 
 impl Default for FrontierSettings {
     fn default() -> Self {
-        Self { npcs: 2_000, seed: 1, keep_awake: false, scan_everything: false, no_throttles: false }
+        Self {
+            npcs: 2_000,
+            seed: 1,
+            keep_awake: false,
+            scan_everything: false,
+            no_throttles: false,
+            faults: Vec::new(),
+            background_faults: Vec::new(),
+        }
+    }
+}
+
+impl FrontierSettings {
+    /// Gives the world this fault, and starts with the server what it does beside the world.
+    pub fn inject(&mut self, fault: FaultSwitch) {
+        self.faults.extend(fault.in_world());
+        self.background_faults.extend(fault.in_background());
     }
 }

@@ -20,6 +20,7 @@ use bevy_ecs::{
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
+use throng_faults::FaultPlugin;
 use throng_replication::InterestSettings;
 
 use crate::{
@@ -206,6 +207,10 @@ impl WorldKind for Frontier {
 
     fn build(&self, world: &mut WorldBuilder) {
         put_together(world);
+        if !self.settings.faults.is_empty() {
+            let faults = self.settings.faults.clone();
+            world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Publish });
+        }
         let seed = world.seed();
         fill(world.world_mut(), &self.settings, seed);
     }

@@ -8,7 +8,8 @@
 //! Both are exclusive systems, and return at once when nobody comes or goes.
 
 use bevy_ecs::prelude::*;
-use throng::{prelude::*, text::SpeechAllowance};
+use speech::SpeechAllowance;
+use throng::prelude::*;
 use throng_replication::ecs::Replicated;
 
 use crate::{
@@ -136,6 +137,6 @@ mod tests {
     fn a_newcomers_name_fits_whatever_its_number() {
         let traveller = newcomer(WorldId::new(1, 0), u64::MAX);
         assert!(traveller.passport.name.starts_with("Agent "));
-        throng::text::accept_name(traveller.passport.name.as_bytes(), NAME_BYTES_MAX).unwrap();
+        speech::accept_name(traveller.passport.name.as_bytes(), NAME_BYTES_MAX).unwrap();
     }
 }

@@ -97,7 +97,7 @@ mod tests {
     fn place(hideouts: &mut Hideouts, client_id: u64) -> Option<u32> {
         match hideouts.place(ClientId(client_id), &[0; 256]) {
             Placement::World(world) => Some(world.index() as u32),
-            Placement::Refuse(_) => None,
+            Placement::Pending | Placement::Refuse(_) => None,
         }
     }
 

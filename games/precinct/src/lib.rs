@@ -30,7 +30,6 @@ pub mod bot;
 pub mod components;
 pub mod distribution;
 pub mod hideouts;
-pub mod inject;
 pub mod level;
 pub mod lives;
 pub mod movement;
@@ -55,8 +54,7 @@ pub mod worlds;
 
 pub use bot::PrecinctBot;
 pub use components::schema;
-pub use inject::Inject;
-pub use server::{PrecinctSettings, PrecinctWorlds, build};
+pub use server::{FaultyHideout, PrecinctSettings, PrecinctWorlds, build};
 
 #[cfg(test)]
 mod headless;

@@ -17,5 +17,5 @@ pub struct Passport {
     pub deaths: u32,
 }
 
-/// A player's name, inside the row: one that [`throng::text::accept_name`] has accepted.
+/// A player's name, inside the row: one that [`speech::accept_name`] has accepted.
 pub type PlayerName = Text<NAME_BYTES_MAX>;

@@ -23,7 +23,7 @@
 
 use std::f32::consts::TAU;
 
-use throng::text::{self, TextFault};
+use speech::TextFault;
 
 /// Bytes of one encoded [`Input`].
 pub const INPUT_BYTES: usize = 6;
@@ -153,8 +153,8 @@ pub enum ClientMessage<'a> {
 impl<'a> ClientMessage<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolFault> {
         match bytes.split_first() {
-            Some((&KIND_SAY, rest)) => Ok(Self::Say(text::accept_line(rest, SAY_BYTES_MAX)?)),
-            Some((&KIND_NAME, rest)) => Ok(Self::Name(text::accept_name(rest, NAME_BYTES_MAX)?)),
+            Some((&KIND_SAY, rest)) => Ok(Self::Say(speech::accept_line(rest, SAY_BYTES_MAX)?)),
+            Some((&KIND_NAME, rest)) => Ok(Self::Name(speech::accept_name(rest, NAME_BYTES_MAX)?)),
             _ => Err(ProtocolFault::KindUnknown),
         }
     }
@@ -192,7 +192,7 @@ pub fn decode_said(bytes: &[u8]) -> Result<(&str, &str), ProtocolFault> {
         return Err(ProtocolFault::KindUnknown);
     };
     let (name, words) = rest.split_at_checked(usize::from(*name_len)).ok_or(ProtocolFault::Text(TextFault::Length))?;
-    Ok((text::accept_name(name, NAME_BYTES_MAX)?, text::accept_line(words, SAY_BYTES_MAX)?))
+    Ok((speech::accept_name(name, NAME_BYTES_MAX)?, speech::accept_line(words, SAY_BYTES_MAX)?))
 }
 
 fn finite_or_zero(value: f32) -> f32 {
@@ -202,8 +202,7 @@ fn finite_or_zero(value: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, SeedableRng};
-    use rand_xoshiro::Xoshiro256PlusPlus;
+    use throng_simulator::mutation::mutations;
 
     #[test]
     fn an_input_survives_the_wire() {
@@ -264,31 +263,15 @@ mod tests {
     /// Promise: no bytes whatever make a decoder panic, and what it accepts is in range.
     #[test]
     fn a_hundred_thousand_mutated_messages_never_panic() {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
         let mut out = [0; SAID_BYTES_MAX];
-        let seeds: [Vec<u8>; 4] = [
+        let messages: [Vec<u8>; 4] = [
             Input::new([0.5, 0.5], 1.0, 0.2, true, true).encode().to_vec(),
             ClientMessage::Say("zwölf Häuser am Fluß 🏙").encode(),
             ClientMessage::Name("Agent 7").encode(),
             encode_said("Agent 7", "all quiet", &mut out).to_vec(),
         ];
         let mut accepted = 0;
-        for round in 0..100_000 {
-            let mut bytes = seeds[round % seeds.len()].clone();
-            for _ in 0..rng.random_range(1..4) {
-                match rng.random_range(0..4) {
-                    0 if !bytes.is_empty() => {
-                        let at = rng.random_range(0..bytes.len());
-                        bytes[at] ^= 1 << rng.random_range(0..8);
-                    }
-                    1 => bytes.truncate(rng.random_range(0..=bytes.len())),
-                    2 => bytes.push(rng.random()),
-                    _ => {
-                        let at = rng.random_range(0..=bytes.len());
-                        bytes.insert(at, rng.random());
-                    }
-                }
-            }
+        for bytes in mutations(&messages, 100_000, 7) {
             if let Ok(input) = Input::decode(&bytes) {
                 let [x, z] = input.direction();
                 assert!(x.hypot(z) <= 1.0 + 1e-6);

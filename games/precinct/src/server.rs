@@ -1,11 +1,13 @@
 //! The server: puts Precinct's worlds into a [`Server`] and says who goes where.
 
+use rand::{RngCore, SeedableRng};
+use rand_xoshiro::SplitMix64;
 use throng::{Server, prelude::*, server::ServerError};
+use throng_faults::{BackgroundFault, FaultSwitch, WorldFault};
 
 use crate::{
     distribution::Distribution,
     hideouts::Hideouts,
-    inject::{BALLAST, BALLAST_BUDGET_US, Background, Fault, FaultyHideout, Inject},
     level::Level,
     scene::Shared,
     worlds::{DarkZone, Hideout, Hub, Sentinel},
@@ -26,7 +28,7 @@ pub struct PrecinctSettings {
     /// Hideouts with a fault, for tests.
     pub faults: Vec<FaultyHideout>,
     /// What goes wrong beside the worlds, for tests.
-    pub backgrounds: Vec<Background>,
+    pub background_faults: Vec<BackgroundFault>,
     /// Small worlds at 128 Hz beside the game, for tests.
     pub extra_worlds: usize,
 }
@@ -39,19 +41,27 @@ impl Default for PrecinctSettings {
             seed: 1,
             keep_awake: false,
             faults: Vec::new(),
-            backgrounds: Vec::new(),
+            background_faults: Vec::new(),
             extra_worlds: 0,
         }
     }
 }
 
 impl PrecinctSettings {
-    /// Gives the first hideout without a fault this one, and starts with the server what it does beside the worlds.
-    pub fn inject(&mut self, inject: Inject) {
-        let hideout = self.faults.len();
-        self.faults.extend(inject.fault().map(|fault| FaultyHideout { hideout, fault }));
-        self.backgrounds.extend(inject.background());
+    /// Gives the next hideout this fault, and starts with the server what it does beside the worlds. When each hideout has one, the first
+    /// gets another.
+    pub fn inject(&mut self, fault: FaultSwitch) {
+        let hideout = self.faults.len() % self.players.max(1);
+        self.faults.extend(fault.in_world().map(|fault| FaultyHideout { hideout, fault }));
+        self.background_faults.extend(fault.in_background());
     }
+}
+
+/// A fault and the hideout that has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaultyHideout {
+    pub hideout: usize,
+    pub fault: WorldFault,
 }
 
 /// The worlds of a Precinct server.
@@ -72,8 +82,9 @@ pub struct PrecinctWorlds {
 pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<PrecinctWorlds, ServerError> {
     let shared = Shared::new(Level::load());
     let day = Distribution::new(settings.players, settings.npcs);
-    let mut seeds = (0u64..).map(|index| world_seed(settings.seed, index));
-    let mut next_seed = || seeds.next().unwrap_or_default();
+    // Seeds that have nothing to do with each other, from one.
+    let mut seeds = SplitMix64::seed_from_u64(settings.seed);
+    let mut next_seed = || seeds.next_u64();
 
     server.set_game("precinct");
     let hub = server.add_kind(Hub { shared: shared.clone(), npcs: day.hub_npcs, keep_awake: settings.keep_awake })?;
@@ -100,19 +111,9 @@ pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<Precinc
             extra.push(server.create_world(sentinel, next_seed())?);
         }
     }
-    if settings.faults.iter().any(|faulty| matches!(faulty.fault, Fault::OverBudget { .. })) {
-        server.suggest_budget(BALLAST, BALLAST_BUDGET_US);
-    }
-    settings.backgrounds.iter().try_for_each(|background| background.start()).map_err(ServerError::Thread)?;
+    let world_faults = settings.faults.iter().map(|faulty| faulty.fault);
+    throng_faults::start(server, world_faults, &settings.background_faults)?;
     shared.worlds.set(hub, dark_zone);
     server.set_directory(Hideouts::new(hideouts.clone()));
     Ok(PrecinctWorlds { hub, dark_zone, hideouts, extra, npcs: settings.npcs })
-}
-
-/// Seeds that have nothing to do with each other, from one (SplitMix64's finish).
-fn world_seed(seed: u64, index: u64) -> u64 {
-    let mut mixed = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }

@@ -5,7 +5,8 @@
 //! around it.
 
 use bevy_ecs::prelude::*;
-use throng::{prelude::*, text::SpeechAllowance};
+use speech::SpeechAllowance;
+use throng::prelude::*;
 
 use crate::{
     arena::Arena,

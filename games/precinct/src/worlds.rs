@@ -26,6 +26,7 @@ use glam::Vec3;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
+use throng_faults::FaultPlugin;
 use throng_query::nav::NavPoint;
 use throng_replication::ecs::Replicated;
 
@@ -33,11 +34,11 @@ use crate::{
     arena::Arena,
     arrivals,
     components::{Action, Character, Pose, Vitals},
-    inject::{self, Fault, FaultyHideout},
     npc, players,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
     report,
     scene::{Scene, Shared},
+    server::FaultyHideout,
     shooting, social,
     tally::TallyNames,
 };
@@ -152,10 +153,9 @@ impl WorldKind for Hideout {
         let index = world.id().index() - self.first.index();
         build_world(world, &self.shared, Destination::Hideout, usize::from(self.npcs[index]));
         if !self.faults.is_empty() {
-            let own = self.faults.iter().find(|faulty| faulty.hideout == index);
-            world.insert_resource(own.map_or(Fault::None, |faulty| faulty.fault));
-            world.init_resource::<inject::TickBegan>();
-            world.add_systems((inject::note_begin.before(Step::Enter), inject::inflict.after(Step::Report)));
+            let own = self.faults.iter().filter(|faulty| faulty.hideout == index);
+            let faults = own.map(|faulty| faulty.fault).collect();
+            world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Report });
         }
     }
 

@@ -5,11 +5,9 @@
 
 use std::time::Duration;
 
-use precinct::{
-    PrecinctSettings,
-    inject::{Fault, FaultyHideout},
-};
+use precinct::{FaultyHideout, PrecinctSettings};
 use throng::{Server, settings::Settings, settings::Workers};
+use throng_faults::WorldFault;
 use throng_net::protocol::PrivateKey;
 use throng_platform::signals::StopFlag;
 
@@ -23,7 +21,7 @@ fn ranks_of_costly_hideout(uses_cost_estimates: bool) -> Vec<usize> {
     settings.server.address = "127.0.0.1:0".parse().unwrap();
     settings.server.workers = Workers::Count(WORKERS as u16);
     let mut server = Server::bind(&settings, precinct::schema(), PrivateKey::new([1; 32])).unwrap();
-    let fault = Fault::Dear { from_tick: COSTLY_FROM_TICK, factor: 10 };
+    let fault = WorldFault::Dear { from_tick: COSTLY_FROM_TICK, factor: 10 };
     let game = PrecinctSettings {
         players: 90,
         npcs: 1800,

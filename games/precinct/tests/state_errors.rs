@@ -113,6 +113,7 @@ fn r08_bad_networks_of_many_seeds_show_no_state_error() {
                 corruption: 0.01,
                 delay: Nanos::from_millis(u64::from(second % 4) * 30),
                 jitter: Nanos::from_millis(30),
+                ..Impairment::NONE
             });
             simulation.run_for(1.0);
         }

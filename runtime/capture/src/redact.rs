@@ -1,9 +1,9 @@
 //! Redaction: a capture for strangers.
 //!
 //! Names of scopes, threads and files come from the game's makers and stay; log texts and notes may hold what a player wrote, where
-//! they play from, and keys, and pass the filter of [`throng_platform::redact`].
+//! they play from, and keys, and pass the filter of [`throng_redact`].
 
-use throng_platform::redact::{free_text, visible};
+use throng_redact::{free_text, visible};
 
 use crate::model::Capture;
 

@@ -47,14 +47,6 @@ pub struct Options {
 pub enum StoryError {
     #[error("the capture has no frame {number}; {has}")]
     NoSuchFrame { number: u64, has: String },
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
-
-/// Writes the story as text.
-pub fn write_story(capture: &Capture, options: &Options, out: &mut impl Write) -> Result<(), StoryError> {
-    tell(capture, options)?.write_text(options.with_emphasis, out)?;
-    Ok(())
 }
 
 impl Story {

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use scene::*;
-use throng_net::protocol::{Gate, GateOutcome, JournalError, Reply, TokenJournal, UsedToken};
+use throng_net::protocol::{
+    DenialReason, Gate, HandshakeFailure, HandshakeState, JournalError, QueueState, Reply, TokenJournal, UsedToken,
+};
 use throng_platform::time::Nanos;
 
 const NOW: Nanos = Nanos::from_secs(1);
@@ -29,25 +31,40 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
     let journal = Box::new(KeepInMemory(records.clone()));
     let mut gate = opened(Gate::with_journal(settings(), wide_seed(1), [], journal));
     let mut walker = Walker::new(token(1, 1), client_address(1), true, NOW, 1);
-    let (mut said, mut heard, mut server_link, mut reply) = (Vec::new(), Vec::new(), None, Reply::new());
-    while let Some(datagram) = walker.says(NOW) {
+    let (mut said, mut heard, mut reply) = (Vec::new(), Vec::new(), Reply::new());
+    // Hello, request, response, and a response again while it waits.
+    for step in 0..4 {
+        let now = NOW + Nanos::from_millis(300 * step);
+        let datagram = walker.says(now).expect("a step is due");
         said.push(datagram.clone());
-        if let GateOutcome::Connected(admitted) = gate.handle(walker.address, &mut datagram.clone(), &mut reply) {
-            server_link = Some(admitted.link);
-        }
+        gate.handle(walker.address, &mut datagram.clone(), &mut reply);
         heard.push(reply.bytes().to_vec());
-        walker.hears(NOW, &reply);
+        walker.hears(now, &reply);
     }
+    assert_eq!(walker.handshake.queue(), Some(QueueState::InLine { place: 1, length: 1 }));
+    let mut server_link = gate.admit_next(&mut reply).expect("its turn").link;
+    heard.push(reply.bytes().to_vec());
+    walker.hears(NOW, &reply);
     let mut client_link = walker.handshake.into_link();
     let mut out = [0; 1400];
     let len = client_link.seal_payload(b"throng", &mut out, NOW);
     let payload = out[..len].to_vec();
-    let len = server_link.expect("admitted").seal_disconnect(&mut out, NOW);
+    let len = server_link.seal_disconnect(&mut out, NOW);
+    let mut second = Walker::new(token(1, 2), client_address(2), true, NOW, 2);
+    for _ in 0..2 {
+        gate.handle(second.address, &mut second.says(NOW).expect("a step is due"), &mut reply);
+        second.hears(NOW, &reply);
+    }
+    let reason = HandshakeFailure::Denied(DenialReason::AlreadyConnected);
+    assert_eq!(second.handshake.state(), HandshakeState::Failed(reason));
+    let denied = reply.bytes().to_vec();
     let record = records.lock().unwrap().clone();
     vec![
         ("hello", said[0][..30].to_vec()),
         ("cookie", heard[0].clone()),
-        ("keep-alive", heard[2].clone()),
+        ("queued", heard[3].clone()),
+        ("keep-alive", heard[4].clone()),
+        ("denied", denied),
         ("payload", payload),
         ("disconnect", out[..len].to_vec()),
         ("record", record),

@@ -16,23 +16,25 @@
 //! | [`ticks`] | the cheapest clock, for measuring |
 //! | [`perf`], [`sched`] | when a thread had no core, and which other processes had one |
 //! | [`sampling`] | where another process's threads are, without stopping them |
-//! | [`crash`] | a report of the process's own death |
-//! | [`redact`] | a text without what must not leave the host; asks nothing of Linux, [`crash`] needs it |
+//! | [`never`] | states that only a bug can make: loud in tests, counted and survived in a live server |
+//! | [`crash_signal`], [`message_pair`], [`bad_access`] | what a dying thread may do, and whom it tells: the ground of `throng-crash` |
 //! | [`random`] | one seed from the kernel; everything after it is seeded |
 #![allow(unsafe_code)]
 
 pub mod allocator;
+pub mod bad_access;
 pub mod clock;
 pub mod cores;
-pub mod crash;
+pub mod crash_signal;
 pub mod limits;
+pub mod message_pair;
+pub mod never;
 pub mod perf;
 pub mod poll;
 pub mod prefetch;
 pub mod process;
 pub mod random;
 mod raw_address;
-pub mod redact;
 pub mod sampling;
 pub mod sched;
 pub mod signals;

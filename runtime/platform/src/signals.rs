@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once, OnceLock};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction, signal};
 
 /// Whether somebody asked for a stop; clones show the same answer. Never taken back.
 #[derive(Clone)]
@@ -73,6 +73,15 @@ pub fn install_stop() -> StopFlag {
         }
     });
     flag.clone()
+}
+
+/// From now on these signals do nothing to this process: for one that ends by itself when another does.
+pub fn ignore(ignored: &[Signal]) -> io::Result<()> {
+    for &one in ignored {
+        // SAFETY: ignoring a signal runs no code of ours.
+        unsafe { signal(one, SigHandler::SigIgn) }?;
+    }
+    Ok(())
 }
 
 /// Kept for the life of the process, so that the handler's descriptor is never closed.

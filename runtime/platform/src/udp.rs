@@ -97,8 +97,9 @@ impl UdpSocket {
         self.segmentation.take_refusal()
     }
 
-    /// Ends or begins sending datagrams to one receiver together; for comparisons. On by itself where the kernel knows how.
-    pub fn use_segmentation(&self, is_used: bool) {
+    /// Ends or begins sending datagrams to one receiver together, for comparisons. On by itself where the kernel knows how.
+    #[cfg(test)]
+    fn use_segmentation(&self, is_used: bool) {
         self.segmentation.set_used(is_used);
     }
 

@@ -232,11 +232,6 @@ impl CloseLists {
         self.nearest_of_candidates(self.candidates(index, radius_m, groups), index, radius_m, groups)
     }
 
-    /// Appends everybody at most `radius_m` from a place, ascending. Answered from the grid.
-    pub fn near_place(&self, place_m: [f32; 2], radius_m: f32, found: &mut Vec<u32>) {
-        self.near_place_of(place_m, radius_m, ANYONE, found);
-    }
-
     /// Appends everybody in any of `groups` at most `radius_m` from a place, ascending. Answered from the grid.
     pub fn near_place_of(&self, place_m: [f32; 2], radius_m: f32, groups: u32, found: &mut Vec<u32>) {
         if usable(place_m) && usable_radius(radius_m) {

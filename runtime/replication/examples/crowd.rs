@@ -1,7 +1,8 @@
 //! Crowd: what a tick of replication costs in one large world, without network or encryption.
 //!
-//! `cargo run --release -p throng-replication --example crowd [ticks]` prints, for each scene, microseconds of CPU per tick for
-//! taking in changes, for interest and for writing (best of five runs), bytes, and a hash of all that was written.
+//! `cargo run --release -p throng-replication --example crowd [ticks]` prints, for each scene, microseconds of CPU per
+//! tick for taking in changes, for interest and for writing (best of five runs), bytes, and a hash of all that was
+//! written.
 //!
 //! - W1: every client has an entity, all move, each hears about 50.
 //! - W2: the same, and everybody hears everybody.
@@ -9,7 +10,8 @@
 
 use throng_platform::process::thread_cpu_time;
 use throng_replication::{
-    InterestSettings, KindId, NetId, Replicate, ReplicationRules, SchemaBuilder, View, ViewScratch, WorldReplication,
+    ComponentIndex, InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, View, ViewScratch,
+    WorldReplication,
 };
 
 #[derive(Clone, Replicate)]
@@ -38,7 +40,7 @@ struct Scene {
 struct Crowd {
     world: WorldReplication,
     /// Kinds of poses and healths.
-    kinds: [KindId; 2],
+    kinds: [ComponentIndex; 2],
     ids: Vec<NetId>,
     views: Vec<View>,
     scratch: ViewScratch,

@@ -4,8 +4,10 @@
 //! clients, then about 0.2 us per question with 50 near. Never allocates once it has grown.
 
 use crate::{
-    grid::{Grid, Item},
-    view::View,
+    view::{
+        client_view::View,
+        grid::{Grid, Item},
+    },
     world::WorldReplication,
 };
 

@@ -1,10 +1,11 @@
 //! World replication: everything that one world has to tell, shared by all its clients.
 //!
-//! What a client holds and is owed is a [`View`], and belongs to the client. A tick has two halves. In the first the world's own
-//! thread changes what there is to tell: `begin_tick`; `spawn`, `update`, `remove`, `set_place`, `despawn`; `conceal`. Then
-//! `settle` ends the changes. In the second half nothing changes here any more, so any number of threads may serve views at once,
-//! each with a [`ViewScratch`] of its own: `refresh`, and `write_snapshot` until it returns 0, with `sent` naming the packet that each
-//! message went into. `acked` and `lost` come whenever the connection knows. However the views are shared out, their bytes are the same.
+//! What a client holds and is owed is a [`View`], and belongs to the client. A tick has two halves. In the first the
+//! world's own thread changes what there is to tell: `begin_tick`; `spawn`, `update`, `remove`, `set_place`, `despawn`;
+//! `filter_visibility`. Then `settle` ends the changes. In the second half nothing changes here any more, so any number
+//! of threads may serve views at once, each with a [`ViewScratch`] of its own: `refresh`, and `write_snapshot` until it
+//! returns 0, with `sent` naming the packet that each message went into. `acked` and `lost` come whenever the
+//! connection knows. However the views are shared out, their bytes are the same.
 //!
 //! ```
 //! use throng_replication::{InterestSettings, Replicas, Replicate, SchemaBuilder, ViewScratch, WorldReplication};
@@ -41,20 +42,25 @@
 use std::sync::Arc;
 
 use crate::{
-    entities::{EntitiesFull, Fault, NetId, Standing},
-    interest::{Found, InterestSettings},
-    replicate::Replicate,
-    rings::Rings,
-    rules::ResolvedRules,
-    scene::Scene,
-    schema::{KindId, Schema},
-    traffic::{Counts, Overhead, Traffic},
-    truth::ExactSource,
-    view::{View, ViewCounts},
+    source::{
+        entities::{EntitiesFull, Relevance},
+        fault::Fault,
+        rings::Rings,
+        rules::ResolvedRules,
+    },
+    view::{
+        audit_sample::ExactSource,
+        client_view::{View, ViewCounts},
+        interest::{Found, InterestSettings},
+        scene::Scene,
+        traffic::{Counts, Overhead, Traffic},
+    },
+    wire::{
+        ids::{NetId, SLOTS_MAX},
+        replicate::Replicate,
+        schema::{ComponentIndex, Schema},
+    },
 };
-
-/// Most slots a world may have; also the highest slot a client believes.
-pub const SLOTS_MAX: u32 = 1 << 20;
 
 /// What replication did since `take_stats` was called last.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -67,7 +73,7 @@ pub struct ReplicationStats {
     pub despawns: u64,
     pub snapshots: u64,
     pub snapshot_bytes: u64,
-    pub truths: u64,
+    pub audit_samples: u64,
     /// Components that a lost packet carried last, and that are sent again.
     pub owed_again: u64,
     /// Values that were NaN or infinite when they were encoded. Never sent; see `poisoned`.
@@ -82,34 +88,38 @@ pub struct ReplicationStats {
     pub answers_unknown: u64,
 }
 
-/// A client's grace in seconds is 2; what a truth tells must be there within half of it.
-const TRUTH_S_MAX: f32 = 1.0;
+/// Audit samples leave out components that may reach the client later than this: it waits 2 s for what a sample tells
+/// before it counts an error, and half of that is left for losses. (s)
+const AUDITED_DELAY_S_MAX: f32 = 1.0;
 
-/// What serving views needs beside them, kept from client to client and from tick to tick. One per thread that serves views.
+/// What serving views needs beside them, kept from client to client and from tick to tick. One per thread that serves
+/// views.
 pub struct ViewScratch {
     found: Found,
-    /// What went out, by kind and cause, and what others count with it: empty it with `Traffic::take` or `Traffic::absorb`.
+    /// What went out, by kind and cause, and what others count with it: empty it with `Traffic::take` or
+    /// `Traffic::absorb`.
     pub traffic: Traffic,
     /// Empty between questions of a visibility filter.
     allowed: Vec<u32>,
-    concealed_near: Vec<u32>,
+    filtered_near: Vec<u32>,
 }
 
 impl ViewScratch {
     /// For worlds with this schema.
     pub fn new(schema: &Schema) -> Self {
-        Self { found: Found::default(), traffic: Traffic::new(schema), allowed: Vec::new(), concealed_near: Vec::new() }
+        Self { found: Found::default(), traffic: Traffic::new(schema), allowed: Vec::new(), filtered_near: Vec::new() }
     }
 
     /// Bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.found.heap_bytes()
             + self.traffic.heap_bytes()
-            + (self.allowed.capacity() + self.concealed_near.capacity()) * 4
+            + (self.allowed.capacity() + self.filtered_near.capacity()) * 4
     }
 }
 
-/// The replicated side of one world, as all its clients share it. No ECS inside (see `ecs`), no clock, no sockets, no client.
+/// The replicated side of one world, as all its clients share it. No ECS inside (see `ecs`), no clock, no sockets, no
+/// client.
 pub struct WorldReplication {
     scene: Scene,
     /// Which turns of interest are taken: views with the same turn are refreshed in the same ticks.
@@ -156,12 +166,12 @@ impl WorldReplication {
 
     /// The entity has no place: it is relevant to everybody.
     pub fn clear_place(&mut self, id: NetId) {
-        self.scene.entities.set_standing(id, Standing::Everywhere);
+        self.scene.entities.set_relevance(id, Relevance::Everywhere);
     }
 
     /// The entity is relevant to its own client alone, until it has a place again.
-    pub fn hide(&mut self, id: NetId) {
-        self.scene.entities.set_standing(id, Standing::Hidden);
+    pub fn set_owner_only(&mut self, id: NetId) {
+        self.scene.entities.set_relevance(id, Relevance::OwnerOnly);
     }
 
     /// The entity is also relevant to the clients of this team, wherever they are. None: of no team.
@@ -175,9 +185,9 @@ impl WorldReplication {
         self.scene.entities.set_weight(id, weight);
     }
 
-    /// The entity is told only to clients that `conceal` lets see it, and to its own. At once.
-    pub fn set_concealed(&mut self, id: NetId, concealed: bool) {
-        self.scene.entities.set_concealed(id, concealed);
+    /// The entity is told only to clients that `filter_visibility` lets see it, and to its own. At once.
+    pub fn set_visibility_filtered(&mut self, id: NetId, filtered: bool) {
+        self.scene.entities.set_visibility_filtered(id, filtered);
     }
 
     /// What changes of the entity this tick goes at once to all who hold it, whatever the distance. For teleports.
@@ -186,8 +196,8 @@ impl WorldReplication {
         self.scene.entities.set_urgent(id);
     }
 
-    /// From now on these rules hold. `ticks_per_s` is the world's rate; `views` are those of all its clients. Between two ticks;
-    /// allocates, and makes every client's copies current once.
+    /// From now on these rules hold. `ticks_per_s` is the world's rate; `views` are those of all its clients. Between
+    /// two ticks; allocates, and makes every client's copies current once.
     pub fn set_rules<'a>(
         &mut self,
         rules: &ResolvedRules,
@@ -195,8 +205,8 @@ impl WorldReplication {
         views: impl IntoIterator<Item = &'a mut View>,
     ) {
         let Scene { entities, rings, bulk, .. } = &mut self.scene;
-        let truth_ticks_max = (ticks_per_s * TRUTH_S_MAX) as u32;
-        let mut new = Rings::new(rules, entities.schema.every_kind(), truth_ticks_max.max(1));
+        let audited_delay_ticks_max = (ticks_per_s * AUDITED_DELAY_S_MAX) as u32;
+        let mut new = Rings::new(rules, entities.schema.every_kind(), audited_delay_ticks_max.max(1));
         // Packets in flight were written by the old ones.
         new.period_max = new.period_max.max(rings.period_max);
         *rings = new;
@@ -208,13 +218,13 @@ impl WorldReplication {
 
     /// Encodes a component's value, once for everybody. Returns whether its bytes changed. Ids of entities
     /// that are gone are ignored.
-    pub fn update<T: Replicate>(&mut self, kind: KindId, id: NetId, value: &T) -> bool {
+    pub fn update<T: Replicate>(&mut self, kind: ComponentIndex, id: NetId, value: &T) -> bool {
         debug_assert_eq!(self.scene.entities.schema.kind_of::<T>(), Some(kind), "the kind is another component's");
         self.scene.entities.update(kind, id, value)
     }
 
     /// Takes a component away from an entity that lives on.
-    pub fn remove(&mut self, kind: KindId, id: NetId) {
+    pub fn remove(&mut self, kind: ComponentIndex, id: NetId) {
         self.scene.entities.remove(kind, id);
     }
 
@@ -224,7 +234,8 @@ impl WorldReplication {
         self.scene.entities.poisoned()
     }
 
-    /// The view of a client that comes in. `epoch` tells its stay here from its stays elsewhere; it is in every message.
+    /// The view of a client that comes in. `epoch` tells its stay here from its stays elsewhere; it is in every
+    /// message.
     pub fn new_view(&mut self, epoch: u8) -> View {
         let turn = self.turns.iter().position(|taken| !taken).unwrap_or(self.turns.len());
         if turn == self.turns.len() {
@@ -247,31 +258,36 @@ impl WorldReplication {
         &self.scene.settings
     }
 
-    /// Whether any entity is concealed, so that `conceal` has something to ask.
-    pub fn has_concealed(&self) -> bool {
-        self.scene.entities.concealed_count > 0
+    /// Whether any entity is visibility-filtered, so that `filter_visibility` has something to ask.
+    pub fn has_visibility_filtered(&self) -> bool {
+        self.scene.entities.filtered_count > 0
     }
 
-    /// Makes ready for `conceal`. Once per tick, after the changes.
-    pub fn prepare_conceal(&mut self) {
+    /// Makes ready for `filter_visibility`. Once per tick, after the changes.
+    pub fn prepare_visibility_filter(&mut self) {
         let scene = &mut self.scene;
         scene.finder.rebuild(&mut scene.entities, scene.settings.cell_m);
     }
 
-    /// Asks, for each concealed entity that this client would otherwise hear of, whether it may see it. Once per
-    /// tick, after `prepare_conceal` and before `refresh`; not asked in a tick, it may not. What a client may not see
-    /// it is told nothing more of, but for a despawn of what it held. Its own entity is not asked about.
+    /// Asks, for each visibility-filtered entity that this client would otherwise hear of, whether it may see it. Once
+    /// per tick, after `prepare_visibility_filter` and before `refresh`; not asked in a tick, it may not. What a client
+    /// may not see it is told nothing more of, but for a despawn of what it held. Its own entity is not asked about.
     ///
     /// Costs a look into a grid, about 0.3 us, and the questions.
-    pub fn conceal(&self, view: &mut View, scratch: &mut ViewScratch, may_see: &mut dyn FnMut(NetId) -> bool) {
+    pub fn filter_visibility(
+        &self,
+        view: &mut View,
+        scratch: &mut ViewScratch,
+        may_see: &mut dyn FnMut(NetId) -> bool,
+    ) {
         let scene = &self.scene;
-        view.concealed_at = Some(scene.entities.tick);
-        if scene.entities.concealed_count == 0 {
+        view.filtered_at = Some(scene.entities.tick);
+        if scene.entities.filtered_count == 0 {
             return;
         }
-        let ViewScratch { allowed, concealed_near, .. } = scratch;
+        let ViewScratch { allowed, filtered_near, .. } = scratch;
         allowed.clear();
-        scene.each_concealed_near(view, concealed_near, |id| {
+        view.each_filtered_near(scene, filtered_near, |id| {
             if may_see(id) {
                 allowed.push(id.slot);
             }
@@ -279,7 +295,8 @@ impl WorldReplication {
         view.set_allowed(allowed, &scene.entities);
     }
 
-    /// Ends the changes of the tick, before any view is refreshed. Cheap when nothing has changed since it was last called.
+    /// Ends the changes of the tick, before any view is refreshed. Cheap when nothing has changed since it was last
+    /// called.
     pub fn settle(&mut self) {
         self.scene.prepare();
         let scene = &mut self.scene;
@@ -289,7 +306,7 @@ impl WorldReplication {
     /// Rebuilds a client's relevant set, if it is its turn. Once per tick, after `settle`.
     pub fn refresh(&self, view: &mut View, scratch: &mut ViewScratch) {
         let entities = &self.scene.entities;
-        if entities.concealed_count > 0 && view.concealed_at != Some(entities.tick) {
+        if entities.filtered_count > 0 && view.filtered_at != Some(entities.tick) {
             view.set_allowed(&[], entities);
         }
         view.refresh(&self.scene, &mut scratch.found);
@@ -313,10 +330,18 @@ impl WorldReplication {
         view.lost(packet, &self.scene);
     }
 
-    /// Whether a client is told of an entity: it is relevant to it, and not concealed from it. As of the last
-    /// `refresh` for what came; what died, was hidden or is denied counts at once.
+    /// Whether a client is told of an entity: it is relevant to it, and no visibility filter denies it. As of the last
+    /// `refresh` for what came; what died, became owner-only or is denied counts at once.
     pub fn hears(&self, view: &View, id: NetId) -> bool {
         view.hears(id, &self.scene.entities)
+    }
+
+    /// Where an entity is (m), if it has a place.
+    pub fn place_of(&self, id: NetId) -> Option<[f32; 2]> {
+        match self.scene.entities.get(id)?.relevance {
+            Relevance::At(place) => Some(place),
+            Relevance::Everywhere | Relevance::OwnerOnly => None,
+        }
     }
 
     /// Where a client looks from (m), if it looks from anywhere.
@@ -324,13 +349,15 @@ impl WorldReplication {
         view.look_from(&self.scene.entities)
     }
 
-    /// Appends a truth (see `truth`) about one entity to `out`; false when there is none to tell. Before `settle` of the tell.
-    pub fn write_truth(&mut self, view: &mut View, scratch: &mut ViewScratch, out: &mut Vec<u8>) -> bool {
-        self.write_truth_from(view, scratch, &mut |id, entities| entities.slots[id.slot as usize].present, out)
+    /// Appends an audit sample (`view::audit_sample`) about one entity to `out`; false when there is none to send. Call
+    /// it before the tick's `settle`.
+    pub fn write_audit_sample(&mut self, view: &mut View, scratch: &mut ViewScratch, out: &mut Vec<u8>) -> bool {
+        self.write_audit_sample_from(view, scratch, &mut |id, entities| entities.slots[id.slot as usize].present, out)
     }
 
-    /// As `write_truth`, with the exact values read from `source` now: what replication missed is then not missed by the truth.
-    pub(crate) fn write_truth_from(
+    /// As `write_audit_sample`, with the exact values read from `source` now: what replication missed is then not
+    /// missed by the audit sample.
+    pub(crate) fn write_audit_sample_from(
         &mut self,
         view: &mut View,
         scratch: &mut ViewScratch,
@@ -338,10 +365,10 @@ impl WorldReplication {
         out: &mut Vec<u8>,
     ) -> bool {
         let begin = out.len();
-        let written = view.write_truth(&mut self.scene, source, out);
+        let written = view.write_audit_sample(&mut self.scene, source, out);
         if written {
             let bytes = (out.len() - begin) as u64;
-            scratch.traffic.add_overhead(Overhead::Truth, Counts { packets: 1, bytes, updates: 1 });
+            scratch.traffic.add_overhead(Overhead::AuditSample, Counts { packets: 1, bytes, updates: 1 });
         }
         written
     }
@@ -353,15 +380,8 @@ impl WorldReplication {
         self.scene.entities.arrangement += 1;
     }
 
-    /// Where an entity is (m), if it has a place.
-    pub fn place_of(&self, id: NetId) -> Option<[f32; 2]> {
-        match self.scene.entities.get(id)?.standing {
-            Standing::At(place) => Some(place),
-            Standing::Everywhere | Standing::Hidden => None,
-        }
-    }
-
-    pub fn entities_count(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn entities_count(&self) -> usize {
         self.scene.entities.alive_count()
     }
 
@@ -375,6 +395,14 @@ impl WorldReplication {
             spawns_refused: counts.refused,
             ..ReplicationStats::default()
         }
+    }
+
+    /// For tests and simulations, after every step.
+    ///
+    /// # Panics
+    /// If what is told contradicts itself.
+    pub fn check(&self) {
+        self.scene.entities.check();
     }
 
     /// Bytes held on the heap, without the views.
@@ -391,7 +419,7 @@ impl ReplicationStats {
         self.despawns += counts.despawns;
         self.snapshots += counts.snapshots;
         self.snapshot_bytes += counts.bytes;
-        self.truths += counts.truths;
+        self.audit_samples += counts.audit_samples;
         self.owed_again += counts.owed_again;
         self.entries_visited += counts.entries_visited;
         self.answers_unknown += counts.answers_unknown;

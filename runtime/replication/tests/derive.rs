@@ -7,7 +7,7 @@ const SIDE_M: f32 = 64.0;
 
 #[derive(Copy, Clone, Debug, PartialEq, Replicate)]
 enum Stance {
-    Standing,
+    Relevance,
     Crouching,
     Prone,
 }
@@ -77,7 +77,7 @@ fn every_kind_of_field_comes_back() {
     check(&everything());
     check(&Marker);
     check(&Pair(true, 15));
-    for stance in [Stance::Standing, Stance::Crouching, Stance::Prone] {
+    for stance in [Stance::Relevance, Stance::Crouching, Stance::Prone] {
         check(&stance);
     }
 }
@@ -100,7 +100,7 @@ fn another_value_does_not_agree() {
         |other| other.headings[1] += 0.2,
         |other| other.team = 4,
         |other| other.alive = false,
-        |other| other.stance = Stance::Standing,
+        |other| other.stance = Stance::Relevance,
     ];
     for change in others {
         let mut other = value.clone();

@@ -1,7 +1,7 @@
 //! The promise: the bytes in `docs/spec/replication.md` are the bytes that are sent, and a client reads them so.
 
 use throng_replication::{
-    InterestSettings, KindId, NetId, Replicas, Replicate, ReplicationRules, Schema, SchemaBuilder, ViewScratch,
+    ComponentIndex, InterestSettings, NetId, Replicas, Replicate, ReplicationRules, Schema, SchemaBuilder, ViewScratch,
     WorldReplication, rules::KindRule,
 };
 
@@ -48,7 +48,8 @@ fn pose(x: f32) -> Pose {
 /// What the document tells: four entities at tick 6; one moves, one is hurt, one goes and one comes at tick 7.
 fn story() -> (Story, [Vec<u8>; 3]) {
     let schema = SchemaBuilder::new().component::<Pose>().component::<Health>().build();
-    let (poses, healths): (KindId, KindId) = (schema.kind_of::<Pose>().unwrap(), schema.kind_of::<Health>().unwrap());
+    let (poses, healths): (ComponentIndex, ComponentIndex) =
+        (schema.kind_of::<Pose>().unwrap(), schema.kind_of::<Health>().unwrap());
     let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
     let mut scratch = ViewScratch::new(&schema);
     let mut view = world.new_view(3);
@@ -77,18 +78,18 @@ fn story() -> (Story, [Vec<u8>; 3]) {
     world.refresh(&mut view, &mut scratch);
     let len = world.write_snapshot(&mut view, &mut scratch, 513, &mut out);
     world.sent(&mut view, 2);
-    let mut truths = [Vec::new(), Vec::new()];
-    // Truths go round; the second is about entity 1, the fourth about what left.
+    let mut samples = [Vec::new(), Vec::new()];
+    // Audit samples go round; the second is about entity 1, the fourth about what left.
     for turn in 0..4 {
-        let mut truth = Vec::new();
-        assert!(world.write_truth(&mut view, &mut scratch, &mut truth));
+        let mut sample = Vec::new();
+        assert!(world.write_audit_sample(&mut view, &mut scratch, &mut sample));
         match turn {
-            0 => truths[0] = truth,
-            3 => truths[1] = truth,
+            0 => samples[0] = sample,
+            3 => samples[1] = sample,
             _ => {}
         }
     }
-    let [present, absent] = truths;
+    let [present, absent] = samples;
     (Story { schema, world, ids, replicas }, [out[..len].to_vec(), present, absent])
 }
 
@@ -96,8 +97,8 @@ fn story() -> (Story, [Vec<u8>; 3]) {
 fn the_server_sends_the_documents_bytes() {
     let (_, [snapshot, present, absent]) = story();
     check("snapshot", &snapshot);
-    check("truth-present", &present);
-    check("truth-absent", &absent);
+    check("audit-sample-present", &present);
+    check("audit-sample-tombstone", &absent);
 }
 
 #[test]
@@ -110,17 +111,17 @@ fn a_client_reads_the_documents_bytes_as_the_document_says() {
     assert_eq!(replicas.get::<Health>(ids[1]), Some(&Health { points: 70 }));
     assert_eq!(replicas.get::<Health>(ids[4]), None);
     assert!(!replicas.contains(ids[2]) && !world.contains(ids[2]));
-    replicas.hold_truth(&golden("truth-present"), 7).unwrap();
-    replicas.hold_truth(&golden("truth-absent"), 7).unwrap();
-    replicas.check_truths();
+    replicas.hold_audit_sample(&golden("audit-sample-present"), 7).unwrap();
+    replicas.hold_audit_sample(&golden("audit-sample-tombstone"), 7).unwrap();
+    replicas.check_audit_samples();
     // Two components of the one, and that the other is not there.
     assert_eq!((replicas.counts().state_checks, replicas.counts().state_errors), (3, 0));
     assert_eq!(schema.kinds_count(), 2);
 }
 
-/// A truth about an entity whose health is out of range.
+/// An audit sample about an entity whose health is out of range.
 #[test]
-fn a_truth_keeps_silent_about_what_may_be_late() {
+fn an_audit_sample_keeps_silent_about_what_may_be_late() {
     let schema = SchemaBuilder::new().component::<Pose>().component::<Health>().build();
     let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
     let health = KindRule { range_m: Some(10.0), updates_per_s_max: None };
@@ -136,13 +137,13 @@ fn a_truth_keeps_silent_about_what_may_be_late() {
     world.update(schema.kind_of::<Health>().unwrap(), id, &Health { points: 100 });
     world.settle();
     world.refresh(&mut view, &mut scratch);
-    let (mut out, mut truth) = ([0; 1200], Vec::new());
+    let (mut out, mut sample) = ([0; 1200], Vec::new());
     let len = world.write_snapshot(&mut view, &mut scratch, 0, &mut out);
-    assert!(world.write_truth(&mut view, &mut scratch, &mut truth));
-    check("truth-partial", &truth);
+    assert!(world.write_audit_sample(&mut view, &mut scratch, &mut sample));
+    check("audit-sample-partial", &sample);
     let mut replicas = Replicas::new(schema);
     replicas.apply(&out[..len]).unwrap();
-    replicas.hold_truth(&golden("truth-partial"), 7).unwrap();
-    replicas.check_truths();
+    replicas.hold_audit_sample(&golden("audit-sample-partial"), 7).unwrap();
+    replicas.check_audit_samples();
     assert_eq!((replicas.counts().state_checks, replicas.counts().state_errors), (1, 0));
 }

@@ -3,7 +3,7 @@
 use bevy_ecs::prelude::*;
 use throng_platform::allocator::{CountingAllocator, thread_counts};
 use throng_replication::{
-    Concealed, InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, Team, View, ViewScratch,
+    InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, Team, View, ViewScratch, VisibilityFiltered,
     WorldReplication,
     ecs::{Collector, Placed, Replicated},
     listeners::Listeners,
@@ -62,7 +62,7 @@ fn check(ruled: bool) {
             let pose = Pose { place: [0.0; 3], heading: 0.0 };
             let mut entity = world.spawn((Replicated::default(), pose, Round(centre, 5.0 + (index % 7) as f32 * 5.0)));
             if ruled && index % 5 == 4 {
-                entity.insert((Concealed, Team(1 + index as u16 % 3)));
+                entity.insert((VisibilityFiltered, Team(1 + index as u16 % 3)));
             }
             entity.id()
         })
@@ -72,7 +72,7 @@ fn check(ruled: bool) {
     let mut listeners = Listeners::default();
     let mut circling = world.query::<(&Round, &mut Pose)>();
     let mut packet = [0; 1200];
-    let mut truth = Vec::with_capacity(256);
+    let mut sample = Vec::with_capacity(256);
     let (mut updates, mut spawns) = (0, 0);
     let mut heard = Vec::with_capacity(64);
     for tick in 1..=1200_u32 {
@@ -91,10 +91,10 @@ fn check(ruled: bool) {
             }
         }
         if ruled {
-            replication.prepare_conceal();
+            replication.prepare_visibility_filter();
             for (number, view) in (0..).zip(&mut views) {
                 let mut may_see = |id: NetId| !(id.slot + tick / 25 + number).is_multiple_of(4);
-                replication.conceal(view, &mut scratch, &mut may_see);
+                replication.filter_visibility(view, &mut scratch, &mut may_see);
             }
             replication
                 .set_team(collector.net_id(&world, entities[tick as usize % 20]).unwrap(), Some(tick as u16 % 4));
@@ -107,8 +107,8 @@ fn check(ruled: bool) {
         replication.settle();
         for view in &mut views {
             replication.refresh(view, &mut scratch);
-            truth.clear();
-            assert!(replication.write_truth(view, &mut scratch, &mut truth));
+            sample.clear();
+            assert!(replication.write_audit_sample(view, &mut scratch, &mut sample));
         }
         replication.settle();
         for view in &mut views {

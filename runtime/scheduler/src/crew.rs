@@ -66,13 +66,6 @@ impl<T: ShortTask> Crew<T> {
         self.shared.as_ref().map_or(0, |shared| shared.lock().workers_used.saturating_sub(1))
     }
 
-    /// How many of them have nothing to do at this moment.
-    pub fn idle_count(&self) -> usize {
-        let Some(shared) = &self.shared else { return 0 };
-        let state = shared.lock();
-        state.posts[..state.workers_used].iter().filter(|post| post.rest != Rest::Awake).count()
-    }
-
     /// Runs all `parts`, here and on workers that have nothing else to do, and returns when the last is back.
     ///
     /// Starts them in their order, so the dearest belong first; they come back in their order, in the same memory.

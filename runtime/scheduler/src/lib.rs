@@ -63,8 +63,7 @@ mod worker;
 
 pub use cost::CostEstimate;
 pub use crew::Crew;
-pub use order::simulate_makespan;
 pub use phase::TickPhase;
-pub use pool::{Completion, IdleTail, RunningTask, ShortTaskPool};
+pub use pool::{Completion, IdleTail, ShortTaskPool};
 pub use rates::{FrameGrid, Hertz};
 pub use task::{Finished, Scheduled, ShortTask};

@@ -23,24 +23,24 @@ pub(crate) fn sort<T>(list: &mut [Entry<T>]) {
     list.sort_unstable_by_key(|entry| (Reverse(entry.deadline), entry.cost, Reverse(entry.sequence)));
 }
 
-/// When the last worker would finish, if `workers` take tasks of these costs in this order.
-///
-/// A model of the pool with free scheduling: whichever worker is idle first takes the next task.
-pub fn simulate_makespan(costs_in_order: impl IntoIterator<Item = Nanos>, workers: usize) -> Nanos {
-    assert!(workers > 0);
-    let mut busy_until = vec![Nanos::ZERO; workers];
-    for cost in costs_in_order {
-        let first_idle = busy_until.iter_mut().min().expect("there is a worker");
-        *first_idle += cost;
-    }
-    busy_until.into_iter().max().expect("there is a worker")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use rand::{Rng, SeedableRng};
     use rand_xoshiro::Xoshiro256PlusPlus;
+
+    /// When the last worker would finish, if `workers` take tasks of these costs in this order.
+    ///
+    /// A model of the pool with free scheduling: whichever worker is idle first takes the next task.
+    fn simulate_makespan(costs_in_order: impl IntoIterator<Item = Nanos>, workers: usize) -> Nanos {
+        assert!(workers > 0);
+        let mut busy_until = vec![Nanos::ZERO; workers];
+        for cost in costs_in_order {
+            let first_idle = busy_until.iter_mut().min().expect("there is a worker");
+            *first_idle += cost;
+        }
+        busy_until.into_iter().max().expect("there is a worker")
+    }
 
     fn entries(deadlines_and_costs: &[(u64, u64)]) -> Vec<Entry<()>> {
         let entry = |(sequence, (deadline, cost)): (u64, &(u64, u64))| Entry {

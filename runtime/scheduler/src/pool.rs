@@ -5,7 +5,7 @@
 //! when the pool is shut down.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use throng_platform::clock::Clock;
 use throng_platform::threads::{Priority, spawn_named};
@@ -32,14 +32,6 @@ pub enum Completion {
     AllDone,
     /// Some are still in the list or running; they come back in a later wait.
     DeadlinePassed,
-}
-
-/// A worker that is at work now, on a task or on a part of another worker's.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct RunningTask {
-    pub worker: usize,
-    /// When its task or part started.
-    pub since: Nanos,
 }
 
 /// The end of a frame, when some workers had nothing left to do while others were still at it.
@@ -146,19 +138,6 @@ impl<T: ShortTask> ShortTaskPool<T> {
         completion
     }
 
-    /// Tasks that are in the list or running.
-    pub fn outstanding(&self) -> usize {
-        self.shared.lock().outstanding
-    }
-
-    /// Which workers are at work and since when; after a passed deadline, where to look for a hung world.
-    /// Allocates.
-    pub fn running(&self) -> Vec<RunningTask> {
-        let state = self.shared.lock();
-        let posts = (0..).zip(&state.posts);
-        posts.filter_map(|(worker, post)| post.running_since.map(|since| RunningTask { worker, since })).collect()
-    }
-
     /// How evenly the last submit's tasks ended. Tasks still running are not in it yet; that an idle worker helps with
     /// parts is not taken off.
     pub fn idle_tail(&self) -> IdleTail {
@@ -179,26 +158,6 @@ impl<T: ShortTask> ShortTaskPool<T> {
         }
     }
 
-    /// Stops the threads, waits up to `timeout` of real time for those at work, and returns the contexts of
-    /// all that have stopped.
-    ///
-    /// Tasks that have not started are dropped, as are those that were not collected by a wait. A worker that
-    /// still hangs is left behind: it ends with its task, which is then dropped too.
-    pub fn shutdown(self, timeout: Duration) -> Vec<T::Worker> {
-        self.stop();
-        let deadline = Instant::now() + timeout;
-        let mut state = self.shared.lock();
-        while !state.posts.iter().all(|post| post.gone) {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            state = self.shared.done.wait_timeout(state, left);
-        }
-        let contexts = state.posts.iter_mut().filter_map(|post| post.context.take());
-        contexts.map(|context| *context).collect()
-    }
-
     fn stop(&self) {
         let mut state = self.shared.lock();
         state.stopping = true;
@@ -213,10 +172,39 @@ impl<T: ShortTask> ShortTaskPool<T> {
     }
 }
 
-/// As [`ShortTaskPool::shutdown`] without waiting.
+/// Stops the threads without waiting: each ends with the task that it has. Tasks that have not started are dropped, as are those that
+/// were not collected by a wait.
 impl<T: ShortTask> Drop for ShortTaskPool<T> {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+#[cfg(test)]
+impl<T: ShortTask> ShortTaskPool<T> {
+    /// Tasks that are in the list or running.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.shared.lock().outstanding
+    }
+
+    /// Workers that are at work now, on a task or on a part of another worker's.
+    pub(crate) fn running(&self) -> Vec<usize> {
+        let state = self.shared.lock();
+        (0..).zip(&state.posts).filter(|(_, post)| post.context.is_none()).map(|(worker, _)| worker).collect()
+    }
+
+    /// Drops the pool, waits up to `timeout` of real time for its threads, and returns the contexts of those that are not at work.
+    pub(crate) fn shutdown(self, timeout: Duration) -> Vec<T::Worker> {
+        let shared = Arc::clone(&self.shared);
+        drop(self);
+        let deadline = std::time::Instant::now() + timeout;
+        // Each thread holds on to it until it ends.
+        while Arc::strong_count(&shared) > 1 && std::time::Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        let mut state = shared.lock();
+        let contexts = state.posts.iter_mut().filter_map(|post| post.context.take());
+        contexts.map(|context| *context).collect()
     }
 }
 

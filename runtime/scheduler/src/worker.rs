@@ -53,9 +53,7 @@ pub(crate) struct State<T: ShortTask> {
 pub(crate) struct Post<W> {
     /// What the worker lends to its tasks; away while it runs one.
     pub context: Option<Box<W>>,
-    pub running_since: Option<Nanos>,
     pub rest: Rest,
-    pub gone: bool,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -80,8 +78,7 @@ struct ClaimedTask<T: ShortTask> {
 impl<T: ShortTask> Shared<T> {
     pub fn new(workers: Vec<T::Worker>, clock: Arc<dyn Clock>) -> Shared<T> {
         let count = workers.len();
-        let post =
-            |context| Post { context: Some(Box::new(context)), running_since: None, rest: Rest::Awake, gone: false };
+        let post = |context| Post { context: Some(Box::new(context)), rest: Rest::Awake };
         let state = State {
             list: Vec::new(),
             finished: Vec::new(),
@@ -134,9 +131,6 @@ pub(crate) fn work<T: ShortTask>(shared: &Arc<Shared<T>>, index: usize) {
             }
         };
     }
-    state.posts[index].gone = true;
-    drop(state);
-    shared.done.notify_one();
 }
 
 fn run_task<'a, T: ShortTask>(
@@ -233,26 +227,22 @@ impl<T: ShortTask> State<T> {
         // Read under the lock, so that starts are in the order of the list.
         let now = clock.now();
         if let Some(taken) = self.take_part(worker) {
-            return Some(Claimed::Part(taken, self.leave_home(worker, now)));
+            return Some(Claimed::Part(taken, self.leave_home(worker)));
         }
         let Some(entry) = self.list.pop() else {
             self.first_idle.get_or_insert(now);
             return None;
         };
-        let context = self.leave_home(worker, now);
+        let context = self.leave_home(worker);
         Some(Claimed::Task(ClaimedTask { task: entry.task, context, started: now }))
     }
 
-    fn leave_home(&mut self, worker: usize, now: Nanos) -> Box<T::Worker> {
-        let post = &mut self.posts[worker];
-        post.running_since = Some(now);
-        post.context.take().expect("a worker's context is home between two tasks")
+    fn leave_home(&mut self, worker: usize) -> Box<T::Worker> {
+        self.posts[worker].context.take().expect("a worker's context is home between two tasks")
     }
 
     fn come_home(&mut self, worker: usize, context: Box<T::Worker>) {
-        let post = &mut self.posts[worker];
-        post.running_since = None;
-        post.context = Some(context);
+        self.posts[worker].context = Some(context);
     }
 
     fn hand_in(&mut self, worker: usize, claimed: ClaimedTask<T>, ran: Nanos, finished: Nanos, panicked: bool) {

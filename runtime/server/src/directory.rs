@@ -9,6 +9,9 @@ use throng_world::ids::WorldId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     World(WorldId),
+    /// Its world is being made. The client waits and is told so; the question is asked again in every frame, until the answer
+    /// is another one, the client goes away, or `placement_timeout_s` is over.
+    Pending,
     /// Not let in; the reason is logged and counted.
     Refuse(&'static str),
 }
@@ -17,7 +20,8 @@ pub enum Placement {
 pub trait Directory: Send {
     fn place(&mut self, client_id: ClientId, user_data: &UserData) -> Placement;
 
-    /// The client's connection has ended.
+    /// The client is gone: its connection has ended, or it went away, or was sent away, while its world was
+    /// [pending](Placement::Pending). Not called after a refusal.
     fn left(&mut self, client_id: ClientId);
 
     /// Once in every frame, before clients are placed: for what takes time, such as retiring a world a while after its owner left.

@@ -2,7 +2,14 @@
 //!
 //! A datagram of a known address is charged to its client and put, still sealed, in the mailbox of the world that has the
 //! client; opening it is the worker's part. Anything else goes to the gate (`throng_net::protocol::gate`), which proves
-//! addresses and tokens; who gets through is placed in a world by the game's directory.
+//! addresses and tokens and keeps a line of those who are proven. When a frame's datagrams are in, the front of that line is
+//! called, at a rate that is set, and the game's directory says into which world each goes:
+//!
+//! ```text
+//! datagrams of strangers -> gate: proven, in line -> called -> World    -> let in
+//!                                                           -> Pending  -> asked again each frame (`placements`)
+//!                                                           -> Refuse   -> told why
+//! ```
 //!
 //! Whoever knows a player's address can write it on datagrams of their own. What stands between them and that player's place:
 //!
@@ -21,7 +28,7 @@ use std::net::SocketAddr;
 use foldhash::{HashMap, HashMapExt};
 use throng_net::{
     connection::Connection,
-    protocol::{Admitted, ClientId, Gate, GateOutcome, Reply, SequenceMark},
+    protocol::{Admitted, ClientId, DenialReason, Gate, GateOutcome, Reply, SequenceMark, UserData},
     transport::{DatagramSender, ServerTransport},
 };
 use throng_platform::time::Nanos;
@@ -33,11 +40,14 @@ use throng_world::{
     ids::{ClientKey, WorldId},
 };
 
+use self::placements::{Next, Pending, Placements};
 use crate::{
     directory::{Directory, Placement},
     mailboxes::Mailboxes,
     settings::ServerSettings,
 };
+
+mod placements;
 
 log_category!(
     /// Who comes, who is refused, who goes.
@@ -61,14 +71,28 @@ pub(crate) struct DoorCounts {
     pub on_reserve: u64,
     pub mailbox_full: u64,
     pub joined: u64,
-    /// Datagrams of strangers that came after as many had joined in their frame as may.
-    pub joins_postponed: u64,
     pub refused_by_game: u64,
+    /// Their world was not made in time.
+    pub placements_timed_out: u64,
+    /// Fell silent while their world was being made.
+    pub placements_left: u64,
     pub send_dropped: u64,
 }
 
+/// Those who wait to come in, as they stand.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct WaitingFigures {
+    pub in_line: usize,
+    /// Called, and their world is being made.
+    pub for_world: usize,
+    /// Longest that anybody had waited who was let in, since the start.
+    pub wait_max: Nanos,
+    /// Since the start: gave up in line, and were sent away because it was full.
+    pub fell_silent: u64,
+    pub refused_full: u64,
+}
+
 struct Guest {
-    client_id: ClientId,
     address: SocketAddr,
     world: WorldId,
     allowance: Allowance,
@@ -87,8 +111,7 @@ pub(crate) struct FrontDoor {
     bytes_per_s_max: u32,
     /// What clients may use over their own allowances, all together.
     reserve: Allowance,
-    joins_per_frame_max: u32,
-    joined_in_frame: u32,
+    placements: Placements,
     /// The server is ending: nobody is let in any more.
     is_closing: bool,
     pub counts: DoorCounts,
@@ -106,14 +129,13 @@ impl FrontDoor {
             packets_per_s_max: settings.client_packets_per_s_max,
             bytes_per_s_max: settings.client_bytes_per_s_max,
             reserve: Allowance::reserve(Nanos::ZERO),
-            joins_per_frame_max: settings.joins_per_frame_max,
-            joined_in_frame: 0,
+            placements: Placements::new(settings.placements_pending_max, settings.placement_timeout_s),
             is_closing: false,
             counts: DoorCounts::default(),
         }
     }
 
-    /// Takes what the sockets have and delivers it.
+    /// Takes what the sockets have and delivers it; then the line moves.
     pub fn receive(
         &mut self,
         transport: &mut dyn ServerTransport,
@@ -123,14 +145,15 @@ impl FrontDoor {
         unix_s: u64,
     ) {
         self.gate.begin_frame(now, unix_s);
-        self.joined_in_frame = 0;
         transport.receive(
             &mut |from, datagram| match self.key_of.get(&from) {
                 Some(&client) => self.deliver(client, datagram, mailboxes, now),
-                None => self.knock(from, datagram, mailboxes, directory, now),
+                None => self.knock(from, datagram),
             },
             DATAGRAMS_PER_FRAME_MAX,
         );
+        self.place_pending(mailboxes, directory, now);
+        self.call_from_line(mailboxes, directory, now);
         self.counts.send_dropped += self.sender.flush().dropped as u64;
     }
 
@@ -156,61 +179,132 @@ impl FrontDoor {
     }
 
     /// A datagram of an address without a connection.
-    fn knock(
-        &mut self,
-        from: SocketAddr,
-        datagram: &mut [u8],
-        mailboxes: &Mailboxes,
-        directory: &mut dyn Directory,
-        now: Nanos,
-    ) {
+    fn knock(&mut self, from: SocketAddr, datagram: &mut [u8]) {
         self.counts.packets += 1;
         self.counts.bytes += datagram.len() as u64;
-        // Enough for this frame: a client that waits to come in says every step again five times a second.
-        if self.is_closing || self.joined_in_frame >= self.joins_per_frame_max {
-            self.counts.joins_postponed += 1;
+        if self.is_closing {
+            self.counts.refused_by_gate += 1;
             return;
         }
         let outcome = self.gate.handle(from, datagram, &mut self.reply);
-        let reply = self.reply.bytes();
-        if !reply.is_empty() {
-            self.sender.buffer()[..reply.len()].copy_from_slice(reply);
-            self.sender.commit(from, reply.len());
-        }
+        self.send_reply(from);
         match outcome {
             GateOutcome::Nothing(_) => self.counts.refused_by_gate += 1,
-            GateOutcome::Replied => {}
-            GateOutcome::Connected(admitted) => self.let_in(*admitted, mailboxes, directory, now),
+            GateOutcome::Replied | GateOutcome::Queued => {}
         }
     }
 
-    fn let_in(&mut self, admitted: Admitted, mailboxes: &Mailboxes, directory: &mut dyn Directory, now: Nanos) {
-        let Admitted { link, client_id, user_data, address } = admitted;
-        let mark = link.sequence_mark();
-        let mut connection = Connection::new(link, address, client_id, now);
-        let placement = match directory.place(client_id, &user_data) {
+    /// Asks again about those whose worlds were not ready.
+    fn place_pending(&mut self, mailboxes: &Mailboxes, directory: &mut dyn Directory, now: Nanos) {
+        if self.placements.len() == 0 {
+            return;
+        }
+        let mut waiting = self.placements.take();
+        let mut is_paused = false;
+        waiting.retain(|pending| {
+            let next = if is_paused { Next::Wait } else { self.place_again(pending, mailboxes, directory, now) };
+            is_paused |= matches!(next, Next::Pause);
+            !matches!(next, Next::Done)
+        });
+        self.placements.put_back(waiting);
+    }
+
+    fn place_again(
+        &mut self,
+        pending: &Pending,
+        mailboxes: &Mailboxes,
+        directory: &mut dyn Directory,
+        now: Nanos,
+    ) -> Next {
+        let Pending { client_id, address, .. } = *pending;
+        if !self.gate.is_called(address) {
+            self.counts.placements_left += 1;
+            directory.left(client_id);
+            return Next::Done;
+        }
+        if self.is_closing || self.placements.is_over(pending, now) {
+            log_info!(DOOR, client = client_id.0, "client refused: its world was not made in time");
+            self.counts.placements_timed_out += 1;
+            self.refuse(address, DenialReason::WorldNotReady);
+            directory.left(client_id);
+            return Next::Done;
+        }
+        if !self.gate.may_admit() {
+            return Next::Pause;
+        }
+        match self.place(client_id, &pending.user_data, mailboxes, directory) {
+            Placement::World(world) => self.let_in((client_id, address), world, mailboxes, directory, now),
+            Placement::Pending => return Next::Wait,
+            Placement::Refuse(_) => self.refuse(address, DenialReason::RefusedByGame),
+        }
+        Next::Done
+    }
+
+    /// Calls those at the front of the line, as many as may come in in a frame.
+    fn call_from_line(&mut self, mailboxes: &Mailboxes, directory: &mut dyn Directory, now: Nanos) {
+        while !self.is_closing && !self.placements.is_full() {
+            let Some(called) = self.gate.call_next() else { return };
+            match self.place(called.client_id, &called.user_data, mailboxes, directory) {
+                Placement::World(world) => {
+                    self.let_in((called.client_id, called.address), world, mailboxes, directory, now)
+                }
+                Placement::Pending => self.placements.add(called, now),
+                Placement::Refuse(_) => self.refuse(called.address, DenialReason::RefusedByGame),
+            }
+        }
+    }
+
+    /// The directory's answer, held against the worlds that there are. A refusal is counted and logged here.
+    fn place(
+        &mut self,
+        client_id: ClientId,
+        user_data: &UserData,
+        mailboxes: &Mailboxes,
+        directory: &mut dyn Directory,
+    ) -> Placement {
+        let placement = match directory.place(client_id, user_data) {
             Placement::World(world) if mailboxes.get(world).is_none() => {
                 log_error!(DOOR, %world, "the game's directory names a world that does not exist any more");
                 Placement::Refuse("its world does not exist")
             }
             placement => placement,
         };
-        let world = match placement {
-            Placement::World(world) => world,
-            Placement::Refuse(reason) => {
-                log_info!(DOOR, client = client_id.0, reason, "client refused by the game");
-                self.counts.refused_by_game += 1;
-                connection.close(now, &mut *self.sender);
-                self.gate.disconnected(client_id, address);
-                return;
-            }
+        if let Placement::Refuse(reason) = placement {
+            log_info!(DOOR, client = client_id.0, reason, "client refused by the game");
+            self.counts.refused_by_game += 1;
+        }
+        placement
+    }
+
+    fn refuse(&mut self, address: SocketAddr, reason: DenialReason) {
+        self.gate.refuse(address, reason, &mut self.reply);
+        self.send_reply(address);
+    }
+
+    /// A called client has a world.
+    fn let_in(
+        &mut self,
+        (client_id, address): (ClientId, SocketAddr),
+        world: WorldId,
+        mailboxes: &Mailboxes,
+        directory: &mut dyn Directory,
+        now: Nanos,
+    ) {
+        let admitted = self.gate.admit(address, &mut self.reply);
+        self.send_reply(address);
+        let Some(admitted) = admitted else {
+            // Its token could not be kept: to the game it has come and gone.
+            directory.left(client_id);
+            return;
         };
+        let Admitted { link, user_data, .. } = *admitted;
+        let mark = link.sequence_mark();
+        let connection = Connection::new(link, address, client_id, now);
         let client = self.free.pop().unwrap_or_else(|| {
             self.guests.push(None);
             ClientKey((self.guests.len() - 1) as u32)
         });
         self.guests[client.0 as usize] = Some(Guest {
-            client_id,
             address,
             world,
             allowance: Allowance::at_the_door(self.packets_per_s_max, self.bytes_per_s_max, now),
@@ -219,11 +313,19 @@ impl FrontDoor {
         });
         self.key_of.insert(address, client);
         self.counts.joined += 1;
-        self.joined_in_frame += 1;
         let allowance = Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now);
         let client = Box::new(Client::new(client, connection, Box::new(user_data), allowance));
         if let Some(mailbox) = mailboxes.get(world) {
             mailbox.push(MailItem::Arrival { client, from: None, transfer: None });
+        }
+    }
+
+    /// Sends what the gate has left in `reply`, if anything.
+    fn send_reply(&mut self, to: SocketAddr) {
+        let reply = self.reply.bytes();
+        if !reply.is_empty() {
+            self.sender.buffer()[..reply.len()].copy_from_slice(reply);
+            self.sender.commit(to, reply.len());
         }
     }
 
@@ -244,9 +346,8 @@ impl FrontDoor {
     pub fn left(&mut self, client: ClientKey) -> Option<ClientId> {
         let guest = self.guests[client.0 as usize].take()?;
         self.key_of.remove(&guest.address);
-        self.gate.disconnected(guest.client_id, guest.address);
         self.free.push(client);
-        Some(guest.client_id)
+        self.gate.disconnected(guest.address)
     }
 
     /// Tells a client that no world has that its connection is over.
@@ -270,7 +371,24 @@ impl FrontDoor {
     pub fn players_count(&self) -> usize {
         self.key_of.len()
     }
+
+    /// Whether somebody waits to come in: the frames must go on.
+    pub fn has_waiting(&self) -> bool {
+        self.gate.queued_count() > 0
+    }
+
+    pub fn waiting(&self) -> WaitingFigures {
+        WaitingFigures {
+            in_line: self.gate.queued_count().saturating_sub(self.placements.len()),
+            for_world: self.placements.len(),
+            wait_max: self.gate.stats().queue_wait_max,
+            fell_silent: self.gate.stats().queue_silent,
+            refused_full: self.gate.stats().denied_queue_full,
+        }
+    }
 }
 
+#[cfg(test)]
+mod placement_tests;
 #[cfg(test)]
 mod tests;

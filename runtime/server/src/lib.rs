@@ -71,7 +71,6 @@ pub mod report;
 pub mod rules;
 pub mod server;
 pub mod settings;
-pub mod text;
 pub mod tick_trace;
 mod timeline;
 pub mod token_journal;

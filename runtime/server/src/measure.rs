@@ -64,7 +64,15 @@ pub(crate) struct Totals {
     pub mailbox_full: u64,
     pub joined: u64,
     pub refused_by_game: u64,
-    pub joins_postponed: u64,
+    /// Called in time, and their world was not there.
+    pub placements_timed_out: u64,
+    /// Gave up waiting: in line, or for their world.
+    pub waiting_left: u64,
+    pub refused_queue_full: u64,
+    /// Those who are in line now, wait for their world now, and the longest wait so far.
+    pub join_queue: u64,
+    pub placements_pending: u64,
+    pub join_wait_ms_max: u64,
     /// Datagrams that the kernel did not take.
     pub send_dropped: u64,
     /// Sum over frames of the share of the worlds part in which a worker had nothing left to do.
@@ -226,7 +234,13 @@ impl Server {
         self.totals.mailbox_full += door.mailbox_full;
         self.totals.joined += door.joined;
         self.totals.refused_by_game += door.refused_by_game;
-        self.totals.joins_postponed += door.joins_postponed;
+        self.totals.placements_timed_out += door.placements_timed_out;
+        let waiting = self.door.waiting();
+        self.totals.waiting_left = waiting.fell_silent;
+        self.totals.refused_queue_full = waiting.refused_full;
+        self.totals.join_queue = waiting.in_line as u64;
+        self.totals.placements_pending = waiting.for_world as u64;
+        self.totals.join_wait_ms_max = waiting.wait_max.as_micros() / 1_000;
         self.totals.send_dropped += door.send_dropped + self.send_dropped.swap(0, Ordering::Relaxed);
         let allocations = throng_platform::allocator::thread_counts().allocations;
         self.totals.allocations += allocations - std::mem::replace(&mut self.allocations_before, allocations);
@@ -253,6 +267,8 @@ impl Server {
         let status = ServerStatus {
             second: window.second,
             players: self.door.players_count(),
+            join_queue: self.totals.join_queue,
+            placements_pending: self.totals.placements_pending,
             worlds: self.worlds.len(),
             worlds_awake: self.worlds.iter().filter(|slot| !slot.is_dormant).count(),
             frame_ms_p50: frame.p50,
@@ -357,6 +373,12 @@ impl Server {
             send_dropped: totals.send_dropped - begin.send_dropped,
             packets_lost_per_s: per_s(totals.packets_lost, begin.packets_lost),
             allocations_per_frame: ratio((totals.allocations - begin.allocations) as f64, frames as f64),
+            joined_per_s: per_s(totals.joined, begin.joined),
+            join_wait_ms_max: totals.join_wait_ms_max,
+            join_queue: totals.join_queue,
+            placements_pending: totals.placements_pending,
+            placements_timed_out: totals.placements_timed_out - begin.placements_timed_out,
+            refused_queue_full: totals.refused_queue_full - begin.refused_queue_full,
             disconnects: totals.disconnects - begin.disconnects,
             worlds_parked: totals.worlds_parked - begin.worlds_parked,
             world_hangs: totals.hangs - begin.hangs,
@@ -367,7 +389,6 @@ impl Server {
                 ("world_mailbox_full", totals.messages_dropped - begin.messages_dropped),
                 ("mailbox_full", totals.mailbox_full - begin.mailbox_full),
                 ("game", totals.refused_by_game - begin.refused_by_game),
-                ("joins_postponed", totals.joins_postponed - begin.joins_postponed),
                 ("stale_input", totals.inputs_stale - begin.inputs_stale),
             ]
             .into(),

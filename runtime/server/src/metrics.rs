@@ -125,6 +125,9 @@ pub(crate) struct ServerMetrics {
     lateness_max: WindowMaxId,
     totals: Vec<TotalCounter>,
     players: GaugeId,
+    join_queue: GaugeId,
+    placements_pending: GaugeId,
+    join_wait_ms_max: GaugeId,
     worlds: GaugeId,
     worlds_awake: GaugeId,
     cpu_cores: GaugeId,
@@ -138,7 +141,7 @@ pub(crate) struct ServerMetrics {
 /// Name, help, and where the figure is.
 type TotalRow = (&'static str, &'static str, fn(&Totals) -> u64);
 
-const TOTALS: [TotalRow; 23] = [
+const TOTALS: [TotalRow; 25] = [
     ("server.frames", "Frames run", |totals| totals.frames),
     ("server.frames_over_budget", "Frames longer than the frame grid", |totals| totals.frames_over_budget),
     ("server.ticks", "Ticks of worlds", |totals| totals.ticks),
@@ -148,9 +151,9 @@ const TOTALS: [TotalRow; 23] = [
     ("server.joined", "Clients let in", |totals| totals.joined),
     ("server.disconnects", "Connections that ended", |totals| totals.disconnects),
     ("server.refused_by_game", "Clients that the game did not let in", |totals| totals.refused_by_game),
-    ("server.joins_postponed", "Datagrams of strangers after as many joined as may in a frame", |totals| {
-        totals.joins_postponed
-    }),
+    ("server.refused_queue_full", "Clients sent away because the line was full", |totals| totals.refused_queue_full),
+    ("server.waiting_left", "Clients that fell silent while they waited to come in", |totals| totals.waiting_left),
+    ("server.placements_timed_out", "Clients whose world was not ready in time", |totals| totals.placements_timed_out),
     ("net.send_dropped", "Datagrams that the kernel did not take", |totals| totals.send_dropped),
     ("net.packets_in", "Datagrams received", |totals| totals.packets_in),
     ("net.bytes_in", "Bytes of datagrams received", |totals| totals.bytes_in),
@@ -190,6 +193,13 @@ impl ServerMetrics {
             .map(|&(name, help, read)| TotalCounter { id: registry.register_counter(name, help), read, told: 0 })
             .collect();
         let players = registry.register_gauge("server.players", "Clients connected");
+        let join_queue = registry.register_gauge("server.join_queue", "Clients in line to come in");
+        let placements_pending =
+            registry.register_gauge("server.placements_pending", "Clients whose world is being made");
+        let join_wait_ms_max = registry.register_gauge(
+            "server.join_wait_ms_max",
+            "Longest wait in line of a client that was let in, since the start",
+        );
         let worlds = registry.register_gauge("server.worlds", "Worlds in this process");
         let worlds_awake = registry.register_gauge("server.worlds_awake", "Worlds that tick");
         let cpu_cores = registry.register_gauge("process.cpu_cores", "Cores' worth of CPU used in the last second");
@@ -213,6 +223,9 @@ impl ServerMetrics {
             lateness_max,
             totals,
             players,
+            join_queue,
+            placements_pending,
+            join_wait_ms_max,
             worlds,
             worlds_awake,
             cpu_cores,
@@ -271,6 +284,9 @@ impl ServerMetrics {
             self.registry.set(id, value as f64);
         }
         self.registry.set(self.players, status.players as f64);
+        self.registry.set(self.join_queue, totals.join_queue as f64);
+        self.registry.set(self.placements_pending, totals.placements_pending as f64);
+        self.registry.set(self.join_wait_ms_max, totals.join_wait_ms_max as f64);
         self.registry.set(self.worlds, status.worlds as f64);
         self.registry.set(self.worlds_awake, status.worlds_awake as f64);
         self.registry.set(self.cpu_cores, status.cpu_cores);

@@ -54,6 +54,15 @@ pub struct ServerReport {
     pub send_dropped: u64,
     /// Allocations on workers and the frame thread.
     pub allocations_per_frame: f64,
+    /// Clients let in, and the longest that one of them waited in line since the start of the server.
+    pub joined_per_s: f64,
+    pub join_wait_ms_max: u64,
+    /// Clients in line, and waiting for their world, at the end.
+    pub join_queue: u64,
+    pub placements_pending: u64,
+    /// Clients refused because their world was not ready in time, and because the line was full.
+    pub placements_timed_out: u64,
+    pub refused_queue_full: u64,
     pub disconnects: u64,
     pub worlds_parked: u64,
     pub world_hangs: u64,
@@ -89,6 +98,9 @@ pub struct ServerReport {
 pub struct ServerStatus {
     pub second: u64,
     pub players: usize,
+    /// Clients in line to come in, and those whose world is being made.
+    pub join_queue: u64,
+    pub placements_pending: u64,
     pub worlds: usize,
     pub worlds_awake: usize,
     pub frame_ms_p50: f64,

@@ -276,6 +276,8 @@ impl Server {
             plain_netcode: settings.server.plain_netcode,
             openings_per_frame_max: settings.server.openings_per_frame_max,
             proven_openings_per_frame_max: settings.server.openings_per_frame_max,
+            queue_max: settings.server.join_queue_max as usize,
+            admissions_per_frame_max: settings.server.joins_per_frame_max,
             ..GateSettings::new(protocol_id, private_key, public_addresses, clients_max)
         };
         let send_dropped = Arc::new(AtomicU64::default());
@@ -469,8 +471,11 @@ impl Server {
     /// passes at its own rate.
     fn sleep_until_next_frame(&mut self, frame: u64) -> u64 {
         scope!("idle.next_frame");
-        let someone_away =
-            self.maker.outstanding() > 0 || !self.ending.is_empty() || self.worlds.iter().any(WorldSlot::is_away);
+        // Nor may a frame be left out while a world is being made or ended, or somebody waits to come in.
+        let someone_away = self.maker.outstanding() > 0
+            || !self.ending.is_empty()
+            || self.door.has_waiting()
+            || self.worlds.iter().any(WorldSlot::is_away);
         let next_due = self.worlds.iter().filter_map(WorldSlot::next_frame).min();
         if next_due.is_none() && !someone_away {
             self.control.published.set_sleeping(true);

@@ -160,9 +160,19 @@ pub struct ServerSettings {
     /// Connect tokens opened per frame [tokens, 1 to 10,000]. Default 64, about 0.2 ms.
     /// Too low → log-ins queue after a restart; too high → a flood takes the frame's time.
     pub openings_per_frame_max: u32,
-    /// Players put into worlds per frame [players, 1 to 10,000]. Default 8 = 480 a second at 60 Hz.
+    /// Players put into worlds per frame [players, 1 to 10,000]. Default 8 = 480 a second at 60 Hz: while somebody waits to
+    /// come in no frame is left out. The others wait in line, in the order in which they came.
     /// Too low → a full server fills slowly; too high → a login storm makes playing clients' ticks late.
     pub joins_per_frame_max: u32,
+    /// Clients that may wait in line to come in [clients, 1 to 65,535]. Default 4,096, 1.2 KB each.
+    /// Too low → in a rush players are sent away and try again; too high → they wait longer than people do.
+    pub join_queue_max: u32,
+    /// Clients that may wait at once for worlds that are being made [clients, 1 to 65,535]. Default 1,024. While there are as
+    /// many the line stands. Too low → it stands though others' worlds are there; too high → more worlds are asked for at once.
+    pub placements_pending_max: u32,
+    /// A client whose world is not ready after this long is refused [s, 1 to 600]. Default 30.
+    /// Too low → a busy moment sends players away; too high → they wait for a world that never comes.
+    pub placement_timeout_s: u32,
     /// Packets accepted from one client [packets/s, 20 to 10,000]. Default 300: 128 Hz twice over and acks.
     /// Too low → honest clients lose input after a lag burst; too high → one attacker costs many players' time.
     pub client_packets_per_s_max: u32,
@@ -190,6 +200,9 @@ impl Default for ServerSettings {
             plain_netcode: false,
             openings_per_frame_max: 64,
             joins_per_frame_max: 8,
+            join_queue_max: 4096,
+            placements_pending_max: 1024,
+            placement_timeout_s: 30,
             client_packets_per_s_max: 300,
             client_bytes_per_s_max: 128 << 10,
         }
@@ -226,6 +239,9 @@ impl Section for ServerSettings {
         checks.range("timeout_s", self.timeout_s, 1..=600, "s");
         checks.range("openings_per_frame_max", self.openings_per_frame_max, 1..=10_000, "tokens");
         checks.range("joins_per_frame_max", self.joins_per_frame_max, 1..=10_000, "players");
+        checks.range("join_queue_max", self.join_queue_max, 1..=65_535, "clients");
+        checks.range("placements_pending_max", self.placements_pending_max, 1..=65_535, "clients");
+        checks.range("placement_timeout_s", self.placement_timeout_s, 1..=600, "s");
         checks.range("client_packets_per_s_max", self.client_packets_per_s_max, 20..=10_000, "packets/s");
         checks.range("client_bytes_per_s_max", self.client_bytes_per_s_max, 1_000..=10_000_000, "bytes/s");
         if self.public_addresses.len() > 32 {

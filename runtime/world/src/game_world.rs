@@ -45,7 +45,7 @@ use crate::{
 
 // The two crates that know these bytes must agree on them.
 const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
-const _: () = assert!(control::TRUTH == throng_replication::TRUTH_KIND);
+const _: () = assert!(control::TRUTH == throng_replication::AUDIT_SAMPLE_KIND);
 const _: () = assert!(control::EVENT == throng_replication::EVENT_KIND);
 
 /// How often each client is sent a ground truth to hold its copy against. (s)
@@ -427,14 +427,14 @@ impl GameWorld {
         let Self { conceal, replication, clients, collector, ecs, view_scratch: Some(scratch), .. } = self else {
             return;
         };
-        if !replication.has_concealed() {
+        if !replication.has_visibility_filtered() {
             return;
         }
-        own(replication).prepare_conceal();
+        own(replication).prepare_visibility_filter();
         for client in clients.iter_mut() {
             let viewer = Viewer { client: client.key, player: client.player, team: client.team };
             let Some(view) = &mut client.view else { continue };
-            replication.conceal(view, scratch, &mut |id| {
+            replication.filter_visibility(view, scratch, &mut |id| {
                 let Some(entity) = collector.entity_of(id) else { return false };
                 conceal.as_ref().is_none_or(|filter| filter(ecs, viewer, entity))
             });
@@ -470,7 +470,7 @@ impl GameWorld {
             let replication = own(replication);
             replication.settle();
             replication.refresh(view, views);
-            if collector.write_truth(ecs, replication, view, views, truth) {
+            if collector.write_audit_sample(ecs, replication, view, views, truth) {
                 // A full queue drops its oldest truth: one check less, never a wrong one.
                 let _ = client.connection.send_unreliable(truth);
             }

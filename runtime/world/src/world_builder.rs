@@ -114,7 +114,7 @@ impl WorldBuilder<'_> {
         self
     }
 
-    /// Decides who may see entities with `throng_replication::Concealed`: `true` lets the observer see. Asked every tick for each such entity
+    /// Decides who may see entities with `throng_replication::VisibilityFiltered`: `true` lets the observer see. Asked every tick for each such entity
     /// and each client that it is relevant to, so it should take well under a microsecond; it may read the world and must not depend on
     /// anything else. Denied entities get no byte; those that the client held are despawned there.
     pub fn conceal_by(&mut self, filter: impl Fn(&World, Viewer, Entity) -> bool + Send + Sync + 'static) -> &mut Self {

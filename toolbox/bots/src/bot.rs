@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_client::{Client, ClientEvent, ClientState, DisconnectReason};
 use throng_net::connection::PacketSink;
+use throng_net::protocol::{ConnectToken, QueueState};
 use throng_platform::time::Nanos;
 use throng_platform::udp::{SEND_BYTES_MAX, UdpSocket};
-use throng_replication::{StateError, Wrong};
+use throng_replication::StateError;
 
 use crate::behaviour::Behaviour;
 use crate::report::LatencyHistogram;
@@ -49,14 +50,7 @@ impl Findings {
         if self.state_errors.len() == STATE_ERRORS_TOLD_MAX {
             return;
         }
-        let StateError { id, component, tick, wrong } = error;
-        let what = component.unwrap_or("the entity");
-        let how = match wrong {
-            Wrong::Value => "has another value than on the server",
-            Wrong::Missing => "is missing",
-            Wrong::Remains => "should be gone",
-        };
-        self.state_errors.push(format!("bot {bot}: {what} of {}:{} at tick {tick} {how}", id.slot, id.generation));
+        self.state_errors.push(format!("bot {bot}: {error}"));
     }
 }
 
@@ -69,6 +63,9 @@ pub(crate) struct Bot {
     /// Dropped when the client is disconnected, which also ends its place in epoll.
     socket: Option<UdpSocket>,
     was_in_world: bool,
+    /// When it was sent in, and how long it took to a world, or has taken.
+    sent_in_at: Nanos,
+    login_took: Nanos,
     /// Why the client is disconnected, unless the swarm itself ended it.
     end: Option<DisconnectReason>,
 }
@@ -80,6 +77,7 @@ impl Bot {
         behaviour: Box<dyn Behaviour>,
         rng: Xoshiro256PlusPlus,
         socket: UdpSocket,
+        now: Nanos,
     ) -> Self {
         Self {
             index,
@@ -89,6 +87,8 @@ impl Bot {
             traffic: Traffic::default(),
             socket: Some(socket),
             was_in_world: false,
+            sent_in_at: now,
+            login_took: Nanos::ZERO,
             end: None,
         }
     }
@@ -125,7 +125,17 @@ impl Bot {
             // The next step of a handshake is not worth waiting a whole period for.
             self.send(now, unix_s, buffers);
         }
-        self.follow_client();
+        self.follow_client(now);
+    }
+
+    /// Whether it was not let in and has rested: it wants a fresh token.
+    pub fn wants_token(&self, now: Nanos) -> bool {
+        self.is_alive() && self.client.wants_token(now)
+    }
+
+    /// The next attempt to come in.
+    pub fn try_again(&mut self, token: ConnectToken, now: Nanos, seed: [u8; 32]) {
+        self.client.try_again(token, now, seed);
     }
 
     /// Its turn: think, then send one packet with the input and whatever else is due.
@@ -138,7 +148,7 @@ impl Bot {
             self.client.clear_messages();
         }
         self.send(now, unix_s, buffers);
-        self.follow_client();
+        self.follow_client(now);
     }
 
     /// Says goodbye. What was counted stays; it is no disconnect.
@@ -154,10 +164,24 @@ impl Bot {
         let stats = self.client.stats();
         match (self.end, self.was_in_world) {
             (None, true) => tally.playing += 1,
-            (None, false) => tally.joining += 1,
+            (None, false) => {
+                tally.joining += 1;
+                match self.client.queue() {
+                    Some(QueueState::InLine { .. }) => tally.queued += 1,
+                    Some(QueueState::WorldBeingMade) => tally.awaiting_world += 1,
+                    None => {}
+                }
+            }
             (Some(_), true) => tally.disconnects += 1,
             (Some(_), false) => tally.connect_failures += 1,
         }
+        let login = self.client.login_stats();
+        tally.login_retries += u64::from(login.attempts - 1);
+        tally.login_timeouts += u64::from(login.timeouts);
+        for (sum, denied) in tally.login_refusals.iter_mut().zip(login.denied) {
+            *sum += u64::from(denied);
+        }
+        tally.login_took_max = tally.login_took_max.max(self.login_took);
         tally.state_checks += stats.state_checks;
         tally.state_errors += stats.state_errors;
         tally.state_error_bots += u64::from(stats.state_errors > 0);
@@ -180,7 +204,10 @@ impl Bot {
         self.client.poll(now, unix_s, &mut sink);
     }
 
-    fn follow_client(&mut self) {
+    fn follow_client(&mut self, now: Nanos) {
+        if !self.was_in_world {
+            self.login_took = now.saturating_sub(self.sent_in_at);
+        }
         while let Some(event) = self.client.next_event() {
             match event {
                 ClientEvent::EnteredWorld { .. } => self.was_in_world = true,
@@ -188,7 +215,7 @@ impl Bot {
                     self.end = Some(reason);
                     self.socket = None;
                 }
-                ClientEvent::Connected | ClientEvent::OwnEntityChanged => {}
+                ClientEvent::AttemptFailed(_) | ClientEvent::Connected | ClientEvent::OwnEntityChanged => {}
             }
         }
     }

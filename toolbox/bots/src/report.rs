@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+use throng_net::protocol::DenialReason;
 use throng_platform::time::Nanos;
 
 use crate::tally::Tally;
@@ -26,6 +27,17 @@ pub struct SwarmReport {
     pub disconnects: u64,
     /// Bots that never got in: no answer, refused, or still waiting for a world at the end.
     pub connect_failures: u64,
+    /// Bots that stood in the server's line at the end, and that waited there for their world to be made.
+    pub players_queued: u64,
+    pub players_awaiting_world: u64,
+    /// Attempts to come in beyond each bot's first, each with a fresh token.
+    pub login_retries: u64,
+    /// Attempts that the server turned down, by the reason it gave.
+    pub login_refusals: BTreeMap<String, u64>,
+    /// Attempts that ended without an answer.
+    pub login_timeouts: u64,
+    /// Longest way of a bot from being sent in to its first world, or to the end if it is not there yet (ms).
+    pub login_took_ms_max: f64,
     /// Values that were checked against the server's exact state.
     pub state_checks: u64,
     /// Of these: wrong, missing, or still there when they should be gone.
@@ -130,6 +142,12 @@ impl SwarmReport {
             players_connected: now.playing,
             disconnects: now.disconnects,
             connect_failures: now.connect_failures,
+            players_queued: now.queued,
+            players_awaiting_world: now.awaiting_world,
+            login_retries: now.login_retries,
+            login_refusals: refusals_by_name(&now.login_refusals),
+            login_timeouts: now.login_timeouts,
+            login_took_ms_max: now.login_took_max.as_millis_f64(),
             state_checks: now.state_checks,
             state_errors: now.state_errors,
             state_error_bots: now.state_error_bots,
@@ -150,6 +168,12 @@ impl SwarmReport {
             counters: now.counters.clone(),
         }
     }
+}
+
+/// Those that there were.
+fn refusals_by_name(refusals: &[u64; DenialReason::ALL.len()]) -> BTreeMap<String, u64> {
+    let named = DenialReason::ALL.into_iter().zip(refusals).filter(|(_, count)| **count > 0);
+    named.map(|(reason, &count)| (reason.name().to_owned(), count)).collect()
 }
 
 /// A ratio that is 0 when there is nothing to divide by: JSON has no infinity.

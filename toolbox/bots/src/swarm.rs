@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng_client::Client;
+use throng_client::{Client, RetrySettings};
 use throng_platform::clock::{Clock, MonotonicClock};
 use throng_platform::limits::raise_open_files;
 use throng_platform::poll::Epoll;
@@ -68,9 +68,11 @@ pub struct SwarmSettings {
     pub seed: u64,
     /// Who makes the connect tokens.
     pub tokens: Tokens,
-    /// How many bots are sent in per second (> 0; default 120). Too high: the server's door, which lets in 8 per
-    /// frame and so 160 a second where worlds tick 20 times, puts some off until they give up; too low: the run takes longer.
+    /// How many bots are sent in per second (> 0; default 120). More than the server's door lets in, by default 8 per frame
+    /// and so 480 a second: they wait in its line. Too few: the run takes longer.
     pub join_per_second: u32,
+    /// How often a bot that was not let in tries again.
+    pub retry: RetrySettings,
     /// How often the status is told (> 0; default 1 s).
     pub status_every: Nanos,
 }
@@ -86,6 +88,7 @@ impl SwarmSettings {
             seed: 1,
             tokens,
             join_per_second: 120,
+            retry: RetrySettings::default(),
             status_every: Nanos::from_secs(1),
         }
     }
@@ -128,6 +131,7 @@ struct Run<F> {
     players: usize,
     seed: u64,
     join_per_second: u32,
+    retry: RetrySettings,
     status_every: Nanos,
     seconds: Option<u64>,
     schema: Arc<Schema>,
@@ -153,7 +157,7 @@ struct Run<F> {
 
 impl<F: FnMut(usize) -> Box<dyn Behaviour>> Run<F> {
     fn begin(settings: SwarmSettings, schema: Arc<Schema>, make_behaviour: F) -> Result<Self, SwarmError> {
-        let SwarmSettings { connect, players, seconds, tick_hz, seed, tokens, join_per_second, status_every } =
+        let SwarmSettings { connect, players, seconds, tick_hz, seed, tokens, join_per_second, retry, status_every } =
             settings;
         if players == 0 {
             return Err(SwarmError::NoPlayers);
@@ -169,6 +173,7 @@ impl<F: FnMut(usize) -> Box<dyn Behaviour>> Run<F> {
             players,
             seed,
             join_per_second: join_per_second.max(1),
+            retry,
             status_every: status_every.max(WAKE_PERIOD),
             seconds,
             schema,
@@ -195,7 +200,7 @@ impl<F: FnMut(usize) -> Box<dyn Behaviour>> Run<F> {
             self.send_in_due()?;
             self.wait()?;
             self.receive()?;
-            self.think();
+            self.think()?;
             self.tell_due(on_status);
         }
         Ok(())
@@ -240,9 +245,9 @@ impl<F: FnMut(usize) -> Box<dyn Behaviour>> Run<F> {
         }
         self.epoll.add(&socket, bot as u64).map_err(SwarmError::Epoll)?;
         // The seeds of links come from the operating system: the caller may show a token twice.
-        let client = Client::new(token, self.schema.clone(), now, random::seed());
+        let client = Client::new(token, self.schema.clone(), now, random::seed()).with_retries(self.retry);
         let rng = Xoshiro256PlusPlus::seed_from_u64(self.seed.wrapping_add(bot as u64));
-        self.bots.push(Bot::new(bot, client, (self.make_behaviour)(bot), rng, socket));
+        self.bots.push(Bot::new(bot, client, (self.make_behaviour)(bot), rng, socket, now));
         Ok(())
     }
 
@@ -290,15 +295,20 @@ impl<F: FnMut(usize) -> Box<dyn Behaviour>> Run<F> {
     }
 
     #[scoped("bots.think")]
-    fn think(&mut self) {
+    fn think(&mut self) -> Result<(), SwarmError> {
         let unix_s = self.clock.unix_seconds();
         // Only the turns that are due now: those that come due meanwhile must not keep the sockets waiting.
         let due = self.clock.now();
         while let Some(index) = self.turns.take(due) {
-            if let Some(bot) = self.bots.get_mut(index) {
-                bot.think(self.clock.now(), unix_s, &mut self.buffers);
+            let Some(bot) = self.bots.get_mut(index) else { continue };
+            if bot.wants_token(self.clock.now()) {
+                let token =
+                    self.tokens.next(index, unix_s).map_err(|source| SwarmError::Token { bot: index, source })?;
+                bot.try_again(token, self.clock.now(), random::seed());
             }
+            bot.think(self.clock.now(), unix_s, &mut self.buffers);
         }
+        Ok(())
     }
 
     fn tell_due(&mut self, on_status: &mut dyn FnMut(&SwarmStatus)) {

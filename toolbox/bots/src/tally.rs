@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use throng_net::protocol::DenialReason;
 use throng_platform::time::Nanos;
 
 /// Datagrams and UDP payload bytes of one bot, or of all.
@@ -34,6 +35,15 @@ pub(crate) struct Tally {
     pub players_wanted: u64,
     /// Bots that have been sent in and have not been in a world yet.
     pub joining: u64,
+    /// Of these: told that they stand in line, and that their world is being made.
+    pub queued: u64,
+    pub awaiting_world: u64,
+    /// Attempts to come in beyond each bot's first, denials by reason, attempts without an answer.
+    pub login_retries: u64,
+    pub login_refusals: [u64; DenialReason::ALL.len()],
+    pub login_timeouts: u64,
+    /// Longest way of a bot into its first world, those who are not there yet included.
+    pub login_took_max: Nanos,
     /// Bots that got into a world and are still connected.
     pub playing: u64,
     pub disconnects: u64,

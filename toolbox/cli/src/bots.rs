@@ -3,7 +3,6 @@
 use std::{
     io::BufRead,
     net::{SocketAddr, ToSocketAddrs},
-    path::PathBuf,
 };
 
 use clap::Args;
@@ -17,8 +16,8 @@ use throng_platform::{
 use crate::{
     CommandResult, Verdict,
     games::{Game, GameFlags},
-    key,
-    output::Reader,
+    key::KeyArguments,
+    output::{OutputArguments, Reader},
     status_line::StatusLine,
 };
 
@@ -50,15 +49,10 @@ pub struct BotsArguments {
     /// Seed of their behaviour.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Settings that hold protocol id and private key; the key may also come from THRONG_PRIVATE_KEY.
-    #[arg(long)]
-    config: Option<PathBuf>,
-    /// Print the report as one JSON object at the end.
-    #[arg(long)]
-    json: bool,
-    /// Speak with a parent process: one JSON object a second on stdout, until stdin ends.
-    #[arg(long, hide = true)]
-    status_json: bool,
+    #[command(flatten)]
+    key: KeyArguments,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// A host name or address with a port.
@@ -71,8 +65,7 @@ fn resolve(text: &str) -> Result<SocketAddr, String> {
 pub fn run(arguments: BotsArguments) -> CommandResult {
     let stop = signals::install_stop();
     let behaviours = arguments.game.behaviours(&arguments.flags)?;
-    let settings = key::settings(arguments.config.as_deref())?;
-    let key = key::of_the_server(&settings, "bots make their own connect tokens with the server's key")?;
+    let (settings, key) = arguments.key.settings_and_key("bots make their own connect tokens with the server's key")?;
     let signer = TokenSigner {
         protocol_id: ProtocolId(settings.server.protocol_id),
         private_key: key.to_private_key(),
@@ -85,19 +78,20 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
         join_per_second: arguments.join_per_second,
         ..SwarmSettings::new(arguments.connect, arguments.players as usize, Tokens::Signed(signer))
     };
-    if arguments.status_json {
+    let reader = arguments.output.reader();
+    if reader == Reader::Parent {
         end_with_parent(stop.clone())?;
     }
     let line = StatusLine::new();
     let report = Swarm::run(swarm, arguments.game.schema(), behaviours, stop, &mut |status| {
-        if arguments.status_json {
+        if reader == Reader::Parent {
             println!("{}", serde_json::json!({ "status": status }));
         } else {
             line.show(&one_line(status));
         }
     })?;
     line.finish();
-    Reader::of(arguments.status_json, arguments.json).tell_report(&report)?;
+    reader.tell_report(&report)?;
     let fine = report.disconnects == 0 && report.state_errors == 0 && report.players_connected == report.players_wanted;
     Ok(if fine { Verdict::Fine } else { Verdict::Failed })
 }
@@ -105,11 +99,12 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
 fn one_line(status: &SwarmStatus) -> String {
     let figures = &status.figures;
     format!(
-        "{:>5.0} s  {} of {} bots playing  {} disconnects  {} state errors in {} checks  input to update {:.0} ms p50, {:.0} ms p99  \
+        "{:>5.0} s  {} of {} bots playing  {} in line  {} disconnects  {} state errors in {} checks  input to update {:.0} ms p50, {:.0} ms p99  \
          {:.2} cores",
         status.elapsed_s,
         figures.players_connected,
         figures.players_wanted,
+        figures.players_queued,
         figures.disconnects,
         figures.state_errors,
         figures.state_checks,

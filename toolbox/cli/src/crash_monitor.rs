@@ -1,8 +1,8 @@
 //! `throng crash-monitor` and `throng crash-drill`, for those who look after crash reports.
 //!
-//! The monitor is what a server starts beside itself; all of it is in [`throng_platform::crash::monitor`]. The drill dies on purpose, in one
-//! of the ways that a server may, with a server's secrets in its memory: an operator sees on the host itself that a report arrives, and the
-//! tests see that nothing secret is in it.
+//! The monitor is what a server starts beside itself; all of it is in [`throng_crash::monitor`]. The drill dies on
+//! purpose, in one of the ways that a server may, with a server's secrets in its memory: an operator sees on the host
+//! itself that a report arrives, and the tests see that nothing secret is in it.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,8 +18,8 @@ use std::{
 
 use clap::Args;
 use throng::settings::PRIVATE_KEY_VARIABLE;
+use throng_crash::{self as crash, CrashSettings, drill::Death};
 use throng_platform::{
-    crash::{self, CrashSettings, drill::Death},
     signals,
     threads::{Priority, spawn_named},
 };
@@ -30,7 +30,7 @@ use throng_profiler::{
 
 use crate::{
     CommandResult, Verdict,
-    crash_scribe::{RecorderScribe, WorldFacts},
+    crash_state::{RecorderSource, WorldFacts},
 };
 
 /// This executable, as reports name it.
@@ -51,7 +51,8 @@ pub fn monitor() -> ExitCode {
 
 #[derive(Args)]
 pub struct DrillArguments {
-    /// `stack-overflow`, `abort`, `segv`, `bus`, `out-of-memory`, `memory-limit` or `double-panic`; `wait` to be killed or stopped.
+    /// `stack-overflow`, `abort`, `segv`, `bus`, `out-of-memory`, `memory-limit` or `double-panic`; `wait` to be killed
+    /// or stopped.
     death: Drill,
     /// Folder for the report.
     #[arg(long)]
@@ -97,7 +98,7 @@ pub fn drill(arguments: DrillArguments) -> CommandResult {
         seed: Some(42),
         ..CrashSettings::new(arguments.crashes, build(), "drill")?
     };
-    let guard = crash::install(settings, RecorderScribe::new(Some(recorder.control()), worlds, facts))?;
+    let guard = crash::install(settings, RecorderSource::new(Some(recorder.control()), worlds, facts))?;
 
     let (busy, are_busy) = channel();
     for name in BYSTANDERS {

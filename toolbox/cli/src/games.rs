@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use frontier::{FrontierBot, FrontierSettings};
-use precinct::{Inject, PrecinctBot, PrecinctSettings};
+use precinct::{PrecinctBot, PrecinctSettings};
 use throng::{Server, server::ServerError};
 use throng_bots::Behaviour;
+use throng_faults::FaultSwitch;
 use throng_replication::{ReplicationRules, Schema};
 
 /// Makes the behaviours of a swarm's bots, one after the other.
@@ -22,7 +23,7 @@ struct Row {
     /// Options of [`GameArguments`] and [`GameFlags`] that it understands beside its size.
     options: &'static [&'static str],
     /// Whether it has the place where a fault is put in.
-    knows_fault: fn(Inject) -> bool,
+    knows_fault: fn(FaultSwitch) -> bool,
     schema: fn() -> Arc<Schema>,
     /// Loads what a swarm's bots share.
     behaviours: fn(&GameFlags) -> MakeBehaviour,
@@ -52,8 +53,8 @@ static GAMES: [Game; 2] = [
         players: 2_000,
         npcs: 10_000,
         options: &[INJECT, ALL_AWAKE, SCAN_EVERYTHING, NO_THROTTLES],
-        // The others are put into a hideout.
-        knows_fault: |fault| fault.fault().is_none(),
+        // There is one world, so none can be dearer than the others.
+        knows_fault: |fault| fault != FaultSwitch::DearHideout,
         schema: frontier::schema,
         behaviours: |flags| {
             let guide = frontier::bot::BotGuide::load(!flags.no_throttles);
@@ -80,19 +81,19 @@ fn build_precinct(arguments: &GameArguments, server: &mut Server) -> Result<(), 
 }
 
 fn build_frontier(arguments: &GameArguments, server: &mut Server) -> Result<(), ServerError> {
-    let settings = FrontierSettings {
+    let mut settings = FrontierSettings {
         npcs: arguments.npcs() as usize,
         keep_awake: arguments.all_awake,
         scan_everything: arguments.scan_everything,
         no_throttles: arguments.flags.no_throttles,
         ..FrontierSettings::default()
     };
+    arguments.inject.iter().for_each(|&fault| settings.inject(fault));
     frontier::build(server, &settings)?;
     if settings.no_throttles {
         server.set_replication_rules(ReplicationRules::default());
     }
-    let mut backgrounds = arguments.inject.iter().filter_map(|fault| fault.background());
-    backgrounds.try_for_each(|background| background.start()).map_err(ServerError::Thread)
+    Ok(())
 }
 
 /// One of [`GAMES`].
@@ -171,9 +172,9 @@ pub struct GameArguments {
     /// NPCs over all worlds; without it, as many as the game is made for.
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=40_000))]
     npcs: Option<u32>,
-    /// Put a fault in, to see it found: one of the game's test switches, such as `dear-hideout`, `slow-world` or `hung-world`.
+    /// Put a fault in, to see it found: a test switch that the game has a place for, such as `slow-world` or `hung-world`.
     #[arg(long, value_name = "FAULT")]
-    inject: Vec<Inject>,
+    inject: Vec<FaultSwitch>,
     /// Keep worlds ticking in which no player has been yet, so that all NPCs live from the start.
     #[arg(long)]
     pub all_awake: bool,
@@ -200,9 +201,10 @@ impl GameArguments {
         match self.inject.iter().find(|&&fault| !knows_fault(fault)) {
             None => Ok(()),
             Some(fault) => {
-                let known: Vec<String> = Inject::all().filter(|&it| knows_fault(it)).map(|it| it.to_string()).collect();
+                let known: Vec<String> =
+                    FaultSwitch::all().filter(|&it| knows_fault(it)).map(|it| it.to_string()).collect();
                 Err(format!(
-                    "--inject {fault} is put into a hideout, and {name} has none; with --game {name} there are {}",
+                    "--inject {fault} has no place in {name}; with --game {name} there are {}",
                     known.join(", ")
                 ))
             }
@@ -282,7 +284,7 @@ mod tests {
             );
         };
         check(&["--inject", "hung-world", "--all-awake"], Ok(()));
-        check(&["--game", "frontier", "--scan-everything", "--no-throttles", "--inject", "stolen-cores"], Ok(()));
+        check(&["--game", "frontier", "--scan-everything", "--no-throttles", "--inject", "hung-world"], Ok(()));
         check(
             &["--scan-everything"],
             Err(
@@ -298,10 +300,10 @@ mod tests {
             ),
         );
         check(
-            &["--game", "frontier", "--inject", "stolen-cores", "--inject", "hung-world"],
+            &["--game", "frontier", "--inject", "stolen-cores", "--inject", "dear-hideout"],
             Err(
-                "--inject hung-world is put into a hideout, and frontier has none; with --game frontier there are stolen-cores, \
-                 long-tasks, alloc-rate",
+                "--inject dear-hideout has no place in frontier; with --game frontier there are hung-world, slow-world, spikes, \
+                 lock-inversion, stolen-cores, long-tasks, alloc-rate, over-budget, big-alloc, leak",
             ),
         );
         assert!(GAMES[0].behaviours(&GameFlags { no_throttles: true }).is_err());

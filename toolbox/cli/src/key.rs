@@ -1,8 +1,32 @@
 //! Settings and the private key, as every command takes them: `--config` for both, `THRONG_PRIVATE_KEY` for the key.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use throng::settings::{PRIVATE_KEY_VARIABLE, SecretKey, Settings, SettingsError};
+
+/// Where a command finds the settings and the key of the server that it is about.
+#[derive(Args)]
+pub struct KeyArguments {
+    /// Settings that hold protocol id and private key; the key may also come from THRONG_PRIVATE_KEY.
+    #[arg(long)]
+    config: Option<PathBuf>,
+}
+
+impl KeyArguments {
+    /// Both, for a command that can do nothing without the key; `reason` says why not.
+    pub fn settings_and_key(&self, reason: &str) -> Result<(Settings, SecretKey), Box<dyn std::error::Error>> {
+        let settings = settings(self.config.as_deref())?;
+        let missing = || {
+            format!(
+                "no private key: {reason}; set {PRIVATE_KEY_VARIABLE} to the same 64 hexadecimal digits as the server's, or give \
+                 --config with [server] private_key_file"
+            )
+        };
+        let key = given(&settings)?.ok_or_else(missing)?;
+        Ok((settings, key))
+    }
+}
 
 /// The settings in a file, or defaults for everything.
 pub fn settings(config: Option<&Path>) -> Result<Settings, SettingsError> {
@@ -12,15 +36,4 @@ pub fn settings(config: Option<&Path>) -> Result<Settings, SettingsError> {
 /// The private key that the operator gave, if one.
 pub fn given(settings: &Settings) -> Result<Option<SecretKey>, SettingsError> {
     settings.server.private_key(|name| std::env::var(name).ok())
-}
-
-/// The server's private key for a command that can do nothing without it; `reason` says why not.
-pub fn of_the_server(settings: &Settings, reason: &str) -> Result<SecretKey, Box<dyn std::error::Error>> {
-    let missing = || {
-        format!(
-            "no private key: {reason}; set {PRIVATE_KEY_VARIABLE} to the same 64 hexadecimal digits as the server's, or give \
-             --config with [server] private_key_file"
-        )
-    };
-    Ok(given(settings)?.ok_or_else(missing)?)
 }

@@ -98,6 +98,7 @@ pub fn plan(
         players: game.players(),
         seconds,
         join_within_s: LoadPlan::default_join_within_s(game.players()),
+        stalled_after_s: LoadPlan::STALLED_AFTER_S,
         command: std::env::args().collect::<Vec<_>>().join(" "),
     })
 }
@@ -134,6 +135,9 @@ fn one_line(progress: Progress) -> String {
 
 /// Prints the outcome: bars for a person, everything for a program.
 pub fn tell(run: &LoadRun, html: Option<&std::path::Path>, json: bool) -> CommandResult {
+    if let Some(not_filled) = &run.report.not_filled {
+        eprintln!("FAIL {not_filled}\nthe server's last words:\n{}", not_filled.server_words);
+    }
     for bar in &run.report.bars {
         eprintln!("{} {}", if bar.passed { "ok  " } else { "FAIL" }, bar);
     }

@@ -8,7 +8,7 @@ mod bots;
 mod capture;
 mod console;
 mod crash_monitor;
-mod crash_scribe;
+mod crash_state;
 mod demo;
 mod flight_recorder;
 mod games;

@@ -1,6 +1,30 @@
-//! What a command that ran for a while says on stdout: objects for a parent process, one object for a script, or text for people.
+//! What a command that ran for a while says on stdout: objects for a parent process, one object for a script, or text
+//! for people.
 
+use clap::Args;
 use serde::Serialize;
+
+/// How a command that runs for a while is to speak.
+#[derive(Args)]
+pub struct OutputArguments {
+    /// Print the report as one JSON object at the end.
+    #[arg(long)]
+    json: bool,
+    /// Speak with a parent process: one JSON object a second on stdout, and its orders on stdin, whose end is the last
+    /// of them.
+    #[arg(long, hide = true)]
+    status_json: bool,
+}
+
+impl OutputArguments {
+    pub fn reader(&self) -> Reader {
+        match (self.status_json, self.json) {
+            (true, _) => Reader::Parent,
+            (false, true) => Reader::Script,
+            (false, false) => Reader::Person,
+        }
+    }
+}
 
 /// Who reads stdout.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -13,15 +37,6 @@ pub enum Reader {
 }
 
 impl Reader {
-    /// From `--status-json` and `--json`.
-    pub fn of(status_json: bool, json: bool) -> Reader {
-        match (status_json, json) {
-            (true, _) => Reader::Parent,
-            (false, true) => Reader::Script,
-            (false, false) => Reader::Person,
-        }
-    }
-
     /// Tells the report that ends the command.
     pub fn tell_report(self, report: &impl Serialize) -> serde_json::Result<()> {
         let text = match self {

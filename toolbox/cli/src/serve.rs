@@ -25,8 +25,12 @@ use throng_platform::{
 };
 
 use crate::{
-    CommandResult, Verdict, crash_monitor, crash_scribe, flight_recorder, games::GameArguments, key, output::Reader,
-    rules::FollowedRules, status_line::StatusLine,
+    CommandResult, Verdict, crash_monitor, crash_state, flight_recorder,
+    games::GameArguments,
+    key,
+    output::{OutputArguments, Reader},
+    rules::FollowedRules,
+    status_line::StatusLine,
 };
 
 /// Sockets, files and pipes that a server needs beside none per client: UDP is one socket for all.
@@ -63,12 +67,8 @@ pub struct ServeArguments {
     /// Take equally urgent worlds in any order instead of the dearest first, to see what the estimate is worth.
     #[arg(long)]
     ignore_cost_estimates: bool,
-    /// Print the report as one JSON object at the end.
-    #[arg(long)]
-    json: bool,
-    /// Speak with a parent process: one JSON object a second on stdout, `measure begin` and `measure end` on stdin.
-    #[arg(long, hide = true)]
-    status_json: bool,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 pub fn run(arguments: ServeArguments) -> CommandResult {
@@ -94,13 +94,14 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
     let rules = flight_recorder::start(&settings, arguments.captures.as_deref(), crash_monitor::build(), &mut server)?;
-    let _crash_guard = arguments.crashes.as_deref().map(|folder| crash_scribe::install(folder, &server)).transpose()?;
+    let _crash_guard = arguments.crashes.as_deref().map(|folder| crash_state::install(folder, &server)).transpose()?;
     let admin = match settings.server.admin_address {
         Some(address) => Some(AdminServer::start(address, server.control().published(), console(rules))?),
         None => None,
     };
     let admin_address = admin.as_ref().map(|admin| admin.local_addr());
-    if arguments.status_json {
+    let reader = arguments.output.reader();
+    if reader == Reader::Parent {
         println!("{}", serde_json::json!({"ready": {"address": server.local_addr(), "admin_address": admin_address}}));
         obey_parent(server.control())?;
     } else {
@@ -112,12 +113,12 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
             admin_address.map_or_else(String::new, |address| format!(", metrics on http://{address}/metrics"))
         );
     }
-    let (statuses, teller) = tell_statuses(arguments.status_json)?;
+    let (statuses, teller) = tell_statuses(reader)?;
     // A reader that is slow loses a second's line; the frame never waits for it.
     let report = server.run(&stop, &mut |status| drop(statuses.try_send(status.clone())))?;
     drop(statuses);
     teller.join().map_err(|_| "the thread that tells the status panicked")?;
-    Reader::of(arguments.status_json, arguments.json).tell_report(&report)?;
+    reader.tell_report(&report)?;
     Ok(Verdict::Fine)
 }
 
@@ -136,12 +137,12 @@ fn console(rules: Option<Arc<FollowedRules>>) -> Console {
 const STATUSES_WAITING_MAX: usize = 4;
 
 /// A thread that writes statuses down: no text is formatted and no pipe waited for on the frame thread.
-fn tell_statuses(as_json: bool) -> std::io::Result<(SyncSender<ServerStatus>, JoinHandle<()>)> {
+fn tell_statuses(reader: Reader) -> std::io::Result<(SyncSender<ServerStatus>, JoinHandle<()>)> {
     let (sender, statuses) = sync_channel::<ServerStatus>(STATUSES_WAITING_MAX);
     let teller = spawn_named("status", Priority::Low, move || {
         let line = StatusLine::new();
         for status in statuses {
-            if as_json {
+            if reader == Reader::Parent {
                 println!("{}", serde_json::json!({ "status": status }));
             } else {
                 line.show(&one_line(&status));

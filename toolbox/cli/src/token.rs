@@ -8,7 +8,7 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use throng_net::protocol::{ClientId, ConnectToken, ProtocolId, TokenRequest, USER_DATA_BYTES};
 use throng_platform::{clock::Clock, clock::MonotonicClock, random};
 
-use crate::{CommandResult, Verdict, key};
+use crate::{CommandResult, Verdict, key::KeyArguments};
 
 #[derive(Args)]
 pub struct TokenArguments {
@@ -18,9 +18,8 @@ pub struct TokenArguments {
     /// Address of the server, as the client reaches it; give several to let the client try one after the other.
     #[arg(long = "server", required = true)]
     servers: Vec<SocketAddr>,
-    /// Settings that hold protocol id and private key; the key may also come from THRONG_PRIVATE_KEY.
-    #[arg(long)]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    key: KeyArguments,
     /// How long the token may be used to connect (s).
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     expires_s: u64,
@@ -39,8 +38,8 @@ pub struct TokenArguments {
 }
 
 pub fn run(arguments: TokenArguments) -> CommandResult {
-    let settings = key::settings(arguments.config.as_deref())?;
-    let key = key::of_the_server(&settings, "a token is only good for the server that has the same one")?;
+    let (settings, key) =
+        arguments.key.settings_and_key("a token is only good for the server that has the same one")?;
     let mut user_data = [0; USER_DATA_BYTES];
     let given = arguments.user_data.as_bytes();
     if given.len() > user_data.len() {

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //!   Connecting --keep-alive--> Connected --goodbye, silence, close--> Disconnected(reason)
-//!       +------------------- denied, silence, close ------------------------^
+//!    |      ^ +----------------- denied, silence, close --------------------^
+//!    v      | fresh token
+//!   Resting +   denied or silence, and it may pass
 //! ```
 //!
 //! A disconnected client stays what it is; to come back, make a new one with a new token. Its last
@@ -15,12 +17,13 @@ use throng_net::connection::{
 };
 use throng_net::control;
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, HandshakeFailure, HandshakeState,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, HandshakeFailure, HandshakeState, QueueState,
 };
 use throng_platform::time::Nanos;
 use throng_replication::{EventIn, NetId, Replicas, Schema, StateError};
 
 use crate::event::{ClientEvent, Events};
+use crate::login::{Login, LoginStats, RetrySettings};
 use crate::stats::ClientStats;
 use crate::world_view::{CurrentWorld, WorldView};
 
@@ -34,8 +37,10 @@ const _: () = assert!(INPUT_HEADER_BYTES + INPUT_BYTES_MAX <= UNRELIABLE_BYTES_M
 /// Where a client stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientState {
-    /// The handshake is under way.
+    /// The handshake is under way; [`Client::queue`] says whether we stand in line.
     Connecting,
+    /// Not let in. After a rest it wants a fresh token for the next attempt.
+    Resting,
     /// The server has taken us in. A world follows, and others after it.
     Connected,
     /// Over; nothing is sent or taken any more.
@@ -74,6 +79,7 @@ pub enum SendInputError {
 pub struct Client {
     state: ClientState,
     handshake: Option<Box<ClientHandshake>>,
+    login: Login,
     connection: Option<Box<Connection>>,
     view: WorldView,
     events: Events,
@@ -97,6 +103,7 @@ impl Client {
         Self {
             state: ClientState::Connecting,
             handshake: Some(Box::new(handshake)),
+            login: Login::new(seed),
             connection: None,
             view: WorldView::new(schema),
             events: Events::new(),
@@ -104,6 +111,40 @@ impl Client {
             received: Received::default(),
             inputs_sent: 0,
         }
+    }
+
+    /// Lets it try again where that may help; without this it tries once.
+    pub fn with_retries(mut self, settings: RetrySettings) -> Self {
+        self.login.set(settings);
+        self
+    }
+
+    /// Whether it has rested after a failed attempt and waits for a fresh token: see [`try_again`](Self::try_again).
+    pub fn wants_token(&self, now: Nanos) -> bool {
+        self.login.next_at.is_some_and(|at| now >= at)
+    }
+
+    /// The next attempt begins. Nothing happens unless the client is [resting](ClientState::Resting). `token` has not been
+    /// shown before, and `seed` is fresh, as for [`new`](Self::new).
+    pub fn try_again(&mut self, token: ConnectToken, now: Nanos, seed: [u8; 32]) {
+        if self.state != ClientState::Resting {
+            return;
+        }
+        let settings = ClientHandshakeSettings { cookie_first: true };
+        self.handshake = Some(Box::new(ClientHandshake::new(token, settings, now, seed)));
+        self.login.begun();
+        self.state = ClientState::Connecting;
+    }
+
+    /// What the server says about our waiting to come in: our place in its line, or that our world is being made. `None` while
+    /// it has said nothing, and once we are in.
+    pub fn queue(&self) -> Option<QueueState> {
+        self.handshake.as_ref().and_then(|handshake| handshake.queue())
+    }
+
+    /// Attempts to come in, and why they failed.
+    pub fn login_stats(&self) -> LoginStats {
+        self.login.stats
     }
 
     /// Takes a datagram from the server's address, in place: its bytes are lost. Whatever it holds, it
@@ -296,6 +337,11 @@ impl Client {
                 self.state = ClientState::Connected;
                 self.events.push(ClientEvent::Connected);
             }
+            Some(HandshakeState::Failed(failure)) if self.login.failed(failure, now) => {
+                self.handshake = None;
+                self.state = ClientState::Resting;
+                self.events.push(ClientEvent::AttemptFailed(failure));
+            }
             Some(HandshakeState::Failed(failure)) => self.disconnect(DisconnectReason::Handshake(failure)),
             Some(HandshakeState::Connecting) | None => {}
         }
@@ -307,6 +353,7 @@ impl Client {
         }
         self.state = ClientState::Disconnected(reason);
         self.handshake = None;
+        self.login.next_at = None;
         self.events.push(ClientEvent::Disconnected(reason));
     }
 }

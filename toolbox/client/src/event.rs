@@ -2,11 +2,15 @@
 
 use std::collections::VecDeque;
 
+use throng_net::protocol::HandshakeFailure;
+
 use crate::client::DisconnectReason;
 
 /// A change of state. What it is about is asked of the client, which may have moved on since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientEvent {
+    /// An attempt to come in has failed; the next one wants a fresh token: see `Client::wants_token`.
+    AttemptFailed(HandshakeFailure),
     /// The server took us in; a world follows.
     Connected,
     /// The server named the world that we are in now: see `Client::world`.

@@ -1,7 +1,8 @@
 //! A client without a screen: connects, acknowledges, applies. Bots and real clients use it.
 //!
 //! [`Client`] is sans-IO: datagrams and a time go in, datagrams come out. It leads a connect token
-//! through the handshake, keeps the connection alive, and shows the game three things: in which
+//! through the handshake, waits in the server's line ([`Client::queue`]), tries again with a fresh token
+//! where that may help ([`Client::with_retries`]), keeps the connection alive, and shows the game three things: in which
 //! world it is ([`Client::world`]), what the server shows it of that world ([`Client::replicas`]),
 //! and what the game's own messages say ([`Client::messages`]). The game answers with numbered
 //! inputs and reliable messages.
@@ -9,7 +10,7 @@
 //! ```text
 //!   datagram -> receive -> handshake | connection -> control -> world, own entity
 //!                                                    snapshot -> replicas, input_to_update
-//!                                                    truth    -> checks of the replicas
+//!                                                    audit    -> checks of the replicas
 //!                                                    16..     -> messages
 //!   send_input, send_reliable -> poll -> datagram
 //! ```
@@ -25,10 +26,12 @@ mod client;
 mod event;
 mod inbox;
 mod input_latency;
+mod login;
 mod stats;
 mod world_view;
 
 pub use client::{Client, ClientState, DisconnectReason, INPUT_BYTES_MAX, SendInputError, SendMessageError};
 pub use event::ClientEvent;
+pub use login::{LoginStats, RetrySettings};
 pub use stats::ClientStats;
 pub use world_view::CurrentWorld;

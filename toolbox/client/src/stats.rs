@@ -5,7 +5,7 @@
 pub struct ClientStats {
     /// Snapshots applied to the replicas.
     pub snapshots: u64,
-    /// Snapshots and truths of a world that was left already: normal for one round trip after a travel.
+    /// Snapshots and audit samples of a world that was left already: normal for one round trip after a travel.
     pub old_epoch_messages: u64,
     /// Messages that were authentic and yet unreadable, or that a server never sends. Not zero: one
     /// side has a bug, or they were built from different schemas.

@@ -95,7 +95,7 @@ impl WorldView {
         let taken = match (channel, message.first()) {
             (Channel::Reliable, Some(&CONTROL)) => self.take_control(message, events),
             (_, Some(&SNAPSHOT)) => self.take_snapshot(now, message),
-            (_, Some(&TRUTH)) => self.take_truth(message),
+            (_, Some(&TRUTH)) => self.take_audit_sample(message),
             (_, Some(&EVENT)) => self.take_event(channel, message),
             (_, Some(&kind)) if kind >= GAME_MIN => {
                 self.inbox.push(channel, message);
@@ -141,7 +141,7 @@ impl WorldView {
             return Some(());
         }
         let header = self.replicas.apply(message).ok()?;
-        self.replicas.check_truths();
+        self.replicas.check_audit_samples();
         self.inputs.answered(now, header.input);
         self.snapshots += 1;
         Some(())
@@ -162,14 +162,14 @@ impl WorldView {
         Some(())
     }
 
-    fn take_truth(&mut self, message: &[u8]) -> Option<()> {
+    fn take_audit_sample(&mut self, message: &[u8]) -> Option<()> {
         let &epoch = message.get(1)?;
         if self.replicas.epoch() != Some(epoch) {
             self.old_epoch_messages += 1;
             return Some(());
         }
-        self.replicas.hold_truth(message, self.newest_tick()).ok()?;
-        self.replicas.check_truths();
+        self.replicas.hold_audit_sample(message, self.newest_tick()).ok()?;
+        self.replicas.check_audit_samples();
         Some(())
     }
 

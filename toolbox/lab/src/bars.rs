@@ -67,6 +67,10 @@ impl LoadReport {
             Bar::new("disconnects", self.disconnects as f64, Exactly, 0.0),
             Bar::new("state_errors", self.state_errors as f64, Exactly, 0.0),
         ];
+        if let Some(not_filled) = &self.not_filled {
+            let players_in = not_filled.players_in as f64;
+            bars.push(Bar::new("not_filled.players_in", players_in, Exactly, f64::from(players)));
+        }
         let of_bots = |key: &str| self.bots.get(key).and_then(serde_json::Value::as_f64);
         // No errors among no checks would prove nothing: each bot checks an entity a second, joining and leaving included.
         if let (Some(checks), Some(seconds)) = (of_bots("state_checks"), of_bots("seconds")) {
@@ -84,7 +88,7 @@ impl LoadReport {
         if let Some(parked) = self.more.get("worlds_parked").and_then(serde_json::Value::as_f64) {
             bars.push(Bar::new("worlds_parked", parked, Exactly, 0.0));
         }
-        self.passed = bars.iter().all(|bar| bar.passed);
+        self.passed = self.not_filled.is_none() && bars.iter().all(|bar| bar.passed);
         self.bars = bars;
     }
 }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The window opens only when every bot plays: log-ins cost more than playing, and a run's figures must not depend on
-//! how long they took. Both processes get one private key, made here, through their environment: a command line can
+//! how long they took. A run that cannot be filled has no window; it ends, fails, and reports who is missing and why. Both processes get one private key, made here, through their environment: a command line can
 //! be read by every user of the host.
 //!
 //! Runs on the caller's thread for as long as the run takes; two threads per child read its output. No child outlives
@@ -23,7 +23,7 @@ use throng_platform::time::Nanos;
 use throng_platform::{process, random};
 
 use crate::child::{Child, Said};
-use crate::load_report::{FromOutside, LoadReport};
+use crate::load_report::{FromOutside, LoadReport, NotFilled};
 use crate::seconds::Second;
 
 /// Loading levels and making a thousand worlds takes seconds; ten times that means that it hangs.
@@ -50,11 +50,17 @@ pub struct LoadPlan {
     /// All bots must be playing within this long after their start (s). Too low → a slow machine fails without being
     /// measured; too high → a broken log-in takes long to show.
     pub join_within_s: u32,
+    /// Nor is it waited for longer than this without another bot that plays. Too low → a pause fails the run; too high → a
+    /// door that has shut takes long to show.
+    pub stalled_after_s: u32,
     /// The command line as the person wrote it, for the report.
     pub command: String,
 }
 
 impl LoadPlan {
+    /// Longer than a bot that was sent away rests before it tries again.
+    pub const STALLED_AFTER_S: u32 = 30;
+
     /// Time in which `players` bots log in on a small machine: a minute, and one more per 1,000.
     pub fn default_join_within_s(players: u32) -> u32 {
         60 + players.div_ceil(1_000) * 60
@@ -94,11 +100,6 @@ pub enum LoadError {
     EndedEarly { name: &'static str, status: String, command: String, words: String },
     #[error("`throng serve` was not ready after {} s; its last words:\n{words}", READY_WITHIN.as_secs())]
     NotReady { words: String },
-    #[error(
-        "only {players} of {of} bots were playing after {within_s} s; allow more time with fewer players, or look at \
-         why log-ins are slow; the server's last words:\n{words}"
-    )]
-    NotAllIn { players: u64, of: u32, within_s: u32, words: String },
     #[error("`throng {name}` did not report within {} s of the order to stop and was killed", STOP_WITHIN.as_secs())]
     NoReport { name: &'static str },
     #[error("`throng {name}` reported what cannot be read: {cause}; is it of the same build?")]
@@ -115,7 +116,7 @@ pub fn run(plan: &LoadPlan, stop: &StopFlag, progress: &mut dyn FnMut(Progress))
         let child = Child::start(&plan.executable, name, &arguments, &environment)
             .map_err(|cause| LoadError::Start { executable: plan.executable.display().to_string(), name, cause })?;
         let command = format!("{} {name} {}", plan.executable.display(), arguments.join(" "));
-        Ok(Listened { child, command, seconds: Vec::new(), players_connected: 0, report: None })
+        Ok(Listened { child, command, seconds: Vec::new(), last_status: None, report: None })
     };
     let status_json = || ["--status-json".to_owned()];
 
@@ -125,7 +126,9 @@ pub fn run(plan: &LoadPlan, stop: &StopFlag, progress: &mut dyn FnMut(Progress))
 
     let joining = ["--connect", &address, "--players", &plan.players.to_string()].map(str::to_owned);
     let mut bots = start("bots", [&plan.bots_arguments[..], &joining, &status_json()].concat())?;
-    wait_all_in(plan, &mut server, &mut bots, stop, progress)?;
+    if let Some(not_filled) = wait_all_in(plan, &mut server, &mut bots, stop, progress)? {
+        return report_unfilled(plan, server, bots, not_filled, stop, progress);
+    }
     listen_for(SETTLE, &mut server, &mut bots, stop, &mut |_| {})?;
 
     server.child.order("measure begin");
@@ -152,8 +155,7 @@ pub fn run(plan: &LoadPlan, stop: &StopFlag, progress: &mut dyn FnMut(Progress))
 
     let cores = |i: usize| cpu_after[i].saturating_sub(cpu_before[i]).as_secs_f64() / measured_s;
     let outside = FromOutside { server_cpu_cores: cores(0), server_rss_mb, bots_cpu_cores: cores(1) };
-    let mut report = LoadReport::merge(server_report, bots_report, outside)
-        .map_err(|cause| LoadError::BadReport { name: "serve", cause: cause.to_string() })?;
+    let mut report = merge(server_report, bots_report, outside)?;
     report.judge(plan.players);
     Ok(LoadRun {
         report,
@@ -170,29 +172,68 @@ fn wait_all_in(
     bots: &mut Listened,
     stop: &StopFlag,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(), LoadError> {
-    let deadline = Instant::now() + Duration::from_secs(plan.join_within_s.into());
+) -> Result<Option<NotFilled>, LoadError> {
+    let began = Instant::now();
+    let mut moved = began;
     let mut told = None;
     loop {
         server.listen()?;
-        bots.listen()?;
-        let players = bots.players_connected;
+        let has_ended = match bots.listen() {
+            // They had begun to come in, and none is left, or all are done: what they last said tells why.
+            Err(LoadError::EndedEarly { .. }) if bots.last_status.is_some() => true,
+            listened => listened.map(|()| false)?,
+        };
+        let players = bots.players_connected();
         if told != Some(players) {
             progress(Progress::Joining { players, of: plan.players });
             told = Some(players);
+            moved = Instant::now();
         }
-        if players >= plan.players.into() {
-            return Ok(());
+        if players >= plan.players.into() && !has_ended {
+            return Ok(None);
         }
         if stop.requested() {
             return Err(LoadError::Interrupted);
         }
-        if Instant::now() >= deadline {
-            let (within_s, words) = (plan.join_within_s, server.words());
-            return Err(LoadError::NotAllIn { players, of: plan.players, within_s, words });
+        let is_over = began.elapsed() >= Duration::from_secs(plan.join_within_s.into());
+        let is_stalled = moved.elapsed() >= Duration::from_secs(plan.stalled_after_s.into());
+        if is_over || is_stalled || has_ended {
+            let after_s = began.elapsed().as_secs_f64();
+            let status = bots.last_status.clone().unwrap_or_default();
+            return Ok(Some(NotFilled::from_status(&status, plan.players, after_s, server.words())));
         }
         std::thread::sleep(LISTEN_EVERY);
     }
+}
+
+/// Ends a run that never became steady: what both sides say, and a verdict that it failed.
+fn report_unfilled(
+    plan: &LoadPlan,
+    mut server: Listened,
+    mut bots: Listened,
+    not_filled: NotFilled,
+    stop: &StopFlag,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<LoadRun, LoadError> {
+    progress(Progress::Stopping);
+    let last_status = bots.last_status.clone();
+    let bots_report = match (bots.finish(), last_status) {
+        (Ok(report), _) => report,
+        // Bots of which none got in have no report; their last status has the same figures.
+        (Err(_), Some(Value::Object(status))) => status,
+        (Err(error), _) => return Err(error),
+    };
+    let mut report = merge(server.finish()?, bots_report, FromOutside::default())?;
+    report.not_filled = Some(not_filled);
+    report.judge(plan.players);
+    let window = server.seconds.len()..server.seconds.len();
+    let command = plan.command.clone();
+    Ok(LoadRun { report, command, seconds: server.seconds, window, interrupted: stop.requested() })
+}
+
+fn merge(server: Map<String, Value>, bots: Map<String, Value>, outside: FromOutside) -> Result<LoadReport, LoadError> {
+    LoadReport::merge(server, bots, outside)
+        .map_err(|cause| LoadError::BadReport { name: "serve", cause: cause.to_string() })
 }
 
 /// Lets time pass and listens; ends early when a stop is asked for. `each` is called after every new server status.
@@ -222,8 +263,8 @@ struct Listened {
     command: String,
     /// The server's; bots tell no seconds.
     seconds: Vec<Second>,
-    /// The bots' last word on how many of them play.
-    players_connected: u64,
+    /// The bots' last word on how many of them play, and what keeps the others.
+    last_status: Option<Value>,
     report: Option<Value>,
 }
 
@@ -243,9 +284,14 @@ impl Listened {
 
     fn note(&mut self, status: &Value) {
         self.seconds.extend(Second::from_status(status));
-        if let Some(players) = status.get("players_connected").and_then(Value::as_u64) {
-            self.players_connected = players;
+        if status.get("players_connected").is_some() {
+            self.last_status = Some(status.clone());
         }
+    }
+
+    fn players_connected(&self) -> u64 {
+        let players = self.last_status.as_ref().and_then(|status| status.get("players_connected"));
+        players.and_then(Value::as_u64).unwrap_or_default()
     }
 
     fn wait_ready(&mut self, stop: &StopFlag) -> Result<String, LoadError> {

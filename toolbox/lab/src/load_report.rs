@@ -10,6 +10,45 @@ use serde_json::{Map, Value};
 use crate::bars::Bar;
 use crate::load_packets::{PacketRow, rows_of_all_worlds};
 
+/// Keys of the report that programs rely on; a key in an object with a dot. They stay, whatever else is added.
+pub const PROMISED_KEYS: [&str; 35] = [
+    "passed",
+    "game",
+    "players_connected",
+    "worlds",
+    "npcs",
+    "tick_hz",
+    "seconds",
+    "frame_ms.p50",
+    "frame_ms.p99",
+    "frame_ms.p999",
+    "frame_ms.max",
+    "tick_lateness_ms.p50",
+    "tick_lateness_ms.p99",
+    "tick_lateness_ms.max",
+    "frame_budget_ms",
+    "frames_over_budget",
+    "ticks",
+    "ticks_missed",
+    "server_cpu_cores",
+    "server_rss_mb",
+    "bots_cpu_cores",
+    "packets_in_per_s",
+    "packets_out_per_s",
+    "bytes_out_per_player_per_s",
+    "bytes_per_entity_update",
+    "entity_updates_per_s",
+    "allocations_per_frame",
+    "input_to_update_ms.p50",
+    "input_to_update_ms.p99",
+    "state_errors",
+    "disconnects",
+    "captures",
+    "packet_report",
+    "report",
+    "not_filled",
+];
+
 /// Percentiles of a time (ms).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -35,6 +74,66 @@ pub struct LatenessMs {
 pub struct InputToUpdateMs {
     pub p50: f64,
     pub p99: f64,
+}
+
+/// A run in which not every bot came to play in time: how far it came, and what kept the others, by the bots' word.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NotFilled {
+    pub players_in: u64,
+    pub players_wanted: u64,
+    /// When it was given up (s after the bots' start).
+    pub after_s: f64,
+    /// Still in the server's line, waiting there for their world, and given up for good.
+    pub queued: u64,
+    pub awaiting_world: u64,
+    pub gave_up: u64,
+    /// Attempts that were repeated, that the server turned down by reason, and that it did not answer.
+    pub retries: u64,
+    pub refusals: Map<String, Value>,
+    pub timeouts: u64,
+    /// Bots that had been in and fell out.
+    pub disconnects: u64,
+    /// What the server last wrote to its log.
+    pub server_words: String,
+}
+
+impl NotFilled {
+    /// From what the bots last said of themselves.
+    pub(crate) fn from_status(status: &Value, players_wanted: u32, after_s: f64, server_words: String) -> Self {
+        let count = |key: &str| status.get(key).and_then(Value::as_u64).unwrap_or_default();
+        Self {
+            players_in: count("players_connected"),
+            players_wanted: players_wanted.into(),
+            after_s,
+            queued: count("players_queued"),
+            awaiting_world: count("players_awaiting_world"),
+            gave_up: count("connect_failures"),
+            retries: count("login_retries"),
+            refusals: status.get("login_refusals").and_then(Value::as_object).cloned().unwrap_or_default(),
+            timeouts: count("login_timeouts"),
+            disconnects: count("disconnects"),
+            server_words,
+        }
+    }
+}
+
+impl std::fmt::Display for NotFilled {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { players_in, players_wanted, after_s, queued, awaiting_world, gave_up, retries, timeouts, .. } = self;
+        write!(
+            out,
+            "only {players_in} of {players_wanted} bots were playing after {after_s:.0} s: {queued} in line, {awaiting_world} waiting \
+             for their world, {gave_up} gave up; {retries} attempts were repeated, {timeouts} had no answer"
+        )?;
+        for (reason, count) in &self.refusals {
+            write!(out, ", {count} refused ({reason})")?;
+        }
+        if self.disconnects > 0 {
+            write!(out, "; {} fell out again", self.disconnects)?;
+        }
+        Ok(())
+    }
 }
 
 /// A load run in figures, of its steady window unless it says otherwise.
@@ -81,6 +180,9 @@ pub struct LoadReport {
     pub packet_report: Vec<PacketRow>,
     /// The page of this run; none if no report was asked for.
     pub report: Option<String>,
+    /// Set in a run that was never steady, since not everybody came in: then there is no window, and the server's figures are
+    /// of its whole life.
+    pub not_filled: Option<NotFilled>,
     /// All that the bots reported.
     pub bots: Map<String, Value>,
     /// What else the server reported.
@@ -199,42 +301,13 @@ pub(crate) mod tests {
 
     #[test]
     fn every_promised_key_is_printed_even_when_nobody_reported_it() {
-        let promised = [
-            "game",
-            "players_connected",
-            "worlds",
-            "npcs",
-            "tick_hz",
-            "seconds",
-            "frame_ms",
-            "tick_lateness_ms",
-            "frame_budget_ms",
-            "frames_over_budget",
-            "ticks",
-            "ticks_missed",
-            "server_cpu_cores",
-            "server_rss_mb",
-            "bots_cpu_cores",
-            "packets_in_per_s",
-            "packets_out_per_s",
-            "bytes_out_per_player_per_s",
-            "bytes_per_entity_update",
-            "entity_updates_per_s",
-            "allocations_per_frame",
-            "input_to_update_ms",
-            "state_errors",
-            "disconnects",
-            "captures",
-            "packet_report",
-            "report",
-        ];
         let empty = LoadReport::merge(Map::new(), Map::new(), FromOutside::default()).unwrap();
         let printed = object(serde_json::to_value(&empty).unwrap());
-        for key in promised {
-            assert!(printed.contains_key(key), "{key}");
+        for key in PROMISED_KEYS {
+            let (object, member) = key.split_once('.').unwrap_or((key, ""));
+            let value = printed.get(object).unwrap_or_else(|| panic!("{key} is missing"));
+            assert!(member.is_empty() || value.get(member) == Some(&json!(0.0)), "{key}: {value}");
         }
-        assert_eq!(printed["frame_ms"], json!({"p50": 0.0, "p99": 0.0, "p999": 0.0, "max": 0.0}));
-        assert_eq!(printed["tick_lateness_ms"], json!({"p50": 0.0, "p99": 0.0, "max": 0.0}));
     }
 
     #[test]

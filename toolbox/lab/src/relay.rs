@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What happens to a datagram follows from the seed, the client (by order of arrival), the direction and its number between the
-//! two, and from nothing else but the time it came at: the same packets at the same times fare the same way again ([`fate`]). The
+//! two, and from nothing else but the time it came at: the same packets at the same times fare the same way again ([`Way`]). The
 //! kernel's own emulation is not on every machine, has no seed, and cannot turn bits over that a checksum would not notice.
 //!
 //! Used by the tests of the command (`toolbox/cli/tests/command`: `network`, and `reliable_pair` for two bare connections), which put real
@@ -14,8 +14,6 @@
 //!
 //! One thread. It allocates per datagram and sleeps in whole milliseconds, so a delay may be 1 ms longer than asked. Cost: two
 //! system calls per datagram, some 60,000 a second of them on one core.
-
-mod fate;
 
 use std::{
     cmp::Reverse,
@@ -29,6 +27,7 @@ use std::{
     thread::JoinHandle,
 };
 
+use throng_net::transport::impairment::{Fate, Way};
 use throng_platform::{
     clock::{Clock, MonotonicClock},
     poll::Epoll,
@@ -37,8 +36,14 @@ use throng_platform::{
     udp::{BindOptions, UdpSocket},
 };
 
-pub use self::fate::{Direction, Impairment};
-use self::fate::{Fate, Way};
+pub use throng_net::transport::Impairment;
+
+/// Which way a datagram goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    ToServer = 0,
+    ToClient = 1,
+}
 
 /// Datagrams on their way at most, in both directions together: 0.5 s of what 1,000 players and their server say. Further ones are
 /// lost and counted.
@@ -261,7 +266,7 @@ impl Work {
         };
         let back = open(SocketAddr::new(any_ip, 0))?;
         self.epoll.add(&back, client as u64)?;
-        let way = |direction| Way::new(self.seed, client as u64, direction);
+        let way = |direction| Way::new(self.seed, client as u64, direction as u64);
         let ways = [way(Direction::ToServer), way(Direction::ToClient)];
         self.passages.push(Passage { client: from, back, ways });
         self.client_of.insert(from, client);
@@ -273,24 +278,22 @@ impl Work {
         let counts = &mut self.counts;
         counts.taken += 1;
         let way = &mut self.passages[client].ways[direction as usize];
-        let (at, copy_at, corrupt_bit) = match way.carry(now, datagram.len(), impairment) {
+        let (at, copy_at, turned_bit) = match way.carry(now, datagram.len(), impairment) {
             Fate::Lost => return counts.lost += 1,
             Fate::BlackedOut => return counts.blacked_out += 1,
             Fate::QueueFull => return counts.queue_full += 1,
-            Fate::Carried { at, copy_at, held_back, corrupt_bit } => {
-                counts.held_back += u64::from(held_back);
-                (at, copy_at, corrupt_bit)
+            Fate::Carried { at, copy_at, is_held_back, turned_bit } => {
+                counts.held_back += u64::from(is_held_back);
+                (at, copy_at, turned_bit)
             }
         };
-        // The copy was made before the bit turned over: one of the two is whole.
+        if let Some(bit) = turned_bit {
+            counts.corrupted += 1;
+            bit.apply(datagram);
+        }
         if let Some(at) = copy_at {
             counts.doubled += 1;
-            self.launch(at, InFlight { client, direction, datagram: datagram.into() });
-        }
-        if let Some(bit) = corrupt_bit.filter(|_| !datagram.is_empty()) {
-            self.counts.corrupted += 1;
-            let bit = bit as usize % (datagram.len() * 8);
-            datagram[bit / 8] ^= 1 << (bit % 8);
+            self.launch(at, InFlight { client, direction, datagram: (&*datagram).into() });
         }
         self.launch(at, InFlight { client, direction, datagram: (&*datagram).into() });
     }

@@ -41,7 +41,7 @@ pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportErro
     let files = ReportFiles { json: folder.join("report.json"), html: folder.join("report.html") };
     run.report.report = Some(files.html.display().to_string());
 
-    let html = page::html(run, &machine, &charts::draw_all(run)?);
+    let html = page::page(run, &machine, &charts::draw_all(run)?);
     let mut object = serde_json::to_value(&run.report)?;
     if let Some(object) = object.as_object_mut() {
         object.insert("command".to_owned(), run.command.clone().into());

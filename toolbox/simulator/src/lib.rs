@@ -19,6 +19,7 @@
 //! | `virtual_server` | what both share: a server whose clock somebody moves |
 //! | `history` | the hashes of two runs, held against each other |
 //! | `fingerprint` | one line for all that a run did, to compare two builds by |
+//! | `mutation` | messages that are almost right |
 //!
 //! Runs on the caller's thread, beside the server's workers; no socket is opened and no real clock is asked for anything that
 //! a world or a client could see. Cost: what the server and the clients cost, and an allocation per datagram.
@@ -63,6 +64,7 @@
 
 mod fingerprint;
 mod history;
+pub mod mutation;
 mod player;
 mod replay;
 mod settings;

@@ -12,7 +12,7 @@ use throng_client::{Client, ClientEvent, ClientState, DisconnectReason};
 use throng_net::protocol::{ClientId, ConnectToken, ProtocolId, TokenRequest};
 use throng_net::transport::{MemoryEndpoint, MemoryNetwork};
 use throng_platform::time::Nanos;
-use throng_replication::{StateError, Wrong};
+use throng_replication::StateError;
 
 use crate::settings::{SERVER_ADDRESS, SimulationSettings};
 use crate::tap::Listener;
@@ -82,11 +82,6 @@ impl Player {
         &self.client
     }
 
-    /// Its client, to send what no behaviour would.
-    pub fn client_mut(&mut self) -> &mut Client {
-        &mut self.client
-    }
-
     /// Why its connection is over, if it is.
     pub fn end(&self) -> Option<DisconnectReason> {
         self.end
@@ -137,7 +132,7 @@ impl Player {
         totals.state_errors += stats.state_errors;
         totals.state_checks_superseded += stats.state_checks_superseded;
         totals.protocol_errors += stats.protocol_errors;
-        totals.state_error_examples.extend(self.state_errors.iter().map(|error| tell(index, error)));
+        totals.state_error_examples.extend(self.state_errors.iter().map(|error| format!("player {index}: {error}")));
         for (name, total) in self.behaviour.counters().iter() {
             *totals.counters.entry(name).or_default() += total;
         }
@@ -148,7 +143,7 @@ impl Player {
             match event {
                 ClientEvent::EnteredWorld { .. } => self.was_in_world = true,
                 ClientEvent::Disconnected(reason) => self.end = Some(reason),
-                ClientEvent::Connected | ClientEvent::OwnEntityChanged => {}
+                ClientEvent::AttemptFailed(_) | ClientEvent::Connected | ClientEvent::OwnEntityChanged => {}
             }
         }
         while let Some(error) = self.client.next_state_error() {
@@ -157,17 +152,6 @@ impl Player {
             }
         }
     }
-}
-
-fn tell(player: usize, error: &StateError) -> String {
-    let StateError { id, component, tick, wrong } = error;
-    let what = component.unwrap_or("the entity");
-    let how = match wrong {
-        Wrong::Value => "has another value than on the server",
-        Wrong::Missing => "is missing",
-        Wrong::Remains => "should be gone",
-    };
-    format!("player {player}: {what} of {}:{} at tick {tick} {how}", id.slot, id.generation)
 }
 
 /// Every player has an address of its own, in 10.1.0.0/16.

@@ -123,10 +123,6 @@ impl Simulation {
         &self.players
     }
 
-    pub fn player_mut(&mut self, player: usize) -> &mut Player {
-        &mut self.players[player]
-    }
-
     /// What all players found so far.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();

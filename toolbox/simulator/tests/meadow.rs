@@ -138,6 +138,7 @@ const POOR: Impairment = Impairment {
     corruption: 0.01,
     delay: Nanos::from_millis(30),
     jitter: Nanos::from_millis(30),
+    ..Impairment::NONE
 };
 
 fn play(settings: &SimulationSettings, players: usize) -> Simulation {

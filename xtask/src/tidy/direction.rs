@@ -8,14 +8,14 @@ use super::crates::Crate;
 
 /// From the ground up. A new room goes on the lowest floor that is above all it uses.
 const FLOORS: [&[&str]; 15] = [
-    &["platform", "pack-derive", "replication-derive", "profiler-macros"],
-    &["metrics", "capture", "pack"],
+    &["platform", "pack-derive", "redact", "replication-derive", "profiler-macros"],
+    &["metrics", "capture", "crash", "pack"],
     &["profiler"],
     &["scheduler", "net"],
-    &["replication", "query", "persistence", "script", "rewind"],
+    &["replication", "query"],
     &["world"],
     &["server"],
-    &["client"],
+    &["client", "faults", "speech"],
     &["bots", "admin"],
     &["simulator"],
     &["games"],
@@ -59,11 +59,15 @@ fn edge(one: &Crate, other: &Crate, verb: &str, next: &str) -> String {
     format!("{}/Cargo.toml: {} {verb} {}, which is not below it; {next}", one.folder, one.name, other.name)
 }
 
-/// Counted from 0 at the ground. Games and benches are floors of many rooms; elsewhere a room has its own name.
+/// Counted from 0 at the ground. Games and benches are floors of many rooms; what games share is a room of its own, as elsewhere.
 pub(super) fn floor_of(one: &Crate) -> Option<usize> {
     let parent = one.folder.split('/').next().unwrap_or_default();
-    let name = if matches!(parent, "games" | "bench") { parent } else { one.room() };
-    FLOORS.iter().position(|floor| floor.contains(&name))
+    let floor = |name| FLOORS.iter().position(|floor| floor.contains(&name));
+    match parent {
+        "bench" => floor(parent),
+        "games" => floor(one.room()).or_else(|| floor(parent)),
+        _ => floor(one.room()),
+    }
 }
 
 #[cfg(test)]
@@ -118,6 +122,12 @@ mod tests {
         let duel = made_up("games/duel", &["games-precinct"], &[]);
         let precinct = made_up("games/precinct", &[], &[]);
         check(&[duel, precinct], &["games-duel uses games-precinct"]);
+        let speech = || made_up("games/speech", &[], &[]);
+        check(&[made_up("games/duel", &["games-speech"], &[]), speech()], &[]);
+        check(
+            &[made_up("runtime/server", &["games-speech"], &[]), speech()],
+            &["runtime-server uses games-speech, which is not below it"],
+        );
         check(&[made_up("runtime/attic", &[], &[])], &["runtime/attic: stands on no floor"]);
     }
 

@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::connection::Connection;
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateOutcome, GateSettings, PrivateKey,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, PrivateKey,
     ProtocolId, Reply, TokenRequest,
 };
 use throng_platform::time::Nanos;
@@ -42,9 +42,9 @@ pub fn connect(number: u32, address: SocketAddr) -> (Connection, Connection) {
     // Each step is said at most every 200 ms.
     for step in 0.. {
         let Some((_, len)) = client.poll(Nanos::from_millis(200 * step), UNIX_S, &mut datagram) else { continue };
-        let outcome = gate.handle(address, &mut datagram[..len], &mut reply);
+        let admitted = gate.handle_and_admit(address, &mut datagram[..len], &mut reply);
         client.handle(now, &mut reply.bytes().to_vec());
-        if let GateOutcome::Connected(admitted) = outcome {
+        if let Some(admitted) = admitted {
             let server = Connection::new(admitted.link, address, client_id, now);
             return (Connection::new(client.into_link(), SERVER, client_id, now), server);
         }

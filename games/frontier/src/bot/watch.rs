@@ -10,7 +10,6 @@
 //! seconds; and whoever was teleported a moment ago is not judged. An event at an entity that the client does not hold
 //! (yet) is counted, not judged.
 
-use throng::text;
 use throng_bots::BehaviourCounters;
 use throng_client::Client;
 use throng_platform::time::Nanos;
@@ -120,8 +119,8 @@ impl Watch {
 
     /// Somebody's name and words, as an event told them. NPCs have no name.
     pub fn check_words(&mut self, name: &str, words: &str) {
-        let is_name = name.is_empty() || text::accept_name(name.as_bytes(), NAME_BYTES_MAX).is_ok();
-        let is_line = text::accept_line(words.as_bytes(), SAY_BYTES_MAX).is_ok();
+        let is_name = name.is_empty() || speech::accept_name(name.as_bytes(), NAME_BYTES_MAX).is_ok();
+        let is_line = speech::accept_line(words.as_bytes(), SAY_BYTES_MAX).is_ok();
         self.violations.words += u64::from(!is_name) + u64::from(!is_line);
     }
 
@@ -148,7 +147,7 @@ impl Watch {
         let strange = replicas.iter::<Look>().filter(|(_, look)| !(1..=LEVEL_MAX).contains(&look.level)).count();
         let not_oneself = replicas.get::<Look>(own).is_some_and(|look| look.kind != Kind::Player);
         let is_name =
-            |name: &Name| name.text.is_empty() || text::accept_name(name.text.as_bytes(), NAME_BYTES_MAX).is_ok();
+            |name: &Name| name.text.is_empty() || speech::accept_name(name.text.as_bytes(), NAME_BYTES_MAX).is_ok();
         let nameless = replicas.iter::<Name>().filter(|(_, name)| !is_name(name)).count();
         self.violations.place += outside as u64;
         self.violations.vitals += unwell as u64;

@@ -187,7 +187,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
     zone.tick();
     zone.check();
     let entity = zone.actor(sneaker).entity;
-    assert!(zone.ecs().get::<Concealed>(entity).is_some() && zone.effects(sneaker).sneaking);
+    assert!(zone.ecs().get::<VisibilityFiltered>(entity).is_some() && zone.effects(sneaker).sneaking);
 
     let sees = |zone: &Headless, client: u32| {
         let player = Some(zone.actor(zone.player(client)).entity);
@@ -217,7 +217,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
     zone.tick();
     zone.input(0, standing().sneaking(true));
     zone.tick();
-    assert!(zone.ecs().get::<Concealed>(entity).is_none(), "it has struck");
+    assert!(zone.ecs().get::<VisibilityFiltered>(entity).is_none(), "it has struck");
     zone.check();
 }
 

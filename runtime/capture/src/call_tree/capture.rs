@@ -4,7 +4,7 @@
 //! capture's length. A node's wall time without its children's is cut at the thread's context switches: what lies between losing a
 //! core and getting one is waiting or blocked, the rest is CPU. Without switch records all of it counts as CPU.
 
-use throng_platform::redact::visible;
+use throng_redact::visible;
 
 use super::{
     ALLOCATED_BYTES, ALLOCATIONS, BLOCKED, CAPTURE_EVENTS, CPU, CallTree, NodeIndex, StackFrame, WAITING, WALL,

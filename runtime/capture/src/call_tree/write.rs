@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-use throng_platform::redact::visible;
+use throng_redact::visible;
 
 use super::{CallTree, add_all};
 

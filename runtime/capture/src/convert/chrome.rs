@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use throng_platform::redact::visible;
+use throng_redact::visible;
 
 use super::json::{Elements, micros, string};
 use super::names::{self, PROCESS_NUMBER};

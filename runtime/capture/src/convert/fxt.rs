@@ -11,7 +11,7 @@ mod record;
 
 use std::io::{self, Write};
 
-use throng_platform::redact::visible;
+use throng_redact::visible;
 
 use self::record::{Event as TraceEvent, Value, Writer};
 use super::chrome::holder_name;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use throng_platform::redact::visible;
+use throng_redact::visible;
 
 use super::spans::What;
 use crate::model::{Capture, Counter, LiveBytes, Lock, Site, Thread};

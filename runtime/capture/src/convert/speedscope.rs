@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use throng_platform::redact::visible;
+use throng_redact::visible;
 
 use super::json::{Elements, string};
 use super::names;

@@ -142,7 +142,10 @@ fn running(begin_ns: u64, end_ns: u64, core: u32) -> [Event; 2] {
 
 fn story_of(capture: &Capture) -> String {
     let mut text = Vec::new();
-    write_story(capture, &Options::default(), &mut text).expect("memory takes every byte");
+    tell(capture, &Options::default())
+        .expect("it has a frame")
+        .write_text(false, &mut text)
+        .expect("memory takes every byte");
     let text = String::from_utf8(text).expect("text");
     for line in text.lines() {
         assert!(line.chars().count() <= text::COLUMNS_MAX, "too wide: {line}");

@@ -1,6 +1,6 @@
 //! Names made safe to print, and figures with their units.
 
-use throng_platform::redact::is_invisible;
+use throng_redact::is_invisible;
 
 /// Longer names are cut: a name that does not fit a table hides what stands beside it.
 const NAME_CHARS_MAX: usize = 48;

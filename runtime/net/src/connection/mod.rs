@@ -69,20 +69,13 @@ pub trait PacketSink {
     fn commit(&mut self, to: SocketAddr, len: usize);
 }
 
-/// Why a datagram was not taken. Count it and carry on; [`ReceiveError::is_final`] says when not to.
+/// Why a datagram was not taken. Count it and carry on; [`Connection::ended`] says when not to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiveError {
     #[error(transparent)]
     Unopened(#[from] OpenError),
     #[error(transparent)]
     Payload(#[from] PayloadError),
-}
-
-impl ReceiveError {
-    /// Whether the connection is over: see [`Connection::ended`].
-    pub fn is_final(&self) -> bool {
-        matches!(self, ReceiveError::Payload(PayloadError::Refused(_)))
-    }
 }
 
 /// Why a connection is over.

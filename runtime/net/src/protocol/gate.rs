@@ -2,11 +2,13 @@
 //!
 //! Everything that is not from a connected client's address comes here. The order of the checks is the
 //! defence: sizes and constants first, then the cookie (a keyed hash, no state), then the memory of used
-//! tokens, then the frame's budget, and only then the cipher. A slot is taken when the response to our
-//! challenge authenticates, not earlier.
+//! tokens, then the frame's budget, and only then the cipher. When the response to our challenge
+//! authenticates, and not earlier, the client stands in line ([`queue`]); whoever runs the gate calls it from
+//! the front ([`Gate::call_next`]) and admits or refuses it. Admission takes the slot and spends the token.
 //!
 //! - Before an address is proven, no reply is longer than what asked for it, and nothing is remembered.
-//! - Every table has a maximum: pending handshakes evict their oldest, used tokens deny the new.
+//! - Every table has a maximum: pending handshakes evict their oldest, the line and used tokens deny the new.
+//! - Who stands in line has its seat kept: it is not told that the server is full after it has waited.
 //! - No scan over clients: an id, an address or a token is one look-up.
 //!
 //! Runs in the serial part of the frame. Allocates only for tokens that opened. Cost per datagram, measured
@@ -17,6 +19,7 @@
 mod challenge;
 mod outcome;
 mod pending;
+mod queue;
 mod seats;
 mod settings;
 mod used_tokens;
@@ -28,22 +31,24 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use throng_platform::time::Nanos;
 
-pub use self::outcome::{Admitted, DropReason, GateOutcome, GateStats, Reply};
+pub use self::outcome::{Admitted, Called, DropReason, GateOutcome, GateStats, Reply};
 pub use self::settings::GateSettings;
 pub use self::used_tokens::{JournalError, TokenJournal, UsedToken};
 
 use self::challenge::{Challenge, Challenges};
 use self::pending::{Pending, PendingTable};
+use self::queue::{JoinQueue, Waiting};
 use self::seats::Seats;
 use self::used_tokens::UsedTokens;
+use super::ClientId;
 use super::cipher::TAG_BYTES;
 use super::cookie::{CookieJar, read_cookie_request, read_hello, write_cookie};
-use super::link::{HANDSHAKE_SEQUENCE_START, LinkKeys, SEQUENCE_START_MAX, SealedLink};
+use super::denial::DenialReason;
+use super::link::{HANDSHAKE_SEQUENCE_START, LinkKeys, OpenError, SEQUENCE_START_MAX, SealedLink};
 use super::packet::{
     CHALLENGE_BODY_BYTES, Kind, REQUEST_BODY_BYTES, REQUEST_BYTES, RequestBody, SealedHeader, VERSION,
 };
 use super::token::{PrivateToken, SealContext};
-use super::{ClientId, UserData};
 
 /// Admits clients. One per server.
 pub struct Gate {
@@ -57,6 +62,7 @@ pub struct Gate {
     /// restarted server does not seal with a pair of key and nonce that it used before.
     handshake_sequence: u64,
     pending: PendingTable,
+    queue: JoinQueue,
     used_tokens: UsedTokens,
     journal: Option<Box<dyn TokenJournal>>,
     seats: Seats,
@@ -70,6 +76,8 @@ struct FrameBudget {
     cookies: u32,
     plain_openings: u32,
     proven_openings: u32,
+    calls: u32,
+    admissions: u32,
 }
 
 /// Why an authentic client is turned away.
@@ -77,8 +85,22 @@ struct FrameBudget {
 enum Denial {
     Full,
     Connected,
+    QueueFull,
     TokensFull,
     Journal,
+    ByCaller(DenialReason),
+}
+
+impl Denial {
+    fn reason(self) -> DenialReason {
+        match self {
+            Self::Full => DenialReason::ServerFull,
+            Self::Connected => DenialReason::AlreadyConnected,
+            Self::QueueFull => DenialReason::QueueFull,
+            Self::TokensFull | Self::Journal => DenialReason::Unable,
+            Self::ByCaller(reason) => reason,
+        }
+    }
 }
 
 impl Gate {
@@ -118,6 +140,7 @@ impl Gate {
             challenges: Challenges::new(&mut rng),
             handshake_sequence: HANDSHAKE_SEQUENCE_START + rng.random_range(0..HANDSHAKE_SEQUENCE_START / 2),
             pending: PendingTable::new(settings.pending_max(), &mut rng),
+            queue: JoinQueue::new(settings.queue_max, &mut rng),
             used_tokens: UsedTokens::new(settings.used_tokens_max(), &mut rng),
             journal,
             seats: Seats::new(settings.clients_max, &mut rng),
@@ -136,8 +159,11 @@ impl Gate {
             cookies: self.settings.cookies_per_frame_max,
             plain_openings: self.settings.openings_per_frame_max,
             proven_openings: self.settings.proven_openings_per_frame_max,
+            calls: self.settings.admissions_per_frame_max,
+            admissions: self.settings.admissions_per_frame_max,
         };
         self.stats.pending_expired += self.pending.expire(now) as u64;
+        self.stats.queue_silent += self.queue.sweep(now) as u64;
         self.used_tokens.expire(unix_s);
     }
 
@@ -154,9 +180,78 @@ impl Gate {
         outcome
     }
 
-    /// Gives a slot back. Both must be as in [`Admitted`]; a client that holds no slot is ignored.
-    pub fn disconnected(&mut self, client_id: ClientId, address: SocketAddr) {
-        self.seats.leave(client_id, address);
+    /// Calls the next in line, unless as many were called or admitted in this frame as may. The client waits on, and is told
+    /// that its world is being made, until it is [admitted](Self::admit) or [refused](Self::refuse).
+    pub fn call_next(&mut self) -> Option<Called> {
+        if self.budget.calls == 0 || self.budget.admissions == 0 {
+            return None;
+        }
+        let (address, waiting) = self.queue.call()?;
+        self.budget.calls -= 1;
+        Some(Called { client_id: waiting.client_id, user_data: waiting.user_data, address })
+    }
+
+    /// Whether a called client still waits; it may have fallen silent, or come again from elsewhere.
+    pub fn is_called(&self, address: SocketAddr) -> bool {
+        self.queue.is_called(address)
+    }
+
+    /// Whether another client may be admitted in this frame.
+    pub fn may_admit(&self) -> bool {
+        self.budget.admissions > 0
+    }
+
+    /// Lets a called client in: it gets a slot, and its token is spent. `reply` is to be sent to it: its first keep-alive, or,
+    /// with `None`, a denial, if its token cannot be kept or the address is of nobody who was called.
+    pub fn admit(&mut self, address: SocketAddr, reply: &mut Reply) -> Option<Box<Admitted>> {
+        reply.len = 0;
+        let waiting = self.queue.take_called(address)?;
+        self.budget.admissions = self.budget.admissions.saturating_sub(1);
+        if self.record_use(&waiting.token_mac, waiting.expires_unix_s).is_err() {
+            self.deny(&waiting.link, Denial::Journal, waiting.knows_queue, reply);
+            return None;
+        }
+        let Waiting { mut link, client_id, user_data, since, .. } = *waiting;
+        let seat = self.seats.take(client_id, address);
+        link.set_seat(seat, u32::try_from(self.settings.clients_max).unwrap_or(u32::MAX));
+        link.begin(self.now, false);
+        reply.len = link.seal_keep_alive(&mut reply.buffer, self.now);
+        self.stats.admitted += 1;
+        self.stats.queue_wait_max = self.stats.queue_wait_max.max(self.now.saturating_sub(since));
+        Some(Box::new(Admitted { link, client_id, user_data, address }))
+    }
+
+    /// Turns a called client away; its token is not spent. `reply` is to be sent to it.
+    pub fn refuse(&mut self, address: SocketAddr, reason: DenialReason, reply: &mut Reply) {
+        reply.len = 0;
+        if let Some(waiting) = self.queue.take_called(address) {
+            self.deny(&waiting.link, Denial::ByCaller(reason), waiting.knows_queue, reply);
+        }
+    }
+
+    /// Calls and admits the next in line, for a server that has a place for everybody. `reply` is for the client's address.
+    pub fn admit_next(&mut self, reply: &mut Reply) -> Option<Box<Admitted>> {
+        let called = self.call_next()?;
+        self.admit(called.address, reply)
+    }
+
+    /// As [`handle`](Self::handle), and admits the sender if that has proven it and nobody is before it. Those who have to
+    /// wait are admitted by [`admit_next`](Self::admit_next).
+    pub fn handle_and_admit(
+        &mut self,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        reply: &mut Reply,
+    ) -> Option<Box<Admitted>> {
+        match self.handle(from, datagram, reply) {
+            GateOutcome::Queued if self.queue.len() == 1 => self.admit_next(reply),
+            _ => None,
+        }
+    }
+
+    /// Gives back the slot of the client at this address, and says which client that was.
+    pub fn disconnected(&mut self, address: SocketAddr) -> Option<ClientId> {
+        self.seats.leave(address)
     }
 
     pub fn settings(&self) -> &GateSettings {
@@ -175,6 +270,11 @@ impl Gate {
     /// Handshakes that wait for their response.
     pub fn pending_count(&self) -> usize {
         self.pending.len()
+    }
+
+    /// Clients that have proven themselves and wait, those who are called included.
+    pub fn queued_count(&self) -> usize {
+        self.queue.len()
     }
 
     /// Tokens remembered.
@@ -222,7 +322,7 @@ impl Gate {
         }
         let request = self.check_request(from, body)?;
         spend(&mut self.budget.proven_openings)?;
-        self.answer_request(from, request, reply)
+        self.answer_request(from, request, true, reply)
     }
 
     fn answer_plain_request(
@@ -238,7 +338,7 @@ impl Gate {
         let body = request.last_chunk_mut::<REQUEST_BODY_BYTES>().ok_or(DropReason::Malformed)?;
         let request = self.check_request(from, body)?;
         spend(&mut self.budget.plain_openings)?;
-        self.answer_request(from, request, reply)
+        self.answer_request(from, request, false, reply)
     }
 
     /// All that can be said against a request without opening its token.
@@ -259,7 +359,8 @@ impl Gate {
             return Err(DropReason::AddressConnected);
         }
         let token_mac = request.token_mac();
-        let held_elsewhere = self.pending.holder_of(&token_mac).is_some_and(|holder| holder != from);
+        let holder = self.pending.holder_of(&token_mac).or_else(|| self.queue.holder_of(&token_mac));
+        let held_elsewhere = holder.is_some_and(|holder| holder != from);
         if held_elsewhere || self.used_tokens.is_spent(&token_mac, forget_at_unix_s) {
             return Err(DropReason::TokenUsed);
         }
@@ -271,6 +372,7 @@ impl Gate {
         &mut self,
         from: SocketAddr,
         request: RequestBody<'_>,
+        knows_queue: bool,
         reply: &mut Reply,
     ) -> Result<GateOutcome, DropReason> {
         let token_mac = request.token_mac();
@@ -286,25 +388,32 @@ impl Gate {
         }
         if let Some(denial) = self.denial(token.client_id) {
             let link = self.new_link(&token);
-            return Ok(self.deny(&link, denial, reply));
+            self.deny(&link, denial, knows_queue, reply);
+            return Ok(GateOutcome::Replied);
         }
 
-        let same_token = self.pending.get_mut(from).is_some_and(|pending| pending.token_mac == token_mac);
-        if !same_token {
+        let in_line = self.queue.holder_of(&token_mac) == Some(from);
+        let is_pending = self.pending.get_mut(from).is_some_and(|pending| pending.token_mac == token_mac);
+        if !in_line && !is_pending {
             let link = self.new_link(&token);
-            let pending = Pending::new(link, token.client_id, token_mac, request.expires_unix_s, self.now);
+            let expires_unix_s = request.expires_unix_s;
+            let pending = Pending::new(link, token.client_id, token_mac, expires_unix_s, knows_queue, self.now);
             self.stats.pending_evicted += self.pending.insert(from, pending) as u64;
         }
         let challenge = Challenge { client_id: token.client_id, user_data: token.user_data, token_mac };
         let body = self.challenges.seal(&challenge);
         let sequence = self.next_handshake_sequence();
-        let pending = self.pending.get_mut(from).expect("it was there or has just been put in");
-        reply.len = pending.link.seal_for_gate(Kind::Challenge, sequence, &body, &mut reply.buffer);
+        // In line, it has started over, because our answers were lost: it keeps its place.
+        let link = match in_line {
+            true => self.queue.get_mut(from).expect("it holds the token").challenged_again(),
+            false => &self.pending.get_mut(from).expect("it was there or has just been put in").link,
+        };
+        reply.len = link.seal_for_gate(Kind::Challenge, sequence, &body, &mut reply.buffer);
         self.stats.challenges_sent += 1;
         Ok(GateOutcome::Replied)
     }
 
-    /// Takes the slot, or denies.
+    /// Puts the client in line; tells one that stands there already its place.
     fn answer_response(
         &mut self,
         from: SocketAddr,
@@ -312,6 +421,17 @@ impl Gate {
         reply: &mut Reply,
     ) -> Result<GateOutcome, DropReason> {
         let header = SealedHeader::read(datagram).ok_or(DropReason::Malformed)?;
+        if let Some(waiting) = self.queue.get_mut(from) {
+            let knows_queue = waiting.knows_queue;
+            match waiting.hear(header, datagram, self.now) {
+                Ok(()) if knows_queue => return Ok(self.tell_place(from, reply)),
+                Ok(()) => return Err(DropReason::InLine),
+                // Perhaps of another handshake under this address, with another token.
+                Err(_) if self.pending.get_mut(from).is_some() => {}
+                Err(OpenError::Replayed) => return Err(DropReason::ResponseReplayed),
+                Err(_) => return Err(DropReason::ResponseForged),
+            }
+        }
         let pending = self.pending.get_mut(from).ok_or(DropReason::NoHandshake)?;
         let body = pending.link.open_handshake(header, datagram).map_err(|_| DropReason::ResponseForged)?;
         let body: &[u8; CHALLENGE_BODY_BYTES] = body.try_into().map_err(|_| DropReason::Malformed)?;
@@ -320,35 +440,44 @@ impl Gate {
             return Err(DropReason::ResponseForged);
         }
         let pending = self.pending.remove(from).ok_or(DropReason::NoHandshake)?;
-        if let Some(denial) = self.denial(pending.client_id) {
-            return Ok(self.deny(&pending.link, denial, reply));
+        let Pending { link, client_id, token_mac, expires_unix_s, knows_queue, .. } = *pending;
+        if let Some(denial) = self.denial(client_id) {
+            self.deny(&link, denial, knows_queue, reply);
+            return Ok(GateOutcome::Replied);
         }
-        if self.record_use(&pending.token_mac, pending.expires_unix_s).is_err() {
-            return Ok(self.deny(&pending.link, Denial::Journal, reply));
-        }
-        Ok(self.admit(from, pending.link, challenge.client_id, challenge.user_data, reply))
+        let (client, token) = ((client_id, challenge.user_data), (token_mac, expires_unix_s));
+        let waiting = Waiting::new(link, client, token, knows_queue, header.sequence, self.now);
+        self.queue.enter(from, waiting);
+        self.stats.queued += 1;
+        Ok(GateOutcome::Queued)
     }
 
-    fn admit(
-        &mut self,
-        from: SocketAddr,
-        mut link: SealedLink,
-        client_id: ClientId,
-        user_data: UserData,
-        reply: &mut Reply,
-    ) -> GateOutcome {
-        let seat = self.seats.take(client_id, from);
-        link.set_seat(seat, u32::try_from(self.settings.clients_max).unwrap_or(u32::MAX));
-        link.begin(self.now, false);
-        reply.len = link.seal_keep_alive(&mut reply.buffer, self.now);
-        self.stats.admitted += 1;
-        GateOutcome::Connected(Box::new(Admitted { link, client_id, user_data, address: from }))
+    fn tell_place(&mut self, from: SocketAddr, reply: &mut Reply) -> GateOutcome {
+        let sequence = self.next_handshake_sequence();
+        let state = self.queue.state_of(from).expect("it was heard just now");
+        let waiting = self.queue.get_mut(from).expect("it was heard just now");
+        reply.len = waiting.link.seal_for_gate(Kind::Queued, sequence, &state.to_body(), &mut reply.buffer);
+        self.stats.places_told += 1;
+        GateOutcome::Replied
     }
 
-    /// Why an authentic client cannot come in now. Asked when it shows its token, to tell it early, and
-    /// again when it takes its slot.
+    /// Why an authentic client cannot come in now. Asked when it shows its token, to tell it early, and again when it takes
+    /// its place in line. Who stands there has a seat and a memory of its token promised, so that neither is lacking later.
     fn denial(&self, client_id: ClientId) -> Option<Denial> {
-        self.seats.denial(client_id).or_else(|| self.used_tokens.is_full().then_some(Denial::TokensFull))
+        if self.seats.holds_client(client_id) {
+            return Some(Denial::Connected);
+        }
+        if self.queue.holds_client(client_id) {
+            return None;
+        }
+        let promised = self.queue.len();
+        if self.seats.count() + promised >= self.settings.clients_max {
+            return Some(Denial::Full);
+        }
+        if self.used_tokens.is_full(promised) {
+            return Some(Denial::TokensFull);
+        }
+        self.queue.is_full().then_some(Denial::QueueFull)
     }
 
     fn record_use(&mut self, token_mac: &[u8; TAG_BYTES], expires_unix_s: u64) -> Result<(), JournalError> {
@@ -359,16 +488,29 @@ impl Gate {
         Ok(())
     }
 
-    fn deny(&mut self, link: &SealedLink, denial: Denial, reply: &mut Reply) -> GateOutcome {
+    fn deny(&mut self, link: &SealedLink, denial: Denial, knows_queue: bool, reply: &mut Reply) {
         let sequence = self.next_handshake_sequence();
-        reply.len = link.seal_for_gate(Kind::Denied, sequence, &[], &mut reply.buffer);
+        let reason = [denial.reason() as u8];
+        let body = if knows_queue { &reason[..] } else { &[] };
+        reply.len = link.seal_for_gate(Kind::Denied, sequence, body, &mut reply.buffer);
         *match denial {
             Denial::Full => &mut self.stats.denied_full,
             Denial::Connected => &mut self.stats.denied_connected,
+            Denial::QueueFull => &mut self.stats.denied_queue_full,
             Denial::TokensFull => &mut self.stats.denied_tokens_full,
             Denial::Journal => &mut self.stats.denied_journal,
+            Denial::ByCaller(_) => &mut self.stats.denied_by_caller,
         } += 1;
-        GateOutcome::Replied
+    }
+
+    /// No seat, token or place is promised twice.
+    ///
+    /// # Panics
+    /// When one is: tests and the simulator ask after each step.
+    pub fn check(&self) {
+        self.queue.check();
+        assert!(self.seats.count() + self.queue.len() <= self.settings.clients_max);
+        assert!(self.pending.len() <= self.settings.pending_max());
     }
 
     fn new_link(&mut self, token: &PrivateToken) -> SealedLink {
@@ -398,6 +540,7 @@ impl fmt::Debug for Gate {
         f.debug_struct("Gate")
             .field("connected", &self.connected_count())
             .field("pending", &self.pending_count())
+            .field("queued", &self.queued_count())
             .field("stats", &self.stats)
             .finish_non_exhaustive()
     }

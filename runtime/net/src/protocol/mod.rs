@@ -10,8 +10,9 @@
 //!     |  <------  33 B         cookie (8)    |
 //!     | request+cookie (9) 1,102 B  ------>  |   the address is proven: open the token
 //!     |  <------ 333 B      challenge (2)    |
-//!     | response (3)         333 B  ------>  |   a slot is taken here, not earlier
-//!     |  <------  33 B     keep-alive (4)    |
+//!     | response (3)         333 B  ------>  |   a place in line is taken here, not earlier
+//!     |  <------  34 B         queued (10)   |   to each further response, while others are before it
+//!     |  <------  33 B     keep-alive (4)    |   its turn: a slot is taken, the token is spent
 //! ```
 //!
 //! Plain netcode clients start at the request (type 0, 1,078 B) when the settings allow it.
@@ -22,21 +23,26 @@
 mod cipher;
 mod client;
 mod cookie;
+mod denial;
 mod gate;
 mod keyed_hash;
 mod link;
 mod mark;
 mod packet;
+mod queued;
 mod replay;
 mod token;
 
 pub use client::{ClientHandshake, ClientHandshakeSettings, HandshakeFailure, HandshakeState};
+pub use denial::DenialReason;
 pub use gate::{
-    Admitted, DropReason, Gate, GateOutcome, GateSettings, GateStats, JournalError, Reply, TokenJournal, UsedToken,
+    Admitted, Called, DropReason, Gate, GateOutcome, GateSettings, GateStats, JournalError, Reply, TokenJournal,
+    UsedToken,
 };
 pub use link::{OpenError, Opened, SealedLink};
 pub use mark::SequenceMark;
 pub use packet::{HANDSHAKE_BYTES_MAX, PACKET_BYTES_MAX, PAYLOAD_BYTES_MAX};
+pub use queued::QueueState;
 pub use replay::{ReplayWindow, WINDOW_PACKETS};
 pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenRequest};
 

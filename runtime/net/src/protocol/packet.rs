@@ -3,7 +3,7 @@
 //! ```text
 //!  prefix          sequence         body, sealed         tag
 //! +---------------+----------------+--------------------+---------+
-//! | n<<4 | kind   | n bytes, LE    | depends on kind    | 16 B    |   kinds 1 to 6
+//! | n<<4 | kind   | n bytes, LE    | depends on kind    | 16 B    |   kinds 1 to 6, 10
 //! +---------------+----------------+--------------------+---------+
 //! | kind          | body, in the clear                            |   kinds 0, 7, 8, 9
 //! +---------------+-----------------------------------------------+
@@ -16,6 +16,7 @@
 //! Pure functions on slices: nothing is copied but the few header bytes, nothing allocates.
 
 use super::cipher::TAG_BYTES;
+use super::queued::QUEUED_BODY_BYTES;
 
 /// Largest datagram of a connected client that is worth sending or looking at (bytes).
 pub const PACKET_BYTES_MAX: usize = 1300;
@@ -57,12 +58,19 @@ pub(super) const CHALLENGE_TOKEN_BYTES: usize = 300;
 /// The challenge's number and the challenge token; the response echoes both.
 pub(super) const CHALLENGE_BODY_BYTES: usize = 8 + CHALLENGE_TOKEN_BYTES;
 pub(super) const KEEP_ALIVE_BODY_BYTES: usize = 4 + 4;
+/// What a *denied* of ours may say: the reason.
+pub(super) const DENIED_BODY_BYTES_MAX: usize = 1;
+
+/// The packet that is repeated until the client is in.
+pub(super) const RESPONSE_BYTES_MAX: usize = HEADER_BYTES_MAX + CHALLENGE_BODY_BYTES + TAG_BYTES;
+/// The shortest that it can be still exceeds all that it may be answered with.
+const _: () = assert!(HEADER_BYTES_MAX + QUEUED_BODY_BYTES + TAG_BYTES < 1 + CHALLENGE_BODY_BYTES + TAG_BYTES);
 
 /// Largest answer of the gate: a challenge. Smaller than every request that can provoke it.
 pub(super) const REPLY_BYTES_MAX: usize = HEADER_BYTES_MAX + CHALLENGE_BODY_BYTES + TAG_BYTES;
 const _: () = assert!(REPLY_BYTES_MAX < REQUEST_BYTES);
 
-/// What a packet is. Numbers 0 to 6 are netcode's; 7 to 9 are our cookie extension.
+/// What a packet is. Numbers 0 to 6 are netcode's; 7 to 9 are our cookie extension, 10 is our queue's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -76,6 +84,7 @@ pub(super) enum Kind {
     Hello = 7,
     Cookie = 8,
     CookieRequest = 9,
+    Queued = 10,
 }
 
 impl Kind {
@@ -93,6 +102,7 @@ impl Kind {
             7 => Self::Hello,
             8 => Self::Cookie,
             9 => Self::CookieRequest,
+            10 => Self::Queued,
             _ => return None,
         };
         let sequence_bytes = prefix >> 4;
@@ -101,13 +111,15 @@ impl Kind {
     }
 
     pub(super) fn is_sealed(self) -> bool {
-        (Self::Denied as u8..=Self::Disconnect as u8).contains(&(self as u8))
+        !matches!(self, Self::Request | Self::Hello | Self::Cookie | Self::CookieRequest)
     }
 
     /// Whether a body of this many bytes may belong to this kind. Checked before any cipher runs.
     pub(super) fn allows_body(self, body_bytes: usize) -> bool {
         match self {
-            Self::Denied | Self::Disconnect => body_bytes == 0,
+            Self::Denied => body_bytes <= DENIED_BODY_BYTES_MAX,
+            Self::Disconnect => body_bytes == 0,
+            Self::Queued => body_bytes == QUEUED_BODY_BYTES,
             Self::Challenge | Self::Response => body_bytes == CHALLENGE_BODY_BYTES,
             Self::KeepAlive => body_bytes == KEEP_ALIVE_BODY_BYTES,
             Self::Payload => (1..=PAYLOAD_BYTES_MAX).contains(&body_bytes),
@@ -230,7 +242,7 @@ mod tests {
         for prefix in 0..=u8::MAX {
             let (kind, sequence_bytes) = (prefix & 0x0F, prefix >> 4);
             let expect = match kind {
-                1..=6 => sequence_bytes <= 8,
+                1..=6 | 10 => sequence_bytes <= 8,
                 0 | 7..=9 => sequence_bytes == 0,
                 _ => false,
             };

@@ -2,9 +2,8 @@
 //! the same way again for the same seed.
 //!
 //! Time is told, never read: [`MemoryNetwork::advance`] says what time it is, and a datagram arrives once its
-//! time has come. What happens to a datagram follows from the seed, its two addresses and its number
-//! between them, not from the order in which threads send. So a server with eight workers meets the same
-//! network as a server with one.
+//! time has come. What happens to a datagram ([`super::impairment`]) does not follow from the order in which
+//! threads send. So a server with eight workers meets the same network as a server with one.
 //!
 //! For tests and the simulator: one lock around everything, an allocation per datagram.
 
@@ -12,34 +11,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use throng_platform::time::Nanos;
 
+use super::impairment::{Fate, Impairment, Way};
 use super::{DatagramSender, PacketSink, SendOutcome, ServerTransport};
 
 /// Datagrams that wait for one receiver at most, as in a kernel's buffer; more are dropped and counted.
 const WAITING_MAX: usize = 65_536;
 /// Room for one datagram: more than any packet.
 const DATAGRAM_BYTES_MAX: usize = 1_400;
-
-/// What the way does to datagrams. The default does nothing: they arrive at once.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Impairment {
-    /// Share of datagrams that never arrive [0 to 1].
-    pub loss: f64,
-    /// Share that arrives twice [0 to 1].
-    pub duplication: f64,
-    /// Share that takes `reorder_delay` longer, so that later ones overtake it [0 to 1].
-    pub reordering: f64,
-    pub reorder_delay: Nanos,
-    /// Share that arrives with one bit turned over [0 to 1].
-    pub corruption: f64,
-    /// How long each takes.
-    pub delay: Nanos,
-    /// Added to the delay, drawn evenly from zero to this. Enough of it changes the order, too.
-    pub jitter: Nanos,
-}
 
 /// The network. A handle: clones share it.
 #[derive(Clone)]
@@ -53,8 +33,8 @@ struct State {
     impairment: Impairment,
     /// Datagrams on their way and arrived, per receiver, in the order of arrival.
     inboxes: HashMap<SocketAddr, BTreeMap<Arrival, Vec<u8>>>,
-    /// Datagrams sent so far from one address to another.
-    sent: HashMap<(SocketAddr, SocketAddr), u64>,
+    /// From one address to another.
+    ways: HashMap<(SocketAddr, SocketAddr), Way>,
     dropped: u64,
 }
 
@@ -71,7 +51,7 @@ struct Arrival {
 impl MemoryNetwork {
     pub fn new(seed: u64, impairment: Impairment) -> Self {
         let state =
-            State { seed, now: Nanos::ZERO, impairment, inboxes: HashMap::new(), sent: HashMap::new(), dropped: 0 };
+            State { seed, now: Nanos::ZERO, impairment, inboxes: HashMap::new(), ways: HashMap::new(), dropped: 0 };
         MemoryNetwork { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -110,38 +90,28 @@ impl MemoryNetwork {
 
 impl State {
     fn send(&mut self, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
-        let number = self.sent.entry((from, to)).or_default();
-        let this = *number;
-        *number += 1;
-        let mut fate = fate_of(self.seed, from, to, this);
-        // Always the same draws in the same order, so that a change of one share leaves the others'
-        // datagrams alone.
-        let [lost, doubled, reordered, corrupted] = fate.random::<[f64; 4]>();
-        let (jitters, bit): ([f64; 2], u32) = fate.random();
-        let way = self.impairment;
-        if lost < way.loss {
+        let new_way = || Way::new(self.seed, address_bits(from), address_bits(to));
+        let way = self.ways.entry((from, to)).or_insert_with(new_way);
+        let number = way.sent();
+        let Fate::Carried { at, copy_at, turned_bit, .. } = way.carry(self.now, datagram.len(), &self.impairment)
+        else {
             self.dropped += 1;
             return;
-        }
-        let mut bytes = datagram.to_vec();
-        if corrupted < way.corruption && !bytes.is_empty() {
-            let bit = bit as usize % (bytes.len() * 8);
-            bytes[bit / 8] ^= 1 << (bit % 8);
-        }
-        let extra = if reordered < way.reordering { way.reorder_delay } else { Nanos::ZERO };
-        let arrival_at = |jitter: f64| self.now + way.delay + extra + Nanos((way.jitter.0 as f64 * jitter) as u64);
-        let copies = if doubled < way.duplication { 2 } else { 1 };
-        let arrivals = [arrival_at(jitters[0]), arrival_at(jitters[1])];
+        };
         let Some(inbox) = self.inboxes.get_mut(&to) else {
             self.dropped += 1;
             return;
         };
-        for (copy, &at) in arrivals.iter().enumerate().take(copies) {
+        let mut bytes = datagram.to_vec();
+        if let Some(bit) = turned_bit {
+            bit.apply(&mut bytes);
+        }
+        for (copy, at) in [Some(at), copy_at].into_iter().flatten().enumerate() {
             if inbox.len() >= WAITING_MAX {
                 self.dropped += 1;
                 return;
             }
-            inbox.insert(Arrival { at, from, number: this, copy: copy as u8 }, bytes.clone());
+            inbox.insert(Arrival { at, from, number, copy: copy as u8 }, bytes.clone());
         }
     }
 
@@ -154,16 +124,6 @@ impl State {
         let (arrival, bytes) = first.remove_entry();
         Some((arrival.from, bytes))
     }
-}
-
-/// The dice of one datagram.
-fn fate_of(seed: u64, from: SocketAddr, to: SocketAddr, number: u64) -> ChaCha8Rng {
-    let mut key = [0; 32];
-    key[..8].copy_from_slice(&seed.to_le_bytes());
-    key[8..16].copy_from_slice(&address_bits(from).to_le_bytes());
-    key[16..24].copy_from_slice(&address_bits(to).to_le_bytes());
-    key[24..].copy_from_slice(&number.to_le_bytes());
-    ChaCha8Rng::from_seed(key)
 }
 
 /// The address folded into a number. Two addresses that fold alike only share their luck.

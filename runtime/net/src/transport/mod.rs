@@ -8,8 +8,10 @@
 //! | --- | --- |
 //! | `udp` | over sockets, in batches |
 //! | `memory` | inside the process, with losses and delays drawn from a seed: tests and the simulator |
+//! | `impairment` | not at all: what becomes of one on a bad network |
 //! | `recording` | again: what a server received, written down and delivered once more |
 
+pub mod impairment;
 pub mod memory;
 pub mod recording;
 pub mod udp;
@@ -20,7 +22,8 @@ use throng_platform::time::Nanos;
 pub use throng_platform::udp::SendOutcome;
 
 pub use crate::connection::PacketSink;
-pub use memory::{Impairment, MemoryEndpoint, MemoryNetwork, MemoryServer};
+pub use impairment::Impairment;
+pub use memory::{MemoryEndpoint, MemoryNetwork, MemoryServer};
 pub use recording::{RECORDING_BYTES_MAX, RecordedDatagram, Recording, RecordingTransport, ReplayTransport};
 pub use udp::UdpTransport;
 

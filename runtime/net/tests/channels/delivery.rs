@@ -177,6 +177,7 @@ fn random_path(rng: &mut Xoshiro256PlusPlus) -> Impairment {
         corruption: rng.random_range(0.0..0.01),
         delay: Nanos::from_millis(rng.random_range(0..200)),
         jitter: Nanos::from_millis(rng.random_range(0..50)),
+        ..Impairment::NONE
     }
 }
 

@@ -6,8 +6,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::connection::{Connection, PacketSink};
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateOutcome, GateSettings, PrivateKey,
-    ProtocolId, Reply, TokenRequest,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, PrivateKey, ProtocolId,
+    Reply, TokenRequest,
 };
 use throng_platform::time::Nanos;
 
@@ -41,7 +41,7 @@ pub fn connect(seed: u64) -> (Connection, Connection) {
         let Some((_, len)) = client.poll(Nanos::from_millis(200 * step), UNIX_S, &mut datagram) else {
             continue;
         };
-        if let GateOutcome::Connected(admitted) = gate.handle(CLIENT, &mut datagram[..len], &mut reply) {
+        if let Some(admitted) = gate.handle_and_admit(CLIENT, &mut datagram[..len], &mut reply) {
             client.handle(now, &mut reply.bytes().to_vec());
             let server = Connection::new(admitted.link, CLIENT, admitted.client_id, now);
             return (Connection::new(client.into_link(), SERVER, ClientId(5), now), server);

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use throng_net::protocol::{Gate, GateOutcome, GateSettings, HandshakeState, Reply};
+use throng_net::protocol::{Gate, GateSettings, HandshakeState, Reply};
 use throng_platform::time::Nanos;
 
 use crate::scene::*;
@@ -90,7 +90,7 @@ fn check_a_crowd(seconds: u64, half_open_per_frame: u64, honest_count: usize) {
         while on_the_way.front().is_some_and(|(at, ..)| *at <= now) {
             let (_, n, mut datagram) = on_the_way.pop_front().unwrap();
             let (walker, connected, _) = &mut honest[n];
-            if let GateOutcome::Connected(_) = gate.handle(walker.address, &mut datagram, &mut reply) {
+            if gate.handle_and_admit(walker.address, &mut datagram, &mut reply).is_some() {
                 *connected = Some(now);
             }
             if !reply.is_empty() {
@@ -145,7 +145,7 @@ fn the_handshake_gets_through_loss() {
             // Once admitted, the address belongs to its link, which answers with keep-alives.
             match &mut link {
                 None => {
-                    if let GateOutcome::Connected(admitted) = gate.handle(from, &mut datagram, &mut reply) {
+                    if let Some(admitted) = gate.handle_and_admit(from, &mut datagram, &mut reply) {
                         link = Some(admitted.link);
                     }
                     if !reply.is_empty() && !lost(n, step + 1) {
@@ -161,6 +161,6 @@ fn the_handshake_gets_through_loss() {
             }
         }
         assert_eq!(walker.handshake.state(), HandshakeState::Connected, "client {n}");
-        gate.disconnected(throng_net::protocol::ClientId(n), from);
+        assert_eq!(gate.disconnected(from), Some(throng_net::protocol::ClientId(n)));
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use throng_net::protocol::{ConnectToken, GateOutcome, GateSettings, HandshakeState, Opened, Reply, SealedLink};
+use throng_net::protocol::{ConnectToken, GateSettings, HandshakeState, Opened, Reply, SealedLink};
 use throng_platform::time::Nanos;
 
 use crate::scene::*;
@@ -30,7 +30,7 @@ struct NonceRecord {
 impl NonceRecord {
     fn saw(&mut self, token: u64, direction: Direction, datagram: &[u8]) {
         let (kind, sequence_bytes) = (datagram[0] & 0x0F, usize::from(datagram[0] >> 4));
-        if !(1..=6).contains(&kind) {
+        if !(1..=6).contains(&kind) && kind != 10 {
             return;
         }
         let mut sequence = [0; 8];
@@ -50,23 +50,25 @@ impl NonceRecord {
         let mut gate = gate(GateSettings { clients_max: 1, ..settings() }, seed);
         let mut walker = Walker::new(token, from, seed.is_multiple_of(2), NOW, seed);
         let mut reply = Reply::new();
-        let mut server_link = None;
-        for _ in 0..4 {
-            let Some(datagram) = walker.says(NOW) else {
-                break;
-            };
+        // It is told its place some times before it is let in.
+        for step in 0..8 {
+            let now = NOW + Nanos::from_millis(600 * step);
+            let datagram = walker.says(now).expect("a step is due");
             self.saw(token_number, Direction::ToServer, &datagram);
-            // The path duplicates everything; each copy is answered.
+            // The path duplicates everything; each copy is answered but those of a response.
             for _ in 0..2 {
-                if let GateOutcome::Connected(admitted) = gate.handle(from, &mut datagram.clone(), &mut reply) {
-                    server_link = Some(admitted.link);
-                }
+                gate.handle(from, &mut datagram.clone(), &mut reply);
                 if !reply.is_empty() {
                     self.saw(token_number, Direction::ToClient, reply.bytes());
-                    walker.hears(NOW, &reply);
+                    walker.hears(now, &reply);
                 }
             }
         }
+        // Plain clients, the odd ones, are told nothing.
+        assert_eq!(gate.stats().places_told > 0, seed.is_multiple_of(2));
+        let server_link = gate.admit_next(&mut reply).map(|admitted| admitted.link);
+        self.saw(token_number, Direction::ToClient, reply.bytes());
+        walker.hears(NOW, &reply);
         assert_eq!(walker.handshake.state(), HandshakeState::Connected);
         let mut client_link = walker.handshake.into_link();
         let mut server_link = server_link.expect("both sides are connected");

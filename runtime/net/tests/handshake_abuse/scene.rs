@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::protocol::{
-    Admitted, ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateOutcome, GateSettings,
-    HandshakeState, PrivateKey, ProtocolId, Reply, TokenRequest,
+    Admitted, ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, HandshakeState,
+    PrivateKey, ProtocolId, Reply, TokenRequest,
 };
 use throng_platform::time::Nanos;
 
@@ -30,6 +30,7 @@ pub fn settings() -> GateSettings {
     GateSettings {
         plain_netcode: true,
         openings_per_frame_max: 1_000_000,
+        admissions_per_frame_max: 1_000_000,
         ..GateSettings::new(PROTOCOL, KEY, vec![server_address()], 64)
     }
 }
@@ -101,9 +102,10 @@ impl Walker {
             let Some(mut datagram) = self.says(now) else {
                 break;
             };
-            if let GateOutcome::Connected(client) = gate.handle(self.address, &mut datagram, &mut reply) {
+            if let Some(client) = gate.handle_and_admit(self.address, &mut datagram, &mut reply) {
                 admitted = Some(client);
             }
+            gate.check();
             if reply.is_empty() {
                 break;
             }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::protocol::{
-    ClientId, DropReason, Gate, GateOutcome, GateSettings, HandshakeFailure, HandshakeState, JournalError, PrivateKey,
-    ProtocolId, Reply, TokenJournal, UsedToken,
+    ClientId, DenialReason, DropReason, Gate, GateOutcome, GateSettings, HandshakeFailure, HandshakeState,
+    JournalError, PrivateKey, ProtocolId, Reply, TokenJournal, UsedToken,
 };
 use throng_platform::time::Nanos;
 
@@ -114,7 +114,7 @@ fn a_token_makes_one_session() {
     assert_eq!(admitted.user_data, [1; 256]);
     assert_eq!(refusal(&mut gate, home, &datagram), Some(DropReason::AddressConnected));
     assert_eq!(refusal(&mut gate, client_address(1), &datagram), Some(DropReason::TokenUsed));
-    gate.disconnected(admitted.client_id, admitted.address);
+    gate.disconnected(admitted.address);
     for from in [home, client_address(1)] {
         assert_eq!(refusal(&mut gate, from, &datagram), Some(DropReason::TokenUsed), "after the session, {from}");
     }
@@ -124,19 +124,19 @@ fn a_token_makes_one_session() {
 fn a_second_client_of_the_same_id_and_a_client_too_many_are_denied() {
     let mut gate = gate(GateSettings { clients_max: 2, ..settings() }, 1);
     let first = connect(&mut gate, token(1, 1), client_address(1), 1).unwrap();
-    let denied = |gate: &mut Gate, client: u64, seed: u64| {
+    let denied = |gate: &mut Gate, client: u64, seed: u64, reason: DenialReason| {
         let mut walker = Walker::new(token(client, seed), client_address(seed), true, NOW, seed);
         assert!(walker.walk(gate, NOW).is_none());
-        assert_eq!(walker.handshake.state(), HandshakeState::Failed(HandshakeFailure::Denied));
+        assert_eq!(walker.handshake.state(), HandshakeState::Failed(HandshakeFailure::Denied(reason)));
     };
-    denied(&mut gate, 1, 2);
+    denied(&mut gate, 1, 2, DenialReason::AlreadyConnected);
     assert_eq!(gate.stats().denied_connected, 1);
     connect(&mut gate, token(2, 3), client_address(3), 3).unwrap();
-    denied(&mut gate, 3, 4);
+    denied(&mut gate, 3, 4, DenialReason::ServerFull);
     assert_eq!(gate.stats().denied_full, 1);
     assert_eq!(gate.connected_count(), 2);
 
-    gate.disconnected(first.client_id, first.address);
+    gate.disconnected(first.address);
     assert!(connect(&mut gate, token(1, 5), client_address(5), 5).is_some(), "the slot and the id are free again");
 }
 
@@ -152,7 +152,7 @@ fn of_two_challenged_for_the_last_seat_one_is_denied() {
     }
     let admitted: Vec<bool> = walkers.iter_mut().map(|walker| walker.walk(&mut gate, NOW).is_some()).collect();
     assert_eq!(admitted, [true, false]);
-    assert_eq!(walkers[1].handshake.state(), HandshakeState::Failed(HandshakeFailure::Denied));
+    assert_eq!(walkers[1].handshake.state(), HandshakeState::Failed(HandshakeFailure::Denied(DenialReason::Unsaid)));
 }
 
 /// A file, as far as the gate can tell: it outlives the gate.
@@ -223,7 +223,7 @@ fn a_journal_that_cannot_write_admits_nobody() {
     let mut gate = opened(Gate::with_journal(settings(), wide_seed(1), [], Box::new(FullDisk)));
     let mut walker = Walker::new(token(1, 1), client_address(0), true, NOW, 1);
     assert!(walker.walk(&mut gate, NOW).is_none());
-    assert_eq!(walker.handshake.state(), HandshakeState::Failed(HandshakeFailure::Denied));
+    assert_eq!(walker.handshake.state(), HandshakeState::Failed(HandshakeFailure::Denied(DenialReason::Unable)));
     assert_eq!((gate.stats().denied_journal, gate.connected_count()), (1, 0));
 }
 
@@ -257,7 +257,7 @@ fn r05_ten_thousand_showings_agree_with_a_model_that_forgets_nothing() {
             assert_eq!(sessions.insert(serial, case), None, "case {case}: a second session of token {serial}");
             assert_eq!(admitted.client_id, ClientId(serial));
             admitted_count += 1;
-            gate.disconnected(admitted.client_id, admitted.address);
+            gate.disconnected(admitted.address);
         }
     }
     assert!(admitted_count > 500, "honest showings get in: {admitted_count}");

@@ -244,6 +244,7 @@ impl Segmentation {
         self.is_used.load(Ordering::Relaxed)
     }
 
+    #[cfg(test)]
     pub fn set_used(&self, is_used: bool) {
         self.is_used.store(is_used, Ordering::Relaxed);
     }

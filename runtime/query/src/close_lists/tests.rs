@@ -213,7 +213,7 @@ fn what_is_not_usable_is_refused_and_counted() {
     let mut near = Vec::new();
     close.near(3, f32::NAN, &mut near);
     close.near(3, -1.0, &mut near);
-    close.near_place([0.0, f32::NAN], 1.0, &mut near);
+    close.near_place_of([0.0, f32::NAN], 1.0, ANYONE, &mut near);
     assert_eq!((near.len(), close.counts().refused), (0, 10));
     assert_eq!(close.place(3), Some([1.0, 2.0]));
 }

@@ -1,8 +1,9 @@
-//! What a world promises to all its clients: the same bytes however they are shared out, secrets kept, and no cost where nothing happens.
+//! What a world promises to all its clients: the same bytes however they are shared out, secrets kept, and no cost
+//! where nothing happens.
 
 use super::*;
 use crate::{
-    rules::{KindRule, ReplicationRules, Tier},
+    source::rules::{KindRule, ReplicationRules, Tier},
     testing::{Health, TestWorld, ViewId, pose, schema},
 };
 
@@ -14,7 +15,7 @@ fn crowd() -> (TestWorld, Vec<ViewId>) {
         .map(|index| {
             let id = world.spawn().unwrap();
             world.set_place(id, [index as f32, 0.0]);
-            world.update(KindId(0), id, &pose(index as f32));
+            world.update(ComponentIndex(0), id, &pose(index as f32));
             let view = world.add_client(0);
             world.set_own(view, Some(id));
             view
@@ -70,8 +71,8 @@ fn told_to_a_crowd(threads: usize) -> (Vec<(ViewId, Vec<u8>)>, Counts) {
             let x = slot as f32 + ((tick * 3 + slot * 13) % 40).abs_diff(20) as f32 * 0.2;
             let id = NetId { slot, generation: 1 };
             changed.set_place(id, [x, 0.0]);
-            changed.update(KindId(0), id, &pose(x));
-            changed.update(KindId(1), id, &Health { points: tick as u16 / 7 });
+            changed.update(ComponentIndex(0), id, &pose(x));
+            changed.update(ComponentIndex(1), id, &Health { points: tick as u16 / 7 });
         }
         changed.settle();
         let serving = batches.drain(..).map(|mut batch| {
@@ -96,7 +97,7 @@ fn several_threads_write_what_one_writes() {
     let (alone, counts) = told_to_a_crowd(1);
     let bytes: usize = alone.iter().map(|(_, message)| message.len()).sum();
     assert_eq!(counts.bytes, bytes as u64);
-    let mut hasher = crate::state_hash::StateHasher::new(0, 0);
+    let mut hasher = crate::StateHasher::new(0, 0);
     alone.iter().for_each(|(_, message)| hasher.write_bytes(message));
     // Faster but different is not faster: whoever changes this number says why.
     assert_eq!(hasher.finish(), 1905508069749457885);
@@ -115,8 +116,8 @@ fn stage(places: &[f32], settings: InterestSettings) -> (TestWorld, ViewId, Vec<
     let ids = places.iter().map(|x| {
         let id = world.spawn().unwrap();
         world.set_place(id, [*x, 0.0]);
-        world.update(KindId(0), id, &pose(0.0));
-        world.update(KindId(1), id, &Health { points: 0 });
+        world.update(ComponentIndex(0), id, &pose(0.0));
+        world.update(ComponentIndex(1), id, &Health { points: 0 });
         id
     });
     let ids: Vec<_> = ids.collect();
@@ -151,14 +152,14 @@ fn entities_are_told_as_often_as_their_tier_says() {
     for tick in 2..202 {
         world.begin_tick(tick);
         for id in &ids {
-            world.update(KindId(0), *id, &pose(tick as f32 * 0.1));
-            world.update(KindId(1), *id, &Health { points: tick as u16 });
+            world.update(ComponentIndex(0), *id, &pose(tick as f32 * 0.1));
+            world.update(ComponentIndex(1), *id, &Health { points: tick as u16 });
         }
         world.refresh_interest();
         let len = world.write_snapshot(view, 0, &mut out);
         world.sent(view, tick as u16);
         world.acked(view, tick as u16);
-        for (id, mask) in crate::trial::masks(&out[..len]) {
+        for (id, mask) in crate::testing::model_test::masks(&out[..len]) {
             entities_told += 1;
             told[id as usize][0] += u32::from(mask & 1 != 0);
             told[id as usize][1] += u32::from(mask & 2 != 0);
@@ -181,7 +182,7 @@ fn what_is_urgent_goes_at_once_and_travel_brings_what_waited() {
         let len = world.write_snapshot(view, 0, &mut out);
         world.sent(view, world.tick() as u16);
         world.acked(view, world.tick() as u16);
-        crate::trial::masks(&out[..len])
+        crate::testing::model_test::masks(&out[..len])
     };
     // The keepalive has told what was told before.
     for tick in 2..40 {
@@ -190,12 +191,12 @@ fn what_is_urgent_goes_at_once_and_travel_brings_what_waited() {
     }
     for tick in 40..60 {
         world.begin_tick(tick);
-        world.update(KindId(0), ids[3], &pose(tick as f32));
+        world.update(ComponentIndex(0), ids[3], &pose(tick as f32));
         world.set_urgent(ids[3]);
         assert_eq!(masks(&mut world), [(3, 1)], "in tick {tick}");
     }
     world.begin_tick(60);
-    ids.iter().for_each(|id| _ = world.update(KindId(0), *id, &pose(1.0)));
+    ids.iter().for_each(|id| _ = world.update(ComponentIndex(0), *id, &pose(1.0)));
     assert!(masks(&mut world).len() < 4);
     world.begin_tick(61);
     world.set_view(view, [50.0, 0.0]);
@@ -214,11 +215,11 @@ fn who_is_denied_leaves_at_once_and_comes_back_at_once() {
         world.begin_tick(tick);
         if tick == 2 {
             // From here on the replicas listen: everything is told again.
-            ids.iter().for_each(|id| world.remove(KindId(1), *id));
+            ids.iter().for_each(|id| world.remove(ComponentIndex(1), *id));
         }
-        world.set_concealed(ids[7], true);
-        world.update(KindId(0), ids[7], &pose(tick as f32));
-        world.conceal(&mut |_, id| {
+        world.set_visibility_filtered(ids[7], true);
+        world.update(ComponentIndex(0), ids[7], &pose(tick as f32));
+        world.filter_visibility(&mut |_, id| {
             assert_eq!(id, ids[7]);
             asked += 1;
             may_see
@@ -226,23 +227,23 @@ fn who_is_denied_leaves_at_once_and_comes_back_at_once() {
         tell(&mut world, view, &mut replicas);
         assert_eq!(replicas.contains(ids[7]), may_see, "in tick {tick}");
         assert_eq!(world.hears(view, ids[7]), may_see);
-        let mut truth = Vec::new();
-        (0..200).for_each(|_| _ = world.write_truth(view, &mut truth));
+        let mut sample = Vec::new();
+        (0..200).for_each(|_| _ = world.write_audit_sample(view, &mut sample));
     }
     assert_eq!(asked, 7);
     // Not asked in a tick: denied.
     world.begin_tick(9);
     tell(&mut world, view, &mut replicas);
     assert!(!replicas.contains(ids[7]) && replicas.contains(ids[8]));
-    // Nobody conceals it any more.
+    // No filter is asked about it any more.
     for tick in 10..110 {
         world.begin_tick(tick);
-        world.set_concealed(ids[7], false);
+        world.set_visibility_filtered(ids[7], false);
         tell(&mut world, view, &mut replicas);
     }
     assert!(replicas.contains(ids[7]));
     world.begin_tick(111);
-    world.hide(ids[7]);
+    world.set_owner_only(ids[7]);
     tell(&mut world, view, &mut replicas);
     assert!(!replicas.contains(ids[7]));
 }
@@ -257,7 +258,7 @@ fn a_loss_between_two_messages_of_a_tick_loses_nothing_else() {
     let (mut world, view, ids) = stage(&places, settings);
     let mut out = [0; 100];
     world.begin_tick(2);
-    world.update(KindId(1), ids[50], &Health { points: 5 });
+    world.update(ComponentIndex(1), ids[50], &Health { points: 5 });
     world.refresh_interest();
     assert!(world.write_snapshot(view, 0, &mut out) > 0);
     world.sent(view, 2);
@@ -265,13 +266,13 @@ fn a_loss_between_two_messages_of_a_tick_loses_nothing_else() {
     for tick in 3..6 {
         world.begin_tick(tick);
         if tick == 3 {
-            ids.iter().for_each(|id| _ = world.update(KindId(0), *id, &pose(9.0)));
+            ids.iter().for_each(|id| _ = world.update(ComponentIndex(0), *id, &pose(9.0)));
         }
         world.refresh_interest();
         for part in 0..20 {
             let len = world.write_snapshot(view, 0, &mut out);
             world.sent(view, tick as u16 * 20 + part);
-            let of_50 = crate::trial::masks(&out[..len]).into_iter().filter(|(slot, _)| *slot == 50);
+            let of_50 = crate::testing::model_test::masks(&out[..len]).into_iter().filter(|(slot, _)| *slot == 50);
             of_50.for_each(|(_, mask)| masks |= mask);
             world.acked(view, tick as u16 * 20 + part);
         }
@@ -291,7 +292,7 @@ fn a_loss_is_made_good_whatever_ring_the_entity_is_in_by_then() {
     for tick in 2..30 {
         world.begin_tick(tick);
         match tick {
-            9 => _ = world.update(KindId(1), ids[0], &Health { points: 5 }),
+            9 => _ = world.update(ComponentIndex(1), ids[0], &Health { points: 5 }),
             17 => world.set_place(ids[0], [1.0, 0.0]),
             _ => {}
         }
@@ -300,7 +301,7 @@ fn a_loss_is_made_good_whatever_ring_the_entity_is_in_by_then() {
             world.lost(view, 16);
         }
         let len = world.write_snapshot(view, 0, &mut out);
-        if crate::trial::masks(&out[..len]) == [(0, 2)] {
+        if crate::testing::model_test::masks(&out[..len]) == [(0, 2)] {
             told.push(tick);
         }
         world.sent(view, tick as u16);
@@ -311,10 +312,10 @@ fn a_loss_is_made_good_whatever_ring_the_entity_is_in_by_then() {
     assert_eq!(told, [16, 17]);
 }
 
-/// A slot's owner that came and went before anything of it was sent is not named as absent, though the client may still hold the owner
-/// before.
+/// A slot's owner that came and went before anything of it was sent is not named as absent, though the client may still
+/// hold the owner before.
 #[test]
-fn an_absence_names_nobody_of_whom_the_client_was_never_told() {
+fn a_tombstone_sample_names_nobody_of_whom_the_client_was_never_told() {
     let (mut world, view, ids) = stage(&[1.0], InterestSettings { entities_max: 1, ..InterestSettings::default() });
     // Its line takes nothing in these ticks.
     let first_tick = world.tick() + 1;
@@ -330,35 +331,35 @@ fn an_absence_names_nobody_of_whom_the_client_was_never_told() {
     world.set_place(next, [1000.0, 0.0]);
     world.refresh_interest();
     let mut named = Vec::new();
-    let mut truth = Vec::new();
-    while world.write_truth(view, &mut truth) {
+    let mut sample = Vec::new();
+    while world.write_audit_sample(view, &mut sample) {
         // Slot 0 is a byte; its generation follows.
-        named.push(truth[8]);
-        truth.clear();
+        named.push(sample[8]);
+        sample.clear();
     }
     assert_eq!(named, [ids[0].generation]);
 }
 
 /// Even where interest is not looked at in between.
 #[test]
-fn nothing_of_what_is_hidden_goes_out_before_interest_is_refreshed() {
+fn nothing_of_what_is_owner_only_goes_out_before_interest_is_refreshed() {
     for by_filter in [false, true] {
         let (mut world, view, ids) = stage(&[1.0, 2.0], InterestSettings::default());
         world.begin_tick(2);
         if by_filter {
-            world.set_concealed(ids[0], true);
-            world.conceal(&mut |_, _| true);
+            world.set_visibility_filtered(ids[0], true);
+            world.filter_visibility(&mut |_, _| true);
             assert_eq!(world.write_snapshot(view, 0, &mut [0; 1200]), 0);
             world.begin_tick(3);
-            world.conceal(&mut |_, _| false);
+            world.filter_visibility(&mut |_, _| false);
         } else {
-            world.hide(ids[0]);
+            world.set_owner_only(ids[0]);
         }
-        ids.iter().for_each(|id| _ = world.update(KindId(0), *id, &pose(9.0)));
+        ids.iter().for_each(|id| _ = world.update(ComponentIndex(0), *id, &pose(9.0)));
         assert!(!world.hears(view, ids[0]));
         let mut out = [0; 1200];
         let len = world.write_snapshot(view, 0, &mut out);
-        assert_eq!(crate::trial::masks(&out[..len]), [(1, 1)]);
+        assert_eq!(crate::testing::model_test::masks(&out[..len]), [(1, 1)]);
     }
 }
 
@@ -380,8 +381,8 @@ fn listeners_are_found_by_place_and_by_what_they_hear() {
     assert_eq!(near(&mut world, [0.0, 0.0], 5.0), views[0..=5]);
     assert_eq!(hearing(&world), views[0..=8], "within the 8 m in which it is heard");
     world.begin_tick(1);
-    world.set_concealed(ids[0], true);
-    world.conceal(&mut |view, _| view == views[3]);
+    world.set_visibility_filtered(ids[0], true);
+    world.filter_visibility(&mut |view, _| view == views[3]);
     world.refresh_interest();
     assert_eq!(hearing(&world), [views[0], views[3]]);
     world.set_view_team(views[5], Some(2));
@@ -397,7 +398,7 @@ fn a_world_in_which_nothing_changes_costs_its_clients_alone() {
         for index in 0..3000 {
             let id = world.spawn().unwrap();
             world.set_place(id, [index as f32 * 0.01, 5.0]);
-            world.update(KindId(0), id, &pose(1.0));
+            world.update(ComponentIndex(0), id, &pose(1.0));
         }
         views.iter().for_each(|view| world.set_budget(*view, 1 << 20));
         if ruled {
@@ -431,7 +432,7 @@ fn a_late_client_gets_the_exact_state() {
     let (mut world, _, ids) = stage(&[1.0, 4.0, 6.5, 30.0], InterestSettings::default());
     world.set_rules(&rules(), 20.0);
     world.begin_tick(2);
-    ids.iter().for_each(|id| _ = world.update(KindId(1), *id, &Health { points: 77 }));
+    ids.iter().for_each(|id| _ = world.update(ComponentIndex(1), *id, &Health { points: 77 }));
     (3..300).for_each(|tick| world.begin_tick(tick));
     let late = world.add_client(1);
     world.set_view(late, [0.0; 2]);
@@ -456,7 +457,7 @@ fn answers_to_packets_never_sent_are_counted_and_mean_nothing() {
     assert_eq!(world.take_stats().answers_unknown, 101);
     // The spawn is not acknowledged: a change is a spawn again.
     world.begin_tick(1);
-    world.update(KindId(0), id, &pose(1.0));
+    world.update(ComponentIndex(0), id, &pose(1.0));
     assert!(world.write_snapshot(view, 0, &mut out) > 0);
     assert_eq!(world.take_stats().spawns, 1);
     world.acked(view, 5);
@@ -474,7 +475,7 @@ fn a_small_world_takes_a_few_kilobytes() {
         world.begin_tick(tick);
         for id in &ids {
             world.set_place(*id, [tick as f32 * 0.1, 0.0]);
-            world.update(KindId(0), *id, &pose(tick as f32 * 0.1));
+            world.update(ComponentIndex(0), *id, &pose(tick as f32 * 0.1));
         }
         world.refresh_interest();
         assert!(world.write_snapshot(view, 0, &mut [0; 1200]) > 0);

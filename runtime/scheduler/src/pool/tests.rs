@@ -192,14 +192,14 @@ fn a_hung_task_costs_one_worker_and_rejoins_later() {
         assert_eq!(pool.running().len(), 1);
         let mut idle = Vec::new();
         pool.with_workers(|worker, _| idle.push(worker));
-        assert_eq!(idle, [1 - pool.running()[0].worker]);
+        assert_eq!(idle, [1 - pool.running()[0]]);
     }
 
     finished.clear();
     drop(tell);
     assert_eq!(pool.wait(Nanos::MAX, &mut finished), Completion::AllDone);
     assert_eq!(ids_by_start(finished), [0]);
-    assert_eq!(pool.running(), []);
+    assert!(pool.running().is_empty());
     assert_eq!(pool.shutdown(LONG).iter().sum::<usize>(), 61);
 }
 

@@ -37,7 +37,7 @@ impl RuleNames {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplicationFileRules {
     pub tiers: Option<Vec<Tier>>,
-    pub bulk_sync_m: Option<f32>,
+    pub catch_up_m: Option<f32>,
     pub keepalive_s: Option<f32>,
     /// By index in [`RuleNames::components`].
     pub components: Vec<(usize, KindRule)>,
@@ -52,7 +52,7 @@ impl ReplicationFileRules {
         if let Some(tiers) = &self.tiers {
             game.tiers.clone_from(tiers);
         }
-        game.bulk_sync_m = self.bulk_sync_m.unwrap_or(game.bulk_sync_m);
+        game.catch_up_m = self.catch_up_m.unwrap_or(game.catch_up_m);
         game.keepalive_s = self.keepalive_s.unwrap_or(game.keepalive_s);
         for (index, said) in &self.components {
             if let Some(rule) = game.components.get_mut(*index) {
@@ -71,7 +71,7 @@ impl ReplicationFileRules {
 }
 
 pub(super) fn read(document: &Document<'_>, names: &RuleNames, mistakes: &mut Vec<Mistake>) -> ReplicationFileRules {
-    let WholeWorld { bulk_sync_m, keepalive_s, .. } = document.section("replication", mistakes);
+    let WholeWorld { catch_up_m, keepalive_s, .. } = document.section("replication", mistakes);
     let is_name = |written: &str, known: &str| plain_name(written) == plain_name(known);
     let components =
         document.named_sections::<OneComponent>("components", "component", &names.components, is_name, mistakes);
@@ -81,7 +81,7 @@ pub(super) fn read(document: &Document<'_>, names: &RuleNames, mistakes: &mut Ve
     let of_event = |section: OneEvent| EventRule { range_m: section.range_m, per_s_max: section.per_s_max };
     ReplicationFileRules {
         tiers: read_tiers(document, mistakes),
-        bulk_sync_m,
+        catch_up_m,
         keepalive_s,
         components: components.into_iter().map(|(index, section)| (index, of_component(section))).collect(),
         events: events.into_iter().map(|(index, section)| (index, of_event(section))).collect(),
@@ -115,7 +115,7 @@ fn read_tiers(document: &Document<'_>, mistakes: &mut Vec<Mistake>) -> Option<Ve
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct WholeWorld {
-    bulk_sync_m: Option<f32>,
+    catch_up_m: Option<f32>,
     keepalive_s: Option<f32>,
     /// Read as a list of sections.
     #[allow(dead_code)]
@@ -124,7 +124,7 @@ struct WholeWorld {
 
 impl Section for WholeWorld {
     fn check(&self, checks: &mut Checks<'_>) {
-        check_opt("bulk_sync_m", self.bulk_sync_m, 1.0, f32::INFINITY, "m", checks);
+        check_opt("catch_up_m", self.catch_up_m, 1.0, f32::INFINITY, "m", checks);
         check_opt("keepalive_s", self.keepalive_s, 0.1, 3600.0, "s", checks);
     }
 }

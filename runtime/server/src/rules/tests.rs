@@ -216,7 +216,7 @@ per_s_max = 4
     let event = |range_m, per_s_max| EventRule { range_m, per_s_max };
     let expect = ReplicationRules {
         tiers: vec![tier(20.0, 30.0), tier(90.5, 0.5)],
-        bulk_sync_m: 50.0,
+        catch_up_m: 50.0,
         keepalive_s: 3.0,
         components: vec![component(None, None), component(Some(33.0), Some(1.0)), component(Some(60.0), None)],
         events: vec![event(Some(12.5), Some(2.0)), event(Some(f32::INFINITY), None)],
@@ -260,8 +260,8 @@ fn names_that_the_game_does_not_have_are_told_with_the_nearest_it_has() {
 #[test]
 fn impossible_replication_is_told_with_its_range() {
     check(
-        "[replication]\nbulk_sync_m = 0\nkeepalive_s = nan\n[components.pose]\nupdates_per_s_max = 0\n[events.boom]\nrange_m = -1\n",
-        "rules.toml:2: [replication] bulk_sync_m: 0 is too low; it may be 1 to inf m\n\
+        "[replication]\ncatch_up_m = 0\nkeepalive_s = nan\n[components.pose]\nupdates_per_s_max = 0\n[events.boom]\nrange_m = -1\n",
+        "rules.toml:2: [replication] catch_up_m: 0 is too low; it may be 1 to inf m\n\
          rules.toml:3: [replication] keepalive_s: NaN is not a number; it may be 0.1 to 3600 s\n\
          rules.toml:5: [components.pose] updates_per_s_max: 0 is too low; it may be 0.01 to 1000 1/s\n\
          rules.toml:7: [events.boom] range_m: -1 is too low; it may be 0.1 to inf m",

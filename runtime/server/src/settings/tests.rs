@@ -52,6 +52,9 @@ timeout_s = 5
 plain_netcode = true
 openings_per_frame_max = 1
 joins_per_frame_max = 2
+join_queue_max = 50
+placements_pending_max = 3
+placement_timeout_s = 7
 client_packets_per_s_max = 30
 client_bytes_per_s_max = 4_000
 [replication]
@@ -87,6 +90,9 @@ context_switches = false
         plain_netcode: true,
         openings_per_frame_max: 1,
         joins_per_frame_max: 2,
+        join_queue_max: 50,
+        placements_pending_max: 3,
+        placement_timeout_s: 7,
         client_packets_per_s_max: 30,
         client_bytes_per_s_max: 4_000,
     };

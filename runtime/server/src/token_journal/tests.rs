@@ -12,8 +12,8 @@ use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateOutcome, GateSettings, PrivateKey,
-    ProtocolId, Reply, TokenRequest,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, PrivateKey, ProtocolId,
+    Reply, TokenRequest,
 };
 use throng_platform::{clock::ManualClock, time::Nanos};
 
@@ -95,8 +95,8 @@ fn gets_in(gate: &mut Gate, token: &ConnectToken) -> bool {
     let mut client = ClientHandshake::new(token.clone(), ClientHandshakeSettings::default(), NOW, [9; 32]);
     let (mut out, mut reply) = ([0; 1400], Reply::new());
     while let Some((_, len)) = client.poll(NOW, UNIX_S, &mut out) {
-        if let GateOutcome::Connected(admitted) = gate.handle(address, &mut out[..len], &mut reply) {
-            gate.disconnected(admitted.client_id, admitted.address);
+        if let Some(admitted) = gate.handle_and_admit(address, &mut out[..len], &mut reply) {
+            gate.disconnected(admitted.address);
             return true;
         }
         client.handle(NOW, &mut reply.bytes().to_vec());

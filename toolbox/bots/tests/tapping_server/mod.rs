@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::connection::{Connection, PacketSink, Received};
 use throng_net::control::{self, EnterWorld};
-use throng_net::protocol::{Gate, GateOutcome, GateSettings, PrivateKey, ProtocolId, Reply};
+use throng_net::protocol::{Gate, GateSettings, PrivateKey, ProtocolId, Reply};
 use throng_platform::clock::{Clock, MonotonicClock};
 use throng_platform::random;
 use throng_platform::time::Nanos;
@@ -140,17 +140,17 @@ impl Server {
         }
         if self.received.disconnected {
             self.seen.goodbyes += 1;
-            self.gate.disconnected(seat.connection.client_id(), from);
+            self.gate.disconnected(from);
             self.seats.remove(&from);
         }
     }
 
     fn knock(&mut self, now: Nanos, from: SocketAddr, datagram: &mut [u8]) {
-        let outcome = self.gate.handle(from, datagram, &mut self.reply);
+        let admitted = self.gate.handle_and_admit(from, datagram, &mut self.reply);
         if !self.reply.is_empty() {
             self.wire.send(self.reply.bytes(), from);
         }
-        let GateOutcome::Connected(admitted) = outcome else {
+        let Some(admitted) = admitted else {
             return;
         };
         self.seen.admitted += 1;
@@ -172,7 +172,7 @@ impl Server {
             let is_odd = seat.connection.client_id().0 % 2 == 1;
             if is_odd && trouble.turn_out_odd_after.is_some_and(|after| now >= seat.came + after) {
                 seat.connection.close(now, wire);
-                gate.disconnected(seat.connection.client_id(), *address);
+                gate.disconnected(*address);
                 return false;
             }
             received.clear();

@@ -14,7 +14,7 @@ use minidump::{
     Module,
 };
 use nix::{sys::signal::kill, unistd::Pid};
-use throng_platform::crash::CrashReport;
+use throng_crash::CrashReport;
 
 use crate::child::{Finished, Signal, Started, alone, folder, throng, wait_until};
 
@@ -104,7 +104,11 @@ fn check_dump(death: &Path, report: &CrashReport, signal: Signal) {
     assert_eq!(names.get_name(culprit.tid).as_deref(), Some("worker-1"));
     let memory = dump.get_memory().unwrap_or_else(|| panic!("no memory in {}", death.display()));
     let threads = dump.get_stream::<MinidumpThreadList>().expect("threads");
-    assert!(threads.threads.len() >= 6, "main, scribe, recorder, culprit and bystanders: {}", threads.threads.len());
+    assert!(
+        threads.threads.len() >= 6,
+        "main, state writer, recorder, culprit and bystanders: {}",
+        threads.threads.len()
+    );
     for thread in &threads.threads {
         assert!(thread.stack_memory(&memory).is_some_and(|stack| stack.bytes().len() > 100), "{thread:?}");
     }

@@ -4,49 +4,11 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use throng_lab::load_report::PROMISED_KEYS;
 
 use crate::child::{Finished, Signal, Started, alone, finish, folder, throng};
 
 const WITHIN: Duration = Duration::from_secs(120);
-
-/// Keys that programs rely on; nested ones with a dot.
-const KEYS: [&str; 35] = [
-    "passed",
-    "game",
-    "players_connected",
-    "worlds",
-    "npcs",
-    "tick_hz",
-    "seconds",
-    "frame_ms.p50",
-    "frame_ms.p99",
-    "frame_ms.p999",
-    "frame_ms.max",
-    "tick_lateness_ms.p50",
-    "tick_lateness_ms.p99",
-    "tick_lateness_ms.max",
-    "frame_budget_ms",
-    "frames_over_budget",
-    "ticks",
-    "ticks_missed",
-    "server_cpu_cores",
-    "server_rss_mb",
-    "bots_cpu_cores",
-    "packets_in_per_s",
-    "packets_out_per_s",
-    "bytes_out_per_player_per_s",
-    "bytes_per_entity_update",
-    "entity_updates_per_s",
-    "allocations_per_frame",
-    "input_to_update_ms.p50",
-    "input_to_update_ms.p99",
-    "state_errors",
-    "disconnects",
-    "captures",
-    "packet_report",
-    "report",
-    "world_hangs",
-];
 
 fn load(arguments: &[&str]) -> Finished {
     finish(throng(&[&["load", "--json"], arguments].concat()), WITHIN)
@@ -63,7 +25,7 @@ fn figure(report: &Value, key: &str) -> f64 {
 /// What holds on any machine: everybody plays, nobody sees a wrong value, and the exit status is the verdict.
 fn check(finished: &Finished, players: u32) -> Value {
     let report = finished.json();
-    for key in KEYS {
+    for key in PROMISED_KEYS.into_iter().chain(["world_hangs"]) {
         assert!(find(&report, key).is_some(), "`{key}` is missing in {report}");
     }
     assert_eq!(figure(&report, "players_connected"), f64::from(players), "{report}");
@@ -139,6 +101,27 @@ fn everybody_in_one_world_is_a_run_too() {
     }
 }
 
+/// Promise: a run that cannot be filled ends by itself, fails, and says who is missing and why.
+#[test]
+fn a_run_that_cannot_be_filled_reports_all_the_same() {
+    let _alone = alone();
+    let folder = folder("load-unfilled");
+    let config = folder.join("small.toml");
+    std::fs::write(&config, "[server]\nclients_max = 3\n").expect("a folder of ours");
+    let paths = [&config, &folder].map(|path| path.to_str().expect("a plain path"));
+    let finished =
+        load(&["--players", "5", "--npcs", "0", "--seconds", "2", "--config", paths[0], "--report", paths[1]]);
+    assert_eq!(finished.status.code(), Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("only 3 of 5 bots were playing"), "{}", finished.stderr);
+    let report = finished.json();
+    assert_eq!(report["passed"], false);
+    assert_eq!((figure(&report, "not_filled.players_in"), figure(&report, "not_filled.players_wanted")), (3.0, 5.0));
+    assert!(figure(&report, "not_filled.refusals.server_full") >= 2.0, "{report}");
+    assert!(figure(&report, "not_filled.retries") >= 2.0, "they tried again: {report}");
+    assert!(figure(&report, "ticks") > 0.0, "the server's figures are there: {report}");
+    assert!(folder.join("report.html").exists() && folder.join("report.json").exists());
+}
+
 #[test]
 fn what_a_game_does_not_understand_is_refused_before_anything_starts() {
     for command in ["serve", "load", "demo"] {
@@ -149,7 +132,7 @@ fn what_a_game_does_not_understand_is_refused_before_anything_starts() {
                 assert!(finished.stderr.contains(part), "{part:?} is not in {}", finished.stderr);
             }
         };
-        refused(&["--game", "frontier", "--inject", "hung-world"], &["hung-world", "frontier", "stolen-cores"]);
+        refused(&["--game", "frontier", "--inject", "dear-hideout"], &["dear-hideout", "frontier", "hung-world"]);
         refused(&["--scan-everything"], &["--scan-everything", "precinct", "--game frontier"]);
         refused(&["--game", "duel"], &["duel", "precinct", "frontier"]);
     }

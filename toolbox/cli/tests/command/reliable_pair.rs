@@ -10,8 +10,8 @@ use throng_lab::relay::{Impairment, Relay};
 use throng_net::{
     connection::{Channel, Connection, PacketSink, Received, SendError},
     protocol::{
-        ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateOutcome, GateSettings, PrivateKey,
-        ProtocolId, Reply, TokenRequest,
+        ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, PrivateKey, ProtocolId,
+        Reply, TokenRequest,
     },
 };
 use throng_platform::{
@@ -243,9 +243,9 @@ fn connect(now: Nanos, relay: SocketAddr, client: SocketAddr) -> (Connection, Co
         let Some((_, len)) = handshake.poll(now + Nanos::from_millis(200 * step), UNIX_S, &mut datagram) else {
             continue;
         };
-        let outcome = gate.handle(client, &mut datagram[..len], &mut reply);
+        let admitted = gate.handle_and_admit(client, &mut datagram[..len], &mut reply);
         handshake.handle(now, &mut reply.bytes().to_vec());
-        if let GateOutcome::Connected(admitted) = outcome {
+        if let Some(admitted) = admitted {
             let server = Connection::new(admitted.link, client, admitted.client_id, now);
             return (Connection::new(handshake.into_link(), relay, ClientId(5), now), server);
         }

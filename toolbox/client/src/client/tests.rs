@@ -11,7 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use throng_net::connection::{Channel, Connection, PacketSink, Received};
 use throng_net::control::{self, ENTER_WORLD_BYTES_MAX, EnterWorld};
 use throng_net::protocol::{
-    ClientId, ConnectToken, Gate, GateOutcome, GateSettings, HandshakeFailure, PrivateKey, ProtocolId, Reply,
+    ClientId, ConnectToken, DenialReason, Gate, GateSettings, HandshakeFailure, PrivateKey, ProtocolId, Reply,
     TokenRequest,
 };
 use throng_platform::time::Nanos;
@@ -28,6 +28,26 @@ fn server_address() -> SocketAddr {
 
 fn client_address() -> SocketAddr {
     "10.0.0.2:50000".parse().expect("an address")
+}
+
+const PROTOCOL: ProtocolId = ProtocolId(9);
+const KEY: PrivateKey = PrivateKey::new([3; 32]);
+
+fn gate(clients_max: usize) -> Gate {
+    Gate::new(GateSettings::new(PROTOCOL, KEY, vec![server_address()], clients_max), [4; 32])
+}
+
+fn token(client: u64, seed: u8) -> ConnectToken {
+    let request = TokenRequest {
+        protocol_id: PROTOCOL,
+        client_id: ClientId(client),
+        server_addresses: vec![server_address()],
+        created_unix_s: UNIX_S,
+        expires_unix_s: UNIX_S + 30,
+        timeout_s: 5,
+        user_data: [0; 256],
+    };
+    ConnectToken::generate(&request, &KEY, &mut ChaCha20Rng::from_seed([seed; 32])).expect("sound")
 }
 
 /// Datagrams on their way.
@@ -68,24 +88,12 @@ struct Stage {
 
 impl Stage {
     fn new(schema: Arc<Schema>) -> Self {
-        let (protocol_id, private_key) = (ProtocolId(9), PrivateKey::new([3; 32]));
-        let request = TokenRequest {
-            protocol_id,
-            client_id: ClientId(42),
-            server_addresses: vec![server_address()],
-            created_unix_s: UNIX_S,
-            expires_unix_s: UNIX_S + 30,
-            timeout_s: 5,
-            user_data: [0; 256],
-        };
-        let token =
-            ConnectToken::generate(&request, &private_key, &mut ChaCha20Rng::from_seed([1; 32])).expect("sound");
         Self {
             now: Nanos::ZERO,
-            client: Client::new(token, schema, Nanos::ZERO, [2; 32]),
+            client: Client::new(token(42, 1), schema, Nanos::ZERO, [2; 32]),
             up: Wire::new(),
             down: Wire::new(),
-            gate: Gate::new(GateSettings::new(protocol_id, private_key, vec![server_address()], 4), [4; 32]),
+            gate: gate(4),
             reply: Reply::new(),
             server: None,
             at_server: Vec::new(),
@@ -135,11 +143,11 @@ impl Stage {
                 self.server_heard_goodbye |= received.disconnected;
                 continue;
             }
-            let outcome = self.gate.handle(client_address(), &mut datagram, &mut self.reply);
+            let admitted = self.gate.handle_and_admit(client_address(), &mut datagram, &mut self.reply);
             if !self.reply.is_empty() {
                 self.down.datagrams.push_back(self.reply.bytes().to_vec());
             }
-            if let GateOutcome::Connected(admitted) = outcome {
+            if let Some(admitted) = admitted {
                 self.server = Some(Connection::new(admitted.link, client_address(), admitted.client_id, self.now));
             }
         }
@@ -428,4 +436,57 @@ fn goodbyes_are_heard_both_ways() {
     assert_eq!(stage.client.state(), ClientState::Disconnected(DisconnectReason::ClosedByServer));
     stage.client.poll(stage.now, UNIX_S, &mut stage.up);
     assert!(stage.up.datagrams.is_empty(), "a client that was turned out is silent");
+}
+
+/// The server is full, and then it is not: the client rests, asks for a fresh token each time, and comes in.
+#[test]
+fn a_client_that_was_sent_away_comes_again_with_a_fresh_token() {
+    let mut stage = Stage::new(nothing_replicated());
+    stage.gate = gate(1);
+    stage.gate.begin_frame(stage.now, UNIX_S);
+    let occupant: SocketAddr = "10.0.0.3:50000".parse().expect("an address");
+    let mut handshake = ClientHandshake::new(token(7, 7), ClientHandshakeSettings::default(), stage.now, [7; 32]);
+    let mut datagram = [0; 1400];
+    while let Some((_, len)) = handshake.poll(stage.now, UNIX_S, &mut datagram) {
+        stage.gate.handle_and_admit(occupant, &mut datagram[..len], &mut stage.reply);
+        handshake.handle(stage.now, &mut stage.reply.bytes().to_vec());
+    }
+    assert_eq!(stage.gate.connected_count(), 1);
+
+    stage.client = stage.client.with_retries(RetrySettings::default());
+    let (mut asked_at, mut failures) = (Vec::new(), 0);
+    for _ in 0..500 {
+        stage.step();
+        while let Some(event) = stage.client.next_event() {
+            failures += usize::from(matches!(event, ClientEvent::AttemptFailed(_)));
+        }
+        if stage.client.wants_token(stage.now) {
+            assert_eq!(stage.client.state(), ClientState::Resting);
+            asked_at.push(stage.now);
+            if asked_at.len() == 2 {
+                stage.gate.disconnected(occupant);
+            }
+            let number = asked_at.len() as u8;
+            stage.client.try_again(token(42, 10 + number), stage.now, [10 + number; 32]);
+        }
+    }
+    assert_eq!(stage.client.state(), ClientState::Connected);
+    let stats = stage.client.login_stats();
+    assert_eq!((stats.attempts, failures, asked_at.len()), (3, 2, 2));
+    assert_eq!((stats.denied[DenialReason::ServerFull as usize], stats.timeouts), (2, 0));
+    assert!(asked_at[1] - asked_at[0] >= Nanos::from_secs(1), "the second rest is the longer one: {asked_at:?}");
+}
+
+#[test]
+fn a_client_in_line_knows_its_place_and_waits_for_as_long_as_it_takes() {
+    let mut stage = Stage::new(nothing_replicated());
+    let line = GateSettings::new(PROTOCOL, KEY, vec![server_address()], 4);
+    stage.gate = Gate::new(GateSettings { admissions_per_frame_max: 0, ..line }, [4; 32]);
+    for _ in 0..2_000 {
+        stage.step();
+    }
+    assert_eq!(stage.client.state(), ClientState::Connecting, "20 s, where the token bears 5 s of silence");
+    assert_eq!(stage.client.queue(), Some(QueueState::InLine { place: 1, length: 1 }));
+    let called = stage.gate.call_next();
+    assert!(called.is_none(), "nobody is called in this test");
 }

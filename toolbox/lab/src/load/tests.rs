@@ -41,6 +41,7 @@ impl StandIn {
             players: 4,
             seconds: 1,
             join_within_s: 2,
+            stalled_after_s: 60,
             command: "throng load".to_owned(),
         };
         Self { folder, plan }
@@ -120,12 +121,61 @@ fn a_server_that_dies_while_measured_is_quoted() {
         .check_error(&["`throng serve` ended early (exit status: 101)", "out of worlds"]);
 }
 
+/// Takes no order to measure: the window never opens.
+const SERVER_UNFILLED: &str = r#"
+    echo "key has ${#THRONG_PRIVATE_KEY} digits" >&2
+    echo '{"ready":{"address":"127.0.0.1:40123","admin_address":null}}'
+    echo '{"status":{"second":1,"players":0,"worlds":7,"frame_ms_p50":1.5,"frame_ms_max":2.5,"frame_budget_ms":16.7}}'
+    read order && exit 3
+    echo '{"report":{"game":"stand-in","worlds":7,"ticks":140,"ticks_missed":0,"seconds":1.0,"tick_hz":20}}'
+"#;
+const STATUS_UNFILLED: &str = r#"{"status":{"players_connected":3,"players_joining":1,"players_queued":1,"login_retries":5,"login_timeouts":2,"login_refusals":{"queue_full":3}}}"#;
+
+fn check_unfilled(stand_in: &StandIn) -> NotFilled {
+    let mut run = stand_in.run().unwrap();
+    let not_filled = run.report.not_filled.clone().expect("one bot is missing");
+    assert!(!run.report.passed);
+    assert!(run.report.bars.iter().any(|bar| bar.key == "not_filled.players_in" && !bar.passed));
+    assert_eq!(
+        (run.report.game.as_str(), run.report.ticks),
+        ("stand-in", 140),
+        "the server's word is there all the same"
+    );
+    assert_eq!((not_filled.players_in, not_filled.players_wanted), (3, 4));
+    assert!(not_filled.server_words.contains("key has 64 digits"));
+    assert!(run.window.is_empty());
+    let files = crate::report::write(&mut run, &stand_in.folder).unwrap();
+    let page = std::fs::read_to_string(files.html).unwrap();
+    assert!(page.contains("only 3 of 4 bots were playing"), "the page says so too");
+    not_filled
+}
+
 #[test]
-fn bots_that_do_not_get_in_are_counted() {
-    let bots =
-        BOTS.replace(r#""players_connected":4,"players_joining":0"#, r#""players_connected":3,"players_joining":1"#);
-    StandIn::new("not-in", SERVER, &bots)
-        .check_error(&["only 3 of 4 bots were playing after 2 s", "key has 64 digits"]);
+fn a_run_that_cannot_be_filled_reports_who_is_missing_and_why() {
+    let bots = BOTS.replace(r#"{"status":{"players_connected":4,"players_joining":0}}"#, STATUS_UNFILLED);
+    let not_filled = check_unfilled(&StandIn::new("not-in", SERVER_UNFILLED, &bots));
+    assert_eq!((not_filled.queued, not_filled.retries, not_filled.timeouts), (1, 5, 2));
+    let words = not_filled.to_string();
+    for part in ["only 3 of 4 bots", "1 in line", "2 had no answer", "3 refused (queue_full)"] {
+        assert!(words.contains(part), "lacks {part:?}: {words}");
+    }
+}
+
+#[test]
+fn a_run_in_which_nothing_moves_is_given_up_before_its_time() {
+    let bots = BOTS.replace(r#"{"status":{"players_connected":4,"players_joining":0}}"#, STATUS_UNFILLED);
+    let mut stand_in = StandIn::new("stalled", SERVER_UNFILLED, &bots);
+    (stand_in.plan.join_within_s, stand_in.plan.stalled_after_s) = (86_400, 1);
+    assert!(check_unfilled(&stand_in).after_s < 86_400.0);
+}
+
+/// Bots of which none is left end by themselves, without a report if none ever got in.
+#[test]
+fn bots_that_give_up_end_the_wait() {
+    let bots = format!("echo '{STATUS_UNFILLED}'; exit 2");
+    let mut stand_in = StandIn::new("gave-up", SERVER_UNFILLED, &bots);
+    stand_in.plan.join_within_s = 86_400;
+    assert_eq!(check_unfilled(&stand_in).queued, 1);
 }
 
 #[test]

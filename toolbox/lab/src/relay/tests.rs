@@ -5,18 +5,7 @@ use std::time::{Duration, Instant};
 use super::*;
 
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-const GOOD: Impairment = Impairment {
-    loss: 0.0,
-    duplication: 0.0,
-    reordering: 0.0,
-    reorder_delay: Nanos::ZERO,
-    corruption: 0.0,
-    delay: Nanos::ZERO,
-    jitter: Nanos::ZERO,
-    bytes_per_s: None,
-    blackout_every: Nanos::ZERO,
-    blackout: Nanos::ZERO,
-};
+const GOOD: Impairment = Impairment::NONE;
 
 /// Two ends with a relay between them.
 struct Scene {

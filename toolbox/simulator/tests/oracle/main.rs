@@ -42,6 +42,7 @@ const POOR: Impairment = Impairment {
     corruption: 0.0,
     delay: Nanos::from_millis(40),
     jitter: Nanos::from_millis(40),
+    ..Impairment::NONE
 };
 
 /// One run, and what is broken in it.

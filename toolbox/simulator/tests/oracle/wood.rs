@@ -11,7 +11,7 @@ use bevy_ecs::prelude::*;
 use rand::Rng;
 use throng::prelude::*;
 use throng_replication::ecs::{Placed, Replicated};
-use throng_replication::{Concealed, Event, InterestSettings, Replicate, Schema, SchemaBuilder, Team};
+use throng_replication::{Event, InterestSettings, Replicate, Schema, SchemaBuilder, Team, VisibilityFiltered};
 
 pub const ENTER_M: f32 = 30.0;
 pub const LEAVE_M: f32 = 36.0;
@@ -236,7 +236,7 @@ fn spawn(world: &mut World, errand: Errand) -> (Entity, u16) {
         world.entity_mut(entity).insert(Team(pack));
     }
     if is_stalker {
-        world.entity_mut(entity).insert(Concealed);
+        world.entity_mut(entity).insert(VisibilityFiltered);
     }
     (entity, pack)
 }
@@ -276,12 +276,12 @@ fn turn_coats(
     mut outbox: ResMut<Outbox>,
     ground: Res<Ground>,
     mut players: ResMut<Players>,
-    wanderers: Query<(Entity, Has<Concealed>), With<Wanderer>>,
+    wanderers: Query<(Entity, Has<VisibilityFiltered>), With<Wanderer>>,
 ) {
     for (entity, is_stalker) in &wanderers {
         match rng.0.random_range(0..400) {
-            0 if is_stalker => drop(commands.entity(entity).remove::<Concealed>()),
-            0 => drop(commands.entity(entity).insert(Concealed)),
+            0 if is_stalker => drop(commands.entity(entity).remove::<VisibilityFiltered>()),
+            0 => drop(commands.entity(entity).insert(VisibilityFiltered)),
             1 => {
                 let pack = rng.0.random_range(1..ground.packs);
                 commands.entity(entity).insert(Team(pack));
@@ -409,7 +409,7 @@ fn write_chronicle(
     ground: Res<Ground>,
     chronicle: Res<Chronicle>,
     players: Res<Players>,
-    wanderers: Query<(&Wanderer, Option<&Team>, Has<Concealed>)>,
+    wanderers: Query<(&Wanderer, Option<&Team>, Has<VisibilityFiltered>)>,
 ) {
     let mut traces = vec![None; ground.born.into()];
     for (wanderer, team, is_stalker) in &wanderers {

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use throng_platform::time::Nanos;
+
 use super::super::link::SealedLink;
 use super::super::packet::REPLY_BYTES_MAX;
 use super::super::{ClientId, UserData};
@@ -13,8 +15,16 @@ pub enum GateOutcome {
     Nothing(DropReason),
     /// The reply is to be sent.
     Replied,
-    /// A client is in. The reply, its first keep-alive, is to be sent too.
-    Connected(Box<Admitted>),
+    /// A client has proven itself and stands in line from now on: see `Gate::call_next`.
+    Queued,
+}
+
+/// A client whose turn has come. It is to be admitted or refused, now or later; until then it waits.
+#[derive(Debug)]
+pub struct Called {
+    pub client_id: ClientId,
+    pub user_data: UserData,
+    pub address: SocketAddr,
 }
 
 /// A client that took a slot. Give the slot back with `Gate::disconnected`.
@@ -83,10 +93,14 @@ pub enum DropReason {
     /// A response where no challenge is pending: late, evicted, or made up.
     NoHandshake,
     ResponseForged,
+    /// A copy of a response of a client that waits in line.
+    ResponseReplayed,
+    /// Of a client that waits in line, and speaks plain netcode: there is nothing to tell it.
+    InLine,
 }
 
 impl DropReason {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Malformed,
         Self::OtherProtocol,
         Self::PlainNetcodeOff,
@@ -99,6 +113,8 @@ impl DropReason {
         Self::AddressConnected,
         Self::NoHandshake,
         Self::ResponseForged,
+        Self::ResponseReplayed,
+        Self::InLine,
     ];
 
     /// A metric's name for it.
@@ -116,6 +132,8 @@ impl DropReason {
             Self::AddressConnected => "address_connected",
             Self::NoHandshake => "no_handshake",
             Self::ResponseForged => "response_forged",
+            Self::ResponseReplayed => "response_replayed",
+            Self::InLine => "in_line",
         }
     }
 }
@@ -127,10 +145,22 @@ pub struct GateStats {
     pub cookies_sent: u64,
     pub challenges_sent: u64,
     pub admitted: u64,
-    /// Denied because every slot was taken.
+    /// Clients that came into the line.
+    pub queued: u64,
+    /// Told their place in it.
+    pub places_told: u64,
+    /// Fell silent while they waited.
+    pub queue_silent: u64,
+    /// Longest that one of those admitted had waited since it proved itself.
+    pub queue_wait_max: Nanos,
+    /// Denied because every slot was taken, or promised to those in line.
     pub denied_full: u64,
     /// Denied because a client of that id is connected.
     pub denied_connected: u64,
+    /// Denied because the line was full.
+    pub denied_queue_full: u64,
+    /// Called, and then refused by whoever places clients.
+    pub denied_by_caller: u64,
     /// Denied because the table of used tokens was full.
     pub denied_tokens_full: u64,
     /// Denied because the journal could not keep the token.

@@ -38,6 +38,8 @@ pub(super) struct Pending {
     pub client_id: ClientId,
     pub token_mac: [u8; TAG_BYTES],
     pub expires_unix_s: u64,
+    /// Came by the cookie.
+    pub knows_queue: bool,
     since: Nanos,
     /// Given by the table.
     stamp: u64,
@@ -49,9 +51,10 @@ impl Pending {
         client_id: ClientId,
         token_mac: [u8; TAG_BYTES],
         expires_unix_s: u64,
+        knows_queue: bool,
         now: Nanos,
     ) -> Box<Self> {
-        Box::new(Self { link, client_id, token_mac, expires_unix_s, since: now, stamp: 0 })
+        Box::new(Self { link, client_id, token_mac, expires_unix_s, knows_queue, since: now, stamp: 0 })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Seats: who is connected, from where, and who may not be.
 //!
-//! A seat is taken when a response authenticated and given back when the server says so. By id and by
+//! A seat is taken when a client is admitted and given back when the server says so. By id and by
 //! address it is one look-up, however many are connected.
 
 use std::net::SocketAddr;
@@ -9,21 +9,15 @@ use rand::RngCore;
 
 use super::super::ClientId;
 use super::super::keyed_hash::{KeyedMap, KeyedState};
-use super::Denial;
 
 pub(super) struct Seats {
-    by_client: KeyedMap<ClientId, Seat>,
+    /// What netcode calls the client index: unique among the connected, below the maximum.
+    by_client: KeyedMap<ClientId, u32>,
     by_address: KeyedMap<SocketAddr, ClientId>,
     /// Numbers given back, to be given out again; beyond them all from `next_index` up are free.
     free_indices: Vec<u32>,
     next_index: u32,
     seats_max: usize,
-}
-
-struct Seat {
-    address: SocketAddr,
-    /// What netcode calls the client index: unique among the connected, below the maximum.
-    index: u32,
 }
 
 impl Seats {
@@ -45,32 +39,29 @@ impl Seats {
         self.by_address.contains_key(&address)
     }
 
-    pub(super) fn denial(&self, client_id: ClientId) -> Option<Denial> {
-        if self.by_client.contains_key(&client_id) {
-            return Some(Denial::Connected);
-        }
-        (self.count() >= self.seats_max).then_some(Denial::Full)
+    pub(super) fn holds_client(&self, client_id: ClientId) -> bool {
+        self.by_client.contains_key(&client_id)
     }
 
     pub(super) fn take(&mut self, client_id: ClientId, address: SocketAddr) -> u32 {
-        assert!(self.denial(client_id).is_none(), "a seat is taken after asking for it");
+        assert!(self.count() < self.seats_max, "a seat is taken after asking for it");
+        assert!(!self.holds_client(client_id), "a client has one seat");
+        assert!(!self.holds_address(address), "an address has one seat");
         let index = self.free_indices.pop().unwrap_or_else(|| {
             self.next_index += 1;
             self.next_index - 1
         });
-        self.by_client.insert(client_id, Seat { address, index });
+        self.by_client.insert(client_id, index);
         self.by_address.insert(address, client_id);
         index
     }
 
-    pub(super) fn leave(&mut self, client_id: ClientId, address: SocketAddr) {
-        if self.by_client.get(&client_id).is_none_or(|seat| seat.address != address) {
-            return;
-        }
-        if let Some(seat) = self.by_client.remove(&client_id) {
-            self.by_address.remove(&address);
-            self.free_indices.push(seat.index);
-        }
+    /// Frees the seat of the client at this address, and says whose it was.
+    pub(super) fn leave(&mut self, address: SocketAddr) -> Option<ClientId> {
+        let client_id = self.by_address.remove(&address)?;
+        let index = self.by_client.remove(&client_id);
+        self.free_indices.extend(index);
+        Some(client_id)
     }
 }
 
@@ -89,14 +80,12 @@ mod tests {
         let address = |client: u64| SocketAddr::from(([10, 0, 0, 1], client as u16));
         let first: HashSet<u32> = (0..100).map(|client| seats.take(ClientId(client), address(client))).collect();
         assert_eq!(first, (0..100).collect());
-        assert!(matches!(seats.denial(ClientId(100)), Some(Denial::Full)));
-        assert!(matches!(seats.denial(ClientId(7)), Some(Denial::Connected)));
+        assert!(seats.holds_client(ClientId(7)) && !seats.holds_client(ClientId(100)));
 
-        seats.leave(ClientId(7), address(8));
-        assert_eq!(seats.count(), 100, "another client's address gives nothing back");
-        for client in [7, 7, 50] {
-            seats.leave(ClientId(client), address(client));
-        }
+        assert_eq!(seats.leave(address(100)), None);
+        assert_eq!(seats.count(), 100, "nobody's address gives nothing back");
+        let left = [7, 7, 50].map(|client| seats.leave(address(client)));
+        assert_eq!(left, [Some(ClientId(7)), None, Some(ClientId(50))]);
         assert_eq!(seats.count(), 98);
         assert!(!seats.holds_address(address(7)));
         let again: HashSet<u32> = (200..202).map(|client| seats.take(ClientId(client), address(client))).collect();

@@ -113,9 +113,9 @@ impl UsedTokens {
         forget_at_unix_s <= self.forgotten_up_to_unix_s || self.spent.contains(token_mac)
     }
 
-    /// Whether no further session can be remembered, and so none may begin.
-    pub(super) fn is_full(&self) -> bool {
-        self.spent.len() >= self.tokens_max
+    /// Whether no session can be remembered beyond so many that are promised, and so none may begin.
+    pub(super) fn is_full(&self, promised: usize) -> bool {
+        self.spent.len() + promised >= self.tokens_max
     }
 
     /// A session begins, here or in an earlier run: no other will with this token.
@@ -180,11 +180,11 @@ mod tests {
         let mut used = table(2);
         used.spend([1; 16], 100);
         used.spend([1; 16], 100);
-        assert!(!used.is_full());
+        assert!(!used.is_full(0) && used.is_full(1));
         used.spend([2; 16], 50);
-        assert!(used.is_full());
+        assert!(used.is_full(0));
         used.expire(50);
-        assert!(!used.is_full());
+        assert!(!used.is_full(0));
         assert!(used.is_spent(&[1; 16], 100));
     }
 

@@ -1,4 +1,4 @@
-//! The client below a real replicated world: copies come right over a bad line, truths find those that do
+//! The client below a real replicated world: copies come right over a bad line, audit samples find those that do
 //! not, and a steady client allocates nothing.
 
 use throng_platform::allocator::{CountingAllocator, thread_counts};
@@ -35,7 +35,7 @@ struct Scene {
     received: Received,
     input_newest: u16,
     snapshot: Vec<u8>,
-    truth: Vec<u8>,
+    audit_sample: Vec<u8>,
     rng: ChaCha20Rng,
 }
 
@@ -54,7 +54,7 @@ impl Scene {
             received: Received::default(),
             input_newest: 0,
             snapshot: Vec::new(),
-            truth: Vec::new(),
+            audit_sample: Vec::new(),
             rng: ChaCha20Rng::from_seed([6; 32]),
         };
         scene.enter(fault);
@@ -79,12 +79,12 @@ impl Scene {
 
     /// One tick of 50 ms: entities move, come and go; the client says something; a share `loss` of all
     /// datagrams is lost. Returns what the client allocated.
-    fn tick(&mut self, loss: f64, turnover: bool, truths: bool) -> u64 {
+    fn tick(&mut self, loss: f64, turnover: bool, audit_samples: bool) -> u64 {
         self.tick += 1;
         self.stage.now += Nanos::from_millis(50);
         self.move_entities(turnover);
         let allocated = self.client_acts(loss);
-        self.server_sends(truths);
+        self.server_sends(audit_samples);
         allocated + self.client_hears(loss)
     }
 
@@ -149,12 +149,12 @@ impl Scene {
         allocated
     }
 
-    fn server_sends(&mut self, truths: bool) {
+    fn server_sends(&mut self, audit_samples: bool) {
         let Stage { now, down, server, .. } = &mut self.stage;
         let server = server.as_mut().expect("connected");
-        self.truth.clear();
-        if truths && self.world.write_truth(&mut self.view, &mut self.scratch, &mut self.truth) {
-            server.send_unreliable(&self.truth).expect("a truth fits");
+        self.audit_sample.clear();
+        if audit_samples && self.world.write_audit_sample(&mut self.view, &mut self.scratch, &mut self.audit_sample) {
+            server.send_unreliable(&self.audit_sample).expect("an audit sample fits");
         }
         self.world.settle();
         loop {

@@ -1,0 +1,17 @@
+//! ECS: how a Bevy world feeds its replication.
+//!
+//! Read in this order: `replicated` (the component that makes clients hear of an entity, and the journal of what came
+//! and went), `attributes` (what a game says of an entity beside its values), `collector` (carries a tick's changes
+//! over), `walkers` (what it does for each component type), `state_hash` (one number for the whole state).
+//!
+//! The only room that knows Bevy. It decides nothing about clients and writes no byte of a message.
+
+pub(crate) mod attributes;
+mod collector;
+mod replicated;
+pub(crate) mod state_hash;
+mod walkers;
+
+pub use attributes::{Team, VisibilityFiltered, Weight};
+pub use collector::Collector;
+pub use replicated::{Placed, Replicated};

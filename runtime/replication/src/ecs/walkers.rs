@@ -1,0 +1,151 @@
+//! Walkers: what the collector does for each registered component, one type each.
+
+use bevy_ecs::{component::ComponentId, prelude::*};
+
+use crate::{
+    ecs::{
+        replicated::{Placed, Replicated},
+        state_hash::{StateHash, StateHasher},
+    },
+    source::entities::Entities,
+    wire::{bytes::Writer, ids::NetId, replicate::Replicate, schema::ComponentIndex},
+    world::WorldReplication,
+};
+
+/// One registered component of a world.
+pub(crate) trait Walker: Send + Sync {
+    /// An entity has got its id.
+    fn arrived(&self, _entity: EntityRef<'_>, _id: NetId, _replication: &mut WorldReplication) {}
+    /// Tells what changed since the world's last change tick.
+    fn changed(&mut self, _world: &World, _replication: &mut WorldReplication) {}
+    /// Tells where the component was taken away in this tick.
+    fn removed(&self, _world: &World, _replication: &mut WorldReplication) {}
+    /// Brings the exact value of one entity up to date and gives its kind's bit; 0 if the entity does not have it.
+    fn exact(&self, _entity: EntityRef<'_>, _id: NetId, _entities: &mut Entities) -> u16 {
+        0
+    }
+    /// Sum of the hashes of all its values. `walker` tells walkers apart.
+    fn hash(&mut self, _world: &mut World, _walker: u64) -> u64 {
+        0
+    }
+}
+
+/// A replicated component.
+pub(crate) struct KindWalker<T: Component + Replicate> {
+    kind: ComponentIndex,
+    component: ComponentId,
+    changed: QueryState<(&'static Replicated, &'static T), Changed<T>>,
+    /// Made when a hash is first wanted: most worlds never are.
+    all: Option<QueryState<(Entity, &'static T), With<Replicated>>>,
+}
+
+impl<T: Component + Replicate> KindWalker<T> {
+    pub fn new(kind: ComponentIndex, world: &mut World) -> Self {
+        Self { kind, component: world.register_component::<T>(), changed: world.query_filtered(), all: None }
+    }
+}
+
+impl<T: Component + Replicate> Walker for KindWalker<T> {
+    fn arrived(&self, entity: EntityRef<'_>, id: NetId, replication: &mut WorldReplication) {
+        if let Some(value) = entity.get::<T>() {
+            replication.update(self.kind, id, value);
+        }
+    }
+
+    fn exact(&self, entity: EntityRef<'_>, id: NetId, entities: &mut Entities) -> u16 {
+        let Some(value) = entity.get::<T>() else { return 0 };
+        entities.refresh_exact(self.kind, id, value);
+        1 << self.kind.index()
+    }
+
+    fn changed(&mut self, world: &World, replication: &mut WorldReplication) {
+        for (replicated, value) in self.changed.iter(world) {
+            if let Some(id) = replicated.id() {
+                replication.update(self.kind, id, value);
+            }
+        }
+    }
+
+    fn removed(&self, world: &World, replication: &mut WorldReplication) {
+        for id in bereft(world, self.component) {
+            replication.remove(self.kind, id);
+        }
+    }
+
+    fn hash(&mut self, world: &mut World, walker: u64) -> u64 {
+        let all = self.all.get_or_insert_with(|| world.query_filtered());
+        all.iter(world).fold(0, |sum: u64, (entity, value)| {
+            let mut bytes = [0; 255];
+            let mut out = Writer::new(&mut bytes);
+            value.encode_exact(&mut out);
+            let len = out.len();
+            let mut hasher = StateHasher::new(walker, entity.to_bits());
+            hasher.write_bytes(&bytes[..len]);
+            sum.wrapping_add(hasher.finish())
+        })
+    }
+}
+
+/// The component that says where entities are.
+pub(crate) struct PlaceWalker<T: Component + Placed> {
+    component: ComponentId,
+    changed: QueryState<(&'static Replicated, &'static T), Changed<T>>,
+}
+
+impl<T: Component + Placed> PlaceWalker<T> {
+    pub fn new(world: &mut World) -> Self {
+        Self { component: world.register_component::<T>(), changed: world.query_filtered() }
+    }
+}
+
+impl<T: Component + Placed> Walker for PlaceWalker<T> {
+    fn arrived(&self, entity: EntityRef<'_>, id: NetId, replication: &mut WorldReplication) {
+        if let Some(placed) = entity.get::<T>() {
+            replication.set_place(id, placed.place());
+        }
+    }
+
+    fn changed(&mut self, world: &World, replication: &mut WorldReplication) {
+        for (replicated, placed) in self.changed.iter(world) {
+            if let Some(id) = replicated.id() {
+                replication.set_place(id, placed.place());
+            }
+        }
+    }
+
+    fn removed(&self, world: &World, replication: &mut WorldReplication) {
+        for id in bereft(world, self.component) {
+            replication.clear_place(id);
+        }
+    }
+}
+
+/// A component that counts for the state hash only.
+pub(crate) struct HashWalker<T: Component + StateHash> {
+    all: QueryState<(Entity, &'static T)>,
+}
+
+impl<T: Component + StateHash> HashWalker<T> {
+    pub fn new(world: &mut World) -> Self {
+        Self { all: world.query() }
+    }
+}
+
+impl<T: Component + StateHash> Walker for HashWalker<T> {
+    fn hash(&mut self, world: &mut World, walker: u64) -> u64 {
+        self.all.iter(world).fold(0, |sum: u64, (entity, value)| {
+            let mut hasher = StateHasher::new(walker, entity.to_bits());
+            value.hash_state(&mut hasher);
+            sum.wrapping_add(hasher.finish())
+        })
+    }
+}
+
+/// Replicated entities that lost `component` since the trackers were cleared, and have not got it back.
+fn bereft(world: &World, component: ComponentId) -> impl Iterator<Item = NetId> + '_ {
+    world.removed_with_id(component).filter_map(move |entity| {
+        let entity = world.get_entity(entity).ok()?;
+        let id = entity.get::<Replicated>()?.id()?;
+        (!entity.contains_id(component)).then_some(id)
+    })
+}

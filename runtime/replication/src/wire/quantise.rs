@@ -1,0 +1,321 @@
+//! Quantise: numbers to codes of a few bits and back. The derived codecs are made of these.
+//!
+//! A range is cut into steps and a value is rounded to the nearest, so the copy is at most half a step off.
+//! Arithmetic is in f64: an f32 has 24 bits of mantissa, and a 1 km range at 1 mm needs 20 of them for the
+//! code alone. Everything is total: NaN and infinities become the lower end and are marked as poison,
+//! values outside the range become its nearer end and are marked as clamped.
+//!
+//! Runs once per changed component and tick, never per client. About 2 ns per number.
+
+use std::f64::consts::TAU;
+
+use crate::wire::{
+    bytes::{DecodeError, Reader, Writer},
+    replicate::ReplicateBits,
+};
+
+/// A range of numbers and how finely it is cut. Made by the derive, as a constant.
+#[derive(Copy, Clone, Debug)]
+pub struct Range {
+    min: f64,
+    max: f64,
+    step: f64,
+    code_max: u32,
+    bits: u32,
+}
+
+impl Range {
+    /// `min < max`, `step > 0`, at most 2^32 - 1 steps; anything else does not compile.
+    pub const fn new(min: f64, max: f64, step: f64) -> Self {
+        assert!(min < max, "min must be below max");
+        assert!(step > 0.0, "step must be above 0");
+        let steps = (max - min) / step;
+        assert!(steps <= 4_000_000_000.0, "more than 4e9 steps: widen the step or narrow the range");
+        // Rounded up so that `max` itself is within half a step of a code; the small term forgives
+        // 512 / 0.01 being 51,200.000000000001.
+        let whole = steps as u32;
+        let code_max = if steps - whole as f64 > 1e-6 { whole + 1 } else { whole };
+        Self { min, max, step, code_max, bits: u32::BITS - code_max.leading_zeros() }
+    }
+
+    /// Bits of one code.
+    pub const fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// A number that differs for another range or step.
+    pub const fn fingerprint(&self) -> u64 {
+        mix(mix(mix(1, self.min.to_bits()), self.max.to_bits()), self.step.to_bits())
+    }
+
+    #[inline]
+    pub fn encode(&self, value: f32, out: &mut Writer<'_>) {
+        let value = self.hold(value, out);
+        let code = ((value - self.min) / self.step + 0.5) as u32;
+        out.bits(code.min(self.code_max), self.bits);
+    }
+
+    #[inline]
+    pub fn decode(&self, from: &mut Reader<'_>) -> Result<f32, DecodeError> {
+        let code = from.bits(self.bits)?;
+        if code > self.code_max {
+            return Err(DecodeError::OutOfRange);
+        }
+        Ok((self.min + f64::from(code) * self.step).min(self.max) as f32)
+    }
+
+    /// The exact number, poison apart.
+    #[inline]
+    pub fn encode_exact(&self, value: f32, out: &mut Writer<'_>) {
+        if value.is_finite() {
+            out.f32(value);
+        } else {
+            out.mark_poisoned();
+            out.f32(self.min as f32);
+        }
+    }
+
+    /// Whether `copy`, which was decoded, is what `exact` rounds to. The margin is what f32 itself loses.
+    #[inline]
+    pub fn agrees(&self, copy: f32, exact: f32) -> bool {
+        let exact = f64::from(exact).clamp(self.min, self.max);
+        let margin = self.min.abs().max(self.max.abs()) * f64::from(f32::EPSILON);
+        (f64::from(copy) - exact).abs() <= self.step * 0.5 + margin
+    }
+
+    #[inline]
+    fn hold(&self, value: f32, out: &mut Writer<'_>) -> f64 {
+        if !value.is_finite() {
+            out.mark_poisoned();
+            return self.min;
+        }
+        let value = f64::from(value);
+        if value < self.min || value > self.max {
+            out.mark_clamped();
+        }
+        value.clamp(self.min, self.max)
+    }
+}
+
+/// An angle in radians that wraps, in `2^bits` directions. Decoded angles are in [0, 2 pi).
+#[derive(Copy, Clone, Debug)]
+pub struct Angle {
+    bits: u32,
+}
+
+impl Angle {
+    /// [bits: 1 to 24]
+    pub const fn new(bits: u32) -> Self {
+        assert!(bits >= 1 && bits <= 24, "an angle takes 1 to 24 bits");
+        Self { bits }
+    }
+
+    pub const fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    pub const fn fingerprint(&self) -> u64 {
+        mix(2, self.bits as u64)
+    }
+
+    #[inline]
+    pub fn encode(&self, value: f32, out: &mut Writer<'_>) {
+        if !value.is_finite() {
+            out.mark_poisoned();
+        }
+        let turns = if value.is_finite() { f64::from(value) / TAU } else { 0.0 };
+        let code = ((turns - turns.floor()) * f64::from(1_u32 << self.bits) + 0.5) as u32;
+        out.bits(code & ((1 << self.bits) - 1), self.bits);
+    }
+
+    #[inline]
+    pub fn decode(&self, from: &mut Reader<'_>) -> Result<f32, DecodeError> {
+        Ok((f64::from(from.bits(self.bits)?) * TAU / f64::from(1_u32 << self.bits)) as f32)
+    }
+
+    #[inline]
+    pub fn encode_exact(&self, value: f32, out: &mut Writer<'_>) {
+        out.f32(value);
+    }
+
+    #[inline]
+    pub fn agrees(&self, copy: f32, exact: f32) -> bool {
+        let turns = (f64::from(copy) - f64::from(exact)) / TAU;
+        let apart = (turns - turns.round()).abs();
+        let margin = f64::from(f32::EPSILON) * (1.0 + f64::from(exact).abs() / TAU);
+        apart <= 0.5 / f64::from(1_u32 << self.bits) + margin
+    }
+}
+
+/// A number in all its 32 bits.
+#[derive(Copy, Clone, Debug)]
+pub struct Exact;
+
+impl Exact {
+    pub const fn bits(&self) -> u32 {
+        32
+    }
+
+    pub const fn fingerprint(&self) -> u64 {
+        mix(4, 32)
+    }
+
+    #[inline]
+    pub fn encode(&self, value: f32, out: &mut Writer<'_>) {
+        out.f32(value);
+    }
+
+    #[inline]
+    pub fn decode(&self, from: &mut Reader<'_>) -> Result<f32, DecodeError> {
+        from.f32()
+    }
+
+    #[inline]
+    pub fn encode_exact(&self, value: f32, out: &mut Writer<'_>) {
+        out.f32(value);
+    }
+
+    #[inline]
+    pub fn agrees(&self, copy: f32, exact: f32) -> bool {
+        copy == exact
+    }
+}
+
+/// A `bool`, an unsigned integer or an enum in `bits` bits. What does not fit becomes the largest that does.
+#[derive(Copy, Clone, Debug)]
+pub struct Bits {
+    bits: u32,
+}
+
+impl Bits {
+    /// [bits: 1 to 32]
+    pub const fn new(bits: u32) -> Self {
+        assert!(bits >= 1 && bits <= 32, "an integer takes 1 to 32 bits");
+        Self { bits }
+    }
+
+    pub const fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    pub const fn fingerprint(&self) -> u64 {
+        mix(3, self.bits as u64)
+    }
+
+    #[inline]
+    pub fn encode<T: ReplicateBits>(&self, value: &T, out: &mut Writer<'_>) {
+        let code = value.to_code();
+        let held = self.hold(code);
+        if held != code {
+            out.mark_clamped();
+        }
+        out.bits(held, self.bits);
+    }
+
+    #[inline]
+    pub fn decode<T: ReplicateBits>(&self, from: &mut Reader<'_>) -> Result<T, DecodeError> {
+        T::from_code(from.bits(self.bits)?)
+    }
+
+    #[inline]
+    pub fn agrees<T: ReplicateBits>(&self, copy: &T, exact: &T) -> bool {
+        copy.to_code() == self.hold(exact.to_code())
+    }
+
+    #[inline]
+    fn hold(&self, code: u32) -> u32 {
+        code.min(((1_u64 << self.bits) - 1) as u32)
+    }
+}
+
+/// Folds `value` into a hash: FNV-1a over 64-bit words, usable in constants.
+pub const fn mix(hash: u64, value: u64) -> u64 {
+    let folded = (hash ^ 0xCBF2_9CE4_8422_2325 ^ value).wrapping_mul(0x0000_0100_0000_01B3);
+    folded ^ (folded >> 29)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METRES: Range = Range::new(-256.0, 256.0, 0.01);
+
+    fn through(range: &Range, value: f32) -> (f32, bool, bool) {
+        let mut bytes = [0; 8];
+        let mut out = Writer::new(&mut bytes);
+        range.encode(value, &mut out);
+        out.align();
+        let (poisoned, clamped) = (out.poisoned(), out.clamped());
+        (range.decode(&mut Reader::new(&bytes)).unwrap(), poisoned, clamped)
+    }
+
+    #[test]
+    fn bits_follow_from_range_and_step() {
+        assert_eq!(METRES.bits(), 16);
+        assert_eq!(Range::new(0.0, 1.0, 1.0).bits(), 1);
+        assert_eq!(Range::new(0.0, 100.0, 0.5).bits(), 8);
+    }
+
+    #[test]
+    fn a_copy_is_within_half_a_step() {
+        let mut value = -256.0_f32;
+        while value < 256.0 {
+            let (copy, poisoned, clamped) = through(&METRES, value);
+            assert!((copy - value).abs() <= 0.00502, "{value} became {copy}");
+            assert!(METRES.agrees(copy, value));
+            assert!(!METRES.agrees(copy + 0.02, value));
+            assert!(!poisoned && !clamped);
+            value += 0.0371;
+        }
+    }
+
+    #[test]
+    fn the_ends_are_reached_and_never_passed() {
+        let odd = Range::new(0.0, 1.0, 0.3);
+        assert_eq!(through(&odd, 7.0), (0.9, false, true));
+        assert_eq!(odd.decode(&mut Reader::new(&[4])), Ok(1.0));
+        assert_eq!(through(&METRES, -1e30), (-256.0, false, true));
+    }
+
+    #[test]
+    fn r12_poison_becomes_the_lower_end_and_is_told() {
+        for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert_eq!(through(&METRES, value), (-256.0, true, false));
+        }
+        assert_eq!(through(&METRES, f32::MIN_POSITIVE / 2.0).0, through(&METRES, 0.0).0);
+    }
+
+    #[test]
+    fn codes_above_the_range_are_refused() {
+        let range = Range::new(0.0, 2.0, 1.0);
+        assert_eq!(range.decode(&mut Reader::new(&[3])), Err(DecodeError::OutOfRange));
+    }
+
+    #[test]
+    fn angles_wrap() {
+        let angle = Angle::new(8);
+        let mut value = -20.0_f32;
+        while value < 20.0 {
+            let mut bytes = [0; 1];
+            let mut out = Writer::new(&mut bytes);
+            angle.encode(value, &mut out);
+            let copy = angle.decode(&mut Reader::new(&bytes)).unwrap();
+            assert!((0.0..std::f32::consts::TAU).contains(&copy));
+            assert!(angle.agrees(copy, value), "{value} became {copy}");
+            assert!(!angle.agrees(copy + 0.03, value));
+            value += 0.011;
+        }
+    }
+
+    #[test]
+    fn integers_saturate() {
+        let bits = Bits::new(7);
+        let mut bytes = [0; 1];
+        let mut out = Writer::new(&mut bytes);
+        bits.encode(&200_u16, &mut out);
+        assert!(out.clamped());
+        out.align();
+        assert_eq!(bits.decode::<u16>(&mut Reader::new(&bytes)), Ok(127));
+        assert!(bits.agrees(&127_u16, &200));
+    }
+}

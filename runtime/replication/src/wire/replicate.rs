@@ -1,0 +1,109 @@
+//! Replicate: what a component must offer to be copied to clients.
+//!
+//! A component has two encodings. The *quantised* one goes out in snapshots: few bytes, numbers rounded to
+//! the step that the game declared. The *exact* one goes out in audit samples (see `audit_sample`), rarely, and lets a
+//! client check that what it holds really is the server's value.
+//!
+//! `#[derive(Replicate)]` writes all of it from the declared ranges:
+//!
+//! ```
+//! use throng_replication::Replicate;
+//!
+//! #[derive(Clone, Debug, PartialEq, Replicate)]
+//! struct Pose {
+//!     #[replicate(min = -256.0, max = 256.0, step = 0.02)]
+//!     place: [f32; 3],
+//!     #[replicate(angle, bits = 7)]
+//!     heading: f32,
+//! }
+//! assert_eq!(Pose::BYTES_MAX, 7); // 3 x 15 + 7 bits
+//! ```
+
+use crate::wire::{
+    bytes::{DecodeError, Reader, Writer},
+    ids::{NetId, SLOTS_MAX},
+};
+
+/// A component whose value clients hold a copy of. Usually derived.
+///
+/// Implementations must keep these promises, which the schema's tests and audit samples check:
+/// `encode` writes at most `BYTES_MAX` bytes and `encode_exact` at most `EXACT_BYTES_MAX`, both whole bytes;
+/// equal values give equal bytes; `decode` returns only finite numbers in their declared ranges.
+#[diagnostic::on_unimplemented(message = "`{Self}` cannot be replicated", label = "add `#[derive(Replicate)]` to it")]
+pub trait Replicate: Clone + Send + Sync + 'static {
+    /// Name in errors, reports and the schema's hash.
+    const NAME: &'static str;
+    /// Ranges and steps as one number. Part of the schema's hash: two programs that disagree on it must not talk.
+    const LAYOUT: u64 = 0;
+    /// Longest quantised encoding. [bytes, 0 to 255]
+    const BYTES_MAX: usize;
+    /// Longest exact encoding. [bytes, 0 to 255]
+    const EXACT_BYTES_MAX: usize;
+
+    fn encode(&self, out: &mut Writer<'_>);
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError>;
+
+    fn encode_exact(&self, out: &mut Writer<'_>);
+    fn decode_exact(from: &mut Reader<'_>) -> Result<Self, DecodeError>;
+
+    /// Whether `self`, which came through the quantised encoding, is what `exact` rounds to: every number
+    /// within half a step, everything else equal.
+    fn agrees_with(&self, exact: &Self) -> bool;
+}
+
+/// A value of a few bits that can be a field of a replicated component: `bool`, unsigned integers, and
+/// enums without fields that derive `Replicate`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a replicated component",
+    label = "not a type that `#[derive(Replicate)]` knows how to pack",
+    note = "fields may be f32, [f32; N], Vec2, Vec3 (with min, max and step, or angle and bits), bool, u8, u16, u32, \
+            or an enum without fields that derives Replicate"
+)]
+pub trait ReplicateBits: Sized {
+    /// How many bits any value fits in, without a `bits` attribute. [1 to 32]
+    const BITS: u32;
+    fn to_code(&self) -> u32;
+    fn from_code(code: u32) -> Result<Self, DecodeError>;
+}
+
+impl ReplicateBits for bool {
+    const BITS: u32 = 1;
+    fn to_code(&self) -> u32 {
+        (*self).into()
+    }
+    fn from_code(code: u32) -> Result<Self, DecodeError> {
+        match code {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(DecodeError::OutOfRange),
+        }
+    }
+}
+
+/// Slot and generation, so that components and events can name entities.
+impl ReplicateBits for NetId {
+    const BITS: u32 = SLOTS_MAX.trailing_zeros() + 8;
+    fn to_code(&self) -> u32 {
+        self.slot << 8 | u32::from(self.generation)
+    }
+    fn from_code(code: u32) -> Result<Self, DecodeError> {
+        Ok(Self { slot: code >> 8, generation: code as u8 })
+    }
+}
+
+const _: () = assert!(SLOTS_MAX.is_power_of_two() && NetId::BITS <= 32);
+
+macro_rules! unsigned {
+    ($($kind:ty),*) => {$(
+        impl ReplicateBits for $kind {
+            const BITS: u32 = <$kind>::BITS;
+            fn to_code(&self) -> u32 {
+                (*self).into()
+            }
+            fn from_code(code: u32) -> Result<Self, DecodeError> {
+                code.try_into().map_err(|_| DecodeError::OutOfRange)
+            }
+        }
+    )*};
+}
+unsigned!(u8, u16, u32);

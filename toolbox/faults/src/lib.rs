@@ -1,0 +1,158 @@
+//! Faults on purpose: test switches that make a server slow in one known way, to see that the others do not notice and
+//! that the recorder names the cause.
+//!
+//! | name | what is wrong | what should be saved |
+//! |---|---|---|
+//! | `dear-hideout` | a hideout takes ten times as long as it would | |
+//! | `hung-world` | one tick of a world sleeps for two seconds | `scope` |
+//! | `slow-world` | every tick of a world computes for 40 ms more | `scope` |
+//! | `spikes` | every 6 s one tick of a world computes for 40 ms more | `scope` |
+//! | `lock-inversion` | a world waits 42 ms for a lock that a save has | `lock-wait` |
+//! | `stolen-cores` | foreign processes take the cores | `run-queue` |
+//! | `long-tasks` | our own exports take the cores | `run-queue` |
+//! | `alloc-rate` | a thread allocates 10 MB/s | `memory-rate` |
+//! | `over-budget` | a subsystem takes 20 % more than its budget | `subsystem` |
+//! | `big-alloc` | a tick of a world allocates 300 KiB at once | `large-allocation` |
+//! | `leak` | a world keeps what it should forget, 0.6 MB/s | `leak` |
+//! | `turnover` | 10,000 further worlds are made and retired, 250 at once | |
+//!
+//! A switch has up to two parts. What hits a world is a [`WorldFault`]: the game chooses the world and adds
+//! [`FaultPlugin`] to it. What goes on beside the worlds is a [`BackgroundFault`]. Both begin with [`start`], when the
+//! worlds are made. A game that can put a fault nowhere refuses its switch.
+//!
+//! They look at a real clock, as nothing else in a game does, and they never change what a world computes: only how
+//! long it takes. Without a switch none of it is in any world.
+
+mod background;
+mod turnover;
+mod world;
+
+use std::str::FromStr;
+
+use throng::{Server, server::ServerError};
+
+pub use background::BackgroundFault;
+pub use turnover::Turnover;
+pub use world::{FaultPlugin, WorldFault};
+
+/// A fault by name, with the sizes that the tests of the project use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultSwitch {
+    DearHideout,
+    HungWorld,
+    SlowWorld,
+    Spikes,
+    LockInversion,
+    StolenCores,
+    LongTasks,
+    AllocRate,
+    OverBudget,
+    BigAlloc,
+    Leak,
+    Turnover,
+}
+
+const NAMES: [(&str, FaultSwitch); 12] = [
+    ("dear-hideout", FaultSwitch::DearHideout),
+    ("hung-world", FaultSwitch::HungWorld),
+    ("slow-world", FaultSwitch::SlowWorld),
+    ("spikes", FaultSwitch::Spikes),
+    ("lock-inversion", FaultSwitch::LockInversion),
+    ("stolen-cores", FaultSwitch::StolenCores),
+    ("long-tasks", FaultSwitch::LongTasks),
+    ("alloc-rate", FaultSwitch::AllocRate),
+    ("over-budget", FaultSwitch::OverBudget),
+    ("big-alloc", FaultSwitch::BigAlloc),
+    ("leak", FaultSwitch::Leak),
+    ("turnover", FaultSwitch::Turnover),
+];
+
+/// A fault whose name is not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no fault is called `{name}`; there are {}", NAMES.map(|(name, _)| name).join(", "))]
+pub struct UnknownFault {
+    name: String,
+}
+
+impl std::fmt::Display for FaultSwitch {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = NAMES.iter().find(|(_, fault)| fault == self);
+        out.write_str(known.map_or("", |(name, _)| name))
+    }
+}
+
+impl FromStr for FaultSwitch {
+    type Err = UnknownFault;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFault> {
+        let known = NAMES.iter().find(|(other, _)| *other == name);
+        known.map(|(_, fault)| *fault).ok_or_else(|| UnknownFault { name: name.into() })
+    }
+}
+
+impl FaultSwitch {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        NAMES.into_iter().map(|(_, fault)| fault)
+    }
+
+    /// What it does to a world, with its usual size.
+    pub fn in_world(self) -> Option<WorldFault> {
+        match self {
+            Self::DearHideout => Some(WorldFault::Dear { from_tick: 200, factor: 10 }),
+            Self::HungWorld => Some(WorldFault::Hung { at_tick: 200, sleep_ms: 2_000 }),
+            Self::SlowWorld => Some(WorldFault::Slow { busy_ms: 40, every_ticks: 1 }),
+            Self::Spikes => Some(WorldFault::Slow { busy_ms: 40, every_ticks: 120 }),
+            Self::LockInversion => Some(WorldFault::Locked),
+            Self::OverBudget => Some(WorldFault::OverBudget { busy_us: BALLAST_BUDGET_US * 6 / 5 }),
+            Self::BigAlloc => Some(WorldFault::BigAllocation { bytes: 300 << 10, every_ticks: 40 }),
+            Self::Leak => Some(WorldFault::Leak { bytes_per_tick: 32 << 10 }),
+            Self::StolenCores | Self::LongTasks | Self::AllocRate | Self::Turnover => None,
+        }
+    }
+
+    /// What it does beside the worlds.
+    pub fn in_background(self) -> Option<BackgroundFault> {
+        match self {
+            Self::LockInversion => Some(BackgroundFault::HoldLock { hold_ms: 42, every_s: 2 }),
+            Self::StolenCores => Some(BackgroundFault::ForeignProcesses { seconds: 5, every_s: 20 }),
+            Self::LongTasks => Some(BackgroundFault::LongTasks { seconds: 3, every_s: 20 }),
+            Self::AllocRate => Some(BackgroundFault::Allocate { bytes_per_s: 10 << 20 }),
+            Self::Turnover => Some(BackgroundFault::Turnover(Turnover { worlds: 10_000, at_once: 250, stay_ms: 200 })),
+            _ => None,
+        }
+    }
+}
+
+/// The subsystem that `over-budget` is about, and what it may take in a frame (µs).
+const BALLAST: &str = "faults.ballast";
+const BALLAST_BUDGET_US: u64 = 5_000;
+
+/// Starts what goes on beside the worlds, and gives the server the budget that a world with [`WorldFault::OverBudget`]
+/// breaks.
+///
+/// Fails when the host has no room for another thread.
+pub fn start(
+    server: &mut Server,
+    worlds: impl IntoIterator<Item = WorldFault>,
+    background: &[BackgroundFault],
+) -> Result<(), ServerError> {
+    if worlds.into_iter().any(|fault| matches!(fault, WorldFault::OverBudget { .. })) {
+        server.suggest_budget(BALLAST, BALLAST_BUDGET_US);
+    }
+    background.iter().try_for_each(|fault| fault.start(server))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_have_names() {
+        for (name, fault) in NAMES {
+            assert_eq!((name.parse(), fault.to_string().as_str()), (Ok(fault), name));
+            assert!(fault.in_world().is_some() || fault.in_background().is_some(), "{name} does nothing");
+        }
+        assert!("hang".parse::<FaultSwitch>().unwrap_err().to_string().contains("hung-world"));
+    }
+}

@@ -1,0 +1,156 @@
+//! Faults of a world: what its last system does in a tick.
+
+use std::time::{Duration, Instant};
+
+use bevy_ecs::prelude::*;
+use throng::prelude::*;
+use throng_profiler::scope;
+
+use crate::background::LEDGER;
+
+/// What is wrong with a world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorldFault {
+    /// Its ticks take `factor` times as long, spent computing.
+    Dear { from_tick: u32, factor: u32 },
+    /// One tick blocks, asleep.
+    Hung { at_tick: u32, sleep_ms: u64 },
+    /// One tick in so many computes for so much longer.
+    Slow { busy_ms: u64, every_ticks: u32 },
+    /// Each tick takes the lock that [`crate::BackgroundFault::HoldLock`] holds now and then.
+    Locked,
+    /// Each tick computes for so long in the subsystem `faults.ballast`.
+    OverBudget { busy_us: u64 },
+    /// One tick in so many allocates so much at once, and gives it back.
+    BigAllocation { bytes: usize, every_ticks: u32 },
+    /// Each tick keeps so much more.
+    Leak { bytes_per_tick: usize },
+}
+
+/// Puts faults into a world.
+///
+/// All worlds of a kind have the same systems, so if one of them has a fault the others get this too, without faults:
+/// they take a few ns more in a tick. Kinds in which nothing is wrong do without.
+pub struct FaultPlugin<First, Last> {
+    pub faults: Vec<WorldFault>,
+    /// The first and the last of the game's systems in a tick: where a tick begins that takes longer, and where it
+    /// ends.
+    pub first: First,
+    pub last: Last,
+}
+
+impl<First, Last> Plugin for FaultPlugin<First, Last>
+where
+    First: SystemSet + Clone,
+    Last: SystemSet + Clone,
+{
+    fn build(&self, world: &mut WorldBuilder) {
+        world.insert_resource(Faults(self.faults.clone())).insert_resource(TickBegan(Instant::now()));
+        world.add_systems((note_begin.before(self.first.clone()), inflict.after(self.last.clone())));
+    }
+}
+
+/// What is wrong with this world.
+#[derive(Resource)]
+struct Faults(Vec<WorldFault>);
+
+/// When the systems of this tick began.
+#[derive(Resource)]
+struct TickBegan(Instant);
+
+/// First system of a tick.
+fn note_begin(mut began: ResMut<TickBegan>) {
+    began.0 = Instant::now();
+}
+
+/// Last system of a tick. What a leak keeps is its own.
+fn inflict(tick: Res<TickInfo>, faults: Res<Faults>, began: Res<TickBegan>, mut kept: Local<Vec<Vec<u8>>>) {
+    for &fault in &faults.0 {
+        inflict_one(fault, tick.tick, began.0, &mut kept);
+    }
+}
+
+fn inflict_one(fault: WorldFault, tick: u32, began: Instant, kept: &mut Vec<Vec<u8>>) {
+    match fault {
+        WorldFault::Dear { from_tick, factor } => {
+            if tick >= from_tick {
+                let took = began.elapsed();
+                compute_until(began + took * factor);
+            }
+        }
+        WorldFault::Hung { at_tick, sleep_ms } => {
+            if tick == at_tick {
+                std::thread::sleep(Duration::from_millis(sleep_ms));
+            }
+        }
+        WorldFault::Slow { busy_ms, every_ticks } => {
+            if tick.is_multiple_of(every_ticks) {
+                compute_until(Instant::now() + Duration::from_millis(busy_ms));
+            }
+        }
+        WorldFault::Locked => {
+            scope!("faults.ledger.read");
+            LEDGER.read();
+        }
+        WorldFault::OverBudget { busy_us } => {
+            scope!("faults.ballast.lift");
+            compute_until(Instant::now() + Duration::from_micros(busy_us));
+        }
+        WorldFault::BigAllocation { bytes, every_ticks } => {
+            if tick.is_multiple_of(every_ticks) {
+                scope!("faults.satchel.fill");
+                std::hint::black_box(Vec::<u8>::with_capacity(bytes));
+            }
+        }
+        WorldFault::Leak { bytes_per_tick } => {
+            scope!("faults.attic.store");
+            kept.push(vec![1; bytes_per_tick]);
+        }
+    }
+}
+
+/// Keeps a core busy.
+pub(crate) fn compute_until(end: Instant) {
+    let mut busy = 1_u64;
+    while Instant::now() < end {
+        for _ in 0..100 {
+            busy = std::hint::black_box(busy.wrapping_mul(6_364_136_223_846_793_005));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computing_takes_as_long_as_asked() {
+        let begin = Instant::now();
+        compute_until(begin + Duration::from_millis(5));
+        assert!(begin.elapsed() >= Duration::from_millis(5));
+    }
+
+    /// A leak keeps what it takes in every tick, and nothing else keeps anything.
+    #[test]
+    fn only_a_leak_keeps_memory() {
+        let mut kept = Vec::new();
+        let mut ticks = |fault| {
+            (0..5).for_each(|tick| inflict_one(fault, tick, Instant::now(), &mut kept));
+            std::mem::take(&mut kept).iter().map(Vec::len).sum::<usize>()
+        };
+        assert_eq!(ticks(WorldFault::Leak { bytes_per_tick: 1_000 }), 5_000);
+        assert_eq!(ticks(WorldFault::BigAllocation { bytes: 1_000, every_ticks: 1 }), 0);
+        assert_eq!(ticks(WorldFault::Hung { at_tick: 9, sleep_ms: 600_000 }), 0, "that tick never comes");
+    }
+
+    #[test]
+    fn a_dear_world_is_so_from_its_tick_on() {
+        let inflict = |factor, tick| {
+            let long_ago = Instant::now() - Duration::from_millis(10);
+            inflict_one(WorldFault::Dear { from_tick: 3, factor }, tick, long_ago, &mut Vec::new());
+            long_ago.elapsed()
+        };
+        assert!(inflict(4, 3) >= Duration::from_millis(40));
+        inflict(u32::MAX / 100, 2); // Does not compute for a year.
+    }
+}
