@@ -16,7 +16,6 @@
 use bevy_ecs::{
     prelude::*,
     schedule::{InternedSystemSet, ScheduleConfigs},
-    system::ScheduleSystem,
 };
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -81,43 +80,38 @@ fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
 /// Players come, go, walk and ask for things.
 pub struct Players;
 
-impl Players {
-    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 3] {
-        [
-            (arrivals::enter, publish::learn_names).chain().in_set(Step::Enter),
-            (players::read, players::walk).chain().in_set(Step::Act),
-            (talk::grant, services::shut_doors).chain().in_set(Step::Live),
-        ]
+impl Plugin for Players {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.add_systems((arrivals::enter, publish::learn_names).chain().in_set(Step::Enter));
+        world.add_systems((players::read, players::walk).chain().in_set(Step::Act));
+        world.add_systems((talk::grant, services::shut_doors).chain().in_set(Step::Live));
     }
 }
 
 /// NPCs think, walk, notice, call and help.
 pub struct Npcs;
 
-impl Npcs {
-    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 2] {
-        [
-            (wake::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk),
-            (
-                aggro::notice_enemies,
-                aggro::notice_monsters,
-                sight::look,
-                assist::call_guards,
-                yell::call,
-                signals::handle,
-            )
-                .chain()
-                .in_set(Step::Notice),
-        ]
+impl Plugin for Npcs {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.add_systems((wake::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk));
+        let notice = (
+            aggro::notice_enemies,
+            aggro::notice_monsters,
+            sight::look,
+            assist::call_guards,
+            yell::call,
+            signals::handle,
+        );
+        world.add_systems(notice.chain().in_set(Step::Notice));
     }
 }
 
 /// Spells, songs, traps, totems and diseases.
 pub struct Magic;
 
-impl Magic {
-    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 1] {
-        [(
+impl Plugin for Magic {
+    fn build(&self, world: &mut WorldBuilder) {
+        let cast = (
             beneficial::care,
             spells::finish,
             spells::land,
@@ -132,59 +126,41 @@ impl Magic {
             things::mend,
             spread::curse,
             spread::spread,
-        )
-            .chain()
-            .in_set(Step::Cast)]
+        );
+        world.add_systems(cast.chain().in_set(Step::Cast));
     }
 }
 
 /// Blows, deaths and what comes after them.
 pub struct Combat;
 
-impl Combat {
-    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 2] {
-        [
-            (combat::swing, rampage::strike_around, blows::land).chain().in_set(Step::Fight),
-            (wear::wear_off, wear::mend, lives::rise).chain().in_set(Step::Live).before(talk::grant),
-        ]
+impl Plugin for Combat {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.add_systems((combat::swing, rampage::strike_around, blows::land).chain().in_set(Step::Fight));
+        let live = (wear::wear_off, wear::mend, lives::rise).chain();
+        world.add_systems(live.in_set(Step::Live).before(talk::grant));
     }
 }
 
 /// What clients are told.
 pub struct Publishing;
 
-impl Publishing {
-    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 1] {
-        [(publish::write, changes::apply, close::count_scans).chain().in_set(Step::Publish)]
+impl Plugin for Publishing {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.add_systems((publish::write, changes::apply, close::count_scans).chain().in_set(Step::Publish));
     }
 }
 
-macro_rules! plugins {
-    ($($plugin:ident)+) => {
-        $(impl Plugin for $plugin {
-            fn build(&self, world: &mut WorldBuilder) {
-                for systems in Self::systems() {
-                    world.add_systems(systems);
-                }
-            }
-        })+
-
-        /// The systems of a world, without a server around it.
-        #[cfg(test)]
-        pub fn schedule() -> Schedule {
-            let mut schedule = Schedule::default();
-            schedule.configure_sets(order_of_steps());
-            $(
-                for systems in $plugin::systems() {
-                    schedule.add_systems(systems);
-                }
-            )+
-            schedule
-        }
-    };
+/// What a world is made of, before anything is in it: what is spawned before a component is replicated is not heard of.
+pub fn put_together(world: &mut WorldBuilder) {
+    world.replicate::<Pose>().replicate::<Vitals>().replicate::<Points>().replicate::<Animation>();
+    world.replicate::<Effects>().replicate::<Look>().replicate::<Name>().placed_by::<Pose>();
+    let interest = world.interest_settings().clone();
+    world.interest(InterestSettings { enter_radius_m: ENTER_M, leave_radius_m: LEAVE_M, cell_m: 75.0, ..interest });
+    world.conceal_by(concealment::may_see);
+    world.configure_sets(order_of_steps());
+    world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
 }
-
-plugins! { Players Npcs Magic Combat Publishing }
 
 /// Puts in what a world starts with. `seed` is for its NPCs.
 pub fn fill(world: &mut World, settings: &FrontierSettings, seed: u64) {
@@ -224,14 +200,7 @@ impl WorldKind for Frontier {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        // Before anything is spawned: what is spawned before a component is replicated is not heard of.
-        world.replicate::<Pose>().replicate::<Vitals>().replicate::<Points>().replicate::<Animation>();
-        world.replicate::<Effects>().replicate::<Look>().replicate::<Name>().placed_by::<Pose>();
-        let interest = world.interest_settings().clone();
-        world.interest(InterestSettings { enter_radius_m: ENTER_M, leave_radius_m: LEAVE_M, cell_m: 75.0, ..interest });
-        world.conceal_by(concealment::may_see);
-        world.configure_sets(order_of_steps());
-        world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
+        put_together(world);
         if !self.settings.faults.is_empty() {
             let faults = self.settings.faults.clone();
             world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Publish });

@@ -20,7 +20,6 @@
 use bevy_ecs::{
     prelude::*,
     schedule::{InternedSystemSet, ScheduleConfigs},
-    system::ScheduleSystem,
 };
 use glam::Vec3;
 use rand::SeedableRng;
@@ -65,62 +64,43 @@ fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
 /// Players come, go, walk, pull triggers and change worlds.
 pub struct Movement;
 
-impl Movement {
-    fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        (arrivals::enter.in_set(Step::Enter), players::play.in_set(Step::Act), arrivals::leave.in_set(Step::Leave))
-            .into_configs()
-    }
-}
-
 impl Plugin for Movement {
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Pose>().placed_by::<Pose>().add_systems(Self::systems());
+        world.replicate::<Pose>().placed_by::<Pose>().add_systems((
+            arrivals::enter.in_set(Step::Enter),
+            players::play.in_set(Step::Act),
+            arrivals::leave.in_set(Step::Leave),
+        ));
     }
 }
 
 /// Shots hurt.
 pub struct Combat;
 
-impl Combat {
-    fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        shooting::resolve.run_if(shooting::somebody_fired).in_set(Step::Hurt).into_configs()
-    }
-}
-
 impl Plugin for Combat {
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Vitals>().replicate::<Character>().replicate::<Action>().add_systems(Self::systems());
+        world.replicate::<Vitals>().replicate::<Character>().replicate::<Action>();
+        world.add_systems(shooting::resolve.run_if(shooting::somebody_fired).in_set(Step::Hurt));
     }
 }
 
 /// NPCs perceive, choose, path and fight.
 pub struct Npcs;
 
-impl Npcs {
-    fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        npc::live.in_set(Step::Act).after(players::play).into_configs()
-    }
-}
-
 impl Plugin for Npcs {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems(Self::systems());
+        world.add_systems(npc::live.in_set(Step::Act).after(players::play));
     }
 }
 
 /// Players talk.
 pub struct Social;
 
-impl Social {
-    fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        // Whoever leaves in this tick has still said what it said.
-        social::speak.run_if(social::something_was_said).in_set(Step::Leave).before(arrivals::leave).into_configs()
-    }
-}
-
 impl Plugin for Social {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems(Self::systems());
+        // Whoever leaves in this tick has still said what it said.
+        let speak = social::speak.run_if(social::something_was_said);
+        world.add_systems(speak.in_set(Step::Leave).before(arrivals::leave));
     }
 }
 
@@ -138,17 +118,6 @@ fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc
     world.add_plugins((Movement, Combat, Npcs, Social));
     let seed = world.seed();
     fill(world.world_mut(), shared, here, npc_count, seed);
-}
-
-/// The systems of a world of players, without a server around it.
-#[cfg(test)]
-pub fn schedule() -> Schedule {
-    let mut schedule = Schedule::default();
-    schedule.configure_sets(order_of_steps());
-    for systems in [Movement::systems(), Combat::systems(), Npcs::systems(), Social::systems()] {
-        schedule.add_systems(systems);
-    }
-    schedule
 }
 
 /// A player's own world.

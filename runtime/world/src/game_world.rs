@@ -63,9 +63,9 @@ const CHANGE_TICK_CHECK_PERIOD: u32 = 4096;
 /// Resources of a tick that are not empty.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Filled {
-    inbox: bool,
-    arrivals: bool,
-    departures: bool,
+    pub inbox: bool,
+    pub arrivals: bool,
+    pub departures: bool,
     messages: bool,
 }
 

@@ -18,6 +18,7 @@
 //! | `tap` | what the server sends, opened where it leaves |
 //! | `virtual_server` | what both share: a server whose clock somebody moves |
 //! | `history` | the hashes of two runs, held against each other |
+//! | `fingerprint` | one line for all that a run did, to compare two builds by |
 //! | `mutation` | messages that are almost right |
 //!
 //! Runs on the caller's thread, beside the server's workers; no socket is opened and no real clock is asked for anything that
@@ -61,6 +62,7 @@
 //! # Ok::<_, ServerError>(())
 //! ```
 
+mod fingerprint;
 mod history;
 pub mod mutation;
 mod player;
@@ -71,6 +73,7 @@ mod tap;
 mod totals;
 mod virtual_server;
 
+pub use fingerprint::Fingerprint;
 pub use history::{Difference, first_difference};
 pub use player::Player;
 pub use replay::Replay;

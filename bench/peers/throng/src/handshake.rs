@@ -52,7 +52,16 @@ pub fn connect(number: u32, address: SocketAddr) -> (Connection, Connection) {
     unreachable!("a handshake on a perfect path succeeds")
 }
 
+/// Where the first client would be if there were a network; the others follow.
+const FIRST_ADDRESS: u32 = 0x0A01_0000;
+
 /// Where client `number` would be if there were a network.
 pub fn made_up_address(number: u32) -> SocketAddr {
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::from(0x0A01_0000 + number)), 2000)
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::from(FIRST_ADDRESS + number)), 2000)
+}
+
+/// The client at a made-up address.
+pub fn client_at(address: SocketAddr) -> u32 {
+    let IpAddr::V4(address) = address.ip() else { panic!("{address} is nobody's") };
+    u32::from(address) - FIRST_ADDRESS
 }

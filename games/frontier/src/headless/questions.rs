@@ -46,7 +46,7 @@ fn a_hill_hides_a_player_from_a_monster() {
         checked[usize::from(clear)] += 1;
         let mut zone = Headless::scene(&[(Kind::Wolf, [100.0, 0.0])], 1);
         let aside = |place: [f32; 2]| [place[0] - middle()[0], place[1] - middle()[1]];
-        zone.world.resource_mut::<Minds>().camps[0] = camp;
+        zone.ecs_mut().resource_mut::<Minds>().camps[0] = camp;
         zone.put(0, aside(camp));
         let player = zone.player(0);
         zone.put(player, aside(other));
@@ -91,7 +91,7 @@ fn a_blast_hurts_all_around_and_a_taunt_turns_them() {
     zone.tick();
     let hurt: Vec<u32> = (0..6).filter(|&monster| zone.actor(monster).health < full).collect();
     assert!(hurt.len() >= 3 && zone.effects(hurt[0]).snared, "{hurt:?}");
-    let other = zone.world.resource::<Actors>().who(zone.player(1));
+    let other = zone.ecs().resource::<Actors>().who(zone.player(1));
     zone.cast(1, Ability::Taunt);
     zone.ticks(6);
     let turned = (0..6).filter(|&monster| zone.actor(monster).target == Some(other)).count();
@@ -156,7 +156,7 @@ fn a_trap_whose_owner_has_gone_names_nobody() {
         zone.put(0, [1.0, 0.0]);
         assert!(zone.until(10, |zone| zone.tally().of("traps_sprung") == 1));
         assert!(zone.tally().of("hits") > 0, "it hurt");
-        let named = zone.world.resource::<Actors>().source(owner, 0).0;
+        let named = zone.ecs().resource::<Actors>().source(owner, 0).0;
         assert_eq!(named, zone.actor(player).id.filter(|_| expect), "{owner_m} m");
     }
 }
@@ -219,7 +219,7 @@ fn a_disease_spreads_to_who_stands_too_near_and_burns_out() {
     let player = zone.player(0);
     zone.put(player, [-75.0, 0.0]);
     assert!(zone.until(400, |zone| zone.tally().of("infections") >= 2), "{:?}", zone.tally());
-    let burnt_out = zone.until(3_000, |zone| zone.world.resource::<Actors>().diseased.is_empty());
+    let burnt_out = zone.until(3_000, |zone| zone.ecs().resource::<Actors>().diseased.is_empty());
     assert!(burnt_out);
     assert!(!zone.effects(player).diseased, "monsters' diseases are for monsters");
 }
@@ -237,7 +237,7 @@ fn townsfolk_in_earshot_answer_a_hail() {
 #[test]
 fn doors_bankers_and_nodes_serve_who_is_near() {
     let mut zone = Headless::scene(&[(Kind::Banker, [0.0, 4.0])], 1);
-    let mut add = |kind, aside| population::add_thing(&mut zone.world, kind, beside(aside));
+    let mut add = |kind, aside| population::add_thing(zone.ecs_mut(), kind, beside(aside));
     let (door, far_door, node) =
         (add(Kind::Door, [3.0, 0.0]), add(Kind::Door, [9.0, 0.0]), add(Kind::Node, [2.0, 0.0]));
     zone.ticks(2);
@@ -284,14 +284,14 @@ fn a_fighter_that_loses_sight_takes_whom_it_sees() {
     let (camp, hidden, open) = found.expect("there are hills");
     let aside = |place: [f32; 2]| [place[0] - middle()[0], place[1] - middle()[1]];
     let mut zone = Headless::scene(&[(Kind::Bandit, [100.0, 0.0])], 2);
-    zone.world.resource_mut::<Minds>().camps[0] = camp;
+    zone.ecs_mut().resource_mut::<Minds>().camps[0] = camp;
     let players = [0, 1].map(|client| zone.player(client));
     zone.put(0, aside(camp));
     zone.put(players[0], aside(hidden));
     zone.put(players[1], aside(open));
-    let lost = zone.world.resource::<Actors>().who(players[0]);
-    zone.world.resource_mut::<Minds>().rows[0].hate(lost, 5);
+    let lost = zone.ecs().resource::<Actors>().who(players[0]);
+    zone.ecs_mut().resource_mut::<Minds>().rows[0].hate(lost, 5);
     assert!(zone.until(20, |zone| zone.tally().of("targets_changed") > 0));
-    let seen = zone.world.resource::<Actors>().who(players[1]);
+    let seen = zone.ecs().resource::<Actors>().who(players[1]);
     assert!(zone.until(10, |zone| zone.actor(0).target == Some(seen)));
 }

@@ -12,18 +12,24 @@ fn lists_and_scanning_everything_give_the_same_world() {
     let (zone, hashes) = crowded(&lists, 40, 600);
     let (other, other_hashes) = crowded(&scan, 40, 600);
     assert_eq!(hashes, other_hashes);
-    let without_lists = |mut tally: Tally| {
-        tally.counters.retain(|name, _| !name.starts_with("close_"));
-        tally
+    // Whoever scans makes no lists.
+    let without_lists = |zone: &Headless| {
+        let mut counted = zone.tally();
+        counted.counters.retain(|name, _| !name.starts_with("close_"));
+        counted
     };
-    assert_eq!(without_lists(zone.tally()), without_lists(other.tally()));
-    zone.world.resource::<Close>().check();
+    assert_eq!(without_lists(&zone), without_lists(&other));
+    zone.ecs().resource::<Close>().check();
     let tally = zone.tally();
-    let asked = |question: &Question| tally.of(question.name());
-    let never: Vec<&str> = Question::ALL.iter().filter(|each| asked(each) == 0).map(|each| each.name()).collect();
-    assert!(never.is_empty(), "never asked: {never:?}; {tally:?}");
-    let questions = Question::ALL.iter().map(asked).sum::<u64>();
-    println!("{questions} questions, {} lists made; {tally:?}", tally.of("close_scans"));
+    let asked: Vec<u64> = Question::ALL.iter().map(|question| tally.of(question.name())).collect();
+    let never: Vec<&str> = Question::ALL
+        .iter()
+        .filter(|&&question| asked[question as usize] == 0)
+        .map(|question| question.name())
+        .collect();
+    assert!(never.is_empty(), "never asked: {never:?}; {:?}", zone.tally());
+    let scans = zone.tally().of("close_scans");
+    println!("{} questions, {scans} lists made; {:?}", asked.iter().sum::<u64>(), zone.tally());
 }
 
 /// Promise: the same seed and the same inputs give the same world, bit for bit.
@@ -41,9 +47,9 @@ fn throttles_change_what_is_told_and_not_what_happens() {
     let open = FrontierSettings { no_throttles: true, ..throttled.clone() };
     let (zone, _) = crowded(&throttled, 10, 300);
     let (mut other, _) = crowded(&open, 10, 300);
-    assert_eq!(zone.world.resource::<Actors>().digest(), other.world.resource::<Actors>().digest());
-    let mut points = other.world.query::<&Points>();
-    assert!(points.iter(&other.world).count() >= 110);
+    assert_eq!(zone.ecs().resource::<Actors>().digest(), other.ecs().resource::<Actors>().digest());
+    let mut points = other.ecs_mut().query::<&Points>();
+    assert!(points.iter(other.ecs()).count() >= 110);
 }
 
 /// Cheats against the speed limit: whatever a client sends, its player covers at most what the limit and one step
@@ -92,10 +98,9 @@ fn nonsense_from_a_client_is_counted_and_does_nothing() {
         rng.fill(&mut bytes);
         bytes[0] = 0x80; // a move of -128, a kind that does not exist
         let length = rng.random_range(0..bytes.len());
-        let mut inbox = zone.world.resource_mut::<Inbox>();
-        inbox.push(ClientKey(0), MessageKind::Input { number: 1 }, &bytes[..length]);
-        inbox.push(ClientKey(0), MessageKind::Reliable, &bytes[..length]);
-        inbox.push(ClientKey(77), MessageKind::Reliable, &bytes[..length]);
+        zone.world.say(ClientKey(0), MessageKind::Input { number: 1 }, &bytes[..length]);
+        zone.world.say(ClientKey(0), MessageKind::Reliable, &bytes[..length]);
+        zone.world.say(ClientKey(77), MessageKind::Reliable, &bytes[..length]);
     }
     zone.tick();
     assert_eq!(zone.actor(player).place, before);
@@ -121,7 +126,7 @@ fn no_client_takes_the_room_of_others() {
             "tick {round}"
         );
         // Heard, even if its speaker may not say so much.
-        let heard = |tally: &Tally| tally.of("lines_said") + tally.of("lines_dropped");
+        let heard = |tally: &Counted| tally.of("lines_said") + tally.of("lines_dropped");
         assert_eq!(heard(&after) - heard(&before), 1, "tick {round}");
     }
     // Eight are granted, the last of them, and in the next tick eight more.
@@ -165,12 +170,12 @@ fn signals_are_bounded_and_what_is_dropped_is_counted() {
     let camp: Vec<_> =
         (0..100).map(|index| (Kind::Bandit, [10.0 + (index / 10) as f32, (index % 10) as f32])).collect();
     let mut zone = Headless::scene(&camp, 1);
-    let victim = zone.world.resource::<Actors>().who(zone.player(0));
+    let victim = zone.ecs().resource::<Actors>().who(zone.player(0));
     let mut handled = 0;
     for tick in 0..100 {
         if tick == 20 {
             for bandit in 0..50 {
-                zone.world.resource_mut::<Minds>().rows[bandit].hate(victim, 1);
+                zone.ecs_mut().resource_mut::<Minds>().rows[bandit].hate(victim, 1);
             }
         }
         zone.tick();
@@ -187,17 +192,17 @@ fn signals_are_bounded_and_what_is_dropped_is_counted() {
 #[test]
 fn who_sneaks_is_concealed_until_it_strikes() {
     let mut zone = Headless::scene(&[(Kind::Brute, [0.0, 10.0])], 2);
-    zone.world.resource_mut::<Minds>().rows[0].errand = crate::npc::minds::Errand::Return; // it sees nobody
+    zone.ecs_mut().resource_mut::<Minds>().rows[0].errand = crate::npc::minds::Errand::Return; // it sees nobody
     let [sneaker, other] = [0, 1].map(|client| zone.player(client));
     zone.input(0, standing().sneaking(true));
     zone.tick();
     zone.check();
     let entity = zone.actor(sneaker).entity;
-    assert!(zone.world.get::<VisibilityFiltered>(entity).is_some() && zone.effects(sneaker).sneaking);
+    assert!(zone.ecs().get::<VisibilityFiltered>(entity).is_some() && zone.effects(sneaker).sneaking);
 
     let sees = |zone: &Headless, client: u32| {
         let player = Some(zone.actor(zone.player(client)).entity);
-        concealment::may_see(&zone.world, Viewer { client: ClientKey(client), player, team: None }, entity)
+        concealment::may_see(zone.ecs(), Viewer { client: ClientKey(client), player, team: None }, entity)
     };
     assert!(sees(&zone, 0), "oneself");
     assert!(sees(&zone, 1), "who stands beside it");
@@ -208,7 +213,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
     zone.put(other, [30.0, 0.0]);
     assert!(!sees(&zone, 1), "who is far");
     let nobody = Viewer { client: ClientKey(9), player: None, team: None };
-    assert!(!concealment::may_see(&zone.world, nobody, entity));
+    assert!(!concealment::may_see(zone.ecs(), nobody, entity));
     let id = zone.actor(sneaker).id.unwrap();
     zone.put(other, [3.0, 0.0]);
     zone.say(1, ClientMessage::Join(id));
@@ -223,7 +228,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
     zone.tick();
     zone.input(0, standing().sneaking(true));
     zone.tick();
-    assert!(zone.world.get::<VisibilityFiltered>(entity).is_none(), "it has struck");
+    assert!(zone.ecs().get::<VisibilityFiltered>(entity).is_none(), "it has struck");
     zone.check();
 }
 
@@ -236,8 +241,8 @@ fn parties_are_six_and_teams_follow_them() {
     }
     zone.ticks(2);
     let teams = |zone: &mut Headless| {
-        let mut query = zone.world.query::<(&Team, &Replicated)>();
-        query.iter(&zone.world).map(|(team, _)| team.0).collect::<Vec<_>>()
+        let mut query = zone.ecs_mut().query::<(&Team, &Replicated)>();
+        query.iter(zone.ecs()).map(|(team, _)| team.0).collect::<Vec<_>>()
     };
     assert_eq!(teams(&mut zone), [1; MEMBERS_MAX]);
     zone.say(0, ClientMessage::Leave);
@@ -246,15 +251,15 @@ fn parties_are_six_and_teams_follow_them() {
     assert_eq!(teams(&mut zone).len(), MEMBERS_MAX - 2);
     zone.leave(0);
     (2..9).for_each(|client| zone.leave(client));
-    assert_eq!(zone.world.resource::<Roster>().count(), 0);
-    assert_eq!(zone.world.query::<&Replicated>().iter(&zone.world).count(), 0, "nobody is left");
+    assert_eq!(zone.ecs().resource::<Roster>().count(), 0);
+    assert_eq!(zone.ecs_mut().query::<&Replicated>().iter(zone.ecs()).count(), 0, "nobody is left");
 }
 
 #[test]
 fn the_dead_rise_at_home_and_who_is_chased_too_far_is_let_go() {
     let mut zone = Headless::scene(&[(Kind::Brute, [3.0, 0.0])], 1);
     let player = zone.player(0);
-    let hearth = zone.world.resource::<Roster>().hearth(zone.actor(player).player).unwrap();
+    let hearth = zone.ecs().resource::<Roster>().hearth(zone.actor(player).player).unwrap();
     assert!(zone.until(2_000, |zone| !zone.actor(player).alive));
     assert_eq!(zone.tally().of("deaths"), 1);
     zone.check();
@@ -300,13 +305,9 @@ fn a_steady_tick_allocates_nothing() {
     let mut allocations = 0;
     for _ in 0..200 {
         crowd.act(&mut zone);
-        zone.begin_tick();
-        let counting = begin_tick();
         let before = thread_counts().allocations;
-        zone.schedule.run(&mut zone.world);
+        zone.tick();
         allocations += thread_counts().allocations - before;
-        zone.counted.end(counting);
-        zone.end_tick();
     }
     assert!(zone.tally().of("hits") > hits, "something happened");
     assert_eq!(allocations, 0);
@@ -355,22 +356,22 @@ fn a_full_world_of_two_thousand_players() {
         crowd.walks.fill(true);
         let ticks = 300;
         let (mut cost_us, mut costliest_us) = (0.0, 0.0_f64);
-        let before = zone.tally();
+        let asked = |zone: &Headless| {
+            let tally = zone.tally();
+            Question::ALL.iter().map(|question| tally.of(question.name())).collect::<Vec<u64>>()
+        };
+        let (before, asked_before) = (zone.tally(), asked(&zone));
         for _ in 0..ticks {
             crowd.act(&mut zone);
-            zone.begin_tick();
             let begin = thread_cpu_time();
-            let counting = begin_tick();
-            zone.schedule.run(&mut zone.world);
+            zone.tick();
             let us = thread_cpu_time().saturating_sub(begin).as_secs_f64() * 1e6;
             cost_us += us;
             costliest_us = costliest_us.max(us);
-            zone.counted.end(counting);
-            zone.end_tick();
         }
-        let after = zone.tally();
-        let asked = |name| (after.of(name) - before.of(name)) / ticks;
-        let named: Vec<_> = Question::ALL.iter().map(|each| (each.name(), asked(each.name()))).collect();
+        let asked = asked(&zone);
+        let in_a_tick = |each: Question| (asked[each as usize] - asked_before[each as usize]) / ticks;
+        let named: Vec<_> = Question::ALL.iter().map(|&each| (each.name(), in_a_tick(each))).collect();
         println!(
             "scan_everything {scan_everything}: {:.0} us a tick, costliest {costliest_us:.0} us; a tick asks {named:?}; {:?}; from {:?}",
             cost_us / ticks as f64,
