@@ -35,6 +35,12 @@ impl Server {
         Some(&mut self.worlds.get_mut(id)?.home.as_deref_mut()?.world)
     }
 
+    /// Asserts what must hold between two frames, in all worlds that are home; for tests and the simulator.
+    pub fn check(&mut self) {
+        self.worlds.check();
+        self.worlds_at_home().for_each(|world| world.check());
+    }
+
     /// Test switch: breaks what all worlds tell their clients, to show that broken copies do not go unseen.
     pub fn break_replication(&mut self, fault: Fault) {
         self.worlds_at_home().for_each(|world| world.break_replication(fault));

@@ -11,8 +11,8 @@ use throng_metrics::{
     Counters, Histogram, Percentiles, counters,
     game::{GameTotals, counter_name, gauge_name},
 };
-use throng_platform::{process, time::Nanos};
-use throng_profiler::RecorderFigures;
+use throng_platform::{never, process, time::Nanos};
+use throng_profiler::{RecorderFigures, log_category, log_error};
 use throng_world::TickStats;
 
 use crate::{
@@ -22,6 +22,8 @@ use crate::{
     report::{PercentilesMs, ServerReport, ServerStatus},
     server::Server,
 };
+
+log_category!(BUGS = "server.bugs");
 
 /// Steps of the report's histogram of frames.
 const FRAME_STEPS: usize = 40;
@@ -70,6 +72,9 @@ counters! {
         Sum messages_dropped: "world.messages_dropped", "messages",
             "Messages from one world to another that found its mailbox full.",
             "The receiving world does not tick, or is told more than it can read. What was in them is lost.";
+        Sum impossible_states: "server.impossible_states", "states",
+            "States that only a bug of the server's own can make, met and recovered from.",
+            "Any is one too many: report it with the line that the log has for each.";
         Sum allocations: "server.allocations", "allocations",
             "Allocations of the frame thread.",
             "A steady frame makes a few a second, for what is published.";
@@ -227,6 +232,8 @@ impl Server {
         counts.door = self.door.take_counts();
         counts.server.worker_send_dropped = self.send_dropped.swap(0, Ordering::Relaxed);
         let allocations = throng_platform::allocator::thread_counts().allocations;
+        let impossible = never::count();
+        counts.server.impossible_states = impossible - std::mem::replace(&mut self.impossible_before, impossible);
         counts.server.allocations = allocations - std::mem::replace(&mut self.allocations_before, allocations);
         self.totals.merge(&counts);
         self.status.counts.merge(&counts);
@@ -275,6 +282,9 @@ impl Server {
         let counts = std::mem::take(&mut window.counts);
         let cpu_before = std::mem::replace(&mut window.cpu_at_begin, cpu);
         let per_s = |count: u64| (count as f64 / elapsed_s) as u64;
+        for spot in never::take_unlogged() {
+            log_error!(BUGS, %spot, "a state was met that only a bug can make; the server goes on");
+        }
         let waiting = self.door.waiting();
         let status = ServerStatus {
             second: window.second,

@@ -208,6 +208,7 @@ pub struct Server {
     /// Made by `prepare`.
     pub(crate) metrics: Option<ServerMetrics>,
     pub(crate) allocations_before: u64,
+    pub(crate) impossible_before: u64,
     /// Written by the workers, see `HostWorker`.
     pub(crate) send_dropped: Arc<AtomicU64>,
     /// Filled while hashes are wanted, see `inspection`.
@@ -333,6 +334,7 @@ impl Server {
             status: StatusWindow::default(),
             metrics: None,
             allocations_before: 0,
+            impossible_before: 0,
             send_dropped,
             hashes: Vec::new(),
             trace: TickTrace::default(),

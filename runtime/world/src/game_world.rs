@@ -23,7 +23,7 @@ use throng_net::{
 use throng_platform::time::Nanos;
 use throng_profiler::{Phases, scope, site, thread::enter_world};
 use throng_replication::{
-    ReplicationRules, ResolvedRules, Schema, ViewScratch, WorldReplication,
+    ReplicationRules, ResolvedRules, Schema, View, ViewScratch, WorldReplication,
     ecs::{Collector, Replicated},
     traffic::{Counts, Overhead, TrafficRow},
 };
@@ -627,6 +627,8 @@ impl GameWorld {
     /// Asserts what must hold between two ticks; for tests and the simulator.
     pub fn check(&self) {
         self.clients.check();
+        self.clients.as_slice().iter().filter_map(|client| client.view.as_ref()).for_each(View::check);
+        self.replication.check();
         assert!(self.scratch.batches.is_empty() && self.scratch.leavers.is_empty());
         assert_eq!(Arc::strong_count(&self.replication), 1, "nothing is lent");
     }
