@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use throng_capture::model::World;
@@ -13,10 +13,8 @@ use throng_platform::{allocator, ticks};
 
 use crate::desk::Desk;
 use crate::rules::Rules;
+use crate::save_request::{ManualSave, SAVE_WITHIN, SaveError, Saved};
 use crate::{excess, log, memory, pool, saver, thread};
-
-/// Writing a capture takes a second at most; a minute means that the disk hangs.
-const SAVE_WITHIN: Duration = Duration::from_secs(60);
 
 /// How often whoever waits for a capture looks whether the recorder has stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -25,35 +23,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 #[derive(Clone)]
 pub struct RecorderControl {
     desk: Arc<Desk>,
-}
-
-/// A capture that was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
-    pub path: PathBuf,
-    pub size_bytes: u64,
-}
-
-/// Why there is no capture.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SaveError {
-    #[error("this server has no folder for captures: set [recorder] captures, or start it with --captures DIR")]
-    NoFolder,
-    #[error("the recorder has stopped")]
-    Stopped,
-    #[error("{path}: cannot be written: {cause}; make room, or set [recorder] captures to another folder")]
-    Write { path: String, cause: String },
-    #[error("too many captures wait to be written; look at the disk, and ask again later")]
-    TooMany,
-    #[error("the disk did not take the capture within {} s", SAVE_WITHIN.as_secs())]
-    TooSlow,
-}
-
-/// A capture asked for by hand.
-pub(crate) struct ManualSave {
-    pub note: String,
-    pub at_ticks: u64,
-    pub reply: Sender<Result<Saved, SaveError>>,
 }
 
 /// The recorder's own figures.

@@ -12,10 +12,10 @@ use crossbeam_queue::ArrayQueue;
 use throng_capture::model::{SwitchSource, World};
 use throng_platform::ticks;
 
-use crate::control::ManualSave;
 use crate::draft::FrameNote;
-use crate::recorder::RecorderSettings;
 use crate::rules::Rules;
+use crate::save_request::ManualSave;
+use crate::settings::RecorderSettings;
 use crate::switches::SwitchHistory;
 use crate::triggers::{Fired, TriggerCounts};
 

@@ -27,8 +27,10 @@ pub mod pool;
 mod record;
 mod recorder;
 pub mod rules;
+mod save_request;
 mod saver;
 mod scope;
+mod settings;
 mod shim;
 pub mod site;
 pub mod switches;
@@ -41,10 +43,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use category::Category;
-pub use control::{RecorderControl, RecorderFigures, SaveError, Saved};
+pub use control::{RecorderControl, RecorderFigures};
 pub use counter::Counter;
-pub use recorder::{FrameFigures, Recorder, RecorderSettings};
+pub use recorder::{FrameFigures, Recorder};
+pub use save_request::{SaveError, Saved};
 pub use scope::{Phases, Scope};
+pub use settings::RecorderSettings;
 pub use site::{Site, SiteId};
 pub use throng_profiler_macros::scoped;
 

@@ -5,7 +5,6 @@
 //! nothing allocates once the threads are known. What is to be saved goes to the recorder's own thread ([`crate::saver`]).
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -21,6 +20,7 @@ use crate::desk::Desk;
 use crate::draft::FrameNote;
 use crate::pool::PoolSettings;
 use crate::rules::{HISTORY_S, Rules};
+use crate::settings::RecorderSettings;
 use crate::site::SUBSYSTEMS_MAX;
 use crate::switches::Switches;
 use crate::thread::{self, ThreadCells};
@@ -29,37 +29,6 @@ use crate::{block::Block, excess, memory, pool, saver, site, start_recording, sw
 use crate::{log_category, log_warn};
 
 log_category!(RECORDER = "profiler.recorder");
-
-/// What a recorder is to keep, and where.
-#[derive(Debug, Clone)]
-pub struct RecorderSettings {
-    /// For records of the past (bytes). 64 MiB are 10 s at 400,000 scopes a second; too low → captures lack their beginning.
-    pub memory_bytes: usize,
-    /// The folder of captures; without one nothing is saved by itself.
-    pub captures: Option<PathBuf>,
-    pub rules: Rules,
-    /// Program and version, for captures.
-    pub build: String,
-    pub game: String,
-    /// Captures keep log texts and other free text as they are, with what players wrote and where they are.
-    pub free_text: bool,
-    /// Context switches are recorded, where the host allows it.
-    pub context_switches: bool,
-}
-
-impl Default for RecorderSettings {
-    fn default() -> RecorderSettings {
-        RecorderSettings {
-            memory_bytes: 64 << 20,
-            captures: None,
-            rules: Rules::default(),
-            build: String::new(),
-            game: String::new(),
-            free_text: false,
-            context_switches: true,
-        }
-    }
-}
 
 /// A recorder that runs. Owned by the frame's thread; recording stops when it is dropped.
 pub struct Recorder {

@@ -17,9 +17,9 @@ use throng_platform::sched::{self, HostLook};
 use throng_platform::ticks::{self, Calibration};
 
 use crate::captures::CapturesFolder;
-use crate::control::{ManualSave, SaveError, Saved};
 use crate::desk::Desk;
 use crate::draft::{self, Clock, Window};
+use crate::save_request::{ManualSave, SaveError, Saved};
 use crate::triggers::{Cause, Fired};
 use crate::watch::Watch;
 use crate::{log, log_category, log_error, log_warn, pool, scope, site, sync, thread};
