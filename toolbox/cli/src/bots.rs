@@ -14,9 +14,9 @@ use throng_platform::{
 };
 
 use crate::{
-    CommandResult, Verdict,
     games::{Game, GameFlags},
     key::KeyArguments,
+    outcome::{CommandResult, Verdict},
     output::{OutputArguments, Reader},
     status_line::StatusLine,
 };

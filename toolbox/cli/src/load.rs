@@ -9,7 +9,11 @@ use throng_lab::{
 };
 use throng_platform::signals;
 
-use crate::{CommandResult, Verdict, games::GameArguments, status_line::StatusLine};
+use crate::{
+    games::GameArguments,
+    outcome::{CommandResult, Verdict},
+    status_line::StatusLine,
+};
 
 #[derive(Args)]
 pub struct LoadArguments {

@@ -14,6 +14,7 @@ mod flight_recorder;
 mod games;
 mod key;
 mod load;
+mod outcome;
 mod output;
 mod rules;
 mod serve;
@@ -27,6 +28,8 @@ use clap::{Parser, Subcommand};
 use throng_profiler::log::{self, CategoryFilter, Lines};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::outcome::Verdict;
 
 #[global_allocator]
 static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platform::allocator::CountingAllocator;
@@ -64,15 +67,6 @@ enum Command {
     #[command(hide = true)]
     CrashDrill(crash_monitor::DrillArguments),
 }
-
-/// How a command ended when nothing went wrong with the command itself.
-enum Verdict {
-    Fine,
-    /// What was measured failed its bar.
-    Failed,
-}
-
-type CommandResult = Result<Verdict, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
