@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use throng_capture::model::World;
 use throng_platform::{allocator, ticks};
 
-use crate::desk::Desk;
+use crate::hand_off::HandOff;
 use crate::rules::Rules;
 use crate::save_request::{ManualSave, SAVE_WITHIN, SaveError, Saved};
 use crate::{excess, log, memory, pool, saver, thread};
@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A handle to a running recorder. Any thread.
 #[derive(Clone)]
 pub struct RecorderControl {
-    desk: Arc<Desk>,
+    hand_off: Arc<HandOff>,
 }
 
 /// The recorder's own figures.
@@ -54,25 +54,25 @@ pub struct RecorderFigures {
 }
 
 impl RecorderControl {
-    pub(crate) fn new(desk: Arc<Desk>) -> RecorderControl {
-        RecorderControl { desk }
+    pub(crate) fn new(hand_off: Arc<HandOff>) -> RecorderControl {
+        RecorderControl { hand_off }
     }
 
     /// Saves the last seconds now, and waits until the file is there. Works while the frame's thread is stuck.
     pub fn save_now(&self, note: &str) -> Result<Saved, SaveError> {
-        if self.desk.settings.captures.is_none() {
+        if self.hand_off.settings.captures.is_none() {
             return Err(SaveError::NoFolder);
         }
         let (reply, answer) = channel();
-        if !self.desk.save_by_hand(ManualSave { note: note.into(), at_ticks: ticks::now(), reply }) {
-            return Err(if self.desk.is_closed() { SaveError::Stopped } else { SaveError::TooMany });
+        if !self.hand_off.save_by_hand(ManualSave { note: note.into(), at_ticks: ticks::now(), reply }) {
+            return Err(if self.hand_off.is_closed() { SaveError::Stopped } else { SaveError::TooMany });
         }
         let give_up_at = Instant::now() + SAVE_WITHIN;
         loop {
             match answer.recv_timeout(LOOK_EVERY) {
                 Ok(saved) => return saved,
                 Err(RecvTimeoutError::Disconnected) => return Err(SaveError::Stopped),
-                Err(RecvTimeoutError::Timeout) if self.desk.is_closed() => return Err(SaveError::Stopped),
+                Err(RecvTimeoutError::Timeout) if self.hand_off.is_closed() => return Err(SaveError::Stopped),
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= give_up_at => return Err(SaveError::TooSlow),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -82,26 +82,26 @@ impl RecorderControl {
     /// Writes the last seconds to a file of its own, on the calling thread: for a process that is about to die and cannot rely on
     /// any other thread. Locks that only other threads hold for moments are waited for.
     pub fn save_crash(&self, path: &Path, world: Option<u32>) -> io::Result<()> {
-        let bytes = saver::crash_capture(&self.desk, world)?;
+        let bytes = saver::crash_capture(&self.hand_off, world)?;
         fs::write(path, bytes)
     }
 
     /// Puts other rules into force, with the next frame.
     pub fn set_rules(&self, rules: Rules) {
-        self.desk.set_rules(rules);
+        self.hand_off.set_rules(rules);
     }
 
     pub fn rules(&self) -> Rules {
-        self.desk.rules()
+        self.hand_off.rules()
     }
 
     /// Names of the worlds, for captures.
     pub fn set_worlds(&self, worlds: Vec<World>) {
-        self.desk.set_worlds(worlds);
+        self.hand_off.set_worlds(worlds);
     }
 
     pub fn figures(&self) -> RecorderFigures {
-        let counts = &self.desk.counts;
+        let counts = &self.hand_off.counts;
         RecorderFigures {
             scopes: thread::all().iter().map(|cells| cells.scopes()).sum(),
             records_lost: pool().lost(),

@@ -18,7 +18,7 @@ mod captures;
 mod category;
 mod control;
 mod counter;
-mod desk;
+mod hand_off;
 mod draft;
 mod excess;
 pub mod log;

@@ -16,7 +16,7 @@ use throng_platform::threads::{Priority, spawn_named};
 use throng_platform::ticks::{self, Calibration};
 
 use crate::control::RecorderControl;
-use crate::desk::Desk;
+use crate::hand_off::HandOff;
 use crate::draft::FrameNote;
 use crate::pool::PoolSettings;
 use crate::rules::{HISTORY_S, Rules};
@@ -32,7 +32,7 @@ log_category!(RECORDER = "profiler.recorder");
 
 /// A recorder that runs. Owned by the frame's thread; recording stops when it is dropped.
 pub struct Recorder {
-    desk: Arc<Desk>,
+    hand_off: Arc<HandOff>,
     saver: Option<JoinHandle<()>>,
     triggers: Triggers,
     rules_version: u64,
@@ -89,17 +89,17 @@ impl Recorder {
         let switches = Switches::new(settings.context_switches);
         let triggers = Triggers::new(settings.rules.clone(), second);
         site::set_budgets(settings.rules.scope_budgets_ns.clone());
-        let desk = Arc::new(Desk::new(settings, switches.history(), switches.source()));
+        let hand_off = Arc::new(HandOff::new(settings, switches.history(), switches.source()));
         if memory::install().is_err() {
             log_warn!(RECORDER, "another observer has the allocator: captures know nothing of memory");
         }
         allocator::defer_large_frees(DEFERRED_ABOVE_BYTES);
-        follow_rules(&desk.rules(), &calibration);
+        follow_rules(&hand_off.rules(), &calibration);
         start_recording(pool_settings);
-        let for_saver = Arc::clone(&desk);
+        let for_saver = Arc::clone(&hand_off);
         let saver = spawn_named("recorder", Priority::Low, move || saver::work(&for_saver))?;
         Ok(Recorder {
-            desk,
+            hand_off,
             saver: Some(saver),
             triggers,
             rules_version: 0,
@@ -118,7 +118,7 @@ impl Recorder {
 
     /// A handle for other threads.
     pub fn control(&self) -> RecorderControl {
-        RecorderControl::new(Arc::clone(&self.desk))
+        RecorderControl::new(Arc::clone(&self.hand_off))
     }
 
     /// Where context switches come from, and what is missing if not from the best source.
@@ -154,14 +154,14 @@ impl Recorder {
         self.add_up();
         self.split_time();
         self.look_at_triggers();
-        self.desk.counts.switches_lost.store(self.switches.records_lost(), Ordering::Relaxed);
-        self.desk.keep_frame(&mut self.frame, self.triggers.counts);
+        self.hand_off.counts.switches_lost.store(self.switches.records_lost(), Ordering::Relaxed);
+        self.hand_off.keep_frame(&mut self.frame, self.triggers.counts);
         &self.figures
     }
 
     /// New rules come from another thread; the frame in which they are seen allocates.
     fn take_rules(&mut self) {
-        if let Some((version, rules)) = self.desk.rules_newer_than(self.rules_version) {
+        if let Some((version, rules)) = self.hand_off.rules_newer_than(self.rules_version) {
             self.rules_version = version;
             site::set_budgets(rules.scope_budgets_ns.clone());
             follow_rules(&rules, &self.calibration);
@@ -277,7 +277,7 @@ impl Recorder {
                 }
             }
         }
-        while let Some(noticed) = self.desk.take_noticed() {
+        while let Some(noticed) = self.hand_off.take_noticed() {
             self.fire(Fired { frame, ..noticed });
         }
     }
@@ -288,15 +288,15 @@ impl Recorder {
     }
 
     fn fire(&mut self, fired: Fired) {
-        if !self.desk.saves_by_itself() {
+        if !self.hand_off.saves_by_itself() {
             return;
         }
         // Asked first: what is crowded out must not rest as if it had been saved.
-        if !self.desk.has_room() {
+        if !self.hand_off.has_room() {
             self.triggers.counts.crowded_out += 1;
         } else if self.triggers.admit(&fired) {
             // This thread alone fills the queue, so that the room is still there.
-            self.desk.request(fired);
+            self.hand_off.request(fired);
         }
     }
 }
@@ -325,14 +325,14 @@ const SAVE_AT_END_WITHIN: Duration = Duration::from_secs(2);
 impl Drop for Recorder {
     fn drop(&mut self) {
         switch_recording(false);
-        self.desk.stop();
+        self.hand_off.stop();
         let give_up_at = Instant::now() + SAVE_AT_END_WITHIN;
         let saver = self.saver.take();
         while saver.as_ref().is_some_and(|saver| !saver.is_finished()) && Instant::now() < give_up_at {
             std::thread::sleep(Duration::from_millis(1));
         }
         // The disk may hang; whoever waits for it must not wait for longer than the server.
-        self.desk.close();
+        self.hand_off.close();
     }
 }
 

@@ -5,7 +5,7 @@
 
 use throng_capture::model::TriggerKind;
 
-use crate::desk::Desk;
+use crate::hand_off::HandOff;
 use crate::draft::Clock;
 use crate::triggers::{Cause, Fired};
 use crate::{memory, thread};
@@ -23,7 +23,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Looks if a second has passed.
-    pub fn look(&mut self, now: u64, clock: &Clock, desk: &Desk) {
+    pub fn look(&mut self, now: u64, clock: &Clock, hand_off: &HandOff) {
         let passed_ns = clock.calibration.ns(now.saturating_sub(self.looked_at));
         if passed_ns < 1_000_000_000 {
             return;
@@ -31,7 +31,7 @@ impl Watch {
         let is_first = self.looked_at == 0;
         self.looked_at = now;
         memory::note(clock.ns(now));
-        let rules = desk.rules();
+        let rules = hand_off.rules();
         let fired = |kind, cause, measured| Fired {
             kind,
             cause,
@@ -52,12 +52,12 @@ impl Watch {
             // What a thread did before it was first looked at took nobody knows how long.
             let is_new = is_first || before == 0;
             if !is_new && per_s as u64 > rules.trigger(TriggerKind::MemoryRate).threshold {
-                desk.notice(fired(TriggerKind::MemoryRate, Cause::Thread(index as u32), per_s as u64));
+                hand_off.notice(fired(TriggerKind::MemoryRate, Cause::Thread(index as u32), per_s as u64));
             }
         }
         let growth_min = rules.trigger(TriggerKind::Leak).threshold.saturating_mul(LEAK_WINDOW_S);
         if let Some(leak) = memory::leak(LEAK_WINDOW_S, growth_min) {
-            desk.notice(fired(TriggerKind::Leak, Cause::Memory(leak.site), leak.bytes_per_s));
+            hand_off.notice(fired(TriggerKind::Leak, Cause::Memory(leak.site), leak.bytes_per_s));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The desk: what the frame's thread lays down for the recorder's thread, and the other way round.
+//! Hand-off: the queues and slots between the frame's thread, the recorder's thread and whoever asks for a capture.
 //!
-//! The frame's thread never waits here: queues are lock-free, and where there is a lock it only tries. What it could not lay down it
-//! keeps until the next frame.
+//! The frame's thread never waits here: queues are lock-free, and where there is a lock it only tries. What it could
+//! not hand over it keeps until the next frame.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +25,7 @@ const FRAMES_MAX: usize = 2048;
 /// Captures that may wait to be saved.
 const REQUESTS_MAX: usize = 16;
 
-pub(crate) struct Desk {
+pub(crate) struct HandOff {
     pub settings: RecorderSettings,
     /// When the recorder started, of the monotonic clock (ns).
     pub start_ns: u64,
@@ -58,10 +58,10 @@ pub(crate) struct Counts {
     pub crowded_out: AtomicU64,
 }
 
-impl Desk {
-    pub fn new(settings: RecorderSettings, switch_history: SwitchHistory, switch_source: SwitchSource) -> Desk {
+impl HandOff {
+    pub fn new(settings: RecorderSettings, switch_history: SwitchHistory, switch_source: SwitchSource) -> HandOff {
         let rules = settings.rules.clone();
-        Desk {
+        HandOff {
             settings,
             start_ns: ticks::monotonic_ns(),
             switch_source,
