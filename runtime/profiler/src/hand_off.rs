@@ -12,7 +12,7 @@ use crossbeam_queue::ArrayQueue;
 use throng_capture::model::{SwitchSource, World};
 use throng_platform::ticks;
 
-use crate::draft::FrameNote;
+use crate::capture_builder::FrameNote;
 use crate::rules::Rules;
 use crate::save_request::ManualSave;
 use crate::settings::RecorderSettings;

@@ -19,7 +19,7 @@ mod category;
 mod control;
 mod counter;
 mod hand_off;
-mod draft;
+mod capture_builder;
 mod excess;
 pub mod log;
 pub mod memory;

@@ -17,7 +17,7 @@ use throng_platform::ticks::{self, Calibration};
 
 use crate::control::RecorderControl;
 use crate::hand_off::HandOff;
-use crate::draft::FrameNote;
+use crate::capture_builder::FrameNote;
 use crate::pool::PoolSettings;
 use crate::rules::{HISTORY_S, Rules};
 use crate::settings::RecorderSettings;

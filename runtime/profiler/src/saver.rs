@@ -18,7 +18,7 @@ use throng_platform::ticks::{self, Calibration};
 
 use crate::captures::CapturesFolder;
 use crate::hand_off::HandOff;
-use crate::draft::{self, Clock, Window};
+use crate::capture_builder::{self, Clock, Window};
 use crate::save_request::{ManualSave, SaveError, Saved};
 use crate::triggers::{Cause, Fired};
 use crate::watch::Watch;
@@ -214,18 +214,18 @@ fn draw_up(hand_off: &HandOff, clock: &Clock, fired: &Fired, note: &str, process
         end_ticks: fired.at.saturating_add(ticks_of(rule.post_roll_s.into())).min(now),
         clock: *clock,
     };
-    let mut capture = draft::threads(&window);
+    let mut capture = capture_builder::threads(&window);
     let begin_ns = clock.ns(window.begin_ticks);
     let end_ns = clock.ns(window.end_ticks);
     let frames = hand_off.frames_between(window.begin_ticks, window.end_ticks);
-    capture.frames = frames.iter().map(|note| draft::frame(note, clock)).collect();
+    capture.frames = frames.iter().map(|note| capture_builder::frame(note, clock)).collect();
     let frame_now = || capture.frames.last().map_or(0, |frame| frame.number);
     let frame = if fired.frame == u64::MAX { frame_now() } else { fired.frame };
     if hand_off.switch_source == SwitchSource::PerfEvent {
         let monotonic_ns = |ns: u64| ns + clock.start_ns;
         for (thread, records) in hand_off.switch_history.between(monotonic_ns(begin_ns), monotonic_ns(end_ns)) {
             if let Some(thread) = capture.threads.get_mut(thread as usize) {
-                draft::merge(&mut thread.events, draft::moments(records, clock, begin_ns));
+                capture_builder::merge(&mut thread.events, capture_builder::moments(records, clock, begin_ns));
             }
         }
     }
@@ -243,7 +243,7 @@ fn draw_up(hand_off: &HandOff, clock: &Clock, fired: &Fired, note: &str, process
         Some(line.to_model(clock.ns(line.at_ticks), thread, free_text))
     };
     capture.logs = lines.iter().filter_map(line).collect();
-    capture.memory = draft::memory(&mut capture);
+    capture.memory = capture_builder::memory(&mut capture);
     capture.processes = processes;
     capture.about = About {
         build: hand_off.settings.build.clone(),

@@ -6,7 +6,7 @@
 use throng_capture::model::TriggerKind;
 
 use crate::hand_off::HandOff;
-use crate::draft::Clock;
+use crate::capture_builder::Clock;
 use crate::triggers::{Cause, Fired};
 use crate::{memory, thread};
 

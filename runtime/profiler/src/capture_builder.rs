@@ -1,4 +1,4 @@
-//! Drafting: from pinned blocks and the other sources to a [`Capture`].
+//! The capture builder: from pinned blocks and the other sources to a [`Capture`].
 //!
 //! Runs on the recorder's own thread. Reads a few hundred thousand records, tens of nanoseconds each, and allocates as it goes; no
 //! recording thread waits for it.
@@ -58,13 +58,13 @@ pub(crate) struct FrameNote {
 pub(crate) fn threads(window: &Window) -> Capture {
     let all = thread::all();
     let pinned = pool().pin(window.begin_ticks, all.iter().filter_map(|cells| cells.block()));
-    let mut draft = Draft::new(window, &all);
-    draft.read(&pinned);
+    let mut builder = CaptureBuilder::new(window, &all);
+    builder.read(&pinned);
     drop(pinned);
-    draft.finish(&all)
+    builder.finish(&all)
 }
 
-struct Draft<'a> {
+struct CaptureBuilder<'a> {
     window: &'a Window,
     threads: Vec<Thread>,
     /// Per thread, the place of the event that a record of the kind `allocations` or `lock holder` belongs to, if that was kept. A
@@ -76,15 +76,15 @@ struct Draft<'a> {
     worlds: Vec<u32>,
 }
 
-impl<'a> Draft<'a> {
-    fn new(window: &'a Window, all: &[&ThreadCells]) -> Draft<'a> {
+impl<'a> CaptureBuilder<'a> {
+    fn new(window: &'a Window, all: &[&ThreadCells]) -> CaptureBuilder<'a> {
         let threads = all.iter().map(|cells| Thread {
             name: cells.name().into(),
             tid: cells.tid(),
             class: cells.class(),
             events: Vec::new(),
         });
-        Draft {
+        CaptureBuilder {
             window,
             threads: threads.collect(),
             mains: vec![None; all.len()],
