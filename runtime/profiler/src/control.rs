@@ -14,7 +14,7 @@ use throng_platform::{allocator, ticks};
 use crate::hand_off::HandOff;
 use crate::rules::Rules;
 use crate::save_request::{ManualSave, SAVE_WITHIN, SaveError, Saved};
-use crate::{excess, log, memory, pool, saver, thread};
+use crate::{overruns, log, memory, pool, saver, thread};
 
 /// How often whoever waits for a capture looks whether the recorder has stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -109,7 +109,7 @@ impl RecorderControl {
             captures_saved: counts.saved.load(Ordering::Relaxed),
             captures_failed: counts.failed.load(Ordering::Relaxed),
             in_cooldown: counts.in_cooldown.load(Ordering::Relaxed),
-            crowded_out: counts.crowded_out.load(Ordering::Relaxed) + excess::not_kept(),
+            crowded_out: counts.crowded_out.load(Ordering::Relaxed) + overruns::not_kept(),
             scopes_too_deep: thread::too_deep_count(),
             switches_lost: counts.switches_lost.load(Ordering::Relaxed),
             samples_dropped: memory::coverage().samples_dropped,

@@ -20,7 +20,7 @@ mod control;
 mod counter;
 mod hand_off;
 mod capture_builder;
-mod excess;
+mod overruns;
 pub mod log;
 pub mod memory;
 pub mod pool;
@@ -69,7 +69,7 @@ pub fn is_recording() -> bool {
 /// Begins recording. The first time sets the pool's size for good. For a server, [`Recorder::start`] does this and more.
 pub fn start_recording(settings: PoolSettings) {
     POOL.get_or_init(|| Pool::new(settings));
-    excess::prepare();
+    overruns::prepare();
     RECORDING.store(true, Ordering::Relaxed);
 }
 

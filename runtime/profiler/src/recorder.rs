@@ -25,7 +25,7 @@ use crate::site::SUBSYSTEMS_MAX;
 use crate::switches::Switches;
 use crate::thread::{self, ThreadCells};
 use crate::triggers::{Cause, Fired, Triggers};
-use crate::{block::Block, excess, memory, pool, saver, site, start_recording, switch_recording};
+use crate::{block::Block, overruns, memory, pool, saver, site, start_recording, switch_recording};
 use crate::{log_category, log_warn};
 
 log_category!(RECORDER = "profiler.recorder");
@@ -239,14 +239,14 @@ impl Recorder {
                 self.fire(Fired { kind: TriggerKind::Subsystem, cause, measured, allowed, ..base });
             }
         }
-        while let Some(excess) = excess::take() {
-            let world = excess.world.map(|(world, _)| world);
-            let allowed = site::get(excess.site).and_then(|site| site.budget_ns()).unwrap_or_default();
-            let measured = self.calibration.ns(excess.ticks);
-            let cause = Cause::Scope { site: excess.site, world };
-            self.fire(Fired { kind: TriggerKind::Scope, cause, measured, allowed, world, at: excess.at, frame });
+        while let Some(overrun) = overruns::take() {
+            let world = overrun.world.map(|(world, _)| world);
+            let allowed = site::get(overrun.site).and_then(|site| site.budget_ns()).unwrap_or_default();
+            let measured = self.calibration.ns(overrun.ticks);
+            let cause = Cause::Scope { site: overrun.site, world };
+            self.fire(Fired { kind: TriggerKind::Scope, cause, measured, allowed, world, at: overrun.at, frame });
         }
-        while let Some(wait) = excess::take_wait() {
+        while let Some(wait) = overruns::take_wait() {
             let measured = self.calibration.ns(wait.ticks);
             let Some(allowed) = self.triggers.threshold(TriggerKind::LockWait).filter(|&allowed| measured > allowed)
             else {
@@ -308,7 +308,7 @@ const RENEW_EVERY_NS: u64 = 1_000_000_000;
 fn follow_rules(rules: &Rules, calibration: &Calibration) {
     let lock_wait = rules.trigger(TriggerKind::LockWait);
     let threshold = if lock_wait.is_on { calibration.ticks(lock_wait.threshold) } else { u64::MAX };
-    excess::set_long_wait_ticks(threshold);
+    overruns::set_long_wait_ticks(threshold);
     let threshold = rules.trigger(TriggerKind::LargeAllocation).threshold;
     memory::set_large_allocation_bytes(usize::try_from(threshold).unwrap_or(usize::MAX));
 }

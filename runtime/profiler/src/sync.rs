@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use throng_platform::ticks;
 
-use crate::excess::{self, LongWait};
+use crate::overruns::{self, LongWait};
 use crate::record::NO_WORLD;
 use crate::site::SiteId;
 use crate::thread;
@@ -180,7 +180,7 @@ impl Watch {
         let end = ticks::now();
         let id = self.id();
         thread::record_lock_wait(id, begin, end, unpack_holder(holder));
-        excess::note_wait(LongWait {
+        overruns::note_wait(LongWait {
             lock: id,
             ticks: end.saturating_sub(begin),
             at: end,

@@ -17,7 +17,7 @@ use throng_platform::{threads, ticks};
 pub use throng_capture::model::ThreadClass;
 
 use crate::block::{CurrentBlock, Writer};
-use crate::excess::{self, Excess};
+use crate::overruns::{self, Overrun};
 use crate::record::{NO_WORLD, Record, SHORT_TICKS_MAX};
 use crate::site::{SUBSYSTEMS_MAX, Site, SiteId, SubsystemId, word_parts};
 use crate::{is_recording, pool};
@@ -370,7 +370,7 @@ fn record_slowly(cells: &'static ThreadCells, site: &'static Site, at: u64, now:
         push_or_take_block(cells, Record::allocations(blocks as u32, (blocks >> 32) as u32, bytes), now);
     }
     if length > site.budget_ticks() {
-        excess::note(Excess { site: id, ticks: length, at: now, thread: cells.index, world: cells.world() });
+        overruns::note(Overrun { site: id, ticks: length, at: now, thread: cells.index, world: cells.world() });
     }
 }
 
