@@ -14,7 +14,7 @@ use throng_platform::{allocator, ticks};
 use crate::hand_off::HandOff;
 use crate::rules::Rules;
 use crate::save_request::{ManualSave, SAVE_WITHIN, SaveError, Saved};
-use crate::{overruns, log, memory, pool, saver, thread};
+use crate::{log, memory, overruns, pool, saver, thread};
 
 /// How often whoever waits for a capture looks whether the recorder has stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -14,15 +14,16 @@
 //! a load and a branch; without the feature `record` it is not compiled at all.
 
 mod block;
+mod capture_builder;
 mod captures;
 mod category;
 mod control;
 mod counter;
 mod hand_off;
-mod capture_builder;
-mod overruns;
 pub mod log;
 pub mod memory;
+mod memory_growth;
+mod overruns;
 pub mod pool;
 mod record;
 mod recorder;
@@ -37,7 +38,6 @@ pub mod switches;
 pub mod sync;
 pub mod thread;
 mod triggers;
-mod watch;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -51,7 +51,7 @@ use table::{Sample, Table};
 /// are known. Does something only in a program whose allocator is [`throng_platform::allocator::CountingAllocator`].
 pub fn install() -> Result<(), ObserverAlreadySet> {
     static INSTALLED: OnceLock<Result<(), ObserverAlreadySet>> = OnceLock::new();
-    *INSTALLED.get_or_init(|| set_observer(WATCH.get_or_init(Watch::new)))
+    *INSTALLED.get_or_init(|| set_observer(OBSERVER.get_or_init(MemoryObserver::new)))
 }
 
 /// Allocations of more than this inside a world's tick are recorded as large (bytes, at least 64 KiB, default 256 KiB). Too low: the
@@ -70,13 +70,13 @@ pub fn take_large_allocation() -> Option<LargeAllocation> {
 /// Takes a few microseconds, and allocates when a scope has live memory for the first time. False, and nothing noted, when another
 /// thread is in [`view`] just now: the caller is not made to wait for it.
 pub fn note(now_ns: u64) -> bool {
-    let Some(watch) = WATCH.get() else {
+    let Some(observer) = OBSERVER.get() else {
         return false;
     };
     let Some(mut history) = history_unless_busy() else {
         return false;
     };
-    let live_bytes = watch.live_bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed));
+    let live_bytes = observer.live_bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed));
     history.get_or_insert_with(History::new).note(now_ns, live_bytes);
     true
 }
@@ -98,7 +98,7 @@ pub fn leak(window_s: u64, growth_bytes_min: u64) -> Option<Leak> {
 /// What a scope has live now, estimated from samples (bytes); `None` for what was allocated outside of every scope. Any thread, about 1 ns.
 pub fn live_bytes(site: Option<SiteId>) -> u64 {
     let place = site.map_or(0, |site| site.0 as usize);
-    let live_bytes = WATCH.get().and_then(|watch| watch.live_bytes.get(place));
+    let live_bytes = OBSERVER.get().and_then(|observer| observer.live_bytes.get(place));
     live_bytes.map_or(0, |bytes| bytes.load(Ordering::Relaxed))
 }
 
@@ -115,15 +115,17 @@ pub struct Coverage {
 
 /// How well the samples cover what is live, since the start. Any thread.
 pub fn coverage() -> Coverage {
-    let samples = |count: fn(&Watch) -> &AtomicU64| WATCH.get().map_or(0, |watch| count(watch).load(Ordering::Relaxed));
+    let samples = |count: fn(&MemoryObserver) -> &AtomicU64| {
+        OBSERVER.get().map_or(0, |observer| count(observer).load(Ordering::Relaxed))
+    };
     Coverage {
-        samples: samples(|watch| &watch.samples),
-        samples_dropped: samples(|watch| &watch.samples_dropped),
+        samples: samples(|observer| &observer.samples),
+        samples_dropped: samples(|observer| &observer.samples_dropped),
         large_allocations: LARGE_ALLOCATIONS.load(Ordering::Relaxed),
     }
 }
 
-static WATCH: OnceLock<Watch> = OnceLock::new();
+static OBSERVER: OnceLock<MemoryObserver> = OnceLock::new();
 /// Never touched within the allocator, so that whoever holds it may be slow.
 static HISTORY: Mutex<Option<History>> = Mutex::new(None);
 static LARGEST: LargestAllocation = LargestAllocation::new();
@@ -145,7 +147,7 @@ fn history_unless_busy() -> Option<MutexGuard<'static, Option<History>>> {
 }
 
 /// What is known of live memory. Written by all threads at once, from within the allocator.
-struct Watch {
+struct MemoryObserver {
     filter: Filter,
     table: Table,
     /// Live bytes by site; place 0 is for what was allocated outside of every scope.
@@ -154,9 +156,9 @@ struct Watch {
     samples_dropped: AtomicU64,
 }
 
-impl Watch {
-    fn new() -> Watch {
-        Watch {
+impl MemoryObserver {
+    fn new() -> MemoryObserver {
+        MemoryObserver {
             filter: Filter::new(),
             table: Table::new(),
             live_bytes: (0..=SITES_MAX).map(|_| AtomicU64::new(0)).collect(),
@@ -195,7 +197,7 @@ impl Watch {
     }
 }
 
-impl AllocationObserver for Watch {
+impl AllocationObserver for MemoryObserver {
     #[inline]
     fn allocated(&self, block: *mut u8, bytes: usize) {
         if !is_recording() {
@@ -234,7 +236,7 @@ fn note_large(bytes: u64) {
     });
 }
 
-/// The site at a place of [`Watch::live_bytes`].
+/// The site at a place of [`MemoryObserver::live_bytes`].
 fn site_at(place: usize) -> Option<SiteId> {
     (place > 0).then_some(SiteId(place as u32))
 }

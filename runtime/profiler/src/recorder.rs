@@ -15,9 +15,9 @@ use throng_platform::allocator;
 use throng_platform::threads::{Priority, spawn_named};
 use throng_platform::ticks::{self, Calibration};
 
+use crate::capture_builder::FrameNote;
 use crate::control::RecorderControl;
 use crate::hand_off::HandOff;
-use crate::capture_builder::FrameNote;
 use crate::pool::PoolSettings;
 use crate::rules::{HISTORY_S, Rules};
 use crate::settings::RecorderSettings;
@@ -25,7 +25,7 @@ use crate::site::SUBSYSTEMS_MAX;
 use crate::switches::Switches;
 use crate::thread::{self, ThreadCells};
 use crate::triggers::{Cause, Fired, Triggers};
-use crate::{block::Block, overruns, memory, pool, saver, site, start_recording, switch_recording};
+use crate::{block::Block, memory, overruns, pool, saver, site, start_recording, switch_recording};
 use crate::{log_category, log_warn};
 
 log_category!(RECORDER = "profiler.recorder");

@@ -16,12 +16,12 @@ use throng_platform::cores;
 use throng_platform::sched::{self, HostLook};
 use throng_platform::ticks::{self, Calibration};
 
+use crate::capture_builder::{self, Clock, Window};
 use crate::captures::CapturesFolder;
 use crate::hand_off::HandOff;
-use crate::capture_builder::{self, Clock, Window};
+use crate::memory_growth::MemoryGrowth;
 use crate::save_request::{ManualSave, SaveError, Saved};
 use crate::triggers::{Cause, Fired};
-use crate::watch::Watch;
 use crate::{log, log_category, log_error, log_warn, pool, scope, site, sync, thread};
 
 log_category!(CAPTURE = "profiler.capture");
@@ -60,7 +60,7 @@ pub(crate) fn work(hand_off: &HandOff) {
 struct Saver<'a> {
     hand_off: &'a HandOff,
     folder: Option<CapturesFolder>,
-    watch: Watch,
+    memory_growth: MemoryGrowth,
     clock: Clock,
     /// Fired, and waiting for their post-roll.
     waiting: Vec<Waiting>,
@@ -84,7 +84,7 @@ impl<'a> Saver<'a> {
         Saver {
             hand_off,
             folder: hand_off.settings.captures.clone().map(CapturesFolder::new),
-            watch: Watch::default(),
+            memory_growth: MemoryGrowth::default(),
             clock: Clock { calibration, start_ns: hand_off.start_ns },
             waiting: Vec::new(),
             host_looks: [HostLook::now(), HostLook::now()],
@@ -121,7 +121,7 @@ impl<'a> Saver<'a> {
             self.host_looks.swap(0, 1);
             self.host_looks[1] = HostLook::now();
         }
-        self.watch.look(now, &self.clock, self.hand_off);
+        self.memory_growth.look(now, &self.clock, self.hand_off);
     }
 
     /// Who else has used the cores in the last one to two seconds.

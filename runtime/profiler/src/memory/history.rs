@@ -42,7 +42,7 @@ impl History {
         History { at_ns: vec![0; MOMENTS_MAX].into(), by_place: vec![None; SITES_MAX + 1], moments: 0 }
     }
 
-    /// Notes a moment: live bytes by place, as in `Watch::live_bytes`.
+    /// Notes a moment: live bytes by place, as in `MemoryObserver::live_bytes`.
     pub(super) fn note(&mut self, now_ns: u64, live_bytes: impl Iterator<Item = u64>) {
         let at = self.moments % MOMENTS_MAX;
         self.at_ns[at] = now_ns;

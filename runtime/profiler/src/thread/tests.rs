@@ -138,7 +138,8 @@ fn a_scope_over_its_budget_is_noted_with_thread_and_world() {
         scope!("overrun.over", budget_us = 1);
         wait(10_000);
     });
-    let noted: Vec<Overrun> = std::iter::from_fn(overruns::take).filter(|overrun| overrun.thread == cells.index()).collect();
+    let noted: Vec<Overrun> =
+        std::iter::from_fn(overruns::take).filter(|overrun| overrun.thread == cells.index()).collect();
     let [overrun] = noted[..] else { panic!("one was over: {noted:?}") };
     assert_eq!(crate::site::get(overrun.site).unwrap().name(), "overrun.over");
     assert_eq!((overrun.world, overrun.thread), (Some((7, 99)), cells.index()));

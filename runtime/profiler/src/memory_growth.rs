@@ -1,12 +1,13 @@
-//! What grows slowly: looked at once a second, on the recorder's own thread.
+//! Memory growth: threads that allocate too fast and scopes that leak, looked for once a second on the recorder's own
+//! thread.
 //!
 //! A thread that allocates too fast shows in the difference of a second; a leak only over many. What is found goes to the frame's
 //! thread, which knows about cooldowns.
 
 use throng_capture::model::TriggerKind;
 
-use crate::hand_off::HandOff;
 use crate::capture_builder::Clock;
+use crate::hand_off::HandOff;
 use crate::triggers::{Cause, Fired};
 use crate::{memory, thread};
 
@@ -14,14 +15,14 @@ use crate::{memory, thread};
 const LEAK_WINDOW_S: u64 = 30;
 
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct MemoryGrowth {
     /// When it looked last (ticks).
     looked_at: u64,
     /// Bytes that each thread had allocated by then, by index.
     allocated: Vec<u64>,
 }
 
-impl Watch {
+impl MemoryGrowth {
     /// Looks if a second has passed.
     pub fn look(&mut self, now: u64, clock: &Clock, hand_off: &HandOff) {
         let passed_ns = clock.calibration.ns(now.saturating_sub(self.looked_at));
