@@ -1,16 +1,18 @@
-//! Stories: what happened in a bad frame, in one sentence and one screen of text, or as one JSON object with the same facts.
+//! Stories: what happened in a bad frame, in one sentence and one screen of text, or as one JSON object with the same
+//! facts.
 //!
-//! The sentence names the cause: the world, scope, lock, thread or foreign process that had the time, what was measured and what was
-//! allowed. Below it stands what a performance engineer looks at next: the bad frame beside the usual one (the median of the others),
-//! thread by thread, the dearest worlds and subsystems, who waited for whom, who allocated.
+//! The sentence names the cause: the world, scope, lock, thread or foreign process that had the time, what was measured
+//! and what was allowed. Below it stands what a performance engineer looks at next: the bad frame beside the usual one
+//! (the median of the others), thread by thread, the dearest worlds and subsystems, who waited for whom, who allocated.
 //!
 //! ```text
 //!   Capture -> Attribution -> Story (facts, names made safe) -> text  (at most 110 columns)
 //!                                                            -> JSON
 //! ```
 //!
-//! Captures may come from strangers: every name is escaped before it is shown, and indices that point nowhere become `?`. A story never
-//! fails on what a capture says. Any thread; allocates. Cost: that of [`crate::attribution`], once or twice.
+//! Captures may come from strangers: every name is escaped before it is shown, and indices that point nowhere become
+//! `?`. A story never fails on what a capture says. Any thread; allocates. Cost: that of [`crate::attribution`], once
+//! or twice.
 
 use std::io::{self, Write};
 

@@ -20,8 +20,8 @@ pub fn numbered(attribution: &Attribution, number: u64) -> Option<usize> {
     attribution.frames.iter().position(|frame| frame.number == number)
 }
 
-/// Index of the frame that the trigger fired in, into the attribution's; of the longest where nobody but a person fired it. `None` if it has
-/// no frames.
+/// Index of the frame that the trigger fired in, into the attribution's; of the longest where nobody but a person fired
+/// it. `None` if it has no frames.
 pub fn of_trigger(capture: &Capture, attribution: &Attribution) -> Option<usize> {
     let frames = &attribution.frames;
     let longest = || (0..frames.len()).max_by_key(|&index| (frames[index].wall_ns(), Reverse(index)));
