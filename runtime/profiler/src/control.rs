@@ -39,7 +39,8 @@ pub struct RecorderFigures {
     pub captures_failed: u64,
     /// Triggers that fired inside the cooldown of their cause.
     pub in_cooldown: u64,
-    /// Triggers that fired while too many captures waited to be written, or scopes over budget while too many waited to be judged.
+    /// Triggers that fired while too many captures waited to be written, or scopes over budget while too many waited to
+    /// be judged.
     pub crowded_out: u64,
     /// Scopes that were nested too deep to be recorded.
     pub scopes_too_deep: u64,
@@ -79,8 +80,8 @@ impl RecorderControl {
         }
     }
 
-    /// Writes the last seconds to a file of its own, on the calling thread: for a process that is about to die and cannot rely on
-    /// any other thread. Locks that only other threads hold for moments are waited for.
+    /// Writes the last seconds to a file of its own, on the calling thread: for a process that is about to die and
+    /// cannot rely on any other thread. Locks that only other threads hold for moments are waited for.
     pub fn save_crash(&self, path: &Path, world: Option<u32>) -> io::Result<()> {
         let bytes = saver::crash_capture(&self.hand_off, world)?;
         fs::write(path, bytes)

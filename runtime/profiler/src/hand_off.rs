@@ -85,7 +85,8 @@ impl HandOff {
         self.settings.captures.is_some()
     }
 
-    /// Remembers a frame; its note is left with the memory of an older one. Skipped if a capture reads the frames just now.
+    /// Remembers a frame; its note is left with the memory of an older one. Skipped if a capture reads the frames just
+    /// now.
     pub fn keep_frame(&self, note: &mut FrameNote, counts: TriggerCounts) {
         self.counts.in_cooldown.store(counts.in_cooldown, Ordering::Relaxed);
         self.counts.crowded_out.store(counts.crowded_out, Ordering::Relaxed);
@@ -118,7 +119,8 @@ impl HandOff {
         self.requests.pop()
     }
 
-    /// Recorder's thread: something for the frame's thread to judge. What finds no room is noticed again a second later.
+    /// Recorder's thread: something for the frame's thread to judge. What finds no room is noticed again a second
+    /// later.
     pub fn notice(&self, fired: Fired) {
         let _ = self.noticed.push(fired);
     }
@@ -127,7 +129,8 @@ impl HandOff {
         self.noticed.pop()
     }
 
-    /// Asks for a capture by hand, and wakes the recorder's thread. False if too many wait, or nobody is there any more.
+    /// Asks for a capture by hand, and wakes the recorder's thread. False if too many wait, or nobody is there any
+    /// more.
     pub fn save_by_hand(&self, save: ManualSave) -> bool {
         let mut manual = lock(&self.manual);
         let Some(waiting) = manual.as_mut().filter(|waiting| waiting.len() < REQUESTS_MAX) else { return false };

@@ -1,8 +1,9 @@
 //! The flight recorder: always on, of fixed size, and there when a frame was bad.
 //!
-//! Every thread notes its scopes, waits and allocations in blocks of its own ([`thread`], `block`). Once a frame the frame's thread
-//! gives old blocks back to be written again ([`mod@pool`]), adds up what each subsystem took, and looks at the triggers ([`triggers`]).
-//! When one fires, a low-priority thread reads the blocks around that moment and writes a capture file ([`saver`]); nobody waits for it.
+//! Every thread notes its scopes, waits and allocations in blocks of its own ([`thread`], `block`). Once a frame the
+//! frame's thread gives old blocks back to be written again ([`mod@pool`]), adds up what each subsystem took, and looks
+//! at the triggers ([`triggers`]). When one fires, a low-priority thread reads the blocks around that moment and writes
+//! a capture file ([`saver`]); nobody waits for it.
 //!
 //! ```text
 //!  scope! --> thread's block --> pool's history ---- pinned and read ----> capture file
@@ -10,8 +11,8 @@
 //!                     frame's end: sums, budgets, triggers -+
 //! ```
 //!
-//! There is one recorder per process, because threads and the allocator are the process's. Without a running [`Recorder`] a scope costs
-//! a load and a branch; without the feature `record` it is not compiled at all.
+//! There is one recorder per process, because threads and the allocator are the process's. Without a running
+//! [`Recorder`] a scope costs a load and a branch; without the feature `record` it is not compiled at all.
 
 mod block;
 mod capture_builder;
@@ -54,8 +55,8 @@ pub use throng_profiler_macros::scoped;
 
 use pool::{Pool, PoolSettings};
 
-/// Whether scopes are recorded. Written by whoever starts or stops the recorder, read by every scope; a scope more or less on either
-/// side does no harm, so relaxed order is enough.
+/// Whether scopes are recorded. Written by whoever starts or stops the recorder, read by every scope; a scope more or
+/// less on either side does no harm, so relaxed order is enough.
 static RECORDING: AtomicBool = AtomicBool::new(false);
 
 static POOL: OnceLock<Pool> = OnceLock::new();
@@ -66,7 +67,8 @@ pub fn is_recording() -> bool {
     cfg!(feature = "record") && RECORDING.load(Ordering::Relaxed)
 }
 
-/// Begins recording. The first time sets the pool's size for good. For a server, [`Recorder::start`] does this and more.
+/// Begins recording. The first time sets the pool's size for good. For a server, [`Recorder::start`] does this and
+/// more.
 pub fn start_recording(settings: PoolSettings) {
     POOL.get_or_init(|| Pool::new(settings));
     overruns::prepare();

@@ -1,8 +1,8 @@
 //! Memory growth: threads that allocate too fast and scopes that leak, looked for once a second on the recorder's own
 //! thread.
 //!
-//! A thread that allocates too fast shows in the difference of a second; a leak only over many. What is found goes to the frame's
-//! thread, which knows about cooldowns.
+//! A thread that allocates too fast shows in the difference of a second; a leak only over many. What is found goes to
+//! the frame's thread, which knows about cooldowns.
 
 use throng_capture::model::TriggerKind;
 

@@ -1,8 +1,8 @@
 //! Overruns: scopes that took longer than their budget, and long waits for locks, on their way to the thread that
 //! looks at triggers.
 //!
-//! A bounded queue, because a scope that is always too long would fill any other: what finds it full is counted, not kept, and the
-//! first ones say enough.
+//! A bounded queue, because a scope that is always too long would fill any other: what finds it full is counted, not
+//! kept, and the first ones say enough.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,7 +37,8 @@ const WAITING_MAX: usize = 256;
 static OVERRUNS: OnceLock<ArrayQueue<Overrun>> = OnceLock::new();
 static LONG_WAITS: OnceLock<ArrayQueue<LongWait>> = OnceLock::new();
 static NOT_KEPT: AtomicU64 = AtomicU64::new(0);
-/// What counts as a long wait. Written with the rules, read by those that have waited; it says all there is to say: relaxed.
+/// What counts as a long wait. Written with the rules, read by those that have waited; it says all there is to say:
+/// relaxed.
 static LONG_WAIT_TICKS: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Makes the queues, so that no recording thread has to.

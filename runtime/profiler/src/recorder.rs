@@ -1,8 +1,9 @@
 //! The recorder, as the frame's thread sees it: a frame begins, a frame ends.
 //!
-//! At a frame's end it gives old blocks back, adds up what every subsystem took and waited, splits the frame's time of each thread into
-//! running, waiting for a core and blocked, and looks at the triggers. That is a few microseconds; nothing in it waits or formats, and
-//! nothing allocates once the threads are known. What is to be saved goes to the recorder's own thread ([`crate::saver`]).
+//! At a frame's end it gives old blocks back, adds up what every subsystem took and waited, splits the frame's time of
+//! each thread into running, waiting for a core and blocked, and looks at the triggers. That is a few microseconds;
+//! nothing in it waits or formats, and nothing allocates once the threads are known. What is to be saved goes to the
+//! recorder's own thread ([`crate::saver`]).
 
 use std::io;
 use std::sync::Arc;
@@ -74,8 +75,8 @@ struct Sums {
 }
 
 impl Recorder {
-    /// Starts recording and the recorder's own thread. Also counts allocations from now on, where the program has the counting
-    /// allocator. Fails when the host has no room for another thread. Takes about 20 ms.
+    /// Starts recording and the recorder's own thread. Also counts allocations from now on, where the program has the
+    /// counting allocator. Fails when the host has no room for another thread. Takes about 20 ms.
     pub fn start(settings: RecorderSettings) -> io::Result<Recorder> {
         let calibration = Calibration::get();
         let second = calibration.ticks(1_000_000_000);
@@ -319,7 +320,8 @@ const DEFERRED_ABOVE_BYTES: usize = 256 << 10;
 /// What all threads together may fill between two frames: 64 blocks are 65,000 records, three frames of 20,000.
 const RESERVE_BLOCKS: usize = 64;
 
-/// How long the end of the recorder waits for captures that have fired to be written. An order to end a server is obeyed in 5 s.
+/// How long the end of the recorder waits for captures that have fired to be written. An order to end a server is
+/// obeyed in 5 s.
 const SAVE_AT_END_WITHIN: Duration = Duration::from_secs(2);
 
 impl Drop for Recorder {

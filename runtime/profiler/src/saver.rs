@@ -1,7 +1,7 @@
 //! The recorder's own thread: saves captures, and looks once a second at what grows slowly.
 //!
-//! It has low priority and may take as long as it likes: it pins the blocks that it wants, so nobody waits for it and it waits for nobody.
-//! A disk that is full costs captures, is told once, and nothing else.
+//! It has low priority and may take as long as it likes: it pins the blocks that it wants, so nobody waits for it and
+//! it waits for nobody. A disk that is full costs captures, is told once, and nothing else.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

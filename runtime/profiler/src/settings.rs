@@ -7,7 +7,8 @@ use crate::rules::Rules;
 /// What a recorder is to keep, and where.
 #[derive(Debug, Clone)]
 pub struct RecorderSettings {
-    /// For records of the past (bytes). 64 MiB are 10 s at 400,000 scopes a second; too low → captures lack their beginning.
+    /// For records of the past (bytes). 64 MiB are 10 s at 400,000 scopes a second; too low → captures lack their
+    /// beginning.
     pub memory_bytes: usize,
     /// The folder of captures; without one nothing is saved by itself.
     pub captures: Option<PathBuf>,

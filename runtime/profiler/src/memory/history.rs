@@ -1,7 +1,7 @@
 //! The history of live memory: bytes per scope at the last 600 moments.
 //!
-//! Written once a second by the recorder and read when a capture is saved or a leak is looked for. A scope takes memory here from the
-//! moment it first has live bytes, and never more than its 600 values.
+//! Written once a second by the recorder and read when a capture is saved or a leak is looked for. A scope takes memory
+//! here from the moment it first has live bytes, and never more than its 600 values.
 
 use crate::site::{SITES_MAX, SiteId};
 
