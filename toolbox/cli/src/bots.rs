@@ -114,7 +114,8 @@ fn one_line(status: &SwarmStatus) -> String {
     )
 }
 
-/// Stops when the parent closes its end, however it ends. Its orders to measure are the server's; a swarm reports its whole run.
+/// Stops when the parent closes its end, however it ends. Its orders to measure are the server's; a swarm reports its
+/// whole run.
 fn end_with_parent(stop: StopFlag) -> std::io::Result<()> {
     spawn_named("parent", Priority::Low, move || {
         for line in std::io::stdin().lock().lines() {

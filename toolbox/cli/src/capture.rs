@@ -1,7 +1,7 @@
 //! `throng capture`: what recorders kept of bad frames, from having one saved to opening it in another viewer.
 //!
-//! Captures may come from strangers, so nothing of one reaches the terminal unescaped, and a damaged one is told with its file and the
-//! place of the damage.
+//! Captures may come from strangers, so nothing of one reaches the terminal unescaped, and a damaged one is told with
+//! its file and the place of the damage.
 
 mod file;
 mod list;
@@ -35,7 +35,8 @@ enum CaptureCommand {
     List(list::ListArguments),
     /// What happened in the bad frame, its cause first.
     Show(ShowArguments),
-    /// The same for another viewer: Perfetto and Tracy (fxt, chrome), speedscope, KCachegrind (callgrind), flame graphs (folded).
+    /// The same for another viewer: Perfetto and Tracy (fxt, chrome), speedscope, KCachegrind (callgrind), flame graphs
+    /// (folded).
     Convert(ConvertArguments),
 }
 
@@ -61,7 +62,8 @@ struct ConvertArguments {
     /// Where to; `-` is stdout. Without it, beside the capture with the ending that the viewer knows.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Leave log lines and notes as they are. Without it addresses, what looks like keys, and quoted text are taken out.
+    /// Leave log lines and notes as they are. Without it addresses, what looks like keys, and quoted text are taken
+    /// out.
     #[arg(long)]
     with_free_text: bool,
     /// Print one JSON object.

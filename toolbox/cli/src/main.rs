@@ -1,7 +1,7 @@
 //! The `throng` command: a thin door to the libraries.
 //!
-//! Every command has `--json`, which prints one JSON object as its last line with units in the key names. Exit status 0 = fine,
-//! 1 = the thing measured failed its bar, 2 = a mistake in how it was called or in the surroundings.
+//! Every command has `--json`, which prints one JSON object as its last line with units in the key names. Exit status 0
+//! = fine, 1 = the thing measured failed its bar, 2 = a mistake in how it was called or in the surroundings.
 
 mod admin_port;
 mod bots;
