@@ -10,13 +10,15 @@
 //! log_debug!(DOOR, client, from = %address, "token opened");
 //! ```
 //!
-//! A category has the dotted name of its subsystem, and a level that can be changed while the server runs ([`set_levels`]). It is
-//! asked before anything else: a call that is off costs one load and a branch, and none of its arguments is evaluated. What passes is an
-//! event of `tracing` with the category as its target, for whatever subscriber the program has.
+//! A category has the dotted name of its subsystem, and a level that can be changed while the server runs
+//! ([`set_levels`]). It is asked before anything else: a call that is off costs one load and a branch, and none of its
+//! arguments is evaluated. What passes is an event of `tracing` with the category as its target, for whatever
+//! subscriber the program has.
 //!
-//! Two things hold for every line, because strangers cause some of them. **The message is a literal**, never formatted: values are
-//! fields, so nobody's text can pass for ours, and a capture without free text keeps the message and drops the texts. **A place in the
-//! code writes at most [`LINES_PER_S`] lines/s**; what it leaves out is counted and told by its next line, in the field `suppressed`.
+//! Two things hold for every line, because strangers cause some of them. **The message is a literal**, never formatted:
+//! values are fields, so nobody's text can pass for ours, and a capture without free text keeps the message and drops
+//! the texts. **A place in the code writes at most [`LINES_PER_S`] lines/s**; what it leaves out is counted and told by
+//! its next line, in the field `suppressed`.
 //!
 //! Any thread. Never allocates by itself, but for the first line of a category.
 
@@ -52,8 +54,8 @@ pub const EVENT_NAME: &str = "throng";
 #[derive(Debug)]
 pub struct LogCategory {
     name: &'static str,
-    /// The highest level that is written, or `NOT_ASKED_YET`. Written under the registry's lock, read by every call; a line more or less
-    /// around a change does no harm, so relaxed order is enough.
+    /// The highest level that is written, or `NOT_ASKED_YET`. Written under the registry's lock, read by every call; a
+    /// line more or less around a change does no harm, so relaxed order is enough.
     level: AtomicU8,
 }
 
@@ -120,9 +122,9 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says what is written from now on, for categories by name or by the first parts of it (`server` covers `server.door`, [`ALL`] covers
-/// everything); the longest name counts. Holds for categories that are first used later, too. Replaces what was said before; categories
-/// that are not covered fall back to the base and to [`DEFAULT_LEVEL`].
+/// Says what is written from now on, for categories by name or by the first parts of it (`server` covers `server.door`,
+/// [`ALL`] covers everything); the longest name counts. Holds for categories that are first used later, too. Replaces
+/// what was said before; categories that are not covered fall back to the base and to [`DEFAULT_LEVEL`].
 pub fn set_levels(levels: &[(String, Level)]) {
     let mut registry = registry();
     registry.rules = levels.to_vec();
@@ -136,8 +138,8 @@ pub fn set_base_levels(levels: &[(String, Level)]) {
     registry.apply();
 }
 
-/// Lets through what a category has let through, and lines of libraries by the same levels, where a library's crate is its category.
-/// A `tracing` layer, in place of a filter by level, which would hold back lines that a category allows.
+/// Lets through what a category has let through, and lines of libraries by the same levels, where a library's crate is
+/// its category. A `tracing` layer, in place of a filter by level, which would hold back lines that a category allows.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct CategoryFilter;
 

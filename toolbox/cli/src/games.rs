@@ -145,7 +145,8 @@ impl Game {
 /// What bots must know of a server's game beside its name.
 #[derive(Debug, Clone, Default, Args)]
 pub struct GameFlags {
-    /// Let the game send whatever changes, as often as it changes and however far away, to see what throttles save (frontier).
+    /// Let the game send whatever changes, as often as it changes and however far away, to see what throttles save
+    /// (frontier).
     #[arg(long)]
     pub no_throttles: bool,
 }
@@ -172,7 +173,8 @@ pub struct GameArguments {
     /// NPCs over all worlds; without it, as many as the game is made for.
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=40_000))]
     npcs: Option<u32>,
-    /// Put a fault in, to see it found: a test switch that the game has a place for, such as `slow-world` or `hung-world`.
+    /// Put a fault in, to see it found: a test switch that the game has a place for, such as `slow-world` or
+    /// `hung-world`.
     #[arg(long, value_name = "FAULT")]
     inject: Vec<FaultSwitch>,
     /// Keep worlds ticking in which no player has been yet, so that all NPCs live from the start.

@@ -8,7 +8,8 @@ use throng_redact::visible;
 use super::{CallTree, add_all};
 
 impl CallTree {
-    /// Callgrind text, for KCachegrind and `callgrind_annotate`: sums by function and by caller, all events. `command` says what ran.
+    /// Callgrind text, for KCachegrind and `callgrind_annotate`: sums by function and by caller, all events. `command`
+    /// says what ran.
     ///
     /// The format has no stacks: a function that calls itself counts in its inclusive cost more than once.
     pub fn write_callgrind(&self, command: &str, mut out: impl Write) -> io::Result<()> {

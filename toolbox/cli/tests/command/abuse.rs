@@ -184,7 +184,8 @@ fn r01_a_million_mutated_datagrams_at_a_live_server() {
 
 const PACKETS_PER_MS: u64 = 20;
 
-/// Sends 20,000 inputs a second, as a program does that wants to hurt, until it is thrown out; returns how many that were.
+/// Sends 20,000 inputs a second, as a program does that wants to hurt, until it is thrown out; returns how many that
+/// were.
 fn flood_until_dismissed(abuser: &mut Player) -> u64 {
     let begin = Instant::now();
     let mut packets = 0;

@@ -1,5 +1,5 @@
-//! Floods of strangers at a live server. Nobody is answered with more than was asked, the server keeps nothing of it, and players
-//! and newcomers do not notice.
+//! Floods of strangers at a live server. Nobody is answered with more than was asked, the server keeps nothing of it,
+//! and players and newcomers do not notice.
 //!
 //! ```text
 //!   reflection    what strangers get back

@@ -1,5 +1,5 @@
-//! The flight recorder of a live server: its rules change while it plays, captures are saved by hand, what the host forbids is told, and
-//! nothing secret is kept.
+//! The flight recorder of a live server: its rules change while it plays, captures are saved by hand, what the host
+//! forbids is told, and nothing secret is kept.
 
 mod stalls;
 
@@ -25,7 +25,8 @@ use crate::{
     player::Player,
 };
 
-/// Until what a rule says has happened: rules come into force 1 to 2 s after they were saved, and the machine may be busy.
+/// Until what a rule says has happened: rules come into force 1 to 2 s after they were saved, and the machine may be
+/// busy.
 const WITHIN: Duration = Duration::from_secs(30);
 
 const SMALL: [&str; 5] = ["--players", "4", "--npcs", "40", "--all-awake"];
@@ -294,7 +295,8 @@ fn secret_token(server: SocketAddr) -> Vec<u8> {
     BASE64.decode(made.stdout.trim_end()).expect("base64")
 }
 
-/// What must not be found: pieces of key and token, and addresses of the server and of players, who are all on loopback.
+/// What must not be found: pieces of key and token, and addresses of the server and of players, who are all on
+/// loopback.
 fn secrets(server: SocketAddr, token: &[u8]) -> Vec<Vec<u8>> {
     let hex = |at: usize| u8::from_str_radix(&SECRET_KEY[at..at + 2], 16).expect("hex");
     let key: Vec<u8> = (0..SECRET_KEY.len()).step_by(2).map(hex).collect();

@@ -1,7 +1,7 @@
-//! The desk: what the frame's thread lays down for the recorder's thread, and the other way round.
+//! Hand-off: the queues and slots between the frame's thread, the recorder's thread and whoever asks for a capture.
 //!
-//! The frame's thread never waits here: queues are lock-free, and where there is a lock it only tries. What it could not lay down it
-//! keeps until the next frame.
+//! The frame's thread never waits here: queues are lock-free, and where there is a lock it only tries. What it could
+//! not hand over it keeps until the next frame.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,10 +12,10 @@ use crossbeam_queue::ArrayQueue;
 use throng_capture::model::{SwitchSource, World};
 use throng_platform::ticks;
 
-use crate::control::ManualSave;
-use crate::draft::FrameNote;
-use crate::recorder::RecorderSettings;
+use crate::capture_builder::FrameNote;
 use crate::rules::Rules;
+use crate::save_request::ManualSave;
+use crate::settings::RecorderSettings;
 use crate::switches::SwitchHistory;
 use crate::triggers::{Fired, TriggerCounts};
 
@@ -25,7 +25,7 @@ const FRAMES_MAX: usize = 2048;
 /// Captures that may wait to be saved.
 const REQUESTS_MAX: usize = 16;
 
-pub(crate) struct Desk {
+pub(crate) struct HandOff {
     pub settings: RecorderSettings,
     /// When the recorder started, of the monotonic clock (ns).
     pub start_ns: u64,
@@ -58,10 +58,10 @@ pub(crate) struct Counts {
     pub crowded_out: AtomicU64,
 }
 
-impl Desk {
-    pub fn new(settings: RecorderSettings, switch_history: SwitchHistory, switch_source: SwitchSource) -> Desk {
+impl HandOff {
+    pub fn new(settings: RecorderSettings, switch_history: SwitchHistory, switch_source: SwitchSource) -> HandOff {
         let rules = settings.rules.clone();
-        Desk {
+        HandOff {
             settings,
             start_ns: ticks::monotonic_ns(),
             switch_source,
@@ -85,7 +85,8 @@ impl Desk {
         self.settings.captures.is_some()
     }
 
-    /// Remembers a frame; its note is left with the memory of an older one. Skipped if a capture reads the frames just now.
+    /// Remembers a frame; its note is left with the memory of an older one. Skipped if a capture reads the frames just
+    /// now.
     pub fn keep_frame(&self, note: &mut FrameNote, counts: TriggerCounts) {
         self.counts.in_cooldown.store(counts.in_cooldown, Ordering::Relaxed);
         self.counts.crowded_out.store(counts.crowded_out, Ordering::Relaxed);
@@ -118,7 +119,8 @@ impl Desk {
         self.requests.pop()
     }
 
-    /// Recorder's thread: something for the frame's thread to judge. What finds no room is noticed again a second later.
+    /// Recorder's thread: something for the frame's thread to judge. What finds no room is noticed again a second
+    /// later.
     pub fn notice(&self, fired: Fired) {
         let _ = self.noticed.push(fired);
     }
@@ -127,7 +129,8 @@ impl Desk {
         self.noticed.pop()
     }
 
-    /// Asks for a capture by hand, and wakes the recorder's thread. False if too many wait, or nobody is there any more.
+    /// Asks for a capture by hand, and wakes the recorder's thread. False if too many wait, or nobody is there any
+    /// more.
     pub fn save_by_hand(&self, save: ManualSave) -> bool {
         let mut manual = lock(&self.manual);
         let Some(waiting) = manual.as_mut().filter(|waiting| waiting.len() < REQUESTS_MAX) else { return false };

@@ -1,12 +1,13 @@
-//! What grows slowly: looked at once a second, on the recorder's own thread.
+//! Memory growth: threads that allocate too fast and scopes that leak, looked for once a second on the recorder's own
+//! thread.
 //!
-//! A thread that allocates too fast shows in the difference of a second; a leak only over many. What is found goes to the frame's
-//! thread, which knows about cooldowns.
+//! A thread that allocates too fast shows in the difference of a second; a leak only over many. What is found goes to
+//! the frame's thread, which knows about cooldowns.
 
 use throng_capture::model::TriggerKind;
 
-use crate::desk::Desk;
-use crate::draft::Clock;
+use crate::capture_builder::Clock;
+use crate::hand_off::HandOff;
 use crate::triggers::{Cause, Fired};
 use crate::{memory, thread};
 
@@ -14,16 +15,16 @@ use crate::{memory, thread};
 const LEAK_WINDOW_S: u64 = 30;
 
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct MemoryGrowth {
     /// When it looked last (ticks).
     looked_at: u64,
     /// Bytes that each thread had allocated by then, by index.
     allocated: Vec<u64>,
 }
 
-impl Watch {
+impl MemoryGrowth {
     /// Looks if a second has passed.
-    pub fn look(&mut self, now: u64, clock: &Clock, desk: &Desk) {
+    pub fn look(&mut self, now: u64, clock: &Clock, hand_off: &HandOff) {
         let passed_ns = clock.calibration.ns(now.saturating_sub(self.looked_at));
         if passed_ns < 1_000_000_000 {
             return;
@@ -31,7 +32,7 @@ impl Watch {
         let is_first = self.looked_at == 0;
         self.looked_at = now;
         memory::note(clock.ns(now));
-        let rules = desk.rules();
+        let rules = hand_off.rules();
         let fired = |kind, cause, measured| Fired {
             kind,
             cause,
@@ -52,12 +53,12 @@ impl Watch {
             // What a thread did before it was first looked at took nobody knows how long.
             let is_new = is_first || before == 0;
             if !is_new && per_s as u64 > rules.trigger(TriggerKind::MemoryRate).threshold {
-                desk.notice(fired(TriggerKind::MemoryRate, Cause::Thread(index as u32), per_s as u64));
+                hand_off.notice(fired(TriggerKind::MemoryRate, Cause::Thread(index as u32), per_s as u64));
             }
         }
         let growth_min = rules.trigger(TriggerKind::Leak).threshold.saturating_mul(LEAK_WINDOW_S);
         if let Some(leak) = memory::leak(LEAK_WINDOW_S, growth_min) {
-            desk.notice(fired(TriggerKind::Leak, Cause::Memory(leak.site), leak.bytes_per_s));
+            hand_off.notice(fired(TriggerKind::Leak, Cause::Memory(leak.site), leak.bytes_per_s));
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Excess: scopes that took longer than they may, and waits for locks, on their way to the thread that looks at triggers.
+//! Overruns: scopes that took longer than their budget, and long waits for locks, on their way to the thread that
+//! looks at triggers.
 //!
-//! A bounded queue, because a scope that is always too long would fill any other: what finds it full is counted, not kept, and the
-//! first ones say enough.
+//! A bounded queue, because a scope that is always too long would fill any other: what finds it full is counted, not
+//! kept, and the first ones say enough.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use crate::site::SiteId;
 
 /// A scope over its budget.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Excess {
+pub struct Overrun {
     pub site: SiteId,
     pub ticks: u64,
     /// When it ended (ticks).
@@ -33,21 +34,22 @@ pub struct LongWait {
 
 const WAITING_MAX: usize = 256;
 
-static EXCESSES: OnceLock<ArrayQueue<Excess>> = OnceLock::new();
+static OVERRUNS: OnceLock<ArrayQueue<Overrun>> = OnceLock::new();
 static LONG_WAITS: OnceLock<ArrayQueue<LongWait>> = OnceLock::new();
 static NOT_KEPT: AtomicU64 = AtomicU64::new(0);
-/// What counts as a long wait. Written with the rules, read by those that have waited; it says all there is to say: relaxed.
+/// What counts as a long wait. Written with the rules, read by those that have waited; it says all there is to say:
+/// relaxed.
 static LONG_WAIT_TICKS: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Makes the queues, so that no recording thread has to.
 pub(crate) fn prepare() {
-    EXCESSES.get_or_init(|| ArrayQueue::new(WAITING_MAX));
+    OVERRUNS.get_or_init(|| ArrayQueue::new(WAITING_MAX));
     LONG_WAITS.get_or_init(|| ArrayQueue::new(WAITING_MAX));
 }
 
 #[cold]
-pub(crate) fn note(excess: Excess) {
-    keep(EXCESSES.get(), excess);
+pub(crate) fn note(overrun: Overrun) {
+    keep(OVERRUNS.get(), overrun);
 }
 
 /// Keeps the wait if it is long by the rules: short ones, of which there may be many, must not crowd it out.
@@ -68,8 +70,8 @@ fn keep<T>(queue: Option<&ArrayQueue<T>>, one: T) {
     }
 }
 
-pub(crate) fn take() -> Option<Excess> {
-    EXCESSES.get()?.pop()
+pub(crate) fn take() -> Option<Overrun> {
+    OVERRUNS.get()?.pop()
 }
 
 pub(crate) fn take_wait() -> Option<LongWait> {

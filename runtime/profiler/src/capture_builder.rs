@@ -1,7 +1,7 @@
-//! Drafting: from pinned blocks and the other sources to a [`Capture`].
+//! The capture builder: from pinned blocks and the other sources to a [`Capture`].
 //!
-//! Runs on the recorder's own thread. Reads a few hundred thousand records, tens of nanoseconds each, and allocates as it goes; no
-//! recording thread waits for it.
+//! Runs on the recorder's own thread. Reads a few hundred thousand records, tens of nanoseconds each, and allocates as
+//! it goes; no recording thread waits for it.
 
 use std::collections::HashMap;
 
@@ -54,21 +54,22 @@ pub(crate) struct FrameNote {
     pub threads: Vec<FrameThread>,
 }
 
-/// Takes everything that threads have recorded within the window. Frames, logs, memory and the rest are the caller's to add.
+/// Takes everything that threads have recorded within the window. Frames, logs, memory and the rest are the caller's to
+/// add.
 pub(crate) fn threads(window: &Window) -> Capture {
     let all = thread::all();
     let pinned = pool().pin(window.begin_ticks, all.iter().filter_map(|cells| cells.block()));
-    let mut draft = Draft::new(window, &all);
-    draft.read(&pinned);
+    let mut builder = CaptureBuilder::new(window, &all);
+    builder.read(&pinned);
     drop(pinned);
-    draft.finish(&all)
+    builder.finish(&all)
 }
 
-struct Draft<'a> {
+struct CaptureBuilder<'a> {
     window: &'a Window,
     threads: Vec<Thread>,
-    /// Per thread, the place of the event that a record of the kind `allocations` or `lock holder` belongs to, if that was kept. A
-    /// block's own word on its world may stand between the two.
+    /// Per thread, the place of the event that a record of the kind `allocations` or `lock holder` belongs to, if that
+    /// was kept. A block's own word on its world may stand between the two.
     mains: Vec<Option<usize>>,
     /// Place in the capture of every site that occurs, in the order in which they were met.
     places: HashMap<u32, u32>,
@@ -76,15 +77,15 @@ struct Draft<'a> {
     worlds: Vec<u32>,
 }
 
-impl<'a> Draft<'a> {
-    fn new(window: &'a Window, all: &[&ThreadCells]) -> Draft<'a> {
+impl<'a> CaptureBuilder<'a> {
+    fn new(window: &'a Window, all: &[&ThreadCells]) -> CaptureBuilder<'a> {
         let threads = all.iter().map(|cells| Thread {
             name: cells.name().into(),
             tid: cells.tid(),
             class: cells.class(),
             events: Vec::new(),
         });
-        Draft {
+        CaptureBuilder {
             window,
             threads: threads.collect(),
             mains: vec![None; all.len()],
@@ -266,7 +267,8 @@ fn end_of(event: &Event) -> u64 {
     }
 }
 
-/// What the kernel noted about a thread, in the capture's clock and within its window. What came before is told at its beginning.
+/// What the kernel noted about a thread, in the capture's clock and within its window. What came before is told at its
+/// beginning.
 pub(crate) fn moments(records: Vec<perf::Record>, clock: &Clock, begin_ns: u64) -> Vec<Event> {
     let moment = |record: perf::Record| {
         let at_ns = clock.of_monotonic(record.at_ns()).max(begin_ns);
