@@ -121,6 +121,11 @@ impl Actors {
         Capsules { feet: &self.feet, radius_m: &self.radius_m, height_m: &self.height_m }
     }
 
+    /// Squared distance to whoever is nearest of the living. (m²)
+    pub fn nearest_m2(&self, feet: Vec3) -> f32 {
+        self.feet.iter().map(|other| other.distance_squared(feet)).fold(f32::INFINITY, f32::min)
+    }
+
     /// Squared distance to the nearest living player. (m²)
     pub fn nearest_player_m2(&self, feet: Vec3) -> f32 {
         let living = self.players.iter().map(|slot| self.feet[slot.index()]);

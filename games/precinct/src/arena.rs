@@ -10,11 +10,13 @@
 //! Size: about 2 KB and 100 bytes per character.
 
 use bevy_ecs::resource::Resource;
-use throng::prelude::ClientKey;
+use throng::prelude::{ClientKey, WorldId};
 
 use crate::{
     actors::Actors,
+    loot::Loot,
     npc::{path_queue::PathQueue, senses::Sight},
+    portals::Destination,
     roster::Roster,
     sayings::Sayings,
     shots::Shots,
@@ -35,8 +37,18 @@ pub struct Arena {
     pub sayings: Sayings,
     /// The players' entities by client.
     pub roster: Roster,
-    /// Players that go through a portal at the end of this tick.
-    pub leavers: Vec<ClientKey>,
+    /// What the fallen have left.
+    pub loot: Loot,
+    /// Players that go through a portal at the end of this tick, if they live to see it.
+    pub leavers: Vec<Leaver>,
+}
+
+/// A player in a portal.
+#[derive(Debug, Clone, Copy)]
+pub struct Leaver {
+    pub client: ClientKey,
+    pub through: Destination,
+    pub to: WorldId,
 }
 
 impl Arena {
@@ -49,6 +61,7 @@ impl Arena {
             paths: PathQueue::new(npc_count),
             sayings: Sayings::default(),
             roster: Roster::default(),
+            loot: Loot::default(),
             leavers: Vec::new(),
         }
     }

@@ -1,32 +1,35 @@
 //! Arrivals and departures: how clients become entities of a world and stop being it.
 //!
-//! A client that arrives gets an entity at a spawn point. If it came through a portal it keeps what it carried; if it
-//! has just connected it gets a fresh [`Passport`], and the hideout that the directory chose is its home. A hideout
+//! A client that comes through a portal gets an entity at the portal that leads back, with all that it carried. One that has just connected
+//! stands up at a spawn point with a fresh [`Passport`] and the usual equipment, and the hideout that the directory chose is its home. A hideout
 //! stays awake while its owner is connected, wherever the owner is: the world in which the connection ends posts
 //! [`OwnerLeft`] to the hideout.
+//!
+//! What a traveller carries is written down at the end of the tick, when all that happens to it in this world has happened. Who is shot
+//! dead in the portal stays.
 //!
 //! Both are exclusive systems, and return at once when nobody comes or goes.
 
 use bevy_ecs::prelude::*;
+use rand::Rng;
 use speech::SpeechAllowance;
 use throng::prelude::*;
 use throng_replication::ecs::Replicated;
 
 use crate::{
-    arena::Arena,
+    arena::{Arena, Leaver},
     components::{Action, Character, Faction, Pose, Slot, Standing, Vitals},
+    inventory::Inventory,
     lives::{LifeClock, near_spawn},
     movement::Controls,
     passport::{Passport, PlayerName},
+    players::tell_pockets,
     portals::PortalWatch,
     roster::PlayerClient,
     scene::Scene,
-    travel::{OwnerLeft, Traveller},
-    weapons::{Weapon, WeaponKind},
+    travel::{Facing, OwnerLeft, PLAYER_WEAPON, Passage, Traveller},
+    weapons::{CarriedWeapon, Weapon},
 };
-
-/// What every player carries.
-const PLAYER_WEAPON: WeaponKind = WeaponKind::Rifle;
 
 /// Makes entities for those who arrived and takes away those of ended connections.
 pub fn enter(world: &mut World) {
@@ -40,8 +43,11 @@ pub fn enter(world: &mut World) {
         depart(world, client);
     }
     let messages = std::mem::take(&mut world.resource_mut::<WorldMessages>().0);
-    if messages.iter().any(|message| message.is::<OwnerLeft>()) {
-        world.resource_mut::<MayBeDormant>().0 = true;
+    for message in messages {
+        match message.read::<OwnerLeft>() {
+            Ok(OwnerLeft) => world.resource_mut::<MayBeDormant>().0 = true,
+            Err(_) => throng::count!("world_messages_refused"),
+        }
     }
     for arrival in std::mem::take(&mut world.resource_mut::<Arrivals>().0) {
         arrive(world, arrival);
@@ -49,15 +55,37 @@ pub fn enter(world: &mut World) {
     count_players(world);
 }
 
-/// Takes away the entities of those who went through a portal this tick.
+/// Sends those off who went into a portal this tick.
 pub fn leave(world: &mut World) {
     if world.resource::<Arena>().leavers.is_empty() {
         return;
     }
-    for client in std::mem::take(&mut world.resource_mut::<Arena>().leavers) {
-        remove(world, client);
+    for leaver in std::mem::take(&mut world.resource_mut::<Arena>().leavers) {
+        let is_sent = send_off(world, leaver).is_some();
+        throng::count!("travels", u64::from(is_sent));
     }
     count_players(world);
+}
+
+/// `None`: it stays.
+fn send_off(world: &mut World, Leaver { client, through, to }: Leaver) -> Option<()> {
+    let TickInfo { tick, rate, .. } = *world.resource::<TickInfo>();
+    let entity = world.resource::<Arena>().roster.entity(client)?;
+    let (scene, player) = (world.resource::<Scene>(), world.entity(entity));
+    let Vitals { health, alive: true } = *player.get::<Vitals>()? else { return None };
+    let (yaw, pitch) = player.get::<Controls>()?.aim();
+    let feet = player.get::<Standing>()?.0.position();
+    let traveller = Traveller {
+        health,
+        passport: *player.get::<Passport>()?,
+        passage: Some(Passage { left: scene.here, through }),
+        facing: Facing::on_way(yaw, pitch, feet, scene.portals.to(through).middle),
+        weapon: player.get::<Weapon>()?.carried(tick, rate.0),
+        inventory: *player.get::<Inventory>()?,
+    };
+    // What a player has is within its limits; if it were not, it would keep it and stay.
+    world.resource_mut::<Outbox>().travel(client, to, &traveller).ok()?;
+    remove(world, client).map(drop)
 }
 
 fn count_players(world: &mut World) {
@@ -66,45 +94,65 @@ fn count_players(world: &mut World) {
 }
 
 fn arrive(world: &mut World, arrival: Arrival) {
-    let TickInfo { tick, world: here, .. } = *world.resource::<TickInfo>();
+    let TickInfo { tick, rate, world: here, .. } = *world.resource::<TickInfo>();
+    // Those that cannot be read do not come so far (`accept_transfers`).
     let carried = arrival.transfer.and_then(|transfer| transfer.read::<Traveller>().ok());
     let traveller = carried.unwrap_or_else(|| newcomer(here, arrival.client_id.0));
-    if traveller.passport.home == here {
+    let Traveller { health, passport, passage, facing, weapon, inventory } = traveller;
+    if passport.home == here {
         world.resource_mut::<MayBeDormant>().0 = false;
     }
 
-    let standing = world.resource_scope(|world, mut rng: Mut<WorldRng>| {
+    let (standing, yaw) = world.resource_scope(|world, mut rng: Mut<WorldRng>| {
         let (scene, rng) = (world.resource::<Scene>(), &mut rng.0);
-        near_spawn(&scene.level.navmesh, scene.places.any_spawn(rng), rng)
+        let Some(passage) = passage else {
+            return (near_spawn(&scene.level.navmesh, scene.places.any_spawn(rng), rng), facing.yaw);
+        };
+        let portal = scene.portals.to(passage.comes_out_at(scene.here));
+        let exit = portal.exit(rng.random_range(0..usize::from(u8::MAX)), &world.resource::<Arena>().actors);
+        (exit, facing.yaw_on_way(portal.middle, exit.position()))
     });
     let slot = world.resource_mut::<Arena>().actors.add_player();
+    let character = Character { npc: false, faction: Faction::Agents, weapon: weapon.kind };
     let player = world
         .spawn((
             (
                 Replicated::default(),
-                Pose::new(standing.position(), 0.0),
-                Vitals { health: traveller.health.max(1), alive: true },
-                Character { npc: false, faction: Faction::Agents, weapon: PLAYER_WEAPON },
+                Pose::new(standing.position(), yaw),
+                Vitals { health, alive: true },
+                character,
                 Action::NONE,
             ),
             slot,
             PlayerClient(arrival.client),
-            traveller.passport,
+            passport,
             Standing(standing),
-            Controls::default(),
-            Weapon::new(PLAYER_WEAPON),
+            Controls::looking(yaw, facing.pitch),
+            (Weapon::brought(weapon, tick, rate.0), inventory),
             LifeClock::default(),
             PortalWatch::default(),
             SpeechAllowance::new(tick),
         ))
         .id();
-    world.resource_mut::<Arena>().roster.add(arrival.client, player);
-    world.resource_mut::<Outbox>().set_player(arrival.client, player);
+    let mut arena = world.resource_mut::<Arena>();
+    arena.roster.add(arrival.client, player);
+    // Whoever comes next finds the place taken.
+    arena.actors.place(slot, player, standing, (&character).into());
+    let mut outbox = world.resource_mut::<Outbox>();
+    outbox.set_player(arrival.client, player);
+    tell_pockets(&mut outbox, PlayerClient(arrival.client), &inventory);
 }
 
 fn newcomer(home: WorldId, client_id: u64) -> Traveller {
     let name = PlayerName::new(&format!("Agent {}", client_id % 1_000_000_000)).expect("15 bytes at most");
-    Traveller { health: Vitals::FULL.health, passport: Passport { home, name, kills: 0, deaths: 0 } }
+    Traveller {
+        health: Vitals::FULL.health,
+        passport: Passport { home, name, kills: 0, deaths: 0 },
+        passage: None,
+        facing: Facing::default(),
+        weapon: CarriedWeapon::loaded(PLAYER_WEAPON),
+        inventory: Inventory::usual(PLAYER_WEAPON),
+    }
 }
 
 /// A connection has ended: the player goes, and its hideout need not wait for it any more.

@@ -35,7 +35,7 @@ use crate::{
     components::{Action, ActionKind, CHEST, Character, EYE, HEALTH_MAX, Pose, Vitals},
     level::Level,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB, Portals},
-    protocol::{ClientMessage, Input, decode_said},
+    protocol::{ClientMessage, Input, Told},
     rules::Side,
 };
 
@@ -53,6 +53,8 @@ const REACHED_M: f32 = 0.8;
 const WAYPOINTS_MAX: usize = 32;
 /// Thoughts without getting anywhere after which it picks another goal.
 const STUCK_THOUGHTS: u32 = 40;
+/// With less health it wants a medkit. [percent]
+const UNWELL_HEALTH: u8 = 40;
 /// How far outside the level a place may be by rounding. (m)
 const BOUNDS_SLACK_M: f32 = 0.05;
 
@@ -299,8 +301,9 @@ impl PrecinctBot {
 
     fn hear(&mut self, client: &Client) {
         for (_, message) in client.messages() {
-            match decode_said(message) {
-                Ok(_) => self.counts.lines_heard += 1,
+            match Told::decode(message) {
+                Ok(Told::Said { .. }) => self.counts.lines_heard += 1,
+                Ok(Told::Pockets(_)) => {}
                 Err(_) => self.counts.violations += 1,
             }
         }
@@ -349,6 +352,9 @@ impl Behaviour for PrecinctBot {
             let (yaw, pitch) = aim.unwrap_or((self.yaw, 0.0));
             let sprint = self.leaving_for.is_some() || aim.is_none();
             input = Input::new(direction, yaw, pitch, aim.is_some(), sprint);
+            if vitals.health < UNWELL_HEALTH {
+                input = input.and_heal();
+            }
         } else {
             self.way.clear();
             self.enemy = None;

@@ -31,6 +31,8 @@ use crate::{
     worlds::{DarkZone, Hideout, Hub},
 };
 
+mod carrying;
+
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
@@ -82,6 +84,12 @@ impl Headless {
     /// The player of a client that has just connected.
     fn arrive(&mut self, client: u32) -> Entity {
         self.world.arrive(ClientKey(client));
+        self.arrived(client)
+    }
+
+    /// The player of a client that comes from the hub with this.
+    fn arrive_with(&mut self, client: u32, carries: Traveller) -> Entity {
+        self.world.arrive_from(ClientKey(client), WorldId::new(0, 0), &carries).expect("the world can read it");
         self.arrived(client)
     }
 
@@ -443,14 +451,12 @@ fn npcs_of_the_two_factions_hurt_each_other_in_the_hub_but_no_player() {
 fn a_portal_sends_a_player_off_once_with_all_that_is_its_own() {
     let mut hideout = Headless::hideout(0, 1);
     let passport = Passport { home: WorldId::new(2, 0), name: PlayerName::new("Faye").unwrap(), kills: 3, deaths: 1 };
-    let hub = WorldId::new(0, 0);
-    hideout.world.arrive_from(ClientKey(1), hub, &Traveller { health: 60, passport }).unwrap();
-    let player = hideout.arrived(1);
+    let player = hideout.arrive_with(1, carrying::traveller(60, passport));
     assert_eq!(hideout.get::<Vitals>(player).health, 60);
     assert_eq!(hideout.get::<Passport>(player), passport);
     assert!(!hideout.ecs().resource::<MayBeDormant>().0, "the owner is connected");
 
-    let portals = shared().portals;
+    let portals = &shared().portals;
     hideout.put(player, portals.to(Destination::Hideout).middle);
     hideout.ticks(3);
     assert_eq!(hideout.tally().of("travels"), 0, "one is there already");
@@ -464,7 +470,7 @@ fn a_portal_sends_a_player_off_once_with_all_that_is_its_own() {
     assert!(hideout.ecs().resource::<Arena>().actors.players().is_empty());
     assert!(!hideout.ecs().resource::<MayBeDormant>().0, "awake while its owner is in the hub");
 
-    hideout.world.post(hub, &OwnerLeft).unwrap();
+    hideout.world.post(WorldId::new(0, 0), &OwnerLeft).unwrap();
     hideout.tick();
     assert!(hideout.ecs().resource::<MayBeDormant>().0);
 }

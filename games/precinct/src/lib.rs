@@ -12,10 +12,10 @@
 //!   npc
 //!   lives                                      how a life ends and the next begins
 //!   scene     arena                            state: what a world reads; what it changes
-//!   portals   actors   roster    shots         what scene and arena are made of
-//!   sayings   npc::{places graph senses path_queue}
-//!   movement  travel   passport  rules         rules of the game
-//!   components  protocol  weapons  level       what both sides agree on
+//!   portals   actors   roster    shots  loot   what scene and arena are made of
+//!   sayings   travel   npc::{places graph senses path_queue}
+//!   movement  passport  rules                  rules of the game
+//!   components  protocol  weapons  inventory  level      what both sides agree on
 //! ```
 //!
 //! A module uses modules of lower lines, and neighbours, never in a circle. Beside them is `bot`, a player for the
@@ -30,8 +30,10 @@ pub mod bot;
 pub mod components;
 pub mod distribution;
 pub mod hideouts;
+pub mod inventory;
 pub mod level;
 pub mod lives;
+pub mod loot;
 pub mod movement;
 pub mod npc;
 pub mod passport;

@@ -37,6 +37,7 @@ pub struct Controls {
     direction: [f32; 2],
     sprint: bool,
     fire: bool,
+    heal: bool,
     yaw: f32,
     pitch: f32,
     /// How long the wish above is still followed without a new one. (s)
@@ -44,6 +45,11 @@ pub struct Controls {
 }
 
 impl Controls {
+    /// Of somebody who looks there and wants nothing yet.
+    pub fn looking(yaw: f32, pitch: f32) -> Self {
+        Self { yaw, pitch, ..Self::default() }
+    }
+
     /// Takes one input; false if it is one too many for this tick.
     pub fn take(&mut self, input: &Input) -> bool {
         if self.inputs == INPUTS_PER_TICK_MAX {
@@ -52,6 +58,7 @@ impl Controls {
         if self.inputs == 0 {
             self.direction_sum = [0.0; 2];
             self.fire = false;
+            self.heal = false;
         }
         let [x, z] = input.direction();
         self.direction_sum[0] += x;
@@ -60,6 +67,7 @@ impl Controls {
         self.sprint = input.sprint();
         // A trigger pulled between two ticks counts, even if it has been let go since.
         self.fire |= input.fire();
+        self.heal |= input.heal();
         self.yaw = input.yaw();
         self.pitch = input.pitch();
         true
@@ -68,6 +76,11 @@ impl Controls {
     /// Whether the trigger is pulled.
     pub fn fire(&self) -> bool {
         self.fire
+    }
+
+    /// Whether a medkit is wanted.
+    pub fn heal(&self) -> bool {
+        self.heal
     }
 
     /// Yaw and pitch of the view. (radians)
@@ -84,7 +97,7 @@ impl Controls {
         } else {
             self.hold_s -= dt_s;
             if self.hold_s < 0.0 {
-                *self = Self { yaw: self.yaw, pitch: self.pitch, ..Self::default() };
+                *self = Self::looking(self.yaw, self.pitch);
             }
         }
         let speed = if self.sprint { SPRINT_M_PER_S } else { WALK_M_PER_S };

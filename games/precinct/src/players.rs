@@ -1,26 +1,32 @@
 //! Players: what they do in a tick, as their clients ask.
 //!
 //! Messages are decoded once a tick for all players; a message that makes no sense is dropped and counted. Then each
-//! player stands up, walks, leaves through a portal or fires. How players come and go is in [`crate::arrivals`].
+//! player stands up, walks, picks up what lies there, enters a portal, heals or fires. How players come and go is in
+//! [`crate::arrivals`]. A client is told what its player carries when it arrives and when something came or went that it cannot work out from
+//! its player's shots and reloads: a message of some 10 bytes now and then is less than a component that all who are near would be told of.
 
 use bevy_ecs::{prelude::*, query::QueryData};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
 
 use crate::{
-    arena::Arena,
-    components::{Action, ActionKind, Character, Pose, Slot, Standing, Vitals},
+    arena::{Arena, Leaver},
+    components::{Action, ActionKind, Character, HEALTH_MAX, Pose, Slot, Standing, Vitals},
+    inventory::{Inventory, Item},
     lives::{LifeClock, begin_life},
     movement::{Controls, step},
     passport::Passport,
     portals::PortalWatch,
-    protocol::{ClientMessage, Input},
+    protocol::{ClientMessage, Input, POCKETS_BYTES_MAX, encode_pockets},
     roster::PlayerClient,
     scene::Scene,
-    shots::{Shots, direction_of},
-    travel::Traveller,
+    shots::direction_of,
     weapons::{Trigger, Weapon},
 };
+
+/// What a medkit heals [percent], and how long the hands are busy with it. (ms)
+const MEDKIT_HEALTH: u8 = 50;
+const MEDKIT_MS: u32 = 2_000;
 
 /// A player's row, as its own system sees it.
 #[derive(QueryData)]
@@ -37,6 +43,7 @@ pub struct PlayerRow {
     pub standing: &'static mut Standing,
     pub vitals: &'static mut Vitals,
     pub weapon: &'static mut Weapon,
+    pub inventory: &'static mut Inventory,
     pub action: &'static mut Action,
     pub portal_watch: &'static mut PortalWatch,
 }
@@ -61,6 +68,9 @@ pub fn play(
             }
             let PlayerRowItem { vitals, pose, standing, weapon, .. } = &mut player;
             begin_life(scene.places.any_spawn(rng), &scene, rng, vitals, pose, standing, weapon);
+            if player.inventory.equip(player.weapon.kind) {
+                tell_pockets(&mut outbox, *player.client, &player.inventory);
+            }
         }
         let (yaw, _) = player.controls.aim();
         step(velocity, yaw, tick.dt_s, &scene.level.navmesh, &mut player.pose, &mut player.standing);
@@ -68,18 +78,40 @@ pub fn play(
         arena.actors.place(*player.slot, player.entity, standing, player.character.into());
 
         let destination = player.portal_watch.pass(&scene.portals, scene.here, standing.position());
-        let home = player.passport.home;
-        if let Some(world) = destination.and_then(|destination| scene.worlds.world(destination, home)) {
-            let traveller = Traveller { health: player.vitals.health, passport: *player.passport };
-            // Within its limits, or the player stays.
-            if outbox.travel(player.client.0, world, &traveller).is_ok() {
-                arena.leavers.push(player.client.0);
-                throng::count!("travels");
-            }
-        } else if player.controls.fire() && !scene.rules.players_are_safe {
-            pull_trigger(&tick, &mut player, &mut arena.shots, rng);
+        if let Some(through) = destination
+            && let Some(to) = scene.worlds.world(through, player.passport.home)
+        {
+            arena.leavers.push(Leaver { client: player.client.0, through, to });
+            continue;
+        }
+        let is_richer = arena.loot.pick_up(standing.position(), tick.tick, &mut player.inventory);
+        throng::count!("pick_ups", u64::from(is_richer));
+        let has_healed = player.controls.heal() && heal(&tick, &mut player);
+        throng::count!("medkits_used", u64::from(has_healed));
+        let mut is_equipped = false;
+        if player.controls.fire() && !scene.rules.players_are_safe {
+            is_equipped = pull_trigger(&tick, &mut player, arena, rng);
+        }
+        if is_richer || has_healed || is_equipped {
+            tell_pockets(&mut outbox, *player.client, &player.inventory);
         }
     }
+}
+
+/// Tells a client what its player carries.
+pub fn tell_pockets(outbox: &mut Outbox, client: PlayerClient, inventory: &Inventory) {
+    outbox.send_reliable(client.0, encode_pockets(inventory, &mut [0; POCKETS_BYTES_MAX]));
+}
+
+/// Uses a medkit, if the player has one, needs it and has its hands free.
+fn heal(tick: &TickInfo, player: &mut PlayerRowItem) -> bool {
+    let is_able = player.vitals.health < HEALTH_MAX && player.weapon.is_ready(tick.tick);
+    if !is_able || player.inventory.take(Item::Medkit, 1) == 0 {
+        return false;
+    }
+    player.vitals.health = HEALTH_MAX.min(player.vitals.health + MEDKIT_HEALTH);
+    player.weapon.busy(tick.tick, tick.rate.0, MEDKIT_MS);
+    true
 }
 
 /// Decodes what clients sent: inputs to their controls, words to the [`Sayings`](crate::sayings::Sayings).
@@ -106,16 +138,29 @@ fn read_messages(inbox: &Inbox, arena: &mut Arena, players: &mut Query<PlayerRow
     }
 }
 
-/// Pulls the trigger that a living player holds.
-pub fn pull_trigger(tick: &TickInfo, player: &mut PlayerRowItem, shots: &mut Shots, rng: &mut Xoshiro256PlusPlus) {
-    match player.weapon.fire(tick.tick, tick.rate.0) {
+/// Pulls the trigger that a living player holds. At home, who lacks rounds for a magazine is given the usual equipment first; whether that was
+/// so.
+fn pull_trigger(tick: &TickInfo, player: &mut PlayerRowItem, arena: &mut Arena, rng: &mut Xoshiro256PlusPlus) -> bool {
+    let PlayerRowItem { weapon, inventory, passport, .. } = player;
+    let (kind, mut is_equipped) = (weapon.kind, false);
+    let from_pockets = |wanted: u8| {
+        if passport.home == tick.world
+            && Item::rounds_of(kind).is_some_and(|item| inventory.count(item) < wanted.into())
+        {
+            is_equipped = inventory.equip(kind);
+        }
+        inventory.load(kind, wanted)
+    };
+    match weapon.fire(tick.tick, tick.rate.0, from_pockets) {
         Trigger::Fired => {
             let (yaw, pitch) = player.controls.aim();
             let feet = player.standing.0.position();
-            shots.fire(*player.slot, player.weapon.kind, feet, direction_of(yaw, pitch), rng);
+            arena.shots.fire(*player.slot, player.weapon.kind, feet, direction_of(yaw, pitch), rng);
             player.action.happened(ActionKind::Shot);
         }
         Trigger::Reloading => player.action.happened(ActionKind::Reloaded),
+        Trigger::Empty => throng::count!("triggers_empty"),
         Trigger::NotReady => {}
     }
+    is_equipped
 }

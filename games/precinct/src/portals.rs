@@ -5,16 +5,19 @@
 //! [`Traveller`](crate::travel::Traveller). All worlds share one level, so every world has all three portals; the one
 //! that leads to the world's own kind does nothing.
 //!
-//! A portal takes a player only after the player has been seen outside of all portals, so that nobody who arrives
-//! inside one is sent off again.
+//! Who goes through the portal from the hub to the dark zone comes out of the dark zone's portal to the hub: at one of its exits, just
+//! outside, where nobody stands. A portal takes a player only after the player has been seen well away from all portals, so that
+//! nobody who comes out of one is sent back by a step in the wrong direction.
 
 use std::sync::{Arc, OnceLock};
 
 use bevy_ecs::component::Component;
 use glam::Vec3;
 use throng::prelude::*;
+use throng_pack::Pack;
+use throng_query::nav::NavPoint;
 
-use crate::{level::Level, rules::Rules};
+use crate::{actors::Actors, components::BODY_RADIUS_M, level::Level, rules::Rules};
 
 /// Names of the kinds of worlds, as clients hear them.
 pub const HIDEOUT: &str = "hideout";
@@ -23,11 +26,19 @@ pub const DARK_ZONE: &str = "dark_zone";
 
 /// A player within this distance of a portal's middle is taken. (m)
 pub const PORTAL_RADIUS_M: f32 = 2.0;
+/// A player farther than this from the middle of every portal may be taken by one. (m)
+pub const PORTAL_CLEAR_M: f32 = 6.0;
+/// How far exits are from the middle of their portal: two rings. (m)
+const EXIT_RINGS_M: [f32; 2] = [2.6, 3.6];
+const EXITS_PER_RING: usize = 12;
+/// Farther than this from everybody an exit is free. (m)
+const EXIT_FREE_M: f32 = 2.5 * BODY_RADIUS_M;
 /// A portal is put on the walkable ground nearest to its planned place, at most so far away. (m)
 const REACH_M: f32 = 6.0;
 
 /// Where a portal leads; also which kind of world a world is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.destination")]
 pub enum Destination {
     /// The hideout of whoever walks through.
     Hideout,
@@ -46,21 +57,60 @@ impl Destination {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Portal {
     pub leads_to: Destination,
     pub middle: Vec3,
+    /// Where players come out: on the ground outside of it, nearer ones first.
+    exits: Vec<NavPoint>,
 }
 
 impl Portal {
     pub fn holds(&self, feet: Vec3) -> bool {
-        feet.distance_squared(self.middle) <= PORTAL_RADIUS_M * PORTAL_RADIUS_M
+        self.is_within(feet, PORTAL_RADIUS_M)
+    }
+
+    fn is_within(&self, feet: Vec3, distance_m: f32) -> bool {
+        feet.distance_squared(self.middle) <= distance_m * distance_m
+    }
+
+    /// The first exit that is free, counted from the one with this number; if none is, the one with the most room.
+    pub fn exit(&self, first: usize, actors: &Actors) -> NavPoint {
+        let count = self.exits.len();
+        let mut best = (f32::NEG_INFINITY, self.exits[0]);
+        for number in 0..count {
+            let exit = self.exits[(first + number) % count];
+            let room_m2 = actors.nearest_m2(exit.position());
+            if room_m2 >= EXIT_FREE_M * EXIT_FREE_M {
+                return exit;
+            }
+            if room_m2 > best.0 {
+                best = (room_m2, exit);
+            }
+        }
+        best.1
     }
 }
 
+/// Places around a portal from which one can walk straight into it.
+fn exits(level: &Level, middle: NavPoint) -> Vec<NavPoint> {
+    let directions = (0..EXITS_PER_RING).map(|number| number as f32 / EXITS_PER_RING as f32 * std::f32::consts::TAU);
+    let places = EXIT_RINGS_M.into_iter().flat_map(|ring_m| {
+        directions.clone().map(move |angle| (ring_m, Vec3::new(angle.sin(), 0.0, angle.cos()) * ring_m))
+    });
+    let exits: Vec<NavPoint> = places
+        .map(|(ring_m, aside)| (ring_m, level.navmesh.walk_straight(middle, middle.position() + aside).end))
+        // Not those that a wall has stopped.
+        .filter(|(ring_m, exit)| exit.position().distance(middle.position()) >= ring_m - 0.1)
+        .map(|(_, exit)| exit)
+        .collect();
+    assert!(!exits.is_empty(), "there is room around every portal");
+    exits
+}
+
 /// The three portals of the level.
-#[derive(Debug, Clone, Copy)]
-pub struct Portals([Portal; 3]);
+#[derive(Debug, Clone)]
+pub struct Portals(Arc<[Portal; 3]>);
 
 impl Portals {
     /// In the middle of three streets around the plaza, 16 m from the crossings where players stand up.
@@ -70,10 +120,10 @@ impl Portals {
             (Destination::Hub, Vec3::new(16.0, 0.0, 0.0)),
             (Destination::DarkZone, Vec3::new(-16.0, 0.0, 0.0)),
         ];
-        Self(planned.map(|(leads_to, middle)| {
+        Self(Arc::new(planned.map(|(leads_to, middle)| {
             let on_ground = level.navmesh.nearest(middle, REACH_M).expect("streets can be walked on");
-            Portal { leads_to, middle: on_ground.position() }
-        }))
+            Portal { leads_to, middle: on_ground.position(), exits: exits(level, on_ground) }
+        })))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Portal> {
@@ -106,20 +156,76 @@ impl SharedWorlds {
     }
 }
 
-/// Whether a portal may take the player: only once it has been seen outside of all of them since it arrived.
+/// Whether a portal may take the player: only once it has been seen away from all of them since it arrived.
 #[derive(Component, Debug, Clone, Copy, Default)]
 pub struct PortalWatch {
-    was_outside: bool,
+    was_away: bool,
 }
 
 impl PortalWatch {
     /// Notes where a player stands in a world of the kind `here`. If a portal takes the player from there: where to.
     pub fn pass(&mut self, portals: &Portals, here: Destination, feet: Vec3) -> Option<Destination> {
-        let Some(portal) = portals.iter().find(|portal| portal.holds(feet)) else {
-            self.was_outside = true;
+        let Some(portal) = portals.iter().find(|portal| portal.is_within(feet, PORTAL_CLEAR_M)) else {
+            self.was_away = true;
             return None;
         };
-        let takes = self.was_outside && portal.leads_to != here;
+        let takes = self.was_away && portal.holds(feet) && portal.leads_to != here;
         takes.then_some(portal.leads_to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::Side;
+
+    #[test]
+    fn exits_lie_outside_of_every_portal_and_near_their_own() {
+        let level = Level::load();
+        let portals = Portals::of(&level);
+        for portal in portals.iter() {
+            assert!(portal.exits.len() >= EXITS_PER_RING, "{portal:?}");
+            for exit in &portal.exits {
+                assert!(level.navmesh.holds(*exit));
+                assert!(portals.iter().all(|other| !other.holds(exit.position())));
+                assert!(portal.is_within(exit.position(), 4.0));
+            }
+        }
+    }
+
+    #[test]
+    fn those_who_come_out_one_after_the_other_do_not_stand_in_each_other() {
+        let level = Level::load();
+        let portals = Portals::of(&level);
+        let portal = portals.to(Destination::Hub);
+        let mut actors = Actors::default();
+        let side = Side { npc: false, faction: crate::components::Faction::Agents };
+        for number in 0..EXITS_PER_RING {
+            let exit = portal.exit(5, &actors);
+            let room_m = actors.nearest_m2(exit.position()).sqrt();
+            assert!(room_m >= EXIT_FREE_M, "{room_m} m for number {number}");
+            let slot = actors.add_player();
+            actors.place(slot, bevy_ecs::entity::Entity::PLACEHOLDER, exit, side);
+        }
+        // However many come: there is always one.
+        for _ in 0..100 {
+            let exit = portal.exit(0, &actors);
+            let slot = actors.add_player();
+            actors.place(slot, bevy_ecs::entity::Entity::PLACEHOLDER, exit, side);
+        }
+    }
+
+    #[test]
+    fn a_portal_takes_only_who_has_been_away_from_it() {
+        let level = Level::load();
+        let portals = Portals::of(&level);
+        let hub = portals.to(Destination::Hub).middle;
+        let mut watch = PortalWatch::default();
+        assert_eq!(watch.pass(&portals, Destination::Hideout, hub), None);
+        assert_eq!(watch.pass(&portals, Destination::Hideout, hub + Vec3::X * 3.0), None);
+        assert_eq!(watch.pass(&portals, Destination::Hideout, hub), None, "it turned around at the exit");
+        assert_eq!(watch.pass(&portals, Destination::Hideout, hub + Vec3::X * 7.0), None);
+        assert_eq!(watch.pass(&portals, Destination::Hub, hub), None, "one is there already");
+        assert_eq!(watch.pass(&portals, Destination::Hideout, hub), Some(Destination::Hub));
     }
 }

@@ -11,12 +11,13 @@
 //!   1  move z      i8   the same
 //!   2  yaw         u16  little endian, 65,536 to a full turn
 //!   4  pitch       i8   -89..=89 degrees, up is positive
-//!   5  buttons     u8   bit 0 fire, bit 1 sprint; other bits must be zero
+//!   5  buttons     u8   bit 0 fire, bit 1 sprint, bit 2 heal; other bits must be zero
 //!
 //! reliable, either way
-//!   0  kind        u8   16 say, 17 name (from clients), 18 said (from worlds)
+//!   0  kind        u8   16 say, 17 name (from clients); 18 said, 19 pockets (from worlds)
 //!   1  ...              say, name: the text to the end of the message
 //!                       said: length of the speaker's name u8, the name, the text to the end
+//!                       pockets: item u8 and count u16, little endian, for each stack of the player's inventory
 //! ```
 //!
 //! Cost: some 10 ns a message; 1,000 clients at 20 Hz are 0.2 ms a second.
@@ -24,6 +25,8 @@
 use std::f32::consts::TAU;
 
 use speech::TextFault;
+
+use crate::inventory::{Inventory, Item, SLOTS};
 
 /// Bytes of one encoded [`Input`].
 pub const INPUT_BYTES: usize = 6;
@@ -37,10 +40,12 @@ pub const SAID_BYTES_MAX: usize = 2 + NAME_BYTES_MAX + SAY_BYTES_MAX;
 const KIND_SAY: u8 = 16;
 const KIND_NAME: u8 = 17;
 const KIND_SAID: u8 = 18;
+const KIND_POCKETS: u8 = 19;
 
 const BUTTON_FIRE: u8 = 1 << 0;
 const BUTTON_SPRINT: u8 = 1 << 1;
-const BUTTONS_KNOWN: u8 = BUTTON_FIRE | BUTTON_SPRINT;
+const BUTTON_HEAL: u8 = 1 << 2;
+const BUTTONS_KNOWN: u8 = BUTTON_FIRE | BUTTON_SPRINT | BUTTON_HEAL;
 const MOVE_FULL: i8 = 127;
 const PITCH_DEGREES_MAX: i8 = 89;
 
@@ -57,6 +62,8 @@ pub enum ProtocolFault {
     ButtonUnknown,
     #[error("the message is empty or of a kind that clients do not send")]
     KindUnknown,
+    #[error("these are no pockets of a player")]
+    Pockets,
     #[error(transparent)]
     Text(#[from] TextFault),
 }
@@ -86,6 +93,11 @@ impl Input {
             pitch_degrees: finite_or_zero(pitch).to_degrees().clamp(-pitch_max, pitch_max).round() as i8,
             buttons: (u8::from(fire) * BUTTON_FIRE) | (u8::from(sprint) * BUTTON_SPRINT),
         }
+    }
+
+    /// The same, and a medkit is wanted.
+    pub fn and_heal(self) -> Self {
+        Self { buttons: self.buttons | BUTTON_HEAL, ..self }
     }
 
     pub fn encode(&self) -> [u8; INPUT_BYTES] {
@@ -141,6 +153,10 @@ impl Input {
     pub fn sprint(&self) -> bool {
         self.buttons & BUTTON_SPRINT != 0
     }
+
+    pub fn heal(&self) -> bool {
+        self.buttons & BUTTON_HEAL != 0
+    }
 }
 
 /// A reliable message from a client, its text already accepted by [`text`].
@@ -195,6 +211,57 @@ pub fn decode_said(bytes: &[u8]) -> Result<(&str, &str), ProtocolFault> {
     Ok((speech::accept_name(name, NAME_BYTES_MAX)?, speech::accept_line(words, SAY_BYTES_MAX)?))
 }
 
+/// Longest [`encode_pockets`] message.
+pub const POCKETS_BYTES_MAX: usize = 1 + STACK_BYTES * SLOTS;
+const STACK_BYTES: usize = 3;
+
+/// Writes what a player carries into `out` and answers the message within it.
+pub fn encode_pockets<'a>(inventory: &Inventory, out: &'a mut [u8; POCKETS_BYTES_MAX]) -> &'a [u8] {
+    out[0] = KIND_POCKETS;
+    let mut len = 1;
+    for stack in inventory.stacks() {
+        let [low, high] = stack.count.to_le_bytes();
+        out[len..len + STACK_BYTES].copy_from_slice(&[stack.item as u8, low, high]);
+        len += STACK_BYTES;
+    }
+    &out[..len]
+}
+
+/// A message of a world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told<'a> {
+    Said {
+        speaker: &'a str,
+        words: &'a str,
+    },
+    /// What one's own player carries now.
+    Pockets(Inventory),
+}
+
+impl<'a> Told<'a> {
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolFault> {
+        match bytes.split_first() {
+            Some((&KIND_SAID, _)) => decode_said(bytes).map(|(speaker, words)| Self::Said { speaker, words }),
+            Some((&KIND_POCKETS, stacks)) => decode_pockets(stacks).map(Self::Pockets),
+            _ => Err(ProtocolFault::KindUnknown),
+        }
+    }
+}
+
+fn decode_pockets(stacks: &[u8]) -> Result<Inventory, ProtocolFault> {
+    let (stacks, rest) = stacks.as_chunks::<STACK_BYTES>();
+    let mut inventory = Inventory::default();
+    for &[item, low, high] in stacks {
+        let item = *Item::ALL.get(usize::from(item)).ok_or(ProtocolFault::Pockets)?;
+        let count = u16::from_le_bytes([low, high]);
+        let is_new = count > 0 && inventory.count(item) == 0;
+        if !is_new || inventory.add(item, count) < count {
+            return Err(ProtocolFault::Pockets);
+        }
+    }
+    if rest.is_empty() { Ok(inventory) } else { Err(ProtocolFault::Pockets) }
+}
+
 fn finite_or_zero(value: f32) -> f32 {
     if value.is_finite() { value } else { 0.0 }
 }
@@ -202,6 +269,7 @@ fn finite_or_zero(value: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::weapons::WeaponKind;
     use throng_simulator::mutation::mutations;
 
     #[test]
@@ -239,7 +307,7 @@ mod tests {
         check(&[0, 0x80, 0, 0, 0, 0], ProtocolFault::MoveRange);
         check(&[0, 0, 0, 0, 90, 0], ProtocolFault::PitchRange);
         check(&[0, 0, 0, 0, 0x80, 0], ProtocolFault::PitchRange);
-        check(&[0, 0, 0, 0, 0, 0x04], ProtocolFault::ButtonUnknown);
+        check(&[0, 0, 0, 0, 0, 0x08], ProtocolFault::ButtonUnknown);
         check(&[0, 0, 0, 0, 0, 0xff], ProtocolFault::ButtonUnknown);
     }
 
@@ -258,6 +326,22 @@ mod tests {
         let mut out = [0; SAID_BYTES_MAX];
         let said = encode_said("Agent 7", "hello, hub", &mut out);
         assert_eq!(decode_said(said), Ok(("Agent 7", "hello, hub")));
+        assert_eq!(Told::decode(said), Ok(Told::Said { speaker: "Agent 7", words: "hello, hub" }));
+        let mut inventory = Inventory::usual(WeaponKind::Rifle);
+        inventory.add(Item::Credits, 300);
+        let mut out = [0; POCKETS_BYTES_MAX];
+        let pockets = encode_pockets(&inventory, &mut out);
+        assert_eq!(Told::decode(pockets), Ok(Told::Pockets(inventory)));
+        assert_eq!(Told::decode(&pockets[..pockets.len() - 1]), Err(ProtocolFault::Pockets));
+        assert_eq!(Told::decode(&[KIND_POCKETS, Item::Medkit as u8, 5, 0]), Err(ProtocolFault::Pockets));
+    }
+
+    #[test]
+    fn a_medkit_is_asked_for_by_a_button_of_its_own() {
+        let input = Input::new([0.0, 1.0], 1.0, 0.0, true, true);
+        assert!(!input.heal());
+        let healing = Input::decode(&input.and_heal().encode()).unwrap();
+        assert!(healing.heal() && healing.fire() && healing.sprint());
     }
 
     /// Promise: no bytes whatever make a decoder panic, and what it accepts is in range.

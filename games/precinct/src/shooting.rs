@@ -10,7 +10,9 @@
 use bevy_ecs::prelude::*;
 use throng::prelude::*;
 
-use crate::{arena::Arena, components::Vitals, lives::LifeClock, npc::Senses, passport::Passport, scene::Scene};
+use crate::{
+    arena::Arena, components::Vitals, lives::LifeClock, npc::Senses, passport::Passport, scene::Scene, weapons::Weapon,
+};
 
 /// Whether there is anything for [`resolve`] to do.
 pub fn somebody_fired(arena: Res<Arena>) -> bool {
@@ -22,9 +24,9 @@ pub fn resolve(
     tick: Res<TickInfo>,
     scene: Res<Scene>,
     mut arena: ResMut<Arena>,
-    mut victims: Query<(&mut Vitals, &mut LifeClock, Option<&mut Senses>, Option<&mut Passport>)>,
+    mut victims: Query<(&mut Vitals, &mut LifeClock, &Weapon, Option<&mut Senses>, Option<&mut Passport>)>,
 ) {
-    let Arena { shots, actors, .. } = &mut *arena;
+    let Arena { shots, actors, loot, .. } = &mut *arena;
     throng::count!("shots", shots.count());
     throng::count!("casts", u64::from(shots.cast(&scene.level.geometry, &actors.capsules()).cast));
 
@@ -32,7 +34,8 @@ pub fn resolve(
         if !scene.rules.may_hurt(actors.side(order.shooter), actors.side(target)) {
             continue;
         }
-        let Ok((mut vitals, mut life, senses, passport)) = victims.get_mut(actors.entity(target)) else { continue };
+        let Ok(victim) = victims.get_mut(actors.entity(target)) else { continue };
+        let (mut vitals, mut life, weapon, senses, passport) = victim;
         if !vitals.alive {
             continue; // by an earlier shot of this tick
         }
@@ -46,12 +49,17 @@ pub fn resolve(
         }
         vitals.alive = false;
         life.ends(tick.tick, tick.rate.0);
+        if actors.side(target).npc
+            && let Some(feet) = actors.feet(target)
+        {
+            loot.leave(feet, target, weapon.kind, tick.tick, tick.rate.0);
+        }
         actors.take_away(target);
         throng::count!("deaths");
         if let Some(mut killed) = passport {
             killed.deaths += 1;
         }
-        if let Ok((_, _, _, Some(mut killer))) = victims.get_mut(actors.entity(order.shooter)) {
+        if let Ok((.., Some(mut killer))) = victims.get_mut(actors.entity(order.shooter)) {
             killer.kills += 1;
         }
     }

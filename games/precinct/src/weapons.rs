@@ -3,9 +3,10 @@
 //! Players and NPCs carry the same weapons and fire through the same [`Weapon::fire`], which counts in the
 //! world's own ticks. A client cannot fire sooner by asking more often or by claiming another time: it
 //! never says when it fires, only that the trigger is held. Cooldowns are rounded up to whole ticks, so no
-//! shot is ever early.
+//! shot is ever early. Rounds come from whoever has them: a player's pockets, or, for NPCs, an [`endless`] supply.
 
 use bevy_ecs::component::Component;
+use throng_pack::Pack;
 use throng_replication::Replicate;
 
 /// What somebody carries.
@@ -60,6 +61,25 @@ impl WeaponKind {
     }
 }
 
+/// A number that is no weapon's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoWeapon;
+
+impl From<WeaponKind> for u8 {
+    /// Its place in [`WeaponKind::ALL`].
+    fn from(kind: WeaponKind) -> Self {
+        kind as Self
+    }
+}
+
+impl TryFrom<u8> for WeaponKind {
+    type Error = NoWeapon;
+
+    fn try_from(number: u8) -> Result<Self, NoWeapon> {
+        Self::ALL.get(usize::from(number)).copied().ok_or(NoWeapon)
+    }
+}
+
 /// A weapon in somebody's hands.
 #[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weapon {
@@ -78,6 +98,8 @@ pub enum Trigger {
     Fired,
     /// It was empty and is being loaded now.
     Reloading,
+    /// It is empty and there is nothing to load it with.
+    Empty,
     NotReady,
 }
 
@@ -86,26 +108,84 @@ impl Weapon {
         Self { kind, rounds: kind.traits().rounds, burst: 0, ready_tick: 0 }
     }
 
-    /// Pulls the trigger at `tick` of a world that ticks `tick_hz` times a second.
-    pub fn fire(&mut self, tick: u32, tick_hz: u16) -> Trigger {
-        if tick < self.ready_tick {
+    /// Pulls the trigger at `tick` of a world that ticks `tick_hz` times a second. An empty weapon is loaded from `supply`, as in
+    /// [`Weapon::reload`].
+    pub fn fire(&mut self, tick: u32, tick_hz: u16, supply: impl FnOnce(u8) -> u8) -> Trigger {
+        if !self.is_ready(tick) {
             return Trigger::NotReady;
         }
         if self.rounds == 0 {
-            self.reload(tick, tick_hz);
-            return Trigger::Reloading;
+            let is_loading = self.reload(tick, tick_hz, supply);
+            return if is_loading { Trigger::Reloading } else { Trigger::Empty };
         }
         self.rounds -= 1;
         self.ready_tick = tick + ticks_of(self.kind.traits().cooldown_ms, tick_hz);
         Trigger::Fired
     }
 
-    /// Loads the weapon; it is ready again when that is done.
-    pub fn reload(&mut self, tick: u32, tick_hz: u16) {
+    /// Loads the weapon with what `supply` gives of the rounds that it is asked for; it is ready again when that is done. False, and
+    /// nothing is done, if there is none.
+    pub fn reload(&mut self, tick: u32, tick_hz: u16, supply: impl FnOnce(u8) -> u8) -> bool {
         let traits = self.kind.traits();
-        self.rounds = traits.rounds;
-        self.ready_tick = tick.max(self.ready_tick) + ticks_of(traits.reload_ms, tick_hz);
+        let wanted = traits.rounds - self.rounds;
+        let loaded = supply(wanted).min(wanted);
+        if loaded == 0 && wanted > 0 {
+            return false;
+        }
+        self.rounds += loaded;
+        self.busy(tick, tick_hz, traits.reload_ms);
+        true
     }
+
+    /// Nothing can be done with it for so much longer.
+    pub fn busy(&mut self, tick: u32, tick_hz: u16, duration_ms: u32) {
+        self.ready_tick = tick.max(self.ready_tick) + ticks_of(duration_ms, tick_hz);
+    }
+
+    pub fn is_ready(&self, tick: u32) -> bool {
+        tick >= self.ready_tick
+    }
+
+    /// The weapon as it goes to another world, which has other ticks.
+    pub fn carried(&self, tick: u32, tick_hz: u16) -> CarriedWeapon {
+        let busy_ms = self.ready_tick.saturating_sub(tick) * 1_000 / u32::from(tick_hz);
+        CarriedWeapon { kind: self.kind, rounds: self.rounds, busy_ms: busy_ms.min(BUSY_MS_MAX.into()) as u16 }
+    }
+
+    /// The weapon as it came from another world.
+    pub fn brought(carried: CarriedWeapon, tick: u32, tick_hz: u16) -> Self {
+        let CarriedWeapon { kind, rounds, busy_ms } = carried;
+        let rounds = rounds.min(kind.traits().rounds);
+        Self { kind, rounds, burst: 0, ready_tick: tick + ticks_of(busy_ms.into(), tick_hz) }
+    }
+}
+
+/// The longest that a weapon is busy: with what takes longest, begun in the moment before it was ready. (ms)
+const BUSY_MS_MAX: u16 = 10_000;
+
+/// A weapon on its way from one world to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.weapon")]
+pub struct CarriedWeapon {
+    #[pack(via = u8)]
+    pub kind: WeaponKind,
+    #[pack(max = 100)]
+    pub rounds: u8,
+    /// For how much longer nothing can be done with it. Rounded down; the worlds round up.
+    #[pack(max = BUSY_MS_MAX)]
+    pub busy_ms: u16,
+}
+
+impl CarriedWeapon {
+    /// One that is loaded and ready.
+    pub fn loaded(kind: WeaponKind) -> Self {
+        Self { kind, rounds: kind.traits().rounds, busy_ms: 0 }
+    }
+}
+
+/// A supply without end: what NPCs load from.
+pub fn endless(wanted: u8) -> u8 {
+    wanted
 }
 
 /// Whole ticks that last at least so long.
@@ -157,7 +237,7 @@ mod tests {
             let mut tick = 0;
             for _ in 0..17_000 {
                 let expect = model.pull(&traits, tick, 1_000.0 / f64::from(tick_hz));
-                assert_eq!(weapon.fire(tick, tick_hz), expect, "{kind:?} at {tick}");
+                assert_eq!(weapon.fire(tick, tick_hz, endless), expect, "{kind:?} at {tick}");
                 fired += u32::from(expect == Trigger::Fired);
                 // Many pulls in one tick, every tick, and now and then a pause.
                 tick += [0, 0, 1, 1, 1, 7][rng.random_range(0..6)];
@@ -167,9 +247,40 @@ mod tests {
     }
 
     #[test]
+    fn a_reload_takes_what_there_is_and_an_empty_weapon_without_rounds_only_clicks() {
+        let mut weapon = Weapon { rounds: 0, ..Weapon::new(WeaponKind::Rifle) };
+        let mut supply = 7;
+        let mut draw = |wanted: u8| std::mem::take(&mut supply).min(wanted);
+        assert_eq!(weapon.fire(0, 20, &mut draw), Trigger::Reloading);
+        assert_eq!((weapon.rounds, weapon.fire(1, 20, &mut draw)), (7, Trigger::NotReady));
+        let fired = (44..200).filter(|tick| weapon.fire(*tick, 20, &mut draw) == Trigger::Fired);
+        assert_eq!(fired.count(), 7);
+        assert_eq!(weapon.fire(200, 20, &mut draw), Trigger::Empty);
+    }
+
+    /// Between worlds of any two rates: the same rounds, and never ready sooner than at home, nor later than by a tick of each.
+    #[test]
+    fn a_weapon_goes_on_where_it_was_in_a_world_with_other_ticks() {
+        for (from_hz, to_hz) in [(20, 30), (30, 20), (20, 20), (30, 128)] {
+            for elapsed in 0..100 {
+                let mut weapon = Weapon { rounds: 0, ..Weapon::new(WeaponKind::MachineGun) };
+                weapon.reload(1_000, from_hz, endless);
+                let left_ms = f64::from(weapon.ready_tick.saturating_sub(1_000 + elapsed)) * 1e3 / f64::from(from_hz);
+                let brought = Weapon::brought(weapon.carried(1_000 + elapsed, from_hz), 7, to_hz);
+                assert_eq!((brought.kind, brought.rounds), (weapon.kind, weapon.rounds));
+                let waits_ms = f64::from(brought.ready_tick - 7) * 1e3 / f64::from(to_hz);
+                let tick_ms = 1e3 / f64::from(to_hz);
+                assert!(waits_ms + 1.0 > left_ms && waits_ms < left_ms + tick_ms, "{waits_ms} for {left_ms} ms");
+            }
+        }
+    }
+
+    #[test]
     fn numbers_on_the_wire_name_every_weapon() {
         assert!(WeaponKind::ALL.len() <= 8, "three bits");
+        assert_eq!(WeaponKind::try_from(WeaponKind::ALL.len() as u8), Err(NoWeapon));
         for kind in WeaponKind::ALL {
+            assert_eq!(WeaponKind::try_from(u8::from(kind)), Ok(kind));
             assert!(kind.traits().range_m <= 100.0);
             assert!(kind.traits().damage < 50, "nobody dies of one shot");
         }

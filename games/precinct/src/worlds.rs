@@ -38,6 +38,7 @@ use crate::{
     scene::{Scene, Shared},
     server::FaultyHideout,
     shooting, social,
+    travel::Traveller,
 };
 
 /// Name of the kind that is for tests.
@@ -116,6 +117,7 @@ fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc
     // Plugins first: what is spawned before a component is replicated is not heard of.
     world.configure_sets(order_of_steps());
     world.add_plugins((Movement, Combat, Npcs, Social));
+    world.accept_transfers::<Traveller>();
     let seed = world.seed();
     fill(world.world_mut(), shared, here, npc_count, seed);
 }

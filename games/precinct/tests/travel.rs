@@ -1,7 +1,7 @@
 //! The promise: players walk from world to world without reconnecting, and take what they are along, once.
 //!
 //! A watch looks into all worlds after every frame: nobody is in two worlds at a time, nobody is on the way for longer
-//! than the next tick takes, and what a player carries arrives as it left.
+//! than the next tick takes, what a player carries arrives as it left, and it arrives at the portal that belongs to the one it left by.
 
 mod simulated;
 
@@ -11,11 +11,13 @@ use std::sync::Arc;
 use glam::Vec3;
 use precinct::PrecinctWorlds;
 use precinct::components::{Pose, Vitals};
+use precinct::inventory::{Inventory, Item};
 use precinct::level::Level;
 use precinct::passport::Passport;
-use precinct::portals::{DARK_ZONE, Destination, HIDEOUT, HUB, Portals};
+use precinct::portals::{DARK_ZONE, Destination, HIDEOUT, HUB, PORTAL_RADIUS_M, Portals};
 use precinct::protocol::Input;
 use precinct::roster::PlayerClient;
+use precinct::weapons::{Weapon, WeaponKind};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::{ClientKey, WorldId};
 use throng_bots::{Behaviour, BehaviourCounters};
@@ -124,13 +126,26 @@ impl Behaviour for Commuter {
 struct Seen {
     world: WorldId,
     frame: u64,
+    pose: Pose,
     health: u8,
     alive: bool,
     passport: Passport,
+    weapon: (WeaponKind, u8),
+    inventory: Inventory,
+}
+
+impl Seen {
+    /// All that must arrive as it left.
+    fn carried(&self) -> (u8, Passport, (WeaponKind, u8), Inventory) {
+        (self.health, self.passport, self.weapon, self.inventory)
+    }
 }
 
 /// Looks into all worlds.
 struct Watch {
+    hub: WorldId,
+    dark_zone: WorldId,
+    portals: Portals,
     worlds: Vec<WorldId>,
     players: HashMap<ClientKey, Seen>,
     travels: u64,
@@ -140,21 +155,56 @@ impl Watch {
     fn new(worlds: &PrecinctWorlds) -> Self {
         let mut all = vec![worlds.hub, worlds.dark_zone];
         all.extend(&worlds.hideouts);
-        Self { worlds: all, players: HashMap::new(), travels: 0 }
+        let (hub, dark_zone, portals) = (worlds.hub, worlds.dark_zone, Portals::of(&Level::load()));
+        Self { hub, dark_zone, portals, worlds: all, players: HashMap::new(), travels: 0 }
+    }
+
+    fn kind_of(&self, world: WorldId) -> Destination {
+        match world {
+            world if world == self.hub => Destination::Hub,
+            world if world == self.dark_zone => Destination::DarkZone,
+            _ => Destination::Hideout,
+        }
+    }
+
+    /// Just outside of the portal to where it came from. Returns the way to it from the portal's middle.
+    fn check_near_portal(&self, before: &Seen, now: &Seen) -> Vec3 {
+        let portal = self.portals.to(self.kind_of(before.world));
+        let (feet, way) = (now.pose.feet(), now.pose.feet() - portal.middle);
+        assert!(!portal.holds(feet), "{feet} is in the portal to where it came from");
+        assert!(way.length() < PORTAL_RADIUS_M + 2.0, "{feet} is not at the portal to where it came from");
+        way
+    }
+
+    /// The same, and it looks away from the portal, as it went into the other.
+    fn check_place(&self, before: &Seen, now: &Seen) {
+        let way = self.check_near_portal(before, now);
+        let turned = (now.pose.yaw - way.x.atan2(way.z)).cos();
+        assert!(turned > 0.5, "looks to {} and not away from the portal: {way}", now.pose.yaw);
     }
 
     /// Asserts that nobody is twice or nowhere, and calls `arrived` with what a traveller was and is.
-    fn look(&mut self, simulation: &mut Simulation, arrived: impl Fn(&Seen, &Seen)) {
+    fn look(&mut self, simulation: &mut Simulation, arrived: impl Fn(&Self, &Seen, &Seen)) {
         let frame = simulation.frames();
-        for &id in &self.worlds {
+        for id in self.worlds.clone() {
             let Some(world) = simulation.server_mut().world_mut(id) else { panic!("world {id} is not at home") };
             if world.clients_count() == 0 {
                 continue;
             }
             let ecs = world.ecs_mut();
-            let mut players = ecs.query::<(&PlayerClient, &Vitals, &Passport)>();
-            for (client, vitals, passport) in players.iter(ecs) {
-                let seen = Seen { world: id, frame, health: vitals.health, alive: vitals.alive, passport: *passport };
+            let mut players = ecs.query::<(&PlayerClient, &Pose, &Vitals, &Passport, &Weapon, &Inventory)>();
+            for (client, pose, vitals, passport, weapon, inventory) in players.iter(ecs) {
+                inventory.check();
+                let seen = Seen {
+                    world: id,
+                    frame,
+                    pose: *pose,
+                    health: vitals.health,
+                    alive: vitals.alive,
+                    passport: *passport,
+                    weapon: (weapon.kind, weapon.rounds),
+                    inventory: *inventory,
+                };
                 let Some(before) = self.players.insert(client.0, seen) else {
                     continue;
                 };
@@ -163,7 +213,7 @@ impl Watch {
                 assert_eq!(before.passport.name, passport.name, "{client:?} is somebody else");
                 if before.world != id {
                     self.travels += 1;
-                    arrived(&before, &seen);
+                    arrived(self, &before, &seen);
                 }
             }
         }
@@ -174,25 +224,42 @@ impl Watch {
     }
 }
 
-/// Gives every player health, kills and deaths that nobody else has.
+/// Gives every player health, kills, deaths, rounds and things that nobody else has.
 fn mark_players(simulation: &mut Simulation, worlds: &PrecinctWorlds) {
     for (index, &home) in worlds.hideouts.iter().enumerate() {
         let ecs = simulation.server_mut().world_mut(home).expect("it is at home between frames").ecs_mut();
-        let mut players = ecs.query::<(&mut Vitals, &mut Passport)>();
-        let (mut vitals, mut passport) = players.single_mut(ecs).expect("everybody is at home at first");
-        vitals.health = 10 + index as u8;
+        let mut players = ecs.query::<(&mut Vitals, &mut Passport, &mut Weapon, &mut Inventory)>();
+        let player = players.single_mut(ecs).expect("everybody is at home at first");
+        let (mut vitals, mut passport, mut weapon, mut inventory) = player;
+        vitals.health = 10 + (index % 90) as u8;
         passport.kills = 1_000 + index as u32;
         passport.deaths = 2_000 + index as u32;
+        weapon.rounds = 1 + (index % 29) as u8;
+        *inventory = Inventory::default();
+        inventory.add(Item::Credits, 1 + index as u16);
+        inventory.add(Item::ALL[index % 3], 1 + (index % 200) as u16);
+        inventory.add(Item::Medkit, (index % 4) as u16);
     }
 }
 
 #[test]
 fn everybody_goes_everywhere_and_comes_back_as_they_were() {
-    const PLAYERS: usize = 24;
+    check_commuters(24, 150);
+}
+
+/// The large form.
+#[test]
+#[ignore = "takes minutes"]
+fn ten_thousand_moves_lose_nothing() {
+    check_commuters(120, 10_000);
+}
+
+/// Has players go around until all have been everywhere and so many travels were made.
+fn check_commuters(players_count: usize, travels_min: u64) {
     let (mut simulation, worlds) =
-        Simulation::new(&simulated::settings(5), simulated::game(PLAYERS, 0)).expect("the game can be set up");
+        Simulation::new(&simulated::settings(5), simulated::game(players_count, 0)).expect("the game can be set up");
     let level = Level::load();
-    for player in 0..PLAYERS {
+    for player in 0..players_count {
         simulation.join(Box::new(Commuter::new(&level, player % 2 == 0)));
     }
     let mut watch = Watch::new(&worlds);
@@ -200,33 +267,43 @@ fn everybody_goes_everywhere_and_comes_back_as_they_were() {
     mark_players(&mut simulation, &worlds);
 
     // Nobody hurts anybody here, so everything arrives exactly as it left.
-    let as_it_left = |before: &Seen, now: &Seen| {
-        assert_eq!((before.health, before.passport), (now.health, now.passport));
+    let as_it_left = |watch: &Watch, before: &Seen, now: &Seen| {
+        assert_eq!(before.carried(), now.carried());
         assert!(now.alive);
+        watch.check_place(before, now);
     };
-    let all_went_round = simulation.run_until(300.0, |simulation| {
+    let all_went_round = simulation.run_until(900.0, |simulation| {
         watch.look(simulation, as_it_left);
-        simulation.frames().is_multiple_of(60) && simulation.totals().counter("been_round") == PLAYERS as u64
+        watch.travels >= travels_min
+            && simulation.frames().is_multiple_of(60)
+            && simulation.totals().counter("been_round") == players_count as u64
     });
     let totals = simulation.totals();
     println!("{} travels by frame {}: {totals:?}", watch.travels, simulation.frames());
     assert!(all_went_round, "not everybody came round: {totals:#?}");
-    assert_eq!((totals.playing, totals.disconnects), (PLAYERS as u64, 0), "{totals:#?}");
+    assert_eq!((totals.playing, totals.disconnects), (players_count as u64, 0), "{totals:#?}");
     assert_eq!((totals.state_errors, totals.protocol_errors), (0, 0), "{totals:#?}");
 
     let mut kills: Vec<u32> = watch.players.values().map(|seen| seen.passport.kills).collect();
     kills.sort_unstable();
-    assert!(kills.into_iter().eq((0..PLAYERS as u32).map(|index| 1_000 + index)), "luggage was mixed up");
+    assert!(kills.into_iter().eq((0..players_count as u32).map(|index| 1_000 + index)), "transfers were mixed up");
 }
 
 /// Plays with bots that fight and travel; what they have done only grows, and wounds do not heal on the way.
 fn check_fighters_travel(players: usize, npcs: usize, seconds: f64, travels_min: u64) {
     let (mut simulation, worlds) = simulated::game_with_bots(&simulated::settings(6), players, npcs);
     let mut watch = Watch::new(&worlds);
-    let nothing_is_lost = |before: &Seen, now: &Seen| {
+    let nothing_is_lost = |watch: &Watch, before: &Seen, now: &Seen| {
+        watch.check_near_portal(before, now);
         assert!(now.passport.kills >= before.passport.kills, "kills were lost: {before:?} then {now:?}");
         assert!(now.passport.deaths >= before.passport.deaths, "deaths were lost: {before:?} then {now:?}");
         assert!(now.health <= before.health, "healed on the way: {before:?} then {now:?}");
+        let credits = [before, now].map(|seen| seen.inventory.count(Item::Credits));
+        assert!(credits[0] <= credits[1], "credits were lost: {before:?} then {now:?}");
+        let rounds = [before, now].map(|seen| seen.inventory.count(Item::RifleRounds) + u16::from(seen.weapon.1));
+        // Between the two looks it fired once at most, and picked up a magazine at most.
+        assert!(rounds[0] <= rounds[1] + 1, "rounds were lost: {before:?} then {now:?}");
+        assert!(now.weapon.1 <= before.weapon.1, "travelling loaded the weapon: {before:?} then {now:?}");
     };
     simulation.run_until(seconds, |simulation| {
         watch.look(simulation, nothing_is_lost);

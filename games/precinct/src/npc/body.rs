@@ -23,7 +23,7 @@ use crate::{
     arena::Arena,
     components::{HEALTH_MAX, Pose, Slot, Vitals},
     scene::Scene,
-    weapons::{Weapon, ticks_of},
+    weapons::{Weapon, endless, ticks_of},
 };
 
 /// Nodes of the graph that one thought may visit; a longer one goes on at the next.
@@ -134,7 +134,7 @@ impl Body for NpcBody<'_, '_> {
             }
             Deed::Burst => self.burst(parameter, entering, memory),
             Deed::Reload => {
-                self.weapon.reload(self.tick.tick, self.tick.rate.0);
+                self.weapon.reload(self.tick.tick, self.tick.rate.0, endless);
                 Status::Success
             }
             Deed::Recover => {

@@ -11,7 +11,7 @@ use super::{Moment, NpcRow};
 use crate::{
     arena::Arena,
     components::{ActionKind, CHEST, EYE},
-    weapons::Trigger,
+    weapons::{Trigger, endless},
 };
 
 /// Fires for those who are in the middle of a burst: the shooters.
@@ -24,7 +24,7 @@ pub fn fire(tick: &TickInfo, arena: &mut Arena, rng: &mut Xoshiro256PlusPlus, np
             npc.weapon.burst = 0;
             continue;
         };
-        match npc.weapon.fire(tick.tick, tick.rate.0) {
+        match npc.weapon.fire(tick.tick, tick.rate.0, endless) {
             Trigger::Fired => {
                 npc.weapon.burst = npc.weapon.burst.saturating_sub(1);
                 npc.senses.fought = Moment::at(tick.tick);
@@ -33,7 +33,7 @@ pub fn fire(tick: &TickInfo, arena: &mut Arena, rng: &mut Xoshiro256PlusPlus, np
                 npc.action.happened(ActionKind::Shot);
             }
             Trigger::Reloading => npc.action.happened(ActionKind::Reloaded),
-            Trigger::NotReady => {}
+            Trigger::NotReady | Trigger::Empty => {}
         }
     }
 }
