@@ -5,8 +5,9 @@
 
 use throng_capture::model;
 use throng_platform::time::Nanos;
-use throng_profiler::{Counter, Recorder, RecorderControl, RecorderFigures, is_recording, rules::Rules, thread};
+use throng_profiler::{Counter, Recorder, RecorderControl, RecorderFigures, is_recording, thread};
 
+pub use crate::suggested_budgets::SuggestedBudgets;
 use crate::{recorder_turns::RecorderTurns, server::Server};
 
 static PLAYERS: Counter = Counter::new("server.players");
@@ -24,7 +25,7 @@ impl Server {
 
     /// Says what the scopes of a subsystem may take together in one frame (µs), for operators whose rules say nothing of it.
     pub fn suggest_budget(&mut self, subsystem: &str, budget_us: u64) {
-        self.suggested_budgets.0.push((subsystem.into(), budget_us * 1_000));
+        self.suggested_budgets.add(subsystem, budget_us * 1_000);
     }
 
     /// What the game suggested so far, to complete an operator's rules with.
@@ -87,35 +88,5 @@ impl Server {
         if let Some(metrics) = &mut self.metrics {
             metrics.subsystems(figures);
         }
-    }
-}
-
-/// What a game says that its subsystems may take in a frame.
-#[derive(Debug, Clone, Default)]
-pub struct SuggestedBudgets(Vec<(String, u64)>);
-
-impl SuggestedBudgets {
-    /// An operator's rules, with these where they are silent.
-    pub fn complete(&self, mut rules: Rules) -> Rules {
-        for (subsystem, budget_ns) in &self.0 {
-            if !rules.subsystem_budgets_ns.iter().any(|(named, _)| named == subsystem) {
-                rules.subsystem_budgets_ns.push((subsystem.clone(), *budget_ns));
-            }
-        }
-        rules
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_operators_budget_comes_before_the_games() {
-        let suggested = SuggestedBudgets(vec![("ai".into(), 1), ("combat".into(), 2)]);
-        let mut rules = Rules::default();
-        rules.subsystem_budgets_ns = vec![("ai".into(), 9)];
-        let expect = vec![("ai".to_owned(), 9), ("combat".to_owned(), 2)];
-        assert_eq!(suggested.complete(rules).subsystem_budgets_ns, expect);
     }
 }

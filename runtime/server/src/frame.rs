@@ -20,7 +20,7 @@ use throng_profiler::{Phases, log_category, log_debug, log_error, log_warn, site
 use throng_scheduler::Scheduled;
 use throng_world::{Client, GameWorld, Leaving, MailItem, ids::WorldId, transfer::Transfer};
 
-use crate::{front_door::DOOR, inspection::WorldHash, server::Server, tick_trace::TickRecord};
+use crate::{front_door::DOOR, server::Server, tick_trace::TickRecord, world_hash::WorldHash};
 
 log_category!(WORLD = "server.world");
 

@@ -9,14 +9,7 @@ use throng_replication::Fault;
 use throng_world::{GameWorld, ids::WorldId};
 
 use crate::server::Server;
-
-/// A world's state at the end of a tick, as one number: equal for equal histories.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct WorldHash {
-    pub world: WorldId,
-    pub tick: u32,
-    pub hash: u64,
-}
+pub use crate::world_hash::WorldHash;
 
 impl Server {
     /// From now on every tick of every world leaves a hash to be taken. Worlds that come later, too.

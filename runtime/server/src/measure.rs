@@ -1,4 +1,4 @@
-//! Measure: what the frame adds up about itself, and the windows it is looked at through.
+//! Measure: what the frame adds up about itself, and what it tells of it.
 //!
 //! A frame counts into `Server::counts`; at its end that is added to the totals since the start and to every window
 //! that is open. All
@@ -8,219 +8,25 @@
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 use throng_metrics::{
-    Counters, Histogram, Percentiles, counters,
+    Counters, Histogram, Percentiles,
     game::{GameTotals, counter_name, gauge_name},
 };
 use throng_platform::{never, process, time::Nanos};
-use throng_profiler::{RecorderFigures, log_category, log_error};
-use throng_world::TickStats;
+use throng_profiler::{log_category, log_error};
 
 use crate::{
-    front_door::DoorCounts,
     packet_report::Counted,
     recorder_turns::RecorderTurns,
     report::{PercentilesMs, ServerReport, ServerStatus},
     server::Server,
+    totals::{LastSecond, Totals},
+    windows::WindowEnd,
 };
 
 log_category!(BUGS = "server.bugs");
 
 /// Steps of the report's histogram of frames.
 const FRAME_STEPS: usize = 40;
-
-counters! {
-    /// What the frame thread does.
-    pub(crate) struct ServerCounts {
-        Sum frames: "server.frames", "frames",
-            "Frames run.",
-            "Follows the frame grid; less than that when all worlds sleep.";
-        Sum frames_over_budget: "server.frames_over_budget", "frames",
-            "Frames longer than the frame grid.",
-            "Worlds or the frame thread need more time than there is. A capture of such a frame says who; \
-             `subsystem.frame_us` says which subsystem.";
-        Sum ticks: "server.ticks", "ticks",
-            "Ticks of worlds.",
-            "Follows the worlds that are awake and their rates.";
-        Sum ticks_missed: "server.ticks_missed", "ticks",
-            "Ticks that did not start within their period.",
-            "Players feel it. Too many worlds for the cores, a world that hangs (`server.world_hangs`), or a host that \
-             gives its cores to others.";
-        Sum hangs: "server.world_hangs", "hangs",
-            "Times a world did not come back from a tick within 100 ms.",
-            "The log names the world; a capture shows where it is. The other worlds play on with a worker less.";
-        Sum worlds_parked: "server.worlds_parked", "worlds",
-            "Worlds taken out of service after a panic.",
-            "A bug: any is one too many. The log has the panic; the world's players were disconnected.";
-        Sum worlds_created: "server.worlds_created", "worlds",
-            "Worlds that were asked for at run time and made.",
-            "Follows what the game asks for.";
-        Sum worlds_retired: "server.worlds_retired", "worlds",
-            "Worlds that were ended at run time.",
-            "Follows the worlds created; if fewer, worlds pile up.";
-        Sum travels_refused: "server.travels_refused", "clients",
-            "Clients that were sent to a world that is no more, and stayed with all they carry.",
-            "The game sends players to worlds that it has retired.";
-        Sum transfers_refused: "server.transfers_refused", "clients",
-            "Clients that a world turned back, because it cannot read what they carry.",
-            "Two builds disagree about a transfer's type or version. The log names both.";
-        Sum messages_undeliverable: "world.messages_undeliverable", "messages",
-            "Messages to worlds that are no more.",
-            "A few follow worlds that end. Many: the game keeps ids of worlds that it has retired.";
-        Sum disconnects: "server.disconnects", "connections",
-            "Connections that ended, for whatever reason.",
-            "The log says why each ended. Many at once: a network fault, or a world that was parked.";
-        Sum messages_dropped: "world.messages_dropped", "messages",
-            "Messages from one world to another that found its mailbox full.",
-            "The receiving world does not tick, or is told more than it can read. What was in them is lost.";
-        Sum impossible_states: "server.impossible_states", "states",
-            "States that only a bug of the server's own can make, met and recovered from.",
-            "Any is one too many: report it with the line that the log has for each.";
-        Sum allocations: "server.allocations", "allocations",
-            "Allocations of the frame thread.",
-            "A steady frame makes a few a second, for what is published.";
-        Sum worker_send_dropped: "net.worker_send_dropped", "datagrams",
-            "Datagrams of worlds to their clients that the kernel did not take. They are sent again when their loss is \
-             noticed.",
-            "As `net.send_dropped`.";
-    }
-}
-
-counters! {
-    /// Everything that a server counts. What is declared in a group is in all that is published.
-    pub(crate) struct Totals {
-    }
-    with {
-        server: ServerCounts,
-        door: DoorCounts,
-        ticks: TickStats,
-    }
-}
-
-/// Game metrics of a window: sums, and the most in one frame, by the counter's number; the highest of each gauge by the
-/// gauge's.
-#[derive(Debug, Default)]
-struct GameWindow {
-    counters: Vec<(u64, u64)>,
-    gauges_max: Vec<i64>,
-}
-
-impl GameWindow {
-    fn count(&mut self, id: usize, in_frame: u64) {
-        if id >= self.counters.len() {
-            self.counters.resize((id + 1).next_power_of_two(), (0, 0));
-        }
-        let (sum, most) = &mut self.counters[id];
-        *sum += in_frame;
-        *most = in_frame.max(*most);
-    }
-
-    fn stand(&mut self, id: usize, value: i64) {
-        if id >= self.gauges_max.len() {
-            self.gauges_max.resize((id + 1).next_power_of_two(), i64::MIN);
-        }
-        self.gauges_max[id] = value.max(self.gauges_max[id]);
-    }
-}
-
-/// How things stood when the window closed.
-struct WindowEnd {
-    at: Nanos,
-    cpu: Nanos,
-    players: usize,
-    recorder: RecorderFigures,
-    game_gauges: BTreeMap<&'static str, i64>,
-}
-
-/// The steady window that the report is about.
-pub(crate) struct Measure {
-    began_at: Nanos,
-    ended: Option<WindowEnd>,
-    counts: Totals,
-    game: GameWindow,
-    cpu_at_begin: Nanos,
-    recorder_at_begin: RecorderFigures,
-    frame: Histogram,
-    lateness: Histogram,
-    /// Sum over frames of the share of the worlds part in which a worker had nothing left to do, and those frames.
-    idle_tail_shares: f64,
-    frames_with_worlds: u64,
-}
-
-impl Default for Measure {
-    fn default() -> Self {
-        Self {
-            began_at: Nanos::ZERO,
-            ended: None,
-            counts: Totals::default(),
-            game: GameWindow::default(),
-            cpu_at_begin: Nanos::ZERO,
-            recorder_at_begin: RecorderFigures::default(),
-            frame: Histogram::new(),
-            lateness: Histogram::new(),
-            idle_tail_shares: 0.0,
-            frames_with_worlds: 0,
-        }
-    }
-}
-
-impl Measure {
-    pub fn begin(&mut self, now: Nanos, recorder: RecorderFigures) {
-        *self =
-            Self { began_at: now, cpu_at_begin: process::cpu_time(), recorder_at_begin: recorder, ..Self::default() };
-    }
-
-    /// What happens now is not in the report any more.
-    fn is_over(&self) -> bool {
-        self.ended.is_some()
-    }
-
-    pub fn tick_lateness(&mut self, lateness: Nanos) {
-        if self.ended.is_none() {
-            self.lateness.record_time(lateness);
-        }
-    }
-
-    fn frame(&mut self, length: Nanos, counts: &Totals, idle_tail_share: Option<f64>) {
-        if self.ended.is_some() {
-            return;
-        }
-        self.frame.record_time(length);
-        self.counts.merge(counts);
-        if let Some(share) = idle_tail_share {
-            self.frames_with_worlds += 1;
-            self.idle_tail_shares += share;
-        }
-    }
-}
-
-/// The last second, for the status line.
-pub(crate) struct StatusWindow {
-    second: u64,
-    next_at: Nanos,
-    counts: Totals,
-    cpu_at_begin: Nanos,
-    frame: Histogram,
-    lateness_max: Nanos,
-}
-
-impl Default for StatusWindow {
-    fn default() -> Self {
-        Self {
-            second: 0,
-            next_at: Nanos::ZERO,
-            counts: Totals::default(),
-            cpu_at_begin: Nanos::ZERO,
-            frame: Histogram::new(),
-            lateness_max: Nanos::ZERO,
-        }
-    }
-}
-
-impl StatusWindow {
-    pub fn tick_lateness(&mut self, lateness: Nanos) {
-        self.lateness_max = self.lateness_max.max(lateness);
-    }
-}
 
 impl Server {
     /// Books a frame that began at `began_at` and is over now.
@@ -449,12 +255,6 @@ impl Server {
         let of_window = |id| self.measure.game.counters.get(id).copied().unwrap_or_default();
         self.game_totals.counters().map(move |(id, _)| (counter_name(id), of_window(id)))
     }
-}
-
-/// What was counted since the last status.
-pub(crate) struct LastSecond<'a> {
-    pub counts: &'a Totals,
-    pub seconds: f64,
 }
 
 fn named_gauges(game: &GameTotals) -> BTreeMap<&'static str, i64> {

@@ -32,9 +32,9 @@ use throng_profiler::{FrameFigures, RecorderControl, RecorderFigures};
 use self::subsystems::SubsystemMetrics;
 use crate::{
     ids::KindId,
-    measure::{LastSecond, Totals},
     packet_report::{self, Counted, PacketRow, PacketSums},
     report::ServerStatus,
+    totals::{LastSecond, Totals},
 };
 
 /// The maximum of a window outlives scrape gaps and slow dashboards: a 900 ms frame is seen for this long. (s)

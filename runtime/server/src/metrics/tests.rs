@@ -70,7 +70,7 @@ fn all_that_is_declared_is_in_the_totals_once() {
         throng_replication::ReplicationStats::declared(),
         throng_world::TickStats::declared(),
         crate::front_door::DoorCounts::declared(),
-        crate::measure::ServerCounts::declared(),
+        crate::totals::ServerCounts::declared(),
     ];
     for counter in parts.iter().flatten() {
         assert!(names.contains(&counter.name), "`{}` reaches no total", counter.name);
