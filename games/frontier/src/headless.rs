@@ -43,7 +43,8 @@ struct Headless {
     world: TestWorld,
 }
 
-/// The same world with few in it: NPCs of these kinds, all of one camp, around the middle of the first town, where it is flat.
+/// The same world with few in it: NPCs of these kinds, all of one camp, around the middle of the first town, where it
+/// is flat.
 struct Scene {
     npcs: Vec<(Kind, [f32; 2])>,
 }
@@ -187,6 +188,11 @@ impl Headless {
 
     fn tally(&self) -> Tally {
         self.ecs().resource::<Tally>().and_reported(|name| self.world.counter(name))
+    }
+
+    /// How often each question was asked of the close lists, as far as it was reported.
+    fn asked(&self) -> Vec<u64> {
+        Question::ALL.iter().map(|question| self.world.counter(question.name())).collect()
     }
 
     fn of_kind(&self, kind: Kind) -> Vec<u32> {

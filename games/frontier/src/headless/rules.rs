@@ -14,7 +14,7 @@ fn lists_and_scanning_everything_give_the_same_world() {
     assert_eq!(hashes, other_hashes);
     assert_eq!(zone.tally(), other.tally());
     zone.ecs().resource::<Close>().check();
-    let asked = Question::ALL.map(|question| zone.world.counter(question.name()));
+    let asked = zone.asked();
     let never: Vec<&str> = Question::ALL
         .iter()
         .filter(|&&question| asked[question as usize] == 0)
@@ -345,8 +345,7 @@ fn a_full_world_of_two_thousand_players() {
         crowd.walks.fill(true);
         let ticks = 300;
         let (mut cost_us, mut costliest_us) = (0.0, 0.0_f64);
-        let asked = |zone: &Headless| Question::ALL.map(|question| zone.world.counter(question.name()));
-        let (before, asked_before) = (zone.tally(), asked(&zone));
+        let (before, asked_before) = (zone.tally(), zone.asked());
         for _ in 0..ticks {
             crowd.act(&mut zone);
             let begin = thread_cpu_time();
@@ -355,7 +354,7 @@ fn a_full_world_of_two_thousand_players() {
             cost_us += us;
             costliest_us = costliest_us.max(us);
         }
-        let asked = asked(&zone);
+        let asked = zone.asked();
         let in_a_tick = |each: Question| (asked[each as usize] - asked_before[each as usize]) / ticks;
         let named: Vec<_> = Question::ALL.iter().map(|&each| (each.name(), in_a_tick(each))).collect();
         println!(
