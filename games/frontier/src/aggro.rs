@@ -95,5 +95,5 @@ fn notices(zone: &mut Zone, npc: u32, enemy: u32) -> bool {
 fn rouse(zone: &mut Zone, npc: u32, enemy: u32) {
     let who = zone.actors.who(enemy);
     zone.minds.rows[npc as usize].hate(who, 1);
-    zone.tally.aggros += 1;
+    throng::count!("aggros");
 }

@@ -38,7 +38,7 @@ pub fn pulse(mut zone: Zone) {
             continue;
         }
         let side = zone.actors[singer].side;
-        zone.tally.pulses += 1;
+        throng::count!("pulses");
         let near = zone.asked(Question::Aura, singer, side.groups());
         for &listener in &near {
             // Only those who are hurt, or fight, are the better for it.

@@ -52,6 +52,6 @@ pub fn heal(mut zone: Zone) {
         zone.tell_landed(target, Ability::Heal);
         zone.burst(target, Burst::Leaves, "spell.heal");
         zone.strike(Blow { target: who, source, amount, means: Means::Heal, critical: false });
-        zone.tally.heals += 1;
+        throng::count!("heals");
     }
 }

@@ -52,7 +52,7 @@ fn hurt(zone: &mut Zone, target: u32, blow: Blow) {
     let source = blow.source.and_then(|who| zone.actors.resolve(who));
     let blessed = source.is_some_and(|source| zone.actors[source].clocks.blessed > now);
     let amount = if blessed { blow.amount + blow.amount / BLESSED_PART } else { blow.amount };
-    zone.tally.hits += 1;
+    throng::count!("hits");
     zone.actors[target].health -= amount;
     zone.health_changed(target);
     zone.actors.play(target, Gesture::Flinch);
@@ -91,13 +91,13 @@ fn tell(zone: &mut Zone, target: u32, blow: Blow) {
     let means = blow.means;
     zone.tell(target, |target| Damage { target, source, amount, means }, cause);
     if blow.critical {
-        zone.tally.criticals += 1;
+        throng::count!("criticals");
         zone.tell(target, |target| Critical { target, source, amount }, cause);
     }
 }
 
 fn die(zone: &mut Zone, target: u32, killer: Option<u32>) {
-    zone.tally.deaths += 1;
+    throng::count!("deaths");
     let (now, death) = (zone.now(), zone.ticks(DEATH_MS));
     zone.conceal(target, false);
     zone.actors.play(target, Gesture::Die);

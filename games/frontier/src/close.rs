@@ -30,7 +30,8 @@
 //!
 //! Runs on the world's thread. Allocates nothing once its buffer has grown.
 
-use bevy_ecs::resource::Resource;
+use bevy_ecs::{change_detection::ResMut, resource::Resource};
+use throng::game_metrics::CounterSite;
 use throng_query::close_lists::{CloseCounts, CloseLists, CloseMode, CloseSettings};
 
 /// Groups of actors that questions are about. Bits.
@@ -66,6 +67,13 @@ macro_rules! questions {
 
         impl Question {
             pub const ALL: &[Self] = &[$(Self::$question,)+];
+
+            /// How often each is asked.
+            fn counter(self) -> &'static CounterSite {
+                static ASKED: [CounterSite; Question::ALL.len()] =
+                    [$(CounterSite::new(concat!("asked_", stringify!($name))),)+];
+                &ASKED[self as usize]
+            }
 
             pub const fn name(self) -> &'static str {
                 match self {
@@ -109,8 +117,8 @@ questions! {
 pub struct Close {
     lists: CloseLists,
     found: Vec<u32>,
-    asked: [u64; Question::ALL.len()],
-    reported: CloseCounts,
+    /// As they stood when they were counted last.
+    counted: CloseCounts,
 }
 
 impl Close {
@@ -118,12 +126,7 @@ impl Close {
     pub fn new(scan_everything: bool) -> Self {
         let mode = if scan_everything { CloseMode::ScanAll } else { CloseMode::Lists };
         let settings = CloseSettings { mode, range_m: RANGE_M, skin_m: SKIN_M, list_max: LIST_MAX };
-        Self {
-            lists: CloseLists::new(settings),
-            found: Vec::new(),
-            asked: [0; Question::ALL.len()],
-            reported: CloseCounts::default(),
-        }
+        Self { lists: CloseLists::new(settings), found: Vec::new(), counted: CloseCounts::default() }
     }
 
     pub fn insert(&mut self, index: u32, place: [f32; 2], groups: u32) {
@@ -150,7 +153,7 @@ impl Close {
 
     /// The same within a radius of its own. (m)
     pub fn ask_within(&mut self, question: Question, radius_m: f32, index: u32, groups: u32) -> &[u32] {
-        self.asked[question as usize] += 1;
+        question.counter().add(1);
         self.found.clear();
         self.lists.near_of(index, radius_m, groups, &mut self.found);
         &self.found
@@ -158,20 +161,8 @@ impl Close {
 
     /// The nearest other of `groups` within the question's radius.
     pub fn ask_nearest(&mut self, question: Question, index: u32, groups: u32) -> Option<u32> {
-        self.asked[question as usize] += 1;
+        question.counter().add(1);
         self.lists.nearest_of(index, question.radius_m(), groups)
-    }
-
-    /// How often each question was asked since the last call.
-    pub fn take_asked(&mut self) -> [u64; Question::ALL.len()] {
-        std::mem::replace(&mut self.asked, [0; Question::ALL.len()])
-    }
-
-    /// Lists made anew, and questions that no list could answer, since the last call.
-    pub fn take_counts(&mut self) -> (u64, u64) {
-        let counts = self.lists.counts();
-        let before = std::mem::replace(&mut self.reported, counts);
-        (counts.scans - before.scans, counts.fallbacks - before.fallbacks)
     }
 
     /// Panics if lists do not hold what they must. Cost: all pairs; for tests.
@@ -179,4 +170,12 @@ impl Close {
     pub fn check(&self) {
         self.lists.check();
     }
+}
+
+/// Counts the lists that were made anew this tick, and the questions that no list could answer.
+pub fn count_scans(mut close: ResMut<Close>) {
+    let counts = close.lists.counts();
+    let before = std::mem::replace(&mut close.counted, counts);
+    throng::count!("close_scans", counts.scans - before.scans);
+    throng::count!("close_fallbacks", counts.fallbacks - before.fallbacks);
 }

@@ -9,7 +9,7 @@ use throng_platform::{
     process::thread_cpu_time,
 };
 use throng_replication::{NetId, Team, VisibilityFiltered, ecs::Replicated};
-use throng_world::testing::TestWorld;
+use throng_world::testing::{Tally, TestWorld};
 
 use crate::{
     actors::{Actor, Actors},
@@ -27,7 +27,6 @@ use crate::{
     schema::schema,
     settings::FrontierSettings,
     signals::HANDLE_MS,
-    tally::Tally,
     wishes::{WISHES_EACH_MAX, WISHES_MAX},
     worlds::{Frontier, TICK_HZ, prepare, put_together},
 };
@@ -187,12 +186,7 @@ impl Headless {
     }
 
     fn tally(&self) -> Tally {
-        self.ecs().resource::<Tally>().and_reported(|name| self.world.counter(name))
-    }
-
-    /// How often each question was asked of the close lists, as far as it was reported.
-    fn asked(&self) -> Vec<u64> {
-        Question::ALL.iter().map(|question| self.world.counter(question.name())).collect()
+        self.world.tally()
     }
 
     fn of_kind(&self, kind: Kind) -> Vec<u32> {

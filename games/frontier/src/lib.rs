@@ -17,7 +17,7 @@
 //!   zone                                                     what systems work on, and what many of them do
 //!   concealment                                              who sees whom
 //!   actors  npc::minds  roster  parties  mailboxes  wishes   state: who there is, what is on its mind,
-//!   deeds  close  tally  index_set                           what is done this tick, who is near
+//!   deeds  close  index_set                                  what is done this tick, who is near
 //!   spell_book  traits                                       the game's numbers
 //!   schema  components  events  protocol  landscape          what both sides agree on
 //! ```
@@ -69,7 +69,6 @@ pub mod spell_book;
 pub mod spells;
 pub mod spread;
 pub mod talk;
-pub mod tally;
 pub mod things;
 pub mod traits;
 pub mod wear;

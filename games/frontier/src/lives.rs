@@ -37,6 +37,6 @@ pub fn rise(mut zone: Zone) {
         zone.actors.mark(index, u8::MAX);
         zone.actors.play(index, Gesture::Rise);
     }
-    zone.tally.dead = zone.actors.dead.len() as i64;
+    throng::gauge!("dead", zone.actors.dead.len());
     zone.scratch.give_back(dead);
 }

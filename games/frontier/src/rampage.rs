@@ -29,7 +29,7 @@ pub fn strike_around(mut zone: Zone) {
             continue;
         }
         zone.minds.rows[index as usize].rampage_tick = now + pause;
-        zone.tally.rampages += 1;
+        throng::count!("rampages");
         zone.actors.play(index, Gesture::Rampage);
         zone.burst(index, Burst::Dust, "combat.rampage");
         let (side, source) = (zone.actors[index].side, zone.actors.who(index));

@@ -34,7 +34,7 @@ pub fn use_thing(zone: &mut Zone, actor: u32, id: NetId) {
             let near = zone.close.ask(Question::Banker, actor, groups::BANKERS).contains(&thing);
             let row = zone.actors[actor].player;
             if near && zone.roster.deposit(row) {
-                zone.tally.deposits += 1;
+                throng::count!("deposits");
                 zone.tell_purse(row);
             }
         }
@@ -50,7 +50,7 @@ fn open(zone: &mut Zone, door: u32) {
         row.open = true;
         zone.actors.open_doors.insert(door);
         zone.actors.mark(door, dirty::EFFECTS);
-        zone.tally.doors_opened += 1;
+        throng::count!("doors_opened");
         zone.tell(door, |door| DoorMoved { door, open: true }, "door.use");
     }
 }
@@ -69,7 +69,7 @@ pub fn gather(zone: &mut Zone, actor: u32, player: u32) {
     zone.burst(node, Burst::Leaves, "trade.gather");
     zone.roster.earn(player, 1);
     zone.tell_purse(player);
-    zone.tally.gathered += 1;
+    throng::count!("gathered");
 }
 
 /// What is left of a node, what has grown since it was last touched included.

@@ -37,7 +37,7 @@ pub fn look(mut zone: Zone) {
         if let Some((other, _)) = nearest {
             let who = zone.actors.who(other);
             zone.minds.rows[index as usize].hate_most(who);
-            zone.tally.targets_changed += 1;
+            throng::count!("targets_changed");
         }
     }
     zone.scratch.give_back(fighters);

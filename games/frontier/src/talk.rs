@@ -50,7 +50,7 @@ fn may_speak(zone: &mut Zone, actor: u32) -> bool {
     let (now, tick_hz) = (zone.now(), f32::from(zone.tick.rate.0));
     let row = zone.actors[actor].player;
     let may = zone.roster.may_speak(row, now, tick_hz);
-    zone.tally.lines_dropped += u64::from(!may);
+    throng::count!("lines_dropped", !may);
     may
 }
 
@@ -60,7 +60,7 @@ fn say(zone: &mut Zone, actor: u32, line: &str) {
     }
     let row = zone.actors[actor].player;
     let (Some(name), Some(words)) = (zone.roster.name(row), Text::new(line)) else { return };
-    zone.tally.lines_said += 1;
+    throng::count!("lines_said");
     // Whoever hears it may see the speaker: those to whom it is relevant are told, and no others.
     zone.tell(actor, |id| Say { speaker: Source(Some(id)), name, words }, "chat.say");
     let hails = line.get(..4).is_some_and(|begin| begin.eq_ignore_ascii_case("hail"));
@@ -109,7 +109,7 @@ fn join(zone: &mut Zone, parties: &mut Parties, actor: u32, other: NetId) {
     }
     if parties.join(party, actor) {
         enlist(zone, actor, party);
-        zone.tally.joins += 1;
+        throng::count!("joins");
     }
 }
 

@@ -30,7 +30,7 @@ pub fn lay(mut zone: Zone) {
         next = after;
         let standing = zone.actors.traps.len() + zone.actors.totems.len() + zone.deeds.plans.len();
         if standing >= THINGS_MAX {
-            zone.tally.things_refused += 1;
+            throng::count!("things_refused");
             continue;
         }
         let (kind, life_ms) =
@@ -57,7 +57,7 @@ pub fn spring(mut zone: Zone) {
         let enemies = zone.actors[trap].side.enemies();
         let caught = zone.asked(Question::Trap, trap, enemies);
         if !caught.is_empty() {
-            zone.tally.traps_sprung += 1;
+            throng::count!("traps_sprung");
             let owner = zone.actors[trap].owner;
             for &victim in &caught {
                 let target = zone.actors.who(victim);

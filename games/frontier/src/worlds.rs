@@ -8,7 +8,7 @@
 //!                                                                  spread
 //!   Fight    blows are dealt and land                              combat, rampage, blows
 //!   Live     effects wear off, the dead rise, doors shut, words    wear, lives, talk, services
-//!   Publish  what changed is written, made and counted             publish, changes, tally
+//!   Publish  what changed is written, made and counted             publish, changes, close
 //! ```
 //!
 //! Every question of who is near is asked in a system of its own, so a capture shows what each costs.
@@ -29,7 +29,7 @@ use crate::{
     arrivals::Welcome,
     assist, auras, beneficial, blows, buffs,
     changes::{self, Telling},
-    close::Close,
+    close::{self, Close},
     combat,
     components::{Animation, ENTER_M, Effects, LEAVE_M, Look, Name, Points, Pose, Vitals},
     concealment,
@@ -42,9 +42,7 @@ use crate::{
     roster::Roster,
     services,
     settings::FrontierSettings,
-    sight, signals, spells, spread, talk,
-    tally::{self, Tally, TallyNames},
-    things, wear,
+    sight, signals, spells, spread, talk, things, wear,
     wishes::Wishes,
     yell,
     zone::Scratch,
@@ -149,7 +147,7 @@ pub struct Publishing;
 
 impl Plugin for Publishing {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems((publish::write, changes::apply).chain().in_set(Step::Publish));
+        world.add_systems((publish::write, changes::apply, close::count_scans).chain().in_set(Step::Publish));
     }
 }
 
@@ -162,9 +160,6 @@ pub fn put_together(world: &mut WorldBuilder) {
     world.conceal_by(concealment::may_see);
     world.configure_sets(order_of_steps());
     world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
-    world.add_systems(tally::report.in_set(Step::Publish).after(changes::apply));
-    let names = TallyNames::register(world);
-    world.insert_resource(names);
 }
 
 /// Puts in what a world starts with. `seed` is for its NPCs.
@@ -185,7 +180,6 @@ pub fn prepare(world: &mut World, settings: &FrontierSettings) {
     world.init_resource::<Parties>();
     world.init_resource::<Wishes>();
     world.init_resource::<Scratch>();
-    world.insert_resource(Tally { npcs: settings.npcs as i64, ..Tally::default() });
     world.insert_resource(Telling { points: settings.no_throttles });
     changes::make_room(world);
     world.insert_resource(Welcome { hearths: landscape.hearths_beside(plan.camps) });

@@ -26,7 +26,6 @@ use crate::{
     landscape::{Land, distance_m2},
     npc::Minds,
     roster::Roster,
-    tally::Tally,
 };
 
 /// Buffers that systems borrow for a moment, so that they can walk a copy of a list while they change it.
@@ -55,7 +54,6 @@ pub struct Zone<'w> {
     pub minds: ResMut<'w, Minds>,
     pub deeds: ResMut<'w, Deeds>,
     pub roster: ResMut<'w, Roster>,
-    pub tally: ResMut<'w, Tally>,
     pub scratch: ResMut<'w, Scratch>,
     pub rng: ResMut<'w, WorldRng>,
     pub events: ResMut<'w, Events>,
@@ -110,7 +108,7 @@ impl Zone<'_> {
 
     /// Adds a blow or a mending to this tick's.
     pub fn strike(&mut self, blow: Blow) {
-        self.tally.blows_dropped += u64::from(!self.deeds.strike(blow));
+        throng::count!("blows_dropped", u64::from(!self.deeds.strike(blow)));
     }
 
     /// Puts somebody into the groups it belongs to by now.

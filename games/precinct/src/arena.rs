@@ -18,7 +18,6 @@ use crate::{
     roster::Roster,
     sayings::Sayings,
     shots::Shots,
-    tally::Tally,
 };
 
 /// The changing state of one world.
@@ -26,7 +25,6 @@ use crate::{
 pub struct Arena {
     /// Everybody's position and side, as columns.
     pub actors: Actors,
-    pub tally: Tally,
     /// Shots fired this tick.
     pub shots: Shots,
     /// Scratch memory of perception.
@@ -46,7 +44,6 @@ impl Arena {
     pub fn new(npc_count: usize) -> Self {
         Self {
             actors: Actors::default(),
-            tally: Tally::default(),
             shots: Shots::default(),
             sight: Sight::default(),
             paths: PathQueue::new(npc_count),

@@ -61,8 +61,8 @@ pub fn leave(world: &mut World) {
 }
 
 fn count_players(world: &mut World) {
-    let mut arena = world.resource_mut::<Arena>();
-    arena.tally.players = arena.roster.count() as i64;
+    let arena = world.resource::<Arena>();
+    throng::gauge!("players", arena.roster.count());
 }
 
 fn arrive(world: &mut World, arrival: Arrival) {

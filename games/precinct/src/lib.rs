@@ -9,11 +9,11 @@
 //!   server    hideouts  distribution           build(&mut Server): worlds, who owns which
 //!   worlds                                     the kinds and their plugins, the order of a tick
 //!   arrivals  players  shooting  social        systems: what happens in a tick
-//!   npc       report
+//!   npc
 //!   lives                                      how a life ends and the next begins
 //!   scene     arena                            state: what a world reads; what it changes
 //!   portals   actors   roster    shots         what scene and arena are made of
-//!   sayings   tally    npc::{places graph senses path_queue}
+//!   sayings   npc::{places graph senses path_queue}
 //!   movement  travel   passport  rules         rules of the game
 //!   components  protocol  weapons  level       what both sides agree on
 //! ```
@@ -38,7 +38,6 @@ pub mod passport;
 pub mod players;
 pub mod portals;
 pub mod protocol;
-pub mod report;
 pub mod roster;
 pub mod rules;
 pub mod sayings;
@@ -47,7 +46,6 @@ pub mod server;
 pub mod shooting;
 pub mod shots;
 pub mod social;
-pub mod tally;
 pub mod travel;
 pub mod weapons;
 pub mod worlds;

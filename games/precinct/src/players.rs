@@ -74,7 +74,7 @@ pub fn play(
             // Within its limits, or the player stays.
             if outbox.travel(player.client.0, world, &traveller).is_ok() {
                 arena.leavers.push(player.client.0);
-                arena.tally.travels += 1;
+                throng::count!("travels");
             }
         } else if player.controls.fire() && !scene.rules.players_are_safe {
             pull_trigger(&tick, &mut player, &mut arena.shots, rng);
@@ -84,23 +84,23 @@ pub fn play(
 
 /// Decodes what clients sent: inputs to their controls, words to the [`Sayings`](crate::sayings::Sayings).
 fn read_messages(inbox: &Inbox, arena: &mut Arena, players: &mut Query<PlayerRow>) {
-    let Arena { roster, sayings, tally, .. } = arena;
+    let Arena { roster, sayings, .. } = arena;
     for message in inbox.iter() {
         // Messages of a client that left in an earlier tick have no addressee.
         let Some(player) = roster.entity(message.client) else { continue };
         match message.kind {
             MessageKind::Input { .. } => {
                 let Ok(input) = Input::decode(message.bytes) else {
-                    tally.inputs_refused += 1;
+                    throng::count!("inputs_refused");
                     continue;
                 };
                 let taken = players.get_mut(player).is_ok_and(|mut player| player.controls.take(&input));
-                tally.inputs += u64::from(taken);
-                tally.inputs_excess += u64::from(!taken);
+                throng::count!("inputs", taken);
+                throng::count!("inputs_excess", !taken);
             }
             MessageKind::Reliable => match ClientMessage::decode(message.bytes) {
                 Ok(said) => sayings.hear(player, &said),
-                Err(_) => tally.messages_refused += 1,
+                Err(_) => throng::count!("messages_refused"),
             },
         }
     }

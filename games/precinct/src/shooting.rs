@@ -24,9 +24,9 @@ pub fn resolve(
     mut arena: ResMut<Arena>,
     mut victims: Query<(&mut Vitals, &mut LifeClock, Option<&mut Senses>, Option<&mut Passport>)>,
 ) {
-    let Arena { shots, actors, tally, .. } = &mut *arena;
-    tally.shots += shots.count() as u64;
-    tally.casts += u64::from(shots.cast(&scene.level.geometry, &actors.capsules()).cast);
+    let Arena { shots, actors, .. } = &mut *arena;
+    throng::count!("shots", shots.count());
+    throng::count!("casts", u64::from(shots.cast(&scene.level.geometry, &actors.capsules()).cast));
 
     for (order, target) in shots.drain_hits() {
         if !scene.rules.may_hurt(actors.side(order.shooter), actors.side(target)) {
@@ -36,7 +36,7 @@ pub fn resolve(
         if !vitals.alive {
             continue; // by an earlier shot of this tick
         }
-        tally.hits += 1;
+        throng::count!("hits");
         if let Some(mut senses) = senses {
             senses.was_hurt(tick.tick, order.shooter);
         }
@@ -47,7 +47,7 @@ pub fn resolve(
         vitals.alive = false;
         life.ends(tick.tick, tick.rate.0);
         actors.take_away(target);
-        tally.deaths += 1;
+        throng::count!("deaths");
         if let Some(mut killed) = passport {
             killed.deaths += 1;
         }

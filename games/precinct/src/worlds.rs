@@ -15,7 +15,6 @@
 //!   Act     players walk and fire, NPCs live               players::play, npc::live
 //!   Hurt    the tick's shots are cast                      shooting::resolve
 //!   Leave   what was said is delivered, travellers go      social::speak, arrivals::leave
-//!   Report  counts go to the server                        report::report
 //! ```
 
 use bevy_ecs::{
@@ -36,11 +35,9 @@ use crate::{
     components::{Action, Character, Pose, Vitals},
     npc, players,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
-    report,
     scene::{Scene, Shared},
     server::FaultyHideout,
     shooting, social,
-    tally::TallyNames,
 };
 
 /// Name of the kind that is for tests.
@@ -57,13 +54,11 @@ pub enum Step {
     Hurt,
     /// Words are delivered and players go through portals.
     Leave,
-    /// Counts go to the server.
-    Report,
 }
 
 fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
     use Step::*;
-    (Enter, Act, Hurt, Leave, Report).chain()
+    (Enter, Act, Hurt, Leave).chain()
 }
 
 /// Players come, go, walk, pull triggers and change worlds.
@@ -121,11 +116,8 @@ fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc
     // Plugins first: what is spawned before a component is replicated is not heard of.
     world.configure_sets(order_of_steps());
     world.add_plugins((Movement, Combat, Npcs, Social));
-    world.add_systems(report::report.in_set(Step::Report));
     let seed = world.seed();
     fill(world.world_mut(), shared, here, npc_count, seed);
-    let names = TallyNames::register(world);
-    world.insert_resource(names);
 }
 
 /// A player's own world.
@@ -155,7 +147,7 @@ impl WorldKind for Hideout {
         if !self.faults.is_empty() {
             let own = self.faults.iter().filter(|faulty| faulty.hideout == index);
             let faults = own.map(|faulty| faulty.fault).collect();
-            world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Report });
+            world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Leave });
         }
     }
 

@@ -40,6 +40,7 @@ pub mod ecs;
 pub mod listeners;
 mod replicas;
 mod source;
+mod stats;
 #[cfg(test)]
 mod testing;
 mod view;
@@ -60,10 +61,11 @@ pub use source::{
     fault::Fault,
     rules::{self, ReplicationRules, ResolvedRules},
 };
+pub use stats::ReplicationStats;
 pub use throng_replication_derive::Replicate;
 pub use view::{
     audit_sample::AUDIT_SAMPLE_BYTES_MAX,
-    client_view::{View, ViewCounts},
+    client_view::View,
     interest::InterestSettings,
     pacing::{self, Pacing},
     traffic::{self, Traffic},
@@ -78,4 +80,4 @@ pub use wire::{
     schema::{ComponentIndex, ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, Schema, SchemaBuilder},
     text::Text,
 };
-pub use world::{ReplicationStats, ViewScratch, WorldReplication};
+pub use world::{ViewScratch, WorldReplication};

@@ -9,8 +9,8 @@ use throng_world::ids::WorldId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     World(WorldId),
-    /// Its world is being made. The client waits and is told so; the question is asked again in every frame, until the answer
-    /// is another one, the client goes away, or `placement_timeout_s` is over.
+    /// Its world is being made. The client waits and is told so; the question is asked again in every frame, until
+    /// the answer is another one, the client goes away, or `placement_timeout_s` is over.
     Pending,
     /// Not let in; the reason is logged and counted.
     Refuse(&'static str),

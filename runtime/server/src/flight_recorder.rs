@@ -72,7 +72,7 @@ impl Server {
     pub(crate) fn begin_frame_of_recorder(&mut self, frame: u64) {
         let Some(recorder) = &mut self.recorder else { return };
         if let Some(turns) = &mut self.recorder_turns {
-            turns.frame(frame, recorder, self.totals.ticks);
+            turns.frame(frame, recorder, self.totals.server.ticks);
         }
         if is_recording() {
             recorder.frame_begin(frame, self.timeline.grid.period().0);

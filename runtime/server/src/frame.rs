@@ -14,6 +14,7 @@
 //! **Architecture Invariant:** `begin` and `end` touch only worlds that are home; mailboxes are queues. No world holds a reference
 //! to another one. The frame thread never runs a world.
 
+use throng_metrics::Counters;
 use throng_platform::time::Nanos;
 use throng_profiler::{Phases, log_category, log_debug, log_error, log_warn, site};
 use throng_scheduler::Scheduled;
@@ -106,9 +107,9 @@ impl Server {
             });
             slot.cost.measured(cost);
             let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline);
-            self.totals.ticks += 1;
-            self.totals.ticks_missed += outcome.missed;
-            self.totals.add_tick(&world.report_mut().stats);
+            self.counts.server.ticks += 1;
+            self.counts.server.ticks_missed += outcome.missed;
+            self.counts.ticks.merge(&world.report_mut().stats);
             self.measure.tick_lateness(outcome.lateness);
             self.status.tick_lateness(outcome.lateness);
             if let Some(metrics) = &mut self.metrics {
@@ -141,14 +142,14 @@ impl Server {
                 }
                 Leaving::Returned { client, to, transfer, error } => {
                     log_error!(WORLD, world = %from, %error, "a client was turned back, since what it carries cannot be read");
-                    self.totals.transfers_refused += 1;
+                    self.counts.server.transfers_refused += 1;
                     match to {
                         Some(to) => _ = self.send(client, None, to, transfer),
                         None => self.disconnect(client, "what it carries cannot be read"),
                     }
                 }
                 Leaving::Gone { client, reason } => {
-                    self.totals.disconnects += 1;
+                    self.counts.server.disconnects += 1;
                     if let Some(client_id) = self.door.left(client) {
                         log_debug!(DOOR, client = client_id.0, reason, "client left");
                         self.directory.left(client_id);
@@ -159,8 +160,8 @@ impl Server {
         for (to, message) in report.messages.drain(..) {
             match self.mailboxes.get(to) {
                 Some(mailbox) if mailbox.push_message(message) => {}
-                Some(_) => self.totals.messages_dropped += 1,
-                None => self.totals.messages_undeliverable += 1,
+                Some(_) => self.counts.server.messages_dropped += 1,
+                None => self.counts.server.messages_undeliverable += 1,
             }
         }
     }
@@ -173,7 +174,7 @@ impl Server {
             self.disconnect(client, "its world has ended");
             return false;
         };
-        self.totals.travels_refused += u64::from(target.is_none());
+        self.counts.server.travels_refused += u64::from(target.is_none());
         self.door.moved(client.key(), world);
         let from = from.filter(|_| target.is_some());
         if let Some(mailbox) = self.mailboxes.get(world) {
@@ -186,7 +187,7 @@ impl Server {
     fn watch_absent_worlds(&mut self, now: Nanos) {
         for slot in self.worlds.iter_mut().filter(|slot| slot.home.is_none()) {
             if let Some(running) = slot.reports_hang(now) {
-                self.totals.hangs += 1;
+                self.counts.server.hangs += 1;
                 log_warn!(
                     WORLD,
                     world = %slot.id,

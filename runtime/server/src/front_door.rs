@@ -1,9 +1,9 @@
 //! Front door: every datagram comes in here and goes to its world, to the gate, or nowhere.
 //!
-//! A datagram of a known address is charged to its client and put, still sealed, in the mailbox of the world that has the
-//! client; opening it is the worker's part. Anything else goes to the gate (`throng_net::protocol::gate`), which proves
-//! addresses and tokens and keeps a line of those who are proven. When a frame's datagrams are in, the front of that line is
-//! called, at a rate that is set, and the game's directory says into which world each goes:
+//! A datagram of a known address is charged to its client and put, still sealed, in the mailbox of the world that
+//! has the client; opening it is the worker's part. Anything else goes to the gate (`throng_net::protocol::gate`),
+//! which proves addresses and tokens and keeps a line of those who are proven. When a frame's datagrams are in, the
+//! front of that line is called, at a rate that is set, and the game's directory says into which world each goes:
 //!
 //! ```text
 //! datagrams of strangers -> gate: proven, in line -> called -> World    -> let in
@@ -26,6 +26,7 @@
 use std::net::SocketAddr;
 
 use foldhash::{HashMap, HashMapExt};
+use throng_metrics::counters;
 use throng_net::{
     connection::Connection,
     protocol::{Admitted, ClientId, DenialReason, Gate, GateOutcome, Reply, SequenceMark, UserData},
@@ -58,25 +59,58 @@ log_category!(
 /// waits in the kernel's buffer, so a flood costs a bounded share of the frame.
 const DATAGRAMS_PER_FRAME_MAX: usize = 5_400;
 
-/// What came in since the counts were last taken.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct DoorCounts {
-    pub packets: u64,
-    pub bytes: u64,
-    pub refused_by_gate: u64,
-    /// Under a client's address, but of no shape or sequence that the client's may have.
-    pub implausible: u64,
-    pub over_allowance: u64,
-    /// Over its client's allowance, and passed on the reserve.
-    pub on_reserve: u64,
-    pub mailbox_full: u64,
-    pub joined: u64,
-    pub refused_by_game: u64,
-    /// Their world was not made in time.
-    pub placements_timed_out: u64,
-    /// Fell silent while their world was being made.
-    pub placements_left: u64,
-    pub send_dropped: u64,
+counters! {
+    /// What came in since the counts were last taken.
+    pub(crate) struct DoorCounts {
+        Sum packets: "net.packets_in", "packets",
+            "Datagrams received, of clients and of strangers.",
+            "Follows players. Without them: a flood; see `net.refused_by_gate`.";
+        Sum bytes: "net.bytes_in", "bytes",
+            "Bytes of datagrams received.",
+            "As `net.packets_in`.";
+        Sum refused_by_gate: "net.refused_by_gate", "datagrams",
+            "Datagrams of strangers that were no step of a handshake.",
+            "Noise of the Internet, or a flood of strangers. It costs the frame thread about a microsecond each and clients nothing; have it \
+             filtered before this host if frames get long.";
+        Sum implausible: "net.implausible", "datagrams",
+            "Datagrams under a client's address, but of no shape or sequence that the client's may have.",
+            "Somebody writes players' addresses on datagrams of their own. They harm nobody yet; see `net.on_reserve`.";
+        Sum over_allowance: "net.over_allowance", "datagrams",
+            "Datagrams that were dropped because their client sends more than its allowance, and the common reserve \
+             was used up.",
+            "Clients that send too much, or forged addresses in their name. Raise the allowance in the settings if \
+             honest clients need it.";
+        Sum on_reserve: "net.on_reserve", "datagrams",
+            "Datagrams over their client's allowance that passed on the common reserve.",
+            "The first sign of somebody who forges players' addresses, or of clients that send too often.";
+        Sum mailbox_full: "net.mailbox_full", "datagrams",
+            "Datagrams that found the mailbox of their client's world full.",
+            "The world does not tick often enough to empty it: look at `server.ticks_missed` and `server.world_hangs`.";
+        Sum joined: "server.joined", "clients",
+            "Clients let in.",
+            "Follows players. Many more than players stay: they come and go; look at `server.disconnects`.";
+        Sum placements_timed_out: "server.placements_timed_out", "clients",
+            "Clients whose world was not made in time.",
+            "The game's directory asks for worlds faster than they are made. Look at `server.worlds_created` and at what \
+             building a world costs.";
+        Sum waiting_left: "server.waiting_left", "clients",
+            "Clients that fell silent while they waited to come in.",
+            "Players who gave up. Raise `joins_per_frame_max` in the settings if frames have room.";
+        Sum refused_queue_full: "server.refused_queue_full", "clients",
+            "Clients sent away because the line of those who log in was full.",
+            "A storm of log-ins. Clients come again by themselves; raise the length of the line in the settings if they \
+             wait too long.";
+        Max join_wait_ms: "server.join_wait_ms", "ms",
+            "Longest wait in line of a client that was let in.",
+            "As `server.waiting_left`.";
+        Sum refused_by_game: "server.refused_by_game", "clients",
+            "Clients that the game did not let in.",
+            "The log says the game's reason for each.";
+        Sum send_dropped: "net.send_dropped", "datagrams",
+            "Datagrams to clients or strangers that the kernel did not take. What clients miss is sent again.",
+            "The socket's send buffer is too small, or the network card cannot keep up: raise `send_buffer_bytes` in \
+             the settings.";
+    }
 }
 
 /// Those who wait to come in, as they stand.
@@ -115,6 +149,8 @@ pub(crate) struct FrontDoor {
     /// The server is ending: nobody is let in any more.
     is_closing: bool,
     pub counts: DoorCounts,
+    /// As the counts were last taken.
+    waiting_before: WaitingFigures,
 }
 
 impl FrontDoor {
@@ -132,6 +168,7 @@ impl FrontDoor {
             placements: Placements::new(settings.placements_pending_max, settings.placement_timeout_s),
             is_closing: false,
             counts: DoorCounts::default(),
+            waiting_before: WaitingFigures::default(),
         }
     }
 
@@ -218,7 +255,7 @@ impl FrontDoor {
     ) -> Next {
         let Pending { client_id, address, .. } = *pending;
         if !self.gate.is_called(address) {
-            self.counts.placements_left += 1;
+            self.counts.waiting_left += 1;
             directory.left(client_id);
             return Next::Done;
         }
@@ -375,6 +412,17 @@ impl FrontDoor {
     /// Whether somebody waits to come in: the frames must go on.
     pub fn has_waiting(&self) -> bool {
         self.gate.queued_count() > 0
+    }
+
+    /// What was counted since the last call.
+    pub fn take_counts(&mut self) -> DoorCounts {
+        let mut counts = std::mem::take(&mut self.counts);
+        let (now, before) = (self.waiting(), self.waiting_before);
+        counts.waiting_left += now.fell_silent - before.fell_silent;
+        counts.refused_queue_full = now.refused_full - before.refused_full;
+        counts.join_wait_ms = now.wait_max.as_micros() / 1_000;
+        self.waiting_before = now;
+        counts
     }
 
     pub fn waiting(&self) -> WaitingFigures {

@@ -8,11 +8,12 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use throng_metrics::game::GameSums;
 use throng_net::transport::DatagramSender;
 use throng_platform::{allocator, clock::Clock, time::Nanos};
 use throng_profiler::scope;
 use throng_scheduler::{Crew, ShortTask};
-use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, Worker, telemetry::TelemetrySums};
+use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, Worker};
 
 use crate::{
     mailbox::Mailbox,
@@ -24,8 +25,6 @@ pub(crate) struct HostWorker {
     worker: Worker,
     clock: Arc<dyn Clock>,
     mail: Mail,
-    /// Game counters and changes of gauges of the worlds that ran here since the frame thread last took them.
-    pub telemetry: TelemetrySums,
     /// What the worlds that ran here since the frame thread last took it have sent, by kind and cause.
     pub packets: PacketSums,
     /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the sum
@@ -44,10 +43,16 @@ impl HostWorker {
             worker: Worker::new(number, sender),
             clock,
             mail: Mail::default(),
-            telemetry: TelemetrySums::default(),
             packets: PacketSums::default(),
             send_dropped,
         }
+    }
+}
+
+impl HostWorker {
+    /// What the games of the worlds that ran here counted since it was last taken.
+    pub fn game_mut(&mut self) -> &mut GameSums {
+        &mut self.worker.game
     }
 }
 
@@ -83,8 +88,6 @@ impl HostedWorld {
         self.mailbox.swap(&mut mail);
         self.world.tick(self.now, &mut mail, worker, crew);
         worker.mail = mail;
-        // Looked at here, where the world is in the worker's cache: the frame thread would wait for memory.
-        self.world.take_telemetry(&mut worker.telemetry);
         // Once a second, and not all worlds in the same tick.
         let turn = self.world.ticks().wrapping_sub(1).wrapping_add(self.world.id().number());
         if turn.is_multiple_of(u32::from(self.world.rate().0)) {

@@ -80,5 +80,7 @@ mod world_slot;
 mod worlds;
 
 pub use server::Server;
+/// Game metrics in one line: see [`game_metrics`].
+pub use throng_metrics::{count, game as game_metrics, gauge};
 
-pub use throng_world::{events, ids, inbox, prelude, telemetry, tick_resources, world_builder, world_kind};
+pub use throng_world::{events, ids, inbox, prelude, tick_resources, world_builder, world_kind};

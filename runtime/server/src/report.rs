@@ -68,7 +68,7 @@ pub struct ServerReport {
     pub world_hangs: u64,
     /// Datagrams that were refused, by cause.
     pub datagrams_refused: BTreeMap<&'static str, u64>,
-    /// Values that left the range their component allows; clamped before they were sent.
+    /// Values that were NaN or infinite. They were not sent, and their entities are no longer replicated.
     pub poisoned: u64,
     /// What went to the clients by kind, cause and world, the dearest first.
     pub packets: Vec<PacketRow>,
@@ -77,6 +77,8 @@ pub struct ServerReport {
     pub event_copies_per_s: f64,
     /// Events that came faster than their rule allows, and were told to nobody.
     pub events_throttled: u64,
+    /// All that the server counts, by the names of `docs/metrics.md`.
+    pub counters: BTreeMap<&'static str, u64>,
     /// Captures that the recorder saved since the start, and triggers that fired within the cooldown of their cause.
     pub captures: u64,
     pub captures_in_cooldown: u64,
@@ -89,8 +91,12 @@ pub struct ServerReport {
     pub recorder_cpu_share: Option<f64>,
     /// The game's counters, as rates per second.
     pub game_per_s: BTreeMap<&'static str, f64>,
+    /// The most that each of them counted in one frame.
+    pub game_frame_max: BTreeMap<&'static str, u64>,
     /// The game's gauges, as they stood at the end of the window.
     pub game_gauges: BTreeMap<&'static str, i64>,
+    /// And the highest at the end of any frame.
+    pub game_gauges_max: BTreeMap<&'static str, i64>,
 }
 
 /// One second of a run.

@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use throng_metrics::game::GameTotals;
 use throng_net::{
     protocol::{Gate, GateSettings, PrivateKey, ProtocolId},
     transport::{ServerTransport, udp::UdpTransport},
@@ -26,7 +27,6 @@ use throng_world::{
     MailItem,
     ids::{KindId, WorldId},
     system_order::OrderError,
-    telemetry::{TelemetryNames, TelemetrySums},
     world_builder::Kind,
     world_kind::WorldKind,
 };
@@ -177,7 +177,6 @@ pub struct Server {
     pub(crate) interest: InterestSettings,
     pub(crate) rules: ReplicationRules,
     pub(crate) kinds: Vec<KindRow>,
-    pub(crate) names: Arc<Mutex<TelemetryNames>>,
     pub(crate) game: String,
 
     pub(crate) worlds: Worlds,
@@ -196,14 +195,17 @@ pub struct Server {
     /// The frame that is being run, or was run last; `None` before the first.
     pub(crate) frame_number: Option<u64>,
 
+    /// What was counted in the frame that is running, and since the start.
+    pub(crate) counts: Totals,
     pub(crate) totals: Totals,
-    pub(crate) telemetry: TelemetrySums,
+    /// What games counted.
+    pub(crate) game_totals: GameTotals,
     /// What was sent since the last status, and in the steady window.
     pub(crate) packets: PacketSums,
     pub(crate) packets_of_window: PacketSums,
     pub(crate) measure: Measure,
     pub(crate) status: StatusWindow,
-    /// Made by `prepare`, when the game's names are known.
+    /// Made by `prepare`.
     pub(crate) metrics: Option<ServerMetrics>,
     pub(crate) allocations_before: u64,
     /// Written by the workers, see `HostWorker`.
@@ -310,7 +312,6 @@ impl Server {
             schema,
             interest,
             kinds: Vec::new(),
-            names: Arc::default(),
             game: String::from("custom"),
             worlds: Worlds::default(),
             mailboxes: Mailboxes::default(),
@@ -323,8 +324,9 @@ impl Server {
             finished: Vec::new(),
             timeline: Timeline { begin: Nanos::ZERO, grid: FrameGrid::for_rates(&[]) },
             frame_number: None,
+            counts: Totals::default(),
             totals: Totals::default(),
-            telemetry: TelemetrySums::default(),
+            game_totals: GameTotals::default(),
             packets: PacketSums::default(),
             packets_of_window: PacketSums::default(),
             measure: Measure::default(),
@@ -437,10 +439,10 @@ impl Server {
         let grid = FrameGrid::for_rates(&rates);
         self.timeline = Timeline { begin: now, grid };
         self.lay_worlds_into(grid);
-        self.metrics = Some(ServerMetrics::new(&self.names.lock().unwrap_or_else(PoisonError::into_inner)));
+        self.metrics = Some(ServerMetrics::new());
         self.control.published.set_kind_names(self.kinds.iter().map(|row| row.name.clone()).collect());
         self.allocations_before = throng_platform::allocator::thread_counts().allocations;
-        self.measure.begin(now, &self.totals, &self.telemetry, RecorderFigures::default());
+        self.measure.begin(now, RecorderFigures::default());
         self.introduce_to_recorder();
         Ok(())
     }
@@ -507,11 +509,6 @@ impl Server {
         }
     }
 
-    /// The names that games have registered so far.
-    pub(crate) fn known_names(&self) -> TelemetryNames {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// Commands of other threads, taken once a frame.
     pub(crate) fn obey_commands(&mut self, now: Nanos) {
         let commands = std::mem::take(&mut *self.control.commands.lock().unwrap_or_else(PoisonError::into_inner));
@@ -519,7 +516,7 @@ impl Server {
             match command {
                 Command::MeasureBegin => {
                     let recorder = self.recorder_figures();
-                    self.measure.begin(now, &self.totals, &self.telemetry, recorder);
+                    self.measure.begin(now, recorder);
                     self.packets_of_window.clear();
                     self.recorder_turns.iter_mut().for_each(RecorderTurns::begin);
                 }

@@ -48,8 +48,7 @@ impl Server {
         let id = self.worlds.reserve().ok_or(WorldError::Full(WORLDS_MAX))?;
         let built = {
             let mut kind = row.kind.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-            kind.build_world(id, seed, parameters.as_deref(), &self.schema, &self.interest, &mut names)
+            kind.build_world(id, seed, parameters.as_deref(), &self.schema, &self.interest)
         };
         match built {
             Ok(mut world) => {
@@ -79,7 +78,6 @@ impl Server {
             schema: self.schema.clone(),
             interest: self.interest.clone(),
             rules: self.rules.clone(),
-            names: self.names.clone(),
             answer,
         });
     }
@@ -101,7 +99,7 @@ impl Server {
             match world {
                 Ok(world) => {
                     self.place(*world, seed);
-                    self.totals.worlds_created += 1;
+                    self.counts.server.worlds_created += 1;
                     answer.give(Ok(id));
                 }
                 Err(error) => {
@@ -130,10 +128,11 @@ impl Server {
             return false;
         }
         let Some(mut slot) = self.take_out(id) else { return true };
-        if let Some(hosted) = slot.home.take() {
+        if let Some(mut hosted) = slot.home.take() {
+            self.game_totals.withdraw(hosted.world.gauges_mut());
             self.maker.drop_world(hosted);
         }
-        self.totals.worlds_retired += 1;
+        self.counts.server.worlds_retired += 1;
         if let Some(answer) = slot.ending.take() {
             answer.give(Ok(()));
         }
@@ -147,7 +146,7 @@ impl Server {
         for item in slot.mailbox.close().drain() {
             match item {
                 MailItem::Arrival { client, .. } => self.disconnect(client, "its world has ended"),
-                MailItem::Message(_) => self.totals.messages_undeliverable += 1,
+                MailItem::Message(_) => self.counts.server.messages_undeliverable += 1,
                 _ => {}
             }
         }
@@ -161,20 +160,21 @@ impl Server {
     pub(crate) fn end_panicked(&mut self, hosted: Box<HostedWorld>) {
         let id = hosted.world.id();
         log_error!(WORLDS, world = %id, name = &**hosted.world.name(), "world panicked in its tick and is parked");
-        self.totals.worlds_parked += 1;
+        self.counts.server.worlds_parked += 1;
         if let Some(mut slot) = self.take_out(id)
             && let Some(answer) = slot.ending.take()
         {
             answer.give(Ok(()));
         }
-        let (clients, rest) = hosted.into_clients();
+        let (clients, mut rest) = hosted.into_clients();
+        self.game_totals.withdraw(rest.world.gauges_mut());
         clients.into_iter().for_each(|client| self.disconnect(client, "its world panicked"));
         self.maker.drop_world(rest);
     }
 
     /// Ends a client's connection outside of any world.
     pub(crate) fn disconnect(&mut self, mut client: Box<throng_world::Client>, reason: &'static str) {
-        self.totals.disconnects += 1;
+        self.counts.server.disconnects += 1;
         let key = client.key();
         self.door.say_goodbye(&mut client, self.timeline_now());
         if let Some(client_id) = self.door.left(key) {

@@ -16,7 +16,7 @@ use std::{
 
 use throng_platform::threads::{Priority, spawn_named};
 use throng_replication::{InterestSettings, ReplicationRules, Schema};
-use throng_world::{GameWorld, ids::WorldId, telemetry::TelemetryNames, world_builder::Kind};
+use throng_world::{GameWorld, ids::WorldId, world_builder::Kind};
 
 use crate::{
     hosted_world::HostedWorld,
@@ -31,7 +31,6 @@ pub(crate) struct Order {
     pub schema: Arc<Schema>,
     pub interest: InterestSettings,
     pub rules: ReplicationRules,
-    pub names: Arc<Mutex<TelemetryNames>>,
     pub answer: Answer<WorldId>,
 }
 
@@ -121,12 +120,11 @@ fn work(orders: &Receiver<Job>, done: &Sender<Made>) {
 }
 
 fn carry_out(order: Order) -> Made {
-    let Order { id, kind, new, schema, interest, rules, names, answer } = order;
+    let Order { id, kind, new, schema, interest, rules, answer } = order;
     let mut kind = kind.lock().unwrap_or_else(PoisonError::into_inner);
     let name = kind.name.to_string();
     let build = || {
-        let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
-        let world = kind.build_world(id, new.seed, new.parameters.as_deref(), &schema, &interest, &mut names);
+        let world = kind.build_world(id, new.seed, new.parameters.as_deref(), &schema, &interest);
         world.map(|mut world| {
             world.set_rules(&rules);
             Box::new(world)

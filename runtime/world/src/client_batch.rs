@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use throng_metrics::Counters;
 use throng_net::{
     connection::{Channel, EndReason, MessageSink},
     control,
@@ -27,7 +28,7 @@ use throng_profiler::{
     Phases, scope, site,
     thread::{enter_world, note_input},
 };
-use throng_replication::{ReplicationStats, ViewScratch, WorldReplication};
+use throng_replication::{ViewScratch, WorldReplication};
 
 use crate::{
     allowance::Verdict,
@@ -89,7 +90,6 @@ pub struct ClientBatch {
     pub(crate) opened: Vec<Opened>,
     opening: Opening,
     pub(crate) stats: TickStats,
-    pub(crate) replicated: ReplicationStats,
 }
 
 impl ClientBatch {
@@ -113,14 +113,13 @@ impl ClientBatch {
             opened: Vec::new(),
             opening: Opening::default(),
             stats: TickStats::default(),
-            replicated: ReplicationStats::default(),
         }
     }
 
     /// Begins a piece of work; the clients are put in afterwards.
     pub(crate) fn begin(&mut self, work: Work, stage: Stage) {
         (self.work, self.stage) = (work, stage);
-        (self.stats, self.replicated) = Default::default();
+        self.stats = TickStats::default();
     }
 
     /// Does the work, on the world's own worker or on one that helps.
@@ -172,7 +171,7 @@ impl ClientBatch {
             let client = &mut self.clients[index];
             tell(client, &replication, scratch, self.stage.now, &mut self.stats, worker, &mut phases);
             if let Some(view) = &mut client.view {
-                self.replicated.add(view.take_counts());
+                self.stats.replication.merge(&view.take_counts());
             }
         }
     }
@@ -325,7 +324,6 @@ fn tell(
         let packet = connection.send_packet(now, &snapshot[..length], &mut **sender);
         if length > 0 {
             replication.sent(view, packet.0);
-            stats.snapshot_bytes += length as u64;
         }
         stats.packets_out += 1;
         phases.next(site!("replication.send"));

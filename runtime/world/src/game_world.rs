@@ -12,6 +12,10 @@
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
+use throng_metrics::{
+    Counters,
+    game::{WorldGauges, begin_tick},
+};
 use throng_net::{
     connection::SendError,
     control::{self, EnterWorld},
@@ -19,7 +23,7 @@ use throng_net::{
 use throng_platform::time::Nanos;
 use throng_profiler::{Phases, scope, site, thread::enter_world};
 use throng_replication::{
-    ReplicationRules, ReplicationStats, ResolvedRules, Schema, ViewScratch, WorldReplication,
+    ReplicationRules, ResolvedRules, Schema, ViewScratch, WorldReplication,
     ecs::{Collector, Replicated},
     traffic::{Counts, Overhead, TrafficRow},
 };
@@ -36,7 +40,6 @@ use crate::{
     mail::{Mail, MailItem},
     report::{Leaving, TickReport},
     system_order::WorldSystems,
-    telemetry::{Telemetry, TelemetrySums},
     tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, TickInfo, WorldMessages},
     transfer::{Transfer, TransferCheck},
     worker::{Helpers, Worker},
@@ -126,6 +129,8 @@ pub struct GameWorld {
     pub(crate) filled: Filled,
     /// Whether the hash of the world's state is wanted after each tick.
     pub(crate) hash_wanted: bool,
+    /// The game's gauges as this world last set them.
+    pub(crate) gauges: WorldGauges,
     pub(crate) report: TickReport,
     pub(crate) scratch: Scratch,
 }
@@ -144,6 +149,7 @@ impl GameWorld {
         scope!("world.tick", budget_us = TICK_BUDGET_US);
         self.now = now;
         self.report.stats = Default::default();
+        let counting = begin_tick();
         let mut phases = Phases::begin(site!("net.open"));
         self.take_mail(mail, worker, helpers);
         phases.next(site!("world.systems"));
@@ -164,6 +170,7 @@ impl GameWorld {
         phases.next(site!("world.finish"));
         self.let_go(worker.as_mut());
         self.finish_tick();
+        counting.end(&mut self.gauges, &mut worker.as_mut().game);
         &mut self.report
     }
 
@@ -261,8 +268,7 @@ impl GameWorld {
         let Scratch { batches, spare_batches, .. } = &mut self.scratch;
         for mut batch in batches.drain(..) {
             self.clients.give_back(&mut batch.clients);
-            self.report.stats.add(&batch.stats);
-            self.report.stats.add_replication(&batch.replicated);
+            self.report.stats.merge(&batch.stats);
             spare_batches.push(batch);
         }
     }
@@ -353,10 +359,11 @@ impl GameWorld {
                 Order::Reliable { client, end } => {
                     let message = &outbox.bytes[begin..end];
                     begin = end;
-                    if let Some(client) = self.clients.get_mut(client)
-                        && client.connection.send_reliable(message).is_err()
-                    {
-                        client.leave("its reliable messages pile up");
+                    if let Some(client) = self.clients.get_mut(client) {
+                        match client.connection.send_reliable(message) {
+                            Ok(_) => book_message(&mut self.view_scratch, message),
+                            Err(_) => client.leave("its reliable messages pile up"),
+                        }
                     }
                 }
                 Order::Unreliable { client, end } => {
@@ -364,7 +371,9 @@ impl GameWorld {
                     begin = end;
                     if let Some(client) = self.clients.get_mut(client) {
                         // A full queue drops its oldest, counted by the connection.
-                        let _ = client.connection.send_unreliable(message);
+                        if client.connection.send_unreliable(message).is_ok() {
+                            book_message(&mut self.view_scratch, message);
+                        }
                     }
                 }
                 Order::Player { client, entity } => {
@@ -497,9 +506,7 @@ impl GameWorld {
         for mut client in leaving.drain(..) {
             self.delivery.outdate();
             if let Some(view) = client.exit() {
-                let mut counts = ReplicationStats::default();
-                counts.add(own(&mut self.replication).remove_view(view));
-                self.report.stats.add_replication(&counts);
+                self.report.stats.replication.merge(&own(&mut self.replication).remove_view(view));
             }
             match client.leaving.take() {
                 Some(Leave::Travel { to, transfer }) => {
@@ -518,8 +525,7 @@ impl GameWorld {
     }
 
     fn finish_tick(&mut self) {
-        let replicated = own(&mut self.replication).take_stats();
-        self.report.stats.add_replication(&replicated);
+        self.report.stats.replication.merge(&own(&mut self.replication).take_stats());
         self.report.state_hash = self.hash_wanted.then(|| self.collector.hash_state(&mut self.ecs, self.tick));
         self.sent.packets += self.report.stats.packets_out;
         self.sent.bytes += self.report.stats.bytes_out;
@@ -546,9 +552,9 @@ impl GameWorld {
         traffic.take(self.replication.schema(), row);
     }
 
-    /// Gives the game's counters and gauges since the last call.
-    pub fn take_telemetry(&mut self, sums: &mut TelemetrySums) {
-        self.ecs.resource_mut::<Telemetry>().drain_into(sums);
+    /// The game's gauges as this world last set them, for a host that takes the world out of its sums.
+    pub fn gauges_mut(&mut self) -> &mut WorldGauges {
+        &mut self.gauges
     }
 
     /// Gives up all clients, those included that a panic left in the middle of a tick. What the tick was doing with them may be half done:
@@ -565,6 +571,7 @@ impl GameWorld {
     /// Adds allocations that the host has counted around the tick.
     pub fn count_allocations(&mut self, count: u64) {
         self.report.stats.allocations += count;
+        self.report.stats.allocations_in_tick = self.report.stats.allocations;
     }
 
     /// What the last tick did and asks for.
@@ -633,4 +640,12 @@ impl GameWorld {
 /// What batches share is the world's alone again when all are back.
 fn own<T>(shared: &mut Arc<T>) -> &mut T {
     Arc::get_mut(shared).expect("every batch has let go of what it was lent")
+}
+
+/// Counts a message of the game's own for the packet report.
+fn book_message(scratch: &mut Option<ViewScratch>, message: &[u8]) {
+    if let Some(ViewScratch { traffic, .. }) = scratch {
+        let counts = Counts { packets: 1, bytes: message.len() as u64, updates: 1 };
+        traffic.add_overhead(Overhead::Message, counts);
+    }
 }

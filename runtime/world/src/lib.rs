@@ -8,7 +8,7 @@
 //!   kind + seed --> world                              world_kind  world_builder  system_order
 //!   tick(now, mail, worker, helpers) --> report        game_world  mail  worker  report
 //!   |- clients in batches: open ... tell               client  clients  client_batch  allowance
-//!   |- what systems see and say                        tick_resources  inbox  events  telemetry
+//!   |- what systems see and say                        tick_resources  inbox  events
 //!   '- who hears an event                              deliver
 //! a world in a game's test                            testing
 //! ```
@@ -57,7 +57,6 @@ pub mod inbox;
 pub mod mail;
 pub mod report;
 pub mod system_order;
-pub mod telemetry;
 pub mod testing;
 pub mod tick_resources;
 pub mod transfer;
@@ -78,7 +77,6 @@ pub mod prelude {
         events::{Audience, Events},
         ids::{ClientKey, KindId, WorldId},
         inbox::{Inbox, InboxMessage, MessageKind},
-        telemetry::{CounterHandle, GaugeHandle, Telemetry},
         tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
         transfer::{Transfer, WorldMessage},
         world_builder::{Viewer, WorldBuilder},

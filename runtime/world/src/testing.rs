@@ -11,9 +11,10 @@
 //! Runs on the caller's thread and allocates nothing of its own in a steady tick, so a test can count what a game
 //! allocates there.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
 use bevy_ecs::prelude::*;
+use throng_metrics::game::GameTotals;
 use throng_net::{
     protocol::{ClientId, PACKET_BYTES_MAX},
     transport::{DatagramSender, PacketSink, SendOutcome},
@@ -29,7 +30,6 @@ use crate::{
     inbox::{Inbox, MessageKind},
     mail::{Mail, MailItem},
     report::TickReport,
-    telemetry::{TelemetryNames, TelemetrySums},
     tick_resources::{Arrival, Arrivals, Departures},
     transfer::{Transfer, WorldMessage},
     worker::{Alone, Worker},
@@ -42,8 +42,28 @@ pub struct TestWorld {
     world: GameWorld,
     mail: Mail,
     worker: Worker,
-    names: TelemetryNames,
-    reported: Box<TelemetrySums>,
+    counted: GameTotals,
+}
+
+/// What a game's systems have counted, by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tally {
+    /// Sums since the world began.
+    pub counters: BTreeMap<&'static str, u64>,
+    /// As they stand.
+    pub gauges: BTreeMap<&'static str, i64>,
+}
+
+impl Tally {
+    /// A counter; 0 if nothing was counted under this name.
+    pub fn of(&self, counter: &str) -> u64 {
+        self.counters.get(counter).copied().unwrap_or_default()
+    }
+
+    /// A gauge; 0 if it was never set.
+    pub fn standing(&self, gauge: &str) -> i64 {
+        self.gauges.get(gauge).copied().unwrap_or_default()
+    }
 }
 
 impl TestWorld {
@@ -67,15 +87,13 @@ impl TestWorld {
         seed: u64,
         parameters: Option<&[u8]>,
     ) -> Self {
-        let mut names = TelemetryNames::default();
         let mut kind = Kind::new(KindId(0), Box::new(kind));
-        let built = kind.build_world(id, seed, parameters, schema, &InterestSettings::default(), &mut names);
+        let built = kind.build_world(id, seed, parameters, schema, &InterestSettings::default());
         Self {
             world: built.expect("the systems can be put in an order"),
             mail: Mail::default(),
             worker: Worker::new(0, Box::new(Nowhere([0; PACKET_BYTES_MAX]))),
-            names,
-            reported: Box::default(),
+            counted: GameTotals::default(),
         }
     }
 
@@ -91,7 +109,8 @@ impl TestWorld {
         self.world.tick(now, &mut self.mail, &mut self.worker, &Alone);
         drop(in_tick);
         self.world.count_allocations(thread_counts().allocations - before);
-        self.world.take_telemetry(&mut self.reported);
+        self.counted.take(&mut self.worker.game);
+        self.counted.end_frame(|_, _| ());
         self.world.check();
         self.world.report_mut()
     }
@@ -156,13 +175,10 @@ impl TestWorld {
         Ok(())
     }
 
-    /// A counter of the game by its name, as far as its systems have reported it.
-    ///
-    /// # Panics
-    /// If the game has none of this name.
-    pub fn counter(&self, name: &str) -> u64 {
-        let index = self.names.counters.iter().position(|&known| known == name);
-        self.reported.counters[index.unwrap_or_else(|| panic!("the game has no counter `{name}`"))]
+    /// What the game's systems have counted so far.
+    pub fn tally(&self) -> Tally {
+        let (counters, gauges) = self.counted.by_name();
+        Tally { counters, gauges }
     }
 
     /// One number for the world's state as it is now: the same for the same state.
@@ -200,6 +216,7 @@ impl DatagramSender for Nowhere {
 
 #[cfg(test)]
 mod tests {
+    use throng_metrics::count;
     use throng_pack::Pack;
     use throng_replication::SchemaBuilder;
 
@@ -230,9 +247,7 @@ mod tests {
         }
 
         fn build(&self, world: &mut WorldBuilder) {
-            let reads = world.counter("reads");
-            let read = move |mut telemetry: ResMut<Telemetry>| telemetry.add(reads, 1);
-            world.accept_transfers::<Hero>().init_resource::<Seen>().add_systems((look, answer, read).chain());
+            world.accept_transfers::<Hero>().init_resource::<Seen>().add_systems((look, answer).chain());
         }
     }
 
@@ -244,6 +259,7 @@ mod tests {
         messages: Res<WorldMessages>,
         mut seen: ResMut<Seen>,
     ) {
+        count!("looks");
         let mut note = |what: String| seen.0.push(format!("{}: {what}", tick.tick));
         for Arrival { client, from, transfer, .. } in &arrivals.0 {
             let hero = transfer.as_ref().and_then(|transfer| transfer.read::<Hero>().ok());
@@ -284,7 +300,7 @@ mod tests {
             "3: 2 goes",
         ];
         assert_eq!(world.ecs().resource::<Seen>().0, expect);
-        assert_eq!((world.ticks_done(), world.counter("reads")), (7, 7));
+        assert_eq!((world.ticks_done(), world.tally().of("looks"), world.tally().of("never")), (7, 7, 0));
     }
 
     #[test]

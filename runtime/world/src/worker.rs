@@ -1,5 +1,6 @@
 //! What a tick gets from whoever runs it: the thread's own buffers, a way out for packets, and other threads that help.
 
+use throng_metrics::game::GameSums;
 use throng_net::{connection::Received, transport::DatagramSender};
 use throng_scheduler::{Crew, ShortTask};
 
@@ -11,6 +12,8 @@ pub struct Worker {
     pub sender: Box<dyn DatagramSender>,
     /// Which of the host's workers it is, to tell a helper from the worker that it helps.
     pub(crate) number: usize,
+    /// What the games of the worlds that ran here counted since the host last took it.
+    pub game: GameSums,
     pub(crate) received: Received,
     pub(crate) snapshot: Vec<u8>,
 }
@@ -19,7 +22,7 @@ impl Worker {
     /// `number`: another one for each worker of a host.
     pub fn new(number: usize, sender: Box<dyn DatagramSender>) -> Self {
         let snapshot = Vec::with_capacity(throng_net::protocol::PAYLOAD_BYTES_MAX);
-        Self { sender, number, received: Received::default(), snapshot }
+        Self { sender, number, game: GameSums::default(), received: Received::default(), snapshot }
     }
 }
 

@@ -9,6 +9,7 @@ use bevy_ecs::{
 };
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_metrics::game::WorldGauges;
 use throng_pack::{HasSchema, PackError, envelope};
 use throng_platform::time::Nanos;
 use throng_profiler::Category;
@@ -28,7 +29,6 @@ use crate::{
     inbox::Inbox,
     report::TickReport,
     system_order::{OrderError, SystemList, SystemOrder},
-    telemetry::{CounterHandle, GaugeHandle, Telemetry, TelemetryNames},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     transfer::{self, TransferCheck},
     world_kind::{Plugins, WorldKind},
@@ -47,7 +47,7 @@ pub struct Viewer {
 pub(crate) type ConcealFilter = Box<dyn Fn(&World, Viewer, Entity) -> bool + Send + Sync>;
 
 /// A world in the making. Kinds and plugins add to it; the server finishes it.
-pub struct WorldBuilder<'a> {
+pub struct WorldBuilder {
     id: WorldId,
     seed: u64,
     ecs: World,
@@ -56,11 +56,10 @@ pub struct WorldBuilder<'a> {
     interest: InterestSettings,
     conceal: Option<ConcealFilter>,
     transfer_check: Option<TransferCheck>,
-    parameters: Option<&'a [u8]>,
-    names: &'a mut TelemetryNames,
+    parameters: Option<Vec<u8>>,
 }
 
-impl WorldBuilder<'_> {
+impl WorldBuilder {
     /// Adds plugins: one, or a tuple of them.
     pub fn add_plugins(&mut self, plugins: impl Plugins) -> &mut Self {
         plugins.build_all(self);
@@ -134,7 +133,7 @@ impl WorldBuilder<'_> {
     /// # Errors
     /// If it is no `T`.
     pub fn parameters<T: HasSchema>(&self) -> Option<Result<T, PackError>> {
-        self.parameters.map(envelope::read)
+        self.parameters.as_deref().map(envelope::read)
     }
 
     /// How far clients see in this world, in place of the server's settings.
@@ -146,16 +145,6 @@ impl WorldBuilder<'_> {
     /// The settings that `interest` would replace.
     pub fn interest_settings(&self) -> &InterestSettings {
         &self.interest
-    }
-
-    /// Registers a game counter by name; the same name gives the same handle in every world.
-    pub fn counter(&mut self, name: &'static str) -> CounterHandle {
-        self.names.counter(name)
-    }
-
-    /// Registers a game gauge by name; worlds' values are added up.
-    pub fn gauge(&mut self, name: &'static str) -> GaugeHandle {
-        self.names.gauge(name)
     }
 
     /// The Bevy world itself, to spawn what it starts with.
@@ -198,15 +187,14 @@ impl Kind {
         parameters: Option<&[u8]>,
         schema: &Arc<Schema>,
         interest: &InterestSettings,
-        names: &mut TelemetryNames,
     ) -> Result<GameWorld, OrderError> {
         if self.order.is_none() {
-            let template = self.fill(id, seed, parameters, schema, interest, names);
+            let template = self.fill(id, seed, parameters, schema, interest);
             let WorldBuilder { mut ecs, systems, .. } = template;
             self.order = Some(Arc::new(systems.into_order(&self.name, &mut ecs)?));
         }
         let order = self.order.clone().expect("set above");
-        let filled = self.fill(id, seed, parameters, schema, interest, names);
+        let filled = self.fill(id, seed, parameters, schema, interest);
         let WorldBuilder { mut ecs, systems, collector, interest, conceal, transfer_check, .. } = filled;
         let systems = systems.into_systems(&self.name, order, &mut ecs)?;
         Ok(GameWorld {
@@ -229,20 +217,20 @@ impl Kind {
             now: Nanos::ZERO,
             filled: Filled::default(),
             hash_wanted: false,
+            gauges: WorldGauges::default(),
             report: TickReport::default(),
             scratch: Scratch::new(schema),
         })
     }
 
-    fn fill<'a>(
+    fn fill(
         &self,
         id: WorldId,
         seed: u64,
-        parameters: Option<&'a [u8]>,
+        parameters: Option<&[u8]>,
         schema: &Arc<Schema>,
         interest: &InterestSettings,
-        names: &'a mut TelemetryNames,
-    ) -> WorldBuilder<'a> {
+    ) -> WorldBuilder {
         let rate = self.tick_rate();
         let mut ecs = World::new();
         ecs.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(rate.0), rate, world: id });
@@ -254,7 +242,6 @@ impl Kind {
         ecs.init_resource::<Arrivals>();
         ecs.init_resource::<Departures>();
         ecs.init_resource::<WorldMessages>();
-        ecs.init_resource::<Telemetry>();
         let mut builder = WorldBuilder {
             id,
             seed,
@@ -264,8 +251,7 @@ impl Kind {
             interest: interest.clone(),
             conceal: None,
             transfer_check: None,
-            parameters,
-            names,
+            parameters: parameters.map(<[u8]>::to_vec),
         };
         self.kind.build(&mut builder);
         builder

@@ -15,6 +15,7 @@
 pub mod console;
 
 mod bounds;
+mod counter_table;
 mod packet_table;
 mod pages;
 mod published;
@@ -42,6 +43,9 @@ pub trait AdminSource: Send + Sync + 'static {
     /// The packet report as of the last second: a JSON list with an object for each kind of message, cause and world, with the keys
     /// `kind`, `cause`, `world`, `packets_per_s`, `updates_per_s` and `bytes_per_s`.
     fn packets(&self) -> String;
+    /// All counters as of the last second: a JSON list with an object for each, with the keys `name`, `value`, `per_s` (null where it has
+    /// none), `unit` and `help`.
+    fn counters(&self) -> String;
     /// Saves a capture of the last seconds and waits until it is written, on a thread where waiting is allowed. The error is told to
     /// whoever asked.
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String>;
@@ -83,7 +87,7 @@ impl AdminServer {
     /// Listens on `address` (port 0 = any free one) until the handle is dropped.
     ///
     /// Binds before it returns, so a used port is the caller's error and not a line in a log.
-    /// The console has the command `packets` of the source beside those of `console`.
+    /// The console has the commands `packets` and `counters` of the source beside those of `console`.
     pub fn start(
         address: SocketAddr,
         source: Arc<dyn AdminSource>,

@@ -27,6 +27,10 @@ impl AdminSource for PublishedMetrics {
         serde_json::to_string(&self.packets()).expect("rows of plain numbers and texts")
     }
 
+    fn counters(&self) -> String {
+        serde_json::to_string(&self.counters()).expect("rows of plain numbers and texts")
+    }
+
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String> {
         let recorder = self.recorder().ok_or("this server records nothing: set [recorder] on = true")?;
         let saved = recorder.save_now(note).map_err(|error| error.to_string())?;

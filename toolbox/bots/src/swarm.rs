@@ -68,8 +68,8 @@ pub struct SwarmSettings {
     pub seed: u64,
     /// Who makes the connect tokens.
     pub tokens: Tokens,
-    /// How many bots are sent in per second (> 0; default 120). More than the server's door lets in, by default 8 per frame
-    /// and so 480 a second: they wait in its line. Too few: the run takes longer.
+    /// How many bots are sent in per second (> 0; default 120). More than the server's door lets in, by default 8
+    /// per frame and so 480 a second: they wait in its line. Too few: the run takes longer.
     pub join_per_second: u32,
     /// How often a bot that was not let in tries again.
     pub retry: RetrySettings,

@@ -99,8 +99,8 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
 fn one_line(status: &SwarmStatus) -> String {
     let figures = &status.figures;
     format!(
-        "{:>5.0} s  {} of {} bots playing  {} in line  {} disconnects  {} state errors in {} checks  input to update {:.0} ms p50, {:.0} ms p99  \
-         {:.2} cores",
+        "{:>5.0} s  {} of {} bots playing  {} in line  {} disconnects  {} state errors in {} checks  \
+         input to update {:.0} ms p50, {:.0} ms p99  {:.2} cores",
         status.elapsed_s,
         figures.players_connected,
         figures.players_wanted,

@@ -123,8 +123,9 @@ impl std::fmt::Display for NotFilled {
         let Self { players_in, players_wanted, after_s, queued, awaiting_world, gave_up, retries, timeouts, .. } = self;
         write!(
             out,
-            "only {players_in} of {players_wanted} bots were playing after {after_s:.0} s: {queued} in line, {awaiting_world} waiting \
-             for their world, {gave_up} gave up; {retries} attempts were repeated, {timeouts} had no answer"
+            "only {players_in} of {players_wanted} bots were playing after {after_s:.0} s: {queued} in line, \
+             {awaiting_world} waiting for their world, {gave_up} gave up; {retries} attempts were repeated, \
+             {timeouts} had no answer"
         )?;
         for (reason, count) in &self.refusals {
             write!(out, ", {count} refused ({reason})")?;
@@ -180,8 +181,8 @@ pub struct LoadReport {
     pub packet_report: Vec<PacketRow>,
     /// The page of this run; none if no report was asked for.
     pub report: Option<String>,
-    /// Set in a run that was never steady, since not everybody came in: then there is no window, and the server's figures are
-    /// of its whole life.
+    /// Set in a run that was never steady, since not everybody came in: then there is no window, and the server's
+    /// figures are of its whole life.
     pub not_filled: Option<NotFilled>,
     /// All that the bots reported.
     pub bots: Map<String, Value>,

@@ -29,7 +29,7 @@ pub fn think(mut zone: Zone) {
     for index in (first..npcs).step_by(period as usize) {
         let awake = zone.minds.is_awake(index, now);
         if zone.actors[index].alive && (awake || (now.wrapping_add(index)).is_multiple_of(asleep)) {
-            zone.tally.thoughts += 1;
+            throng::count!("thoughts");
             think_one(&mut zone, index, awake);
         }
     }

@@ -6,7 +6,7 @@ use crate::{actors::dirty, components::Kind, concealment::is_seen};
 impl Zone<'_> {
     /// Whether one sees the other over the ground between them.
     pub fn is_line_clear(&mut self, one: u32, other: u32) -> bool {
-        self.tally.lines_of_sight += 1;
+        throng::count!("lines_of_sight");
         self.land.0.is_line_clear(self.actors[one].place, self.actors[other].place)
     }
 
@@ -14,7 +14,7 @@ impl Zone<'_> {
     pub fn sees(&mut self, one: u32, other: u32) -> bool {
         let concealed = self.actors[other].concealed;
         if concealed {
-            self.tally.lines_of_sight += 1;
+            throng::count!("lines_of_sight");
             return is_seen(&self.actors, &self.land.0, one, other);
         }
         self.is_line_clear(one, other)

@@ -53,7 +53,7 @@ impl Zone<'_> {
         let signal = Signal { call, to: self.actors.who(to), about };
         let camp = self.minds.rows[to as usize].camp;
         let posted = self.minds.mailboxes.post(camp, signal);
-        self.tally.signals_sent += u64::from(posted);
-        self.tally.signals_dropped += u64::from(!posted);
+        throng::count!("signals_sent", u64::from(posted));
+        throng::count!("signals_dropped", u64::from(!posted));
     }
 }

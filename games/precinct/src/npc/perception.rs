@@ -37,11 +37,11 @@ const LOYALTY: f32 = 0.5;
 
 /// Lets those look around whose turn it is: the askers.
 pub fn perceive(tick: &TickInfo, scene: &Scene, arena: &mut Arena, npcs: &mut Query<NpcRow>) {
-    let Arena { sight: Sight { askers, near, candidates, lines, seen }, actors, tally, .. } = arena;
+    let Arena { sight: Sight { askers, near, candidates, lines, seen }, actors, .. } = arena;
     if askers.is_empty() {
         return;
     }
-    tally.perceptions += askers.len() as u64;
+    throng::count!("perceptions", askers.len());
 
     let (x_m, z_m) = actors.places();
     near.find(x_m, z_m, askers, SIGHT_M);
@@ -61,7 +61,7 @@ pub fn perceive(tick: &TickInfo, scene: &Scene, arena: &mut Arena, npcs: &mut Qu
         npc.senses.visible = false;
     }
 
-    tally.casts += u64::from(lines_of_sight(&scene.level.geometry, lines, seen).cast);
+    throng::count!("casts", u64::from(lines_of_sight(&scene.level.geometry, lines, seen).cast));
     for (&(index, candidate), &seen) in candidates.iter().zip(seen.iter()) {
         let asker = actors.entity(Slot(askers[index] as u16));
         let Ok(NpcRowItem { mut senses, .. }) = npcs.get_mut(asker) else { continue };

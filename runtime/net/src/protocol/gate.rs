@@ -180,8 +180,8 @@ impl Gate {
         outcome
     }
 
-    /// Calls the next in line, unless as many were called or admitted in this frame as may. The client waits on, and is told
-    /// that its world is being made, until it is [admitted](Self::admit) or [refused](Self::refuse).
+    /// Calls the next in line, unless as many were called or admitted in this frame as may. The client waits on,
+    /// and is told that its world is being made, until it is [admitted](Self::admit) or [refused](Self::refuse).
     pub fn call_next(&mut self) -> Option<Called> {
         if self.budget.calls == 0 || self.budget.admissions == 0 {
             return None;
@@ -201,8 +201,9 @@ impl Gate {
         self.budget.admissions > 0
     }
 
-    /// Lets a called client in: it gets a slot, and its token is spent. `reply` is to be sent to it: its first keep-alive, or,
-    /// with `None`, a denial, if its token cannot be kept or the address is of nobody who was called.
+    /// Lets a called client in: it gets a slot, and its token is spent. `reply` is to be sent to it: its first
+    /// keep-alive; with `None` a denial, because its token could not be kept. Nobody who was called is at this
+    /// address: `None`, and nothing to send.
     pub fn admit(&mut self, address: SocketAddr, reply: &mut Reply) -> Option<Box<Admitted>> {
         reply.len = 0;
         let waiting = self.queue.take_called(address)?;
@@ -229,14 +230,15 @@ impl Gate {
         }
     }
 
-    /// Calls and admits the next in line, for a server that has a place for everybody. `reply` is for the client's address.
+    /// Calls and admits the next in line, for a server that has a place for everybody. `reply` is for the client's
+    /// address.
     pub fn admit_next(&mut self, reply: &mut Reply) -> Option<Box<Admitted>> {
         let called = self.call_next()?;
         self.admit(called.address, reply)
     }
 
-    /// As [`handle`](Self::handle), and admits the sender if that has proven it and nobody is before it. Those who have to
-    /// wait are admitted by [`admit_next`](Self::admit_next).
+    /// As [`handle`](Self::handle), and admits the sender if that has proven it and nobody is before it. Those who
+    /// have to wait are admitted by [`admit_next`](Self::admit_next).
     pub fn handle_and_admit(
         &mut self,
         from: SocketAddr,
@@ -461,8 +463,9 @@ impl Gate {
         GateOutcome::Replied
     }
 
-    /// Why an authentic client cannot come in now. Asked when it shows its token, to tell it early, and again when it takes
-    /// its place in line. Who stands there has a seat and a memory of its token promised, so that neither is lacking later.
+    /// Why an authentic client cannot come in now. Asked when it shows its token, to tell it early, and again when
+    /// it takes its place in line. Who stands there has a seat and a memory of its token promised, so that neither
+    /// is lacking later.
     fn denial(&self, client_id: ClientId) -> Option<Denial> {
         if self.seats.holds_client(client_id) {
             return Some(Denial::Connected);

@@ -1,5 +1,5 @@
-//! Promise: who has proven itself waits in line, in order of arrival, for as long as it speaks; the rate is kept, places are
-//! told to those who ask and to nobody else, and waiting costs neither the handshake nor the token.
+//! Promise: who has proven itself waits in line, in order of arrival, for as long as it speaks; the rate is kept,
+//! places are told to those who ask and to nobody else, and waiting costs neither the handshake nor the token.
 
 use std::net::SocketAddr;
 

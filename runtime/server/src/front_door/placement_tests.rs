@@ -1,5 +1,5 @@
-//! Promise: a client whose world is being made waits and is told so; it is let in in its turn and at the rate that is set, or
-//! refused in time; and the game hears of each that goes away.
+//! Promise: a client whose world is being made waits and is told so; it is let in in its turn and at the rate that
+//! is set, or refused in time; and the game hears of each that goes away.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -208,7 +208,7 @@ fn the_game_is_told_of_who_goes_away_while_its_world_is_made() {
     house.frames(10);
     house.silent.insert(0);
     house.frames(130);
-    assert_eq!((house.directory.left.as_slice(), house.door.counts.placements_left), (&[0][..], 1));
+    assert_eq!((house.directory.left.as_slice(), house.door.counts.waiting_left), (&[0][..], 1));
     assert_eq!(house.told()[1], BEING_MADE, "who speaks stays");
     house.directory.ready.extend([0, 1]);
     assert_eq!(house.frames(10), [1]);

@@ -16,9 +16,7 @@ use throng_net::{
 
 use super::*;
 use throng_replication::{InterestSettings, SchemaBuilder};
-use throng_world::{
-    Alone, GameWorld, Mail, Worker, ids::KindId, prelude::*, telemetry::TelemetryNames, world_builder::Kind,
-};
+use throng_world::{Alone, GameWorld, Mail, Worker, ids::KindId, prelude::*, world_builder::Kind};
 
 use crate::directory::Everybody;
 
@@ -93,7 +91,7 @@ impl Scene {
         mailboxes.insert(WORLD, Default::default());
         let mut kind = Kind::new(KindId(0), Box::new(Empty));
         let (schema, interest) = (SchemaBuilder::new().build(), InterestSettings::default());
-        let world = kind.build_world(WORLD, 1, None, &schema, &interest, &mut TelemetryNames::default()).unwrap();
+        let world = kind.build_world(WORLD, 1, None, &schema, &interest).unwrap();
         Scene { network, transport, door, mailboxes, world, opened: 0, dismissed: false }
     }
 

@@ -43,11 +43,11 @@ impl Moment {
         std::thread::sleep(PUBLISHED_EVERY);
         let (_, text) = get(server.admin_address, "/metrics");
         Self {
-            ticks: metric(&text, "server_ticks_total"),
-            missed: metric(&text, "server_ticks_missed_total"),
-            frames: metric(&text, "server_frames_total"),
-            frame_s: metric(&text, "server_frame_seconds_sum"),
-            packets_in: metric(&text, "net_packets_in_total"),
+            ticks: metric(&text, "throng_server_ticks_total"),
+            missed: metric(&text, "throng_server_ticks_missed_total"),
+            frames: metric(&text, "throng_server_frames_total"),
+            frame_s: metric(&text, "throng_server_frame_seconds_sum"),
+            packets_in: metric(&text, "throng_net_packets_in_total"),
             rss_bytes: rss_bytes_of(server.pid()).expect("it runs") as i64,
             cpu_s: cpu_time_of(server.pid()).expect("it runs").as_secs_f64(),
         }

@@ -5,14 +5,17 @@
 //!                         in order of arrival    its world may still have to be made
 //! ```
 //!
-//! Who stands in line keeps its place for as long as it goes on repeating its response; five seconds of silence end that,
-//! nothing else does. While a client waits its token belongs to its address and is not spent, and its seat is kept free. A
-//! client that proves itself anew, from another address or with a fresh token, takes its own earlier place.
+//! Who stands in line keeps its place for as long as it goes on repeating its response; five seconds of silence end
+//! that, nothing else does. While a client waits its token belongs to its address and is not spent, and its seat is
+//! kept free. A client that proves itself anew, from another address or with a fresh token, takes its own earlier
+//! place.
 //!
-//! Bounded: a full line refuses the new. Places are numbers that count up from the front's, so telling a place is one
-//! subtraction; the holes of those who went silent are closed by a sweep once a second, and until then count as waiting.
+//! Bounded: a full line refuses the new. Places are numbers that count up from the front's, so telling a place is
+//! one subtraction; the holes of those who went silent are closed by a sweep once a second, and until then count as
+//! waiting.
 //!
-//! About 1.2 KB an entry, allocated when a response authenticated. The sweep costs some 50 ns an entry: 0.2 ms for 4,096.
+//! About 1.2 KB an entry, allocated when a response authenticated. The sweep costs some 50 ns an entry: 0.2 ms for
+//! 4,096.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -27,8 +30,8 @@ use super::super::packet::{RESPONSE_BYTES_MAX, SealedHeader};
 use super::super::queued::QueueState;
 use super::super::{ClientId, UserData};
 
-/// Our clients repeat themselves every 500 ms while they wait, plain ones more often: ten tries, which at 20 % loss fail once in
-/// ten million.
+/// Our clients repeat themselves every 500 ms while they wait, plain ones more often: ten tries, which at 20 % loss
+/// fail once in ten million.
 const SILENCE_MAX: Nanos = Nanos::from_secs(5);
 
 const SWEEP_EVERY: Nanos = Nanos::from_secs(1);

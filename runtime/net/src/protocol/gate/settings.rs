@@ -33,11 +33,12 @@ pub struct GateSettings {
     /// oldest is evicted. Too low: a crowd of half-open handshakes pushes honest ones out before they
     /// answer.
     pub pending_per_slot: usize,
-    /// Clients that have proven themselves and wait to come in (> 0, default 4,096), 1.2 KB each. Further ones are denied.
-    /// Too low: in a rush they are sent away and have to come again. Too high: they wait longer than people do.
+    /// Clients that have proven themselves and wait to come in (> 0, default 4,096), 1.2 KB each. Further ones are
+    /// denied. Too low: in a rush they are sent away and have to come again. Too high: they wait longer than people
+    /// do.
     pub queue_max: usize,
-    /// Clients called from the line, and admitted, per frame (> 0, default 256). Too low: a full server fills slowly. Too
-    /// high: a rush makes the frames of those who play long.
+    /// Clients called from the line, and admitted, per frame (> 0, default 256). Too low: a full server fills
+    /// slowly. Too high: a rush makes the frames of those who play long.
     pub admissions_per_frame_max: u32,
     /// Tokens remembered until they expire, per slot (> 0, default 16, and 4,096 in all at least), about
     /// 100 B each. Above that new clients are denied. Too low for logins a second times the life of a
