@@ -1,6 +1,6 @@
 //! Whole worlds without a server: the worlds that ship, with scripted players instead of clients.
 
-use std::sync::OnceLock;
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use bevy_ecs::prelude::*;
 use glam::Vec3;
