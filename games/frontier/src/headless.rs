@@ -9,7 +9,7 @@ use throng_platform::{
     process::thread_cpu_time,
 };
 use throng_replication::{NetId, Team, VisibilityFiltered, ecs::Replicated};
-use throng_world::testing::{Tally, TestWorld};
+use throng_world::testing::{Counted, TestWorld};
 
 use crate::{
     actors::{Actor, Actors},
@@ -185,8 +185,8 @@ impl Headless {
         self.ecs_mut().resource_mut::<Close>().set_groups(index, groups);
     }
 
-    fn tally(&self) -> Tally {
-        self.world.tally()
+    fn tally(&self) -> Counted {
+        self.world.counted()
     }
 
     fn of_kind(&self, kind: Kind) -> Vec<u32> {

@@ -11,7 +11,7 @@ use throng_platform::{
     allocator::{CountingAllocator, thread_counts},
     process::thread_cpu_time,
 };
-use throng_world::testing::{Tally, TestWorld};
+use throng_world::testing::{Counted, TestWorld};
 
 use crate::{
     arena::Arena,
@@ -113,8 +113,8 @@ impl Headless {
         self.ecs_mut().get_mut::<Pose>(entity).unwrap().set_feet(standing.position());
     }
 
-    fn tally(&self) -> Tally {
-        self.world.tally()
+    fn tally(&self) -> Counted {
+        self.world.counted()
     }
 
     /// Everything clients could see, bit for bit.
