@@ -42,7 +42,8 @@ struct Headless {
     world: TestWorld,
 }
 
-/// The same world with few in it: NPCs of these kinds, all of one camp, around the middle of the first town, where it is flat.
+/// The same world with few in it: NPCs of these kinds, all of one camp, around the middle of the first town, where it
+/// is flat.
 struct Scene {
     npcs: Vec<(Kind, [f32; 2])>,
 }

@@ -53,7 +53,7 @@ pub struct Events {
 }
 
 impl Events {
-    pub fn new(schema: Arc<Schema>) -> Self {
+    pub(crate) fn new(schema: Arc<Schema>) -> Self {
         Self { schema, bytes: Vec::new(), said: Vec::new() }
     }
 
@@ -88,7 +88,7 @@ impl Events {
         })
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.said.clear();
     }

@@ -53,8 +53,8 @@ impl Inbox {
         })
     }
 
-    /// Adds a message that nobody sent: for tests of games.
-    pub fn push(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
+    /// Adds a message that nobody sent, for tests ([`TestWorld::say`](crate::testing::TestWorld::say)).
+    pub(crate) fn push(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
         if self.buffers.is_empty() {
             self.buffers.push(Vec::new());
         }
@@ -68,7 +68,7 @@ impl Inbox {
         self.messages.is_empty()
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.buffers.iter_mut().for_each(Vec::clear);
         self.messages.clear();
     }

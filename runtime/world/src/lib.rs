@@ -45,6 +45,11 @@
 //! assert_eq!(world.ecs().resource::<Laps>().0, 1);
 //! ```
 
+#![expect(
+    clippy::vec_box,
+    reason = "clients move between lists, batches and worlds: a pointer each, not half a kilobyte"
+)]
+
 pub mod allowance;
 pub mod client;
 pub mod client_batch;

@@ -1,12 +1,15 @@
 //! Testing: a world by itself, for headless tests of games.
 //!
-//! A [`TestWorld`] is the world that ships: built from the game's own kind, with its systems in their shipped order, its change marks
-//! collected and its orders carried out in each tick. Nothing is around it: no server, no network, no clock. Players are scripted: a test
-//! says who comes and goes and what they say, and the next tick's systems find it where they always do.
+//! A [`TestWorld`] is the world that ships: built from the game's own kind, with its systems in their shipped order,
+//! its change marks collected and its orders carried out in each tick. Nothing is around it: no server, no network,
+//! no clock. Players are scripted: a test says who comes and goes and what they say, and the next tick's systems find
+//! it where they always do.
 //!
-//! These players have no connection. What clients are told, and what becomes of it on a bad network, is the simulator's to test.
+//! These players have no connection. What clients are told, and what becomes of it on a bad network, is the
+//! simulator's to test.
 //!
-//! Runs on the caller's thread and allocates nothing of its own in a steady tick, so a test can count what a game allocates there.
+//! Runs on the caller's thread and allocates nothing of its own in a steady tick, so a test can count what a game
+//! allocates there.
 
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 

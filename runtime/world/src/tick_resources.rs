@@ -124,12 +124,6 @@ impl Outbox {
         self.orders.push(Order::Disconnect { client, reason });
     }
 
-    /// Forgets what was to be sent: for games that run without a server, whose ticks nobody carries out.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.orders.clear();
-    }
-
     /// Sends a message to another world, from this one: delivered before its next tick. To a world that is no more it is lost, counted.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! Fingerprint: what a run of a game did, in one line by which two builds are compared.
 //!
-//! A change that is not meant to change a game leaves every world's state as it was at every tick, and every byte on the wire. Packets are
-//! hashed as they were before they were sealed, and by player, since their order among players is chance. The hashes are of this
-//! processor's arithmetic and its mathematical library: compare them on one host, and never keep them.
+//! A change that is not meant to change a game leaves every world's state as it was at every tick, and every byte on
+//! the wire. Packets are hashed as they were before they were sealed, and by player, since their order among players
+//! is chance. The hashes are of this processor's arithmetic and its mathematical library: compare them on one host,
+//! and never keep them.
 
 use std::{
     fmt,
@@ -22,8 +23,8 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Runs so many frames and takes the fingerprint of what the simulation has done since it began. It must have been told to `hash` and
-    /// to `tap`, and all its players are there.
+    /// Runs so many frames and takes the fingerprint of what the simulation has done since it began. It must have
+    /// been told to `hash` and to `tap`, and all its players are there.
     pub fn of(simulation: &mut Simulation, frames: u64) -> Self {
         let mut players: Vec<DefaultHasher> = simulation.players().iter().map(|_| DefaultHasher::new()).collect();
         let (mut packets_count, mut packets_bytes) = (0, 0);

@@ -1,10 +1,10 @@
 //! Throng in the peers' bench: the world that ships, `throng_world::GameWorld`, on the scheduler's workers.
 //!
-//! Timed is its whole tick, as a server has it done: opening what clients sent (acknowledgements), charging it to them, the systems that
-//! write components into the Bevy world, walking its change marks and encoding, the interest query of Throng itself, audit samples,
-//! pacing, choosing and copying each client's snapshot, sealing. With `--udp` also handing the datagrams to the kernel; without, they
-//! are copied to memory. Not there: a server's frame, its door and mailboxes, and a game's own systems, of which the peers have none
-//! either.
+//! Timed is its whole tick, as a server has it done: opening what clients sent (acknowledgements), charging it to
+//! them, the systems that write components into the Bevy world, walking its change marks and encoding, the interest
+//! query of Throng itself, audit samples, pacing, choosing and copying each client's snapshot, sealing. With `--udp`
+//! also handing the datagrams to the kernel; without, they are copied to memory. Not there: a server's frame, its
+//! door and mailboxes, and a game's own systems, of which the peers have none either.
 
 mod components;
 mod crowd;

@@ -11,7 +11,6 @@ use throng_replication::InterestSettings;
 use throng_scheduler::{Completion, Crew, Finished, Scheduled, ShortTask, ShortTaskPool};
 use throng_world::allowance::Allowance;
 use throng_world::prelude::*;
-use throng_world::telemetry::TelemetryNames;
 use throng_world::world_builder::Kind;
 use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, MailItem, Worker};
 
@@ -63,6 +62,7 @@ pub struct ThrongServer {
     finished: Vec<Finished<HostedWorld>>,
     sent: Sent,
     updates: u64,
+    spawns: u64,
     packets_lost: u64,
     allocations_of_helpers: u64,
     /// Allocations on the world's own worker in each tick.
@@ -78,8 +78,8 @@ impl ThrongServer {
 impl Server for ThrongServer {
     fn new(terms: &Terms, scene: &Scene, addresses: &[SocketAddr]) -> Self {
         let mut kind = Kind::new(KindId(0), Box::new(Field::new(terms, scene)));
-        let (id, interest, mut names) = (WorldId::new(0, 0), InterestSettings::default(), TelemetryNames::default());
-        let built = kind.build_world(id, terms.seed, None, &schema(), &interest, &mut names);
+        let (id, interest) = (WorldId::new(0, 0), InterestSettings::default());
+        let built = kind.build_world(id, terms.seed, None, &schema(), &interest);
         let world = built.expect("two systems can be put in an order");
         let mut mail = Mail::default();
         for number in 0..terms.clients {
@@ -99,6 +99,7 @@ impl Server for ThrongServer {
             finished: Vec::new(),
             sent,
             updates: 0,
+            spawns: 0,
             packets_lost: 0,
             allocations_of_helpers: 0,
             allocations: Vec::with_capacity(1 << 16),
@@ -121,7 +122,8 @@ impl Server for ThrongServer {
         let report = task.world.report_mut();
         assert!(report.leaving.is_empty(), "everybody stays");
         assert_eq!(report.stats.datagrams_refused, 0, "the clients' packets are in order");
-        self.updates += report.stats.entity_updates;
+        self.updates += report.stats.replication.entity_updates;
+        self.spawns += report.stats.replication.spawns;
         self.packets_lost += report.stats.packets_lost;
         self.allocations_of_helpers += report.stats.allocations;
         self.allocations.push(task.allocations);
@@ -139,6 +141,7 @@ impl Server for ThrongServer {
     fn more(&self) -> serde_json::Value {
         let settled = &self.allocations[self.allocations.len() / 2..];
         serde_json::json!({
+            "spawns": self.spawns,
             "packets_lost": self.packets_lost,
             "allocations_in_the_second_half": settled.iter().sum::<u64>(),
             "allocations_of_helpers": self.allocations_of_helpers,

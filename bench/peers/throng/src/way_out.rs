@@ -1,6 +1,7 @@
 //! Way out: where workers' packets go: to memory, or through the transport of UDP and counted.
 //!
-//! A worker fills what is its own and hands it over when it flushes, once before a tick is done: so a packet takes no lock.
+//! A worker fills what is its own and hands it over when it flushes, once before a tick is done: so a packet takes no
+//! lock.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,8 @@ use crate::handshake::client_at;
 /// Bytes that the kernel may hold of what a tick sends.
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 
-/// What all workers have sent since it was last handed over. Written by workers when they flush, read between two ticks.
+/// What all workers have sent since it was last handed over. Written by workers when they flush, read between two
+/// ticks.
 #[derive(Clone, Default)]
 pub struct Sent(Arc<Mutex<Batches>>);
 
