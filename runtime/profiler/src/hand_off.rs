@@ -197,7 +197,7 @@ impl HandOff {
     }
 }
 
-/// A lock that a panic left behind is as good as any: nothing under these is ever half done.
+/// Poison is ignored: no panic can leave what these locks protect half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -42,7 +42,7 @@ impl MemoryGrowth {
             at: now,
             frame: 0,
         };
-        // What this thread itself needs to draw up captures is no news.
+        // This thread allocates to build captures; that is no problem to report.
         let own = thread::current_index();
         for cells in thread::all().into_iter().filter(|cells| Some(cells.index()) != own) {
             let index = cells.index() as usize;
@@ -50,7 +50,7 @@ impl MemoryGrowth {
             let bytes = cells.allocated_bytes();
             let before = std::mem::replace(&mut self.allocated[index], bytes);
             let per_s = u128::from(bytes - before) * 1_000_000_000 / u128::from(passed_ns);
-            // What a thread did before it was first looked at took nobody knows how long.
+            // What a thread allocated before it was first looked at has no known duration, so it has no rate.
             let is_new = is_first || before == 0;
             if !is_new && per_s as u64 > rules.trigger(TriggerKind::MemoryRate).threshold {
                 hand_off.notice(fired(TriggerKind::MemoryRate, Cause::Thread(index as u32), per_s as u64));

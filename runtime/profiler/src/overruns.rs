@@ -1,8 +1,8 @@
 //! Overruns: scopes that took longer than their budget, and long waits for locks, on their way to the thread that
 //! looks at triggers.
 //!
-//! A bounded queue, because a scope that is always too long would fill any other: what finds it full is counted, not
-//! kept, and the first ones say enough.
+//! The queues are bounded, because a scope that is always too long would fill any other. What finds its queue full is
+//! counted and not kept; the first ones say enough.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,8 +37,8 @@ const WAITING_MAX: usize = 256;
 static OVERRUNS: OnceLock<ArrayQueue<Overrun>> = OnceLock::new();
 static LONG_WAITS: OnceLock<ArrayQueue<LongWait>> = OnceLock::new();
 static NOT_KEPT: AtomicU64 = AtomicU64::new(0);
-/// What counts as a long wait. Written with the rules, read by those that have waited; it says all there is to say:
-/// relaxed.
+/// What counts as a long wait. Written with the rules, read by threads that have waited for a lock. No other memory
+/// depends on it, so relaxed order is enough.
 static LONG_WAIT_TICKS: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Makes the queues, so that no recording thread has to.
@@ -78,7 +78,7 @@ pub(crate) fn take_wait() -> Option<LongWait> {
     LONG_WAITS.get()?.pop()
 }
 
-/// Those that found the queue full, since the start.
+/// How many found their queue full, since the start.
 pub(crate) fn not_kept() -> u64 {
     NOT_KEPT.load(Ordering::Relaxed)
 }

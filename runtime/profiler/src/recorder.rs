@@ -190,7 +190,7 @@ impl Recorder {
         });
     }
 
-    /// Threads that cannot be followed have one cause, and are told of once.
+    /// Threads that cannot be followed all have the same cause: it is logged once.
     fn tell_what_is_missing(&mut self) {
         if let Some(reason) = self.switches.why_not()
             && !std::mem::replace(&mut self.has_told_what_is_missing, true)

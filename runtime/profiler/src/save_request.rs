@@ -1,4 +1,4 @@
-//! A capture asked for by hand: the request, and the two ways in which it is answered.
+//! A capture that somebody asks for: the request to the recorder's thread, and its answer, [`Saved`] or [`SaveError`].
 
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;

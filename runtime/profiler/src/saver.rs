@@ -1,7 +1,7 @@
 //! The recorder's own thread: saves captures, and looks once a second at what grows slowly.
 //!
 //! It has low priority and may take as long as it likes: it pins the blocks that it wants, so nobody waits for it and
-//! it waits for nobody. A disk that is full costs captures, is told once, and nothing else.
+//! it waits for nobody. A full disk costs captures and one line in the log, nothing else.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -152,7 +152,7 @@ impl<'a> Saver<'a> {
         }
     }
 
-    /// Success is told every time; the first failure of a row of them too.
+    /// Logs every capture that was saved, and the first of several failures in a row.
     fn tell(&mut self, fired: &Fired, saved: &Result<Saved, SaveError>) {
         match saved {
             Ok(saved) => {

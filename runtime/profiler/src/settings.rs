@@ -1,4 +1,4 @@
-//! What a recorder is told at its start.
+//! Settings of a recorder: how much it keeps, where captures go, and what is in them.
 
 use std::path::PathBuf;
 

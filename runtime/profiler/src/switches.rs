@@ -6,7 +6,7 @@
 //!
 //! | source | knows | forbidden by |
 //! | --- | --- | --- |
-//! | perf_event | each switch and page fault, its time and core | `kernel.perf_event_paranoid` above 2, most containers |
+//! | perf_event | each switch and page fault, time and core | `kernel.perf_event_paranoid` above 2, most containers |
 //! | schedstat | sums per thread and frame | hardly anything |
 //! | none | nothing | |
 //!

@@ -86,7 +86,7 @@ impl<T> RwLock<T> {
         RwLock { watch: Watch::new(name), inner: std::sync::RwLock::new(value) }
     }
 
-    /// For reading. Who waits for readers is told the last one that came.
+    /// For reading. A thread that waits for readers notes the last one that came as the holder.
     pub fn read(&self) -> std::sync::RwLockReadGuard<'_, T> {
         let inner = match self.inner.try_read() {
             Ok(inner) => inner,

@@ -71,7 +71,7 @@ fn costs_text(costs: &[u64]) -> String {
     costs.iter().map(|cost| format!(" {cost}")).collect()
 }
 
-/// Names are told once, with a number, and by that number from then on.
+/// A name is written once, with a number; from then on the number stands for it.
 struct Names {
     files: HashMap<String, usize>,
     /// Whether a function's name was told, and which number it has: the same name in another file is another function.
