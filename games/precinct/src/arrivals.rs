@@ -1,12 +1,12 @@
 //! Arrivals and departures: how clients become entities of a world and stop being it.
 //!
-//! A client that comes through a portal gets an entity at the portal that leads back, with all that it carried. One that has just connected
-//! stands up at a spawn point with a fresh [`Passport`] and the usual equipment, and the hideout that the directory chose is its home. A hideout
-//! stays awake while its owner is connected, wherever the owner is: the world in which the connection ends posts
-//! [`OwnerLeft`] to the hideout.
+//! A client that comes through a portal gets an entity at the portal that leads back, with all that it carried. One
+//! that has just connected stands up at a spawn point with a fresh [`Passport`] and the usual equipment, and the
+//! hideout that the directory chose is its home. A hideout stays awake while its owner is connected, wherever the owner
+//! is: the world in which the connection ends posts [`OwnerLeft`] to the hideout.
 //!
-//! What a traveller carries is written down at the end of the tick, when all that happens to it in this world has happened. Who is shot
-//! dead in the portal stays.
+//! What a traveller carries is written down at the end of the tick, when all that happens to it in this world has
+//! happened. Who is shot dead in the portal stays.
 //!
 //! Both are exclusive systems, and return at once when nobody comes or goes.
 

@@ -1,7 +1,8 @@
 //! Distribution: how many NPCs each world gets, so that together there are exactly as many as asked for.
 //!
-//! One hideout for every player, and as many more as it takes that no hideout has more than [`HIDEOUT_NPCS_MAX`]; the hub
-//! gets 2 %, the dark zone 4 %, the hideouts share the rest evenly, the first ones one more where it does not come out even.
+//! All of them are there when all players are. One hideout for every player, and as many more as it takes that no
+//! hideout has more than [`HIDEOUT_NPCS_MAX`]; the hub gets 2 %, the dark zone 4 %, the hideouts share the rest evenly,
+//! the first ones one more where it does not come out even.
 //!
 //! With 1,000 players and 20,000 NPCs: 400 in the hub, 800 in the dark zone, 18 or 19 in each of 1,000 hideouts.
 

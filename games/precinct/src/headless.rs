@@ -7,6 +7,7 @@ use glam::Vec3;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
+use throng_pack::envelope;
 use throng_platform::{
     allocator::{CountingAllocator, thread_counts},
     process::thread_cpu_time,
@@ -28,7 +29,7 @@ use crate::{
     shots::ShotOrder,
     travel::{OwnerLeft, Traveller},
     weapons::{Weapon, WeaponKind, ticks_of},
-    worlds::{DarkZone, Hideout, Hub},
+    worlds::{DarkZone, Hideout, HideoutPlan, Hub},
 };
 
 mod carrying;
@@ -55,18 +56,19 @@ impl Headless {
     fn new(here: Destination, npcs: usize, seed: u64) -> Self {
         let (shared, id, keep_awake) = (shared().clone(), WorldId::new(2, 0), false);
         match here {
-            Destination::Hideout => Self::of(
-                Hideout { shared, first: id, npcs: vec![npcs as u16], keep_awake, faults: Vec::new() },
-                id,
-                seed,
-            ),
-            Destination::Hub => Self::of(Hub { shared, npcs, keep_awake }, id, seed),
-            Destination::DarkZone => Self::of(DarkZone { shared, npcs, keep_awake }, id, seed),
+            Destination::Hideout => {
+                let mut plan = Vec::new();
+                let packed = envelope::write(&HideoutPlan { ordinal: 0, npcs: npcs as u16 }, &mut plan);
+                packed.expect("within its limits");
+                Self::of(Hideout { shared, keep_awake, faults: Vec::new() }, id, seed, Some(&plan))
+            }
+            Destination::Hub => Self::of(Hub { shared, npcs, keep_awake }, id, seed, None),
+            Destination::DarkZone => Self::of(DarkZone { shared, npcs, keep_awake }, id, seed, None),
         }
     }
 
-    fn of(kind: impl WorldKind, id: WorldId, seed: u64) -> Self {
-        Self { tick_hz: kind.tick_rate().0, world: TestWorld::with_id(kind, &schema(), id, seed, None) }
+    fn of(kind: impl WorldKind, id: WorldId, seed: u64, parameters: Option<&[u8]>) -> Self {
+        Self { tick_hz: kind.tick_rate().0, world: TestWorld::with_id(kind, &schema(), id, seed, parameters) }
     }
 
     fn hideout(npcs: usize, seed: u64) -> Self {

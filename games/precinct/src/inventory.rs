@@ -1,12 +1,12 @@
 //! Inventory: what a player carries beside the weapon in its hands.
 //!
-//! A few stacks in place, one for each kind of item, none of them empty, in the order in which they were come by. It is part of a player's
-//! row: to look into it or to change it allocates nothing. It travels as a list of stacks, so that a later version may know more items
-//! and more slots without bytes of today losing their meaning.
+//! A few stacks in place, one for each kind of item, none of them empty, in the order in which they were come by. It is
+//! part of a player's row: to look into it or to change it allocates nothing. It travels as a list of stacks, so that a
+//! later version may know more items and more slots without bytes of today losing their meaning.
 //!
 //! What it is for: a reload takes rounds out of it ([`Inventory::load`]), a medkit heals, and what the fallen leave
-//! ([`crate::loot`]) goes in. Who begins a life, or reloads at home with too few rounds, is given the usual equipment ([`Inventory::equip`]), so nobody is without
-//! ammunition for good.
+//! ([`crate::loot`]) goes in. Who begins a life, or reloads at home with too few rounds, is given the usual equipment
+//! ([`Inventory::equip`]), so nobody is without ammunition for good.
 
 use bevy_ecs::component::Component;
 use throng_pack::{List, Pack};

@@ -1,10 +1,11 @@
 //! Loot: what fallen NPCs leave behind, for players who come by.
 //!
-//! A fallen NPC leaves a magazine for its weapon, some credits and, every third of them, a medkit. It lies where the body lies, which is what
-//! clients see of it, for [`LIES_MS`]; whoever walks over it picks up what it can carry. No entity is made for it.
+//! A fallen NPC leaves a magazine for its weapon, some credits and, every third of them, a medkit. It lies where the
+//! body lies, which is what clients see of it, for [`LIES_MS`]; whoever walks over it picks up what it can carry. No
+//! entity is made for it.
 //!
-//! At most [`PLACES_MAX`] in a world: what is left beyond that replaces the oldest. Allocates once, with the first that falls. Cost: 16 distances for each
-//! living player and tick; 40 bytes a place.
+//! At most [`PLACES_MAX`] in a world: what is left beyond that replaces the oldest. Allocates once, with the first that
+//! falls. Cost: 16 distances for each living player and tick; 40 bytes a place.
 
 use glam::Vec3;
 

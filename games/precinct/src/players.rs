@@ -2,8 +2,9 @@
 //!
 //! Messages are decoded once a tick for all players; a message that makes no sense is dropped and counted. Then each
 //! player stands up, walks, picks up what lies there, enters a portal, heals or fires. How players come and go is in
-//! [`crate::arrivals`]. A client is told what its player carries when it arrives and when something came or went that it cannot work out from
-//! its player's shots and reloads: a message of some 10 bytes now and then is less than a component that all who are near would be told of.
+//! [`crate::arrivals`]. A client is told what its player carries when it arrives and when something came or went that
+//! it cannot work out from its player's shots and reloads: a message of some 10 bytes now and then is less than a
+//! component that all who are near would be told of.
 
 use bevy_ecs::{prelude::*, query::QueryData};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -138,8 +139,8 @@ fn read_messages(inbox: &Inbox, arena: &mut Arena, players: &mut Query<PlayerRow
     }
 }
 
-/// Pulls the trigger that a living player holds. At home, who lacks rounds for a magazine is given the usual equipment first; whether that was
-/// so.
+/// Pulls the trigger that a living player holds. At home, who lacks rounds for a magazine is given the usual equipment
+/// first; whether that was so.
 fn pull_trigger(tick: &TickInfo, player: &mut PlayerRowItem, arena: &mut Arena, rng: &mut Xoshiro256PlusPlus) -> bool {
     let PlayerRowItem { weapon, inventory, passport, .. } = player;
     let (kind, mut is_equipped) = (weapon.kind, false);

@@ -5,9 +5,9 @@
 //! [`Traveller`](crate::travel::Traveller). All worlds share one level, so every world has all three portals; the one
 //! that leads to the world's own kind does nothing.
 //!
-//! Who goes through the portal from the hub to the dark zone comes out of the dark zone's portal to the hub: at one of its exits, just
-//! outside, where nobody stands. A portal takes a player only after the player has been seen well away from all portals, so that
-//! nobody who comes out of one is sent back by a step in the wrong direction.
+//! Who goes through the portal from the hub to the dark zone comes out of the dark zone's portal to the hub: at one of
+//! its exits, just outside, where nobody stands. A portal takes a player only after the player has been seen well away
+//! from all portals, so that nobody who comes out of one is sent back by a step in the wrong direction.
 
 use std::sync::{Arc, OnceLock};
 

@@ -2,15 +2,16 @@
 
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
-use throng::{Server, prelude::*, server::ServerError};
+use throng::{Server, lifecycle::NewWorld, prelude::*, server::ServerError};
 use throng_faults::{BackgroundFault, FaultSwitch, WorldFault};
+use throng_platform::time::Nanos;
 
 use crate::{
     distribution::Distribution,
-    hideouts::Hideouts,
+    hideouts::{HideoutWorlds, Hideouts, ServerMaker},
     level::Level,
     scene::Shared,
-    worlds::{DarkZone, Hideout, Hub, Sentinel},
+    worlds::{DarkZone, Hideout, HideoutPlan, Hub, Sentinel},
 };
 
 /// What a Precinct server is to hold.
@@ -18,14 +19,19 @@ use crate::{
 pub struct PrecinctSettings {
     /// Players to have a hideout for [1 to 4,000]. More than these are refused.
     pub players: usize,
-    /// NPCs in all worlds together [0 to 40,000].
+    /// NPCs in all worlds together when all players are in [0 to 40,000].
     pub npcs: usize,
+    /// How long a hideout stays after its owner has left the server. (s) Less → who loses the connection finds a
+    /// hideout that has begun anew; more → hideouts of those who do not come back cost memory, though no time.
+    pub hideout_linger_s: u32,
+    /// Makes all hideouts before the server runs and never retires them, for tests without players.
+    pub hideouts_at_start: bool,
     /// Seeds every world: the same seed and the same inputs give the same game.
     pub seed: u64,
-    /// Whether worlds tick in which nobody is, so that every NPC lives all the time: what a load test wants. Otherwise
-    /// a world sleeps until somebody comes.
+    /// Whether worlds tick in which nobody is, so that every NPC lives for as long as its world: what a load test
+    /// wants. Otherwise a world sleeps until somebody comes.
     pub keep_awake: bool,
-    /// Hideouts with a fault, for tests.
+    /// Hideouts with a fault, by their ordinals: hideouts are given out in order. For tests.
     pub faults: Vec<FaultyHideout>,
     /// What goes wrong beside the worlds, for tests.
     pub background_faults: Vec<BackgroundFault>,
@@ -33,11 +39,16 @@ pub struct PrecinctSettings {
     pub extra_worlds: usize,
 }
 
+/// Long enough to come back after a broken connection.
+const HIDEOUT_LINGER_S: u32 = 30;
+
 impl Default for PrecinctSettings {
     fn default() -> Self {
         Self {
             players: 100,
             npcs: 2_000,
+            hideout_linger_s: HIDEOUT_LINGER_S,
+            hideouts_at_start: false,
             seed: 1,
             keep_awake: false,
             faults: Vec::new(),
@@ -48,8 +59,8 @@ impl Default for PrecinctSettings {
 }
 
 impl PrecinctSettings {
-    /// Gives the next hideout this fault, and starts with the server what it does beside the worlds. When each hideout has one, the first
-    /// gets another.
+    /// Gives the next hideout this fault, and starts with the server what it does beside the worlds. When each hideout
+    /// has one, the first gets another.
     pub fn inject(&mut self, fault: FaultSwitch) {
         let hideout = self.faults.len() % self.players.max(1);
         self.faults.extend(fault.in_world().map(|fault| FaultyHideout { hideout, fault }));
@@ -65,18 +76,22 @@ pub struct FaultyHideout {
 }
 
 /// The worlds of a Precinct server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct PrecinctWorlds {
     pub hub: WorldId,
     pub dark_zone: WorldId,
-    pub hideouts: Vec<WorldId>,
+    /// Those that are there at present.
+    pub hideouts: HideoutWorlds,
+    /// Hideouts that are nobody's: as many as it takes to hold all NPCs when players are few.
+    pub spare_hideouts: Vec<WorldId>,
     /// The 128 Hz worlds that tests asked for.
     pub extra: Vec<WorldId>,
-    /// NPCs in all of them.
+    /// NPCs in all of them when all players are in.
     pub npcs: usize,
 }
 
-/// Makes all worlds of the game, and the directory that puts each player into a hideout.
+/// Makes the worlds that are there from the start, and the directory that has a hideout made for each player that
+/// comes.
 ///
 /// Cost: about 0.1 s for the level and 0.1 ms for each world.
 pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<PrecinctWorlds, ServerError> {
@@ -97,13 +112,17 @@ pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<Precinc
     let dark_zone = server.create_world(dark_zone, next_seed())?;
     let hideout = server.add_kind(Hideout {
         shared: shared.clone(),
-        first: WorldId::new(dark_zone.index() as u32 + 1, 0),
-        npcs: (0..day.hideouts).map(|index| day.npcs_of_hideout(index) as u16).collect(),
         keep_awake: settings.keep_awake,
         faults: settings.faults.clone(),
     })?;
-    let hideouts: Vec<WorldId> =
-        (0..day.hideouts).map(|_| server.create_world(hideout, next_seed())).collect::<Result<_, _>>()?;
+    let mut plans = Vec::with_capacity(day.hideouts);
+    for ordinal in 0..day.hideouts {
+        let plan = HideoutPlan { ordinal: ordinal as u16, npcs: day.npcs_of_hideout(ordinal) as u16 };
+        plans.push(NewWorld::new(hideout, next_seed()).with(&plan).expect("it has no limits"));
+    }
+    let spare = plans.split_off(settings.players.max(1));
+    let spare_hideouts: Vec<WorldId> =
+        spare.into_iter().map(|plan| server.create_world_as(plan)).collect::<Result<_, _>>()?;
     let mut extra = Vec::new();
     if settings.extra_worlds > 0 {
         let sentinel = server.add_kind(Sentinel { shared: shared.clone() })?;
@@ -114,6 +133,16 @@ pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<Precinc
     let world_faults = settings.faults.iter().map(|faulty| faulty.fault);
     throng_faults::start(server, world_faults, &settings.background_faults)?;
     shared.worlds.set(hub, dark_zone);
-    server.set_directory(Hideouts::new(hideouts.clone()));
-    Ok(PrecinctWorlds { hub, dark_zone, hideouts, extra, npcs: settings.npcs })
+    let linger =
+        if settings.hideouts_at_start { Nanos::MAX } else { Nanos::from_secs(settings.hideout_linger_s.into()) };
+    let at_start = if settings.hideouts_at_start { plans.clone() } else { Vec::new() };
+    let maker = ServerMaker { control: server.control(), plans };
+    let mut hideouts = Hideouts::new(maker, settings.players.max(1), linger);
+    for (ordinal, plan) in at_start.into_iter().enumerate() {
+        hideouts.settle(ordinal, server.create_world_as(plan)?);
+    }
+    let worlds =
+        PrecinctWorlds { hub, dark_zone, hideouts: hideouts.worlds(), spare_hideouts, extra, npcs: settings.npcs };
+    server.set_directory(hideouts);
+    Ok(worlds)
 }

@@ -1,10 +1,10 @@
 //! Travel: what goes from one world to another.
 //!
-//! A player that walks into a portal takes a [`Traveller`] along: everything that it has, and how it went. The world where a connection ends
-//! posts [`OwnerLeft`] to the player's hideout.
+//! A player that walks into a portal takes a [`Traveller`] along: everything that it has, and how it went. The world
+//! where a connection ends posts [`OwnerLeft`] to the player's hideout.
 //!
-//! Nothing in it means anything to one world only: times are durations, since worlds count their own ticks, and how the player faces is told
-//! against the way it went, so that it comes out of the other portal as it went into this one.
+//! Nothing in it means anything to one world only: times are durations, since worlds count their own ticks, and how the
+//! player faces is told against the way it went, so that it comes out of the other portal as it went into this one.
 
 use std::f32::consts::PI;
 
@@ -50,8 +50,8 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// Where the portal leads out of which the player comes in a world of the kind `here`. Who was turned back comes out where it
-    /// went in.
+    /// Where the portal leads out of which the player comes in a world of the kind `here`. Who was turned back comes
+    /// out where it went in.
     pub fn comes_out_at(self, here: Destination) -> Destination {
         if self.left == here { self.through } else { self.left }
     }

@@ -108,8 +108,8 @@ impl Weapon {
         Self { kind, rounds: kind.traits().rounds, burst: 0, ready_tick: 0 }
     }
 
-    /// Pulls the trigger at `tick` of a world that ticks `tick_hz` times a second. An empty weapon is loaded from `supply`, as in
-    /// [`Weapon::reload`].
+    /// Pulls the trigger at `tick` of a world that ticks `tick_hz` times a second. An empty weapon is loaded from
+    /// `supply`, as in [`Weapon::reload`].
     pub fn fire(&mut self, tick: u32, tick_hz: u16, supply: impl FnOnce(u8) -> u8) -> Trigger {
         if !self.is_ready(tick) {
             return Trigger::NotReady;
@@ -123,8 +123,8 @@ impl Weapon {
         Trigger::Fired
     }
 
-    /// Loads the weapon with what `supply` gives of the rounds that it is asked for; it is ready again when that is done. False, and
-    /// nothing is done, if there is none.
+    /// Loads the weapon with what `supply` gives of the rounds that it is asked for; it is ready again when that is
+    /// done. False, and nothing is done, if there is none.
     pub fn reload(&mut self, tick: u32, tick_hz: u16, supply: impl FnOnce(u8) -> u8) -> bool {
         let traits = self.kind.traits();
         let wanted = traits.rounds - self.rounds;
@@ -258,7 +258,8 @@ mod tests {
         assert_eq!(weapon.fire(200, 20, &mut draw), Trigger::Empty);
     }
 
-    /// Between worlds of any two rates: the same rounds, and never ready sooner than at home, nor later than by a tick of each.
+    /// Between worlds of any two rates: the same rounds, and never ready sooner than at home, nor later than by a tick
+    /// of each.
     #[test]
     fn a_weapon_goes_on_where_it_was_in_a_world_with_other_ticks() {
         for (from_hz, to_hz) in [(20, 30), (30, 20), (20, 20), (30, 128)] {

@@ -2,7 +2,7 @@
 //!
 //! | kind        | rate  | how many       | rules                                              |
 //! |-------------|-------|----------------|----------------------------------------------------|
-//! | `hideout`   | 20 Hz | one per player | the owner against two factions of NPCs             |
+//! | `hideout`   | 20 Hz | one per player on the server | the owner against two factions of NPCs |
 //! | `hub`       | 20 Hz | 1              | players meet and talk, nobody can hurt them         |
 //! | `dark_zone` | 30 Hz | 1              | everybody against everybody                        |
 //! | `sentinel`  | 128 Hz| for tests      | no players; shows by its ticks whether the host holds |
@@ -26,6 +26,7 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
 use throng_faults::FaultPlugin;
+use throng_pack::Pack;
 use throng_query::nav::NavPoint;
 use throng_replication::ecs::Replicated;
 
@@ -122,13 +123,18 @@ fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc
     fill(world.world_mut(), shared, here, npc_count, seed);
 }
 
-/// A player's own world.
+/// Which hideout a world is to be: what it is asked for with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.hideout_plan")]
+pub struct HideoutPlan {
+    /// Its number among all hideouts.
+    pub ordinal: u16,
+    pub npcs: u16,
+}
+
+/// A player's own world. Asked for with a [`HideoutPlan`].
 pub struct Hideout {
     pub shared: Shared,
-    /// The id of the first hideout; the others follow.
-    pub first: WorldId,
-    /// NPCs of each hideout.
-    pub npcs: Vec<u16>,
     pub keep_awake: bool,
     /// Hideouts with a fault, for tests.
     pub faults: Vec<FaultyHideout>,
@@ -144,10 +150,11 @@ impl WorldKind for Hideout {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        let index = world.id().index() - self.first.index();
-        build_world(world, &self.shared, Destination::Hideout, usize::from(self.npcs[index]));
+        let plan = world.parameters::<HideoutPlan>().expect("a hideout is asked for with its plan");
+        let plan = plan.expect("and the plan is of this version of the game");
+        build_world(world, &self.shared, Destination::Hideout, usize::from(plan.npcs));
         if !self.faults.is_empty() {
-            let own = self.faults.iter().filter(|faulty| faulty.hideout == index);
+            let own = self.faults.iter().filter(|faulty| faulty.hideout == usize::from(plan.ordinal));
             let faults = own.map(|faulty| faulty.fault).collect();
             world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Leave });
         }

@@ -26,11 +26,12 @@ fn ranks_of_costly_hideout(uses_cost_estimates: bool) -> Vec<usize> {
         players: 90,
         npcs: 1800,
         keep_awake: true,
+        hideouts_at_start: true,
         faults: vec![FaultyHideout { hideout: 50, fault }],
         ..PrecinctSettings::default()
     };
     let worlds = precinct::build(&mut server, &game).unwrap();
-    let costly = worlds.hideouts[50];
+    let costly = worlds.hideouts.alive()[50];
     server.use_cost_estimates(uses_cost_estimates);
     server.trace_ticks(true);
     let stop = StopFlag::new().unwrap();

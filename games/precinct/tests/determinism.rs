@@ -41,8 +41,10 @@ impl Recorded {
         assert!(totals.counter("shots") > 0, "nobody fought: {totals:?}");
         assert!(totals.counter("travels") > 0 || seconds < 30, "nobody travelled: {totals:?}");
         let hashes = simulation.hashes().to_vec();
-        for home in &worlds.hideouts[..bots] {
-            let ticks = hashes.iter().filter(|hash| hash.world == *home).count();
+        let hideouts = worlds.hideouts.alive();
+        assert_eq!(hideouts.len(), bots);
+        for home in hideouts {
+            let ticks = hashes.iter().filter(|hash| hash.world == home).count();
             assert!(ticks >= 20 * seconds as usize, "world {home} has only {ticks} hashes");
         }
         Self { settings, bots, npcs, recording: simulation.recording(), hashes }

@@ -1,4 +1,5 @@
-//! The promise: a game of any size works, from one player in an empty world up, and has exactly the NPCs it was asked for.
+//! The promise: a game of any size works, from one player in an empty world up, and has exactly the NPCs it was asked
+//! for when all are in.
 
 mod simulated;
 
@@ -8,8 +9,9 @@ use precinct::npc::Npc;
 use throng_simulator::Simulation;
 
 fn npcs_in_all_worlds(simulation: &mut Simulation, worlds: &PrecinctWorlds) -> usize {
-    let all = worlds.hideouts.iter().chain([&worlds.hub, &worlds.dark_zone]);
-    all.map(|&id| {
+    let hideouts = worlds.hideouts.alive().into_iter().chain(worlds.spare_hideouts.iter().copied());
+    let all = hideouts.chain([worlds.hub, worlds.dark_zone]);
+    all.map(|id| {
         let ecs = simulation.server_mut().world_mut(id).expect("it is at home between frames").ecs_mut();
         ecs.query_filtered::<(), With<Npc>>().iter(ecs).count()
     })
@@ -19,6 +21,8 @@ fn npcs_in_all_worlds(simulation: &mut Simulation, worlds: &PrecinctWorlds) -> u
 fn check(players: usize, npcs: usize, seconds: f64) {
     let size = format!("{players} players and {npcs} NPCs");
     let (mut simulation, worlds) = simulated::game_with_bots(&simulated::settings(8), players, npcs);
+    let are_all_in = |simulation: &mut Simulation| simulation.totals().playing == players as u64;
+    assert!(simulation.run_until(60.0, are_all_in), "{size}: {:#?}", simulation.totals());
     assert_eq!(npcs_in_all_worlds(&mut simulation, &worlds), npcs, "{size}");
     simulation.run_for(seconds);
     assert_eq!(npcs_in_all_worlds(&mut simulation, &worlds), npcs, "{size}, at the end");

@@ -1,7 +1,8 @@
 //! The promise: players walk from world to world without reconnecting, and take what they are along, once.
 //!
 //! A watch looks into all worlds after every frame: nobody is in two worlds at a time, nobody is on the way for longer
-//! than the next tick takes, what a player carries arrives as it left, and it arrives at the portal that belongs to the one it left by.
+//! than the next tick takes, what a player carries arrives as it left, and it arrives at the portal that belongs to the
+//! one it left by.
 
 mod simulated;
 
@@ -20,7 +21,7 @@ use precinct::roster::PlayerClient;
 use precinct::weapons::{Weapon, WeaponKind};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::{ClientKey, WorldId};
-use throng_bots::{Behaviour, BehaviourCounters};
+use throng_bots::{Behaviour, BehaviourCounters, habits::Progress};
 use throng_client::Client;
 use throng_platform::time::Nanos;
 use throng_query::nav::PathSearch;
@@ -28,6 +29,8 @@ use throng_simulator::Simulation;
 
 /// Waypoints of a way at most; what is longer is walked in parts.
 const WAYPOINTS_MAX: usize = 64;
+/// Thoughts without getting anywhere after which it goes somewhere else.
+const STUCK_THOUGHTS: u32 = 20;
 /// Frames that a traveller may be in no world: it leaves after a tick, and the next tick of the slowest world (20 Hz in
 /// frames of 60 Hz) takes it in.
 const FRAMES_BETWEEN_WORLDS_MAX: u32 = 3;
@@ -42,6 +45,7 @@ struct Commuter {
     epoch: Option<u8>,
     way: Vec<Vec3>,
     next: usize,
+    progress: Progress,
     /// Stays in each kind of world: hideout, hub, dark zone.
     stays: [u64; 3],
 }
@@ -56,6 +60,7 @@ impl Commuter {
             epoch: None,
             way: Vec::new(),
             next: 0,
+            progress: Progress::default(),
             stays: [0; 3],
         }
     }
@@ -83,6 +88,16 @@ impl Commuter {
         [0.0, 0.0]
     }
 
+    /// Who pushes against a corner goes somewhere else first.
+    fn get_unstuck(&mut self, feet: Vec3, rng: &mut Xoshiro256PlusPlus) {
+        self.progress.note([feet.x, feet.z]);
+        if self.progress.thoughts() >= STUCK_THOUGHTS {
+            self.progress.forget();
+            let elsewhere = self.level.navmesh.random_point(rng).position();
+            self.find_way(feet, elsewhere);
+        }
+    }
+
     fn find_way(&mut self, feet: Vec3, goal: Vec3) {
         let navmesh = &self.level.navmesh;
         let mut waypoints = [Vec3::ZERO; WAYPOINTS_MAX];
@@ -96,7 +111,7 @@ impl Commuter {
 }
 
 impl Behaviour for Commuter {
-    fn think(&mut self, now: Nanos, client: &mut Client, _: &mut Xoshiro256PlusPlus) {
+    fn think(&mut self, now: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
         let Some(world) = client.world() else { return };
         let goal = self.goal(&world.name);
         if self.epoch.replace(world.epoch) != Some(world.epoch) {
@@ -108,6 +123,7 @@ impl Behaviour for Commuter {
         let Some(feet) = own.map(Pose::feet) else {
             return;
         };
+        self.get_unstuck(feet, rng);
         let direction = self.walk(feet, goal);
         let yaw = direction[0].atan2(direction[1]);
         let _ = client.send_input(now, &Input::new(direction, yaw, 0.0, false, true).encode());
@@ -146,17 +162,15 @@ struct Watch {
     hub: WorldId,
     dark_zone: WorldId,
     portals: Portals,
-    worlds: Vec<WorldId>,
+    worlds: PrecinctWorlds,
     players: HashMap<ClientKey, Seen>,
     travels: u64,
 }
 
 impl Watch {
     fn new(worlds: &PrecinctWorlds) -> Self {
-        let mut all = vec![worlds.hub, worlds.dark_zone];
-        all.extend(&worlds.hideouts);
         let (hub, dark_zone, portals) = (worlds.hub, worlds.dark_zone, Portals::of(&Level::load()));
-        Self { hub, dark_zone, portals, worlds: all, players: HashMap::new(), travels: 0 }
+        Self { hub, dark_zone, portals, worlds: worlds.clone(), players: HashMap::new(), travels: 0 }
     }
 
     fn kind_of(&self, world: WorldId) -> Destination {
@@ -186,7 +200,8 @@ impl Watch {
     /// Asserts that nobody is twice or nowhere, and calls `arrived` with what a traveller was and is.
     fn look(&mut self, simulation: &mut Simulation, arrived: impl Fn(&Self, &Seen, &Seen)) {
         let frame = simulation.frames();
-        for id in self.worlds.clone() {
+        let shared = [self.hub, self.dark_zone];
+        for id in shared.into_iter().chain(self.worlds.hideouts.alive()) {
             let Some(world) = simulation.server_mut().world_mut(id) else { panic!("world {id} is not at home") };
             if world.clients_count() == 0 {
                 continue;
@@ -226,7 +241,7 @@ impl Watch {
 
 /// Gives every player health, kills, deaths, rounds and things that nobody else has.
 fn mark_players(simulation: &mut Simulation, worlds: &PrecinctWorlds) {
-    for (index, &home) in worlds.hideouts.iter().enumerate() {
+    for (index, home) in worlds.hideouts.alive().into_iter().enumerate() {
         let ecs = simulation.server_mut().world_mut(home).expect("it is at home between frames").ecs_mut();
         let mut players = ecs.query::<(&mut Vitals, &mut Passport, &mut Weapon, &mut Inventory)>();
         let player = players.single_mut(ecs).expect("everybody is at home at first");

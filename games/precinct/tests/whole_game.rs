@@ -30,7 +30,7 @@ fn bots_play_all_worlds_and_find_nothing_wrong() {
     let mut server = Server::bind(&settings, schema(), PrivateKey::new(KEY)).unwrap();
     let precinct = PrecinctSettings { players: PLAYERS, npcs: NPCS, ..PrecinctSettings::default() };
     let worlds = build(&mut server, &precinct).unwrap();
-    assert_eq!(server.worlds_count(), worlds.hideouts.len() + 2);
+    assert_eq!((server.worlds_count(), worlds.hideouts.alive().len()), (2, 0), "hideouts come with their owners");
     let address = server.local_addr();
     let control = server.control();
 
@@ -48,6 +48,7 @@ fn bots_play_all_worlds_and_find_nothing_wrong() {
     });
     let server_report = server.run(&StopFlag::new().unwrap(), &mut |_| {}).unwrap();
     let report = playing.join().unwrap();
+    assert_eq!(worlds.hideouts.alive().len(), PLAYERS);
     println!("{report:#?}\n{server_report:#?}");
 
     assert_eq!(report.players_connected, PLAYERS as u64);
