@@ -19,13 +19,17 @@ pub fn somebody_fired(arena: Res<Arena>) -> bool {
     arena.shots.count() > 0
 }
 
+/// What a shot may change of whom it hits.
+type Victim = (
+    &'static mut Vitals,
+    &'static mut LifeClock,
+    &'static Weapon,
+    Option<&'static mut Senses>,
+    Option<&'static mut Passport>,
+);
+
 /// Casts the tick's shots and hurts who was hit.
-pub fn resolve(
-    tick: Res<TickInfo>,
-    scene: Res<Scene>,
-    mut arena: ResMut<Arena>,
-    mut victims: Query<(&mut Vitals, &mut LifeClock, &Weapon, Option<&mut Senses>, Option<&mut Passport>)>,
-) {
+pub fn resolve(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>, mut victims: Query<Victim>) {
     let Arena { shots, actors, loot, .. } = &mut *arena;
     throng::count!("shots", shots.count());
     throng::count!("casts", u64::from(shots.cast(&scene.level.geometry, &actors.capsules()).cast));

@@ -49,7 +49,7 @@ fn check_everybody_at_home(simulation: &mut Simulation, worlds: &PrecinctWorlds)
         assert!(players.len() <= 1, "{players:?} share a hideout");
         for passport in players {
             assert_eq!(passport.home, id, "somebody is in another's hideout");
-            assert!(names.insert(passport.name.to_string()), "{} is twice", passport.name.to_string());
+            assert!(names.insert(passport.name.to_string()), "{} is twice", passport.name);
         }
     }
     names.len()

@@ -79,6 +79,7 @@ impl HostedWorld {
     }
 
     /// Takes its clients out, those included that a panic left in the middle of a tick. The rest is to be dropped.
+    #[expect(clippy::vec_box, reason = "a client moves as a pointer, from world to world")]
     pub fn into_clients(mut self: Box<Self>) -> (Vec<Box<Client>>, Box<Self>) {
         (self.world.take_clients(), self)
     }

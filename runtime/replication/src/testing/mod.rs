@@ -193,7 +193,7 @@ impl TestWorld {
         self.listeners.build(&self.world, self.views.iter().map(Option::as_ref));
         let mut near = Vec::new();
         self.listeners.near(place, range_m, &mut near);
-        out.extend(near.into_iter().map(|index| ViewId(index)));
+        out.extend(near.into_iter().map(ViewId));
     }
 
     pub fn take_stats(&mut self) -> ReplicationStats {
