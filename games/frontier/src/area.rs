@@ -4,9 +4,9 @@
 
 use crate::{
     actors::Side,
-    close::{Question, groups},
     deeds::{Blow, Done},
     events::{Burst, Means},
+    neighbours::{Question, groups},
     protocol::Ability,
     zone::Zone,
 };

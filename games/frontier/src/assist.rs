@@ -6,7 +6,7 @@
 
 use crate::{
     actors::Side,
-    close::{Question, groups},
+    neighbours::{Question, groups},
     zone::Zone,
 };
 

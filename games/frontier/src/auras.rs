@@ -3,7 +3,7 @@
 //! Cost: 100 ns per singer and second.
 
 use crate::{
-    actors::dirty, close::Question, components::Gesture, deeds::Done, events::Song, protocol::Ability, zone::Zone,
+    actors::dirty, components::Gesture, deeds::Done, events::Song, neighbours::Question, protocol::Ability, zone::Zone,
 };
 
 const PULSE_MS: u32 = 1_000;

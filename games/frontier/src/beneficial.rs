@@ -3,10 +3,10 @@
 //! Cost: 60 ns per shaman and second, where nobody is hurt.
 
 use crate::{
-    close::{Question, groups},
     components::Kind,
     deeds::{Blow, Done},
     events::{Burst, Means},
+    neighbours::{Question, groups},
     protocol::Ability,
     zone::Zone,
 };

@@ -60,8 +60,8 @@ fn hurt(zone: &mut Zone, target: u32, blow: Blow) {
     if let Some(source) = source {
         zone.actors[target].fought_tick = now + 1;
         zone.actors[source].fought_tick = now + 1;
-        zone.conceal(source, false);
-        zone.conceal(target, false);
+        zone.set_filtered(source, false);
+        zone.set_filtered(target, false);
         let who = zone.actors.who(source);
         if zone.actors.are_enemies(target, source) {
             if let Some(mind) = zone.minds.get(target) {
@@ -99,14 +99,14 @@ fn tell(zone: &mut Zone, target: u32, blow: Blow) {
 fn die(zone: &mut Zone, target: u32, killer: Option<u32>) {
     throng::count!("deaths");
     let (now, death) = (zone.now(), zone.ticks(DEATH_MS));
-    zone.conceal(target, false);
+    zone.set_filtered(target, false);
     zone.actors.play(target, Gesture::Die);
     zone.actors.end_life(target);
     zone.actors.mark(target, u8::MAX);
     zone.actors[target].health = 0;
     zone.actors[target].expires_tick = now + death;
     zone.weigh(target, 1.0);
-    zone.close.remove(target);
+    zone.neighbours.remove(target);
     if let Some(mind) = zone.minds.get(target) {
         mind.forget_all();
         mind.errand = crate::npc::minds::Errand::Stand;

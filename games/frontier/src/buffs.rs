@@ -3,8 +3,8 @@
 //! Cost: 100 ns per blessing and 20 ns per member.
 
 use crate::{
-    close::{Question, groups},
     deeds::Done,
+    neighbours::{Question, groups},
     protocol::Ability,
     zone::Zone,
 };

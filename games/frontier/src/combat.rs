@@ -45,7 +45,7 @@ fn swing_at(zone: &mut Zone, index: u32, target: u32) {
     let (kind, level) = (row.kind(), row.look.level);
     let traits = Traits::of(kind);
     zone.actors[index].swing_tick = now + zone.ticks(traits.swing_ms);
-    zone.conceal(index, false);
+    zone.set_filtered(index, false);
     zone.actors[index].fought_tick = now + 1;
     zone.actors.play(index, Gesture::Swing);
     throng::count!("swings");

@@ -14,11 +14,10 @@ use throng_world::testing::{Counted, TestWorld};
 use crate::{
     actors::{Actor, Actors},
     blows::DEATH_MS,
-    close::{Close, Question},
     components::{Animation, Effects, HEALTH_MAX, Kind, Points, Pose, Vitals},
-    concealment,
     landscape::{Landscape, distance_m2},
     mailboxes::{MAILBOX_MAX, Mailboxes},
+    neighbours::{Neighbours, Question},
     npc::{Mind, Minds, population, think::LEASH_M},
     parties::MEMBERS_MAX,
     players::RUN_M_PER_S,
@@ -27,6 +26,7 @@ use crate::{
     schema::schema,
     settings::FrontierSettings,
     signals::HANDLE_MS,
+    visibility,
     wishes::{WISHES_EACH_MAX, WISHES_MAX},
     worlds::{Frontier, TICK_HZ, prepare, put_together},
 };
@@ -172,7 +172,7 @@ impl Headless {
         let place = beside(aside);
         self.actor_mut(index).place = place;
         self.ecs_mut().resource_mut::<Actors>().mark(index, crate::actors::dirty::POSE);
-        self.ecs_mut().resource_mut::<Close>().moved(index, place);
+        self.ecs_mut().resource_mut::<Neighbours>().moved(index, place);
         if let Some(mind) = self.ecs_mut().resource_mut::<Minds>().get(index) {
             mind.home = place;
         }
@@ -182,7 +182,7 @@ impl Headless {
         self.actor_mut(index).health = health;
         self.ecs_mut().resource_mut::<Actors>().mending.insert(index);
         let groups = self.actor(index).groups();
-        self.ecs_mut().resource_mut::<Close>().set_groups(index, groups);
+        self.ecs_mut().resource_mut::<Neighbours>().set_groups(index, groups);
     }
 
     fn tally(&self) -> Counted {
@@ -225,15 +225,15 @@ impl Headless {
             assert_eq!(*vitals, row.vitals(), "{row:?}");
             assert!(vitals.health <= HEALTH_MAX);
             assert_eq!(*animation, row.animation);
-            assert_eq!((effects.sneaking, effects.singing, effects.open), (row.concealed, row.singing, row.open));
+            assert_eq!((effects.sneaking, effects.singing, effects.open), (row.filtered, row.singing, row.open));
             // Clocks that run out are told a little later.
             let due = row.effects(tick);
             assert!(effects.stunned || !due.stunned, "{row:?} at {tick}");
         }
-        let mut concealed = self.ecs_mut().query::<(&crate::actors::Slot, Has<VisibilityFiltered>)>();
+        let mut filtered = self.ecs_mut().query::<(&crate::actors::Slot, Has<VisibilityFiltered>)>();
         let actors = self.ecs().resource::<Actors>();
-        for (slot, marked) in concealed.iter(self.ecs()) {
-            assert_eq!(marked, actors[slot.0].concealed, "{:?}", actors[slot.0]);
+        for (slot, marked) in filtered.iter(self.ecs()) {
+            assert_eq!(marked, actors[slot.0].filtered, "{:?}", actors[slot.0]);
         }
     }
 }

@@ -67,7 +67,7 @@ fn act(zone: &mut Zone, index: u32, row: u32, input: Input) {
     let dt_s = zone.tick.dt_s;
     zone.turn_to(index, input.heading());
     let calm = !zone.actors[index].fought_within(now, zone.ticks(SNEAK_AFTER_FIGHT_MS));
-    zone.conceal(index, input.sneaks() && calm);
+    zone.set_filtered(index, input.sneaks() && calm);
     let weight = if zone.actors[index].fought_within(now, zone.ticks(FIGHT_MS)) { FIGHTER_WEIGHT } else { 1.0 };
     zone.weigh(index, weight);
     if zone.actors[index].is_stunned(now) {

@@ -3,10 +3,10 @@
 //! Cost: 100 ns per brute and rampage.
 
 use crate::{
-    close::Question,
     components::{Gesture, Kind},
     deeds::Blow,
     events::{Burst, Means},
+    neighbours::Question,
     traits::{REACH_M, Traits},
     zone::Zone,
 };

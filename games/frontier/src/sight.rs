@@ -7,7 +7,7 @@
 //!
 //! Cost: 100 ns per fighter and look.
 
-use crate::{close::Question, zone::Zone};
+use crate::{neighbours::Question, zone::Zone};
 
 const LOOK_MS: u32 = 500;
 

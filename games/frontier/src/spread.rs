@@ -6,9 +6,9 @@
 //! Cost: 100 ns per sick actor every two seconds.
 
 use crate::{
-    close::Question,
     deeds::Blow,
     events::{Burst, Means},
+    neighbours::Question,
     protocol::Ability,
     zone::Zone,
 };

@@ -8,7 +8,7 @@
 //!                                                                  spread
 //!   Fight    blows are dealt and land                              combat, rampage, blows
 //!   Live     effects wear off, the dead rise, doors shut, words    wear, lives, talk, services
-//!   Publish  what changed is written, made and counted             publish, changes, close
+//!   Publish  what changed is written, made and counted             publish, changes, neighbours
 //! ```
 //!
 //! Every question of who is near is asked in a system of its own, so a capture shows what each costs.
@@ -29,20 +29,19 @@ use crate::{
     arrivals::Welcome,
     assist, auras, beneficial, blows, buffs,
     changes::{self, Telling},
-    close::{self, Close},
     combat,
     components::{Animation, ENTER_M, Effects, LEAVE_M, Look, Name, Points, Pose, Vitals},
-    concealment,
     deeds::Deeds,
     landscape::{Land, Landscape},
     lives,
+    neighbours::{self, Neighbours},
     npc::{population, think, wake, walk},
     parties::Parties,
     players, publish, rampage,
     roster::Roster,
     services,
     settings::FrontierSettings,
-    sight, signals, spells, spread, talk, things, wear,
+    sight, signals, spells, spread, talk, things, visibility, wear,
     wishes::Wishes,
     yell,
     zone::Scratch,
@@ -80,7 +79,7 @@ fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
 /// Players come, go, walk and ask for things.
 pub struct Players;
 
-impl Plugin for Players {
+impl WorldPlugin for Players {
     fn build(&self, world: &mut WorldBuilder) {
         world.add_systems((arrivals::enter, publish::learn_names).chain().in_set(Step::Enter));
         world.add_systems((players::read, players::walk).chain().in_set(Step::Act));
@@ -91,7 +90,7 @@ impl Plugin for Players {
 /// NPCs think, walk, notice, call and help.
 pub struct Npcs;
 
-impl Plugin for Npcs {
+impl WorldPlugin for Npcs {
     fn build(&self, world: &mut WorldBuilder) {
         world.add_systems((wake::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk));
         let notice = (
@@ -109,7 +108,7 @@ impl Plugin for Npcs {
 /// Spells, songs, traps, totems and diseases.
 pub struct Magic;
 
-impl Plugin for Magic {
+impl WorldPlugin for Magic {
     fn build(&self, world: &mut WorldBuilder) {
         let cast = (
             beneficial::care,
@@ -134,7 +133,7 @@ impl Plugin for Magic {
 /// Blows, deaths and what comes after them.
 pub struct Combat;
 
-impl Plugin for Combat {
+impl WorldPlugin for Combat {
     fn build(&self, world: &mut WorldBuilder) {
         world.add_systems((combat::swing, rampage::strike_around, blows::land).chain().in_set(Step::Fight));
         let live = (wear::wear_off, wear::mend, lives::rise).chain();
@@ -145,9 +144,9 @@ impl Plugin for Combat {
 /// What clients are told.
 pub struct Publishing;
 
-impl Plugin for Publishing {
+impl WorldPlugin for Publishing {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems((publish::write, changes::apply, close::count_scans).chain().in_set(Step::Publish));
+        world.add_systems((publish::write, changes::apply, neighbours::count_scans).chain().in_set(Step::Publish));
     }
 }
 
@@ -157,7 +156,7 @@ pub fn put_together(world: &mut WorldBuilder) {
     world.replicate::<Effects>().replicate::<Look>().replicate::<Name>().placed_by::<Pose>();
     let interest = world.interest_settings().clone();
     world.interest(InterestSettings { enter_radius_m: ENTER_M, leave_radius_m: LEAVE_M, cell_m: 75.0, ..interest });
-    world.conceal_by(concealment::may_see);
+    world.filter_visibility_by(visibility::may_see);
     world.configure_sets(order_of_steps());
     world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
 }
@@ -174,7 +173,7 @@ pub fn prepare(world: &mut World, settings: &FrontierSettings) {
     let plan = population::Plan::of(settings.npcs, &landscape);
     world.insert_resource(Land(landscape.clone()));
     world.init_resource::<Actors>();
-    world.insert_resource(Close::new(settings.scan_everything));
+    world.insert_resource(Neighbours::new(settings.scan_everything));
     world.init_resource::<Deeds>();
     world.init_resource::<Roster>();
     world.init_resource::<Parties>();

@@ -6,9 +6,9 @@
 //! Cost: 80 ns per call.
 
 use crate::{
-    close::{Question, groups},
     components::{Gesture, Kind},
     mailboxes::Call,
+    neighbours::{Question, groups},
     zone::Zone,
 };
 

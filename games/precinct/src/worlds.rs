@@ -66,7 +66,7 @@ fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
 /// Players come, go, walk, pull triggers and change worlds.
 pub struct Movement;
 
-impl Plugin for Movement {
+impl WorldPlugin for Movement {
     fn build(&self, world: &mut WorldBuilder) {
         world.replicate::<Pose>().placed_by::<Pose>().add_systems((
             arrivals::enter.in_set(Step::Enter),
@@ -79,7 +79,7 @@ impl Plugin for Movement {
 /// Shots hurt.
 pub struct Combat;
 
-impl Plugin for Combat {
+impl WorldPlugin for Combat {
     fn build(&self, world: &mut WorldBuilder) {
         world.replicate::<Vitals>().replicate::<Character>().replicate::<Action>();
         world.add_systems(shooting::resolve.run_if(shooting::somebody_fired).in_set(Step::Hurt));
@@ -89,7 +89,7 @@ impl Plugin for Combat {
 /// NPCs perceive, choose, path and fight.
 pub struct Npcs;
 
-impl Plugin for Npcs {
+impl WorldPlugin for Npcs {
     fn build(&self, world: &mut WorldBuilder) {
         world.add_systems(npc::live.in_set(Step::Act).after(players::play));
     }
@@ -98,7 +98,7 @@ impl Plugin for Npcs {
 /// Players talk.
 pub struct Social;
 
-impl Plugin for Social {
+impl WorldPlugin for Social {
     fn build(&self, world: &mut WorldBuilder) {
         // Whoever leaves in this tick has still said what it said.
         let speak = social::speak.run_if(social::something_was_said);

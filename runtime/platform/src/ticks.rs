@@ -4,7 +4,7 @@
 //! measurement happens millions of times a second, and nowhere else: a tick means nothing until a [`Calibration`] says how long it is.
 //!
 //! The counter is only good if it runs evenly on every core. The kernel judges that at boot; where it does not use the counter as its
-//! own clock, ticks here are nanoseconds of the monotonic clock instead: dearer, never wrong.
+//! own clock, ticks here are nanoseconds of the monotonic clock instead: costlier, never wrong.
 //!
 //! Any thread. Never allocates, but for the first use, which reads one small file.
 

@@ -3,11 +3,11 @@
 //! ```
 //! use throng_profiler::{log_category, log_debug, log_info};
 //!
-//! log_category!(DOOR = "server.door");
+//! log_category!(CLIENTS = "server.clients");
 //!
 //! let (client, address) = (7, "203.0.113.7:40000");
-//! log_info!(DOOR, client, "client came in");
-//! log_debug!(DOOR, client, from = %address, "token opened");
+//! log_info!(CLIENTS, client, "client came in");
+//! log_debug!(CLIENTS, client, from = %address, "token opened");
 //! ```
 //!
 //! A category has the dotted name of its subsystem, and a level that can be changed while the server runs
@@ -111,7 +111,7 @@ impl Registry {
     }
 }
 
-/// `server` covers `server` and `server.door`, not `serverless`.
+/// `server` covers `server` and `server.clients`, not `serverless`.
 fn covers(name: &str, category: &str) -> bool {
     name == ALL || category.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -122,7 +122,7 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says what is written from now on, for categories by name or by the first parts of it (`server` covers `server.door`,
+/// Says what is written from now on, for categories by name or by the first parts of it (`server` covers `server.clients`,
 /// [`ALL`] covers everything); the longest name counts. Holds for categories that are first used later, too. Replaces
 /// what was said before; categories that are not covered fall back to the base and to [`DEFAULT_LEVEL`].
 pub fn set_levels(levels: &[(String, Level)]) {
@@ -181,7 +181,7 @@ pub const fn has_braces(message: &str) -> bool {
     false
 }
 
-/// Makes a [`LogCategory`]: `log_category!(pub DOOR = "server.door");`. Several of the same name are one to
+/// Makes a [`LogCategory`]: `log_category!(pub CLIENTS = "server.clients");`. Several of the same name are one to
 /// the operator.
 #[macro_export]
 macro_rules! log_category {

@@ -72,7 +72,9 @@ pub use view::{
 };
 pub use wire::{
     bytes::{self, DecodeError, Reader, Writer},
-    event::{EVENT_BYTES_MAX, EVENT_HEADER_BYTES, EVENT_KIND, Event, EventId, EventIn, EventKind, write_event},
+    event::{
+        EVENT_BYTES_MAX, EVENT_HEADER_BYTES, EVENT_KIND, EventId, EventIn, EventKind, ReplicatedEvent, write_event,
+    },
     ids::{NetId, SLOTS_MAX},
     message_kinds::{AUDIT_SAMPLE_KIND, SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND},
     quantise,

@@ -82,7 +82,7 @@ impl Server {
 
     pub(crate) fn end_frame_of_recorder(&mut self, worlds_started: usize) {
         let Some(recorder) = self.recorder.as_mut().filter(|_| is_recording()) else { return };
-        PLAYERS.set(self.door.players_count() as f32);
+        PLAYERS.set(self.addresses.players_count() as f32);
         WORLDS_STARTED.set(worlds_started as f32);
         let figures = recorder.frame_end();
         if let Some(metrics) = &mut self.metrics {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! begin (serial, small)   commands, packets to their worlds' mailboxes, which worlds are due
-//! worlds (parallel)       workers take due worlds from one list: earliest deadline first, among equals the dearest;
+//! worlds (parallel)       workers take due worlds from one list: earliest deadline first, among equals the costliest;
 //!                         mail -> systems -> changes -> packets (`GameWorld::tick`)
 //! end (serial, small)     worlds come home, clients travel, figures are merged
 //! ```
@@ -20,7 +20,7 @@ use throng_profiler::{Phases, log_category, log_debug, log_error, log_warn, site
 use throng_scheduler::Scheduled;
 use throng_world::{Client, GameWorld, Leaving, MailItem, ids::WorldId, transfer::Transfer};
 
-use crate::{front_door::DOOR, server::Server, tick_trace::TickRecord, world_hash::WorldHash};
+use crate::{address_table::CLIENTS, server::Server, tick_trace::TickRecord, world_hash::WorldHash};
 
 log_category!(WORLD = "server.world");
 
@@ -62,7 +62,7 @@ impl Server {
     /// Datagrams go to their worlds' mailboxes, still sealed; new clients are let in.
     fn receive_packets(&mut self, now: Nanos) {
         let unix_s = self.clock.unix_seconds();
-        self.door.receive(&mut *self.transport, &self.mailboxes, &mut *self.directory, now, unix_s);
+        self.addresses.receive(&mut *self.transport, &self.mailboxes, &mut *self.directory, now, unix_s);
     }
 
     /// Fills the list of worlds to tick in this frame.
@@ -150,8 +150,8 @@ impl Server {
                 }
                 Leaving::Gone { client, reason } => {
                     self.counts.server.disconnects += 1;
-                    if let Some(client_id) = self.door.left(client) {
-                        log_debug!(DOOR, client = client_id.0, reason, "client left");
+                    if let Some(client_id) = self.addresses.left(client) {
+                        log_debug!(CLIENTS, client = client_id.0, reason, "client left");
                         self.directory.left(client_id);
                     }
                 }
@@ -175,7 +175,7 @@ impl Server {
             return false;
         };
         self.counts.server.travels_refused += u64::from(target.is_none());
-        self.door.moved(client.key(), world);
+        self.addresses.moved(client.key(), world);
         let from = from.filter(|_| target.is_some());
         if let Some(mailbox) = self.mailboxes.get(world) {
             mailbox.push(MailItem::Arrival { client, from, transfer: Some(transfer) });

@@ -1,7 +1,7 @@
 //! Hosted world: a world with what the server keeps beside it, as a short task for the pool.
 //!
 //! The pool gives it to a worker, which takes the world's mail, runs one tick and adds what it counted to the worker's own sums. Batches
-//! of the world's clients are the parts that idle workers may take.
+//! of the world's clients are what idle workers may take.
 
 use std::sync::{
     Arc,
@@ -12,7 +12,7 @@ use throng_metrics::game::GameSums;
 use throng_net::transport::DatagramSender;
 use throng_platform::{allocator, clock::Clock, time::Nanos};
 use throng_profiler::scope;
-use throng_scheduler::{Crew, ShortTask};
+use throng_scheduler::{Helpers, ShortTask};
 use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, Worker};
 
 use crate::{
@@ -84,10 +84,10 @@ impl HostedWorld {
         (self.world.take_clients(), self)
     }
 
-    fn tick(&mut self, worker: &mut HostWorker, crew: &Crew<Self>) {
+    fn tick(&mut self, worker: &mut HostWorker, helpers: &Helpers<Self>) {
         let mut mail = std::mem::take(&mut worker.mail);
         self.mailbox.swap(&mut mail);
-        self.world.tick(self.now, &mut mail, worker, crew);
+        self.world.tick(self.now, &mut mail, worker, helpers);
         worker.mail = mail;
         // Once a second, and not all worlds in the same tick.
         let turn = self.world.ticks().wrapping_sub(1).wrapping_add(self.world.id().number());
@@ -100,20 +100,20 @@ impl HostedWorld {
 
 impl ShortTask for HostedWorld {
     type Worker = HostWorker;
-    type Part = ClientBatch;
+    type Batch = ClientBatch;
 
-    fn run(&mut self, worker: &mut HostWorker, crew: &Crew<Self>) {
+    fn run(&mut self, worker: &mut HostWorker, helpers: &Helpers<Self>) {
         let before = allocator::thread_counts().allocations;
         self.running_since.store(worker.clock.now().0, Ordering::Relaxed);
         let in_tick = InTick::begin();
-        self.tick(worker, crew);
+        self.tick(worker, helpers);
         drop(in_tick);
         self.running_since.store(0, Ordering::Relaxed);
         self.world.count_allocations(allocator::thread_counts().allocations - before);
     }
 
-    fn run_part(part: &mut ClientBatch, worker: &mut HostWorker) {
-        part.run(&mut worker.worker);
+    fn run_batch(batch: &mut ClientBatch, worker: &mut HostWorker) {
+        batch.run(&mut worker.worker);
     }
 
     /// Hands what tasks have left in the batch to the kernel.

@@ -54,10 +54,10 @@
 //! }
 //! ```
 
+mod address_table;
 pub mod directory;
 pub mod flight_recorder;
 mod frame;
-mod front_door;
 mod hosted_world;
 pub mod inspection;
 pub mod lifecycle;

@@ -12,19 +12,19 @@ use std::{
 };
 
 use throng_pack::{HasSchema, PackError, envelope};
-use throng_world::ids::{KindId, WorldId};
+use throng_world::ids::{WorldId, WorldKindId};
 
 /// Which world is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWorld {
-    pub(crate) kind: KindId,
+    pub(crate) kind: WorldKindId,
     pub(crate) seed: u64,
     pub(crate) parameters: Option<Vec<u8>>,
 }
 
 impl NewWorld {
     /// A world of this kind; `seed` is where its chance begins.
-    pub fn new(kind: KindId, seed: u64) -> Self {
+    pub fn new(kind: WorldKindId, seed: u64) -> Self {
         Self { kind, seed, parameters: None }
     }
 
@@ -44,7 +44,7 @@ impl NewWorld {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
     #[error("there is no world kind {}; kinds are added before the server runs (`Server::add_kind`)", .0.0)]
-    NoSuchKind(KindId),
+    NoSuchKind(WorldKindId),
     #[error("there is no world {0}: it has ended, or never was")]
     NoSuchWorld(WorldId),
     #[error("there are {0} worlds, as many as can be")]

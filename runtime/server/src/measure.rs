@@ -35,7 +35,7 @@ impl Server {
         let mut counts = std::mem::take(&mut self.counts);
         counts.server.frames = 1;
         counts.server.frames_over_budget = u64::from(length > self.timeline.grid.period());
-        counts.door = self.door.take_counts();
+        counts.admission = self.addresses.take_counts();
         counts.server.worker_send_dropped = self.send_dropped.swap(0, Ordering::Relaxed);
         let allocations = throng_platform::allocator::thread_counts().allocations;
         let impossible = never::count();
@@ -91,10 +91,10 @@ impl Server {
         for spot in never::take_unlogged() {
             log_error!(BUGS, %spot, "a state was met that only a bug can make; the server goes on");
         }
-        let waiting = self.door.waiting();
+        let waiting = self.addresses.waiting();
         let status = ServerStatus {
             second: window.second,
-            players: self.door.players_count(),
+            players: self.addresses.players_count(),
             join_queue: waiting.in_line as u64,
             placements_pending: waiting.for_world as u64,
             worlds: self.worlds.len(),
@@ -105,7 +105,7 @@ impl Server {
             tick_lateness_ms_max: std::mem::take(&mut window.lateness_max).as_millis_f64(),
             ticks: counts.server.ticks,
             ticks_missed: counts.server.ticks_missed,
-            packets_in: per_s(counts.door.packets),
+            packets_in: per_s(counts.admission.packets),
             packets_out: per_s(counts.ticks.packets_out),
             bytes_out: per_s(counts.ticks.bytes_out),
             cpu_cores: cpu.saturating_sub(cpu_before).as_secs_f64() / elapsed_s,
@@ -153,7 +153,7 @@ impl Server {
         self.measure.ended = Some(WindowEnd {
             at: now,
             cpu: process::cpu_time(),
-            players: self.door.players_count(),
+            players: self.addresses.players_count(),
             recorder: self.recorder_figures(),
             game_gauges: named_gauges(&self.game_totals),
         });
@@ -167,7 +167,7 @@ impl Server {
         let Some(WindowEnd { at, cpu, players, recorder, game_gauges }) = &measure.ended else {
             unreachable!("the window was closed two lines above")
         };
-        let Totals { server, door, ticks } = &measure.counts;
+        let Totals { server, admission, ticks } = &measure.counts;
         let replication = &ticks.replication;
         let (recorder_begin, recorder_now) = (&measure.recorder_at_begin, self.recorder_figures());
         let seconds = at.saturating_sub(measure.began_at).as_secs_f64();
@@ -178,7 +178,7 @@ impl Server {
         let mut counted = Counted::default();
         self.packets_of_window.copy_to(seconds, &mut counted);
         let packets = counted.rows(|kind| self.kinds[usize::from(kind.0)].name.to_string());
-        let waiting = self.door.waiting();
+        let waiting = self.addresses.waiting();
         let mut counters = BTreeMap::new();
         measure.counts.each(&mut |counter, value| _ = counters.insert(counter.name, value));
         ServerReport {
@@ -201,30 +201,30 @@ impl Server {
             players,
             server_cpu_cores: cpu.saturating_sub(measure.cpu_at_begin).as_secs_f64() / seconds.max(1e-9),
             server_rss_mb: process::rss_bytes() as f64 / 1e6,
-            packets_in_per_s: per_s(door.packets),
+            packets_in_per_s: per_s(admission.packets),
             packets_out_per_s: per_s(ticks.packets_out),
             bytes_out_per_s,
             bytes_out_per_player_per_s: ratio(bytes_out_per_s, players as f64),
             bytes_per_entity_update: ratio(replication.snapshot_bytes as f64, replication.entity_updates as f64),
             entity_updates_per_s: per_s(replication.entity_updates),
-            send_dropped: door.send_dropped + server.worker_send_dropped,
+            send_dropped: admission.send_dropped + server.worker_send_dropped,
             packets_lost_per_s: per_s(ticks.packets_lost),
             allocations_per_frame: ratio((ticks.allocations + server.allocations) as f64, server.frames as f64),
-            joined_per_s: per_s(door.joined),
+            joined_per_s: per_s(admission.joined),
             join_wait_ms_max: waiting.wait_max.as_micros() / 1_000,
             join_queue: waiting.in_line as u64,
             placements_pending: waiting.for_world as u64,
-            placements_timed_out: door.placements_timed_out,
-            refused_queue_full: door.refused_queue_full,
+            placements_timed_out: admission.placements_timed_out,
+            refused_queue_full: admission.refused_queue_full,
             disconnects: server.disconnects,
             worlds_parked: server.worlds_parked,
             world_hangs: server.hangs,
             datagrams_refused: [
-                ("gate", door.refused_by_gate + door.implausible),
+                ("gate", admission.refused_by_handshake + admission.implausible),
                 ("connection", ticks.datagrams_refused),
-                ("over_allowance", door.over_allowance + ticks.inputs_over_allowance),
-                ("mailbox_full", door.mailbox_full),
-                ("game", door.refused_by_game),
+                ("over_allowance", admission.over_allowance + ticks.inputs_over_allowance),
+                ("mailbox_full", admission.mailbox_full),
+                ("game", admission.refused_by_game),
                 ("stale_input", ticks.inputs_stale),
             ]
             .into(),

@@ -31,7 +31,7 @@ use throng_profiler::{FrameFigures, RecorderControl, RecorderFigures};
 
 use self::subsystems::SubsystemMetrics;
 use crate::{
-    ids::KindId,
+    ids::WorldKindId,
     packet_report::{self, Counted, PacketRow, PacketSums},
     report::ServerStatus,
     totals::{LastSecond, Totals},
@@ -98,9 +98,9 @@ impl PublishedMetrics {
         }
     }
 
-    /// The packet report of the last second, the dearest row first. Empty before the first one is over.
+    /// The packet report of the last second, the costliest row first. Empty before the first one is over.
     pub fn packets(&self) -> Vec<PacketRow> {
-        let name = |kind: KindId| {
+        let name = |kind: WorldKindId| {
             let names = self.kind_names.get().and_then(|names| names.get(usize::from(kind.0)));
             names.map_or_else(|| "world".to_owned(), |name| name.to_string())
         };

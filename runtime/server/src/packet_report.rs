@@ -16,7 +16,7 @@ use serde::Serialize;
 use throng_metrics::LabelledGauges;
 use throng_replication::traffic::{Counts, TrafficRow};
 
-use throng_world::ids::{KindId, WorldId};
+use throng_world::ids::{WorldId, WorldKindId};
 
 /// Worlds with rows of their own: those with the lowest numbers.
 pub const WORLDS_NAMED_MAX: u32 = 16;
@@ -42,12 +42,12 @@ pub struct PacketRow {
 /// A world, or all worlds of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reported {
-    World(WorldId, KindId),
-    Kind(KindId),
+    World(WorldId, WorldKindId),
+    Kind(WorldKindId),
 }
 
 impl Reported {
-    pub fn of(world: WorldId, kind: KindId) -> Self {
+    pub fn of(world: WorldId, kind: WorldKindId) -> Self {
         if world.index() < WORLDS_NAMED_MAX as usize { Self::World(world, kind) } else { Self::Kind(kind) }
     }
 }
@@ -102,8 +102,8 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// As rows, the dearest first; `name` gives the names of kinds of worlds.
-    pub fn rows(&self, name: impl Fn(KindId) -> String) -> Vec<PacketRow> {
+    /// As rows, the costliest first; `name` gives the names of kinds of worlds.
+    pub fn rows(&self, name: impl Fn(WorldKindId) -> String) -> Vec<PacketRow> {
         let per_s = |count: u64| count as f64 / self.seconds;
         let mut rows: Vec<_> = self
             .rows
@@ -165,7 +165,8 @@ mod tests {
         let (mut worker, mut sums) = (PacketSums::default(), PacketSums::default());
         let mut add = |world, kind, name, cause, bytes| {
             let counts = Counts { packets: 1, bytes, updates: 1 };
-            worker.add(Reported::of(WorldId::new(world, 0), KindId(kind)), TrafficRow { kind: name, cause, counts });
+            worker
+                .add(Reported::of(WorldId::new(world, 0), WorldKindId(kind)), TrafficRow { kind: name, cause, counts });
         };
         add(0, 0, "pose", "change", 1_000);
         add(0, 0, "chat.say", "npc.yell", 10);

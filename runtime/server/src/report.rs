@@ -70,7 +70,7 @@ pub struct ServerReport {
     pub datagrams_refused: BTreeMap<&'static str, u64>,
     /// Values that were NaN or infinite. They were not sent, and their entities are no longer replicated.
     pub poisoned: u64,
-    /// What went to the clients by kind, cause and world, the dearest first.
+    /// What went to the clients by kind, cause and world, the costliest first.
     pub packets: Vec<PacketRow>,
     pub events_per_s: f64,
     /// Events told, once for each client that heard.

@@ -11,7 +11,7 @@ use std::{
 
 use throng_metrics::game::GameTotals;
 use throng_net::{
-    protocol::{Gate, GateSettings, PrivateKey, ProtocolId},
+    protocol::{PrivateKey, ProtocolId, ServerHandshake, ServerHandshakeSettings},
     transport::{ServerTransport, udp::UdpTransport},
 };
 use throng_platform::{
@@ -25,15 +25,15 @@ use throng_replication::{InterestSettings, ReplicationRules, Schema};
 use throng_scheduler::{Finished, FrameGrid, Hertz, Scheduled, ShortTaskPool};
 use throng_world::{
     MailItem,
-    ids::{KindId, WorldId},
+    ids::{WorldId, WorldKindId},
     system_order::OrderError,
     world_builder::Kind,
     world_kind::WorldKind,
 };
 
 use crate::{
+    address_table::AddressTable,
     directory::{Directory, Everybody},
-    front_door::FrontDoor,
     hosted_world::{HostWorker, HostedWorld},
     lifecycle::{Answer, NewWorld, Pending, WorldError},
     mailboxes::Mailboxes,
@@ -67,7 +67,7 @@ const IDLE_WAKE_PERIOD: Nanos = Nanos::from_secs(1);
 pub struct Environment {
     pub clock: Arc<dyn Clock>,
     pub transport: Box<dyn ServerTransport>,
-    /// Seeds the gate's secrets; from the operating system, or fixed in a simulation.
+    /// Seeds the handshake's secrets; from the operating system, or fixed in a simulation.
     pub seed: [u8; 32],
     pub private_key: PrivateKey,
     /// Addresses that connect tokens name; those of the transport if empty.
@@ -172,7 +172,7 @@ pub(crate) struct KindRow {
 pub struct Server {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) transport: Box<dyn ServerTransport>,
-    pub(crate) door: FrontDoor,
+    pub(crate) addresses: AddressTable,
     pub(crate) directory: Box<dyn Directory>,
     pub(crate) schema: Arc<Schema>,
     pub(crate) interest: InterestSettings,
@@ -276,24 +276,26 @@ impl Server {
         }
         let clients_max = settings.server.clients_max as usize;
         let protocol_id = ProtocolId(settings.server.protocol_id);
-        let gate_settings = GateSettings {
+        let handshake_settings = ServerHandshakeSettings {
             plain_netcode: settings.server.plain_netcode,
             openings_per_frame_max: settings.server.openings_per_frame_max,
             proven_openings_per_frame_max: settings.server.openings_per_frame_max,
             queue_max: settings.server.join_queue_max as usize,
             admissions_per_frame_max: settings.server.joins_per_frame_max,
-            ..GateSettings::new(protocol_id, private_key, public_addresses, clients_max)
+            ..ServerHandshakeSettings::new(protocol_id, private_key, public_addresses, clients_max)
         };
         let send_dropped = Arc::new(AtomicU64::default());
         let workers: Vec<_> = (0..workers_count.max(1))
             .map(|worker| HostWorker::new(worker, transport.sender(worker), clock.clone(), send_dropped.clone()))
             .collect();
         let workers_count = workers.len();
-        let gate = match journal {
-            Some(opened) => Gate::with_journal(gate_settings, seed, opened.used, Box::new(opened.journal)),
-            None => Gate::new(gate_settings, seed),
+        let server_handshake = match journal {
+            Some(opened) => {
+                ServerHandshake::with_journal(handshake_settings, seed, opened.used, Box::new(opened.journal))
+            }
+            None => ServerHandshake::new(handshake_settings, seed),
         };
-        let door = FrontDoor::new(gate, transport.sender(workers_count), &settings.server);
+        let addresses = AddressTable::new(server_handshake, transport.sender(workers_count), &settings.server);
         let replication = &settings.replication;
         let interest = InterestSettings {
             enter_radius_m: replication.enter_radius_m,
@@ -308,7 +310,7 @@ impl Server {
             pool: ShortTaskPool::new(workers, clock.clone()),
             clock,
             transport,
-            door,
+            addresses,
             directory: Box::new(Everybody(WorldId::new(0, 0))),
             rules: ReplicationRules::for_schema(&schema),
             schema,
@@ -357,8 +359,8 @@ impl Server {
         &self.game
     }
 
-    pub fn add_kind(&mut self, kind: impl WorldKind) -> Result<KindId, ServerError> {
-        let id = KindId(self.kinds.len() as u16);
+    pub fn add_kind(&mut self, kind: impl WorldKind) -> Result<WorldKindId, ServerError> {
+        let id = WorldKindId(self.kinds.len() as u16);
         let Hertz(rate) = kind.tick_rate();
         if !(1..=255).contains(&rate) {
             return Err(ServerError::TickRate { kind: kind.name().into(), rate });
@@ -411,7 +413,7 @@ impl Server {
         self.trace.take()
     }
 
-    /// Whether the dearest of equally urgent worlds starts first (the default). Off shows what that is worth.
+    /// Whether the costliest of equally urgent worlds starts first (the default). Off shows what that is worth.
     pub fn use_cost_estimates(&mut self, is_on: bool) {
         self.uses_cost_estimates = is_on;
     }
@@ -479,7 +481,7 @@ impl Server {
         // Nor may a frame be left out while a world is being made or ended, or somebody waits to come in.
         let someone_away = self.maker.outstanding() > 0
             || !self.ending.is_empty()
-            || self.door.has_waiting()
+            || self.addresses.has_waiting()
             || self.worlds.iter().any(WorldSlot::is_away);
         let next_due = self.worlds.iter().filter_map(WorldSlot::next_frame).min();
         if next_due.is_none() && !someone_away {
@@ -503,10 +505,10 @@ impl Server {
     fn drain(&mut self, mut frame: u64) {
         let give_up_at = self.clock.now() + DRAIN_MAX;
         self.end_measure(self.clock.now());
-        self.door.close();
-        while self.door.players_count() > 0 && self.clock.now() < give_up_at {
+        self.addresses.close();
+        while self.addresses.players_count() > 0 && self.clock.now() < give_up_at {
             // Every frame: a client that travelled meanwhile is told by the world that it has reached.
-            self.door.dismiss_all(&self.mailboxes, "the server is closing");
+            self.addresses.dismiss_all(&self.mailboxes, "the server is closing");
             frame = self.sleep_until_next_frame(frame);
             self.frame(frame);
         }

@@ -143,7 +143,7 @@ pub struct ServerSettings {
     /// after it, until it expires. On a disk that stalls → frames wait for it when players come in.
     pub token_journal: Option<PathBuf>,
     /// UDP sockets that share the port [sockets, 1 to 64]. Default 1.
-    /// Too low → the kernel drops bursts one socket cannot drain; too high → batches get small and calls dear.
+    /// Too low → the kernel drops bursts one socket cannot drain; too high → batches get small and calls costly.
     pub sockets: u16,
     /// Kernel receive buffer of each socket [bytes, 65,536 to 268,435,456]. Default 4 MiB = 2 frames of 60 Hz
     /// for 1,000 clients that all burst 2 packets of 1 KB. Too low → bursts are lost; too high → memory held.

@@ -8,7 +8,7 @@
 use throng_metrics::counters;
 use throng_world::TickStats;
 
-use crate::front_door::DoorCounts;
+use crate::address_table::AdmissionCounts;
 
 counters! {
     /// What the frame thread does.
@@ -73,7 +73,7 @@ counters! {
     }
     with {
         server: ServerCounts,
-        door: DoorCounts,
+        admission: AdmissionCounts,
         ticks: TickStats,
     }
 }

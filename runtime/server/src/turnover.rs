@@ -14,11 +14,11 @@ use throng_profiler::{log_category, log_error, log_info};
 use throng_scheduler::{FrameGrid, TickPhase};
 use throng_world::{
     MailItem,
-    ids::{KindId, WorldId},
+    ids::{WorldId, WorldKindId},
 };
 
 use crate::{
-    front_door::DOOR,
+    address_table::CLIENTS,
     hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld, WorldError},
     server::{Server, ServerError},
@@ -37,7 +37,7 @@ const ENDS_PER_FRAME_MAX: usize = 64;
 
 impl Server {
     /// Creates a world at once, on the calling thread: before the server runs, or between two frames. It ticks from the next frame on.
-    pub fn create_world(&mut self, kind: KindId, seed: u64) -> Result<WorldId, ServerError> {
+    pub fn create_world(&mut self, kind: WorldKindId, seed: u64) -> Result<WorldId, ServerError> {
         self.create_world_as(NewWorld::new(kind, seed))
     }
 
@@ -176,9 +176,9 @@ impl Server {
     pub(crate) fn disconnect(&mut self, mut client: Box<throng_world::Client>, reason: &'static str) {
         self.counts.server.disconnects += 1;
         let key = client.key();
-        self.door.say_goodbye(&mut client, self.timeline_now());
-        if let Some(client_id) = self.door.left(key) {
-            log_info!(DOOR, client = client_id.0, reason, "client left");
+        self.addresses.say_goodbye(&mut client, self.timeline_now());
+        if let Some(client_id) = self.addresses.left(key) {
+            log_info!(CLIENTS, client = client_id.0, reason, "client left");
             self.directory.left(client_id);
         }
     }

@@ -4,7 +4,7 @@
 //! world, in that world's table (`clients`); to travel is to move the box to another world's mail. So it needs nothing of the world
 //! it is in to go on living: it outlives one that panicked.
 //!
-//! A client that has just been let in waits without a view until its world seats it.
+//! A client that has just been let in waits without a view until its world takes it in.
 
 use bevy_ecs::prelude::Entity;
 use throng_net::{

@@ -1,7 +1,7 @@
 //! Deliver: what was told this tick goes to those who are to hear it.
 //!
 //! Who that is follows from the event's audience, its kind's range in the rules, and from interest: clients near a place are found in a
-//! grid, and of an entity only those hear to whom it is relevant and from whom it is not concealed. The message is put into the queue of
+//! grid, and of an entity only those hear to whom it is relevant and who may see it. The message is put into the queue of
 //! each one's connection and leaves with this tick's packets.
 //!
 //! Runs on the world's own thread, between the systems and the packets. Allocates nothing once its lists have grown. Cost: about

@@ -5,7 +5,7 @@
 //! whom that entity is not relevant: say [`Audience::Around`] when an event is about one.
 //!
 //! What is relevant is what interest found when it last looked for that client: up to `period_ticks` ago, twice that for a client that stands
-//! still. So an event around something that has just come into view may not be heard. One around who is hidden or concealed from a client as of
+//! still. So an event around something that has just come into view may not be heard. One around who is owner-only or visibility-filtered from a client as of
 //! this tick is not heard by it any more. But a reliable event that was sent before its subject was hidden may be sent again afterwards, if it
 //! was lost: it told of a time at which the client could know.
 //!
@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
-use throng_replication::{EVENT_BYTES_MAX, Event, EventId, Schema, write_event};
+use throng_replication::{EVENT_BYTES_MAX, EventId, ReplicatedEvent, Schema, write_event};
 
 use crate::ids::ClientKey;
 
@@ -63,7 +63,7 @@ impl Events {
     ///
     /// # Panics
     /// If `T` is not in the server's schema: the program's own mistake.
-    pub fn send<T: Event>(&mut self, event: &T, audience: Audience, cause: &'static str) {
+    pub fn send<T: ReplicatedEvent>(&mut self, event: &T, audience: Audience, cause: &'static str) {
         let Some(kind) = self.schema.event_of::<T>() else {
             panic!("`{}` is told here but is not in the schema: add `.event::<{0}>()` to it", T::NAME)
         };
@@ -102,7 +102,7 @@ mod tests {
     #[derive(Clone, Debug, PartialEq, Replicate)]
     struct Blow(u8);
 
-    impl Event for Blow {
+    impl ReplicatedEvent for Blow {
         const RELIABLE: bool = false;
         const RANGE_M: Option<f32> = Some(50.0);
     }
@@ -110,7 +110,7 @@ mod tests {
     #[derive(Clone, Debug, PartialEq, Replicate)]
     struct Unheard;
 
-    impl Event for Unheard {
+    impl ReplicatedEvent for Unheard {
         const RELIABLE: bool = false;
         const RANGE_M: Option<f32> = None;
     }

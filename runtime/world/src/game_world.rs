@@ -1,7 +1,7 @@
 //! A world: one isolated simulated space, and everything that belongs to it, by value.
 //!
-//! `tick` is the whole life of a world, top to bottom: mail in, systems, changes collected, orders carried out, conceal asked, events
-//! delivered, truths written, packets out. It does no input or output of its own: mail, time and a way out come in, a report goes out. It
+//! `tick` is the whole life of a world, top to bottom: mail in, systems, changes collected, orders carried out, the visibility filter asked, events
+//! delivered, audit samples written, packets out. It does no input or output of its own: mail, time and a way out come in, a report goes out. It
 //! touches nothing but the world, the worker's own buffers and shared read-only data; so worlds tick in parallel without a lock
 //! between them. Clients are opened and told in batches, on idle workers too (`client_batch`); all else stays on the one worker. The
 //! same mail gives the same world and the same bytes on any number of workers.
@@ -35,24 +35,24 @@ use crate::{
     clients::Clients,
     deliver::{Delivery, Scene},
     events::Events,
-    ids::{ClientKey, KindId, WorldId},
+    ids::{ClientKey, WorldId, WorldKindId},
     inbox::Inbox,
     mail::{Mail, MailItem},
     report::{Leaving, TickReport},
     system_order::WorldSystems,
     tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, TickInfo, WorldMessages},
     transfer::{Transfer, TransferCheck},
-    worker::{Helpers, Worker},
-    world_builder::{ConcealFilter, Viewer},
+    worker::{ForkJoin, Worker},
+    world_builder::{Viewer, VisibilityFilter},
 };
 
 // The two crates that know these bytes must agree on them.
 const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
-const _: () = assert!(control::TRUTH == throng_replication::AUDIT_SAMPLE_KIND);
+const _: () = assert!(control::AUDIT_SAMPLE == throng_replication::AUDIT_SAMPLE_KIND);
 const _: () = assert!(control::EVENT == throng_replication::EVENT_KIND);
 
-/// How often each client is sent a ground truth to hold its copy against. (s)
-const TRUTH_PERIOD_S: f32 = 0.5;
+/// How often each client is sent an audit sample to hold its copy against. (s)
+const AUDIT_PERIOD_S: f32 = 0.5;
 
 /// What a tick may take, if no rule says otherwise: half the period of the usual 20 Hz. Ten times what a busy world needs.
 const TICK_BUDGET_US: u64 = 25_000;
@@ -81,7 +81,7 @@ pub(crate) struct Scratch {
     /// Changes places with the world's `Events` after the systems.
     events: Events,
     leavers: Vec<Box<Client>>,
-    truth: Vec<u8>,
+    audit_sample: Vec<u8>,
 }
 
 impl Scratch {
@@ -93,7 +93,7 @@ impl Scratch {
             outbox: Outbox::default(),
             events: Events::new(schema.clone()),
             leavers: Vec::new(),
-            truth: Vec::new(),
+            audit_sample: Vec::new(),
         }
     }
 }
@@ -101,7 +101,7 @@ impl Scratch {
 /// One world. Built by [`Kind`](crate::world_builder::Kind), ticked by whoever hosts it.
 pub struct GameWorld {
     pub(crate) id: WorldId,
-    pub(crate) kind: KindId,
+    pub(crate) kind: WorldKindId,
     pub(crate) name: Arc<str>,
     pub(crate) rate: Hertz,
     pub(crate) ecs: World,
@@ -109,8 +109,8 @@ pub struct GameWorld {
     /// What there is to tell. Shared with batches while they are told, the world's alone at all other times.
     pub(crate) replication: Arc<WorldReplication>,
     pub(crate) collector: Collector,
-    /// Who may see concealed entities; everybody, if the game does not say.
-    pub(crate) conceal: Option<ConcealFilter>,
+    /// Who may see visibility-filtered entities; everybody, if the game does not say.
+    pub(crate) visibility_filter: Option<VisibilityFilter>,
     /// What travellers must carry to come in; anything, if the game does not say.
     pub(crate) transfer_check: Option<TransferCheck>,
     pub(crate) clients: Clients,
@@ -138,7 +138,7 @@ pub struct GameWorld {
 impl GameWorld {
     /// Runs one tick at `now`. The order is the contract: what clients sent is seen by this tick's systems, and what the systems changed
     /// goes out with this tick's packets. `mail` is emptied; packets go to the worker's sender. The host empties the lists of the report.
-    pub fn tick<H: Helpers>(
+    pub fn tick<H: ForkJoin>(
         &mut self,
         now: Nanos,
         mail: &mut Mail,
@@ -159,12 +159,12 @@ impl GameWorld {
         phases.next(site!("world.orders"));
         self.carry_out_orders();
         self.greet();
-        phases.next(site!("replication.conceal"));
-        self.conceal();
+        phases.next(site!("replication.visibility"));
+        self.filter_visibility();
         phases.next(site!("replication.events"));
         self.deliver_events();
-        phases.next(site!("replication.truths"));
-        self.write_truths();
+        phases.next(site!("replication.audit_samples"));
+        self.write_audit_samples();
         phases.next(site!("replication.share"));
         self.tell_clients(worker, helpers);
         phases.next(site!("world.finish"));
@@ -174,8 +174,8 @@ impl GameWorld {
         &mut self.report
     }
 
-    /// Seats newcomers, hands messages to the game and opens datagrams. Who comes and goes is taken in before the first datagram is opened.
-    fn take_mail<H: Helpers>(&mut self, mail: &mut Mail, worker: &mut H::Worker, helpers: &H) {
+    /// Takes newcomers in, hands messages to the game and opens datagrams. Who comes and goes is taken in before the first datagram is opened.
+    fn take_mail<H: ForkJoin>(&mut self, mail: &mut Mail, worker: &mut H::Worker, helpers: &H) {
         let mut datagrams_count = 0;
         for item in &mut mail.items {
             if matches!(item, MailItem::Datagram { .. }) {
@@ -193,7 +193,7 @@ impl GameWorld {
 
     fn take_item(&mut self, item: MailItem) {
         match item {
-            MailItem::Arrival { client, from, transfer } => self.seat(client, from, transfer),
+            MailItem::Arrival { client, from, transfer } => self.take_in(client, from, transfer),
             MailItem::Message(message) => {
                 self.filled.messages = true;
                 self.ecs.resource_mut::<WorldMessages>().0.push(message);
@@ -218,7 +218,7 @@ impl GameWorld {
     }
 
     /// Opens what clients sent, in batches, and gives the game's messages to its inbox in the order in which their datagrams came.
-    fn open_datagrams<H: Helpers>(
+    fn open_datagrams<H: ForkJoin>(
         &mut self,
         mail: &mut Mail,
         datagrams_count: usize,
@@ -274,7 +274,7 @@ impl GameWorld {
     }
 
     /// Takes a client in, unless it carries what this world cannot read: then it goes back with it.
-    fn seat(&mut self, mut client: Box<Client>, from: Option<WorldId>, transfer: Option<Transfer>) {
+    fn take_in(&mut self, mut client: Box<Client>, from: Option<WorldId>, transfer: Option<Transfer>) {
         let checked = self.transfer_check.zip(transfer.as_ref()).map_or(Ok(()), |(check, transfer)| check(transfer));
         if let (Err(error), Some(transfer)) = (checked, &transfer) {
             let transfer = transfer.clone();
@@ -431,9 +431,10 @@ impl GameWorld {
         }
     }
 
-    /// Asks the game's filter who may see what is concealed.
-    fn conceal(&mut self) {
-        let Self { conceal, replication, clients, collector, ecs, view_scratch: Some(scratch), .. } = self else {
+    /// Asks the game's filter who may see what is visibility-filtered.
+    fn filter_visibility(&mut self) {
+        let Self { visibility_filter, replication, clients, collector, ecs, view_scratch: Some(scratch), .. } = self
+        else {
             return;
         };
         if !replication.has_visibility_filtered() {
@@ -445,7 +446,7 @@ impl GameWorld {
             let Some(view) = &mut client.view else { continue };
             replication.filter_visibility(view, scratch, &mut |id| {
                 let Some(entity) = collector.entity_of(id) else { return false };
-                conceal.as_ref().is_none_or(|filter| filter(ecs, viewer, entity))
+                visibility_filter.as_ref().is_none_or(|filter| filter(ecs, viewer, entity))
             });
         }
     }
@@ -466,28 +467,28 @@ impl GameWorld {
     }
 
     /// Tells some of the clients, each in its turn, what one entity really looks like. First it is settled what is relevant to them in this
-    /// tick: else a truth would be about what has just gone out of sight.
-    fn write_truths(&mut self) {
-        let truth_period = ((TRUTH_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
+    /// tick: else an audit sample would be about what has just gone out of sight.
+    fn write_audit_samples(&mut self) {
+        let audit_period = ((AUDIT_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
         let Self { clients, collector, replication, ecs, tick, view_scratch: Some(views), scratch, .. } = self else {
             return;
         };
-        let truth = &mut scratch.truth;
-        for client in clients.iter_mut().filter(|client| tick.wrapping_add(client.key.0).is_multiple_of(truth_period)) {
+        let audit_sample = &mut scratch.audit_sample;
+        for client in clients.iter_mut().filter(|client| tick.wrapping_add(client.key.0).is_multiple_of(audit_period)) {
             let Some(view) = &mut client.view else { continue };
-            truth.clear();
+            audit_sample.clear();
             let replication = own(replication);
             replication.settle();
             replication.refresh(view, views);
-            if collector.write_audit_sample(ecs, replication, view, views, truth) {
-                // A full queue drops its oldest truth: one check less, never a wrong one.
-                let _ = client.connection.send_unreliable(truth);
+            if collector.write_audit_sample(ecs, replication, view, views, audit_sample) {
+                // A full queue drops its oldest audit sample: one check less, never a wrong one.
+                let _ = client.connection.send_unreliable(audit_sample);
             }
         }
     }
 
     /// Brings every client up to date, on all workers that have nothing else to do.
-    fn tell_clients<H: Helpers>(&mut self, worker: &mut H::Worker, helpers: &H) {
+    fn tell_clients<H: ForkJoin>(&mut self, worker: &mut H::Worker, helpers: &H) {
         if self.clients.is_empty() {
             return;
         }
@@ -583,7 +584,7 @@ impl GameWorld {
         self.id
     }
 
-    pub fn kind(&self) -> KindId {
+    pub fn kind(&self) -> WorldKindId {
         self.kind
     }
 

@@ -52,7 +52,7 @@ impl fmt::Display for WorldId {
 
 /// One kind of world: the order in which kinds were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KindId(pub u16);
+pub struct WorldKindId(pub u16);
 
 /// One connection for as long as it lives, in whichever world its player is. Reused after the connection has ended and
 /// every world has been told.

@@ -74,17 +74,17 @@ pub use client_batch::{ClientBatch, InTick};
 pub use game_world::GameWorld;
 pub use mail::{Mail, MailItem};
 pub use report::{Leaving, TickReport, TickStats};
-pub use worker::{Alone, Helpers, Worker};
+pub use worker::{Alone, ForkJoin, Worker};
 
 /// What a game's plugins use.
 pub mod prelude {
     pub use crate::{
         events::{Audience, Events},
-        ids::{ClientKey, KindId, WorldId},
+        ids::{ClientKey, WorldId, WorldKindId},
         inbox::{Inbox, InboxMessage, MessageKind},
         tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
         transfer::{Transfer, WorldMessage},
         world_builder::{Viewer, WorldBuilder},
-        world_kind::{Hertz, Plugin, WorldKind},
+        world_kind::{Hertz, WorldKind, WorldPlugin},
     };
 }

@@ -15,8 +15,8 @@ counters! {
     pub struct TickStats {
         Sum datagrams_in: "world.datagrams_in", "datagrams",
             "Datagrams that worlds found in their mailboxes, still sealed.",
-            "Follows players. Much less than `net.packets_in`: the door holds something back; see \
-             `net.refused_by_gate` and its neighbours.";
+            "Follows players. Much less than `net.packets_in`: the address table holds something back; see \
+             `net.refused_by_handshake` and its neighbours.";
         Sum bytes_in: "world.bytes_in", "bytes",
             "Bytes of those datagrams.",
             "As `world.datagrams_in`.";

@@ -26,7 +26,7 @@ use throng_replication::{InterestSettings, Schema};
 use crate::{
     client_batch::InTick,
     game_world::GameWorld,
-    ids::{ClientKey, KindId, WorldId},
+    ids::{ClientKey, WorldId, WorldKindId},
     inbox::{Inbox, MessageKind},
     mail::{Mail, MailItem},
     report::TickReport,
@@ -66,7 +66,7 @@ impl TestWorld {
         seed: u64,
         parameters: Option<&[u8]>,
     ) -> Self {
-        let mut kind = Kind::new(KindId(0), Box::new(kind));
+        let mut kind = Kind::new(WorldKindId(0), Box::new(kind));
         let built = kind.build_world(id, seed, parameters, schema, &InterestSettings::default());
         Self {
             world: built.expect("the systems can be put in an order"),
@@ -105,7 +105,7 @@ impl TestWorld {
 
     /// A client comes with the next tick, newly connected; the id that its token says is its key.
     pub fn arrive(&mut self, client: ClientKey) {
-        self.seat(client, None, None);
+        self.take_in(client, None, None);
     }
 
     /// A client comes with the next tick, out of another world and with what it carries.
@@ -122,11 +122,11 @@ impl TestWorld {
         if let Some(check) = self.world.transfer_check {
             check(&transfer)?;
         }
-        self.seat(client, Some(from), Some(transfer));
+        self.take_in(client, Some(from), Some(transfer));
         Ok(())
     }
 
-    fn seat(&mut self, client: ClientKey, from: Option<WorldId>, transfer: Option<Transfer>) {
+    fn take_in(&mut self, client: ClientKey, from: Option<WorldId>, transfer: Option<Transfer>) {
         let client_id = ClientId(client.0.into());
         self.world.filled.arrivals = true;
         let mut arrivals = self.world.ecs.resource_mut::<Arrivals>();

@@ -2,7 +2,7 @@
 
 use throng_metrics::game::GameSums;
 use throng_net::{connection::Received, transport::DatagramSender};
-use throng_scheduler::{Crew, ShortTask};
+use throng_scheduler::{Helpers, ShortTask};
 
 use crate::client_batch::ClientBatch;
 
@@ -33,7 +33,7 @@ impl AsMut<Worker> for Worker {
 }
 
 /// Other threads that serve a world's batches of clients while its tick waits for them (fork-join).
-pub trait Helpers {
+pub trait ForkJoin {
     /// What each of these threads keeps for itself.
     type Worker: AsMut<Worker>;
 
@@ -50,7 +50,7 @@ pub trait Helpers {
 /// Nobody helps.
 pub struct Alone;
 
-impl Helpers for Alone {
+impl ForkJoin for Alone {
     type Worker = Worker;
 
     fn count(&self) -> usize {
@@ -62,18 +62,18 @@ impl Helpers for Alone {
     }
 }
 
-impl<T> Helpers for Crew<T>
+impl<T> ForkJoin for Helpers<T>
 where
-    T: ShortTask<Part = ClientBatch>,
+    T: ShortTask<Batch = ClientBatch>,
     T::Worker: AsMut<Worker>,
 {
     type Worker = T::Worker;
 
     fn count(&self) -> usize {
-        self.helpers_count()
+        Helpers::count(self)
     }
 
     fn fork_join(&self, batches: &mut Vec<ClientBatch>, worker: &mut T::Worker) {
-        self.share(batches, worker);
+        Helpers::fork_join(self, batches, worker);
     }
 }

@@ -25,13 +25,13 @@ use crate::{
     deliver::Delivery,
     events::Events,
     game_world::{Filled, GameWorld, Scratch},
-    ids::{ClientKey, KindId, WorldId},
+    ids::{ClientKey, WorldId, WorldKindId},
     inbox::Inbox,
     report::TickReport,
     system_order::{OrderError, SystemList, SystemOrder},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     transfer::{self, TransferCheck},
-    world_kind::{Plugins, WorldKind},
+    world_kind::{WorldKind, WorldPlugins},
 };
 
 /// Who looks, for a visibility filter.
@@ -43,8 +43,8 @@ pub struct Viewer {
     pub team: Option<u16>,
 }
 
-/// See [`WorldBuilder::conceal_by`].
-pub(crate) type ConcealFilter = Box<dyn Fn(&World, Viewer, Entity) -> bool + Send + Sync>;
+/// See [`WorldBuilder::filter_visibility_by`].
+pub(crate) type VisibilityFilter = Box<dyn Fn(&World, Viewer, Entity) -> bool + Send + Sync>;
 
 /// A world in the making. Kinds and plugins add to it; the server finishes it.
 pub struct WorldBuilder {
@@ -54,14 +54,14 @@ pub struct WorldBuilder {
     systems: SystemList,
     collector: Collector,
     interest: InterestSettings,
-    conceal: Option<ConcealFilter>,
+    visibility_filter: Option<VisibilityFilter>,
     transfer_check: Option<TransferCheck>,
     parameters: Option<Vec<u8>>,
 }
 
 impl WorldBuilder {
     /// Adds plugins: one, or a tuple of them.
-    pub fn add_plugins(&mut self, plugins: impl Plugins) -> &mut Self {
+    pub fn add_plugins(&mut self, plugins: impl WorldPlugins) -> &mut Self {
         plugins.build_all(self);
         self
     }
@@ -116,8 +116,11 @@ impl WorldBuilder {
     /// Decides who may see entities with `throng_replication::VisibilityFiltered`: `true` lets the observer see. Asked every tick for each such entity
     /// and each client that it is relevant to, so it should take well under a microsecond; it may read the world and must not depend on
     /// anything else. Denied entities get no byte; those that the client held are despawned there.
-    pub fn conceal_by(&mut self, filter: impl Fn(&World, Viewer, Entity) -> bool + Send + Sync + 'static) -> &mut Self {
-        self.conceal = Some(Box::new(filter));
+    pub fn filter_visibility_by(
+        &mut self,
+        filter: impl Fn(&World, Viewer, Entity) -> bool + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.visibility_filter = Some(Box::new(filter));
         self
     }
 
@@ -163,14 +166,14 @@ impl WorldBuilder {
 
 /// A world kind with the order of its systems, which its first world gives.
 pub struct Kind {
-    pub id: KindId,
+    pub id: WorldKindId,
     pub kind: Box<dyn WorldKind>,
     pub name: Arc<str>,
     order: Option<Arc<SystemOrder>>,
 }
 
 impl Kind {
-    pub fn new(id: KindId, kind: Box<dyn WorldKind>) -> Self {
+    pub fn new(id: WorldKindId, kind: Box<dyn WorldKind>) -> Self {
         let name = kind.name().into();
         Self { id, kind, name, order: None }
     }
@@ -195,7 +198,7 @@ impl Kind {
         }
         let order = self.order.clone().expect("set above");
         let filled = self.fill(id, seed, parameters, schema, interest);
-        let WorldBuilder { mut ecs, systems, collector, interest, conceal, transfer_check, .. } = filled;
+        let WorldBuilder { mut ecs, systems, collector, interest, visibility_filter, transfer_check, .. } = filled;
         let systems = systems.into_systems(&self.name, order, &mut ecs)?;
         Ok(GameWorld {
             id,
@@ -206,7 +209,7 @@ impl Kind {
             systems,
             replication: Arc::new(WorldReplication::new(schema.clone(), interest)),
             collector,
-            conceal,
+            visibility_filter,
             transfer_check,
             clients: Clients::default(),
             rules: Box::default(),
@@ -249,7 +252,7 @@ impl Kind {
             systems: SystemList::default(),
             collector: Collector::new(schema.clone()),
             interest: interest.clone(),
-            conceal: None,
+            visibility_filter: None,
             transfer_check: None,
             parameters: parameters.map(<[u8]>::to_vec),
         };

@@ -25,16 +25,16 @@ pub trait WorldKind: Send + Sync + 'static {
 }
 
 /// A reusable part of a world kind: components, resources and systems that belong together.
-pub trait Plugin {
+pub trait WorldPlugin {
     fn build(&self, world: &mut WorldBuilder);
 }
 
 /// One plugin or a tuple of them.
-pub trait Plugins {
+pub trait WorldPlugins {
     fn build_all(&self, world: &mut WorldBuilder);
 }
 
-impl<P: Plugin> Plugins for P {
+impl<P: WorldPlugin> WorldPlugins for P {
     fn build_all(&self, world: &mut WorldBuilder) {
         self.build(world);
     }
@@ -42,7 +42,7 @@ impl<P: Plugin> Plugins for P {
 
 macro_rules! tuple_of_plugins {
     ($($name:ident),+) => {
-        impl<$($name: Plugins),+> Plugins for ($($name,)+) {
+        impl<$($name: WorldPlugins),+> WorldPlugins for ($($name,)+) {
             fn build_all(&self, world: &mut WorldBuilder) {
                 #[allow(non_snake_case, reason = "one variable per type parameter, of the same name")]
                 let ($($name,)+) = self;

@@ -1,4 +1,4 @@
-//! The packet report as the console shows it: one row per kind of message and cause, the dearest first.
+//! The packet report as the console shows it: one row per kind of message and cause, the costliest first.
 //!
 //! ```text
 //! kind      cause   worlds  packets/s  updates/s   bytes/s  share

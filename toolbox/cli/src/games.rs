@@ -53,8 +53,8 @@ static GAMES: [Game; 2] = [
         players: 2_000,
         npcs: 10_000,
         options: &[INJECT, ALL_AWAKE, SCAN_EVERYTHING, NO_THROTTLES],
-        // There is one world, so none can be dearer than the others.
-        knows_fault: |fault| fault != FaultSwitch::DearHideout,
+        // There is one world, so none can be costlier than the others.
+        knows_fault: |fault| fault != FaultSwitch::CostlyHideout,
         schema: frontier::schema,
         behaviours: |flags| {
             let guide = frontier::bot::BotGuide::load(!flags.no_throttles);
@@ -180,7 +180,7 @@ pub struct GameArguments {
     /// Keep worlds ticking in which no player has been yet, so that all NPCs live from the start.
     #[arg(long)]
     pub all_awake: bool,
-    /// Ask everybody who is near instead of keeping lists of it, to see what close lists save (frontier).
+    /// Ask everybody who is near instead of keeping lists of it, to see what neighbour lists save (frontier).
     #[arg(long)]
     scan_everything: bool,
     #[command(flatten)]

@@ -28,7 +28,7 @@ pub struct LoadArguments {
     /// Threads that run worlds.
     #[arg(long)]
     workers: Option<u16>,
-    /// Let the server take equally urgent worlds in any order instead of the dearest first.
+    /// Let the server take equally urgent worlds in any order instead of the costliest first.
     #[arg(long)]
     ignore_cost_estimates: bool,
     /// Let the server save captures of bad frames into this folder.

@@ -1,4 +1,4 @@
-//! The `throng` command: a thin door to the libraries.
+//! The `throng` command: a thin front end of the libraries.
 //!
 //! Every command has `--json`, which prints one JSON object as its last line with units in the key names. Exit status 0
 //! = fine, 1 = the thing measured failed its bar, 2 = a mistake in how it was called or in the surroundings.
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What `THRONG_LOG` says, such as `server.door=debug,all=warn`; rules come before it.
+/// What `THRONG_LOG` says, such as `server.clients=debug,all=warn`; rules come before it.
 fn set_log_levels() -> Result<(), log::UnknownLevel> {
     if let Ok(text) = std::env::var("THRONG_LOG") {
         log::set_base_levels(&log::levels_from_text(&text)?);

@@ -65,7 +65,7 @@ pub struct ServeArguments {
     /// Record in every other third of a second only, and report what recording costs (`recorder_cpu_share`).
     #[arg(long)]
     recorder_turns: bool,
-    /// Take equally urgent worlds in any order instead of the dearest first, to see what the estimate is worth.
+    /// Take equally urgent worlds in any order instead of the costliest first, to see what the estimate is worth.
     #[arg(long)]
     ignore_cost_estimates: bool,
     #[command(flatten)]

@@ -38,7 +38,7 @@ pub use world::{FaultPlugin, WorldFault};
 /// A fault by name, with the sizes that the tests of the project use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultSwitch {
-    DearHideout,
+    CostlyHideout,
     HungWorld,
     SlowWorld,
     Spikes,
@@ -53,7 +53,7 @@ pub enum FaultSwitch {
 }
 
 const NAMES: [(&str, FaultSwitch); 12] = [
-    ("dear-hideout", FaultSwitch::DearHideout),
+    ("dear-hideout", FaultSwitch::CostlyHideout),
     ("hung-world", FaultSwitch::HungWorld),
     ("slow-world", FaultSwitch::SlowWorld),
     ("spikes", FaultSwitch::Spikes),
@@ -99,7 +99,7 @@ impl FaultSwitch {
     /// What it does to a world, with its usual size.
     pub fn in_world(self) -> Option<WorldFault> {
         match self {
-            Self::DearHideout => Some(WorldFault::Dear { from_tick: 200, factor: 10 }),
+            Self::CostlyHideout => Some(WorldFault::Costly { from_tick: 200, factor: 10 }),
             Self::HungWorld => Some(WorldFault::Hung { at_tick: 200, sleep_ms: 2_000 }),
             Self::SlowWorld => Some(WorldFault::Slow { busy_ms: 40, every_ticks: 1 }),
             Self::Spikes => Some(WorldFault::Slow { busy_ms: 40, every_ticks: 120 }),

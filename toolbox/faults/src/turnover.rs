@@ -70,7 +70,7 @@ impl Turnover {
         self.spawn(control, kind).map_err(ServerError::Thread)
     }
 
-    fn spawn(self, control: ServerControl, kind: KindId) -> io::Result<()> {
+    fn spawn(self, control: ServerControl, kind: WorldKindId) -> io::Result<()> {
         spawn_named("turnover", Priority::Low, move || {
             sleep(BEGIN_AFTER);
             let (mut came, mut went) = (0, 0);

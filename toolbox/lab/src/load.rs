@@ -52,7 +52,7 @@ pub struct LoadPlan {
     /// measured; too high → a broken log-in takes long to show.
     pub join_within_s: u32,
     /// Nor is it waited for longer than this without another bot that plays. Too low → a pause fails the run; too
-    /// high → a door that has shut takes long to show.
+    /// high → a server that lets nobody in takes long to show.
     pub stalled_after_s: u32,
     /// The command line as the person wrote it, for the report.
     pub command: String,

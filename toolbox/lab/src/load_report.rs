@@ -177,7 +177,7 @@ pub struct LoadReport {
     pub disconnects: u64,
     /// Captures saved during the run.
     pub captures: u64,
-    /// What each kind of message and component took of the way to the players, the dearest first; none if the server does not tell.
+    /// What each kind of message and component took of the way to the players, the costliest first; none if the server does not tell.
     pub packet_report: Vec<PacketRow>,
     /// The page of this run; none if no report was asked for.
     pub report: Option<String>,

@@ -188,9 +188,9 @@ fn a_small_storm_comes_in_in_order_and_disturbs_nobody() {
     check(SMALL, 1).unwrap_or_else(|wrong| panic!("{wrong}"));
 }
 
-/// The negative control: a door without a line to speak of is found out.
+/// The negative control: a server without a line to speak of is found out.
 #[test]
-fn a_door_without_a_line_is_found_out() {
+fn a_server_without_a_line_is_found_out() {
     let wrong = check(Storm { join_queue_max: 3, ..SMALL }, 1).expect_err("most are sent away");
     assert!(wrong.starts_with("clients in the world"), "{wrong}");
 }

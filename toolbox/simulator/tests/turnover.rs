@@ -140,7 +140,7 @@ impl Behaviour for Quiet {
 struct House {
     simulation: Simulation,
     control: ServerControl,
-    hall: KindId,
+    hall: WorldKindId,
     lobby: WorldId,
     fast: WorldId,
 }
@@ -291,8 +291,8 @@ fn clients_of_a_world_that_is_retired_are_told_and_free_their_places() {
 #[test]
 fn what_cannot_be_made_is_answered_with_a_reason() {
     let mut house = House::with_players(0);
-    let pending = house.control.create_world(NewWorld::new(KindId(77), 1));
-    assert_eq!(house.answer(&pending), Err(WorldError::NoSuchKind(KindId(77))));
+    let pending = house.control.create_world(NewWorld::new(WorldKindId(77), 1));
+    assert_eq!(house.answer(&pending), Err(WorldError::NoSuchKind(WorldKindId(77))));
     // A kind that panics on what it is asked for with.
     let pending = house.control.create_world(NewWorld::new(house.hall, 1).with(&StrangeBag { pearls: 1 }).unwrap());
     assert_eq!(house.answer(&pending), Err(WorldError::Panicked("hall".into())));

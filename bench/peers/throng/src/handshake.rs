@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::connection::Connection;
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, PrivateKey,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, ServerHandshake, ServerHandshakeSettings, PrivateKey,
     ProtocolId, Reply, TokenRequest,
 };
 use throng_platform::time::Nanos;
@@ -35,14 +35,14 @@ pub fn connect(number: u32, address: SocketAddr) -> (Connection, Connection) {
     let now = Nanos::ZERO;
     let mut seed = [1; 32];
     seed[..4].copy_from_slice(&number.to_le_bytes());
-    let mut gate = Gate::new(GateSettings::new(protocol_id, key, vec![SERVER], 1), seed);
-    gate.begin_frame(now, UNIX_S);
+    let mut server_handshake = ServerHandshake::new(ServerHandshakeSettings::new(protocol_id, key, vec![SERVER], 1), seed);
+    server_handshake.begin_frame(now, UNIX_S);
     let mut client = ClientHandshake::new(token, ClientHandshakeSettings::default(), now, seed);
     let (mut datagram, mut reply) = ([0; 1400], Reply::new());
     // Each step is said at most every 200 ms.
     for step in 0.. {
         let Some((_, len)) = client.poll(Nanos::from_millis(200 * step), UNIX_S, &mut datagram) else { continue };
-        let admitted = gate.handle_and_admit(address, &mut datagram[..len], &mut reply);
+        let admitted = server_handshake.handle_and_admit(address, &mut datagram[..len], &mut reply);
         client.handle(now, &mut reply.bytes().to_vec());
         if let Some(admitted) = admitted {
             let server = Connection::new(admitted.link, address, client_id, now);

@@ -8,7 +8,7 @@ use throng_platform::allocator::thread_counts;
 use throng_platform::clock::MonotonicClock;
 use throng_platform::time::Nanos;
 use throng_replication::InterestSettings;
-use throng_scheduler::{Completion, Crew, Finished, Scheduled, ShortTask, ShortTaskPool};
+use throng_scheduler::{Completion, Helpers, Finished, Scheduled, ShortTask, ShortTaskPool};
 use throng_world::allowance::Allowance;
 use throng_world::prelude::*;
 use throng_world::world_builder::Kind;
@@ -34,18 +34,18 @@ struct HostedWorld {
 
 impl ShortTask for HostedWorld {
     type Worker = Worker;
-    type Part = ClientBatch;
+    type Batch = ClientBatch;
 
-    fn run(&mut self, worker: &mut Worker, crew: &Crew<Self>) {
+    fn run(&mut self, worker: &mut Worker, helpers: &Helpers<Self>) {
         let before = thread_counts().allocations;
         let in_tick = InTick::begin();
-        self.world.tick(self.now, &mut self.mail, worker, crew);
+        self.world.tick(self.now, &mut self.mail, worker, helpers);
         drop(in_tick);
         self.allocations = thread_counts().allocations - before;
     }
 
-    fn run_part(part: &mut ClientBatch, worker: &mut Worker) {
-        part.run(worker);
+    fn run_batch(batch: &mut ClientBatch, worker: &mut Worker) {
+        batch.run(worker);
     }
 
     fn rest(worker: &mut Worker) {
@@ -77,7 +77,7 @@ impl ThrongServer {
 
 impl Server for ThrongServer {
     fn new(terms: &Terms, scene: &Scene, addresses: &[SocketAddr]) -> Self {
-        let mut kind = Kind::new(KindId(0), Box::new(Field::new(terms, scene)));
+        let mut kind = Kind::new(WorldKindId(0), Box::new(Field::new(terms, scene)));
         let (id, interest) = (WorldId::new(0, 0), InterestSettings::default());
         let built = kind.build_world(id, terms.seed, None, &schema(), &interest);
         let world = built.expect("two systems can be put in an order");

@@ -132,7 +132,7 @@ fn a_trap_springs_under_an_enemy_and_under_nobody_else() {
     zone.cast(0, Ability::Trap);
     zone.tick();
     let [trap] = zone.of_kind(Kind::Trap)[..] else { panic!("a trap lies there") };
-    assert!(zone.actor(trap).concealed);
+    assert!(zone.actor(trap).filtered);
     zone.ticks(40);
     assert_eq!(zone.tally().of("traps_sprung"), 0, "players stand in it");
     zone.put(0, [1.0, 0.0]);

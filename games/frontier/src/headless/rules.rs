@@ -1,9 +1,9 @@
 //! Rules of the whole game: the same world however questions are answered, limits that no client can stretch, bounds,
-//! concealment, cost.
+//! visibility, cost.
 
 use super::*;
 
-/// Promise: close lists and looking at everybody give the same world, tick by tick; and every kind of question was
+/// Promise: neighbour lists and looking at everybody give the same world, tick by tick; and every kind of question was
 /// asked in it.
 #[test]
 fn lists_and_scanning_everything_give_the_same_world() {
@@ -19,7 +19,7 @@ fn lists_and_scanning_everything_give_the_same_world() {
         counted
     };
     assert_eq!(without_lists(&zone), without_lists(&other));
-    zone.ecs().resource::<Close>().check();
+    zone.ecs().resource::<Neighbours>().check();
     let tally = zone.tally();
     let asked: Vec<u64> = Question::ALL.iter().map(|question| tally.of(question.name())).collect();
     let never: Vec<&str> = Question::ALL
@@ -28,7 +28,7 @@ fn lists_and_scanning_everything_give_the_same_world() {
         .map(|question| question.name())
         .collect();
     assert!(never.is_empty(), "never asked: {never:?}; {:?}", zone.tally());
-    let scans = zone.tally().of("close_scans");
+    let scans = zone.tally().of("neighbour_scans");
     println!("{} questions, {scans} lists made; {:?}", asked.iter().sum::<u64>(), zone.tally());
 }
 
@@ -148,7 +148,7 @@ fn a_client_can_mean_only_what_is_near_and_seen() {
     let player = zone.player(0);
     let made_up = [NetId { slot: 9_999, generation: 0 }, NetId { slot: 0, generation: 77 }];
     for (index, expect) in [(0, true), (1, false), (2, false)] {
-        assert!(zone.actor(2).concealed);
+        assert!(zone.actor(2).filtered);
         zone.say(0, ClientMessage::Target(None));
         zone.target(0, index);
         assert_eq!(zone.actor(player).target.is_some(), expect, "{index}");
@@ -190,7 +190,7 @@ fn signals_are_bounded_and_what_is_dropped_is_counted() {
 }
 
 #[test]
-fn who_sneaks_is_concealed_until_it_strikes() {
+fn who_sneaks_is_filtered_until_it_strikes() {
     let mut zone = Headless::scene(&[(Kind::Brute, [0.0, 10.0])], 2);
     zone.ecs_mut().resource_mut::<Minds>().rows[0].errand = crate::npc::minds::Errand::Return; // it sees nobody
     let [sneaker, other] = [0, 1].map(|client| zone.player(client));
@@ -202,7 +202,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
 
     let sees = |zone: &Headless, client: u32| {
         let player = Some(zone.actor(zone.player(client)).entity);
-        concealment::may_see(zone.ecs(), Viewer { client: ClientKey(client), player, team: None }, entity)
+        visibility::may_see(zone.ecs(), Viewer { client: ClientKey(client), player, team: None }, entity)
     };
     assert!(sees(&zone, 0), "oneself");
     assert!(sees(&zone, 1), "who stands beside it");
@@ -213,7 +213,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
     zone.put(other, [30.0, 0.0]);
     assert!(!sees(&zone, 1), "who is far");
     let nobody = Viewer { client: ClientKey(9), player: None, team: None };
-    assert!(!concealment::may_see(zone.ecs(), nobody, entity));
+    assert!(!visibility::may_see(zone.ecs(), nobody, entity));
     let id = zone.actor(sneaker).id.unwrap();
     zone.put(other, [3.0, 0.0]);
     zone.say(1, ClientMessage::Join(id));

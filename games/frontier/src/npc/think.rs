@@ -93,7 +93,7 @@ fn fight_on(zone: &mut Zone, index: u32, kind: Kind) {
 
 fn idle(zone: &mut Zone, index: u32, kind: Kind, home: [f32; 2]) {
     match kind {
-        Kind::Stalker => zone.conceal(index, true),
+        Kind::Stalker => zone.set_filtered(index, true),
         Kind::Howler if !zone.actors[index].singing => drop(zone.begin_cast(index, Ability::Sing, None)),
         _ => {}
     }

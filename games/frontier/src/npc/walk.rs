@@ -67,7 +67,7 @@ fn arrive(zone: &mut Zone, index: u32, errand: Errand) {
         let kind = row.kind();
         zone.health_changed(index);
         if kind == Kind::Stalker {
-            zone.conceal(index, true);
+            zone.set_filtered(index, true);
         }
     }
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Only ever the answer to a repeated response (333 B at most), so it is never longer than what asked for it.
-//! Sealed under the gate's own count of sequences, which only rises: the client takes none that is not newer than
+//! Sealed under the handshake's own count of sequences, which only rises: the client takes none that is not newer than
 //! the last.
 
 /// Where a client that waits to come in stands. A moment old when it arrives.

@@ -2,7 +2,7 @@
 //!
 //! A server's memory is at its peak again a moment later, and each page handed back costs a fault to get again, in the middle of a frame.
 //! Rounds of taking 64 MiB in 1 MiB blocks, writing to all of it and giving it back, 1.5 s apart: 1,568 faults a round with mimalloc's
-//! defaults, 0 with [`keep_memory`]; the same holds for blocks up to 2 GiB and across threads that come and go. A first touch is dearer
+//! defaults, 0 with [`keep_memory`]; the same holds for blocks up to 2 GiB and across threads that come and go. A first touch is costlier
 //! still: on a fresh virtual machine the first fault of a 2 MiB page took 5 ms here, because the host has to find it too.
 //! [`commit_memory`] moves those to the start.
 //!

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! subsystem_time_us_total{subsystem="replication"}               all its scopes, on all threads, without others inside
-//! subsystem_frame_us_window_max{subsystem="replication"}         its dearest frame of the last five minutes
+//! subsystem_frame_us_window_max{subsystem="replication"}         its costliest frame of the last five minutes
 //! subsystem_lock_wait_us_total, subsystem_lock_wait_frame_us_window_max
 //! frame_thread_time_us_total{state="running"|"waiting"|"blocked"}  wall time of frames on the threads that record
 //! ```
@@ -48,7 +48,7 @@ const TIME_US: Figure = Figure {
 };
 const FRAME_US: Figure = Figure {
     name: "subsystem.frame_us",
-    help: "The same in one frame, the dearest of the last five minutes.",
+    help: "The same in one frame, the costliest of the last five minutes.",
     advice: "Names the subsystem of a long frame. Give it a budget in the rules file, and a capture is kept when it takes more.",
 };
 const LOCK_WAIT_US: Figure = Figure {

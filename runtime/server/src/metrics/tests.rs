@@ -69,7 +69,7 @@ fn all_that_is_declared_is_in_the_totals_once() {
     let parts = [
         throng_replication::ReplicationStats::declared(),
         throng_world::TickStats::declared(),
-        crate::front_door::DoorCounts::declared(),
+        crate::address_table::AdmissionCounts::declared(),
         crate::totals::ServerCounts::declared(),
     ];
     for counter in parts.iter().flatten() {

@@ -156,7 +156,7 @@ fn mutated_datagrams_at_a_live_server(count: u64, per_s: u64) {
     assert!(server.is_running(), "the server lives");
     let grown_bytes = rss_bytes_of(server.pid()).expect("it runs").saturating_sub(rss_before);
     assert!(grown_bytes <= 16 << 20, "strangers made it keep {grown_bytes} bytes");
-    // The door is open to an honest newcomer all the same.
+    // An honest newcomer gets in all the same.
     Player::enter(token(server.address, 2)).leave();
     let ended = check_unharmed(crowd, server);
 

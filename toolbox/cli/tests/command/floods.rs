@@ -4,16 +4,16 @@
 //! ```text
 //!   reflection    what strangers get back
 //!   connect       junk under tens of thousands of addresses
-//!   crowded_door  handshakes that nobody finishes
+//!   unfinished    handshakes that nobody finishes
 //!   forged        packets under the address of somebody who plays
 //!   newcomers     honest ones who come in meanwhile
 //! ```
 
 mod connect;
-mod crowded_door;
 mod forged;
 mod newcomers;
 mod reflection;
+mod unfinished;
 
 use std::net::SocketAddr;
 

@@ -151,7 +151,7 @@ fn play(server: SocketAddr, cell: Cell, seed: u64, form: Form) -> Seen {
     });
     let crowd = Crowd::start_as(server, Some(relay.address()), 1_000 * (seed + 1), bots);
     std::thread::sleep(length);
-    // Good-byes get through, and seats are free for who comes next.
+    // Good-byes get through, and slots are free for who comes next.
     let good = cell.unimpaired();
     relay.impair(good, good);
     if !after.is_zero() {

@@ -173,12 +173,12 @@ fn rules_change_while_the_server_plays_and_wrong_ones_change_nothing() {
     }
 
     let lines = |words: &str| place.log().matches(words).count();
-    place.set_rules(&format!("{}[log]\n\"server.door\" = \"info\"\n", quiet()));
+    place.set_rules(&format!("{}[log]\n\"server.clients\" = \"info\"\n", quiet()));
     assert!(wait_until(WITHIN, || (lines("new rules are in force") == 2).then_some(())).is_some(), "{}", place.log());
     let left = lines("client left");
     assert!(left >= 1, "THRONG_LOG=trace holds where the rules are silent: {}", place.log());
     leave(2);
-    place.set_rules(&format!("{}[log]\n\"server.door\" = \"debug\"\n", quiet()));
+    place.set_rules(&format!("{}[log]\n\"server.clients\" = \"debug\"\n", quiet()));
     assert!(wait_until(WITHIN, || (lines("new rules are in force") == 3).then_some(())).is_some(), "{}", place.log());
     leave(3);
     assert!(wait_until(WITHIN, || (lines("client left") > left).then_some(())).is_some(), "{}", place.log());

@@ -1,7 +1,7 @@
 //! R16, the promise: no byte about an entity leaves for a client to whom it is not relevant, but within the declared grace.
 //!
 //! The whole server and its clients, with a tap where packets leave: each one is opened and read as the document draws it, and each of its
-//! records is held against a chronicle that the world writes itself, be it an update, a spawn, a despawn, a truth or an event. What the
+//! records is held against a chronicle that the world writes itself, be it an update, a spawn, a despawn, an audit sample or an event. What the
 //! network does to packets comes after that, so that losses hide nothing and what is sent again is judged again.
 //!
 //! `THRONG_SEEDS` (`20` for the first ones, `17..18` for one of them), `THRONG_CLIENTS` and `THRONG_TICKS` change the full form.

@@ -11,7 +11,9 @@ use bevy_ecs::prelude::*;
 use rand::Rng;
 use throng::prelude::*;
 use throng_replication::ecs::{Placed, Replicated};
-use throng_replication::{Event, InterestSettings, Replicate, Schema, SchemaBuilder, Team, VisibilityFiltered};
+use throng_replication::{
+    InterestSettings, Replicate, ReplicatedEvent, Schema, SchemaBuilder, Team, VisibilityFiltered,
+};
 
 pub const ENTER_M: f32 = 30.0;
 pub const LEAVE_M: f32 = 36.0;
@@ -53,7 +55,7 @@ pub struct Cry {
     pub tick: u16,
 }
 
-impl Event for Cry {
+impl ReplicatedEvent for Cry {
     const RELIABLE: bool = false;
     const RANGE_M: Option<f32> = Some(CRY_RANGE_M);
 }
@@ -66,7 +68,7 @@ pub struct Call {
     pub tick: u16,
 }
 
-impl Event for Call {
+impl ReplicatedEvent for Call {
     const RELIABLE: bool = true;
     const RANGE_M: Option<f32> = None;
 }
@@ -181,7 +183,7 @@ impl WorldKind for Wood {
             .replicate::<Wound>()
             .placed_by::<Wanderer>()
             .interest(settings)
-            .conceal_by(move |world, viewer, entity| is_careless || may_see(world, viewer, entity))
+            .filter_visibility_by(move |world, viewer, entity| is_careless || may_see(world, viewer, entity))
             .insert_resource(self.chronicle.clone())
             .insert_resource(Ground { side_m: self.side_m, packs: self.packs, born: 0 })
             .insert_resource(Players::default())
