@@ -1,9 +1,9 @@
 //! Bench: what "who is near me?" costs with neighbour lists, upkeep included, against a tight scan over everybody.
 //!
 //! A zone of 1,000 and one of 10,000 entities, equally dense, idle for the most part ([`zone`]), in which everything is
-//! asked that such zones ask ([`questions`]). Both ways answer every question of the same ticks, in turns, and the answers
-//! are compared ([`measure`]). The scan reads packed columns (x, z, groups) in blocks that the compiler turns into vector
-//! instructions.
+//! asked that such zones ask ([`questions`]). Both ways answer every question of the same ticks, in turns, and the
+//! answers are compared ([`measure`]). The scan reads packed columns (x, z, groups) in blocks that the compiler turns
+//! into vector instructions.
 //!
 //! - `ratio`: CPU time of the scan's questions over that of the lists' questions and all of their upkeep.
 //! - `per_question`: each question alone, without upkeep.

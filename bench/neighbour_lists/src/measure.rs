@@ -1,9 +1,9 @@
 //! Lists and scan in turns, over the same ticks of the same zone, with the same answers.
 //!
 //! A run is repeated, and of each tick the fastest repetition counts, on either side: the work is the same to the last
-//! bit, so whatever took longer was somebody else's. CPU time of this thread is what is read, and what reading it costs is
-//! taken off. The scan pays for its questions only; the lists for their questions,
-//! for everybody's movement and for changes of groups.
+//! bit, so whatever took longer was somebody else's. CPU time of this thread is what is read, and what reading it costs
+//! is taken off. The scan pays for its questions only; the lists for their questions, for everybody's movement and for
+//! changes of groups.
 
 use std::ops::Range;
 

@@ -1,11 +1,12 @@
 //! Bench: what scheduling costs per world and frame, and how close a frame comes to the best possible makespan.
 //!
-//! - `scheduling_ns_per_world`: wall time of `submit` and `wait` for worlds that do nothing, divided by their number. Everything in it
-//!   is the scheduler's: sorting, claiming, handing in, waking.
-//! - `makespan_over_best`: worlds that compute for a random time; the frame's length against max(longest, total / workers), both
-//!   taken from the tasks' own measured times, so that a busy host lengthens both.
-//! - `fork_join_us`: what it takes a task to hand out 16 batches that do nothing, the waking of an idle worker and the wait for what it has
-//!   taken included. `fork_join_over_best`: the same for batches that compute for some 50 us each, against their sum / workers.
+//! - `scheduling_ns_per_world`: wall time of `submit` and `wait` for worlds that do nothing, divided by their number.
+//!   Everything in it is the scheduler's: sorting, claiming, handing in, waking.
+//! - `makespan_over_best`: worlds that compute for a random time; the frame's length against max(longest, total /
+//!   workers), both taken from the tasks' own measured times, so that a busy host lengthens both.
+//! - `fork_join_us`: what it takes a task to hand out 16 batches that do nothing, the waking of an idle worker and the
+//!   wait for what it has taken included. `fork_join_over_best`: the same for batches that compute for some 50 us each,
+//!   against their sum / workers.
 //! - `allocations_per_frame` of a steady submit and wait.
 //!
 //! Prints a hash of the work done: faster but different is not faster.
@@ -202,8 +203,8 @@ fn fork_join_over_best(frames: usize, workers: usize) -> Outcome {
     })
 }
 
-/// Frames of one world that hands out 16 batches; the figure is made of what the fork-join took. The frame's thread waits between two of
-/// them until the workers sleep, as in a server that has time left.
+/// Frames of one world that hands out 16 batches; the figure is made of what the fork-join took. The frame's thread
+/// waits between two of them until the workers sleep, as in a server that has time left.
 fn fork_join(frames: usize, workers: usize, rounds: u32, figure: impl Fn(Nanos, &[TimedChore]) -> f64) -> Outcome {
     let clock = Arc::new(MonotonicClock::new());
     let mut pool = ShortTaskPool::new(vec![clock.clone(); workers], clock.clone());

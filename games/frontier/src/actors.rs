@@ -2,9 +2,9 @@
 //!
 //! NPCs have the first rows, then come doors and nodes, all for as long as the world lives; players, traps and totems
 //! take rows that are free. A row is the authority on its actor: its components are written from it when it changes
-//! ([`crate::publish`]), and its place among others is in [`crate::neighbours::Neighbours`]. To remember another actor is to keep
-//! a [`Who`], index and life. The life ends with death and departure, so nobody has to be searched for the names of
-//! those who have gone.
+//! ([`crate::publish`]), and its place among others is in [`crate::neighbours::Neighbours`]. To remember another actor
+//! is to keep a [`Who`], index and life. The life ends with death and departure, so nobody has to be searched for the
+//! names of those who have gone.
 //!
 //! Systems do not walk all rows. They walk the [`IndexSet`]s of those who move, fight, cast, are hurt, sick, dead and
 //! so on.
@@ -166,8 +166,8 @@ impl Actors {
         (row.alive && row.life == who.life).then_some(who.index)
     }
 
-    /// Who did something to a target, as those around the target may hear it: nobody who is visibility-filtered, and nobody who
-    /// is too far from it, as the owner of a trap may be.
+    /// Who did something to a target, as those around the target may hear it: nobody who is visibility-filtered, and
+    /// nobody who is too far from it, as the owner of a trap may be.
     pub fn source(&self, who: Option<Who>, target: u32) -> Source {
         let may_be_named =
             |row: &&Actor| !row.filtered && distance_m2(row.place, self[target].place) <= SOURCE_M * SOURCE_M;

@@ -1,5 +1,5 @@
-//! Neighbours: who is near whom, asked by every system that wants to know, answered by one set of neighbour lists for all
-//! actors.
+//! Neighbours: who is near whom, asked by every system that wants to know, answered by one set of neighbour lists for
+//! all actors.
 //!
 //! Each kind of question has a name, a radius and the groups that it is about, and is counted. With
 //! [`FrontierSettings::scan_everything`](crate::FrontierSettings::scan_everything) the same questions are answered by

@@ -139,7 +139,8 @@ fn emote(zone: &mut Zone, actor: u32, gesture: Gesture) {
     }
 }
 
-/// Whom a client means, if its player may know of it: alive, within so many metres, and seen if it is visibility-filtered.
+/// Whom a client means, if its player may know of it: alive, within so many metres, and seen if it is
+/// visibility-filtered.
 fn known(zone: &Zone, actor: u32, id: NetId, within_m: f32) -> Option<u32> {
     let index = zone.actors.by_id(id).filter(|&index| zone.actors[index].alive)?;
     let near = zone.distance_m2(actor, index) <= within_m * within_m;

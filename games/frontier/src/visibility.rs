@@ -41,8 +41,8 @@ pub fn is_seen(actors: &Actors, landscape: &Landscape, viewer: u32, other: u32) 
     along_m >= AHEAD_COS * away_m2.sqrt() && landscape.is_line_clear(eye.place, hidden.place)
 }
 
-/// The replication's question: whether a client may see an entity that is visibility-filtered. Whoever has no player sees nothing
-/// of it.
+/// The replication's question: whether a client may see an entity that is visibility-filtered. Whoever has no player
+/// sees nothing of it.
 pub fn may_see(world: &World, viewer: Viewer, entity: Entity) -> bool {
     let slot = |entity: Entity| world.get::<Slot>(entity).map(|slot| slot.0);
     let (Some(eye), Some(hidden)) = (viewer.player.and_then(slot), slot(entity)) else { return false };

@@ -1,8 +1,10 @@
-//! The promise: into how many batches a world's clients are split, and which workers serve them, changes nothing for anybody.
+//! The promise: into how many batches a world's clients are split, and which workers serve them, changes nothing for
+//! anybody.
 //!
-//! A world with 128 clients and more opens what they send and writes what they are told in batches, on all workers that are idle. The
-//! same bots play over the same poor network on 1, 2 and 4 workers, the whole simulation each time and not a replay: so what clients
-//! answered to what they were told is part of it. Every tick's state, every client's counts and every client's copies must be the same.
+//! A world with 128 clients and more opens what they send and writes what they are told in batches, on all workers that
+//! are idle. The same bots play over the same poor network on 1, 2 and 4 workers, the whole simulation each time and
+//! not a replay: so what clients answered to what they were told is part of it. Every tick's state, every client's
+//! counts and every client's copies must be the same.
 
 mod simulated;
 
@@ -14,7 +16,8 @@ use throng_client::{Client, ClientStats};
 use throng_replication::{NetId, Replicate};
 use throng_simulator::{SimulationSettings, Totals, first_difference};
 
-/// Five batches of 64, of which one worker makes two, two make four, and four make all: every run is cut in another way.
+/// Five batches of 64, of which one worker makes two, two make four, and four make all: every run is cut in another
+/// way.
 const BOTS: usize = 330;
 const NPCS: usize = 150;
 const SECONDS: f64 = 6.0;

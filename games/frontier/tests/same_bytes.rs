@@ -1,7 +1,7 @@
 //! The promise: a change that is not meant to change the game changes neither the world's state nor a byte on the wire.
 //!
-//! Enough bots for several batches of clients play 1,000 ticks over a bad network. Print the line before and after a change:
-//! `cargo test --release -p frontier --test same_bytes -- --ignored --nocapture`.
+//! Enough bots for several batches of clients play 1,000 ticks over a bad network. Print the line before and after a
+//! change: `cargo test --release -p frontier --test same_bytes -- --ignored --nocapture`.
 
 mod simulated;
 

@@ -2,8 +2,8 @@
 //!
 //! Four rooms, from the wire upwards:
 //!
-//! - [`protocol`] turns datagrams into authenticated bytes and back. It is sans-IO: bytes and a `now` come
-//!   in, bytes go out. It knows tokens, the server's side of the handshake ([`protocol::ServerHandshake`]), the client's way in
+//! - [`protocol`] turns datagrams into authenticated bytes and back. It is sans-IO: bytes and a `now` come in, bytes go
+//!   out. It knows tokens, the server's side of the handshake ([`protocol::ServerHandshake`]), the client's way in
 //!   ([`protocol::ClientHandshake`]) and the sealed link that both end up with ([`protocol::SealedLink`]).
 //! - [`connection`] sits on one sealed link: acks, loss, reliable and unreliable messages.
 //! - [`control`] has what server and client say to each other before the game says anything.

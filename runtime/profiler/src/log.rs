@@ -122,9 +122,10 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says what is written from now on, for categories by name or by the first parts of it (`server` covers `server.clients`,
-/// [`ALL`] covers everything); the longest name counts. Holds for categories that are first used later, too. Replaces
-/// what was said before; categories that are not covered fall back to the base and to [`DEFAULT_LEVEL`].
+/// Says what is written from now on, for categories by name or by the first parts of it (`server` covers
+/// `server.clients`, [`ALL`] covers everything); the longest name counts. Holds for categories that are first used
+/// later, too. Replaces what was said before; categories that are not covered fall back to the base and to
+/// [`DEFAULT_LEVEL`].
 pub fn set_levels(levels: &[(String, Level)]) {
     let mut registry = registry();
     registry.rules = levels.to_vec();

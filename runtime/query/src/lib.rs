@@ -1,8 +1,9 @@
 //! Batched questions to a world: casts, lines of sight, nav paths, who is near whom.
 //!
-//! A level is made once and shared: [`geometry::LevelGeometry`] and [`nav::NavMesh`] never change after loading, so every world
-//! of a kind asks the same two objects behind an `Arc`, from any worker thread, without a lock. What a question needs
-//! besides them (results, scratch) belongs to the caller and is reused, so a warm caller never allocates.
+//! A level is made once and shared: [`geometry::LevelGeometry`] and [`nav::NavMesh`] never change after loading, so
+//! every world of a kind asks the same two objects behind an `Arc`, from any worker thread, without a lock. What a
+//! question needs besides them (results, scratch) belongs to the caller and is reused, so a warm caller never
+//! allocates.
 //!
 //! - [`geometry`]: walls, floors and triangles, in one tree of boxes.
 //! - [`casts`]: rays, lines of sight and shots at characters, a slice at a time.

@@ -1,15 +1,15 @@
 //! Neighbour lists: each entity keeps the entities near it, so that "who is near me?" reads one short list.
 //!
-//! Most of a world stands still or strolls, yet asks several times a second who is near. A scan over everybody pays
-//! for the whole world each time. Here every entity has a *reference place*: about where it was when its list was last
+//! Most of a world stands still or strolls, yet asks several times a second who is near. A scan over everybody pays for
+//! the whole world each time. Here every entity has a *reference place*: about where it was when its list was last
 //! made. Two entities are in each other's lists exactly when their reference places are at most `range_m + skin_m`
-//! apart, and an entity is scanned again when it is more than `skin_m / 2` from its reference place (Verlet's lists with
-//! a skin, 1967). So whoever is within `range_m` is in the list, always: answers are exact, idle entities cost nothing
-//! but the comparison, and movers are scanned as often as they are fast. Pairs are entered from either side and cleaned
-//! on both at removal. A question beyond the range is answered from the grid of reference places, exactly too.
+//! apart, and an entity is scanned again when it is more than `skin_m / 2` from its reference place (Verlet's lists
+//! with a skin, 1967). So whoever is within `range_m` is in the list, always: answers are exact, idle entities cost
+//! nothing but the comparison, and movers are scanned as often as they are fast. Pairs are entered from either side and
+//! cleaned on both at removal. A question beyond the range is answered from the grid of reference places, exactly too.
 //!
-//! Entities are dense indexes chosen by the caller. Each may be in some of 31 *groups* (factions, "fighting", "hurt", doors):
-//! a question names the groups it is about, and a list that holds none of them is not read at all.
+//! Entities are dense indexes chosen by the caller. Each may be in some of 31 *groups* (factions, "fighting", "hurt",
+//! doors): a question names the groups it is about, and a list that holds none of them is not read at all.
 //!
 //! Heights are ignored: a world is wide and flat. Answers hold no asker itself and are in ascending order. The same
 //! calls give the same answers and the same counts. Never allocates but when an index is higher than all before it.
@@ -53,7 +53,8 @@ pub enum NeighbourMode {
     /// From neighbour lists.
     #[default]
     Lists,
-    /// By measuring the distance to everybody, each time. The same answers: for comparison, and for worlds of a few dozen.
+    /// By measuring the distance to everybody, each time. The same answers: for comparison, and for worlds of a few
+    /// dozen.
     ScanAll,
 }
 
@@ -65,8 +66,8 @@ pub struct NeighbourSettings {
     /// Questions up to this radius are answered from a list (m, > 0). Too low → questions fall back to the grid; too
     /// high → long lists, which cost memory and upkeep.
     pub range_m: f32,
-    /// How much further lists reach (m, > 0); an entity is scanned after half of it. Too low → movers are scanned often;
-    /// too high → lists hold many that are not near. A tenth to a quarter of the range is a good start.
+    /// How much further lists reach (m, > 0); an entity is scanned after half of it. Too low → movers are scanned
+    /// often; too high → lists hold many that are not near. A tenth to a quarter of the range is a good start.
     pub skin_m: f32,
     /// Longest list [entries, 4 bytes each, for every entity]. A longer one is dropped, its entity's questions go to
     /// the grid, and it comes back when a quarter of it has left. Too low → crowds are asked the costly way.
@@ -147,7 +148,8 @@ impl NeighbourLists {
         self.settings
     }
 
-    /// Adds an entity, in no group. `false` and no change if the place is not usable or the index is in use or too high.
+    /// Adds an entity, in no group. `false` and no change if the place is not usable or the index is in use or too
+    /// high.
     ///
     /// Allocates if the index is higher than all before it; indexes are best handed out low and again.
     pub fn insert(&mut self, index: u32, place_m: [f32; 2]) -> bool {

@@ -15,14 +15,14 @@
 //!   worker pays for two wakings however many come.
 //! - Which worker runs a batch is chance; batches that depend on nothing else give the same result on any number.
 //!
-//! A batch that hangs keeps its worker and, as the task waits for it, the task's worker too: two, where a task
-//! that hangs by itself keeps one. So batches are for the engine's loops and not for a game's code.
-//! A batch that panics ends the task that handed it out, once the other batches are back; a world is then parked for good,
-//! as it is after a panic of its own.
+//! A batch that hangs keeps its worker and, as the task waits for it, the task's worker too: two, where a task that
+//! hangs by itself keeps one. So batches are for the engine's loops and not for a game's code. A batch that panics ends
+//! the task that handed it out, once the other batches are back; a world is then parked for good, as it is after a
+//! panic of its own.
 //!
-//! On the worker's thread, under the pool's one lock for some tens of nanoseconds per batch. Allocates nothing
-//! once the lists have grown. Measured on 2 cores (`cargo xtask bench scheduler`): a fork-join whose helper sleeps costs
-//! 15 us, most of it waking it up; 16 batches of 50 us each take 1.13 times what two workers need at best.
+//! On the worker's thread, under the pool's one lock for some tens of nanoseconds per batch. Allocates nothing once the
+//! lists have grown. Measured on 2 cores (`cargo xtask bench scheduler`): a fork-join whose helper sleeps costs 15 us,
+//! most of it waking it up; 16 batches of 50 us each take 1.13 times what two workers need at best.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -68,9 +68,9 @@ impl<T: ShortTask> Helpers<T> {
 
     /// Runs all `batches`, here and on workers that have nothing else to do, and returns when the last is back.
     ///
-    /// Starts them in their order, so the costliest belong first (longest processing time, LPT); they come back in their order, in the same memory.
-    /// A batch is moved twice each way: keep it small, its columns behind pointers. With one batch or one worker
-    /// they simply run here.
+    /// Starts them in their order, so the costliest belong first (longest processing time, LPT); they come back in
+    /// their order, in the same memory. A batch is moved twice each way: keep it small, its columns behind pointers.
+    /// With one batch or one worker they simply run here.
     ///
     /// # Panics
     /// If a batch panicked: with what it panicked with, the first batch's if there were more. All the other batches

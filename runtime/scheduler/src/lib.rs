@@ -1,10 +1,10 @@
 //! Short tasks: one list, earliest deadline and costliest first, taken by worker threads.
 //!
-//! A frame has some hundreds of worlds to tick and a few cores to tick them on. Cores idle at the end of
-//! a frame when the last world taken is a long one, so the list is sorted by estimated cost and the
-//! costliest start first (longest processing time, LPT): with many tasks the frame then ends within some percent of the best possible,
-//! and tasks need neither be stolen nor cut beforehand. One that is as long as all others together would still leave
-//! the other cores idle; it hands batches of its work to them while it runs. What must be done earlier goes first regardless.
+//! A frame has some hundreds of worlds to tick and a few cores to tick them on. Cores idle at the end of a frame when
+//! the last world taken is a long one, so the list is sorted by estimated cost and the costliest start first (longest
+//! processing time, LPT): with many tasks the frame then ends within some percent of the best possible, and tasks need
+//! neither be stolen nor cut beforehand. One that is as long as all others together would still leave the other cores
+//! idle; it hands batches of its work to them while it runs. What must be done earlier goes first regardless.
 //!
 //! ```text
 //!             submit                 claim, one at a time            finish
@@ -17,8 +17,8 @@
 //! - [`CostEstimate`] remembers what a task usually costs.
 //! - [`FrameGrid`] and [`TickPhase`] say which task is due in which frame.
 //!
-//! Measured on 2 cores with 2,000 tasks that do nothing: submitting, claiming, finishing and collecting
-//! cost 0.15 us per task, the waking of the workers included. Nothing allocates once the lists have grown to their size.
+//! Measured on 2 cores with 2,000 tasks that do nothing: submitting, claiming, finishing and collecting cost 0.15 us
+//! per task, the waking of the workers included. Nothing allocates once the lists have grown to their size.
 //!
 //! ```
 //! use std::sync::Arc;

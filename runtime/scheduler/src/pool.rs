@@ -172,8 +172,8 @@ impl<T: ShortTask> ShortTaskPool<T> {
     }
 }
 
-/// Stops the threads without waiting: each ends with the task that it has. Tasks that have not started are dropped, as are those that
-/// were not collected by a wait.
+/// Stops the threads without waiting: each ends with the task that it has. Tasks that have not started are dropped, as
+/// are those that were not collected by a wait.
 impl<T: ShortTask> Drop for ShortTaskPool<T> {
     fn drop(&mut self) {
         self.stop();
@@ -193,7 +193,8 @@ impl<T: ShortTask> ShortTaskPool<T> {
         (0..).zip(&state.posts).filter(|(_, post)| post.context.is_none()).map(|(worker, _)| worker).collect()
     }
 
-    /// Drops the pool, waits up to `timeout` of real time for its threads, and returns the contexts of those that are not at work.
+    /// Drops the pool, waits up to `timeout` of real time for its threads, and returns the contexts of those that are
+    /// not at work.
     pub(crate) fn shutdown(self, timeout: Duration) -> Vec<T::Worker> {
         let shared = Arc::clone(&self.shared);
         drop(self);

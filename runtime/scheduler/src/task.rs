@@ -16,12 +16,14 @@ pub trait ShortTask: Send + Sized + 'static {
     /// with the same `worker`, which therefore should not be left half changed.
     fn run(&mut self, worker: &mut Self::Worker, helpers: &Helpers<Self>);
 
-    /// Does one batch of a task's work, on the task's worker or on one that helps. May panic, see [`Helpers::fork_join`].
+    /// Does one batch of a task's work, on the task's worker or on one that helps. May panic, see
+    /// [`Helpers::fork_join`].
     fn run_batch(batch: &mut Self::Batch, worker: &mut Self::Worker);
 
-    /// The list has run empty and the worker is about to sleep: the moment to send off what tasks have left with it. Runs on
-    /// the worker's thread after its last task, which is finished when this has returned; after batches of another worker's task
-    /// at the same time as that goes on, and before [`wait`](crate::ShortTaskPool::wait) says that all is done.
+    /// The list has run empty and the worker is about to sleep: the moment to send off what tasks have left with it.
+    /// Runs on the worker's thread after its last task, which is finished when this has returned; after batches of
+    /// another worker's task at the same time as that goes on, and before [`wait`](crate::ShortTaskPool::wait) says
+    /// that all is done.
     fn rest(worker: &mut Self::Worker) {
         let _ = worker;
     }

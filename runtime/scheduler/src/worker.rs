@@ -20,7 +20,8 @@ use crate::task::{Finished, ShortTask};
 /// What the frame's thread and the workers share.
 pub(crate) struct Shared<T: ShortTask> {
     state: Mutex<State<T>>,
-    /// One per worker, so that exactly those are woken for whom there is work. A worker whose task waits for batches waits here too.
+    /// One per worker, so that exactly those are woken for whom there is work. A worker whose task waits for batches
+    /// waits here too.
     pub wake: Box<[Condvar]>,
     /// The frame's thread waits here for the last task, or for a worker to leave.
     pub done: Condvar,

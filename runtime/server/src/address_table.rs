@@ -1,9 +1,10 @@
 //! Address table: every datagram comes in here and goes to its world, to the handshake, or nowhere.
 //!
-//! A datagram of a known address is charged to its client and put, still sealed, in the mailbox of the world that
-//! has the client; opening it is the worker's part. Anything else goes to the handshake (`throng_net::protocol::server_handshake`),
-//! which proves addresses and tokens and keeps a line of those who are proven. When a frame's datagrams are in, the
-//! front of that line is called, at a rate that is set, and the game's directory says into which world each goes:
+//! A datagram of a known address is charged to its client and put, still sealed, in the mailbox of the world that has
+//! the client; opening it is the worker's part. Anything else goes to the handshake
+//! (`throng_net::protocol::server_handshake`), which proves addresses and tokens and keeps a line of those who are
+//! proven. When a frame's datagrams are in, the front of that line is called, at a rate that is set, and the game's
+//! directory says into which world each goes:
 //!
 //! ```text
 //! datagrams of strangers -> handshake: proven, in line -> called -> World    -> admitted
@@ -11,7 +12,8 @@
 //!                                                                -> Refuse   -> told why
 //! ```
 //!
-//! Whoever knows a player's address can write it on datagrams of their own. What stands between them and that player's place:
+//! Whoever knows a player's address can write it on datagrams of their own. What stands between them and that player's
+//! place:
 //!
 //! | who forges | what they know | what keeps the client in |
 //! | --- | --- | --- |
@@ -57,8 +59,8 @@ log_category!(
     pub(crate) CLIENTS = "server.clients"
 );
 
-/// Datagrams taken from the sockets per frame at most: 16 times what 1,000 clients at 20 Hz send in a 60 Hz frame. What is left
-/// waits in the kernel's buffer, so a flood costs a bounded share of the frame.
+/// Datagrams taken from the sockets per frame at most: 16 times what 1,000 clients at 20 Hz send in a 60 Hz frame. What
+/// is left waits in the kernel's buffer, so a flood costs a bounded share of the frame.
 const DATAGRAMS_PER_FRAME_MAX: usize = 5_400;
 
 counters! {

@@ -24,7 +24,8 @@ pub trait Directory: Send {
     /// [pending](Placement::Pending). Not called after a refusal.
     fn left(&mut self, client_id: ClientId);
 
-    /// Once in every frame, before clients are placed: for what takes time, such as retiring a world a while after its owner left.
+    /// Once in every frame, before clients are placed: for what takes time, such as retiring a world a while after its
+    /// owner left.
     fn frame(&mut self, now: Nanos) {
         let _ = now;
     }

@@ -1,7 +1,7 @@
 //! Recording: the server's side of the flight recorder.
 //!
-//! The frame tells it when a frame begins and ends; at the end it knows what each subsystem took, which goes into the metrics. Without
-//! a recorder these cost a branch. A server in a simulation has none: its clock is not the recorder's.
+//! The frame tells it when a frame begins and ends; at the end it knows what each subsystem took, which goes into the
+//! metrics. Without a recorder these cost a branch. A server in a simulation has none: its clock is not the recorder's.
 
 use throng_capture::model;
 use throng_platform::time::Nanos;
@@ -23,7 +23,8 @@ impl Server {
         self.recorder = Some(recorder);
     }
 
-    /// Says what the scopes of a subsystem may take together in one frame (µs), for operators whose rules say nothing of it.
+    /// Says what the scopes of a subsystem may take together in one frame (µs), for operators whose rules say nothing
+    /// of it.
     pub fn suggest_budget(&mut self, subsystem: &str, budget_us: u64) {
         self.suggested_budgets.add(subsystem, budget_us * 1_000);
     }
@@ -64,8 +65,8 @@ impl Server {
         }
     }
 
-    /// Switches the recorder off and on again in short turns, and compares what the process takes: what recording costs, without
-    /// the changes of load that two runs would have.
+    /// Switches the recorder off and on again in short turns, and compares what the process takes: what recording
+    /// costs, without the changes of load that two runs would have.
     pub fn take_recorder_turns(&mut self) {
         self.recorder_turns = Some(RecorderTurns::default());
     }

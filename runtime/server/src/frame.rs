@@ -7,12 +7,12 @@
 //! end (serial, small)     worlds come home, clients travel, figures are merged
 //! ```
 //!
-//! Frames lie on a fixed grid (60 Hz for worlds of 20 and 30 Hz), and worlds of one rate are spread over it, so that frames are
-//! even. A frame closes on time: a world that is not done stays away with its worker, nothing waits for it, and it rejoins
-//! when it is done. At most one tick per world and frame, so a late frame never spirals.
+//! Frames lie on a fixed grid (60 Hz for worlds of 20 and 30 Hz), and worlds of one rate are spread over it, so that
+//! frames are even. A frame closes on time: a world that is not done stays away with its worker, nothing waits for it,
+//! and it rejoins when it is done. At most one tick per world and frame, so a late frame never spirals.
 //!
-//! **Architecture Invariant:** `begin` and `end` touch only worlds that are home; mailboxes are queues. No world holds a reference
-//! to another one. The frame thread never runs a world.
+//! **Architecture Invariant:** `begin` and `end` touch only worlds that are home; mailboxes are queues. No world holds
+//! a reference to another one. The frame thread never runs a world.
 
 use throng_metrics::Counters;
 use throng_platform::time::Nanos;
@@ -166,8 +166,8 @@ impl Server {
         }
     }
 
-    /// Sends a client into a world with what it carries. If that world is no more, it goes back to where it comes from, with it; if there is
-    /// nothing to go back to, it is disconnected. Whether it is on its way to `to`.
+    /// Sends a client into a world with what it carries. If that world is no more, it goes back to where it comes from,
+    /// with it; if there is nothing to go back to, it is disconnected. Whether it is on its way to `to`.
     fn send(&mut self, client: Box<Client>, from: Option<WorldId>, to: WorldId, transfer: Transfer) -> bool {
         let target = self.mailboxes.get(to).map(|_| to);
         let Some(world) = target.or(from.filter(|from| self.mailboxes.get(*from).is_some())) else {

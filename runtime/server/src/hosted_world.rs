@@ -1,7 +1,7 @@
 //! Hosted world: a world with what the server keeps beside it, as a short task for the pool.
 //!
-//! The pool gives it to a worker, which takes the world's mail, runs one tick and adds what it counted to the worker's own sums. Batches
-//! of the world's clients are what idle workers may take.
+//! The pool gives it to a worker, which takes the world's mail, runs one tick and adds what it counted to the worker's
+//! own sums. Batches of the world's clients are what idle workers may take.
 
 use std::sync::{
     Arc,
@@ -27,8 +27,8 @@ pub(crate) struct HostWorker {
     mail: Mail,
     /// What the worlds that ran here since the frame thread last took it have sent, by kind and cause.
     pub packets: PacketSums,
-    /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the sum
-    /// matters, so relaxed order is enough.
+    /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the
+    /// sum matters, so relaxed order is enough.
     send_dropped: Arc<AtomicU64>,
 }
 
@@ -66,8 +66,8 @@ impl AsMut<Worker> for HostWorker {
 pub(crate) struct HostedWorld {
     pub world: GameWorld,
     mailbox: Arc<Mailbox>,
-    /// When a worker began this tick, 0 while none has it. Written by the worker, read by the frame thread to tell a world that
-    /// hangs from one that waits for its turn; nothing else follows from it, so relaxed order is enough.
+    /// When a worker began this tick, 0 while none has it. Written by the worker, read by the frame thread to tell a
+    /// world that hangs from one that waits for its turn; nothing else follows from it, so relaxed order is enough.
     running_since: Arc<AtomicU64>,
     /// Time of the frame that the next tick belongs to; the same for all worlds of the frame.
     pub now: Nanos,

@@ -1,7 +1,7 @@
 //! Inspection: what simulations and tests may ask of a server between two frames, and break in it.
 //!
-//! A live server uses none of it: nothing here costs anything until it is asked for. With hashes wanted, a world's state is
-//! hashed at the end of each of its ticks, about 50 ns for each component that counts.
+//! A live server uses none of it: nothing here costs anything until it is asked for. With hashes wanted, a world's
+//! state is hashed at the end of each of its ticks, about 50 ns for each component that counts.
 
 use throng_platform::time::Nanos;
 use throng_replication::Fault;
@@ -18,7 +18,8 @@ impl Server {
         self.worlds_at_home().for_each(|world| world.want_hash(wanted));
     }
 
-    /// The hashes since they were last taken: frame by frame, worlds of one frame by id. They pile up until they are taken.
+    /// The hashes since they were last taken: frame by frame, worlds of one frame by id. They pile up until they are
+    /// taken.
     pub fn take_hashes(&mut self) -> impl Iterator<Item = WorldHash> + '_ {
         self.hashes.drain(..)
     }

@@ -1,9 +1,9 @@
 //! Lifecycle: worlds that are asked for and ended while the server runs.
 //!
-//! Whoever wants a world asks the server's control for it and gets a reply when the world is there; whoever is done with one has it
-//! retired. A world is built, and torn down, on a thread of low priority (`world_maker`), so that a thousand at once cost no tick; the frame
-//! thread only puts it into its place, or takes it out. In a simulation there is no such thread: a world is ready in the frame after
-//! the one that asked, always.
+//! Whoever wants a world asks the server's control for it and gets a reply when the world is there; whoever is done
+//! with one has it retired. A world is built, and torn down, on a thread of low priority (`world_maker`), so that a
+//! thousand at once cost no tick; the frame thread only puts it into its place, or takes it out. In a simulation there
+//! is no such thread: a world is ready in the frame after the one that asked, always.
 
 use std::{
     fmt,
@@ -79,7 +79,8 @@ impl<T> Pending<T> {
         self.0.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Waits for the answer; `None` if it takes longer than `at_most`. Not on a frame thread, which is the one that answers.
+    /// Waits for the answer; `None` if it takes longer than `at_most`. Not on a frame thread, which is the one that
+    /// answers.
     pub fn wait(&self, at_most: Duration) -> Option<Result<T, WorldError>> {
         let answer = self.0.answer.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.0.is_there.wait_timeout_while(answer, at_most, |answer| answer.is_none());

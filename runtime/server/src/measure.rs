@@ -138,8 +138,8 @@ impl Server {
         packets.clear();
     }
 
-    /// Closes the steady window; what follows is not in the report. A window that is closed stays as it is. What a world that is still away has
-    /// missed counts in it.
+    /// Closes the steady window; what follows is not in the report. A window that is closed stays as it is. What a
+    /// world that is still away has missed counts in it.
     pub(crate) fn end_measure(&mut self, now: Nanos) {
         if self.measure.is_over() {
             return;
@@ -250,7 +250,8 @@ impl Server {
         }
     }
 
-    /// The game's counters with their sum in the steady window and the most in one frame of it; also those that were not used in it.
+    /// The game's counters with their sum in the steady window and the most in one frame of it; also those that were
+    /// not used in it.
     fn game_counters(&self) -> impl Iterator<Item = (&'static str, (u64, u64))> {
         let of_window = |id| self.measure.game.counters.get(id).copied().unwrap_or_default();
         self.game_totals.counters().map(move |(id, _)| (counter_name(id), of_window(id)))

@@ -130,15 +130,16 @@ impl ServerControl {
         self.push(Command::Rules(Arc::new(rules)));
     }
 
-    /// Asks for a world. It is built beside the frames and ticks from the first frame after it is ready; its own ticks count from then.
+    /// Asks for a world. It is built beside the frames and ticks from the first frame after it is ready; its own ticks
+    /// count from then.
     pub fn create_world(&self, new: NewWorld) -> Pending<WorldId> {
         let (pending, answer) = Pending::new();
         self.push(Command::CreateWorld(new, answer));
         pending
     }
 
-    /// Has a world end. Clients that are still in it are disconnected and told; mail for it is counted as undeliverable from now on. The
-    /// answer comes when it is gone from the frame; its memory is freed beside the frames.
+    /// Has a world end. Clients that are still in it are disconnected and told; mail for it is counted as undeliverable
+    /// from now on. The answer comes when it is gone from the frame; its memory is freed beside the frames.
     pub fn retire_world(&self, world: WorldId) -> Pending<()> {
         let (pending, answer) = Pending::new();
         self.push(Command::RetireWorld(world, answer));
@@ -227,8 +228,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server on a real host: real clock, UDP, the operating system's randomness. Binds its sockets; warnings about what the
-    /// host did not grant are logged.
+    /// A server on a real host: real clock, UDP, the operating system's randomness. Binds its sockets; warnings about
+    /// what the host did not grant are logged.
     pub fn bind(settings: &Settings, schema: Arc<Schema>, private_key: PrivateKey) -> Result<Self, ServerError> {
         let usable = cores::usable();
         let workers_count = match settings.server.workers {
@@ -258,8 +259,8 @@ impl Server {
     }
 
     /// A server in surroundings that the caller provides: for simulations and tests. Touches no file: used tokens are
-    /// remembered in memory, whatever `[server] token_journal` says. Worlds that are asked for are built at once and come with the next frame, so
-    /// that the same requests give the same game.
+    /// remembered in memory, whatever `[server] token_journal` says. Worlds that are asked for are built at once and
+    /// come with the next frame, so that the same requests give the same game.
     pub fn with_environment(settings: &Settings, schema: Arc<Schema>, environment: Environment) -> Self {
         Self::assemble(settings, schema, environment, None)
     }
@@ -408,7 +409,8 @@ impl Server {
         self.trace.set(is_on);
     }
 
-    /// The ticks that were recorded since the last call, in the order in which they came home, and how many did not fit.
+    /// The ticks that were recorded since the last call, in the order in which they came home, and how many did not
+    /// fit.
     pub fn take_tick_trace(&mut self) -> (Vec<TickRecord>, u64) {
         self.trace.take()
     }
@@ -432,8 +434,8 @@ impl Server {
         self.worlds.len()
     }
 
-    /// Lays the frame grid for the rates of all kinds and spreads the worlds that there are over it. Call once, after the last kind is
-    /// added; `run` does.
+    /// Lays the frame grid for the rates of all kinds and spreads the worlds that there are over it. Call once, after
+    /// the last kind is added; `run` does.
     pub fn prepare(&mut self, now: Nanos) -> Result<(), ServerError> {
         if self.worlds.is_empty() {
             return Err(ServerError::NoWorld);
@@ -471,11 +473,12 @@ impl Server {
         Ok(self.report())
     }
 
-    /// Sleeps until the next frame that has something to do, and returns its number. With every world dormant the thread waits
-    /// for packets. When frames are late, the newest one that has begun is next: those between are lost, their ticks are not.
+    /// Sleeps until the next frame that has something to do, and returns its number. With every world dormant the
+    /// thread waits for packets. When frames are late, the newest one that has begun is next: those between are lost,
+    /// their ticks are not.
     ///
-    /// A frame is never returned before it has begun: strangers' packets may wake the thread as often as they like, and time still
-    /// passes at its own rate.
+    /// A frame is never returned before it has begun: strangers' packets may wake the thread as often as they like, and
+    /// time still passes at its own rate.
     fn sleep_until_next_frame(&mut self, frame: u64) -> u64 {
         scope!("idle.next_frame");
         // Nor may a frame be left out while a world is being made or ended, or somebody waits to come in.

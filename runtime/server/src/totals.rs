@@ -1,7 +1,8 @@
 //! Totals: everything that a server counts, declared once with what an operator reads of it.
 //!
-//! A frame counts into one of these, which is then added to the totals since the start and to every window that is open. What is
-//! declared here, or in a group of it, is in all that is published: Prometheus, the report, the console, docs/metrics.md.
+//! A frame counts into one of these, which is then added to the totals since the start and to every window that is
+//! open. What is declared here, or in a group of it, is in all that is published: Prometheus, the report, the console,
+//! docs/metrics.md.
 //!
 //! Owned by the frame thread. Cost: one addition for each counter and frame.
 

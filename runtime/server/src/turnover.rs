@@ -1,9 +1,9 @@
 //! Turnover: worlds come and go between two frames.
 //!
-//! All of it is the frame thread's: a request reserves a place and goes to the world maker; what the maker has built gets its place, its
-//! mailbox and its phase in the grid, and ticks from the next frame on; what is to end lets its clients go in its next tick, is taken out
-//! of the table when it is home and empty, and goes to the maker to be dropped. Some of each in a frame at most, so that thousands at
-//! once cost no tick.
+//! All of it is the frame thread's: a request reserves a place and goes to the world maker; what the maker has built
+//! gets its place, its mailbox and its phase in the grid, and ticks from the next frame on; what is to end lets its
+//! clients go in its next tick, is taken out of the table when it is home and empty, and goes to the maker to be
+//! dropped. Some of each in a frame at most, so that thousands at once cost no tick.
 //!
 //! Cost: under a microsecond for each world that comes or goes.
 
@@ -36,7 +36,8 @@ const ARRIVALS_PER_FRAME_MAX: usize = 64;
 const ENDS_PER_FRAME_MAX: usize = 64;
 
 impl Server {
-    /// Creates a world at once, on the calling thread: before the server runs, or between two frames. It ticks from the next frame on.
+    /// Creates a world at once, on the calling thread: before the server runs, or between two frames. It ticks from the
+    /// next frame on.
     pub fn create_world(&mut self, kind: WorldKindId, seed: u64) -> Result<WorldId, ServerError> {
         self.create_world_as(NewWorld::new(kind, seed))
     }
@@ -139,7 +140,8 @@ impl Server {
         true
     }
 
-    /// Takes a world out of all tables. Mail that waits for it is answered for: a client on its way there is disconnected and told.
+    /// Takes a world out of all tables. Mail that waits for it is answered for: a client on its way there is
+    /// disconnected and told.
     fn take_out(&mut self, id: WorldId) -> Option<WorldSlot> {
         let slot = self.worlds.remove(id)?;
         self.mailboxes.remove(id);
@@ -155,8 +157,8 @@ impl Server {
         Some(slot)
     }
 
-    /// Ends a world that panicked: its state may be half changed, so it must not tick again. Its clients have kept their connections
-    /// and are told.
+    /// Ends a world that panicked: its state may be half changed, so it must not tick again. Its clients have kept
+    /// their connections and are told.
     pub(crate) fn end_panicked(&mut self, hosted: Box<HostedWorld>) {
         let id = hosted.world.id();
         log_error!(WORLDS, world = %id, name = &**hosted.world.name(), "world panicked in its tick and is parked");

@@ -1,7 +1,7 @@
 //! Windows: spans of time that a server is looked at through.
 //!
-//! The steady window is what the report is about; the status window is the last second. Counts are added up for a window while it is
-//! open, and distributions are of the window alone. Owned by the frame thread.
+//! The steady window is what the report is about; the status window is the last second. Counts are added up for a
+//! window while it is open, and distributions are of the window alone. Owned by the frame thread.
 
 use std::collections::BTreeMap;
 

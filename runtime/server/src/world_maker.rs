@@ -1,9 +1,9 @@
 //! World maker: builds worlds and tears them down, away from the frame.
 //!
-//! A thread of low priority takes orders one after the other: to build a world costs 0.1 ms and more, to drop one with its entities not
-//! much less, and neither may wait in a frame or take a worker. What it has built comes back over a queue that the frame thread looks into
-//! once a frame. In a simulation everything is done at once on the calling thread and handed out one frame later, so that the same requests
-//! give the same game.
+//! A thread of low priority takes orders one after the other: to build a world costs 0.1 ms and more, to drop one with
+//! its entities not much less, and neither may wait in a frame or take a worker. What it has built comes back over a
+//! queue that the frame thread looks into once a frame. In a simulation everything is done at once on the calling
+//! thread and handed out one frame later, so that the same requests give the same game.
 
 use std::{
     collections::VecDeque,
@@ -74,7 +74,8 @@ impl WorldMaker {
     pub fn make(&mut self, order: Order) {
         self.outstanding += 1;
         match &self.thread {
-            // A thread that is gone has answered for what it had; the answer in this order says that the server is closing.
+            // A thread that is gone has answered for what it had; the answer in this order says that the server is
+            // closing.
             Some((jobs, _)) => _ = jobs.send(Job::Make(Box::new(order))),
             None => self.made_here.push_back(carry_out(order)),
         }

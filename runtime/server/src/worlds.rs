@@ -1,7 +1,8 @@
 //! Worlds: the server's worlds by id, and where in the frame grid each ticks.
 //!
-//! A world has a place as long as it lives; then the place goes to another one, with the next generation in its id, the place that has been
-//! free longest first. Worlds of one rate are spread over the phases of the grid: who comes gets the phase with the fewest.
+//! A world has a place as long as it lives; then the place goes to another one, with the next generation in its id, the
+//! place that has been free longest first. Worlds of one rate are spread over the phases of the grid: who comes gets
+//! the phase with the fewest.
 //!
 //! Owned by the frame thread.
 

@@ -1,26 +1,28 @@
 //! Allowance: how many packets and bytes one client may send, in a moment and in the long run.
 //!
-//! A bucket for packets and one for bytes fill at a fixed rate and hold one second's worth, so that a lag burst passes and a
-//! flood does not. A client that stays over is dismissed.
+//! A bucket for packets and one for bytes fill at a fixed rate and hold one second's worth, so that a lag burst passes
+//! and a flood does not. A client that stays over is dismissed.
 //!
-//! There are two for each client. Its world charges what has opened, so that only the client itself can use it up: whoever forges its
-//! address cannot have it dismissed. The host's address table has a wider one for what merely claims to be the client's, which keeps a flood
-//! from costing more than so many decryptions; it drops and never dismisses. What is over it may still pass on the server's common
-//! reserve, so that a client whose address is being forged keeps its place for as long as the reserve lasts.
+//! There are two for each client. Its world charges what has opened, so that only the client itself can use it up:
+//! whoever forges its address cannot have it dismissed. The host's address table has a wider one for what merely claims
+//! to be the client's, which keeps a flood from costing more than so many decryptions; it drops and never dismisses.
+//! What is over it may still pass on the server's common reserve, so that a client whose address is being forged keeps
+//! its place for as long as the reserve lasts.
 //!
 //! Looked at once per datagram; a few arithmetic operations.
 
 use throng_platform::time::Nanos;
 
-/// Datagrams dropped in a row of seconds before a client is dismissed, in units of its packet rate: two seconds of twice the rate.
+/// Datagrams dropped in a row of seconds before a client is dismissed, in units of its packet rate: two seconds of
+/// twice the rate.
 const DROPPED_RATES_MAX: f64 = 2.0;
 
-/// Times the client's own allowance that the address table lets through to be opened: at 300 packets/s and 0.3 us each, a flood under one
-/// client's address costs 0.4 ms of each second.
+/// Times the client's own allowance that the address table lets through to be opened: at 300 packets/s and 0.3 us each,
+/// a flood under one client's address costs 0.4 ms of each second.
 const ADDRESS_FACTOR: u32 = 4;
 
-/// Packets that may pass in a second over their clients' allowances at the address table, of all clients together. To find that they are
-/// forged costs 0.3 us each, 0.7 us if they are long: 12 to 28 ms of each second on the workers.
+/// Packets that may pass in a second over their clients' allowances at the address table, of all clients together. To
+/// find that they are forged costs 0.3 us each, 0.7 us if they are long: 12 to 28 ms of each second on the workers.
 const RESERVE_PACKETS_PER_S: u32 = 40_000;
 
 /// The same in bytes. A mailbox holds 1 MiB: a fifth of it for a world at 20 Hz that gets all of the reserve.

@@ -1,13 +1,14 @@
 //! A world: one isolated simulated space, and everything that belongs to it, by value.
 //!
-//! `tick` is the whole life of a world, top to bottom: mail in, systems, changes collected, orders carried out, the visibility filter asked, events
-//! delivered, audit samples written, packets out. It does no input or output of its own: mail, time and a way out come in, a report goes out. It
-//! touches nothing but the world, the worker's own buffers and shared read-only data; so worlds tick in parallel without a lock
-//! between them. Clients are opened and told in batches, on idle workers too (`client_batch`); all else stays on the one worker. The
-//! same mail gives the same world and the same bytes on any number of workers.
+//! `tick` is the whole life of a world, top to bottom: mail in, systems, changes collected, orders carried out, the
+//! visibility filter asked, events delivered, audit samples written, packets out. It does no input or output of its
+//! own: mail, time and a way out come in, a report goes out. It touches nothing but the world, the worker's own buffers
+//! and shared read-only data; so worlds tick in parallel without a lock between them. Clients are opened and told in
+//! batches, on idle workers too (`client_batch`); all else stays on the one worker. The same mail gives the same world
+//! and the same bytes on any number of workers.
 //!
-//! A client is in exactly one world. All of it lives here while it is here (`client`), so that opening and sealing packets happens on
-//! the workers, and travelling means moving that value to another world's mail.
+//! A client is in exactly one world. All of it lives here while it is here (`client`), so that opening and sealing
+//! packets happens on the workers, and travelling means moving that value to another world's mail.
 
 use std::sync::Arc;
 
@@ -54,7 +55,8 @@ const _: () = assert!(control::EVENT == throng_replication::EVENT_KIND);
 /// How often each client is sent an audit sample to hold its copy against. (s)
 const AUDIT_PERIOD_S: f32 = 0.5;
 
-/// What a tick may take, if no rule says otherwise: half the period of the usual 20 Hz. Ten times what a busy world needs.
+/// What a tick may take, if no rule says otherwise: half the period of the usual 20 Hz. Ten times what a busy world
+/// needs.
 const TICK_BUDGET_US: u64 = 25_000;
 
 /// Ticks between two looks at Bevy's change ticks; they must be moved along every 2^29 ticks of any system.
@@ -136,8 +138,9 @@ pub struct GameWorld {
 }
 
 impl GameWorld {
-    /// Runs one tick at `now`. The order is the contract: what clients sent is seen by this tick's systems, and what the systems changed
-    /// goes out with this tick's packets. `mail` is emptied; packets go to the worker's sender. The host empties the lists of the report.
+    /// Runs one tick at `now`. The order is the contract: what clients sent is seen by this tick's systems, and what
+    /// the systems changed goes out with this tick's packets. `mail` is emptied; packets go to the worker's sender. The
+    /// host empties the lists of the report.
     pub fn tick<H: ForkJoin>(
         &mut self,
         now: Nanos,
@@ -174,7 +177,8 @@ impl GameWorld {
         &mut self.report
     }
 
-    /// Takes newcomers in, hands messages to the game and opens datagrams. Who comes and goes is taken in before the first datagram is opened.
+    /// Takes newcomers in, hands messages to the game and opens datagrams. Who comes and goes is taken in before the
+    /// first datagram is opened.
     fn take_mail<H: ForkJoin>(&mut self, mail: &mut Mail, worker: &mut H::Worker, helpers: &H) {
         let mut datagrams_count = 0;
         for item in &mut mail.items {
@@ -217,7 +221,8 @@ impl GameWorld {
         }
     }
 
-    /// Opens what clients sent, in batches, and gives the game's messages to its inbox in the order in which their datagrams came.
+    /// Opens what clients sent, in batches, and gives the game's messages to its inbox in the order in which their
+    /// datagrams came.
     fn open_datagrams<H: ForkJoin>(
         &mut self,
         mail: &mut Mail,
@@ -246,7 +251,8 @@ impl GameWorld {
         self.take_batches_back();
     }
 
-    /// Cuts all clients into batches, as many as are worth it if so many of them need work, and returns how many are in each but the last.
+    /// Cuts all clients into batches, as many as are worth it if so many of them need work, and returns how many are in
+    /// each but the last.
     fn cut_batches(&mut self, work: Work, work_count: usize, worker: usize, helpers_count: usize) -> usize {
         let count = self.clients.len();
         let worthwhile = work_count.min(count) / ClientBatch::CLIENTS_MIN;
@@ -337,8 +343,8 @@ impl GameWorld {
         self.ecs.clear_trackers();
     }
 
-    /// An entity with a value that is no finite number is taken out of replication in the tick that made it: clients see it go. The
-    /// entity stays in the world, where its game may find and mend it.
+    /// An entity with a value that is no finite number is taken out of replication in the tick that made it: clients
+    /// see it go. The entity stays in the world, where its game may find and mend it.
     fn quarantine_poisoned(&mut self) {
         let Self { replication, collector, ecs, .. } = self;
         for &id in replication.poisoned() {
@@ -466,8 +472,8 @@ impl GameWorld {
         scratch.events.clear();
     }
 
-    /// Tells some of the clients, each in its turn, what one entity really looks like. First it is settled what is relevant to them in this
-    /// tick: else an audit sample would be about what has just gone out of sight.
+    /// Tells some of the clients, each in its turn, what one entity really looks like. First it is settled what is
+    /// relevant to them in this tick: else an audit sample would be about what has just gone out of sight.
     fn write_audit_samples(&mut self) {
         let audit_period = ((AUDIT_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
         let Self { clients, collector, replication, ecs, tick, view_scratch: Some(views), scratch, .. } = self else {
@@ -558,8 +564,9 @@ impl GameWorld {
         &mut self.gauges
     }
 
-    /// Gives up all clients, those included that a panic left in the middle of a tick. What the tick was doing with them may be half done:
-    /// whoever takes them gives them a new view, and their connections go on. The world is not to tick again.
+    /// Gives up all clients, those included that a panic left in the middle of a tick. What the tick was doing with
+    /// them may be half done: whoever takes them gives them a new view, and their connections go on. The world is not
+    /// to tick again.
     pub fn take_clients(&mut self) -> Vec<Box<Client>> {
         let Scratch { batches, leavers, .. } = &mut self.scratch;
         let mut clients: Vec<_> = self.clients.drain().collect();
@@ -606,7 +613,8 @@ impl GameWorld {
         self.clients.len()
     }
 
-    /// From now on every tick leaves a hash of the world's state in its report: about 50 ns for each component that counts.
+    /// From now on every tick leaves a hash of the world's state in its report: about 50 ns for each component that
+    /// counts.
     pub fn want_hash(&mut self, wanted: bool) {
         self.hash_wanted = wanted;
     }

@@ -1,8 +1,8 @@
 //! Inbox: what clients said since the last tick, as a system reads it.
 //!
-//! Messages are slices of the datagrams that were opened for this tick: what a batch of clients opened comes here as its whole buffer, and
-//! goes back to be filled again. So an input is copied twice between the kernel and the system that reads it: into the world's mail, and
-//! into the buffer in which it is opened.
+//! Messages are slices of the datagrams that were opened for this tick: what a batch of clients opened comes here as
+//! its whole buffer, and goes back to be filled again. So an input is copied twice between the kernel and the system
+//! that reads it: into the world's mail, and into the buffer in which it is opened.
 
 use bevy_ecs::prelude::*;
 
@@ -117,7 +117,8 @@ mod tests {
         assert_eq!(inbox.iter().count(), 0);
     }
 
-    /// Batches open their clients' datagrams each by itself; the game reads messages in the order in which the datagrams came.
+    /// Batches open their clients' datagrams each by itself; the game reads messages in the order in which the
+    /// datagrams came.
     #[test]
     fn what_batches_opened_is_read_in_the_order_of_arrival() {
         let mut batches = [ClientBatch::empty(), ClientBatch::empty()];

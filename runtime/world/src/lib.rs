@@ -1,8 +1,9 @@
 //! World: one world of a game server, built from a kind and a seed and run by one call.
 //!
-//! A [`GameWorld`](game_world::GameWorld) is a `bevy_ecs::World` filled by Bevy-style plugins, with everything that belongs to it: the order of
-//! its systems, its clients with their connections, what is replicated to them. It is sans-IO: mail and time come in, packets go to a
-//! sink, and a report says what the host has to do. So the same world runs in a server, in a test of a game and in a bench.
+//! A [`GameWorld`](game_world::GameWorld) is a `bevy_ecs::World` filled by Bevy-style plugins, with everything that
+//! belongs to it: the order of its systems, its clients with their connections, what is replicated to them. It is
+//! sans-IO: mail and time come in, packets go to a sink, and a report says what the host has to do. So the same world
+//! runs in a server, in a test of a game and in a bench.
 //!
 //! ```text
 //!   kind + seed --> world                              world_kind  world_builder  system_order
@@ -13,9 +14,9 @@
 //! a world in a game's test                            testing
 //! ```
 //!
-//! Read `game_world.rs` first: one tick, top to bottom. It never reads a clock or a random device, opens no socket, and knows no other
-//! world. A world ticks on one thread; batches of its clients on any. Allocates nothing in a steady tick. Cost: 3 µs per tick for a world
-//! with one client in which little happens, beside replication and the line.
+//! Read `game_world.rs` first: one tick, top to bottom. It never reads a clock or a random device, opens no socket, and
+//! knows no other world. A world ticks on one thread; batches of its clients on any. Allocates nothing in a steady
+//! tick. Cost: 3 µs per tick for a world with one client in which little happens, beside replication and the line.
 //!
 //! A game's headless test ticks the world that ships, with scripted players ([`testing`]):
 //!

@@ -40,7 +40,8 @@ pub trait ForkJoin {
     /// How many threads there are beside the one that asks.
     fn count(&self) -> usize;
 
-    /// Runs all batches ([`ClientBatch::run`]), here and on threads that have nothing else to do, and returns when the last is back.
+    /// Runs all batches ([`ClientBatch::run`]), here and on threads that have nothing else to do, and returns when the
+    /// last is back.
     ///
     /// # Panics
     /// With what a batch panicked with, once all are back in `batches`.

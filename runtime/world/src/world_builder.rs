@@ -78,7 +78,8 @@ impl WorldBuilder {
         self
     }
 
-    /// Gives the systems of a module, such as `precinct.movement`, a heading in captures and charts. Without one it is gameplay.
+    /// Gives the systems of a module, such as `precinct.movement`, a heading in captures and charts. Without one it is
+    /// gameplay.
     pub fn categorise(&mut self, scopes: &'static str, category: Category) -> &mut Self {
         self.systems.categorise(scopes, category);
         self
@@ -94,14 +95,16 @@ impl WorldBuilder {
         self
     }
 
-    /// Sends `T` of every entity with `throng_replication::ecs::Replicated` to the clients that are near enough, whenever it has
-    /// changed. `T` must be in the server's schema. Its exact value also counts for the world's state hash.
+    /// Sends `T` of every entity with `throng_replication::ecs::Replicated` to the clients that are near enough,
+    /// whenever it has changed. `T` must be in the server's schema. Its exact value also counts for the world's state
+    /// hash.
     pub fn replicate<T: Component + Replicate>(&mut self) -> &mut Self {
         self.collector.replicate::<T>(&mut self.ecs);
         self
     }
 
-    /// Counts `T` of every entity for the world's state hash: state that is not replicated but must be the same in a replay.
+    /// Counts `T` of every entity for the world's state hash: state that is not replicated but must be the same in a
+    /// replay.
     pub fn hash<T: Component + StateHash>(&mut self) -> &mut Self {
         self.collector.hash::<T>(&mut self.ecs);
         self
@@ -113,9 +116,10 @@ impl WorldBuilder {
         self
     }
 
-    /// Decides who may see entities with `throng_replication::VisibilityFiltered`: `true` lets the observer see. Asked every tick for each such entity
-    /// and each client that it is relevant to, so it should take well under a microsecond; it may read the world and must not depend on
-    /// anything else. Denied entities get no byte; those that the client held are despawned there.
+    /// Decides who may see entities with `throng_replication::VisibilityFiltered`: `true` lets the observer see. Asked
+    /// every tick for each such entity and each client that it is relevant to, so it should take well under a
+    /// microsecond; it may read the world and must not depend on anything else. Denied entities get no byte; those that
+    /// the client held are despawned there.
     pub fn filter_visibility_by(
         &mut self,
         filter: impl Fn(&World, Viewer, Entity) -> bool + Send + Sync + 'static,
@@ -124,8 +128,8 @@ impl WorldBuilder {
         self
     }
 
-    /// Says what travellers carry into this world. Who carries anything else, another version of it or broken bytes goes back to where it
-    /// was, with it; so arrivals' transfers can be read.
+    /// Says what travellers carry into this world. Who carries anything else, another version of it or broken bytes
+    /// goes back to where it was, with it; so arrivals' transfers can be read.
     pub fn accept_transfers<T: HasSchema>(&mut self) -> &mut Self {
         self.transfer_check = Some(transfer::check::<T>);
         self

@@ -6,8 +6,8 @@
 //! chat.say  say          1        7.5        7.5     412.0   0.1 %
 //! ```
 //!
-//! Server and command exchange the rows as JSON, whatever else the server says in them; a row that has no kind is left out. Runs
-//! where the console does; cost: the rows, once per command.
+//! Server and command exchange the rows as JSON, whatever else the server says in them; a row that has no kind is left
+//! out. Runs where the console does; cost: the rows, once per command.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -268,8 +268,8 @@ impl Client {
         self.view.inbox.iter()
     }
 
-    /// Events of this stay since the last [`clear_messages`](Self::clear_messages), reliable and unreliable ones in the order of their
-    /// arrival; which kind an id means, the schema says.
+    /// Events of this stay since the last [`clear_messages`](Self::clear_messages), reliable and unreliable ones in the
+    /// order of their arrival; which kind an id means, the schema says.
     pub fn events(&self) -> impl Iterator<Item = EventIn<'_>> {
         self.view.events.iter().filter_map(|(_, message)| EventIn::split(message))
     }

@@ -147,7 +147,8 @@ impl WorldView {
         Some(())
     }
 
-    /// An event is about this stay or about nothing: one that is late or early is dropped. Reliable ones come after their stay's name.
+    /// An event is about this stay or about nothing: one that is late or early is dropped. Reliable ones come after
+    /// their stay's name.
     fn take_event(&mut self, channel: Channel, message: &[u8]) -> Option<()> {
         let event = EventIn::split(message)?;
         let kind = self.schema.events().get(event.id.index())?;

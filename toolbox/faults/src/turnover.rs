@@ -1,6 +1,7 @@
 //! Turnover: worlds that come and go by the thousand beside the game's own.
 //!
-//! Not a fault of the server but a load on it: none of the game's worlds may miss a tick for it, and all memory comes back.
+//! Not a fault of the server but a load on it: none of the game's worlds may miss a tick for it, and all memory comes
+//! back.
 
 use std::{io, thread::sleep, time::Duration};
 

@@ -1,8 +1,8 @@
 //! The figures of one load run: what `throng load --json` prints and `report.json` holds.
 //!
 //! The server measured itself and so did the bots; each key here says whose word it takes. What either said beyond
-//! these keys is kept: the server's in [`LoadReport::more`], flat, and all of the bots' under `bots`. The server's packets by kind and
-//! world are told by kind alone.
+//! these keys is kept: the server's in [`LoadReport::more`], flat, and all of the bots' under `bots`. The server's
+//! packets by kind and world are told by kind alone.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -177,7 +177,8 @@ pub struct LoadReport {
     pub disconnects: u64,
     /// Captures saved during the run.
     pub captures: u64,
-    /// What each kind of message and component took of the way to the players, the costliest first; none if the server does not tell.
+    /// What each kind of message and component took of the way to the players, the costliest first; none if the server
+    /// does not tell.
     pub packet_report: Vec<PacketRow>,
     /// The page of this run; none if no report was asked for.
     pub report: Option<String>,

@@ -1,5 +1,5 @@
-//! The promise: a simulation is the same again for the same seed, is another one for another seed, and does to datagrams what
-//! it is asked to; and a world that reads what it should not is found by a replay.
+//! The promise: a simulation is the same again for the same seed, is another one for another seed, and does to
+//! datagrams what it is asked to; and a world that reads what it should not is found by a replay.
 //!
 //! The game is a meadow on which players push marbles about.
 

@@ -1,5 +1,5 @@
-//! The promise: worlds come and go while a server runs, and nobody else notices. Ids are never confused, what is sent to a world that
-//! is no more is counted, and who was on the way there keeps what he carries.
+//! The promise: worlds come and go while a server runs, and nobody else notices. Ids are never confused, what is sent
+//! to a world that is no more is counted, and who was on the way there keeps what he carries.
 
 use std::collections::HashSet;
 

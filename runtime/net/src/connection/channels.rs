@@ -233,8 +233,8 @@ impl Channels {
             || self.sender.has_due()
     }
 
-    /// Once a tick or more often: tells what became of our packets since the last call, those whose time is up included;
-    /// notices a peer that stands still, and returns memory that has been unused for long.
+    /// Once a tick or more often: tells what became of our packets since the last call, those whose time is up
+    /// included; notices a peer that stands still, and returns memory that has been unused for long.
     pub fn update(&mut self, now: Nanos, into: &mut Received) {
         while let Some((sequence, has_arrived)) = self.fates.pop_front() {
             if has_arrived { &mut into.acked } else { &mut into.lost }.push(sequence);

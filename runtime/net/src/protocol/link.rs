@@ -133,9 +133,9 @@ impl SealedLink {
         })
     }
 
-    /// Seals a payload that `write` puts where it belongs in `out`, a packet's buffer of [`PACKET_BYTES_MAX`](super::PACKET_BYTES_MAX) bytes,
-    /// and of which it gives the length [1 to [`PAYLOAD_BYTES_MAX`]]. Gives the datagram's length; 0 when the link has used up its
-    /// sequences.
+    /// Seals a payload that `write` puts where it belongs in `out`, a packet's buffer of
+    /// [`PACKET_BYTES_MAX`](super::PACKET_BYTES_MAX) bytes, and of which it gives the length [1 to
+    /// [`PAYLOAD_BYTES_MAX`]]. Gives the datagram's length; 0 when the link has used up its sequences.
     pub fn seal_with(
         &mut self,
         out: &mut [u8],
@@ -185,7 +185,8 @@ impl SealedLink {
         self.timeout
     }
 
-    /// Follows the newest sequence that opens here, wherever the link moves to. On a server it starts where the handshake ended.
+    /// Follows the newest sequence that opens here, wherever the link moves to. On a server it starts where the
+    /// handshake ended.
     pub fn sequence_mark(&self) -> SequenceMark {
         self.mark.clone()
     }

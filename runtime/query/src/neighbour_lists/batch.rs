@@ -27,8 +27,8 @@ impl NeighbourLists {
         });
     }
 
-    /// Appends, for each asker, all others in any of the asker's groups at most `radius_m` away, ascending; and to `ends`
-    /// the length of `found` after it.
+    /// Appends, for each asker, all others in any of the asker's groups at most `radius_m` away, ascending; and to
+    /// `ends` the length of `found` after it.
     ///
     /// Askers are indexes with the groups that they ask about. One that is not in use finds nobody.
     pub fn near_each(&self, radius_m: f32, askers: &[(u32, u32)], found: &mut Vec<u32>, ends: &mut Vec<u32>) {

@@ -5,9 +5,10 @@
 //! members:  | band 0: 7 3 12 40 8 | band 1: 5 6 33 2 | band 2: 9 1 ... |   unused   |     list_max entries each
 //! ```
 //!
-//! [`BANDS`] bands of equal width cut the reach of a list, so a question with a short radius reads the beginning only. With
-//! each band goes the union of its members' groups and of all bands before it: most questions ("is an enemy within 70
-//! m?") find there that nobody will do, and end. The union may hold groups whose members have left or changed, never lacks one.
+//! [`BANDS`] bands of equal width cut the reach of a list, so a question with a short radius reads the beginning only.
+//! With each band goes the union of its members' groups and of all bands before it: most questions ("is an enemy within
+//! 70 m?") find there that nobody will do, and end. The union may hold groups whose members have left or changed, never
+//! lacks one.
 //!
 //! A list of more than `list_max` is dropped: only its pairs are counted, until enough have left.
 
@@ -60,7 +61,8 @@ impl Lists {
         self.members.resize(rows * self.list_max, 0);
     }
 
-    /// Who may be in bands up to `band`, unordered. Empty at once if none is in `groups`; `None` if the list is dropped.
+    /// Who may be in bands up to `band`, unordered. Empty at once if none is in `groups`; `None` if the list is
+    /// dropped.
     #[inline]
     pub fn read(&self, index: u32, band: usize, groups: u32) -> Option<&[u32]> {
         let head = &self.heads[index as usize];
@@ -166,7 +168,8 @@ impl Lists {
         Outcome::Kept
     }
 
-    /// All who have an entity in their list learn that it has joined groups; `false` if its own list, which names them, is dropped.
+    /// All who have an entity in their list learn that it has joined groups; `false` if its own list, which names them,
+    /// is dropped.
     pub fn tell_groups(&mut self, index: u32, joined: u32) -> bool {
         let Head { ends, dropped, .. } = self.heads[index as usize];
         let mut at = 0;

@@ -1,7 +1,8 @@
 //! Distances, measured: over everybody, which is what lists are compared with, and over the members of a list.
 //!
-//! Everybody: blocks of [`BLOCK`] rows are tested without a branch, which the compiler turns into vector instructions; only a
-//! block with somebody near is looked at row by row. Whoever is absent has no number for a place and is near nothing.
+//! Everybody: blocks of [`BLOCK`] rows are tested without a branch, which the compiler turns into vector instructions;
+//! only a block with somebody near is looked at row by row. Whoever is absent has no number for a place and is near
+//! nothing.
 
 /// Rows tested at once: long enough to pay for the branch at its end, short enough that most blocks are empty.
 const BLOCK: usize = 32;

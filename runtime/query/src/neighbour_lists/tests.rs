@@ -1,5 +1,5 @@
-//! Contract: lists answer what a scan over everybody answers, whatever moves, comes and goes; both sides of a pair agree;
-//! nothing allocates once everybody is in.
+//! Contract: lists answer what a scan over everybody answers, whatever moves, comes and goes; both sides of a pair
+//! agree; nothing allocates once everybody is in.
 
 use proptest::prelude::*;
 use throng_platform::allocator::{CountingAllocator, thread_counts};

@@ -26,8 +26,8 @@ const NOWHERE: [f32; 2] = [-1.0e18; 2];
 /// Rows compared at once in [`NeighbourLists::keep_up_all`].
 const BLOCK: usize = 16;
 
-/// Of all lists, the share whose groups are refreshed in each call of [`NeighbourLists::keep_up_all`]: 1 / this. At 20 calls a
-/// second, a group that has left is forgotten after at most 26 s, unless a scan forgets it sooner.
+/// Of all lists, the share whose groups are refreshed in each call of [`NeighbourLists::keep_up_all`]: 1 / this. At 20
+/// calls a second, a group that has left is forgotten after at most 26 s, unless a scan forgets it sooner.
 const REFRESH_CALLS: usize = 512;
 
 /// Buffers that stay, each as long as there are rows.
@@ -329,7 +329,8 @@ fn all_within(limit_m2: f32, xs: &[f32], zs: &[f32], (reference_xs, reference_zs
     any_far == 0
 }
 
-/// The band of each lane, seen from a place. One formula for every use: both lists of a pair must agree to the last bit.
+/// The band of each lane, seen from a place. One formula for every use: both lists of a pair must agree to the last
+/// bit.
 #[inline(always)]
 fn bands(chunk: &Chunk, [x_m, z_m]: [f32; 2], bands_per_m: f32) -> [u8; LANES] {
     let mut bands = [0; LANES];

@@ -96,8 +96,8 @@ fn run_one(pool: &mut ShortTaskPool<World>, world: World) -> World {
     *run_all(pool, vec![world]).pop().unwrap().task
 }
 
-/// Promise: every batch runs once, comes back to its place, and gives the same on any number of workers; and when all is
-/// done, every worker has sent off what batches and tasks have left with it.
+/// Promise: every batch runs once, comes back to its place, and gives the same on any number of workers; and when all
+/// is done, every worker has sent off what batches and tasks have left with it.
 #[test]
 fn batches_come_back_in_order_with_the_same_results_on_any_number_of_workers() {
     let outputs = [1, 2, 8].map(|workers| {

@@ -1,8 +1,8 @@
 //! Placements: clients that were called from the line and whose world is being made.
 //!
-//! The game's directory is asked again about each, in the order in which they were called, in every frame;
-//! meanwhile the handshake tells them what they wait for. Bounded in number: while it is full nobody else is called, and
-//! those in line keep their places. Bounded in time: who has waited for too long is refused, and may come again.
+//! The game's directory is asked again about each, in the order in which they were called, in every frame; meanwhile
+//! the handshake tells them what they wait for. Bounded in number: while it is full nobody else is called, and those in
+//! line keep their places. Bounded in time: who has waited for too long is refused, and may come again.
 //!
 //! Frame thread. Cost: one question to the directory per client and frame.
 

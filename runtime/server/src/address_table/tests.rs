@@ -1,4 +1,5 @@
-//! Promise: datagrams under a player's address, whoever wrote them, neither take that player's place nor have it dismissed.
+//! Promise: datagrams under a player's address, whoever wrote them, neither take that player's place nor have it
+//! dismissed.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -158,7 +159,8 @@ fn forge(forger: Forger, genuine: &[u8], rng: &mut Xoshiro256PlusPlus) -> Vec<u8
     datagram
 }
 
-/// The share of the client's packets that come through in four seconds of `per_s` forged ones, and the address table's counts.
+/// The share of the client's packets that come through in four seconds of `per_s` forged ones, and the address table's
+/// counts.
 fn share_through(forger: Forger, per_s: u64) -> (f64, AdmissionCounts) {
     let mut scene = Scene::new();
     let mut client = Tapped { endpoint: scene.network.endpoint(CLIENT), last: Vec::new() };
@@ -212,7 +214,8 @@ fn who_sees_the_clients_packets_does_not_crowd_them_out() {
     assert!(counts.on_reserve > 0 && counts.over_allowance == 0, "{counts:?}");
 }
 
-/// The negative control: beyond the reserve a part of the client's packets is lost with the forged ones; it stays all the same.
+/// The negative control: beyond the reserve a part of the client's packets is lost with the forged ones; it stays all
+/// the same.
 #[test]
 fn who_sees_them_and_sends_more_than_the_reserve_is_noticed() {
     let (share, counts) = share_through(Forger::OnThePath, 20 * TWENTY_FOLD);

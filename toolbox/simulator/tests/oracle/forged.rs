@@ -6,8 +6,8 @@ use throng_replication::{Replicate, Writer};
 use crate::judge::{Judge, Way};
 use crate::wood::{Chronicle, Page, Trace, Wanderer, Watcher};
 
-/// The client's own is wanderer 0. 1 dies in tick 3, 2 is far away, 3 is a stalker and 4 becomes one in tick 2; 5 and 6 are gone from
-/// tick 4 on.
+/// The client's own is wanderer 0. 1 dies in tick 3, 2 is far away, 3 is a stalker and 4 becomes one in tick 2; 5 and 6
+/// are gone from tick 4 on.
 fn trace(number: u16, tick: u32) -> Option<Trace> {
     let (x, is_stalker) = match number {
         0 => (0.0, false),

@@ -1,9 +1,10 @@
 //! The judge: holds each record that leaves the server against the chronicle.
 //!
-//! A client may be told of a wanderer in a tick in which it lives and is not hidden from it, if it steers it, is of its pack, or is within
-//! the leave radius; or was within it when its set was last rebuilt, which is the grace. Hiding, dying and leaving a pack have none.
-//! A despawn and an absence are the other way round: they tell only who has been told of the slot or of the id, and only soon after the
-//! client may last have known. So an end that happens out of sight is never told.
+//! A client may be told of a wanderer in a tick in which it lives and is not hidden from it, if it steers it, is of its
+//! pack, or is within the leave radius; or was within it when its set was last rebuilt, which is the grace. Hiding,
+//! dying and leaving a pack have none. A despawn and an absence are the other way round: they tell only who has been
+//! told of the slot or of the id, and only soon after the client may last have known. So an end that happens out of
+//! sight is never told.
 
 use throng_net::connection::{Chunk, parse};
 use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, SNAPSHOT};
@@ -16,7 +17,8 @@ use crate::wood::{CRY_RANGE_M, Call, Chronicle, Cry, LEAVE_M, Page, Pages, STALK
 const GRACE_TICKS: u32 = 8;
 /// An absence is told so long after a client was told of the end, if at all. (ticks)
 const ABSENCE_TICKS: u32 = 64;
-/// On a bad network a despawn may have to wait while nothing is to be sent, and is told again while it may have been lost. (ticks)
+/// On a bad network a despawn may have to wait while nothing is to be sent, and is told again while it may have been
+/// lost. (ticks)
 const WAITS_TICKS: u32 = 16;
 const RESENT_TICKS: u32 = 100;
 const LOOK_BACK_TICKS: u32 = 256;
@@ -53,7 +55,8 @@ pub struct Findings {
     /// By way.
     told: [u64; WAYS.len()],
     leaks: [u64; WAYS.len()],
-    /// How long after a client may last have known the first despawn came, and how long after that it was told again. (ticks)
+    /// How long after a client may last have known the first despawn came, and how long after that it was told again.
+    /// (ticks)
     pub despawn_late_max: u32,
     pub despawn_again_max: u32,
     /// The first leaks, in words.

@@ -1,8 +1,9 @@
 //! The wood: wanderers, some of them stalkers that only those very near and their own pack may see.
 //!
-//! They walk, stand still for a while, turn up elsewhere at once, change packs, hide and show themselves, are wounded and healed, cry, die,
-//! and others are born into their slots. Every component and every event says whom it is about. At the end of each tick the wood writes
-//! into its chronicle where everybody is and who looks from where; nothing of replication is asked for it.
+//! They walk, stand still for a while, turn up elsewhere at once, change packs, hide and show themselves, are wounded
+//! and healed, cry, die, and others are born into their slots. Every component and every event says whom it is about.
+//! At the end of each tick the wood writes into its chronicle where everybody is and who looks from where; nothing of
+//! replication is asked for it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
