@@ -10,7 +10,9 @@ use throng_fuzz::{
     scene::{self, START, UNIX_S, address},
     script::Script,
 };
-use throng_net::protocol::{ClientHandshake, ClientHandshakeSettings, ConnectToken, ServerHandshakeOutcome, Reply, TOKEN_BYTES};
+use throng_net::protocol::{
+    ClientHandshake, ClientHandshakeSettings, ConnectToken, Reply, ServerHandshakeOutcome, TOKEN_BYTES,
+};
 
 fuzz_target!(|input: &[u8]| {
     let mut script = Script::new(input);

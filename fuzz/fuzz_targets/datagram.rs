@@ -12,7 +12,7 @@ use throng_fuzz::{
     scene::{self, CLIENTS_MAX, START, UNIX_S, address},
     script::Script,
 };
-use throng_net::protocol::{DenialReason, ServerHandshakeOutcome, Reply};
+use throng_net::protocol::{DenialReason, Reply, ServerHandshakeOutcome};
 use throng_platform::time::Nanos;
 
 static HONEST: LazyLock<Vec<Vec<u8>>> =

@@ -15,7 +15,7 @@ use throng_fuzz::{
 };
 use throng_net::{
     connection::{Channel, Connection, HEAP_BYTES_MAX, PacketSink, Received},
-    protocol::{ClientHandshake, ClientId, DenialReason, ServerHandshake, HandshakeState, PACKET_BYTES_MAX, Reply},
+    protocol::{ClientHandshake, ClientId, DenialReason, HandshakeState, PACKET_BYTES_MAX, Reply, ServerHandshake},
 };
 use throng_platform::time::Nanos;
 

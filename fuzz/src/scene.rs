@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, ServerHandshake, ServerHandshakeSettings, PrivateKey,
-    ProtocolId, Reply, TokenRequest,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, PrivateKey, ProtocolId, Reply, ServerHandshake,
+    ServerHandshakeSettings, TokenRequest,
 };
 use throng_platform::time::Nanos;
 
@@ -30,8 +30,10 @@ pub fn address(number: u8) -> SocketAddr {
 
 /// A handshake in its first frame.
 pub fn server_handshake() -> ServerHandshake {
-    let settings =
-        ServerHandshakeSettings { plain_netcode: true, ..ServerHandshakeSettings::new(PROTOCOL, KEY, vec![server_address()], CLIENTS_MAX) };
+    let settings = ServerHandshakeSettings {
+        plain_netcode: true,
+        ..ServerHandshakeSettings::new(PROTOCOL, KEY, vec![server_address()], CLIENTS_MAX)
+    };
     let mut server_handshake = ServerHandshake::new(settings, [0x5A; 32]);
     server_handshake.begin_frame(START, UNIX_S);
     server_handshake

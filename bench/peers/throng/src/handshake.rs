@@ -8,8 +8,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::connection::Connection;
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, ServerHandshake, ServerHandshakeSettings, PrivateKey,
-    ProtocolId, Reply, TokenRequest,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, PrivateKey, ProtocolId, Reply, ServerHandshake,
+    ServerHandshakeSettings, TokenRequest,
 };
 use throng_platform::time::Nanos;
 
@@ -35,7 +35,8 @@ pub fn connect(number: u32, address: SocketAddr) -> (Connection, Connection) {
     let now = Nanos::ZERO;
     let mut seed = [1; 32];
     seed[..4].copy_from_slice(&number.to_le_bytes());
-    let mut server_handshake = ServerHandshake::new(ServerHandshakeSettings::new(protocol_id, key, vec![SERVER], 1), seed);
+    let mut server_handshake =
+        ServerHandshake::new(ServerHandshakeSettings::new(protocol_id, key, vec![SERVER], 1), seed);
     server_handshake.begin_frame(now, UNIX_S);
     let mut client = ClientHandshake::new(token, ClientHandshakeSettings::default(), now, seed);
     let (mut datagram, mut reply) = ([0; 1400], Reply::new());

@@ -8,7 +8,7 @@ use throng_platform::allocator::thread_counts;
 use throng_platform::clock::MonotonicClock;
 use throng_platform::time::Nanos;
 use throng_replication::InterestSettings;
-use throng_scheduler::{Completion, Helpers, Finished, Scheduled, ShortTask, ShortTaskPool};
+use throng_scheduler::{Completion, Finished, Helpers, Scheduled, ShortTask, ShortTaskPool};
 use throng_world::allowance::Allowance;
 use throng_world::prelude::*;
 use throng_world::world_builder::Kind;
