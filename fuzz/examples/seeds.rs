@@ -80,9 +80,9 @@ fn payloads() -> io::Result<()> {
         [&[0][..], &block(&payload[..len])].concat()
     };
     let short = [write(b"first", b"now"), write(b"", b"then"), write(b"second", b"")].concat();
-    let pieces = [write(&[9; 500], b""), write(b"", b"")].concat();
+    let fragments = [write(&[9; 500], b""), write(b"", b"")].concat();
     keep("payload", "short_messages", &short)?;
-    keep("payload", "pieces", &pieces)?;
+    keep("payload", "fragments", &fragments)?;
     keep("payload", "both_ways", &[&[4, 9, 0, 6, 0, 0, 5, 20, 6, 5, 0][..], &short, &[3, 50, 6, 0, 0]].concat())
 }
 
@@ -140,7 +140,7 @@ fn snapshots() -> io::Result<()> {
             keep("snapshot", "two_spawns", &script)?;
         }
     }
-    keep("snapshot", "six_ticks_with_truths", &script)
+    keep("snapshot", "six_ticks_with_audit_samples", &script)
 }
 
 fn update<T: Replicate>(world: &mut WorldReplication, id: throng_replication::NetId, value: &T) {

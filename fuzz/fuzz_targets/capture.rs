@@ -1,7 +1,7 @@
 //! Capture files: what a developer opens that came from somebody else's server.
 //!
-//! Promise: a file is read or refused at a place in it; what is read is written again the same, and every converter, the call tree
-//! and the redaction take it, whatever its times and names are.
+//! Promise: a file is read or refused at a place in it; what is read is written again the same, and every converter,
+//! the call tree and the redaction take it, whatever its times and names are.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
-//! Connect tokens: bytes that a client was given as one, and what the gate makes of the request that they lead to.
+//! Connect tokens: bytes that a client was given as one, and what the handshake makes of the request that they lead to.
 //!
 //! Promise: a token is read or refused; what was read says the same when written again; none but the back end's own
-//! gets an answer from the gate.
+//! gets an answer from the handshake.
 
 #![no_main]
 
@@ -10,7 +10,9 @@ use throng_fuzz::{
     scene::{self, START, UNIX_S, address},
     script::Script,
 };
-use throng_net::protocol::{ClientHandshake, ClientHandshakeSettings, ConnectToken, GateOutcome, Reply, TOKEN_BYTES};
+use throng_net::protocol::{
+    ClientHandshake, ClientHandshakeSettings, ConnectToken, Reply, ServerHandshakeOutcome, TOKEN_BYTES,
+};
 
 fuzz_target!(|input: &[u8]| {
     let mut script = Script::new(input);
@@ -41,8 +43,8 @@ fuzz_target!(|input: &[u8]| {
     let Some((_, len)) = client.poll(START, UNIX_S, &mut out) else { return };
     let honest = out[..len] == scene::honest_datagrams(false)[0][..];
     let mut reply = Reply::new();
-    let outcome = scene::gate().handle(address(0), &mut out[..len], &mut reply);
-    assert_eq!(matches!(outcome, GateOutcome::Replied), honest, "{outcome:?}");
+    let outcome = scene::server_handshake().handle(address(0), &mut out[..len], &mut reply);
+    assert_eq!(matches!(outcome, ServerHandshakeOutcome::Replied), honest, "{outcome:?}");
     assert!(reply.len() <= len);
     client.handle(START, &mut reply.bytes().to_vec());
 });

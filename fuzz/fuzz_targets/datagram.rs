@@ -1,4 +1,4 @@
-//! Datagrams of strangers at the gate: raw ones, and an honest client's, damaged, doubled, late or from elsewhere.
+//! Datagrams of strangers at the handshake: raw ones, and an honest client's, damaged, doubled, late or from elsewhere.
 //!
 //! Promise: no reply is longer than what asked for it, what is dropped is not answered, and only the honest response
 //! from the honest address puts anybody in line, from where it is let in once.
@@ -12,7 +12,7 @@ use throng_fuzz::{
     scene::{self, CLIENTS_MAX, START, UNIX_S, address},
     script::Script,
 };
-use throng_net::protocol::{DenialReason, GateOutcome, Reply};
+use throng_net::protocol::{DenialReason, Reply, ServerHandshakeOutcome};
 use throng_platform::time::Nanos;
 
 static HONEST: LazyLock<Vec<Vec<u8>>> =
@@ -20,7 +20,7 @@ static HONEST: LazyLock<Vec<Vec<u8>>> =
 
 fuzz_target!(|input: &[u8]| {
     let mut script = Script::new(input);
-    let (mut gate, mut reply) = (scene::gate(), Reply::new());
+    let (mut server_handshake, mut reply) = (scene::server_handshake(), Reply::new());
     let (mut now, mut admitted) = (START, 0);
     while let Some(operation) = script.operation() {
         let from = address(operation >> 6);
@@ -29,17 +29,17 @@ fuzz_target!(|input: &[u8]| {
             0 => script.block().to_vec(),
             7 => {
                 now += Nanos::from_millis(u64::from(script.u8()) * 50);
-                gate.begin_frame(now, UNIX_S + (now - START).as_micros() / 1_000_000);
+                server_handshake.begin_frame(now, UNIX_S + (now - START).as_micros() / 1_000_000);
                 // Now and then the line moves; some are called and left waiting, or turned away.
-                let called = if operation & 8 != 0 { gate.call_next() } else { None };
+                let called = if operation & 8 != 0 { server_handshake.call_next() } else { None };
                 if let Some(called) = called {
                     match operation >> 4 & 3 {
                         0 => {}
-                        1 => gate.refuse(called.address, DenialReason::WorldNotReady, &mut reply),
-                        _ => admitted += usize::from(gate.admit(called.address, &mut reply).is_some()),
+                        1 => server_handshake.refuse(called.address, DenialReason::WorldNotReady, &mut reply),
+                        _ => admitted += usize::from(server_handshake.admit(called.address, &mut reply).is_some()),
                     }
                 }
-                gate.check();
+                server_handshake.check();
                 assert!(admitted <= 1, "one token made two sessions");
                 continue;
             }
@@ -54,19 +54,19 @@ fuzz_target!(|input: &[u8]| {
             }
         };
         let asked = datagram.clone();
-        let outcome = gate.handle(from, &mut datagram, &mut reply);
+        let outcome = server_handshake.handle(from, &mut datagram, &mut reply);
         assert!(reply.len() <= asked.len(), "{} bytes for {}", reply.len(), asked.len());
         match outcome {
-            GateOutcome::Nothing(_) => assert!(reply.is_empty()),
-            GateOutcome::Replied => assert!(!reply.is_empty()),
-            GateOutcome::Queued => {
+            ServerHandshakeOutcome::Nothing(_) => assert!(reply.is_empty()),
+            ServerHandshakeOutcome::Replied => assert!(!reply.is_empty()),
+            ServerHandshakeOutcome::Queued => {
                 assert!(honest.is_some_and(|index| HONEST[index] == asked), "a stranger stands in line");
                 assert!(reply.is_empty());
             }
         }
-        gate.check();
-        assert_eq!(gate.connected_count(), admitted);
-        assert!(gate.queued_count() <= 1, "one token stands in line twice");
-        assert!(gate.used_token_count() <= 1 && gate.pending_count() <= 4 * CLIENTS_MAX);
+        server_handshake.check();
+        assert_eq!(server_handshake.connected_count(), admitted);
+        assert!(server_handshake.queued_count() <= 1, "one token stands in line twice");
+        assert!(server_handshake.used_token_count() <= 1 && server_handshake.pending_count() <= 4 * CLIENTS_MAX);
     }
 });

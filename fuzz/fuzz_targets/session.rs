@@ -15,7 +15,7 @@ use throng_fuzz::{
 };
 use throng_net::{
     connection::{Channel, Connection, HEAP_BYTES_MAX, PacketSink, Received},
-    protocol::{ClientHandshake, ClientId, DenialReason, Gate, HandshakeState, PACKET_BYTES_MAX, Reply},
+    protocol::{ClientHandshake, ClientId, DenialReason, HandshakeState, PACKET_BYTES_MAX, Reply, ServerHandshake},
 };
 use throng_platform::time::Nanos;
 
@@ -33,7 +33,7 @@ fuzz_target!(|input: &[u8]| {
 
 struct Session {
     now: Nanos,
-    gate: Gate,
+    server_handshake: ServerHandshake,
     handshake: Option<ClientHandshake>,
     client: Option<Side>,
     server: Option<Side>,
@@ -65,7 +65,7 @@ impl Session {
     fn new(cookie_first: bool) -> Self {
         Self {
             now: START,
-            gate: scene::gate(),
+            server_handshake: scene::server_handshake(),
             handshake: Some(scene::handshake(cookie_first)),
             client: None,
             server: None,
@@ -153,7 +153,7 @@ impl Session {
             return server.hear(self.now, &mut datagram, said);
         }
         let (asked_bytes, mut reply) = (datagram.len(), Reply::new());
-        self.gate.handle(address(0), &mut datagram, &mut reply);
+        self.server_handshake.handle(address(0), &mut datagram, &mut reply);
         assert!(reply.len() <= asked_bytes);
         if !reply.is_empty() {
             self.to_client.push(reply.bytes().to_vec());
@@ -163,15 +163,15 @@ impl Session {
     /// The line moves, if there is one: the client is let in, called to wait for its world, or turned away.
     fn move_line(&mut self, what: u8) {
         let mut reply = Reply::new();
-        let called = self.gate.call_next().is_some();
-        assert!(!called || self.gate.is_called(address(0)));
+        let called = self.server_handshake.call_next().is_some();
+        assert!(!called || self.server_handshake.is_called(address(0)));
         let admitted = match what % 8 {
             0 => {
-                self.gate.refuse(address(0), DenialReason::WorldNotReady, &mut reply);
+                self.server_handshake.refuse(address(0), DenialReason::WorldNotReady, &mut reply);
                 None
             }
             1 | 2 => None,
-            _ => self.gate.admit(address(0), &mut reply),
+            _ => self.server_handshake.admit(address(0), &mut reply),
         };
         if !reply.is_empty() {
             self.to_client.push(reply.bytes().to_vec());
@@ -199,7 +199,7 @@ impl Session {
 
     fn pass_time(&mut self, by: Nanos) {
         self.now += by;
-        self.gate.begin_frame(self.now, self.unix_s());
+        self.server_handshake.begin_frame(self.now, self.unix_s());
         for at_server in [true, false] {
             let now = self.now;
             if self.side(at_server).is_some_and(|side| side.connection.ended(now).is_some()) {
@@ -233,7 +233,7 @@ impl Session {
         if let Some(mut side) = side.take() {
             side.connection.close(self.now, path);
             if at_server {
-                self.gate.disconnected(side.connection.address());
+                self.server_handshake.disconnected(side.connection.address());
             }
         }
     }
@@ -244,8 +244,8 @@ impl Session {
 
     fn check(&self) {
         assert!(self.admitted <= 1, "one token made two sessions");
-        self.gate.check();
-        assert_eq!(self.gate.connected_count(), usize::from(self.server.is_some()));
+        self.server_handshake.check();
+        assert_eq!(self.server_handshake.connected_count(), usize::from(self.server.is_some()));
         for side in [&self.client, &self.server].into_iter().flatten() {
             assert!(side.connection.heap_bytes() <= HEAP_BYTES_MAX);
             side.connection.check();

@@ -1,14 +1,14 @@
 //! Scene: one server, its back end, and an honest client whose datagrams are known by heart.
 //!
-//! All secrets come from fixed seeds, so a gate made here takes the recorded datagrams as if it had been there.
+//! All secrets come from fixed seeds, so a handshake made here takes the recorded datagrams as if it had been there.
 
 use std::net::SocketAddr;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, PrivateKey,
-    ProtocolId, Reply, TokenRequest,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, PrivateKey, ProtocolId, Reply, ServerHandshake,
+    ServerHandshakeSettings, TokenRequest,
 };
 use throng_platform::time::Nanos;
 
@@ -28,13 +28,15 @@ pub fn address(number: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, number % 4], 10_000))
 }
 
-/// A gate in its first frame.
-pub fn gate() -> Gate {
-    let settings =
-        GateSettings { plain_netcode: true, ..GateSettings::new(PROTOCOL, KEY, vec![server_address()], CLIENTS_MAX) };
-    let mut gate = Gate::new(settings, [0x5A; 32]);
-    gate.begin_frame(START, UNIX_S);
-    gate
+/// A handshake in its first frame.
+pub fn server_handshake() -> ServerHandshake {
+    let settings = ServerHandshakeSettings {
+        plain_netcode: true,
+        ..ServerHandshakeSettings::new(PROTOCOL, KEY, vec![server_address()], CLIENTS_MAX)
+    };
+    let mut server_handshake = ServerHandshake::new(settings, [0x5A; 32]);
+    server_handshake.begin_frame(START, UNIX_S);
+    server_handshake
 }
 
 pub fn token() -> ConnectToken {
@@ -56,11 +58,11 @@ pub fn handshake(cookie_first: bool) -> ClientHandshake {
 
 /// What the honest client says on its way in: hello, request, response; or without a cookie, request and response.
 pub fn honest_datagrams(cookie_first: bool) -> Vec<Vec<u8>> {
-    let (mut gate, mut client, mut reply) = (gate(), handshake(cookie_first), Reply::new());
+    let (mut server_handshake, mut client, mut reply) = (server_handshake(), handshake(cookie_first), Reply::new());
     let (mut said, mut out) = (Vec::new(), [0; 1400]);
     while let Some((_, len)) = client.poll(START, UNIX_S, &mut out) {
         said.push(out[..len].to_vec());
-        let admitted = gate.handle_and_admit(address(0), &mut out[..len], &mut reply);
+        let admitted = server_handshake.handle_and_admit(address(0), &mut out[..len], &mut reply);
         client.handle(START, &mut reply.bytes().to_vec());
         if admitted.is_some() {
             break;

@@ -60,7 +60,8 @@ pub(crate) fn docs(open: bool) -> Result<(), XtaskError> {
     command
         .args(["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"])
         .args(open.then_some("--open"));
-    // Private items are documented too, since these crates are read by those who work on them: links to them lead somewhere.
+    // Private items are documented too, since these crates are read by those who work on them: links to them lead
+    // somewhere.
     command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
     step::run("docs", &mut command, "put right the links that it names")
 }

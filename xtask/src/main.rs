@@ -36,7 +36,8 @@ enum Command {
         /// Only tests whose name contains this.
         filter: Option<String>,
     },
-    /// What the compiler cannot see: direction of dependencies, import circles, crate map, names, sizes, leftovers.
+    /// What the compiler cannot see: direction of dependencies, import circles, crate map, a packet's hops, names,
+    /// sizes, leftovers.
     Tidy {
         /// Print the crate map that ARCHITECTURE.md must hold, and check nothing.
         #[arg(long)]

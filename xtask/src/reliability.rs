@@ -1,8 +1,9 @@
 //! Reliability: the contract's rows in their full form.
 //!
-//! Tests whose name begins with a row, such as `r07_a_sequence_is_accepted_at_most_once`, are that row's. Those that take minutes or
-//! hours are `#[ignore]`d and run here only; a row whose full form is quick runs with all tests, and here again. Finding
-//! none for a row that was asked for is a failure, not a success. `docs/reliability.md` says what each row promises.
+//! Tests whose name begins with a row, such as `r07_a_sequence_is_accepted_at_most_once`, are that row's. Those that
+//! take minutes or hours are `#[ignore]`d and run here only; a row whose full form is quick runs with all tests, and
+//! here again. Finding none for a row that was asked for is a failure, not a success. `docs/reliability.md` says what
+//! each row promises.
 
 use clap::Args;
 

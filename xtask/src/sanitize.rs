@@ -1,11 +1,12 @@
 //! Sanitizers: the tests of a crate with every access to memory watched, on the nightly toolchain.
 //!
-//! `thread` finds data races as they happen, `address` finds memory that is used after it was freed or beyond its end. What happens in
-//! no test is not found, and the orders that did not come up are not either: those are for the models.
+//! `thread` finds data races as they happen, `address` finds memory that is used after it was freed or beyond its end.
+//! What happens in no test is not found, and the orders that did not come up are not either: those are for the models.
 //!
-//! The thread sanitizer must see the standard library's own locks, or it takes what they guard for a race; so the library is built
-//! along, from its source. Instrumented code lies beside the rest, in `target/sanitize-NAME`, some 2 GB each. Tests that count what the
-//! kernel does for a thread may fail because of the sanitizer's own memory: `-- --skip NAME`.
+//! The thread sanitizer must see the standard library's own locks, or it takes what they guard for a race; so the
+//! library is built along, from its source. Instrumented code lies beside the rest, in `target/sanitize-NAME`, some 2
+//! GB each. Tests that count what the kernel does for a thread may fail because of the sanitizer's own memory: `--
+//! --skip NAME`.
 
 use clap::{Args, ValueEnum};
 
@@ -24,7 +25,8 @@ pub(crate) struct SanitizeArguments {
     /// Crates to test: those with code that threads share without locks, unless others are named.
     #[arg(long = "package", value_name = "CRATE", default_values = ["throng-profiler"])]
     packages: Vec<String>,
-    /// Under the thread sanitizer, these of the crate's test programs (`tests/NAME.rs`) beside its own tests; address runs all of them.
+    /// Under the thread sanitizer, these of the crate's test programs (`tests/NAME.rs`) beside its own tests; address
+    /// runs all of them.
     #[arg(long = "test", value_name = "NAME")]
     tests: Vec<String>,
     /// Only tests whose name contains this.
@@ -49,7 +51,8 @@ impl Sanitizer {
         }
     }
 
-    /// `sanitizer_compat` is asked by `crash-handler`, which otherwise takes the place of the sanitizer's `pthread_create`.
+    /// `sanitizer_compat` is asked by `crash-handler`, which otherwise takes the place of the sanitizer's
+    /// `pthread_create`.
     fn flags(self) -> String {
         format!("-Zsanitizer={} --cfg sanitizer_compat", self.name())
     }
@@ -74,7 +77,8 @@ fn sanitize(sanitizer: Sanitizer, arguments: &SanitizeArguments) -> Result<(), X
     command.args(["--locked", "--lib", "--target", TARGET]);
     match sanitizer {
         Sanitizer::Address => command.arg("--tests"),
-        // Not all: memory that goes from thread to thread through mimalloc, which is not instrumented, looks like a race.
+        // Not all: memory that goes from thread to thread through mimalloc, which is not instrumented, looks like a
+        // race.
         Sanitizer::Thread => command.args(arguments.tests.iter().flat_map(|test| ["--test", test])),
     };
     command.args(["--target-dir", &format!("target/sanitize-{}", sanitizer.name())]);

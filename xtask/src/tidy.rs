@@ -7,6 +7,7 @@ mod circles;
 pub(crate) mod crates;
 mod direction;
 mod example;
+mod hops;
 mod map;
 mod modules;
 mod sources;
@@ -21,6 +22,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
     let problems = [
         direction::check(&crates),
         map::check(&root, &crates),
+        hops::check(&root),
         sources::check(&root),
         example::check(&root),
         crates::check(&crates),

@@ -89,8 +89,8 @@ pub(crate) fn measure(heap: Heap, threads: usize, plan: Plan, repeats: Repeats) 
     }
 }
 
-/// Nanoseconds per block taken and given back: the same block, and mixed ones. The best tenth of the batches, as other programs of the
-/// host only ever add.
+/// Nanoseconds per block taken and given back: the same block, and mixed ones. The best tenth of the batches, as other
+/// programs of the host only ever add.
 fn pairs(batches: usize) -> (f64, f64) {
     scope!("bench.pairs");
     const SAME: usize = 10_000;

@@ -5,16 +5,16 @@
 //! - `throng-committed`: the first with 768 MB committed before the first frame;
 //! - `mimalloc-defaults`: mimalloc as it comes, which hands memory back to the kernel after a second;
 //! - `system`: the system's allocator;
-//! - `system-one-lock`: the system's with one lock around blocks above 256 KiB, the heap that stalled a game's servers on hosts
-//!   with many cores.
+//! - `system-one-lock`: the system's with one lock around blocks above 256 KiB, the heap that stalled a game's servers
+//!   on hosts with many cores.
 //!
-//! Each in a process of its own, all of them in turns, round by round, beginning with another one each round. Throughput and the cost
-//! of a single allocation are compared within a round, and the median of those ratios is the figure; the worst frame is the worst of all
-//! rounds. The hash says that all did the same work.
+//! Each in a process of its own, all of them in turns, round by round, beginning with another one each round.
+//! Throughput and the cost of a single allocation are compared within a round, and the median of those ratios is the
+//! figure; the worst frame is the worst of all rounds. The hash says that all did the same work.
 //!
-//! What this cannot show on few cores: how a lock hurts when 40 threads want it. With two, at most one waits, and only when it wants
-//! a large block in the very moments that the other one has the lock. The seconds of lock wait are the thing to look at here, not the
-//! throughput.
+//! What this cannot show on few cores: how a lock hurts when 40 threads want it. With two, at most one waits, and only
+//! when it wants a large block in the very moments that the other one has the lock. The seconds of lock wait are the
+//! thing to look at here, not the throughput.
 
 mod child;
 mod switch;

@@ -1,8 +1,8 @@
 //! The program's allocator: one of several, chosen by the environment before the first allocation.
 //!
-//! A process has one global allocator, and every block must go back to where it came from, so each process of this bench has one choice
-//! for its whole life. [`Locked`](Heap::Locked) is the system's allocator with one lock around every block above 256 KiB, which is
-//! what a heap looks like whose large blocks come from one place.
+//! A process has one global allocator, and every block must go back to where it came from, so each process of this
+//! bench has one choice for its whole life. [`Locked`](Heap::Locked) is the system's allocator with one lock around
+//! every block above 256 KiB, which is what a heap looks like whose large blocks come from one place.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -84,7 +84,8 @@ pub(crate) fn lock_wait_ns() -> u64 {
 
 pub(crate) struct Switch;
 
-/// Place in `Heap::ALL` plus one; 0 before the first allocation. All threads would find the same, so relaxed order is enough.
+/// Place in `Heap::ALL` plus one; 0 before the first allocation. All threads would find the same, so relaxed order is
+/// enough.
 static CHOICE: AtomicU8 = AtomicU8::new(0);
 const ENVIRONMENT: &std::ffi::CStr = c"THRONG_BENCH_HEAP";
 
@@ -98,7 +99,8 @@ fn chosen() -> u8 {
 
 #[cold]
 fn choose() -> u8 {
-    // SAFETY: the name ends with a zero; nothing changes the environment before `main`, when the first allocation is made.
+    // SAFETY: the name ends with a zero; nothing changes the environment before `main`, when the first allocation is
+    // made.
     let value = unsafe { libc::getenv(ENVIRONMENT.as_ptr()) };
     // SAFETY: a variable's value has at least the zero at its end.
     let digit = if value.is_null() { b'0' } else { unsafe { *value.cast::<u8>() } };
@@ -127,7 +129,8 @@ fn lock_if_large(bytes: usize) -> Option<MutexGuard<'static, ()>> {
 const SYSTEM: u8 = Heap::System as u8;
 const LOCKED: u8 = Heap::Locked as u8;
 
-// SAFETY: the choice never changes, so a block goes back to the allocator that it came from; the lock neither allocates nor unwinds.
+// SAFETY: the choice never changes, so a block goes back to the allocator that it came from; the lock neither allocates
+// nor unwinds.
 unsafe impl GlobalAlloc for Switch {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let choice = chosen();

@@ -1,7 +1,8 @@
 //! Worlds that allocate all the time: entities with vectors come and go, and large blocks among them.
 //!
-//! Worlds are claimed by whichever thread is free, frame by frame, as the server does it, so that blocks are often given back by another
-//! thread than the one that took them. What a world does depends on its seed alone, and so does the hash.
+//! Worlds are claimed by whichever thread is free, frame by frame, as the server does it, so that blocks are often
+//! given back by another thread than the one that took them. What a world does depends on its seed alone, and so does
+//! the hash.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};

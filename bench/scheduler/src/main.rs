@@ -1,11 +1,12 @@
 //! Bench: what scheduling costs per world and frame, and how close a frame comes to the best possible makespan.
 //!
-//! - `scheduling_ns_per_world`: wall time of `submit` and `wait` for worlds that do nothing, divided by their number. Everything in it
-//!   is the scheduler's: sorting, claiming, handing in, waking.
-//! - `makespan_over_best`: worlds that compute for a random time; the frame's length against max(longest, total / workers), both
-//!   taken from the tasks' own measured times, so that a busy host lengthens both.
-//! - `share_us`: what it takes a task to hand out 16 parts that do nothing, the waking of an idle worker and the wait for what it has
-//!   taken included. `share_over_best`: the same for parts that compute for some 50 us each, against their sum / workers.
+//! - `scheduling_ns_per_world`: wall time of `submit` and `wait` for worlds that do nothing, divided by their number.
+//!   Everything in it is the scheduler's: sorting, claiming, handing in, waking.
+//! - `makespan_over_best`: worlds that compute for a random time; the frame's length against max(longest, total /
+//!   workers), both taken from the tasks' own measured times, so that a busy host lengthens both.
+//! - `fork_join_us`: what it takes a task to hand out 16 batches that do nothing, the waking of an idle worker and the
+//!   wait for what it has taken included. `fork_join_over_best`: the same for batches that compute for some 50 us each,
+//!   against their sum / workers.
 //! - `allocations_per_frame` of a steady submit and wait.
 //!
 //! Prints a hash of the work done: faster but different is not faster.
@@ -20,7 +21,7 @@ use throng_platform::{
     clock::{Clock, MonotonicClock},
     time::Nanos,
 };
-use throng_scheduler::{Completion, Crew, Finished, Scheduled, ShortTask, ShortTaskPool};
+use throng_scheduler::{Completion, Finished, Helpers, Scheduled, ShortTask, ShortTaskPool};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -43,13 +44,13 @@ struct Chore {
 
 impl ShortTask for Chore {
     type Worker = ();
-    type Part = ();
+    type Batch = ();
 
-    fn run(&mut self, (): &mut (), _: &Crew<Chore>) {
+    fn run(&mut self, (): &mut (), _: &Helpers<Chore>) {
         self.compute();
     }
 
-    fn run_part((): &mut (), (): &mut ()) {}
+    fn run_batch((): &mut (), (): &mut ()) {}
 }
 
 impl Chore {
@@ -63,32 +64,32 @@ impl Chore {
 /// A world that hands all its chores to whoever is idle.
 struct Crowd {
     clock: Arc<MonotonicClock>,
-    chores: Vec<Share>,
+    chores: Vec<TimedChore>,
     took: Nanos,
     allocated: u64,
 }
 
-struct Share {
+struct TimedChore {
     chore: Chore,
     took: Nanos,
 }
 
 impl ShortTask for Crowd {
     type Worker = Arc<MonotonicClock>;
-    type Part = Share;
+    type Batch = TimedChore;
 
-    fn run(&mut self, worker: &mut Arc<MonotonicClock>, crew: &Crew<Crowd>) {
+    fn run(&mut self, worker: &mut Arc<MonotonicClock>, helpers: &Helpers<Crowd>) {
         let before = thread_counts().allocations;
         let begin = self.clock.now();
-        crew.share(&mut self.chores, worker);
+        helpers.fork_join(&mut self.chores, worker);
         self.took = self.clock.now().saturating_sub(begin);
         self.allocated = thread_counts().allocations - before;
     }
 
-    fn run_part(share: &mut Share, clock: &mut Arc<MonotonicClock>) {
+    fn run_batch(batch: &mut TimedChore, clock: &mut Arc<MonotonicClock>) {
         let begin = clock.now();
-        share.chore.compute();
-        share.took = clock.now().saturating_sub(begin);
+        batch.chore.compute();
+        batch.took = clock.now().saturating_sub(begin);
     }
 }
 
@@ -99,8 +100,8 @@ fn main() {
     for workers in [1, 2] {
         let scheduling = scheduling(worlds, frames, workers);
         let makespan = makespan(worlds / 10, frames / 4, workers);
-        let share = share(frames, workers, 0, |took, _| took.0 as f64 / 1e3);
-        let share_over_best = share_over_best(frames, workers);
+        let fork_join = fork_join(frames, workers, 0, |took, _| took.0 as f64 / 1e3);
+        let fork_join_over_best = fork_join_over_best(frames, workers);
         rows.push(serde_json::json!({
             "workers": workers,
             "worlds": worlds,
@@ -109,12 +110,12 @@ fn main() {
             "allocations_per_frame": scheduling.allocations_per_frame,
             "makespan_over_best_p50": makespan.p50,
             "makespan_over_best_p99": makespan.p99,
-            "share_us_p50": share.p50,
-            "share_us_p99": share.p99,
-            "share_over_best_p50": share_over_best.p50,
-            "share_over_best_p99": share_over_best.p99,
-            "allocations_per_share": share.allocations_per_frame,
-            "hash": format!("{:016x}", scheduling.hash ^ makespan.hash ^ share_over_best.hash),
+            "fork_join_us_p50": fork_join.p50,
+            "fork_join_us_p99": fork_join.p99,
+            "fork_join_over_best_p50": fork_join_over_best.p50,
+            "fork_join_over_best_p99": fork_join_over_best.p99,
+            "allocations_per_fork_join": fork_join.allocations_per_frame,
+            "hash": format!("{:016x}", scheduling.hash ^ makespan.hash ^ fork_join_over_best.hash),
         }));
     }
     if arguments.json {
@@ -194,20 +195,20 @@ fn run(frames: usize, workers: usize, rounds: &[u32], figure: impl Fn(Nanos, &[F
     Outcome::new(figures, allocations, due.iter().map(|chore| &*chore.task))
 }
 
-/// Parts of some 50 us each, as a world with a thousand clients may hand out.
-fn share_over_best(frames: usize, workers: usize) -> Outcome {
-    share(frames, workers, 30_000, |took, parts| {
-        let total: Nanos = parts.iter().map(|part| part.took).sum();
+/// Batches of some 50 us each, as a world with a thousand clients may hand out.
+fn fork_join_over_best(frames: usize, workers: usize) -> Outcome {
+    fork_join(frames, workers, 30_000, |took, batches| {
+        let total: Nanos = batches.iter().map(|batch| batch.took).sum();
         took.0 as f64 / (total.0 / workers as u64) as f64
     })
 }
 
-/// Frames of one world that shares 16 parts; the figure is made of what the share took. The frame's thread waits between two of
-/// them until the workers sleep, as in a server that has time left.
-fn share(frames: usize, workers: usize, rounds: u32, figure: impl Fn(Nanos, &[Share]) -> f64) -> Outcome {
+/// Frames of one world that hands out 16 batches; the figure is made of what the fork-join took. The frame's thread
+/// waits between two of them until the workers sleep, as in a server that has time left.
+fn fork_join(frames: usize, workers: usize, rounds: u32, figure: impl Fn(Nanos, &[TimedChore]) -> f64) -> Outcome {
     let clock = Arc::new(MonotonicClock::new());
     let mut pool = ShortTaskPool::new(vec![clock.clone(); workers], clock.clone());
-    let chores = (0..16).map(|n| Share { chore: Chore { rounds, hash: n }, took: Nanos::ZERO });
+    let chores = (0..16).map(|n| TimedChore { chore: Chore { rounds, hash: n }, took: Nanos::ZERO });
     let mut crowd = Box::new(Crowd { clock, chores: chores.collect(), took: Nanos::ZERO, allocated: 0 });
     let mut figures = Vec::with_capacity(frames);
     let mut allocations = 0;
@@ -224,7 +225,7 @@ fn share(frames: usize, workers: usize, rounds: u32, figure: impl Fn(Nanos, &[Sh
             figures.push(figure(crowd.took, &crowd.chores));
         }
     }
-    Outcome::new(figures, allocations, crowd.chores.iter().map(|share| &share.chore))
+    Outcome::new(figures, allocations, crowd.chores.iter().map(|timed| &timed.chore))
 }
 
 impl Outcome {
@@ -248,9 +249,9 @@ mod tests {
     fn the_small_size_runs_and_computes_the_same_on_any_number_of_workers() {
         let hashes: Vec<u64> = [1, 2, 8].map(|workers| makespan(20, 4, workers).hash).into();
         assert!(hashes.iter().all(|&hash| hash == hashes[0]), "{hashes:?}");
-        let hashes: Vec<u64> = [1, 2, 8].map(|workers| share_over_best(4, workers).hash).into();
+        let hashes: Vec<u64> = [1, 2, 8].map(|workers| fork_join_over_best(4, workers).hash).into();
         assert!(hashes.iter().all(|&hash| hash == hashes[0]), "{hashes:?}");
         assert_eq!(scheduling(50, 4, 2).allocations_per_frame, 0.0);
-        assert_eq!(share(4, 2, 0, |_, _| 0.0).allocations_per_frame, 0.0);
+        assert_eq!(fork_join(4, 2, 0, |_, _| 0.0).allocations_per_frame, 0.0);
     }
 }

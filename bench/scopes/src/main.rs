@@ -1,10 +1,11 @@
 //! Bench: what a scope costs, against the two clock readings that it cannot do without and against other profilers.
 //!
-//! Every variant runs in a process of its own, because recorders, subscribers and Tracy's threads are global, and all of them take
-//! turns, round by round, because the host is not the same from one minute to the next. A figure is the median over the rounds of
-//! medians over batches; the empty loop is subtracted. Two columns: scopes in a tight loop (`hot`), and with about 50 ns of work
-//! inside that leaves the processor free to do both at once (`work`), which hides most of what a scope costs. Only the first is
-//! compared with the floor: in the second, the floor itself is next to nothing.
+//! Every variant runs in a process of its own, because recorders, subscribers and Tracy's threads are global, and all
+//! of them take turns, round by round, because the host is not the same from one minute to the next. A figure is the
+//! median over the rounds of medians over batches; the empty loop is subtracted. Two columns: scopes in a tight loop
+//! (`hot`), and with about 50 ns of work inside that leaves the processor free to do both at once (`work`), which hides
+//! most of what a scope costs. Only the first is compared with the floor: in the second, the floor itself is next to
+//! nothing.
 //!
 //! Prints a hash of the work done: faster but different is not faster.
 

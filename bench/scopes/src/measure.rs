@@ -1,15 +1,15 @@
 //! Measuring something that takes a few nanoseconds: many calls in a row, in turns with the same calls without it.
 //!
-//! A call with the thing and a call without it do the same work, so that the difference is the thing's own cost; both hashes must agree.
-//! The median of many short batches leaves out those during which the thread was interrupted.
+//! A call with the thing and a call without it do the same work, so that the difference is the thing's own cost; both
+//! hashes must agree. The median of many short batches leaves out those during which the thread was interrupted.
 
 use std::hint::black_box;
 
 use throng_platform::sched::{pin_this_thread, pinnable_cores};
 use throng_platform::ticks::{self, Calibration};
 
-/// Calls in a row between two readings of the clock: 0.01 ns of the clock's own cost per call, and short enough (some 30 µs) that
-/// most batches are not interrupted.
+/// Calls in a row between two readings of the clock: 0.01 ns of the clock's own cost per call, and short enough (some
+/// 30 µs) that most batches are not interrupted.
 pub(crate) const CALLS: usize = 1_000;
 
 /// Rounds of [`work`] that take about 50 ns, one waiting for the other.
@@ -56,7 +56,8 @@ pub(crate) fn nothing<const ROUNDS: u32>() -> impl FnMut(u64) -> u64 {
     each(work::<ROUNDS>)
 }
 
-/// Cost per scope of `with`, whose batches have `scopes` of them, against `without`. `between` follows every batch, untimed.
+/// Cost per scope of `with`, whose batches have `scopes` of them, against `without`. `between` follows every batch,
+/// untimed.
 pub(crate) fn compare(
     plan: &Plan,
     scopes: usize,

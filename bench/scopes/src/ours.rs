@@ -95,8 +95,8 @@ pub(crate) fn scope_off<const ROUNDS: u32>(plan: &Plan) -> Outcome {
     compare(plan, CALLS, one_scope::<ROUNDS>(), nothing::<ROUNDS>(), || {})
 }
 
-/// Sixteen functions with this in each, called in turns: what is left when the code of one scope is not all that the processor has
-/// in mind.
+/// Sixteen functions with this in each, called in turns: what is left when the code of one scope is not all that the
+/// processor has in mind.
 macro_rules! places {
     ($hash:ident, $body:expr) => {{
         macro_rules! place {

@@ -24,8 +24,8 @@ pub(crate) fn tracy_idle<const ROUNDS: u32>(plan: &Plan) -> Outcome {
     compare(plan, CALLS, tracy_zone::<ROUNDS>(), nothing::<ROUNDS>(), || {})
 }
 
-/// The same with somebody connected. What it costs the thread alone: Tracy's own thread, which compresses and sends, has a core of
-/// its own and gets 300 µs after every batch, or the queue would grow without end.
+/// The same with somebody connected. What it costs the thread alone: Tracy's own thread, which compresses and sends,
+/// has a core of its own and gets 300 µs after every batch, or the queue would grow without end.
 pub(crate) fn tracy_connected<const ROUNDS: u32>(plan: &Plan) -> Outcome {
     // Stays until the process ends.
     let _client = tracy_client::Client::start();
@@ -35,7 +35,8 @@ pub(crate) fn tracy_connected<const ROUNDS: u32>(plan: &Plan) -> Outcome {
     compare(plan, CALLS, tracy_zone::<ROUNDS>(), nothing::<ROUNDS>(), || sleep(Duration::from_micros(300)))
 }
 
-/// A batch in a frame's scope, which is what puffin is made for: it works on the thread's data when the outermost scope ends.
+/// A batch in a frame's scope, which is what puffin is made for: it works on the thread's data when the outermost scope
+/// ends.
 #[inline(always)]
 fn puffin_scopes<const ROUNDS: u32>() -> impl FnMut(u64) -> u64 {
     let mut batch = each(|hash| {

@@ -1,11 +1,13 @@
-//! As much of a Tracy server as it takes to make a client send: the handshake of protocol 82, then everything is thrown away.
+//! As much of a Tracy server as it takes to make a client send: the handshake of protocol 82, then everything is thrown
+//! away.
 //!
 //! ```text
 //!  server: "TracyPrf"  protocol (u32)
 //!  client: status (u8, 1 = welcome)  welcome message  frames of compressed events, without end
 //! ```
 //!
-//! It asks no questions, as a real one does for the names of what it sees, so the client's own thread has a little less to do.
+//! It asks no questions, as a real one does for the names of what it sees, so the client's own thread has a little less
+//! to do.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

@@ -1,6 +1,7 @@
 //! Bench: what worlds cost: memory and time to create, asleep, and two thousand of them awake.
 //!
-//! - `empty`: worlds with no system and no entity: memory and time each, and the time from an empty process to the first tick of all.
+//! - `empty`: worlds with no system and no entity: memory and time each, and the time from an empty process to the
+//!   first tick of all.
 //! - `dormant`: the same worlds with nobody connected: share of a core while the server sleeps.
 //! - `awake`: worlds with ten entities that move every tick, at 20 Hz: missed ticks and cores.
 //!

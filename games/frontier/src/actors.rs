@@ -2,9 +2,9 @@
 //!
 //! NPCs have the first rows, then come doors and nodes, all for as long as the world lives; players, traps and totems
 //! take rows that are free. A row is the authority on its actor: its components are written from it when it changes
-//! ([`crate::publish`]), and its place among others is in [`crate::close::Close`]. To remember another actor is to keep
-//! a [`Who`], index and life. The life ends with death and departure, so nobody has to be searched for the names of
-//! those who have gone.
+//! ([`crate::publish`]), and its place among others is in [`crate::neighbours::Neighbours`]. To remember another actor
+//! is to keep a [`Who`], index and life. The life ends with death and departure, so nobody has to be searched for the
+//! names of those who have gone.
 //!
 //! Systems do not walk all rows. They walk the [`IndexSet`]s of those who move, fight, cast, are hurt, sick, dead and
 //! so on.
@@ -20,8 +20,8 @@ pub use side::Side;
 use std::ops::{Index, IndexMut};
 
 use bevy_ecs::{entity::Entity, resource::Resource};
-use throng_query::close_lists::NOBODY;
-use throng_replication::{Event, NetId};
+use throng_query::neighbour_lists::NOBODY;
+use throng_replication::{NetId, ReplicatedEvent};
 
 use crate::{
     components::{ENTER_M, Gesture, LEAVE_M, Look},
@@ -41,8 +41,8 @@ pub const SOURCE_M: f32 = LEAVE_M / 2.0;
 const fn is_in_view(range_m: Option<f32>) -> bool {
     matches!(range_m, Some(range_m) if range_m + SOURCE_M <= ENTER_M)
 }
-const _: () = assert!(is_in_view(<Damage as Event>::RANGE_M));
-const _: () = assert!(is_in_view(<Critical as Event>::RANGE_M));
+const _: () = assert!(is_in_view(<Damage as ReplicatedEvent>::RANGE_M));
+const _: () = assert!(is_in_view(<Critical as ReplicatedEvent>::RANGE_M));
 
 /// All rows, and who of them is busy with what.
 #[derive(Resource, Default)]
@@ -70,7 +70,7 @@ pub struct Actors {
     pub traps: IndexSet,
     pub totems: IndexSet,
     pub open_doors: IndexSet,
-    /// Players and NPCs that are concealed; traps are by themselves.
+    /// Players and NPCs that are visibility-filtered; traps are by themselves.
     pub sneaking: IndexSet,
 }
 
@@ -95,7 +95,7 @@ impl Actors {
         self.unnamed.push(index);
     }
 
-    /// Takes somebody out of everything. The close lists and the entity are the caller's.
+    /// Takes somebody out of everything. The neighbour lists and the entity are the caller's.
     pub fn remove(&mut self, index: u32) {
         self.stop_everything(index);
         self.dead.remove(index);
@@ -121,7 +121,7 @@ impl Actors {
 
     fn stop_everything(&mut self, index: u32) {
         let row = &mut self.rows[index as usize];
-        (row.target, row.casting, row.singing, row.concealed) = (None, None, false, false);
+        (row.target, row.casting, row.singing, row.filtered) = (None, None, false, false);
         row.clocks = Clocks::default();
         let sets = [
             &mut self.moving,
@@ -166,11 +166,11 @@ impl Actors {
         (row.alive && row.life == who.life).then_some(who.index)
     }
 
-    /// Who did something to a target, as those around the target may hear it: nobody who is concealed, and nobody who
-    /// is too far from it, as the owner of a trap may be.
+    /// Who did something to a target, as those around the target may hear it: nobody who is visibility-filtered, and
+    /// nobody who is too far from it, as the owner of a trap may be.
     pub fn source(&self, who: Option<Who>, target: u32) -> Source {
         let may_be_named =
-            |row: &&Actor| !row.concealed && distance_m2(row.place, self[target].place) <= SOURCE_M * SOURCE_M;
+            |row: &&Actor| !row.filtered && distance_m2(row.place, self[target].place) <= SOURCE_M * SOURCE_M;
         let row = who.and_then(|who| self.resolve(who)).map(|index| &self[index]);
         Source(row.filter(may_be_named).and_then(|row| row.id))
     }
@@ -224,7 +224,7 @@ impl Actors {
             add(u64::from(row.heading.to_bits()) << 32 | u64::from(row.life));
             add((row.health as u64) << 8
                 | u64::from(row.alive)
-                | u64::from(row.concealed) << 1
+                | u64::from(row.filtered) << 1
                 | u64::from(row.open) << 2);
             add(row.target.map_or(0, |target| u64::from(target.index) << 32 | u64::from(target.life)));
             add(u64::from(row.clocks.stunned) << 32 | u64::from(row.clocks.diseased));

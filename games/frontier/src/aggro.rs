@@ -3,15 +3,15 @@
 //!
 //! A monster, or a guard, without an enemy asks at its thoughts who is near; a player that has walked some metres asks
 //! which monsters are, which is sooner than the next thought of any. One rule decides both ([`notices`]), so it makes
-//! no difference who asks but when. Whoever sneaks is noticed only by who sees it ([`crate::concealment`]).
+//! no difference who asks but when. Whoever sneaks is noticed only by who sees it ([`crate::visibility`]).
 //!
-//! Cost: 40 ns where nobody is near, which close lists know without looking.
+//! Cost: 40 ns where nobody is near, which neighbour lists know without looking.
 
 use crate::{
     actors::Side,
-    close::{Question, groups},
     components::Kind,
     landscape::distance_m2,
+    neighbours::{Question, groups},
     npc::minds::{Errand, THOUGHT_MS},
     traits::{NOTICE_M_MAX, Traits},
     zone::Zone,
@@ -42,7 +42,7 @@ pub fn notice_enemies(mut zone: Zone) {
         };
         let notice_m = Traits::of(row.kind()).notice_m;
         let mut near = zone.scratch.take();
-        near.extend_from_slice(zone.close.ask_within(Question::NoticeEnemy, notice_m, index, enemies));
+        near.extend_from_slice(zone.neighbours.ask_within(Question::NoticeEnemy, notice_m, index, enemies));
         // The nearest that it sees; of equally near ones the lowest.
         let mut nearest: Option<(u32, f32)> = None;
         for &enemy in &near {
@@ -95,5 +95,5 @@ fn notices(zone: &mut Zone, npc: u32, enemy: u32) -> bool {
 fn rouse(zone: &mut Zone, npc: u32, enemy: u32) {
     let who = zone.actors.who(enemy);
     zone.minds.rows[npc as usize].hate(who, 1);
-    zone.tally.aggros += 1;
+    throng::count!("aggros");
 }

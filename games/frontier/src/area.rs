@@ -4,9 +4,9 @@
 
 use crate::{
     actors::Side,
-    close::{Question, groups},
     deeds::{Blow, Done},
     events::{Burst, Means},
+    neighbours::{Question, groups},
     protocol::Ability,
     zone::Zone,
 };
@@ -22,7 +22,7 @@ pub fn blast(mut zone: Zone) {
         let (side, source) = (zone.actors[caster].side, zone.actors.who(caster));
         let amount = BLAST_POINTS + i32::from(zone.actors[caster].look.level) / 2;
         zone.burst(caster, Burst::Sparks, "spell.blast");
-        zone.tally.area_spells += 1;
+        throng::count!("area_spells");
         let near = zone.asked(Question::Area, caster, side.enemies());
         for &victim in &near {
             let target = zone.actors.who(victim);
@@ -46,7 +46,7 @@ pub fn taunt(mut zone: Zone) {
         let near = zone.asked(Question::Taunt, caster, groups::MONSTERS);
         for &monster in &near {
             zone.minds.rows[monster as usize].hate_most(who);
-            zone.tally.taunts += 1;
+            throng::count!("taunts");
         }
         zone.scratch.give_back(near);
     }

@@ -13,7 +13,6 @@ use crate::{
     landscape::{Land, mix},
     parties::Parties,
     roster::{Player, Roster},
-    tally::Tally,
     traits::LEVEL_MAX,
 };
 
@@ -34,8 +33,7 @@ pub fn enter(world: &mut World) {
     for arrival in std::mem::take(&mut world.resource_mut::<Arrivals>().0) {
         arrive(world, arrival);
     }
-    let players = world.resource::<Roster>().count() as i64;
-    world.resource_mut::<Tally>().players = players;
+    throng::gauge!("players", world.resource::<Roster>().count());
 }
 
 fn arrive(world: &mut World, arrival: Arrival) {

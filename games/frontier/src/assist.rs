@@ -6,7 +6,7 @@
 
 use crate::{
     actors::Side,
-    close::{Question, groups},
+    neighbours::{Question, groups},
     zone::Zone,
 };
 
@@ -29,7 +29,7 @@ pub fn call_guards(mut zone: Zone) {
         for &guard in &guards {
             if !zone.minds.rows[guard as usize].hates_anybody() {
                 zone.minds.rows[guard as usize].hate(who, 1);
-                zone.tally.assists += 1;
+                throng::count!("assists");
             }
         }
         zone.scratch.give_back(guards);

@@ -3,7 +3,7 @@
 //! Cost: 100 ns per singer and second.
 
 use crate::{
-    actors::dirty, close::Question, components::Gesture, deeds::Done, events::Song, protocol::Ability, zone::Zone,
+    actors::dirty, components::Gesture, deeds::Done, events::Song, neighbours::Question, protocol::Ability, zone::Zone,
 };
 
 const PULSE_MS: u32 = 1_000;
@@ -38,7 +38,7 @@ pub fn pulse(mut zone: Zone) {
             continue;
         }
         let side = zone.actors[singer].side;
-        zone.tally.pulses += 1;
+        throng::count!("pulses");
         let near = zone.asked(Question::Aura, singer, side.groups());
         for &listener in &near {
             // Only those who are hurt, or fight, are the better for it.

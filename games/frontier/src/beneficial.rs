@@ -3,10 +3,10 @@
 //! Cost: 60 ns per shaman and second, where nobody is hurt.
 
 use crate::{
-    close::{Question, groups},
     components::Kind,
     deeds::{Blow, Done},
     events::{Burst, Means},
+    neighbours::{Question, groups},
     protocol::Ability,
     zone::Zone,
 };
@@ -52,6 +52,6 @@ pub fn heal(mut zone: Zone) {
         zone.tell_landed(target, Ability::Heal);
         zone.burst(target, Burst::Leaves, "spell.heal");
         zone.strike(Blow { target: who, source, amount, means: Means::Heal, critical: false });
-        zone.tally.heals += 1;
+        throng::count!("heals");
     }
 }

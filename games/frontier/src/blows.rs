@@ -52,7 +52,7 @@ fn hurt(zone: &mut Zone, target: u32, blow: Blow) {
     let source = blow.source.and_then(|who| zone.actors.resolve(who));
     let blessed = source.is_some_and(|source| zone.actors[source].clocks.blessed > now);
     let amount = if blessed { blow.amount + blow.amount / BLESSED_PART } else { blow.amount };
-    zone.tally.hits += 1;
+    throng::count!("hits");
     zone.actors[target].health -= amount;
     zone.health_changed(target);
     zone.actors.play(target, Gesture::Flinch);
@@ -60,8 +60,8 @@ fn hurt(zone: &mut Zone, target: u32, blow: Blow) {
     if let Some(source) = source {
         zone.actors[target].fought_tick = now + 1;
         zone.actors[source].fought_tick = now + 1;
-        zone.conceal(source, false);
-        zone.conceal(target, false);
+        zone.set_filtered(source, false);
+        zone.set_filtered(target, false);
         let who = zone.actors.who(source);
         if zone.actors.are_enemies(target, source) {
             if let Some(mind) = zone.minds.get(target) {
@@ -91,22 +91,22 @@ fn tell(zone: &mut Zone, target: u32, blow: Blow) {
     let means = blow.means;
     zone.tell(target, |target| Damage { target, source, amount, means }, cause);
     if blow.critical {
-        zone.tally.criticals += 1;
+        throng::count!("criticals");
         zone.tell(target, |target| Critical { target, source, amount }, cause);
     }
 }
 
 fn die(zone: &mut Zone, target: u32, killer: Option<u32>) {
-    zone.tally.deaths += 1;
+    throng::count!("deaths");
     let (now, death) = (zone.now(), zone.ticks(DEATH_MS));
-    zone.conceal(target, false);
+    zone.set_filtered(target, false);
     zone.actors.play(target, Gesture::Die);
     zone.actors.end_life(target);
     zone.actors.mark(target, u8::MAX);
     zone.actors[target].health = 0;
     zone.actors[target].expires_tick = now + death;
     zone.weigh(target, 1.0);
-    zone.close.remove(target);
+    zone.neighbours.remove(target);
     if let Some(mind) = zone.minds.get(target) {
         mind.forget_all();
         mind.errand = crate::npc::minds::Errand::Stand;

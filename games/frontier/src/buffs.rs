@@ -3,8 +3,8 @@
 //! Cost: 100 ns per blessing and 20 ns per member.
 
 use crate::{
-    close::{Question, groups},
     deeds::Done,
+    neighbours::{Question, groups},
     protocol::Ability,
     zone::Zone,
 };
@@ -19,7 +19,7 @@ pub fn bless(mut zone: Zone) {
         let party = zone.actors[caster].party;
         zone.afflict(caster, BLESSED_MS, |clocks| &mut clocks.blessed);
         zone.tell_landed(caster, Ability::Bless);
-        zone.tally.buffs += 1;
+        throng::count!("buffs");
         if party == 0 {
             continue;
         }
@@ -27,7 +27,7 @@ pub fn bless(mut zone: Zone) {
         for &member in near.iter() {
             if zone.actors[member].party == party {
                 zone.afflict(member, BLESSED_MS, |clocks| &mut clocks.blessed);
-                zone.tally.buffs += 1;
+                throng::count!("buffs");
             }
         }
         zone.scratch.give_back(near);

@@ -8,9 +8,9 @@ use throng_replication::{Team, VisibilityFiltered, Weight, ecs::Replicated};
 
 use crate::{
     actors::{Actor, Actors, Slot},
-    close::Close,
     components::{Animation, Effects, Look, Points, Pose, Vitals},
     deeds::{Deeds, Mark, Plan},
+    neighbours::Neighbours,
 };
 
 /// Traps, and totems, that a world has room for from the start; more of them allocate.
@@ -47,12 +47,12 @@ pub fn apply(world: &mut World) {
 }
 
 fn apply_mark(world: &mut World, mark: Mark) {
-    let (Mark::Concealed(entity, _) | Mark::Team(entity, _) | Mark::Weight(entity, _)) = mark;
+    let (Mark::Filtered(entity, _) | Mark::Team(entity, _) | Mark::Weight(entity, _)) = mark;
     // It may have left since.
     let Ok(mut entity) = world.get_entity_mut(entity) else { return };
     match mark {
-        Mark::Concealed(_, true) => entity.insert(VisibilityFiltered),
-        Mark::Concealed(_, false) => entity.remove::<VisibilityFiltered>(),
+        Mark::Filtered(_, true) => entity.insert(VisibilityFiltered),
+        Mark::Filtered(_, false) => entity.remove::<VisibilityFiltered>(),
         Mark::Team(_, 0) => entity.remove::<Team>(),
         Mark::Team(_, team) => entity.insert(Team(team)),
         Mark::Weight(_, weight) => entity.insert(Weight(weight)),
@@ -65,7 +65,7 @@ fn set_up(world: &mut World, plan: Plan) {
     let index = actors.add(look, plan.place, 0.0);
     let is_trap = plan.kind == crate::components::Kind::Trap;
     let row = &mut actors[index];
-    (row.owner, row.side, row.expires_tick, row.concealed) = (Some(plan.owner), plan.side, plan.expires_tick, is_trap);
+    (row.owner, row.side, row.expires_tick, row.filtered) = (Some(plan.owner), plan.side, plan.expires_tick, is_trap);
     if is_trap {
         actors.traps.insert(index)
     } else {
@@ -92,18 +92,18 @@ pub fn make_room(world: &mut World) {
     }
 }
 
-/// Gives a row its entity and its place in the close lists.
-pub fn embody(world: &mut World, index: u32, concealed: bool) -> Entity {
+/// Gives a row its entity and its place in the neighbour lists.
+pub fn embody(world: &mut World, index: u32, filtered: bool) -> Entity {
     let row = world.resource::<Actors>()[index].clone();
     let entity = world.spawn(bundle(index, &row)).id();
     if world.resource::<Telling>().points && row.look.kind.is_creature() {
         world.entity_mut(entity).insert(Points { points: row.health.max(0) as u16 });
     }
-    if concealed {
+    if filtered {
         world.entity_mut(entity).insert(VisibilityFiltered);
     }
     world.resource_mut::<Actors>().embody(index, entity);
-    world.resource_mut::<Close>().insert(index, row.place, row.groups());
+    world.resource_mut::<Neighbours>().insert(index, row.place, row.groups());
     entity
 }
 
@@ -115,7 +115,7 @@ fn bundle(index: u32, row: &Actor) -> impl Bundle {
         Pose { x, z, heading: row.heading },
         Vitals { alive: true, ..row.vitals() },
         Animation::NONE,
-        Effects { sneaking: row.concealed, ..Effects::default() },
+        Effects { sneaking: row.filtered, ..Effects::default() },
         row.look,
         Weight(row.weight),
     )
@@ -127,7 +127,7 @@ pub fn remove(world: &mut World, index: u32) {
     let (entity, alive) = (actors[index].entity, actors[index].alive);
     actors.remove(index);
     if alive {
-        world.resource_mut::<Close>().remove(index);
+        world.resource_mut::<Neighbours>().remove(index);
     }
     world.despawn(entity);
 }

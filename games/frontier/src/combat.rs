@@ -22,7 +22,7 @@ const INFECT_CHANCE: f32 = 0.25;
 /// Everybody strikes whose time it is.
 pub fn swing(mut zone: Zone) {
     let fighters = zone.batch(|actors| actors.fighting.list());
-    zone.tally.fighters = fighters.len() as i64;
+    throng::gauge!("fighters", fighters.len());
     for &index in &fighters {
         let Some(target) = zone.actors[index].target.and_then(|who| zone.actors.resolve(who)) else {
             zone.actors.set_target(index, None);
@@ -45,10 +45,10 @@ fn swing_at(zone: &mut Zone, index: u32, target: u32) {
     let (kind, level) = (row.kind(), row.look.level);
     let traits = Traits::of(kind);
     zone.actors[index].swing_tick = now + zone.ticks(traits.swing_ms);
-    zone.conceal(index, false);
+    zone.set_filtered(index, false);
     zone.actors[index].fought_tick = now + 1;
     zone.actors.play(index, Gesture::Swing);
-    zone.tally.swings += 1;
+    throng::count!("swings");
     if zone.chance() >= HIT_CHANCE {
         return;
     }

@@ -129,7 +129,7 @@ pub struct Effects {
     pub soothed: bool,
     /// Carries an aura.
     pub singing: bool,
-    /// Is concealed from those who do not look closely.
+    /// Is unseen by those who do not look closely.
     pub sneaking: bool,
     /// Stands open: doors alone.
     pub open: bool,

@@ -52,7 +52,7 @@ pub struct Plan {
 /// A change of what is said about an entity beside its values.
 #[derive(Debug, Clone, Copy)]
 pub enum Mark {
-    Concealed(Entity, bool),
+    Filtered(Entity, bool),
     Team(Entity, u16),
     Weight(Entity, f32),
 }
@@ -80,8 +80,8 @@ impl Deeds {
         room
     }
 
-    pub fn conceal(&mut self, entity: Entity, concealed: bool) {
-        self.marks.push(Mark::Concealed(entity, concealed));
+    pub fn set_filtered(&mut self, entity: Entity, filtered: bool) {
+        self.marks.push(Mark::Filtered(entity, filtered));
     }
 
     /// The spells of some kinds that are done.

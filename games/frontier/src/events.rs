@@ -17,9 +17,9 @@
 //!
 //! Ranges are defaults of the rules file. All but `teleport` go to those to whom the entity that they happen to is
 //! relevant ([`Audience::Around`](throng::prelude::Audience)), and a source that not everybody may see is left out
-//! ([`Source`]), so that no event gives away who is concealed.
+//! ([`Source`]), so that no event gives away who is visibility-filtered.
 
-use throng_replication::{DecodeError, Event, NetId, Replicate, ReplicateBits, SchemaBuilder, Text};
+use throng_replication::{DecodeError, NetId, Replicate, ReplicateBits, ReplicatedEvent, SchemaBuilder, Text};
 
 use crate::{
     components::{Gesture, NAME_BYTES_MAX},
@@ -43,7 +43,7 @@ pub fn add_to(schema: SchemaBuilder) -> SchemaBuilder {
         .event::<Purse>()
 }
 
-/// Who did something; `None` if it is concealed, or no longer there.
+/// Who did something; `None` if it is visibility-filtered, or no longer there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Source(pub Option<NetId>);
 
@@ -203,7 +203,7 @@ macro_rules! event {
         event!($kind, false, $range_m);
     };
     ($kind:ident, $reliable:literal, $range_m:expr) => {
-        impl Event for $kind {
+        impl ReplicatedEvent for $kind {
             const RELIABLE: bool = $reliable;
             const RANGE_M: Option<f32> = $range_m;
         }

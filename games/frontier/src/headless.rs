@@ -1,27 +1,23 @@
-//! The whole game without a server: the same systems in a Bevy schedule, scripted players instead of clients.
+//! The whole game without a server: the world that ships, with scripted players instead of clients.
 
 use bevy_ecs::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
-use throng_net::protocol::ClientId;
 use throng_platform::{
     allocator::{CountingAllocator, thread_counts},
     process::thread_cpu_time,
 };
-use throng_replication::{
-    InterestSettings, NetId, Team, VisibilityFiltered, WorldReplication,
-    ecs::{Collector, Replicated},
-};
+use throng_replication::{NetId, Team, VisibilityFiltered, ecs::Replicated};
+use throng_world::testing::{Counted, TestWorld};
 
 use crate::{
     actors::{Actor, Actors},
     blows::DEATH_MS,
-    close::{Close, Question},
-    components::{Animation, Effects, HEALTH_MAX, Kind, Look, Name, Points, Pose, Vitals},
-    concealment,
+    components::{Animation, Effects, HEALTH_MAX, Kind, Points, Pose, Vitals},
     landscape::{Landscape, distance_m2},
     mailboxes::{MAILBOX_MAX, Mailboxes},
+    neighbours::{Neighbours, Question},
     npc::{Mind, Minds, population, think::LEASH_M},
     parties::MEMBERS_MAX,
     players::RUN_M_PER_S,
@@ -30,9 +26,9 @@ use crate::{
     schema::schema,
     settings::FrontierSettings,
     signals::HANDLE_MS,
-    tally::Tally,
+    visibility,
     wishes::{WISHES_EACH_MAX, WISHES_MAX},
-    worlds::{TICK_HZ, fill, prepare, schedule},
+    worlds::{Frontier, TICK_HZ, prepare, put_together},
 };
 
 mod questions;
@@ -41,57 +37,48 @@ mod rules;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// One world, its schedule, and as much of replication as gives entities their names.
+/// The world of the game, as it ships.
 struct Headless {
-    world: World,
-    schedule: Schedule,
-    collector: Collector,
-    replication: WorldReplication,
-    tick: u32,
+    world: TestWorld,
+}
+
+/// The same world with few in it: NPCs of these kinds, all of one camp, around the middle of the first town, where it
+/// is flat.
+struct Scene {
+    npcs: Vec<(Kind, [f32; 2])>,
+}
+
+impl WorldKind for Scene {
+    fn name(&self) -> &str {
+        "scene"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(TICK_HZ)
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        put_together(world);
+        let ecs = world.world_mut();
+        prepare(ecs, &FrontierSettings { npcs: self.npcs.len(), ..FrontierSettings::default() });
+        let minds =
+            Minds { mailboxes: Mailboxes::new(1), awake_until: vec![0; 1], camps: vec![middle()], ..Minds::default() };
+        ecs.insert_resource(minds);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        for &(kind, aside) in &self.npcs {
+            population::add_npc(ecs, kind, 1, beside(aside), 0, &mut rng);
+        }
+    }
 }
 
 impl Headless {
-    fn empty(seed: u64) -> Self {
-        let mut world = World::new();
-        let mut collector = Collector::new(schema());
-        collector.replicate::<Pose>(&mut world);
-        collector.replicate::<Vitals>(&mut world);
-        collector.replicate::<Points>(&mut world);
-        collector.replicate::<Animation>(&mut world);
-        collector.replicate::<Effects>(&mut world);
-        collector.replicate::<Look>(&mut world);
-        collector.replicate::<Name>(&mut world);
-        collector.placed_by::<Pose>(&mut world);
-        let rate = Hertz(TICK_HZ);
-        world.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(TICK_HZ), rate, world: WorldId::new(0, 0) });
-        world.insert_resource(WorldRng(Xoshiro256PlusPlus::seed_from_u64(seed)));
-        world.insert_resource(Events::new(schema()));
-        world.init_resource::<Inbox>();
-        world.init_resource::<Outbox>();
-        world.init_resource::<Arrivals>();
-        world.init_resource::<Departures>();
-        let replication = WorldReplication::new(schema(), InterestSettings::default());
-        Self { world, schedule: schedule(), collector, replication, tick: 0 }
-    }
-
     fn new(settings: &FrontierSettings) -> Self {
-        let mut zone = Self::empty(settings.seed);
-        fill(&mut zone.world, settings, settings.seed);
-        zone
+        Self { world: TestWorld::new(Frontier { settings: settings.clone() }, &schema(), settings.seed) }
     }
 
-    /// NPCs of these kinds, all of one camp, around the middle of the first town, where it is flat: their places are
-    /// aside from it. After them so many players, at the middle.
+    /// A world with these NPCs, whose places are aside from the middle. After them so many players, at the middle.
     fn scene(npcs: &[(Kind, [f32; 2])], players: u32) -> Self {
-        let mut zone = Self::empty(7);
-        prepare(&mut zone.world, &FrontierSettings { npcs: npcs.len(), ..FrontierSettings::default() });
-        let minds =
-            Minds { mailboxes: Mailboxes::new(1), awake_until: vec![0; 1], camps: vec![middle()], ..Minds::default() };
-        zone.world.insert_resource(minds);
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
-        for &(kind, aside) in npcs {
-            population::add_npc(&mut zone.world, kind, 1, beside(aside), 0, &mut rng);
-        }
+        let mut zone = Self { world: TestWorld::new(Scene { npcs: npcs.to_vec() }, &schema(), 7) };
         for client in 0..players {
             let index = zone.arrive(client);
             zone.put(index, [0.0, 0.0]);
@@ -101,28 +88,20 @@ impl Headless {
         zone
     }
 
+    fn ecs(&self) -> &World {
+        self.world.ecs()
+    }
+
+    fn ecs_mut(&mut self) -> &mut World {
+        self.world.ecs_mut()
+    }
+
     fn tick(&mut self) {
-        self.begin_tick();
-        self.schedule.run(&mut self.world);
-        self.end_tick();
-    }
-
-    fn begin_tick(&mut self) {
-        self.world.resource_mut::<TickInfo>().tick = self.tick;
-    }
-
-    fn end_tick(&mut self) {
-        self.world.resource_mut::<Inbox>().clear();
-        self.world.resource_mut::<Events>().clear();
-        self.world.resource_mut::<Outbox>().clear();
-        self.tick += 1;
-        self.replication.begin_tick(self.tick);
-        self.collector.collect(&mut self.world, &mut self.replication);
-        self.world.clear_trackers();
+        self.world.tick();
     }
 
     fn ticks(&mut self, count: u32) {
-        (0..count).for_each(|_| self.tick());
+        self.world.ticks(count);
     }
 
     /// Ticks until something holds, `count` times at most; whether it did.
@@ -138,34 +117,26 @@ impl Headless {
 
     /// The actor of a new client.
     fn arrive(&mut self, client: u32) -> u32 {
-        let client = ClientKey(client);
-        self.world.resource_mut::<Arrivals>().0.push(Arrival {
-            client,
-            client_id: ClientId(u64::from(client.0)),
-            user_data: Box::new([0; 256]),
-            from: None,
-            transfer: None,
-        });
+        self.world.arrive(ClientKey(client));
         self.tick();
-        self.player(client.0)
+        self.player(client)
     }
 
     fn leave(&mut self, client: u32) {
-        self.world.resource_mut::<Departures>().0.push(ClientKey(client));
+        self.world.leave(ClientKey(client));
         self.tick();
     }
 
     fn player(&self, client: u32) -> u32 {
-        self.world.resource::<Roster>().actor(ClientKey(client)).expect("who arrives has a player in the same tick")
+        self.ecs().resource::<Roster>().actor(ClientKey(client)).expect("who arrives has a player in the same tick")
     }
 
     fn input(&mut self, client: u32, input: Input) {
-        let kind = MessageKind::Input { number: 0 };
-        self.world.resource_mut::<Inbox>().push(ClientKey(client), kind, &input.encode());
+        self.world.say(ClientKey(client), MessageKind::Input { number: 0 }, &input.encode());
     }
 
     fn say(&mut self, client: u32, message: ClientMessage<'_>) {
-        self.world.resource_mut::<Inbox>().push(ClientKey(client), MessageKind::Reliable, &message.encode());
+        self.world.say(ClientKey(client), MessageKind::Reliable, &message.encode());
     }
 
     /// Has a player cast, and waits until it is done.
@@ -185,58 +156,57 @@ impl Headless {
     }
 
     fn actor(&self, index: u32) -> &Actor {
-        &self.world.resource::<Actors>()[index]
+        &self.ecs().resource::<Actors>()[index]
     }
 
     fn actor_mut(&mut self, index: u32) -> Mut<'_, Actor> {
-        self.world.resource_mut::<Actors>().map_unchanged(|actors| &mut actors[index])
+        self.ecs_mut().resource_mut::<Actors>().map_unchanged(|actors| &mut actors[index])
     }
 
     fn mind(&self, index: u32) -> &Mind {
-        &self.world.resource::<Minds>().rows[index as usize]
+        &self.ecs().resource::<Minds>().rows[index as usize]
     }
 
     /// Puts somebody somewhere, by how far it is from the middle of the first town.
     fn put(&mut self, index: u32, aside: [f32; 2]) {
         let place = beside(aside);
         self.actor_mut(index).place = place;
-        self.world.resource_mut::<Actors>().mark(index, crate::actors::dirty::POSE);
-        self.world.resource_mut::<Close>().moved(index, place);
-        if let Some(mind) = self.world.resource_mut::<Minds>().get(index) {
+        self.ecs_mut().resource_mut::<Actors>().mark(index, crate::actors::dirty::POSE);
+        self.ecs_mut().resource_mut::<Neighbours>().moved(index, place);
+        if let Some(mind) = self.ecs_mut().resource_mut::<Minds>().get(index) {
             mind.home = place;
         }
     }
 
     fn hurt(&mut self, index: u32, health: i32) {
         self.actor_mut(index).health = health;
-        self.world.resource_mut::<Actors>().mending.insert(index);
+        self.ecs_mut().resource_mut::<Actors>().mending.insert(index);
         let groups = self.actor(index).groups();
-        self.world.resource_mut::<Close>().set_groups(index, groups);
+        self.ecs_mut().resource_mut::<Neighbours>().set_groups(index, groups);
     }
 
-    fn tally(&self) -> Tally {
-        *self.world.resource::<Tally>()
+    fn tally(&self) -> Counted {
+        self.world.counted()
     }
 
     fn of_kind(&self, kind: Kind) -> Vec<u32> {
-        let rows = self.world.resource::<Actors>().rows().iter().zip(0..);
+        let rows = self.ecs().resource::<Actors>().rows().iter().zip(0..);
         rows.filter(|(row, _)| row.alive && row.kind() == kind).map(|(_, index)| index).collect()
     }
 
     fn effects(&self, index: u32) -> Effects {
-        self.actor(index).effects(self.tick)
+        self.actor(index).effects(self.world.ticks_done())
     }
 
     /// One number for all that clients could see and all that rows hold.
     fn hash(&mut self) -> (u64, u64) {
-        let digest = self.world.resource::<Actors>().digest();
-        (digest, self.collector.hash_state(&mut self.world, self.tick))
+        (self.ecs().resource::<Actors>().digest(), self.world.state_hash())
     }
 
     /// Asserts what must hold after every tick.
     fn check(&mut self) {
-        let tick = self.tick - 1;
-        let actors = self.world.resource::<Actors>();
+        let tick = self.world.ticks_done() - 1;
+        let actors = self.ecs().resource::<Actors>();
         for row in actors.rows().iter().filter(|row| row.look.kind.is_creature()) {
             assert!(row.place.iter().all(|metres| metres.abs() <= crate::landscape::EDGE_M), "{row:?}");
             assert!(row.health <= row.health_max, "{row:?}");
@@ -247,23 +217,23 @@ impl Headless {
             assert!(!actors[index].alive);
             assert!(actors[index].target.is_none() && actors[index].casting.is_none());
         }
-        let mut shown = self.world.query::<(&crate::actors::Slot, &Pose, &Vitals, &Animation, &Effects)>();
-        let actors = self.world.resource::<Actors>();
-        for (slot, pose, vitals, animation, effects) in shown.iter(&self.world) {
+        let mut shown = self.ecs_mut().query::<(&crate::actors::Slot, &Pose, &Vitals, &Animation, &Effects)>();
+        let actors = self.ecs().resource::<Actors>();
+        for (slot, pose, vitals, animation, effects) in shown.iter(self.ecs()) {
             let row = &actors[slot.0];
             assert_eq!([pose.x, pose.z], row.place);
             assert_eq!(*vitals, row.vitals(), "{row:?}");
             assert!(vitals.health <= HEALTH_MAX);
             assert_eq!(*animation, row.animation);
-            assert_eq!((effects.sneaking, effects.singing, effects.open), (row.concealed, row.singing, row.open));
+            assert_eq!((effects.sneaking, effects.singing, effects.open), (row.filtered, row.singing, row.open));
             // Clocks that run out are told a little later.
             let due = row.effects(tick);
             assert!(effects.stunned || !due.stunned, "{row:?} at {tick}");
         }
-        let mut concealed = self.world.query::<(&crate::actors::Slot, Has<VisibilityFiltered>)>();
-        let actors = self.world.resource::<Actors>();
-        for (slot, marked) in concealed.iter(&self.world) {
-            assert_eq!(marked, actors[slot.0].concealed, "{:?}", actors[slot.0]);
+        let mut filtered = self.ecs_mut().query::<(&crate::actors::Slot, Has<VisibilityFiltered>)>();
+        let actors = self.ecs().resource::<Actors>();
+        for (slot, marked) in filtered.iter(self.ecs()) {
+            assert_eq!(marked, actors[slot.0].filtered, "{:?}", actors[slot.0]);
         }
     }
 }
@@ -348,7 +318,7 @@ impl Crowd {
     }
 
     fn ask(&mut self, zone: &mut Headless, client: u32) {
-        let others = zone.world.resource::<Actors>().len() as u32;
+        let others = zone.ecs().resource::<Actors>().len() as u32;
         let player = zone.player(client);
         // The nearest of some: what a player would see.
         let some: Vec<u32> = (0..40).map(|_| self.rng.random_range(0..others)).collect();

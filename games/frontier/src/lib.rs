@@ -15,9 +15,9 @@
 //!   combat  rampage  blows  wear  lives                      blows, and what becomes of them
 //!   publish  changes                                         what clients are told
 //!   zone                                                     what systems work on, and what many of them do
-//!   concealment                                              who sees whom
+//!   visibility                                               who sees whom
 //!   actors  npc::minds  roster  parties  mailboxes  wishes   state: who there is, what is on its mind,
-//!   deeds  close  tally  index_set                           what is done this tick, who is near
+//!   deeds  neighbours  index_set                             what is done this tick, who is near
 //!   spell_book  traits                                       the game's numbers
 //!   schema  components  events  protocol  landscape          what both sides agree on
 //! ```
@@ -42,16 +42,15 @@ pub mod blows;
 pub mod bot;
 pub mod buffs;
 pub mod changes;
-pub mod close;
 pub mod combat;
 pub mod components;
-pub mod concealment;
 pub mod deeds;
 pub mod events;
 pub mod index_set;
 pub mod landscape;
 pub mod lives;
 pub mod mailboxes;
+pub mod neighbours;
 pub mod npc;
 pub mod parties;
 pub mod players;
@@ -69,9 +68,9 @@ pub mod spell_book;
 pub mod spells;
 pub mod spread;
 pub mod talk;
-pub mod tally;
 pub mod things;
 pub mod traits;
+pub mod visibility;
 pub mod wear;
 pub mod wishes;
 pub mod worlds;

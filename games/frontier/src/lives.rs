@@ -32,11 +32,11 @@ pub fn rise(mut zone: Zone) {
         row.alive = true;
         row.health = row.health_max;
         let (groups, from) = (row.groups(), row.place);
-        zone.close.insert(index, from, groups);
+        zone.neighbours.insert(index, from, groups);
         zone.teleport(index, place);
         zone.actors.mark(index, u8::MAX);
         zone.actors.play(index, Gesture::Rise);
     }
-    zone.tally.dead = zone.actors.dead.len() as i64;
+    throng::gauge!("dead", zone.actors.dead.len());
     zone.scratch.give_back(dead);
 }

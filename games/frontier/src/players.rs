@@ -14,7 +14,6 @@ use crate::{
     protocol::{Ability, ClientMessage, Input},
     roster::Roster,
     services,
-    tally::Tally,
     wishes::Wishes,
     zone::{FIGHTER_WEIGHT, Zone},
 };
@@ -28,20 +27,20 @@ pub const HOLD_MS: u32 = 250;
 const SNEAK_AFTER_FIGHT_MS: u32 = 3_000;
 
 /// Decodes what clients sent: inputs to their controls, the rest to [`Wishes`].
-pub fn read(inbox: Res<Inbox>, mut roster: ResMut<Roster>, mut wishes: ResMut<Wishes>, mut tally: ResMut<Tally>) {
+pub fn read(inbox: Res<Inbox>, mut roster: ResMut<Roster>, mut wishes: ResMut<Wishes>) {
     for message in inbox.iter() {
         // Messages of a client that left in an earlier tick have no addressee.
         let Some(row) = roster.row(message.client) else { continue };
         let Some(player) = roster.get_mut(row) else { continue };
         match message.kind {
             MessageKind::Input { .. } => match Input::decode(message.bytes) {
-                Ok(input) if player.controls.take(input) => tally.inputs += 1,
-                Ok(_) => tally.inputs_excess += 1,
-                Err(_) => tally.inputs_refused += 1,
+                Ok(input) if player.controls.take(input) => throng::count!("inputs"),
+                Ok(_) => throng::count!("inputs_excess"),
+                Err(_) => throng::count!("inputs_refused"),
             },
             MessageKind::Reliable => match ClientMessage::decode(message.bytes) {
-                Ok(said) => tally.messages_dropped += u64::from(!wishes.hear(player.actor, &said)),
-                Err(_) => tally.messages_refused += 1,
+                Ok(said) => throng::count!("messages_dropped", u64::from(!wishes.hear(player.actor, &said))),
+                Err(_) => throng::count!("messages_refused"),
             },
         }
     }
@@ -68,7 +67,7 @@ fn act(zone: &mut Zone, index: u32, row: u32, input: Input) {
     let dt_s = zone.tick.dt_s;
     zone.turn_to(index, input.heading());
     let calm = !zone.actors[index].fought_within(now, zone.ticks(SNEAK_AFTER_FIGHT_MS));
-    zone.conceal(index, input.sneaks() && calm);
+    zone.set_filtered(index, input.sneaks() && calm);
     let weight = if zone.actors[index].fought_within(now, zone.ticks(FIGHT_MS)) { FIGHTER_WEIGHT } else { 1.0 };
     zone.weigh(index, weight);
     if zone.actors[index].is_stunned(now) {
@@ -91,7 +90,7 @@ fn act(zone: &mut Zone, index: u32, row: u32, input: Input) {
         if breaks {
             zone.actors[index].casting = None;
             zone.actors.casting.remove(index);
-            zone.tally.casts_failed += 1;
+            throng::count!("casts_failed");
         }
     } else if input.ability() != Ability::None {
         let target = zone.actors[index].target;

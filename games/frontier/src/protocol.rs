@@ -147,7 +147,7 @@ impl Input {
         self.pressing(BUTTON_RUN, pressed)
     }
 
-    /// Slow, and concealed after a moment in which nobody has been struck.
+    /// Slow, and hard to see after a moment in which nobody has been struck.
     pub fn sneaking(self, pressed: bool) -> Self {
         self.pressing(BUTTON_SNEAK, pressed)
     }

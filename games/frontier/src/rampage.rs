@@ -3,10 +3,10 @@
 //! Cost: 100 ns per brute and rampage.
 
 use crate::{
-    close::Question,
     components::{Gesture, Kind},
     deeds::Blow,
     events::{Burst, Means},
+    neighbours::Question,
     traits::{REACH_M, Traits},
     zone::Zone,
 };
@@ -29,7 +29,7 @@ pub fn strike_around(mut zone: Zone) {
             continue;
         }
         zone.minds.rows[index as usize].rampage_tick = now + pause;
-        zone.tally.rampages += 1;
+        throng::count!("rampages");
         zone.actors.play(index, Gesture::Rampage);
         zone.burst(index, Burst::Dust, "combat.rampage");
         let (side, source) = (zone.actors[index].side, zone.actors.who(index));

@@ -8,9 +8,9 @@ use throng_replication::NetId;
 
 use crate::{
     actors::dirty,
-    close::{Question, groups},
     components::{Gesture, Kind},
     events::{Burst, DoorMoved},
+    neighbours::{Question, groups},
     traits::NODE_STOCK,
     zone::Zone,
 };
@@ -26,15 +26,15 @@ pub fn use_thing(zone: &mut Zone, actor: u32, id: NetId) {
     let thing = zone.actors.by_id(id).filter(|_| zone.actors[actor].alive);
     let Some(thing) = thing else { return };
     match zone.actors[thing].kind() {
-        Kind::Door if zone.close.ask(Question::Door, actor, groups::DOORS).contains(&thing) => {
+        Kind::Door if zone.neighbours.ask(Question::Door, actor, groups::DOORS).contains(&thing) => {
             open(zone, thing);
             zone.actors.play(actor, Gesture::Open);
         }
         Kind::Banker => {
-            let near = zone.close.ask(Question::Banker, actor, groups::BANKERS).contains(&thing);
+            let near = zone.neighbours.ask(Question::Banker, actor, groups::BANKERS).contains(&thing);
             let row = zone.actors[actor].player;
             if near && zone.roster.deposit(row) {
-                zone.tally.deposits += 1;
+                throng::count!("deposits");
                 zone.tell_purse(row);
             }
         }
@@ -50,7 +50,7 @@ fn open(zone: &mut Zone, door: u32) {
         row.open = true;
         zone.actors.open_doors.insert(door);
         zone.actors.mark(door, dirty::EFFECTS);
-        zone.tally.doors_opened += 1;
+        throng::count!("doors_opened");
         zone.tell(door, |door| DoorMoved { door, open: true }, "door.use");
     }
 }
@@ -61,7 +61,7 @@ pub fn gather(zone: &mut Zone, actor: u32, player: u32) {
     if !zone.roster.gathered(player, now, ticks) {
         return;
     }
-    let node = zone.close.ask_nearest(Question::Gather, actor, groups::NODES);
+    let node = zone.neighbours.ask_nearest(Question::Gather, actor, groups::NODES);
     let Some(node) = node.filter(|&node| stock(zone, node) > 0) else { return };
     zone.actors[node].stock = stock(zone, node) - 1;
     zone.actors[node].expires_tick = now;
@@ -69,7 +69,7 @@ pub fn gather(zone: &mut Zone, actor: u32, player: u32) {
     zone.burst(node, Burst::Leaves, "trade.gather");
     zone.roster.earn(player, 1);
     zone.tell_purse(player);
-    zone.tally.gathered += 1;
+    throng::count!("gathered");
 }
 
 /// What is left of a node, what has grown since it was last touched included.
@@ -87,7 +87,7 @@ pub fn shut_doors(mut zone: Zone) {
         if zone.actors[door].expires_tick > now || !zone.is_due(door, SHUT_LOOK_MS) {
             continue;
         }
-        if !zone.close.ask(Question::Door, door, groups::FOLK | groups::MONSTERS).is_empty() {
+        if !zone.neighbours.ask(Question::Door, door, groups::FOLK | groups::MONSTERS).is_empty() {
             continue;
         }
         zone.actors[door].open = false;

@@ -7,7 +7,7 @@
 //!
 //! Cost: 100 ns per fighter and look.
 
-use crate::{close::Question, zone::Zone};
+use crate::{neighbours::Question, zone::Zone};
 
 const LOOK_MS: u32 = 500;
 
@@ -37,7 +37,7 @@ pub fn look(mut zone: Zone) {
         if let Some((other, _)) = nearest {
             let who = zone.actors.who(other);
             zone.minds.rows[index as usize].hate_most(who);
-            zone.tally.targets_changed += 1;
+            throng::count!("targets_changed");
         }
     }
     zone.scratch.give_back(fighters);

@@ -28,7 +28,7 @@ pub fn handle(mut zone: Zone) {
     for camp in (first..camps).step_by(period as usize) {
         for index in 0..zone.minds.mailboxes.open(camp) {
             let signal = zone.minds.mailboxes.read(camp, index);
-            zone.tally.signals_handled += 1;
+            throng::count!("signals_handled");
             heed(&mut zone, signal);
         }
     }
@@ -42,7 +42,7 @@ fn heed(zone: &mut Zone, signal: Signal) {
             let mind = &mut zone.minds.rows[npc as usize];
             if !mind.hates_anybody() && mind.errand != Errand::Return {
                 mind.hate(signal.about, 1);
-                zone.tally.assists += 1;
+                throng::count!("assists");
             }
         }
         Call::Hail => {

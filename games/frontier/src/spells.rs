@@ -43,12 +43,12 @@ pub fn land(mut zone: Zone) {
             if let Some(hearth) = zone.roster.hearth(player) {
                 let place = zone.scatter(hearth, HEARTH_SCATTER_M);
                 zone.teleport(caster, place);
-                zone.tally.teleports += 1;
+                throng::count!("teleports");
             }
             continue;
         }
         let Some(target) = zone.reachable(&done).filter(|&target| zone.actors.are_enemies(caster, target)) else {
-            zone.tally.casts_failed += 1;
+            throng::count!("casts_failed");
             continue;
         };
         let (source, who) = (Some(zone.actors.who(caster)), zone.actors.who(target));

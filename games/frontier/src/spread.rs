@@ -6,9 +6,9 @@
 //! Cost: 100 ns per sick actor every two seconds.
 
 use crate::{
-    close::Question,
     deeds::Blow,
     events::{Burst, Means},
+    neighbours::Question,
     protocol::Ability,
     zone::Zone,
 };
@@ -24,7 +24,7 @@ pub fn curse(mut zone: Zone) {
         next = after;
         let target = zone.reachable(&done).filter(|&target| zone.actors.are_enemies(done.caster, target));
         let Some(target) = target else {
-            zone.tally.casts_failed += 1;
+            throng::count!("casts_failed");
             continue;
         };
         zone.tell_landed(target, Ability::Plague);
@@ -59,9 +59,9 @@ pub fn spread(mut zone: Zone) {
         {
             zone.infect(other);
             zone.burst(other, Burst::Leaves, "spell.disease");
-            zone.tally.infections += 1;
+            throng::count!("infections");
         }
     }
-    zone.tally.diseased = zone.actors.diseased.len() as i64;
+    throng::gauge!("diseased", zone.actors.diseased.len());
     zone.scratch.give_back(sick);
 }

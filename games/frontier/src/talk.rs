@@ -4,7 +4,7 @@
 //! Requests are granted in the order in which they came. A line goes to everybody in earshot to whom the speaker is
 //! relevant, within the speaker's allowance; names count as lines, so that changing them is no way around it. Townsfolk
 //! in earshot of a "hail" answer by a signal. A client may name only actors that its player may know of: near enough,
-//! and seen if they are concealed.
+//! and seen if they are visibility-filtered.
 //!
 //! Cost: 100 ns a wish.
 
@@ -13,14 +13,14 @@ use throng_replication::{NetId, Text};
 
 use crate::{
     actors::dirty,
-    close::{Question, groups},
     components::Gesture,
-    concealment::is_seen,
     deeds::Mark,
     events::{Emote, Say, Source},
     mailboxes::Call,
+    neighbours::{Question, groups},
     parties::Parties,
     services,
+    visibility::is_seen,
     wishes::{Wish, Wishes},
     zone::Zone,
 };
@@ -50,7 +50,7 @@ fn may_speak(zone: &mut Zone, actor: u32) -> bool {
     let (now, tick_hz) = (zone.now(), f32::from(zone.tick.rate.0));
     let row = zone.actors[actor].player;
     let may = zone.roster.may_speak(row, now, tick_hz);
-    zone.tally.lines_dropped += u64::from(!may);
+    throng::count!("lines_dropped", !may);
     may
 }
 
@@ -60,7 +60,7 @@ fn say(zone: &mut Zone, actor: u32, line: &str) {
     }
     let row = zone.actors[actor].player;
     let (Some(name), Some(words)) = (zone.roster.name(row), Text::new(line)) else { return };
-    zone.tally.lines_said += 1;
+    throng::count!("lines_said");
     // Whoever hears it may see the speaker: those to whom it is relevant are told, and no others.
     zone.tell(actor, |id| Say { speaker: Source(Some(id)), name, words }, "chat.say");
     let hails = line.get(..4).is_some_and(|begin| begin.eq_ignore_ascii_case("hail"));
@@ -109,7 +109,7 @@ fn join(zone: &mut Zone, parties: &mut Parties, actor: u32, other: NetId) {
     }
     if parties.join(party, actor) {
         enlist(zone, actor, party);
-        zone.tally.joins += 1;
+        throng::count!("joins");
     }
 }
 
@@ -139,10 +139,11 @@ fn emote(zone: &mut Zone, actor: u32, gesture: Gesture) {
     }
 }
 
-/// Whom a client means, if its player may know of it: alive, within so many metres, and seen if it is concealed.
+/// Whom a client means, if its player may know of it: alive, within so many metres, and seen if it is
+/// visibility-filtered.
 fn known(zone: &Zone, actor: u32, id: NetId, within_m: f32) -> Option<u32> {
     let index = zone.actors.by_id(id).filter(|&index| zone.actors[index].alive)?;
     let near = zone.distance_m2(actor, index) <= within_m * within_m;
-    let seen = !zone.actors[index].concealed || is_seen(&zone.actors, &zone.land.0, actor, index);
+    let seen = !zone.actors[index].filtered || is_seen(&zone.actors, &zone.land.0, actor, index);
     (near && seen).then_some(index)
 }

@@ -1,16 +1,16 @@
 //! Things: traps and totems, which somebody leaves behind.
 //!
-//! A trap lies concealed until an enemy of its maker steps into it: then all within three metres are hurt and held. A
+//! A trap lies unseen until an enemy of its maker steps into it: then all within three metres are hurt and held. A
 //! totem mends the hurt of its maker's side around it. Both go after their time. They are entities of their own, made
 //! and taken away between ticks ([`crate::changes`]), [`THINGS_MAX`] at most; more are refused and counted.
 //!
 //! Cost: 40 ns per trap and look, four times a second; 80 ns per totem and second.
 
 use crate::{
-    close::Question,
     components::Kind,
     deeds::{Blow, Done, Plan, THINGS_MAX},
     events::{Burst, Means},
+    neighbours::Question,
     protocol::Ability,
     zone::Zone,
 };
@@ -30,7 +30,7 @@ pub fn lay(mut zone: Zone) {
         next = after;
         let standing = zone.actors.traps.len() + zone.actors.totems.len() + zone.deeds.plans.len();
         if standing >= THINGS_MAX {
-            zone.tally.things_refused += 1;
+            throng::count!("things_refused");
             continue;
         }
         let (kind, life_ms) =
@@ -57,7 +57,7 @@ pub fn spring(mut zone: Zone) {
         let enemies = zone.actors[trap].side.enemies();
         let caught = zone.asked(Question::Trap, trap, enemies);
         if !caught.is_empty() {
-            zone.tally.traps_sprung += 1;
+            throng::count!("traps_sprung");
             let owner = zone.actors[trap].owner;
             for &victim in &caught {
                 let target = zone.actors.who(victim);

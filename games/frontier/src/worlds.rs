@@ -8,7 +8,7 @@
 //!                                                                  spread
 //!   Fight    blows are dealt and land                              combat, rampage, blows
 //!   Live     effects wear off, the dead rise, doors shut, words    wear, lives, talk, services
-//!   Publish  what changed is written, made and counted             publish, changes, tally
+//!   Publish  what changed is written, made and counted             publish, changes, neighbours
 //! ```
 //!
 //! Every question of who is near is asked in a system of its own, so a capture shows what each costs.
@@ -16,7 +16,6 @@
 use bevy_ecs::{
     prelude::*,
     schedule::{InternedSystemSet, ScheduleConfigs},
-    system::ScheduleSystem,
 };
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -30,22 +29,19 @@ use crate::{
     arrivals::Welcome,
     assist, auras, beneficial, blows, buffs,
     changes::{self, Telling},
-    close::Close,
     combat,
     components::{Animation, ENTER_M, Effects, LEAVE_M, Look, Name, Points, Pose, Vitals},
-    concealment,
     deeds::Deeds,
     landscape::{Land, Landscape},
     lives,
+    neighbours::{self, Neighbours},
     npc::{population, think, wake, walk},
     parties::Parties,
     players, publish, rampage,
     roster::Roster,
     services,
     settings::FrontierSettings,
-    sight, signals, spells, spread, talk,
-    tally::{self, Tally, TallyNames},
-    things, wear,
+    sight, signals, spells, spread, talk, things, visibility, wear,
     wishes::Wishes,
     yell,
     zone::Scratch,
@@ -83,43 +79,38 @@ fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
 /// Players come, go, walk and ask for things.
 pub struct Players;
 
-impl Players {
-    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 3] {
-        [
-            (arrivals::enter, publish::learn_names).chain().in_set(Step::Enter),
-            (players::read, players::walk).chain().in_set(Step::Act),
-            (talk::grant, services::shut_doors).chain().in_set(Step::Live),
-        ]
+impl WorldPlugin for Players {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.add_systems((arrivals::enter, publish::learn_names).chain().in_set(Step::Enter));
+        world.add_systems((players::read, players::walk).chain().in_set(Step::Act));
+        world.add_systems((talk::grant, services::shut_doors).chain().in_set(Step::Live));
     }
 }
 
 /// NPCs think, walk, notice, call and help.
 pub struct Npcs;
 
-impl Npcs {
-    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 2] {
-        [
-            (wake::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk),
-            (
-                aggro::notice_enemies,
-                aggro::notice_monsters,
-                sight::look,
-                assist::call_guards,
-                yell::call,
-                signals::handle,
-            )
-                .chain()
-                .in_set(Step::Notice),
-        ]
+impl WorldPlugin for Npcs {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.add_systems((wake::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk));
+        let notice = (
+            aggro::notice_enemies,
+            aggro::notice_monsters,
+            sight::look,
+            assist::call_guards,
+            yell::call,
+            signals::handle,
+        );
+        world.add_systems(notice.chain().in_set(Step::Notice));
     }
 }
 
 /// Spells, songs, traps, totems and diseases.
 pub struct Magic;
 
-impl Magic {
-    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 1] {
-        [(
+impl WorldPlugin for Magic {
+    fn build(&self, world: &mut WorldBuilder) {
+        let cast = (
             beneficial::care,
             spells::finish,
             spells::land,
@@ -134,59 +125,41 @@ impl Magic {
             things::mend,
             spread::curse,
             spread::spread,
-        )
-            .chain()
-            .in_set(Step::Cast)]
+        );
+        world.add_systems(cast.chain().in_set(Step::Cast));
     }
 }
 
 /// Blows, deaths and what comes after them.
 pub struct Combat;
 
-impl Combat {
-    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 2] {
-        [
-            (combat::swing, rampage::strike_around, blows::land).chain().in_set(Step::Fight),
-            (wear::wear_off, wear::mend, lives::rise).chain().in_set(Step::Live).before(talk::grant),
-        ]
+impl WorldPlugin for Combat {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.add_systems((combat::swing, rampage::strike_around, blows::land).chain().in_set(Step::Fight));
+        let live = (wear::wear_off, wear::mend, lives::rise).chain();
+        world.add_systems(live.in_set(Step::Live).before(talk::grant));
     }
 }
 
 /// What clients are told.
 pub struct Publishing;
 
-impl Publishing {
-    fn systems() -> [ScheduleConfigs<ScheduleSystem>; 1] {
-        [(publish::write, changes::apply).chain().in_set(Step::Publish)]
+impl WorldPlugin for Publishing {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.add_systems((publish::write, changes::apply, neighbours::count_scans).chain().in_set(Step::Publish));
     }
 }
 
-macro_rules! plugins {
-    ($($plugin:ident)+) => {
-        $(impl Plugin for $plugin {
-            fn build(&self, world: &mut WorldBuilder) {
-                for systems in Self::systems() {
-                    world.add_systems(systems);
-                }
-            }
-        })+
-
-        /// The systems of a world, without a server around it.
-        #[cfg(test)]
-        pub fn schedule() -> Schedule {
-            let mut schedule = Schedule::default();
-            schedule.configure_sets(order_of_steps());
-            $(
-                for systems in $plugin::systems() {
-                    schedule.add_systems(systems);
-                }
-            )+
-            schedule
-        }
-    };
+/// What a world is made of, before anything is in it: what is spawned before a component is replicated is not heard of.
+pub fn put_together(world: &mut WorldBuilder) {
+    world.replicate::<Pose>().replicate::<Vitals>().replicate::<Points>().replicate::<Animation>();
+    world.replicate::<Effects>().replicate::<Look>().replicate::<Name>().placed_by::<Pose>();
+    let interest = world.interest_settings().clone();
+    world.interest(InterestSettings { enter_radius_m: ENTER_M, leave_radius_m: LEAVE_M, cell_m: 75.0, ..interest });
+    world.filter_visibility_by(visibility::may_see);
+    world.configure_sets(order_of_steps());
+    world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
 }
-
-plugins! { Players Npcs Magic Combat Publishing }
 
 /// Puts in what a world starts with. `seed` is for its NPCs.
 pub fn fill(world: &mut World, settings: &FrontierSettings, seed: u64) {
@@ -200,13 +173,12 @@ pub fn prepare(world: &mut World, settings: &FrontierSettings) {
     let plan = population::Plan::of(settings.npcs, &landscape);
     world.insert_resource(Land(landscape.clone()));
     world.init_resource::<Actors>();
-    world.insert_resource(Close::new(settings.scan_everything));
+    world.insert_resource(Neighbours::new(settings.scan_everything));
     world.init_resource::<Deeds>();
     world.init_resource::<Roster>();
     world.init_resource::<Parties>();
     world.init_resource::<Wishes>();
     world.init_resource::<Scratch>();
-    world.insert_resource(Tally { npcs: settings.npcs as i64, ..Tally::default() });
     world.insert_resource(Telling { points: settings.no_throttles });
     changes::make_room(world);
     world.insert_resource(Welcome { hearths: landscape.hearths_beside(plan.camps) });
@@ -227,23 +199,13 @@ impl WorldKind for Frontier {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        // Before anything is spawned: what is spawned before a component is replicated is not heard of.
-        world.replicate::<Pose>().replicate::<Vitals>().replicate::<Points>().replicate::<Animation>();
-        world.replicate::<Effects>().replicate::<Look>().replicate::<Name>().placed_by::<Pose>();
-        let interest = world.interest_settings().clone();
-        world.interest(InterestSettings { enter_radius_m: ENTER_M, leave_radius_m: LEAVE_M, cell_m: 75.0, ..interest });
-        world.conceal_by(concealment::may_see);
-        world.configure_sets(order_of_steps());
-        world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
-        world.add_systems(tally::report.in_set(Step::Publish).after(changes::apply));
+        put_together(world);
         if !self.settings.faults.is_empty() {
             let faults = self.settings.faults.clone();
             world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Publish });
         }
         let seed = world.seed();
         fill(world.world_mut(), &self.settings, seed);
-        let names = TallyNames::register(world);
-        world.insert_resource(names);
     }
 
     fn dormant_when_empty(&self) -> bool {

@@ -6,9 +6,9 @@
 //! Cost: 80 ns per call.
 
 use crate::{
-    close::{Question, groups},
     components::{Gesture, Kind},
     mailboxes::Call,
+    neighbours::{Question, groups},
     zone::Zone,
 };
 
@@ -34,7 +34,7 @@ pub fn call(mut zone: Zone) {
         let camp = mind.camp;
         zone.minds.rows[index as usize].yell_tick = now + pause;
         zone.actors.play(index, Gesture::Shout);
-        zone.tally.yells += 1;
+        throng::count!("yells");
         let near = zone.asked(Question::Yell, index, groups::MONSTERS);
         for &other in &near {
             if zone.minds.rows[other as usize].camp == camp && zone.actors[other].target.is_none() {

@@ -1,6 +1,6 @@
 //! Zone: what a system of the world works on, and the few things that many of them do.
 //!
-//! One system parameter holds the rows, the close lists, the minds, the tick's deeds, chance, and the server's
+//! One system parameter holds the rows, the neighbour lists, the minds, the tick's deeds, chance, and the server's
 //! resources for events: all systems run one after the other on the world's thread, and each would otherwise name the
 //! same ten. What many systems do is here and in the modules below: to move somebody, to hurt, to tell those around.
 //! What one system does is in its own module. The zone knows the state and no system.
@@ -21,12 +21,11 @@ use throng::prelude::*;
 
 use crate::{
     actors::Actors,
-    close::{Close, Question},
     deeds::{Blow, Deeds},
     landscape::{Land, distance_m2},
+    neighbours::{Neighbours, Question},
     npc::Minds,
     roster::Roster,
-    tally::Tally,
 };
 
 /// Buffers that systems borrow for a moment, so that they can walk a copy of a list while they change it.
@@ -51,11 +50,10 @@ pub struct Zone<'w> {
     pub tick: Res<'w, TickInfo>,
     pub land: Res<'w, Land>,
     pub actors: ResMut<'w, Actors>,
-    pub close: ResMut<'w, Close>,
+    pub neighbours: ResMut<'w, Neighbours>,
     pub minds: ResMut<'w, Minds>,
     pub deeds: ResMut<'w, Deeds>,
     pub roster: ResMut<'w, Roster>,
-    pub tally: ResMut<'w, Tally>,
     pub scratch: ResMut<'w, Scratch>,
     pub rng: ResMut<'w, WorldRng>,
     pub events: ResMut<'w, Events>,
@@ -89,7 +87,7 @@ impl Zone<'_> {
     /// Others of `groups` within the question's radius that are still there, in a buffer to be given back.
     pub fn asked(&mut self, question: Question, index: u32, groups: u32) -> Vec<u32> {
         let mut batch = self.scratch.take();
-        batch.extend_from_slice(self.close.ask(question, index, groups));
+        batch.extend_from_slice(self.neighbours.ask(question, index, groups));
         batch
     }
 
@@ -110,12 +108,12 @@ impl Zone<'_> {
 
     /// Adds a blow or a mending to this tick's.
     pub fn strike(&mut self, blow: Blow) {
-        self.tally.blows_dropped += u64::from(!self.deeds.strike(blow));
+        throng::count!("blows_dropped", u64::from(!self.deeds.strike(blow)));
     }
 
     /// Puts somebody into the groups it belongs to by now.
     pub fn regroup(&mut self, index: u32) {
         let groups = self.actors[index].groups();
-        self.close.set_groups(index, groups);
+        self.neighbours.set_groups(index, groups);
     }
 }

@@ -1,8 +1,9 @@
-//! The promise: the same mail in the same order gives the same world, whatever the number of workers that share its work.
+//! The promise: the same mail in the same order gives the same world, whatever the number of workers that share its
+//! work.
 //!
-//! Bots play on one worker, over a bad network, while everything that the server receives is recorded. Servers with other
-//! numbers of workers are then fed with the recording and nothing else, and the world must have the same state at every
-//! tick. That this would show a difference is shown by a replay that lacks a datagram.
+//! Bots play on one worker, over a bad network, while everything that the server receives is recorded. Servers with
+//! other numbers of workers are then fed with the recording and nothing else, and the world must have the same state at
+//! every tick. That this would show a difference is shown by a replay that lacks a datagram.
 
 mod simulated;
 
@@ -59,7 +60,8 @@ fn a_recorded_game_comes_again_with_any_number_of_workers() {
 fn a_replay_that_lacks_one_datagram_is_told_apart() {
     let recorded = Recorded::play(4, 12, 300, 15);
     assert_eq!(recorded.replay(2, recorded.recording.clone()), None);
-    // A datagram may be harmless: an input that says what the one before said. Of many, one apart from the other, one is not.
+    // A datagram may be harmless: an input that says what the one before said. Of many, one apart from the other, one
+    // is not.
     let datagrams_count = recorded.recording.datagrams().len();
     let noticed = (1..20).any(|part| {
         let mut recording = recorded.recording.clone();

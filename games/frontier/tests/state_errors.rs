@@ -1,7 +1,7 @@
 //! The promise: what a client is shown is what the server has, and when it is not, somebody notices.
 //!
-//! Every client is sent samples of the exact state past the snapshot encoder and holds its copy against them. On any network
-//! the copies come right; with an encoder that is broken on purpose they do not, and the clients say so.
+//! Every client is sent samples of the exact state past the snapshot encoder and holds its copy against them. On any
+//! network the copies come right; with an encoder that is broken on purpose they do not, and the clients say so.
 
 mod simulated;
 

@@ -1,6 +1,7 @@
 //! The whole game on a virtual clock: its one world, and bots that play it.
 //!
-//! Promise: bots get in, wander, fight, cast, gather, talk and join each other, and nothing that they are told is wrong.
+//! Promise: bots get in, wander, fight, cast, gather, talk and join each other, and nothing that they are told is
+//! wrong.
 
 mod simulated;
 

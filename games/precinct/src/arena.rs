@@ -20,7 +20,6 @@ use crate::{
     roster::Roster,
     sayings::Sayings,
     shots::Shots,
-    tally::Tally,
 };
 
 /// The changing state of one world.
@@ -28,7 +27,6 @@ use crate::{
 pub struct Arena {
     /// Everybody's position and side, as columns.
     pub actors: Actors,
-    pub tally: Tally,
     /// Shots fired this tick.
     pub shots: Shots,
     /// Scratch memory of perception.
@@ -58,7 +56,6 @@ impl Arena {
     pub fn new(npc_count: usize) -> Self {
         Self {
             actors: Actors::default(),
-            tally: Tally::default(),
             shots: Shots::default(),
             sight: Sight::default(),
             paths: PathQueue::new(npc_count),

@@ -46,7 +46,7 @@ pub fn enter(world: &mut World) {
     for message in messages {
         match message.read::<OwnerLeft>() {
             Ok(OwnerLeft) => world.resource_mut::<MayBeDormant>().0 = true,
-            Err(_) => world.resource_mut::<Arena>().tally.world_messages_refused += 1,
+            Err(_) => throng::count!("world_messages_refused"),
         }
     }
     for arrival in std::mem::take(&mut world.resource_mut::<Arrivals>().0) {
@@ -62,7 +62,7 @@ pub fn leave(world: &mut World) {
     }
     for leaver in std::mem::take(&mut world.resource_mut::<Arena>().leavers) {
         let is_sent = send_off(world, leaver).is_some();
-        world.resource_mut::<Arena>().tally.travels += u64::from(is_sent);
+        throng::count!("travels", u64::from(is_sent));
     }
     count_players(world);
 }
@@ -89,8 +89,8 @@ fn send_off(world: &mut World, Leaver { client, through, to }: Leaver) -> Option
 }
 
 fn count_players(world: &mut World) {
-    let mut arena = world.resource_mut::<Arena>();
-    arena.tally.players = arena.roster.count() as i64;
+    let arena = world.resource::<Arena>();
+    throng::gauge!("players", arena.roster.count());
 }
 
 fn arrive(world: &mut World, arrival: Arrival) {

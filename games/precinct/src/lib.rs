@@ -9,11 +9,11 @@
 //!   server    hideouts  distribution           build(&mut Server): worlds, who owns which
 //!   worlds                                     the kinds and their plugins, the order of a tick
 //!   arrivals  players  shooting  social        systems: what happens in a tick
-//!   npc       report
+//!   npc
 //!   lives                                      how a life ends and the next begins
 //!   scene     arena                            state: what a world reads; what it changes
 //!   portals   actors   roster    shots  loot   what scene and arena are made of
-//!   sayings   tally    travel    npc::{places graph senses path_queue}
+//!   sayings   travel   npc::{places graph senses path_queue}
 //!   movement  passport  rules                  rules of the game
 //!   components  protocol  weapons  inventory  level      what both sides agree on
 //! ```
@@ -40,7 +40,6 @@ pub mod passport;
 pub mod players;
 pub mod portals;
 pub mod protocol;
-pub mod report;
 pub mod roster;
 pub mod rules;
 pub mod sayings;
@@ -49,7 +48,6 @@ pub mod server;
 pub mod shooting;
 pub mod shots;
 pub mod social;
-pub mod tally;
 pub mod travel;
 pub mod weapons;
 pub mod worlds;

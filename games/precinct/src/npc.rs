@@ -82,5 +82,5 @@ pub fn live(
     paths::solve(&scene, arena, &mut npcs);
     phases.next(site!("ai.combat"));
     combat::fire(&tick, arena, rng, &mut npcs);
-    census::count(&tick, arena, &npcs);
+    census::count(&tick, &npcs);
 }

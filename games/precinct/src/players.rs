@@ -86,9 +86,9 @@ pub fn play(
             continue;
         }
         let is_richer = arena.loot.pick_up(standing.position(), tick.tick, &mut player.inventory);
-        arena.tally.pick_ups += u64::from(is_richer);
+        throng::count!("pick_ups", u64::from(is_richer));
         let has_healed = player.controls.heal() && heal(&tick, &mut player);
-        arena.tally.medkits_used += u64::from(has_healed);
+        throng::count!("medkits_used", u64::from(has_healed));
         let mut is_equipped = false;
         if player.controls.fire() && !scene.rules.players_are_safe {
             is_equipped = pull_trigger(&tick, &mut player, arena, rng);
@@ -117,23 +117,23 @@ fn heal(tick: &TickInfo, player: &mut PlayerRowItem) -> bool {
 
 /// Decodes what clients sent: inputs to their controls, words to the [`Sayings`](crate::sayings::Sayings).
 fn read_messages(inbox: &Inbox, arena: &mut Arena, players: &mut Query<PlayerRow>) {
-    let Arena { roster, sayings, tally, .. } = arena;
+    let Arena { roster, sayings, .. } = arena;
     for message in inbox.iter() {
         // Messages of a client that left in an earlier tick have no addressee.
         let Some(player) = roster.entity(message.client) else { continue };
         match message.kind {
             MessageKind::Input { .. } => {
                 let Ok(input) = Input::decode(message.bytes) else {
-                    tally.inputs_refused += 1;
+                    throng::count!("inputs_refused");
                     continue;
                 };
                 let taken = players.get_mut(player).is_ok_and(|mut player| player.controls.take(&input));
-                tally.inputs += u64::from(taken);
-                tally.inputs_excess += u64::from(!taken);
+                throng::count!("inputs", taken);
+                throng::count!("inputs_excess", !taken);
             }
             MessageKind::Reliable => match ClientMessage::decode(message.bytes) {
                 Ok(said) => sayings.hear(player, &said),
-                Err(_) => tally.messages_refused += 1,
+                Err(_) => throng::count!("messages_refused"),
             },
         }
     }
@@ -160,7 +160,7 @@ fn pull_trigger(tick: &TickInfo, player: &mut PlayerRowItem, arena: &mut Arena, 
             player.action.happened(ActionKind::Shot);
         }
         Trigger::Reloading => player.action.happened(ActionKind::Reloaded),
-        Trigger::Empty => arena.tally.triggers_empty += 1,
+        Trigger::Empty => throng::count!("triggers_empty"),
         Trigger::NotReady => {}
     }
     is_equipped

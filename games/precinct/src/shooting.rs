@@ -19,7 +19,7 @@ pub fn somebody_fired(arena: Res<Arena>) -> bool {
     arena.shots.count() > 0
 }
 
-/// What a hit changes of somebody: of an NPC its senses, of a player its passport.
+/// What a shot may change of whom it hits.
 type Victim = (
     &'static mut Vitals,
     &'static mut LifeClock,
@@ -30,9 +30,9 @@ type Victim = (
 
 /// Casts the tick's shots and hurts who was hit.
 pub fn resolve(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>, mut victims: Query<Victim>) {
-    let Arena { shots, actors, loot, tally, .. } = &mut *arena;
-    tally.shots += shots.count() as u64;
-    tally.casts += u64::from(shots.cast(&scene.level.geometry, &actors.capsules()).cast);
+    let Arena { shots, actors, loot, .. } = &mut *arena;
+    throng::count!("shots", shots.count());
+    throng::count!("casts", u64::from(shots.cast(&scene.level.geometry, &actors.capsules()).cast));
 
     for (order, target) in shots.drain_hits() {
         if !scene.rules.may_hurt(actors.side(order.shooter), actors.side(target)) {
@@ -43,7 +43,7 @@ pub fn resolve(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>,
         if !vitals.alive {
             continue; // by an earlier shot of this tick
         }
-        tally.hits += 1;
+        throng::count!("hits");
         if let Some(mut senses) = senses {
             senses.was_hurt(tick.tick, order.shooter);
         }
@@ -59,7 +59,7 @@ pub fn resolve(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>,
             loot.leave(feet, target, weapon.kind, tick.tick, tick.rate.0);
         }
         actors.take_away(target);
-        tally.deaths += 1;
+        throng::count!("deaths");
         if let Some(mut killed) = passport {
             killed.deaths += 1;
         }

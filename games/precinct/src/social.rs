@@ -34,11 +34,11 @@ pub fn speak(
     mut speakers: Query<(&mut Passport, &mut SpeechAllowance, &Pose)>,
     listeners: Query<(&PlayerClient, &Pose)>,
 ) {
-    let Arena { sayings, tally, .. } = &mut *arena;
+    let Arena { sayings, .. } = &mut *arena;
     sayings.drain(|speaker, said| {
         let Ok((mut passport, mut allowance, pose)) = speakers.get_mut(speaker) else { return };
         if !allowance.take(tick.tick, f32::from(tick.rate.0)) {
-            tally.lines_dropped += 1;
+            throng::count!("lines_dropped");
             return;
         }
         let line = match said {
@@ -48,7 +48,7 @@ pub fn speak(
                 return;
             }
         };
-        tally.lines_said += 1;
+        throng::count!("lines_said");
         let mut message = [0; SAID_BYTES_MAX];
         let message = encode_said(&passport.name, line, &mut message);
         let (from, earshot_m2) = (pose.feet(), EARSHOT_M * EARSHOT_M);

@@ -15,13 +15,11 @@
 //!   Act     players walk and fire, NPCs live               players::play, npc::live
 //!   Hurt    the tick's shots are cast                      shooting::resolve
 //!   Leave   what was said is delivered, travellers go      social::speak, arrivals::leave
-//!   Report  counts go to the server                        report::report
 //! ```
 
 use bevy_ecs::{
     prelude::*,
     schedule::{InternedSystemSet, ScheduleConfigs},
-    system::ScheduleSystem,
 };
 use glam::Vec3;
 use rand::SeedableRng;
@@ -38,11 +36,9 @@ use crate::{
     components::{Action, Character, Pose, Vitals},
     npc, players,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
-    report,
     scene::{Scene, Shared},
     server::FaultyHideout,
     shooting, social,
-    tally::TallyNames,
     travel::Traveller,
 };
 
@@ -60,74 +56,53 @@ pub enum Step {
     Hurt,
     /// Words are delivered and players go through portals.
     Leave,
-    /// Counts go to the server.
-    Report,
 }
 
 fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
     use Step::*;
-    (Enter, Act, Hurt, Leave, Report).chain()
+    (Enter, Act, Hurt, Leave).chain()
 }
 
 /// Players come, go, walk, pull triggers and change worlds.
 pub struct Movement;
 
-impl Movement {
-    fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        (arrivals::enter.in_set(Step::Enter), players::play.in_set(Step::Act), arrivals::leave.in_set(Step::Leave))
-            .into_configs()
-    }
-}
-
-impl Plugin for Movement {
+impl WorldPlugin for Movement {
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Pose>().placed_by::<Pose>().add_systems(Self::systems());
+        world.replicate::<Pose>().placed_by::<Pose>().add_systems((
+            arrivals::enter.in_set(Step::Enter),
+            players::play.in_set(Step::Act),
+            arrivals::leave.in_set(Step::Leave),
+        ));
     }
 }
 
 /// Shots hurt.
 pub struct Combat;
 
-impl Combat {
-    fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        shooting::resolve.run_if(shooting::somebody_fired).in_set(Step::Hurt).into_configs()
-    }
-}
-
-impl Plugin for Combat {
+impl WorldPlugin for Combat {
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Vitals>().replicate::<Character>().replicate::<Action>().add_systems(Self::systems());
+        world.replicate::<Vitals>().replicate::<Character>().replicate::<Action>();
+        world.add_systems(shooting::resolve.run_if(shooting::somebody_fired).in_set(Step::Hurt));
     }
 }
 
 /// NPCs perceive, choose, path and fight.
 pub struct Npcs;
 
-impl Npcs {
-    fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        npc::live.in_set(Step::Act).after(players::play).into_configs()
-    }
-}
-
-impl Plugin for Npcs {
+impl WorldPlugin for Npcs {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems(Self::systems());
+        world.add_systems(npc::live.in_set(Step::Act).after(players::play));
     }
 }
 
 /// Players talk.
 pub struct Social;
 
-impl Social {
-    fn systems() -> ScheduleConfigs<ScheduleSystem> {
-        // Whoever leaves in this tick has still said what it said.
-        social::speak.run_if(social::something_was_said).in_set(Step::Leave).before(arrivals::leave).into_configs()
-    }
-}
-
-impl Plugin for Social {
+impl WorldPlugin for Social {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems(Self::systems());
+        // Whoever leaves in this tick has still said what it said.
+        let speak = social::speak.run_if(social::something_was_said);
+        world.add_systems(speak.in_set(Step::Leave).before(arrivals::leave));
     }
 }
 
@@ -143,23 +118,9 @@ fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc
     // Plugins first: what is spawned before a component is replicated is not heard of.
     world.configure_sets(order_of_steps());
     world.add_plugins((Movement, Combat, Npcs, Social));
-    world.add_systems(report::report.in_set(Step::Report));
     world.accept_transfers::<Traveller>();
     let seed = world.seed();
     fill(world.world_mut(), shared, here, npc_count, seed);
-    let names = TallyNames::register(world);
-    world.insert_resource(names);
-}
-
-/// The systems of a world of players, without a server around it.
-#[cfg(test)]
-pub fn schedule() -> Schedule {
-    let mut schedule = Schedule::default();
-    schedule.configure_sets(order_of_steps());
-    for systems in [Movement::systems(), Combat::systems(), Npcs::systems(), Social::systems()] {
-        schedule.add_systems(systems);
-    }
-    schedule
 }
 
 /// Which hideout a world is to be: what it is asked for with.
@@ -195,7 +156,7 @@ impl WorldKind for Hideout {
         if !self.faults.is_empty() {
             let own = self.faults.iter().filter(|faulty| faulty.hideout == usize::from(plan.ordinal));
             let faults = own.map(|faulty| faulty.fault).collect();
-            world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Report });
+            world.add_plugins(FaultPlugin { faults, first: Step::Enter, last: Step::Leave });
         }
     }
 

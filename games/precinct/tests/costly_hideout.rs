@@ -21,7 +21,7 @@ fn ranks_of_costly_hideout(uses_cost_estimates: bool) -> Vec<usize> {
     settings.server.address = "127.0.0.1:0".parse().unwrap();
     settings.server.workers = Workers::Count(WORKERS as u16);
     let mut server = Server::bind(&settings, precinct::schema(), PrivateKey::new([1; 32])).unwrap();
-    let fault = WorldFault::Dear { from_tick: COSTLY_FROM_TICK, factor: 10 };
+    let fault = WorldFault::Costly { from_tick: COSTLY_FROM_TICK, factor: 10 };
     let game = PrecinctSettings {
         players: 90,
         npcs: 1800,

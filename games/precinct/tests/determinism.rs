@@ -1,8 +1,8 @@
 //! The promise: the same mail in the same order gives the same worlds, whatever the number of workers.
 //!
-//! Bots play on one worker, over a bad network, while everything that the server receives is recorded. Servers with other
-//! numbers of workers are then fed with the recording and nothing else, and every world must have the same state at every
-//! tick. That this would show a difference is shown by a replay that lacks one datagram.
+//! Bots play on one worker, over a bad network, while everything that the server receives is recorded. Servers with
+//! other numbers of workers are then fed with the recording and nothing else, and every world must have the same state
+//! at every tick. That this would show a difference is shown by a replay that lacks one datagram.
 
 mod simulated;
 
@@ -20,8 +20,8 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// Plays with one worker. Every hideout of a bot, the hub and the dark zone are checked to have ticked for almost all of the
-    /// time.
+    /// Plays with one worker. Every hideout of a bot, the hub and the dark zone are checked to have ticked for almost
+    /// all of the time.
     fn play(seed: u64, bots: usize, npcs: usize, seconds: u32) -> Self {
         let impairment = Impairment {
             loss: 0.02,
@@ -76,7 +76,8 @@ fn a_recorded_game_comes_again_with_any_number_of_workers() {
 fn a_replay_that_lacks_one_datagram_is_told_apart() {
     let recorded = Recorded::play(4, 8, 160, 10);
     assert_eq!(recorded.replay(2, recorded.recording.clone()), None);
-    // A datagram may be harmless: an input that says what the one before said. Of three, one apart from the other, one is not.
+    // A datagram may be harmless: an input that says what the one before said. Of three, one apart from the other, one
+    // is not.
     let datagrams_count = recorded.recording.datagrams().len();
     let differences = (1..=3).filter_map(|quarter| {
         let mut recording = recorded.recording.clone();

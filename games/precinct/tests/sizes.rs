@@ -32,7 +32,7 @@ fn check(players: usize, npcs: usize, seconds: f64) {
     assert_eq!((totals.state_errors, totals.protocol_errors), (0, 0), "{size}: {totals:#?}");
     let report = simulation.server_mut().report();
     assert_eq!((report.worlds_parked, report.ticks_missed, report.poisoned), (0, 0, 0), "{size}: {report:#?}");
-    // At the door some ask again when hundreds come at once; nobody is refused later.
+    // In the handshake some ask again when hundreds come at once; nobody is refused later.
     let refused = report.datagrams_refused.iter().filter(|(cause, _)| **cause != "gate");
     assert_eq!(refused.map(|(_, count)| count).sum::<u64>(), 0, "{size}: {report:#?}");
 }

@@ -1,7 +1,7 @@
 //! The promise: what a client is shown is what the server has, and when it is not, somebody notices.
 //!
-//! Every client is sent samples of the exact state past the snapshot encoder and holds its copy against them. On any network
-//! the copies come right; with an encoder that is broken on purpose they do not, and the clients say so.
+//! Every client is sent samples of the exact state past the snapshot encoder and holds its copy against them. On any
+//! network the copies come right; with an encoder that is broken on purpose they do not, and the clients say so.
 
 mod simulated;
 
@@ -96,8 +96,9 @@ fn entities_that_interest_overlooks_are_noticed() {
     check_fault_is_noticed(Fault::MissInterest);
 }
 
-/// The large form: an hour of forty players, on networks that change every second. Not worse than this: at 20 % loss and 360 ms
-/// there and back, four losses in a row take longer than the two seconds of grace, about once in half a million checks.
+/// The large form: an hour of forty players, on networks that change every second. Not worse than this: at 20 % loss
+/// and 360 ms there and back, four losses in a row take longer than the two seconds of grace, about once in half a
+/// million checks.
 #[test]
 #[ignore = "takes minutes"]
 fn r08_bad_networks_of_many_seeds_show_no_state_error() {

@@ -1,8 +1,8 @@
 //! Attribution: which scope had each nanosecond of a frame, and whether it ran, waited for a core or was blocked.
 //!
-//! Every frame's wall time is cut, thread by thread, into pieces that belong to one innermost scope, one state and one world. Pieces are
-//! never counted twice and never dropped, so that for each thread scopes and what is outside of all scopes add up to the frame's wall
-//! time to the nanosecond.
+//! Every frame's wall time is cut, thread by thread, into pieces that belong to one innermost scope, one state and one
+//! world. Pieces are never counted twice and never dropped, so that for each thread scopes and what is outside of all
+//! scopes add up to the frame's wall time to the nanosecond.
 //!
 //! ```text
 //!   thread   |<---------------- frame ---------------->|
@@ -11,16 +11,17 @@
 //!   worlds                     1111111111111222222222222     from world marks
 //! ```
 //!
-//! States come from context switches. The kernel does not tell when a sleeping thread was woken: by the switches, only the time after
-//! the core was taken away is *waiting*, and the time from giving it up to running again is *blocked*. The sums that the recorder noted
-//! per frame know the waits after wake-ups too. What they have more of *waiting* is taken from the ends of the thread's sleeps that
-//! ended in that frame, of each in proportion to its length within the frame. Threads without context switches get the sums spread
-//! evenly over all of their time but known waits for locks; [`ThreadCost::is_spread`] says so. Without sums, sleeps stay as they are,
-//! and without switches either, scopes count as running and the time outside of them as blocked.
+//! States come from context switches. The kernel does not tell when a sleeping thread was woken: by the switches, only
+//! the time after the core was taken away is *waiting*, and the time from giving it up to running again is *blocked*.
+//! The sums that the recorder noted per frame know the waits after wake-ups too. What they have more of *waiting* is
+//! taken from the ends of the thread's sleeps that ended in that frame, of each in proportion to its length within the
+//! frame. Threads without context switches get the sums spread evenly over all of their time but known waits for locks;
+//! [`ThreadCost::is_spread`] says so. Without sums, sleeps stay as they are, and without switches either, scopes count
+//! as running and the time outside of them as blocked.
 //!
-//! Captures may be hostile: scopes that do not nest, frames that overlap and indices that point nowhere are cut to what fits. Any thread;
-//! allocates. Cost: two passes over the events of each thread, about 50 ns per scope, and memory for threads x frames x scopes in use, which
-//! [`CELLS_MAX`] limits.
+//! Captures may be hostile: scopes that do not nest, frames that overlap and indices that point nowhere are cut to what
+//! fits. Any thread; allocates. Cost: two passes over the events of each thread, about 50 ns per scope, and memory for
+//! threads x frames x scopes in use, which [`CELLS_MAX`] limits.
 
 use std::collections::HashMap;
 
@@ -39,8 +40,9 @@ use grouping::Grouping;
 use table::Merge;
 use walk::{Walker, Window};
 
-/// The largest number of (frame, thread, scope) costs that are kept: some 700 MB. A server with 4 frame threads of 100 scopes reaches it
-/// at 20,000 frames. Captures with more are attributed in the frames nearest to the trigger's; see [`Attribution::frames_left_out`].
+/// The largest number of (frame, thread, scope) costs that are kept: some 700 MB. A server with 4 frame threads of 100
+/// scopes reaches it at 20,000 frames. Captures with more are attributed in the frames nearest to the trigger's; see
+/// [`Attribution::frames_left_out`].
 pub const CELLS_MAX: usize = 8_000_000;
 
 /// Time by state. (ns)
@@ -216,8 +218,9 @@ impl<'capture> Attribution<'capture> {
         Self::build(capture, windows(capture), &|_, _| true)
     }
 
-    /// The same for one frame and only for the time that `keep` says yes to, asked with the innermost site and the world: which worlds had
-    /// the time of one subsystem, which scopes that of one world. What is left out is missing, also from the sum. `None` if the frame has no length.
+    /// The same for one frame and only for the time that `keep` says yes to, asked with the innermost site and the
+    /// world: which worlds had the time of one subsystem, which scopes that of one world. What is left out is missing,
+    /// also from the sum. `None` if the frame has no length.
     pub fn of_part(
         capture: &'capture Capture,
         frame: &FrameCost,
@@ -227,8 +230,8 @@ impl<'capture> Attribution<'capture> {
         Self::build(capture, vec![window], keep).frames.pop()
     }
 
-    /// The same for any stretches of time, such as one run of a scope: one cost per thread and stretch. Where stretches overlap, the later
-    /// one is cut. Threads without context switches have no sums here.
+    /// The same for any stretches of time, such as one run of a scope: one cost per thread and stretch. Where stretches
+    /// overlap, the later one is cut. Threads without context switches have no sums here.
     pub fn of_stretches(
         capture: &'capture Capture,
         stretches: &[(u64, u64)],

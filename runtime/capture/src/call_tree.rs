@@ -1,8 +1,9 @@
 //! Call trees: what was spent by each function, below which others.
 //!
-//! A tree counts several things at once (time, time without a core, allocations), each a sum per node of what the function spent by
-//! itself there. It is built from a capture or from sampled stacks, and written as callgrind text, which has all of it by function,
-//! or as folded stacks, which has one of it by stack. Any thread; memory follows the number of different stacks, not of samples.
+//! A tree counts several things at once (time, time without a core, allocations), each a sum per node of what the
+//! function spent by itself there. It is built from a capture or from sampled stacks, and written as callgrind text,
+//! which has all of it by function, or as folded stacks, which has one of it by stack. Any thread; memory follows the
+//! number of different stacks, not of samples.
 
 mod capture;
 mod write;
@@ -73,8 +74,8 @@ impl CallTree {
         }
     }
 
-    /// Adds `costs` to the innermost function of a stack (outermost first), and a call of it. An empty stack is ignored, and so are
-    /// costs beyond the events; sums stop at `u64::MAX`.
+    /// Adds `costs` to the innermost function of a stack (outermost first), and a call of it. An empty stack is
+    /// ignored, and so are costs beyond the events; sums stop at `u64::MAX`.
     pub fn add_stack(&mut self, stack: &[StackFrame<'_>], costs: &[u64]) {
         let mut node = None;
         for frame in stack {

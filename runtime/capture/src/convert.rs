@@ -8,9 +8,10 @@
 //! | callgrind | KCachegrind, `callgrind_annotate` | sums by function: time, waits, allocations |
 //! | folded | flame graphs | wall time by stack |
 //!
-//! All of them write as they go; one thread's spans at a time are held beside the capture. They believe nothing of a capture: times
-//! that overlap are cut to nest, indices that point nowhere become names that say so, and control characters are shown escaped. A
-//! scope that was still open ends with the capture. Any thread; cost: sorting each thread's scopes.
+//! All of them write as they go; one thread's spans at a time are held beside the capture. They believe nothing of a
+//! capture: times that overlap are cut to nest, indices that point nowhere become names that say so, and control
+//! characters are shown escaped. A scope that was still open ends with the capture. Any thread; cost: sorting each
+//! thread's scopes.
 
 pub mod chrome;
 pub mod fxt;

@@ -1,11 +1,13 @@
 //! The capture file: a header, then sections with a checksum each.
 //!
-//! A capture is written once, in a hurry, and read for years; so it is small without a compressor (about 5 bytes per scope: one for
-//! what it is, the rest for when), and every byte of it is covered by a checksum. `docs/spec/capture.md` draws it byte by byte.
+//! A capture is written once, in a hurry, and read for years; so it is small without a compressor (about 5 bytes per
+//! scope: one for what it is, the rest for when), and every byte of it is covered by a checksum. `docs/spec/capture.md`
+//! draws it byte by byte.
 //!
-//! Writing streams: no more than a section (64 KiB and one element) is held beside the capture. Reading sizes nothing by what the
-//! file claims: lists have no counts, they go on to the end of their section, and each has a maximum. Bytes that do not fit give a
-//! [`ReadError`] that names the place; no bytes give a panic. Any thread; cost: one pass, about 10 ns per event either way.
+//! Writing streams: no more than a section (64 KiB and one element) is held beside the capture. Reading sizes nothing
+//! by what the file claims: lists have no counts, they go on to the end of their section, and each has a maximum. Bytes
+//! that do not fit give a [`ReadError`] that names the place; no bytes give a panic. Any thread; cost: one pass, about
+//! 10 ns per event either way.
 
 mod bytes;
 mod elements;

@@ -1,9 +1,9 @@
 //! The model of a capture: what every reader and writer of captures agrees on.
 //!
-//! All times are nanoseconds of the recorder's own clock, which starts at 0 with the process's recorder. Events of a thread stand in
-//! the order in which they were recorded, which is the order of their **ends**: a scope comes after the scopes inside it, and what
-//! belongs to a moment ([`Event::World`], [`Event::Switch`]) stands at that moment. Indices (`site`, `lock`, …) point into the lists
-//! of the same capture.
+//! All times are nanoseconds of the recorder's own clock, which starts at 0 with the process's recorder. Events of a
+//! thread stand in the order in which they were recorded, which is the order of their **ends**: a scope comes after the
+//! scopes inside it, and what belongs to a moment ([`Event::World`], [`Event::Switch`]) stands at that moment. Indices
+//! (`site`, `lock`, …) point into the lists of the same capture.
 
 use serde::Serialize;
 
@@ -44,8 +44,8 @@ pub struct About {
     pub switches: SwitchSource,
     /// Records that were lost for want of a free block since the recorder started.
     pub records_lost: u64,
-    /// Whether log texts and other free text are as they were. Otherwise they were cleaned of what a player may have written,
-    /// addresses and keys.
+    /// Whether log texts and other free text are as they were. Otherwise they were cleaned of what a player may have
+    /// written, addresses and keys.
     pub has_free_text: bool,
 }
 

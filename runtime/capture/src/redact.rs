@@ -1,14 +1,15 @@
 //! Redaction: a capture for strangers.
 //!
-//! Names of scopes, threads and files come from the game's makers and stay; log texts and notes may hold what a player wrote, where
-//! they play from, and keys, and pass the filter of [`throng_redact`].
+//! Names of scopes, threads and files come from the game's makers and stay; log texts and notes may hold what a player
+//! wrote, where they play from, and keys, and pass the filter of [`throng_redact`].
 
 use throng_redact::{free_text, visible};
 
 use crate::model::Capture;
 
 impl Capture {
-    /// The capture with its free text cleaned (see [`crate::redact`]), and saying so in [`crate::model::About::has_free_text`].
+    /// The capture with its free text cleaned (see [`crate::redact`]), and saying so in
+    /// [`crate::model::About::has_free_text`].
     pub fn without_free_text(mut self) -> Capture {
         for line in &mut self.logs {
             line.level = visible(&line.level).into_owned();

@@ -1,16 +1,18 @@
-//! Stories: what happened in a bad frame, in one sentence and one screen of text, or as one JSON object with the same facts.
+//! Stories: what happened in a bad frame, in one sentence and one screen of text, or as one JSON object with the same
+//! facts.
 //!
-//! The sentence names the cause: the world, scope, lock, thread or foreign process that had the time, what was measured and what was
-//! allowed. Below it stands what a performance engineer looks at next: the bad frame beside the usual one (the median of the others),
-//! thread by thread, the dearest worlds and subsystems, who waited for whom, who allocated.
+//! The sentence names the cause: the world, scope, lock, thread or foreign process that had the time, what was measured
+//! and what was allowed. Below it stands what a performance engineer looks at next: the bad frame beside the usual one
+//! (the median of the others), thread by thread, the dearest worlds and subsystems, who waited for whom, who allocated.
 //!
 //! ```text
 //!   Capture -> Attribution -> Story (facts, names made safe) -> text  (at most 110 columns)
 //!                                                            -> JSON
 //! ```
 //!
-//! Captures may come from strangers: every name is escaped before it is shown, and indices that point nowhere become `?`. A story never
-//! fails on what a capture says. Any thread; allocates. Cost: that of [`crate::attribution`], once or twice.
+//! Captures may come from strangers: every name is escaped before it is shown, and indices that point nowhere become
+//! `?`. A story never fails on what a capture says. Any thread; allocates. Cost: that of [`crate::attribution`], once
+//! or twice.
 
 use std::io::{self, Write};
 
@@ -21,6 +23,7 @@ mod cores;
 mod facts;
 mod foreign;
 mod frame;
+mod gather;
 mod memory;
 mod run;
 #[cfg(test)]
@@ -49,6 +52,17 @@ pub enum StoryError {
     NoSuchFrame { number: u64, has: String },
 }
 
+impl StoryError {
+    fn no_such_frame(attribution: &Attribution, number: u64) -> StoryError {
+        let frames = &attribution.frames;
+        let has = match (frames.first(), frames.last()) {
+            (Some(first), Some(last)) => format!("it has {} to {}", first.number, last.number),
+            _ => "it has none".into(),
+        };
+        StoryError::NoSuchFrame { number, has }
+    }
+}
+
 impl Story {
     /// The facts as text, at most 110 columns wide.
     pub fn write_text(&self, with_emphasis: bool, out: &mut impl Write) -> io::Result<()> {
@@ -66,11 +80,13 @@ pub fn tell(capture: &Capture, options: &Options) -> Result<Story, StoryError> {
     // The trigger fires in the frame in which the run ended, which may have had little of it.
     let told = run.and_then(|run| run.frame(&attribution)).or(told);
     let frame = match options.frame {
-        Some(number) => Some(frame::numbered(&attribution, number)?),
+        Some(number) => {
+            Some(frame::numbered(&attribution, number).ok_or_else(|| StoryError::no_such_frame(&attribution, number))?)
+        }
         None => told,
     };
     let context = context::Context::new(capture, attribution, frame, run);
-    let mut story = facts::gather(&context);
+    let mut story = gather::gather(&context);
     // The trigger's sentence belongs to its own frame.
     story.verdict =
         if frame == told { verdict::of_trigger(&context, &story) } else { verdict::of_frame(&context, &story) };

@@ -1,4 +1,5 @@
-//! The promise: reading takes memory for what a file holds, not for what it claims; and writing takes little beside the capture.
+//! The promise: reading takes memory for what a file holds, not for what it claims; and writing takes little beside the
+//! capture.
 
 use throng_capture::Capture;
 use throng_capture::format::{read, write};
@@ -11,8 +12,9 @@ mod sample;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// What reading may take for each byte of the file. The dearest byte is the one of a thread or a site without names and numbers, or of
-/// a page fault's event; a list that grows by doubling has been handed out up to four times what it holds, old places included.
+/// What reading may take for each byte of the file. The dearest byte is the one of a thread or a site without names and
+/// numbers, or of a page fault's event; a list that grows by doubling has been handed out up to four times what it
+/// holds, old places included.
 const MEMORY_PER_BYTE: u64 = 256;
 
 fn written(capture: &Capture) -> Vec<u8> {

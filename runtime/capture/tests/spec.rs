@@ -1,4 +1,5 @@
-//! The promise: the bytes in `docs/spec/capture.md` are the file of the capture that its comments tell, and are read back as that.
+//! The promise: the bytes in `docs/spec/capture.md` are the file of the capture that its comments tell, and are read
+//! back as that.
 
 use throng_capture::Capture;
 use throng_capture::format::{maximum, read, write};

@@ -3,11 +3,13 @@
 //! The form is OpenMetrics 1.0, written by `prometheus-client` straight from a snapshot's values. Runs on
 //! the thread of whoever asked, never on the frame's: a histogram takes 4 us to write.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Unit;
 
 use crate::registry::{Description, Kind};
 use crate::snapshot::{MetricsSnapshot, Values};
@@ -15,14 +17,54 @@ use crate::snapshot::{MetricsSnapshot, Values};
 /// The HTTP content type that belongs to the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// Gauges of one name that come and go with what they are about, such as rows of a report: each is its labels and its
+/// value. Labels may hold
+/// any text.
+#[derive(Clone, Debug)]
+pub struct LabelledGauges {
+    /// Dotted, as a registered name.
+    pub name: &'static str,
+    pub help: &'static str,
+    pub keys: &'static [&'static str],
+    /// The labels in the order of `keys`, and the value.
+    pub rows: Vec<(Vec<String>, f64)>,
+}
+
 impl MetricsSnapshot {
     /// All metrics as text, each family with its help, in the order of registration.
     pub fn to_prometheus_text(&self) -> String {
-        let mut registry = prometheus_client::registry::Registry::default();
+        self.to_prometheus_text_with(Vec::new())
+    }
+
+    /// The same, and after it gauges that are not registered.
+    pub fn to_prometheus_text_with(&self, gauges: Vec<LabelledGauges>) -> String {
+        let mut registry = match self.values.prefix {
+            "" => prometheus_client::registry::Registry::default(),
+            prefix => prometheus_client::registry::Registry::with_prefix(prefix),
+        };
         registry.register_collector(Box::new(self.clone()));
-        let mut text = String::with_capacity(256 * self.values.descriptions.len());
+        let rows_count = gauges.iter().map(|family| family.rows.len()).sum::<usize>();
+        registry.register_collector(Box::new(Labelled(gauges)));
+        let mut text = String::with_capacity(256 * (self.values.descriptions.len() + rows_count));
         text::encode(&mut text, &registry).expect("writing to a string does not fail");
         text
+    }
+}
+
+#[derive(Debug)]
+struct Labelled(Vec<LabelledGauges>);
+
+impl Collector for Labelled {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        for LabelledGauges { name, help, keys, rows } in &self.0 {
+            let name = name.replace('.', "_");
+            let mut described = encoder.encode_descriptor(&name, help, None, MetricType::Gauge)?;
+            for (values, value) in rows {
+                let labels: Vec<(&str, &str)> = keys.iter().copied().zip(values.iter().map(String::as_str)).collect();
+                described.encode_family(&labels)?.encode_gauge(value)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -30,9 +72,9 @@ impl Collector for MetricsSnapshot {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let all = &self.values.descriptions;
         for (index, first) in all.iter().enumerate() {
-            let is_new = all[..index].iter().all(|earlier| earlier.name != first.name);
+            let is_new = all[..index].iter().all(|earlier| earlier.family() != first.family());
             if is_new {
-                let family = all[index..].iter().filter(|member| member.name == first.name);
+                let family = all[index..].iter().filter(|member| member.family() == first.family());
                 encode_family(&self.values, first, family, &mut encoder)?;
             }
         }
@@ -47,13 +89,20 @@ fn encode_family<'a>(
     family: impl Iterator<Item = &'a Description> + Clone,
     encoder: &mut DescriptorEncoder,
 ) -> fmt::Result {
-    let (name, metric_type) = match first.kind {
-        Kind::Counter => (first.name.clone(), MetricType::Counter),
-        Kind::Gauge => (first.name.clone(), MetricType::Gauge),
-        Kind::Histogram => (format!("{}_seconds", first.name), MetricType::Histogram),
-        Kind::WindowMax => (format!("{}_window_max", first.name), MetricType::Gauge),
+    let name = first.family();
+    let metric_type = match first.kind {
+        Kind::Counter => MetricType::Counter,
+        Kind::Gauge | Kind::WindowMax => MetricType::Gauge,
+        Kind::Histogram => MetricType::Histogram,
     };
-    let mut described = encoder.encode_descriptor(&name, first.help, None, metric_type)?;
+    // The format has a line for the unit, but only of a name that ends with it.
+    let stem = name.strip_suffix(first.unit).and_then(|stem| stem.strip_suffix('_')).filter(|_| !first.unit.is_empty());
+    let unit = stem.map(|_| Unit::Other(first.unit.to_owned()));
+    let help: Cow<'_, str> = match (first.unit, &unit) {
+        ("", _) | (_, Some(_)) => first.help.into(),
+        (unit, None) => format!("{} [{unit}]", first.help).into(),
+    };
+    let mut described = encoder.encode_descriptor(stem.unwrap_or(&name), &help, unit.as_ref(), metric_type)?;
     for member in family.clone() {
         with_labels(&mut described, member, |metric| encode_value(values, member, metric))?;
     }
@@ -94,7 +143,8 @@ fn with_labels(
 
 #[cfg(test)]
 mod tests {
-    use crate::Registry;
+    use super::*;
+    use crate::{Counter, Merge, Registry};
     use throng_platform::time::Nanos;
 
     #[test]
@@ -127,6 +177,55 @@ net_inbox_bytes_window_max 700.0
 # EOF
 "#;
         assert_eq!(registry.snapshot().to_prometheus_text(), expected);
+    }
+
+    #[test]
+    fn a_unit_has_its_line_where_the_name_ends_with_it_and_stands_in_the_help_elsewhere() {
+        const FRAMES: Counter = Counter::new("server.frames", "frames", "Frames run.", "Fine.", Merge::Sum);
+        const MISSED: Counter = Counter::new("server.ticks_missed", "ticks", "Ticks missed.", "Look.", Merge::Sum);
+        const MOST: Counter = Counter::new("server.most_frames", "frames", "Most frames.", "Look.", Merge::Max);
+        let mut registry = Registry::with_prefix("throng");
+        let ids = [&FRAMES, &MISSED].map(|counter| registry.register_declared(counter));
+        let most = registry.register_declared_max(&MOST, 60);
+        let mut cells = registry.cells();
+        ids.iter().for_each(|&id| cells.add(id, 3));
+        cells.max(most, 9);
+        registry.merge(&mut cells, Nanos::ZERO);
+        let text = registry.snapshot().to_prometheus_text();
+        let expected = "\
+# HELP throng_server_frames Frames run.
+# TYPE throng_server_frames counter
+# UNIT throng_server_frames frames
+throng_server_frames_total 3
+# HELP throng_server_ticks_missed Ticks missed. [ticks]
+# TYPE throng_server_ticks_missed counter
+throng_server_ticks_missed_total 3
+# HELP throng_server_most_frames_window_max Most frames. [frames]
+# TYPE throng_server_most_frames_window_max gauge
+throng_server_most_frames_window_max 9.0
+# EOF
+";
+        assert!(text.ends_with(expected), "{text}");
+    }
+
+    #[test]
+    fn labels_may_hold_any_text() {
+        let hostile = "a \"b\"} 1\nforged 2\\";
+        let gauges = LabelledGauges {
+            name: "replication.bytes_per_s",
+            help: "Bytes per second",
+            keys: &["kind", "world"],
+            rows: vec![(vec!["pose".into(), hostile.into()], 700.5), (vec!["vitals".into(), "hub 0".into()], 3.0)],
+        };
+        let text = Registry::with_prefix("throng").snapshot().to_prometheus_text_with(vec![gauges]);
+        let expected = r#"# HELP throng_replication_bytes_per_s Bytes per second
+# TYPE throng_replication_bytes_per_s gauge
+throng_replication_bytes_per_s{kind="pose",world="a \"b\"} 1\nforged 2\\"} 700.5
+throng_replication_bytes_per_s{kind="vitals",world="hub 0"} 3.0
+# EOF
+"#;
+        assert!(text.ends_with(expected), "{text}");
+        assert!(!text.lines().any(|line| line.starts_with("forged")), "{text}");
     }
 
     #[test]

@@ -114,8 +114,8 @@ impl Histogram {
         }
     }
 
-    /// Pairs of upper bound in milliseconds and number of samples up to it and above the one before, in `count` equal steps from 0 to the
-    /// maximum, to 1 %; none without samples. For drawing. Allocates.
+    /// Pairs of upper bound in milliseconds and number of samples up to it and above the one before, in `count` equal
+    /// steps from 0 to the maximum, to 1 %; none without samples. For drawing. Allocates.
     pub fn steps_ms(&self, count: usize) -> Vec<(f64, u64)> {
         if self.count() == 0 || count == 0 {
             return Vec::new();

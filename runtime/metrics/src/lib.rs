@@ -1,5 +1,7 @@
 //! Counters, gauges, histograms, and maxima that survive a scrape.
 //!
+//! A program's own counters are [`declared`] once; a game counts in one line anywhere ([`game`]).
+//!
 //! Each thread counts in [`Cells`] of its own, without an atomic or a lock, and the frame's thread merges
 //! them into the [`Registry`] once a frame, when their owner is idle. Whoever wants to look takes a
 //! [`MetricsSnapshot`] and turns it into text on another thread, so that a scrape costs the frame one copy.
@@ -33,14 +35,17 @@
 //! ```
 
 mod cells;
+pub mod declared;
 mod exposition;
+pub mod game;
 mod histogram;
 mod registry;
 mod snapshot;
 mod window_max;
 
 pub use cells::{Cells, SAMPLES_MAX};
-pub use exposition::CONTENT_TYPE;
+pub use declared::{Counter, Counters, Merge};
+pub use exposition::{CONTENT_TYPE, LabelledGauges};
 pub use histogram::{Histogram, Percentiles};
 pub use registry::{CounterId, GaugeId, HISTOGRAM_WINDOW_S, HistogramId, Registry, WindowMaxId};
 pub use snapshot::MetricsSnapshot;

@@ -2,11 +2,13 @@
 //!
 //! Owned by the frame's thread. Registering allocates and belongs to the start; merging does not.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use throng_platform::time::Nanos;
 
 use crate::cells::Cells;
+use crate::declared::{Counter, is_name};
 use crate::histogram::Histogram;
 use crate::snapshot::{MetricsSnapshot, Values};
 use crate::window_max::WindowMax;
@@ -33,6 +35,8 @@ pub const HISTOGRAM_WINDOW_S: u32 = 300;
 
 /// The metrics of a process.
 pub struct Registry {
+    /// Before every name that is exposed; may be empty.
+    prefix: &'static str,
     /// Shared with the snapshots; written only while registering.
     descriptions: Arc<Vec<Description>>,
     counters: Vec<u64>,
@@ -53,7 +57,20 @@ pub(crate) struct Description {
     /// As exposed: dots become underscores.
     pub name: String,
     pub help: &'static str,
+    /// Empty where the name says it.
+    pub unit: &'static str,
     pub labels: Vec<(String, String)>,
+}
+
+impl Description {
+    /// The name of its family in the text: what must be the only one of its kind.
+    pub fn family(&self) -> Cow<'_, str> {
+        match self.kind {
+            Kind::Counter | Kind::Gauge => self.name.as_str().into(),
+            Kind::Histogram => format!("{}_seconds", self.name).into(),
+            Kind::WindowMax => format!("{}_window_max", self.name).into(),
+        }
+    }
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -67,7 +84,13 @@ pub(crate) enum Kind {
 impl Registry {
     #[allow(clippy::new_without_default, reason = "it is not empty: it counts its own losses")]
     pub fn new() -> Registry {
+        Registry::with_prefix("")
+    }
+
+    /// All names are exposed behind `prefix` and an underscore.
+    pub fn with_prefix(prefix: &'static str) -> Registry {
         let mut registry = Registry {
+            prefix,
             descriptions: Arc::default(),
             counters: Vec::new(),
             gauges: Vec::new(),
@@ -94,6 +117,26 @@ impl Registry {
         let index = self.describe(Kind::Counter, self.counters.len(), name, help, labels);
         self.counters.push(0);
         CounterId(index)
+    }
+
+    /// A counter as it was declared.
+    pub fn register_declared(&mut self, counter: &'static Counter) -> CounterId {
+        let id = self.register_counter(counter.name, counter.help);
+        self.set_unit(counter.unit);
+        id
+    }
+
+    /// A maximum over the last `window_s` seconds of what was declared.
+    pub fn register_declared_max(&mut self, counter: &'static Counter, window_s: u32) -> WindowMaxId {
+        let id = self.register_window_max(counter.name, counter.help, window_s);
+        self.set_unit(counter.unit);
+        id
+    }
+
+    fn set_unit(&mut self, unit: &'static str) {
+        if let Some(last) = Arc::make_mut(&mut self.descriptions).last_mut() {
+            last.unit = unit;
+        }
     }
 
     /// A gauge under its dotted name, which ends with the unit: `process.rss_bytes`.
@@ -177,6 +220,11 @@ impl Registry {
         self.counters[usize::from(self.samples_dropped.0)] += std::mem::take(&mut cells.samples_dropped);
     }
 
+    /// Whether a family of this name, as it is exposed but for the prefix, is registered.
+    pub fn is_taken(&self, family: &str) -> bool {
+        self.descriptions.iter().any(|description| description.family() == family)
+    }
+
     /// Says how a gauge stands.
     pub fn set(&mut self, id: GaugeId, value: f64) {
         self.gauges[usize::from(id.0)] = value;
@@ -203,6 +251,7 @@ impl Registry {
     /// about 1 us per histogram.
     pub fn snapshot(&self) -> MetricsSnapshot {
         MetricsSnapshot::new(Values {
+            prefix: self.prefix,
             descriptions: Arc::clone(&self.descriptions),
             counters: self.counters.clone(),
             gauges: self.gauges.clone(),
@@ -214,11 +263,10 @@ impl Registry {
 
     fn describe(&mut self, kind: Kind, index: usize, name: &str, help: &'static str, labels: &[(&str, &str)]) -> u16 {
         let index = u16::try_from(index).expect("65,536 metrics of one kind: something registers in a loop");
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
-        assert!(name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(plain), "metric name {name:?}");
+        assert!(is_name(name), "metric name {name:?}");
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let new = Description { kind, index, name: name.replace('.', "_"), help, labels };
-        for old in self.descriptions.iter().filter(|old| old.name == new.name) {
+        let new = Description { kind, index, name: name.replace('.', "_"), help, unit: "", labels };
+        for old in self.descriptions.iter().filter(|old| old.family() == new.family()) {
             assert!(old.kind == kind && old.labels != new.labels, "metric {name:?} is registered twice");
         }
         Arc::make_mut(&mut self.descriptions).push(new);

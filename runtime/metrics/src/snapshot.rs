@@ -15,6 +15,7 @@ pub struct MetricsSnapshot {
 
 #[derive(Debug)]
 pub(crate) struct Values {
+    pub prefix: &'static str,
     pub descriptions: Arc<Vec<Description>>,
     pub counters: Vec<u64>,
     pub gauges: Vec<f64>,

@@ -1,6 +1,7 @@
 //! Promise: once the first frames have passed, counting and merging allocate nothing.
 
-use throng_metrics::Registry;
+use throng_metrics::game::{GameSums, GameTotals, WorldGauges, begin_tick};
+use throng_metrics::{Registry, count, gauge};
 use throng_platform::allocator::{CountingAllocator, thread_counts};
 use throng_platform::time::Nanos;
 
@@ -29,4 +30,32 @@ fn a_steady_frame_allocates_nothing() {
     (1..2_000).for_each(&mut frame);
     assert_eq!(thread_counts().allocations - before.allocations, 0);
     assert_eq!(registry.counter(packets), 200_000);
+}
+
+#[test]
+fn a_steady_tick_of_a_game_allocates_nothing() {
+    let (mut worlds, mut sums) = ([(); 10].map(|_| WorldGauges::default()), GameSums::default());
+    let mut totals = GameTotals::default();
+    let mut frame = |number: u64| {
+        let mut spikes = 0;
+        for (index, world) in worlds.iter_mut().enumerate() {
+            let tick = begin_tick();
+            for _ in 0..100 {
+                count!("steady.casts");
+            }
+            count!("steady.bytes", number);
+            gauge!("steady.level", number + index as u64);
+            tick.end(world, &mut sums);
+        }
+        totals.take(&mut sums);
+        totals.end_frame(|_, count| spikes += count);
+        spikes
+    };
+    frame(0);
+    let before = thread_counts();
+    for number in 1..2_000 {
+        assert_eq!(frame(number), 1_000 + 10 * number);
+    }
+    assert_eq!(thread_counts().allocations - before.allocations, 0);
+    assert_eq!((totals.counter("steady.casts"), totals.gauge("steady.level")), (2_000_000, 10 * 1_999 + 45));
 }

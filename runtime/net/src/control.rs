@@ -26,7 +26,7 @@ pub const INPUT: u8 = 1;
 /// First byte of a snapshot, for the replicas (`throng_replication`).
 pub const SNAPSHOT: u8 = 2;
 /// First byte of an exact state to check the replicas against (`throng_replication`).
-pub const TRUTH: u8 = 3;
+pub const AUDIT_SAMPLE: u8 = 3;
 /// First byte of an event (`throng_replication`).
 pub const EVENT: u8 = 4;
 /// First bytes from this one on belong to the game.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use renetcode::{ClientAuthentication, NetcodeClient, NetcodeServer, ServerAuthentication, ServerConfig, ServerResult};
 use scene::*;
 use throng_net::protocol::{
-    ConnectToken, DenialReason, Gate, GateOutcome, GateSettings, HandshakeFailure, HandshakeState, Opened, Reply,
-    SealedLink, TOKEN_BYTES,
+    ConnectToken, DenialReason, HandshakeFailure, HandshakeState, Opened, Reply, SealedLink, ServerHandshake,
+    ServerHandshakeOutcome, ServerHandshakeSettings, TOKEN_BYTES,
 };
 use throng_platform::time::Nanos;
 
@@ -60,8 +60,12 @@ fn their_server(clients_max: usize) -> NetcodeServer {
     })
 }
 
-/// Their client walks through our gate; gives our end.
-fn let_theirs_in(gate: &mut Gate, client: &mut NetcodeClient, number: u64) -> Option<SealedLink> {
+/// Their client walks through our handshake; gives our end.
+fn let_theirs_in(
+    server_handshake: &mut ServerHandshake,
+    client: &mut NetcodeClient,
+    number: u64,
+) -> Option<SealedLink> {
     let mut reply = Reply::new();
     let mut link = None;
     for _ in 0..4 {
@@ -69,15 +73,15 @@ fn let_theirs_in(gate: &mut Gate, client: &mut NetcodeClient, number: u64) -> Op
             break;
         };
         assert_eq!(to, server_address());
-        match gate.handle(client_address(number), &mut packet.to_vec(), &mut reply) {
-            GateOutcome::Queued => {
+        match server_handshake.handle(client_address(number), &mut packet.to_vec(), &mut reply) {
+            ServerHandshakeOutcome::Queued => {
                 assert!(reply.is_empty(), "the standard knows no line");
-                let admitted = gate.admit_next(&mut reply).expect("nobody is before it");
+                let admitted = server_handshake.admit_next(&mut reply).expect("nobody is before it");
                 assert_eq!((admitted.client_id.0, admitted.user_data), (number, [number as u8; 256]));
                 link = Some(admitted.link);
             }
-            GateOutcome::Replied => {}
-            GateOutcome::Nothing(reason) => panic!("refused: {reason:?}"),
+            ServerHandshakeOutcome::Replied => {}
+            ServerHandshakeOutcome::Nothing(reason) => panic!("refused: {reason:?}"),
         }
         assert_eq!(client.process_packet(&mut reply.bytes().to_vec()), None);
         if link.is_some() {
@@ -87,11 +91,11 @@ fn let_theirs_in(gate: &mut Gate, client: &mut NetcodeClient, number: u64) -> Op
     link
 }
 
-fn check_their_client_at_our_gate(token: renetcode::ConnectToken) {
+fn check_their_client_at_our_handshake(token: renetcode::ConnectToken) {
     let number = token.client_id;
-    let mut gate = gate(settings(), 1);
+    let mut server_handshake = server_handshake(settings(), 1);
     let mut client = their_client(token);
-    let mut link = let_theirs_in(&mut gate, &mut client, number).expect("admitted");
+    let mut link = let_theirs_in(&mut server_handshake, &mut client, number).expect("admitted");
     assert!(client.is_connected());
     assert!(!link.confirmed());
     assert_eq!(link.timeout(), Nanos::from_secs(TIMEOUT_S as u64));
@@ -125,23 +129,23 @@ fn check_their_client_at_our_gate(token: renetcode::ConnectToken) {
 }
 
 #[test]
-fn their_client_plays_at_our_gate_with_our_token() {
-    check_their_client_at_our_gate(to_theirs(&token(4, 1), 4));
-    check_their_client_at_our_gate(to_theirs(&token(5, 2), 5));
+fn their_client_plays_at_our_handshake_with_our_token() {
+    check_their_client_at_our_handshake(to_theirs(&token(4, 1), 4));
+    check_their_client_at_our_handshake(to_theirs(&token(5, 2), 5));
 }
 
 #[test]
-fn their_client_plays_at_our_gate_with_their_token() {
-    check_their_client_at_our_gate(their_token(6));
-    check_their_client_at_our_gate(their_token(7));
+fn their_client_plays_at_our_handshake_with_their_token() {
+    check_their_client_at_our_handshake(their_token(6));
+    check_their_client_at_our_handshake(their_token(7));
 }
 
 #[test]
-fn our_gate_denies_their_client_when_full() {
-    let mut gate = gate(GateSettings { clients_max: 1, ..settings() }, 1);
-    assert!(let_theirs_in(&mut gate, &mut their_client(their_token(1)), 1).is_some());
+fn our_handshake_denies_their_client_when_full() {
+    let mut server_handshake = server_handshake(ServerHandshakeSettings { clients_max: 1, ..settings() }, 1);
+    assert!(let_theirs_in(&mut server_handshake, &mut their_client(their_token(1)), 1).is_some());
     let mut second = their_client(their_token(2));
-    assert!(let_theirs_in(&mut gate, &mut second, 2).is_none());
+    assert!(let_theirs_in(&mut server_handshake, &mut second, 2).is_none());
     assert_eq!(second.disconnect_reason(), Some(renetcode::DisconnectReason::ConnectionDenied));
 }
 

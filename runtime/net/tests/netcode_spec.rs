@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use scene::*;
 use throng_net::protocol::{
-    DenialReason, Gate, HandshakeFailure, HandshakeState, JournalError, QueueState, Reply, TokenJournal, UsedToken,
+    DenialReason, HandshakeFailure, HandshakeState, JournalError, QueueState, Reply, ServerHandshake, TokenJournal,
+    UsedToken,
 };
 use throng_platform::time::Nanos;
 
@@ -29,7 +30,7 @@ impl TokenJournal for KeepInMemory {
 fn packets() -> Vec<(&'static str, Vec<u8>)> {
     let records = Arc::new(Mutex::new(Vec::new()));
     let journal = Box::new(KeepInMemory(records.clone()));
-    let mut gate = opened(Gate::with_journal(settings(), wide_seed(1), [], journal));
+    let mut server_handshake = opened(ServerHandshake::with_journal(settings(), wide_seed(1), [], journal));
     let mut walker = Walker::new(token(1, 1), client_address(1), true, NOW, 1);
     let (mut said, mut heard, mut reply) = (Vec::new(), Vec::new(), Reply::new());
     // Hello, request, response, and a response again while it waits.
@@ -37,12 +38,12 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
         let now = NOW + Nanos::from_millis(300 * step);
         let datagram = walker.says(now).expect("a step is due");
         said.push(datagram.clone());
-        gate.handle(walker.address, &mut datagram.clone(), &mut reply);
+        server_handshake.handle(walker.address, &mut datagram.clone(), &mut reply);
         heard.push(reply.bytes().to_vec());
         walker.hears(now, &reply);
     }
     assert_eq!(walker.handshake.queue(), Some(QueueState::InLine { place: 1, length: 1 }));
-    let mut server_link = gate.admit_next(&mut reply).expect("its turn").link;
+    let mut server_link = server_handshake.admit_next(&mut reply).expect("its turn").link;
     heard.push(reply.bytes().to_vec());
     walker.hears(NOW, &reply);
     let mut client_link = walker.handshake.into_link();
@@ -52,7 +53,7 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
     let len = server_link.seal_disconnect(&mut out, NOW);
     let mut second = Walker::new(token(1, 2), client_address(2), true, NOW, 2);
     for _ in 0..2 {
-        gate.handle(second.address, &mut second.says(NOW).expect("a step is due"), &mut reply);
+        server_handshake.handle(second.address, &mut second.says(NOW).expect("a step is due"), &mut reply);
         second.hears(NOW, &reply);
     }
     let reason = HandshakeFailure::Denied(DenialReason::AlreadyConnected);

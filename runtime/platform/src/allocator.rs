@@ -1,7 +1,8 @@
 //! The allocator: mimalloc, with a count per thread of what passes through it.
 //!
-//! A steady tick must not allocate; only a count can say whether it does. Each thread counts in cells of its own, so that counting costs
-//! about 1 ns and shares nothing, and a frame's allocations are the difference of two readings on the same thread.
+//! A steady tick must not allocate; only a count can say whether it does. Each thread counts in cells of its own, so
+//! that counting costs about 1 ns and shares nothing, and a frame's allocations are the difference of two readings on
+//! the same thread.
 //!
 //! Around that stand four things, each of which costs one predictable branch until it is asked for:
 //! - [`keep_memory`] and [`commit_memory`]: memory is got from the kernel once and kept;
@@ -45,7 +46,8 @@ pub struct CountingAllocator;
 /// What one thread has asked of the allocator since it started; all zero when another allocator is used.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationCounts {
-    /// Blocks handed out. A block that is resized counts as one handed out and one given back. A refused request counts nowhere.
+    /// Blocks handed out. A block that is resized counts as one handed out and one given back. A refused request counts
+    /// nowhere.
     pub allocations: u64,
     /// Blocks given back by this thread, whichever thread they came from.
     pub frees: u64,
@@ -122,7 +124,8 @@ fn count_allocation(block: *mut u8, bytes: usize) {
     });
 }
 
-/// Counts a block that is about to be given back. Before and not after, because another thread may get the same address at once.
+/// Counts a block that is about to be given back. Before and not after, because another thread may get the same address
+/// at once.
 #[inline]
 fn count_free(block: *mut u8, bytes: usize) {
     CELLS.with(|cells| {
@@ -131,8 +134,8 @@ fn count_free(block: *mut u8, bytes: usize) {
     });
 }
 
-// SAFETY: blocks come from mimalloc and go back to it exactly once, some of them later and from another thread (`deferred`); what stands
-// around that neither allocates nor unwinds.
+// SAFETY: blocks come from mimalloc and go back to it exactly once, some of them later and from another thread
+// (`deferred`); what stands around that neither allocates nor unwinds.
 unsafe impl GlobalAlloc for CountingAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -142,7 +142,8 @@ impl Claim {
         // A process that ends by `exit` anywhere has ended in good order, whoever holds the guard.
         static AT_EXIT: Once = Once::new();
         AT_EXIT.call_once(|| {
-            // SAFETY: `say_goodbye` may run at any time and on any thread. Without room for it such an end is reported, no more.
+            // SAFETY: `say_goodbye` may run at any time and on any thread. Without room for it such an end is reported,
+            // no more.
             let _ = unsafe { libc::atexit(say_goodbye) };
         });
         // SAFETY: `on_crash` does what may be done in a signal handler, and nothing else.
@@ -244,7 +245,8 @@ fn wait_for_monitor(line: RawFd, until_ms: u64) {
     loop {
         let left_ms = until_ms.saturating_sub(clock_ms(libc::CLOCK_MONOTONIC));
         let mut polled = libc::pollfd { fd: line, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one entry, written by the kernel. Being stopped and continued ends the wait early, so it is begun again.
+        // SAFETY: one entry, written by the kernel. Being stopped and continued ends the wait early, so it is begun
+        // again.
         if unsafe { libc::poll(&raw mut polled, 1, left_ms as libc::c_int) } >= 0 || left_ms == 0 {
             // Whatever was said: it is done, or dead.
             return;

@@ -1,19 +1,20 @@
 //! Context switches and page faults of one of our own threads, as the kernel saw them.
 //!
-//! A slow frame has two kinds of causes: the thread worked too long, or it had no core to work on. From inside the process the two look
-//! alike. The kernel knows, and tells an unprivileged process about its own threads: every time a thread gets a core, loses it or
-//! gives it up, and every fault for memory that was not there yet. [`ThreadEvents`] asks for both and reads them from rings that
-//! the kernel writes; nothing is asked while it runs.
+//! A slow frame has two kinds of causes: the thread worked too long, or it had no core to work on. From inside the
+//! process the two look alike. The kernel knows, and tells an unprivileged process about its own threads: every time a
+//! thread gets a core, loses it or gives it up, and every fault for memory that was not there yet. [`ThreadEvents`]
+//! asks for both and reads them from rings that the kernel writes; nothing is asked while it runs.
 //!
-//! Two rings per thread, since a world that touches 100 MiB of fresh memory makes 25,000 faults, and those must not push out the
-//! switches. What finds its ring full is lost, and counted.
+//! Two rings per thread, since a world that touches 100 MiB of fresh memory makes 25,000 faults, and those must not
+//! push out the switches. What finds its ring full is lost, and counted.
 //!
-//! The kernel says when a thread lost its core, never when it woke: the wait between waking and running is not in these records
-//! ([`sched::ThreadSums`](crate::sched::ThreadSums) has its sum).
+//! The kernel says when a thread lost its core, never when it woke: the wait between waking and running is not in these
+//! records ([`sched::ThreadSums`](crate::sched::ThreadSums) has its sum).
 //!
-//! One thread at a time reads, any one. Cost: two descriptors and 104 KiB per thread; [`ThreadEvents::read`] some 60 ns per record, which
-//! comes from another core's cache, without a system call or an allocation. The kernel pays 2.1 us more per switch (of 3.5 us that
-//! two of them over a pipe take) and 0.7 us more per fault (of 2.1 us), measured on two virtual cores.
+//! One thread at a time reads, any one. Cost: two descriptors and 104 KiB per thread; [`ThreadEvents::read`] some 60 ns
+//! per record, which comes from another core's cache, without a system call or an allocation. The kernel pays 2.1 us
+//! more per switch (of 3.5 us that two of them over a pipe take) and 0.7 us more per fault (of 2.1 us), measured on two
+//! virtual cores.
 
 mod error;
 mod parse;
@@ -27,7 +28,8 @@ pub use error::PerfError;
 use parse::{Parsed, parse};
 pub(crate) use parse::{SWITCH, SWITCH_OUT, SWITCH_OUT_PREEMPT};
 
-/// Room for switches between two reads: 2,048 records of 32 bytes. A thread that waits 20,000 times a second fills it in 50 ms.
+/// Room for switches between two reads: 2,048 records of 32 bytes. A thread that waits 20,000 times a second fills it
+/// in 50 ms.
 const SWITCHES_BYTES: usize = 64 * 1024;
 
 /// Room for faults between two reads: 1,024 of them, which is 4 MiB of fresh memory.
@@ -82,8 +84,8 @@ impl ThreadEvents {
         })
     }
 
-    /// Hands over what happened up to `until_ns` on the monotonic clock, oldest first, at most `records_max` records; the rest stays
-    /// for the next call. Returns how many there were.
+    /// Hands over what happened up to `until_ns` on the monotonic clock, oldest first, at most `records_max` records;
+    /// the rest stays for the next call. Returns how many there were.
     ///
     /// A record of the last microsecond may come with the next call, after a newer one of the other ring.
     pub fn read(&mut self, until_ns: u64, records_max: usize, mut each: impl FnMut(Record)) -> usize {
@@ -110,7 +112,8 @@ impl ThreadEvents {
         })
     }
 
-    /// Switches that were lost since opening because their ring was full. The kernel tells about them with the first record after.
+    /// Switches that were lost since opening because their ring was full. The kernel tells about them with the first
+    /// record after.
     pub fn switches_lost(&self) -> u64 {
         self.switches.lost
     }

@@ -23,8 +23,9 @@ pub fn value<T: ?Sized>(value: &T) {
 #[cfg(not(target_arch = "x86_64"))]
 pub fn value<T: ?Sized>(_value: &T) {}
 
-/// Calls `next` and `after_next` with what comes one and two places after `index`, where there is any: what the one after next points to is
-/// asked for a turn later, when what it is itself has come. A turn is some microseconds, a line's way from memory a tenth of one.
+/// Calls `next` and `after_next` with what comes one and two places after `index`, where there is any: what the one
+/// after next points to is asked for a turn later, when what it is itself has come. A turn is some microseconds, a
+/// line's way from memory a tenth of one.
 #[inline]
 pub fn look_ahead<T>(items: &[T], index: usize, next: impl FnOnce(&T), after_next: impl FnOnce(&T)) {
     if let Some(item) = items.get(index + 1) {

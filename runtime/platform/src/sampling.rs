@@ -2,8 +2,9 @@
 //!
 //! A thread on a core is sampled by the kernel: a timer that runs with the thread's own processor time takes its
 //! registers and the top of its stack into a ring shared with this process ([`CpuSampler`]), and on request notes when
-//! it got and left a core. A thread that sleeps has a stack that nobody changes, so reading its memory is enough ([`ProcessMemory`]). Neither sends a signal nor
-//! stops the thread: a sleeping thread that is interrupted would return from `epoll_wait` with an error.
+//! it got and left a core. A thread that sleeps has a stack that nobody changes, so reading its memory is enough
+//! ([`ProcessMemory`]). Neither sends a signal nor stops the thread: a sleeping thread that is interrupted would return
+//! from `epoll_wait` with an error.
 //!
 //! The same rights are needed as for a debugger: the same user, or CAP_SYS_PTRACE; samples of time inside the kernel
 //! need `kernel.perf_event_paranoid` <= 1 or CAP_PERFMON as well. Any thread. Opening maps a ring of the size asked
@@ -70,8 +71,8 @@ pub struct CpuSampling {
     /// Size of the ring (bytes, rounded up to a power of two). Too low → samples are lost between two readings.
     pub ring_bytes: usize,
     pub kernel_time: KernelTime,
-    /// Whether to note every switch to and from a core as well. For a thread with 50,000 switches/s that is a sixth of a
-    /// core.
+    /// Whether to note every switch to and from a core as well. For a thread with 50,000 switches/s that is a sixth of
+    /// a core.
     pub switches: bool,
 }
 

@@ -1,11 +1,11 @@
 //! What the kernel's scheduler did: sums per thread, and who else had the host's cores.
 //!
-//! [`ThreadSums`] is how long one of our threads ran, and how long it was ready and had no core. It works everywhere, unprivileged and in
-//! containers, and tells how much, not when; [`perf`](crate::perf) tells when. [`HostLook`] answers the next question, who had the cores
-//! meanwhile: two looks, and the busiest processes between them.
+//! [`ThreadSums`] is how long one of our threads ran, and how long it was ready and had no core. It works everywhere,
+//! unprivileged and in containers, and tells how much, not when; [`perf`](crate::perf) tells when. [`HostLook`] answers
+//! the next question, who had the cores meanwhile: two looks, and the busiest processes between them.
 //!
-//! `ThreadSums` is for the frame: no allocation, two system calls (about 2 us) per reading. `HostLook` is for a thread that may take its
-//! time: it allocates and costs some 2 us per process of the host.
+//! `ThreadSums` is for the frame: no allocation, two system calls (about 2 us) per reading. `HostLook` is for a thread
+//! that may take its time: it allocates and costs some 2 us per process of the host.
 
 use std::fs::{self, File};
 use std::io;
@@ -64,8 +64,8 @@ fn waiting_ns_in(schedstat: &[u8]) -> Option<u64> {
     std::str::from_utf8(schedstat).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// The processor time of a thread as a clock: the kernel's encoding has the number's complement in the high bits, and below it
-/// "of one thread" (4) and "as the scheduler counts it" (2).
+/// The processor time of a thread as a clock: the kernel's encoding has the number's complement in the high bits, and
+/// below it "of one thread" (4) and "as the scheduler counts it" (2).
 fn clock_of(tid: u32) -> ClockId {
     ClockId::from_raw((!(tid as libc::clockid_t) << 3) | 4 | 2)
 }
@@ -205,7 +205,8 @@ struct Totals {
 }
 
 impl Totals {
-    /// `cpu USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST GUEST_NICE` (guests are part of the users), then a line per core.
+    /// `cpu USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST GUEST_NICE` (guests are part of the users), then a
+    /// line per core.
     fn parse(stat: &str) -> Totals {
         let mut totals = Totals::default();
         for line in stat.lines() {

@@ -42,8 +42,8 @@ pub fn this_thread_id() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
-/// Makes the threads of this process whose names begin with `prefix` low ones, for good: raising needs a privilege. For faults that are put
-/// in on purpose.
+/// Makes the threads of this process whose names begin with `prefix` low ones, for good: raising needs a privilege. For
+/// faults that are put in on purpose.
 ///
 /// Fails when the process cannot list its threads.
 pub fn lower_threads(prefix: &str) -> io::Result<()> {

@@ -1,10 +1,11 @@
 //! Ticks: the cheapest clock there is, for measuring short stretches of time.
 //!
-//! The processor's own counter, read without a system call: 11 ns here, against 26 ns of `Instant::now`. It is used where a
-//! measurement happens millions of times a second, and nowhere else: a tick means nothing until a [`Calibration`] says how long it is.
+//! The processor's own counter, read without a system call: 11 ns here, against 26 ns of `Instant::now`. It is used
+//! where a measurement happens millions of times a second, and nowhere else: a tick means nothing until a
+//! [`Calibration`] says how long it is.
 //!
-//! The counter is only good if it runs evenly on every core. The kernel judges that at boot; where it does not use the counter as its
-//! own clock, ticks here are nanoseconds of the monotonic clock instead: dearer, never wrong.
+//! The counter is only good if it runs evenly on every core. The kernel judges that at boot; where it does not use the
+//! counter as its own clock, ticks here are nanoseconds of the monotonic clock instead: costlier, never wrong.
 //!
 //! Any thread. Never allocates, but for the first use, which reads one small file.
 
@@ -25,7 +26,8 @@ pub fn now() -> u64 {
     now_slowly()
 }
 
-/// The processor's counter, or 0 where [`now`] does not read it. For places that must be small and have another way out.
+/// The processor's counter, or 0 where [`now`] does not read it. For places that must be small and have another way
+/// out.
 #[inline(always)]
 pub fn counter() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -38,8 +40,8 @@ pub fn counter() -> u64 {
     0
 }
 
-/// Not asked yet, the processor's counter, or the monotonic clock. Written once, by whoever asks first; the value says everything,
-/// so relaxed order is enough.
+/// Not asked yet, the processor's counter, or the monotonic clock. Written once, by whoever asks first; the value says
+/// everything, so relaxed order is enough.
 static SOURCE: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const COUNTER: u8 = 1;
@@ -94,7 +96,8 @@ impl Calibration {
         Calibration { ticks: ticks_later, monotonic_ns: monotonic_later_ns, ns_per_tick }
     }
 
-    /// The same rate, bound to the present moment: over hours the two clocks drift apart, and a capture wants them to agree.
+    /// The same rate, bound to the present moment: over hours the two clocks drift apart, and a capture wants them to
+    /// agree.
     pub fn renewed(self) -> Calibration {
         let (ticks, monotonic_ns) = both_clocks();
         // The rate over all the time since the last binding is better than the one that 20 ms gave.

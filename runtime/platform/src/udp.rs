@@ -1,16 +1,16 @@
 //! UDP sockets that take and give datagrams in batches.
 //!
-//! At 1,000 players and 20 ticks a second a server moves 40,000 datagrams a second. One system call for
-//! each was measured at 5.1 us, in batches of 64 at 3.2 us, so the whole path here is `recvmmsg` and
-//! `sendmmsg` on buffers that are allocated once, and datagrams to one receiver go out together (see `send`). Sockets never block: what cannot be taken now is
-//! dropped and counted, because a late snapshot is worth less than the next one.
+//! At 1,000 players and 20 ticks a second a server moves 40,000 datagrams a second. One system call for each was
+//! measured at 5.1 us, in batches of 64 at 3.2 us, so the whole path here is `recvmmsg` and `sendmmsg` on buffers that
+//! are allocated once, and datagrams to one receiver go out together (see `send`). Sockets never block: what cannot be
+//! taken now is dropped and counted, because a late snapshot is worth less than the next one.
 //!
 //! - [`ReceiveBatch`]: up to 64 datagrams of at most 2,048 bytes; longer ones are dropped and counted.
 //! - [`SendBatch`]: up to 64 datagrams of at most 1,400 bytes, written in place by whoever seals them.
 //!
-//! A socket may be used by several threads at once, each with batches of its own. Measured on loopback, to 200 receivers in turns
-//! (`what_a_datagram_costs`): 4.3 us a datagram when each goes out alone, 1.6 us in trains of three, 1.1 us in trains of eight. Cost: 128 KiB per
-//! receive batch, 88 KiB per send batch, no allocation after creation.
+//! A socket may be used by several threads at once, each with batches of its own. Measured on loopback, to 200
+//! receivers in turns (`what_a_datagram_costs`): 4.3 us a datagram when each goes out alone, 1.6 us in trains of three,
+//! 1.1 us in trains of eight. Cost: 128 KiB per receive batch, 88 KiB per send batch, no allocation after creation.
 
 mod bind;
 mod receive;
@@ -42,8 +42,8 @@ pub struct UdpSocket {
 /// How datagrams to one receiver went out together, since the socket was opened.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct SegmentationStats {
-    /// Whether consecutive datagrams of one size to one receiver go out as one message: the kernel knows how, and the device has not
-    /// refused.
+    /// Whether consecutive datagrams of one size to one receiver go out as one message: the kernel knows how, and the
+    /// device has not refused.
     pub is_used: bool,
     /// Datagrams that went along with another and cost little.
     pub merged: u64,
@@ -91,13 +91,14 @@ impl UdpSocket {
         }
     }
 
-    /// True once, when the device has turned out not to cut messages: from then on datagrams go out one by one, at two to three times the
-    /// cost. To be told to an operator.
+    /// True once, when the device has turned out not to cut messages: from then on datagrams go out one by one, at two
+    /// to three times the cost. To be told to an operator.
     pub fn take_segmentation_refusal(&self) -> bool {
         self.segmentation.take_refusal()
     }
 
-    /// Ends or begins sending datagrams to one receiver together, for comparisons. On by itself where the kernel knows how.
+    /// Ends or begins sending datagrams to one receiver together, for comparisons. On by itself where the kernel knows
+    /// how.
     #[cfg(test)]
     fn use_segmentation(&self, is_used: bool) {
         self.segmentation.set_used(is_used);
@@ -206,7 +207,8 @@ mod tests {
         }
     }
 
-    /// Sends datagrams of these receivers (0 to 2) and sizes in one batch, merged where possible or not at all; what each receiver got.
+    /// Sends datagrams of these receivers (0 to 2) and sizes in one batch, merged where possible or not at all; what
+    /// each receiver got.
     fn deliver(datagrams: &[(usize, usize)], merged: bool) -> (Vec<Vec<Vec<u8>>>, SegmentationStats) {
         let sender = loopback();
         sender.use_segmentation(merged && sender.segmentation().is_used);
@@ -273,7 +275,8 @@ mod tests {
         }
     }
 
-    /// A message that cannot be cut costs nothing but the second call: larger datagrams than the path's MTU are single ones.
+    /// A message that cannot be cut costs nothing but the second call: larger datagrams than the path's MTU are single
+    /// ones.
     #[test]
     fn what_the_kernel_refuses_to_cut_is_sent_in_single_datagrams() {
         let (sender, receiver) = (loopback(), loopback());
@@ -312,12 +315,14 @@ mod tests {
         }
     }
 
-    /// The kernel's cost of a datagram as one server sends them: trains to many receivers, with and without going out together.
+    /// The kernel's cost of a datagram as one server sends them: trains to many receivers, with and without going out
+    /// together.
     #[test]
     #[ignore = "prints times: cargo test --release -p throng-platform -- --ignored --nocapture what_a_datagram_costs"]
     fn what_a_datagram_costs() {
         let sender = loopback();
-        // Not read: what arrives is counted in and dropped by a small buffer, as most of a server's work is on the way there.
+        // Not read: what arrives is counted in and dropped by a small buffer, as most of a server's work is on the way
+        // there.
         let options = BindOptions { receive_buffer_bytes: 4 << 10, ..BindOptions::default() };
         let receivers: Vec<UdpSocket> =
             (0..200).map(|_| UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap().0).collect();

@@ -5,10 +5,10 @@
 //!  records  1,022 x 16 bytes: two words each, drawn in `record.rs`
 //! ```
 //!
-//! A block has one writer at a time. A record is published by the release store of the length after its two words; a reader
-//! that has read the length sees every record below it, and nobody writes those again until the block is recycled, which
-//! [`mod@crate::pool`] does not do while the block is pinned. So readers need no lock and stop no writer. Model checkers run this code, and
-//! the pool's, in every order they can think of: `model_tests`.
+//! A block has one writer at a time. A record is published by the release store of the length after its two words; a
+//! reader that has read the length sees every record below it, and nobody writes those again until the block is
+//! recycled, which [`mod@crate::pool`] does not do while the block is pinned. So readers need no lock and stop no
+//! writer. Model checkers run this code, and the pool's, in every order they can think of: `model_tests`.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -58,8 +58,8 @@ impl Block {
         }
     }
 
-    /// Empties the block to be written again. Under the pool's lock, and before it can be taken: a reader that still finds it by the
-    /// thread that had it, finds it empty, and not full of what is written anew under its eyes.
+    /// Empties the block to be written again. Under the pool's lock, and before it can be taken: a reader that still
+    /// finds it by the thread that had it, finds it empty, and not full of what is written anew under its eyes.
     pub(crate) fn recycle(&self) {
         self.length.store(0, Ordering::Relaxed);
     }
@@ -113,7 +113,8 @@ impl Block {
         records.map(|[first, second]| Record { words: [first.load(Ordering::Relaxed), second.load(Ordering::Relaxed)] })
     }
 
-    /// Keeps the block from being recycled. Under the pool's lock only, as is `is_pinned`; `unpin` may come at any time.
+    /// Keeps the block from being recycled. Under the pool's lock only, as is `is_pinned`; `unpin` may come at any
+    /// time.
     pub(crate) fn pin(&self) {
         self.pins.fetch_add(1, Ordering::Relaxed);
     }

@@ -4,8 +4,8 @@
 //! DIR/lock-wait/1764000000-812-0.capture      seconds since 1970, frame, number
 //! ```
 //!
-//! A file is written under another name and renamed when it is whole, so that nobody reads half of one. Then the oldest of the kind
-//! go until the rest is within the budget; the newest always stays. Runs on the recorder's own thread.
+//! A file is written under another name and renamed when it is whole, so that nobody reads half of one. Then the oldest
+//! of the kind go until the rest is within the budget; the newest always stays. Runs on the recorder's own thread.
 
 use std::fs;
 use std::io;

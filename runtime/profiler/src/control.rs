@@ -2,21 +2,19 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use throng_capture::model::World;
 use throng_platform::{allocator, ticks};
 
-use crate::desk::Desk;
+use crate::hand_off::HandOff;
 use crate::rules::Rules;
-use crate::{excess, log, memory, pool, saver, thread};
-
-/// Writing a capture takes a second at most; a minute means that the disk hangs.
-const SAVE_WITHIN: Duration = Duration::from_secs(60);
+use crate::save_request::{ManualSave, SAVE_WITHIN, SaveError, Saved};
+use crate::{log, memory, overruns, pool, saver, thread};
 
 /// How often whoever waits for a capture looks whether the recorder has stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -24,36 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A handle to a running recorder. Any thread.
 #[derive(Clone)]
 pub struct RecorderControl {
-    desk: Arc<Desk>,
-}
-
-/// A capture that was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
-    pub path: PathBuf,
-    pub size_bytes: u64,
-}
-
-/// Why there is no capture.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SaveError {
-    #[error("this server has no folder for captures: set [recorder] captures, or start it with --captures DIR")]
-    NoFolder,
-    #[error("the recorder has stopped")]
-    Stopped,
-    #[error("{path}: cannot be written: {cause}; make room, or set [recorder] captures to another folder")]
-    Write { path: String, cause: String },
-    #[error("too many captures wait to be written; look at the disk, and ask again later")]
-    TooMany,
-    #[error("the disk did not take the capture within {} s", SAVE_WITHIN.as_secs())]
-    TooSlow,
-}
-
-/// A capture asked for by hand.
-pub(crate) struct ManualSave {
-    pub note: String,
-    pub at_ticks: u64,
-    pub reply: Sender<Result<Saved, SaveError>>,
+    hand_off: Arc<HandOff>,
 }
 
 /// The recorder's own figures.
@@ -70,7 +39,8 @@ pub struct RecorderFigures {
     pub captures_failed: u64,
     /// Triggers that fired inside the cooldown of their cause.
     pub in_cooldown: u64,
-    /// Triggers that fired while too many captures waited to be written, or scopes over budget while too many waited to be judged.
+    /// Triggers that fired while too many captures waited to be written, or scopes over budget while too many waited to
+    /// be judged.
     pub crowded_out: u64,
     /// Scopes that were nested too deep to be recorded.
     pub scopes_too_deep: u64,
@@ -85,54 +55,54 @@ pub struct RecorderFigures {
 }
 
 impl RecorderControl {
-    pub(crate) fn new(desk: Arc<Desk>) -> RecorderControl {
-        RecorderControl { desk }
+    pub(crate) fn new(hand_off: Arc<HandOff>) -> RecorderControl {
+        RecorderControl { hand_off }
     }
 
     /// Saves the last seconds now, and waits until the file is there. Works while the frame's thread is stuck.
     pub fn save_now(&self, note: &str) -> Result<Saved, SaveError> {
-        if self.desk.settings.captures.is_none() {
+        if self.hand_off.settings.captures.is_none() {
             return Err(SaveError::NoFolder);
         }
         let (reply, answer) = channel();
-        if !self.desk.save_by_hand(ManualSave { note: note.into(), at_ticks: ticks::now(), reply }) {
-            return Err(if self.desk.is_closed() { SaveError::Stopped } else { SaveError::TooMany });
+        if !self.hand_off.save_by_hand(ManualSave { note: note.into(), at_ticks: ticks::now(), reply }) {
+            return Err(if self.hand_off.is_closed() { SaveError::Stopped } else { SaveError::TooMany });
         }
         let give_up_at = Instant::now() + SAVE_WITHIN;
         loop {
             match answer.recv_timeout(LOOK_EVERY) {
                 Ok(saved) => return saved,
                 Err(RecvTimeoutError::Disconnected) => return Err(SaveError::Stopped),
-                Err(RecvTimeoutError::Timeout) if self.desk.is_closed() => return Err(SaveError::Stopped),
+                Err(RecvTimeoutError::Timeout) if self.hand_off.is_closed() => return Err(SaveError::Stopped),
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= give_up_at => return Err(SaveError::TooSlow),
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }
 
-    /// Writes the last seconds to a file of its own, on the calling thread: for a process that is about to die and cannot rely on
-    /// any other thread. Locks that only other threads hold for moments are waited for.
+    /// Writes the last seconds to a file of its own, on the calling thread: for a process that is about to die and
+    /// cannot rely on any other thread. Locks that only other threads hold for moments are waited for.
     pub fn save_crash(&self, path: &Path, world: Option<u32>) -> io::Result<()> {
-        let bytes = saver::crash_capture(&self.desk, world)?;
+        let bytes = saver::crash_capture(&self.hand_off, world)?;
         fs::write(path, bytes)
     }
 
     /// Puts other rules into force, with the next frame.
     pub fn set_rules(&self, rules: Rules) {
-        self.desk.set_rules(rules);
+        self.hand_off.set_rules(rules);
     }
 
     pub fn rules(&self) -> Rules {
-        self.desk.rules()
+        self.hand_off.rules()
     }
 
     /// Names of the worlds, for captures.
     pub fn set_worlds(&self, worlds: Vec<World>) {
-        self.desk.set_worlds(worlds);
+        self.hand_off.set_worlds(worlds);
     }
 
     pub fn figures(&self) -> RecorderFigures {
-        let counts = &self.desk.counts;
+        let counts = &self.hand_off.counts;
         RecorderFigures {
             scopes: thread::all().iter().map(|cells| cells.scopes()).sum(),
             records_lost: pool().lost(),
@@ -140,7 +110,7 @@ impl RecorderControl {
             captures_saved: counts.saved.load(Ordering::Relaxed),
             captures_failed: counts.failed.load(Ordering::Relaxed),
             in_cooldown: counts.in_cooldown.load(Ordering::Relaxed),
-            crowded_out: counts.crowded_out.load(Ordering::Relaxed) + excess::not_kept(),
+            crowded_out: counts.crowded_out.load(Ordering::Relaxed) + overruns::not_kept(),
             scopes_too_deep: thread::too_deep_count(),
             switches_lost: counts.switches_lost.load(Ordering::Relaxed),
             samples_dropped: memory::coverage().samples_dropped,

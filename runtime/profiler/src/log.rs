@@ -3,20 +3,22 @@
 //! ```
 //! use throng_profiler::{log_category, log_debug, log_info};
 //!
-//! log_category!(DOOR = "server.door");
+//! log_category!(CLIENTS = "server.clients");
 //!
 //! let (client, address) = (7, "203.0.113.7:40000");
-//! log_info!(DOOR, client, "client came in");
-//! log_debug!(DOOR, client, from = %address, "token opened");
+//! log_info!(CLIENTS, client, "client came in");
+//! log_debug!(CLIENTS, client, from = %address, "token opened");
 //! ```
 //!
-//! A category has the dotted name of its subsystem, and a level that can be changed while the server runs ([`set_levels`]). It is
-//! asked before anything else: a call that is off costs one load and a branch, and none of its arguments is evaluated. What passes is an
-//! event of `tracing` with the category as its target, for whatever subscriber the program has.
+//! A category has the dotted name of its subsystem, and a level that can be changed while the server runs
+//! ([`set_levels`]). It is asked before anything else: a call that is off costs one load and a branch, and none of its
+//! arguments is evaluated. What passes is an event of `tracing` with the category as its target, for whatever
+//! subscriber the program has.
 //!
-//! Two things hold for every line, because strangers cause some of them. **The message is a literal**, never formatted: values are
-//! fields, so nobody's text can pass for ours, and a capture without free text keeps the message and drops the texts. **A place in the
-//! code writes at most [`LINES_PER_S`] lines/s**; what it leaves out is counted and told by its next line, in the field `suppressed`.
+//! Two things hold for every line, because strangers cause some of them. **The message is a literal**, never formatted:
+//! values are fields, so nobody's text can pass for ours, and a capture without free text keeps the message and drops
+//! the texts. **A place in the code writes at most [`LINES_PER_S`] lines/s**; what it leaves out is counted and told by
+//! its next line, in the field `suppressed`.
 //!
 //! Any thread. Never allocates by itself, but for the first line of a category.
 
@@ -52,8 +54,8 @@ pub const EVENT_NAME: &str = "throng";
 #[derive(Debug)]
 pub struct LogCategory {
     name: &'static str,
-    /// The highest level that is written, or `NOT_ASKED_YET`. Written under the registry's lock, read by every call; a line more or less
-    /// around a change does no harm, so relaxed order is enough.
+    /// The highest level that is written, or `NOT_ASKED_YET`. Written under the registry's lock, read by every call; a
+    /// line more or less around a change does no harm, so relaxed order is enough.
     level: AtomicU8,
 }
 
@@ -109,7 +111,7 @@ impl Registry {
     }
 }
 
-/// `server` covers `server` and `server.door`, not `serverless`.
+/// `server` covers `server` and `server.clients`, not `serverless`.
 fn covers(name: &str, category: &str) -> bool {
     name == ALL || category.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -120,9 +122,10 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says what is written from now on, for categories by name or by the first parts of it (`server` covers `server.door`, [`ALL`] covers
-/// everything); the longest name counts. Holds for categories that are first used later, too. Replaces what was said before; categories
-/// that are not covered fall back to the base and to [`DEFAULT_LEVEL`].
+/// Says what is written from now on, for categories by name or by the first parts of it (`server` covers
+/// `server.clients`, [`ALL`] covers everything); the longest name counts. Holds for categories that are first used
+/// later, too. Replaces what was said before; categories that are not covered fall back to the base and to
+/// [`DEFAULT_LEVEL`].
 pub fn set_levels(levels: &[(String, Level)]) {
     let mut registry = registry();
     registry.rules = levels.to_vec();
@@ -136,8 +139,8 @@ pub fn set_base_levels(levels: &[(String, Level)]) {
     registry.apply();
 }
 
-/// Lets through what a category has let through, and lines of libraries by the same levels, where a library's crate is its category.
-/// A `tracing` layer, in place of a filter by level, which would hold back lines that a category allows.
+/// Lets through what a category has let through, and lines of libraries by the same levels, where a library's crate is
+/// its category. A `tracing` layer, in place of a filter by level, which would hold back lines that a category allows.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct CategoryFilter;
 
@@ -179,7 +182,7 @@ pub const fn has_braces(message: &str) -> bool {
     false
 }
 
-/// Makes a [`LogCategory`]: `log_category!(pub DOOR = "server.door");`. Several of the same name are one to
+/// Makes a [`LogCategory`]: `log_category!(pub CLIENTS = "server.clients");`. Several of the same name are one to
 /// the operator.
 #[macro_export]
 macro_rules! log_category {

@@ -7,12 +7,12 @@
 //!   +------------------- recycle: the oldest that nobody reads ---------------------+
 //! ```
 //!
-//! Recording threads only touch the two queues, which are lock-free; the history has a lock, which the frame's thread and the
-//! recording threads only ever *try*, so that a reader that is preempted while it has the lock stops nobody. A reader pins the
-//! blocks that it wants and reads them without the lock, for as long as it likes.
+//! Recording threads only touch the two queues, which are lock-free; the history has a lock, which the frame's thread
+//! and the recording threads only ever *try*, so that a reader that is preempted while it has the lock stops nobody. A
+//! reader pins the blocks that it wants and reads them without the lock, for as long as it likes.
 //!
-//! Memory: up to [`PoolSettings::blocks_max`] blocks of 16 KiB, made when first needed and then kept. When every block is in the
-//! history, the oldest is written again. When none can be had at that moment, records are lost and counted.
+//! Memory: up to [`PoolSettings::blocks_max`] blocks of 16 KiB, made when first needed and then kept. When every block
+//! is in the history, the oldest is written again. When none can be had at that moment, records are lost and counted.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
@@ -75,8 +75,8 @@ impl Pool {
         pool
     }
 
-    /// A block for a recording thread; `None` if there is none at the moment. Lock-free, but for the case that the frame's thread
-    /// has not recycled for long: then it tries the lock once.
+    /// A block for a recording thread; `None` if there is none at the moment. Lock-free, but for the case that the
+    /// frame's thread has not recycled for long: then it tries the lock once.
     pub fn take(&self, owner: u32) -> Option<&'static Block> {
         let block = self.free.pop().or_else(|| {
             let mut history = self.try_history()?;
@@ -110,18 +110,21 @@ impl Pool {
         }
     }
 
-    /// Pins the blocks that have records from `since` (ticks) on: `current` gives the indices of blocks that threads are writing now, as their threads say, and is asked under
-    /// the lock; the others come from the history. A block that is handed in meanwhile is in one of the two.
+    /// Pins the blocks that have records from `since` (ticks) on: `current` gives the indices of blocks that threads
+    /// are writing now, as their threads say, and is asked under the lock; the others come from the history. A block
+    /// that is handed in meanwhile is in one of the two.
     pub fn pin(&self, since: u64, current: impl Iterator<Item = u32>) -> Pinned {
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-        // With the lock, nothing is recycled: what a thread is writing now cannot get to another one before it is pinned.
+        // With the lock, nothing is recycled: what a thread is writing now cannot get to another one before it is
+        // pinned.
         let mut blocks: Vec<&'static Block> =
             current.filter_map(|index| history.all.get(index as usize).copied()).collect();
         self.collect(&mut history);
         blocks.extend(history.closed.iter().filter(|block| block.closed_at() >= since));
         blocks.sort_unstable_by_key(|block| block.index());
         blocks.dedup_by_key(|block| block.index());
-        // What is empty has been recycled, or is just being begun: a thread may still be named as its owner that is not any more.
+        // What is empty has been recycled, or is just being begun: a thread may still be named as its owner that is not
+        // any more.
         blocks.retain(|block| !block.is_empty());
         blocks.iter().for_each(|block| block.pin());
         // With keys that stay, while their owners close blocks.

@@ -1,18 +1,19 @@
 //! Records: what a thread notes down, 16 bytes each.
 //!
 //! ```text
-//!  kind              first word                     second word: bits 0..32    32..56     56..64
-//!  scope             begin (ticks)                  length (ticks)             site       1
-//!  long scope        begin (ticks)                  length (1,024 ticks)       site       2
-//!  world             when (ticks)                   tick                       world      3      world 0xff_ffff: none
-//!  allocations       bytes                          count, frees (16 + 16)     -          4      of the scope just before
-//!  lock wait         begin (ticks)                  length (1,024 ticks)       lock       5
-//!  lock holder       site (0: none)                 thread                     world      6      of the wait just before
-//!  large allocation  when (ticks)                   size (bytes, up to 4 GiB)  -          7
-//!  count             when (ticks)                   value (f32)                counter    8
+//!  kind              first word            second word: bits 0..32     32..56    56..64
+//!  scope             begin (ticks)         length (ticks)              site      1
+//!  long scope        begin (ticks)         length (1,024 ticks)        site      2
+//!  world             when (ticks)          tick                        world     3        world 0xff_ffff: none
+//!  allocations       bytes                 count, frees (16 + 16)      -         4        of the scope just before
+//!  lock wait         begin (ticks)         length (1,024 ticks)        lock      5
+//!  lock holder       site (0: none)        thread                      world     6        of the wait just before
+//!  large allocation  when (ticks)          size (bytes, up to 4 GiB)   -         7
+//!  count             when (ticks)          value (f32)                 counter   8
 //! ```
 //!
-//! Times are of [`throng_platform::ticks`]. A length of 2^32 ticks is 1.75 s at 2.4 GHz: longer scopes have a kind of their own.
+//! Times are of [`throng_platform::ticks`]. A length of 2^32 ticks is 1.75 s at 2.4 GHz: longer scopes have a kind of
+//! their own.
 
 /// World numbers are 24 bits here; the last one means none.
 pub(crate) const NO_WORLD: u32 = 0xff_ffff;

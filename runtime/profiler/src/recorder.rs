@@ -1,11 +1,11 @@
 //! The recorder, as the frame's thread sees it: a frame begins, a frame ends.
 //!
-//! At a frame's end it gives old blocks back, adds up what every subsystem took and waited, splits the frame's time of each thread into
-//! running, waiting for a core and blocked, and looks at the triggers. That is a few microseconds; nothing in it waits or formats, and
-//! nothing allocates once the threads are known. What is to be saved goes to the recorder's own thread ([`crate::saver`]).
+//! At a frame's end it gives old blocks back, adds up what every subsystem took and waited, splits the frame's time of
+//! each thread into running, waiting for a core and blocked, and looks at the triggers. That is a few microseconds;
+//! nothing in it waits or formats, and nothing allocates once the threads are known. What is to be saved goes to the
+//! recorder's own thread ([`crate::saver`]).
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -16,54 +16,24 @@ use throng_platform::allocator;
 use throng_platform::threads::{Priority, spawn_named};
 use throng_platform::ticks::{self, Calibration};
 
+use crate::capture_builder::FrameNote;
 use crate::control::RecorderControl;
-use crate::desk::Desk;
-use crate::draft::FrameNote;
+use crate::hand_off::HandOff;
 use crate::pool::PoolSettings;
 use crate::rules::{HISTORY_S, Rules};
+use crate::settings::RecorderSettings;
 use crate::site::SUBSYSTEMS_MAX;
 use crate::switches::Switches;
 use crate::thread::{self, ThreadCells};
 use crate::triggers::{Cause, Fired, Triggers};
-use crate::{block::Block, excess, memory, pool, saver, site, start_recording, switch_recording};
+use crate::{block::Block, memory, overruns, pool, saver, site, start_recording, switch_recording};
 use crate::{log_category, log_warn};
 
 log_category!(RECORDER = "profiler.recorder");
 
-/// What a recorder is to keep, and where.
-#[derive(Debug, Clone)]
-pub struct RecorderSettings {
-    /// For records of the past (bytes). 64 MiB are 10 s at 400,000 scopes a second; too low → captures lack their beginning.
-    pub memory_bytes: usize,
-    /// The folder of captures; without one nothing is saved by itself.
-    pub captures: Option<PathBuf>,
-    pub rules: Rules,
-    /// Program and version, for captures.
-    pub build: String,
-    pub game: String,
-    /// Captures keep log texts and other free text as they are, with what players wrote and where they are.
-    pub free_text: bool,
-    /// Context switches are recorded, where the host allows it.
-    pub context_switches: bool,
-}
-
-impl Default for RecorderSettings {
-    fn default() -> RecorderSettings {
-        RecorderSettings {
-            memory_bytes: 64 << 20,
-            captures: None,
-            rules: Rules::default(),
-            build: String::new(),
-            game: String::new(),
-            free_text: false,
-            context_switches: true,
-        }
-    }
-}
-
 /// A recorder that runs. Owned by the frame's thread; recording stops when it is dropped.
 pub struct Recorder {
-    desk: Arc<Desk>,
+    hand_off: Arc<HandOff>,
     saver: Option<JoinHandle<()>>,
     triggers: Triggers,
     rules_version: u64,
@@ -105,8 +75,8 @@ struct Sums {
 }
 
 impl Recorder {
-    /// Starts recording and the recorder's own thread. Also counts allocations from now on, where the program has the counting
-    /// allocator. Fails when the host has no room for another thread. Takes about 20 ms.
+    /// Starts recording and the recorder's own thread. Also counts allocations from now on, where the program has the
+    /// counting allocator. Fails when the host has no room for another thread. Takes about 20 ms.
     pub fn start(settings: RecorderSettings) -> io::Result<Recorder> {
         let calibration = Calibration::get();
         let second = calibration.ticks(1_000_000_000);
@@ -120,17 +90,17 @@ impl Recorder {
         let switches = Switches::new(settings.context_switches);
         let triggers = Triggers::new(settings.rules.clone(), second);
         site::set_budgets(settings.rules.scope_budgets_ns.clone());
-        let desk = Arc::new(Desk::new(settings, switches.history(), switches.source()));
+        let hand_off = Arc::new(HandOff::new(settings, switches.history(), switches.source()));
         if memory::install().is_err() {
             log_warn!(RECORDER, "another observer has the allocator: captures know nothing of memory");
         }
         allocator::defer_large_frees(DEFERRED_ABOVE_BYTES);
-        follow_rules(&desk.rules(), &calibration);
+        follow_rules(&hand_off.rules(), &calibration);
         start_recording(pool_settings);
-        let for_saver = Arc::clone(&desk);
+        let for_saver = Arc::clone(&hand_off);
         let saver = spawn_named("recorder", Priority::Low, move || saver::work(&for_saver))?;
         Ok(Recorder {
-            desk,
+            hand_off,
             saver: Some(saver),
             triggers,
             rules_version: 0,
@@ -149,7 +119,7 @@ impl Recorder {
 
     /// A handle for other threads.
     pub fn control(&self) -> RecorderControl {
-        RecorderControl::new(Arc::clone(&self.desk))
+        RecorderControl::new(Arc::clone(&self.hand_off))
     }
 
     /// Where context switches come from, and what is missing if not from the best source.
@@ -185,14 +155,14 @@ impl Recorder {
         self.add_up();
         self.split_time();
         self.look_at_triggers();
-        self.desk.counts.switches_lost.store(self.switches.records_lost(), Ordering::Relaxed);
-        self.desk.keep_frame(&mut self.frame, self.triggers.counts);
+        self.hand_off.counts.switches_lost.store(self.switches.records_lost(), Ordering::Relaxed);
+        self.hand_off.keep_frame(&mut self.frame, self.triggers.counts);
         &self.figures
     }
 
     /// New rules come from another thread; the frame in which they are seen allocates.
     fn take_rules(&mut self) {
-        if let Some((version, rules)) = self.desk.rules_newer_than(self.rules_version) {
+        if let Some((version, rules)) = self.hand_off.rules_newer_than(self.rules_version) {
             self.rules_version = version;
             site::set_budgets(rules.scope_budgets_ns.clone());
             follow_rules(&rules, &self.calibration);
@@ -220,7 +190,7 @@ impl Recorder {
         });
     }
 
-    /// Threads that cannot be followed have one cause, and are told of once.
+    /// Threads that cannot be followed all have the same cause: it is logged once.
     fn tell_what_is_missing(&mut self) {
         if let Some(reason) = self.switches.why_not()
             && !std::mem::replace(&mut self.has_told_what_is_missing, true)
@@ -270,14 +240,14 @@ impl Recorder {
                 self.fire(Fired { kind: TriggerKind::Subsystem, cause, measured, allowed, ..base });
             }
         }
-        while let Some(excess) = excess::take() {
-            let world = excess.world.map(|(world, _)| world);
-            let allowed = site::get(excess.site).and_then(|site| site.budget_ns()).unwrap_or_default();
-            let measured = self.calibration.ns(excess.ticks);
-            let cause = Cause::Scope { site: excess.site, world };
-            self.fire(Fired { kind: TriggerKind::Scope, cause, measured, allowed, world, at: excess.at, frame });
+        while let Some(overrun) = overruns::take() {
+            let world = overrun.world.map(|(world, _)| world);
+            let allowed = site::get(overrun.site).and_then(|site| site.budget_ns()).unwrap_or_default();
+            let measured = self.calibration.ns(overrun.ticks);
+            let cause = Cause::Scope { site: overrun.site, world };
+            self.fire(Fired { kind: TriggerKind::Scope, cause, measured, allowed, world, at: overrun.at, frame });
         }
-        while let Some(wait) = excess::take_wait() {
+        while let Some(wait) = overruns::take_wait() {
             let measured = self.calibration.ns(wait.ticks);
             let Some(allowed) = self.triggers.threshold(TriggerKind::LockWait).filter(|&allowed| measured > allowed)
             else {
@@ -308,7 +278,7 @@ impl Recorder {
                 }
             }
         }
-        while let Some(noticed) = self.desk.take_noticed() {
+        while let Some(noticed) = self.hand_off.take_noticed() {
             self.fire(Fired { frame, ..noticed });
         }
     }
@@ -319,15 +289,15 @@ impl Recorder {
     }
 
     fn fire(&mut self, fired: Fired) {
-        if !self.desk.saves_by_itself() {
+        if !self.hand_off.saves_by_itself() {
             return;
         }
         // Asked first: what is crowded out must not rest as if it had been saved.
-        if !self.desk.has_room() {
+        if !self.hand_off.has_room() {
             self.triggers.counts.crowded_out += 1;
         } else if self.triggers.admit(&fired) {
             // This thread alone fills the queue, so that the room is still there.
-            self.desk.request(fired);
+            self.hand_off.request(fired);
         }
     }
 }
@@ -339,7 +309,7 @@ const RENEW_EVERY_NS: u64 = 1_000_000_000;
 fn follow_rules(rules: &Rules, calibration: &Calibration) {
     let lock_wait = rules.trigger(TriggerKind::LockWait);
     let threshold = if lock_wait.is_on { calibration.ticks(lock_wait.threshold) } else { u64::MAX };
-    excess::set_long_wait_ticks(threshold);
+    overruns::set_long_wait_ticks(threshold);
     let threshold = rules.trigger(TriggerKind::LargeAllocation).threshold;
     memory::set_large_allocation_bytes(usize::try_from(threshold).unwrap_or(usize::MAX));
 }
@@ -350,20 +320,21 @@ const DEFERRED_ABOVE_BYTES: usize = 256 << 10;
 /// What all threads together may fill between two frames: 64 blocks are 65,000 records, three frames of 20,000.
 const RESERVE_BLOCKS: usize = 64;
 
-/// How long the end of the recorder waits for captures that have fired to be written. An order to end a server is obeyed in 5 s.
+/// How long the end of the recorder waits for captures that have fired to be written. An order to end a server is
+/// obeyed in 5 s.
 const SAVE_AT_END_WITHIN: Duration = Duration::from_secs(2);
 
 impl Drop for Recorder {
     fn drop(&mut self) {
         switch_recording(false);
-        self.desk.stop();
+        self.hand_off.stop();
         let give_up_at = Instant::now() + SAVE_AT_END_WITHIN;
         let saver = self.saver.take();
         while saver.as_ref().is_some_and(|saver| !saver.is_finished()) && Instant::now() < give_up_at {
             std::thread::sleep(Duration::from_millis(1));
         }
         // The disk may hang; whoever waits for it must not wait for longer than the server.
-        self.desk.close();
+        self.hand_off.close();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rules: budgets and triggers, as an operator writes them; plain data that can be exchanged while the recorder runs.
 //!
-//! The server reads them from its rules file and hands them over whole ([`crate::RecorderControl::set_rules`]); what is wrong in the
-//! file never gets here. Defaults suit a server of 20 to 60 Hz on a machine that it has for itself.
+//! The server reads them from its rules file and hands them over whole ([`crate::RecorderControl::set_rules`]); what is
+//! wrong in the file never gets here. Defaults suit a server of 20 to 60 Hz on a machine that it has for itself.
 
 use throng_capture::model::TriggerKind;
 
@@ -23,11 +23,11 @@ pub struct Rules {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TriggerRule {
     pub is_on: bool,
-    /// What is too much, in the kind's unit: ns for times, bytes/s for rates, bytes for sizes. Without meaning for `manual`, `crash`,
-    /// `subsystem` and `scope`, which have budgets instead.
+    /// What is too much, in the kind's unit: ns for times, bytes/s for rates, bytes for sizes. Without meaning for
+    /// `manual`, `crash`, `subsystem` and `scope`, which have budgets instead.
     pub threshold: u64,
-    /// After a capture, the same cause saves no other one for so long (s); it is counted instead. Other causes have cooldowns of
-    /// their own. Too low → one sickness fills the disk budget; too high → its changes are not seen.
+    /// After a capture, the same cause saves no other one for so long (s); it is counted instead. Other causes have
+    /// cooldowns of their own. Too low → one sickness fills the disk budget; too high → its changes are not seen.
     pub cooldown_s: f32,
     /// How much of what came before is saved (s). More than the recorder's memory holds → as much as there is.
     pub pre_roll_s: f32,

@@ -1,7 +1,7 @@
 //! The recorder's own thread: saves captures, and looks once a second at what grows slowly.
 //!
-//! It has low priority and may take as long as it likes: it pins the blocks that it wants, so nobody waits for it and it waits for nobody.
-//! A disk that is full costs captures, is told once, and nothing else.
+//! It has low priority and may take as long as it likes: it pins the blocks that it wants, so nobody waits for it and
+//! it waits for nobody. A full disk costs captures and one line in the log, nothing else.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,12 +16,12 @@ use throng_platform::cores;
 use throng_platform::sched::{self, HostLook};
 use throng_platform::ticks::{self, Calibration};
 
+use crate::capture_builder::{self, Clock, Window};
 use crate::captures::CapturesFolder;
-use crate::control::{ManualSave, SaveError, Saved};
-use crate::desk::Desk;
-use crate::draft::{self, Clock, Window};
+use crate::hand_off::HandOff;
+use crate::memory_growth::MemoryGrowth;
+use crate::save_request::{ManualSave, SaveError, Saved};
 use crate::triggers::{Cause, Fired};
-use crate::watch::Watch;
 use crate::{log, log_category, log_error, log_warn, pool, scope, site, sync, thread};
 
 log_category!(CAPTURE = "profiler.capture");
@@ -39,28 +39,28 @@ const LOOK_AT_HOST_EVERY_NS: u64 = 1_000_000_000;
 const PROCESSES_MAX: usize = 32;
 
 /// The thread's life.
-pub(crate) fn work(desk: &Desk) {
+pub(crate) fn work(hand_off: &HandOff) {
     thread::register(ThreadClass::LongTask);
-    let mut saver = Saver::new(desk);
-    while !desk.is_stopping() {
+    let mut saver = Saver::new(hand_off);
+    while !hand_off.is_stopping() {
         // What goes wrong with one capture must not be the end of all of them.
         if catch_unwind(AssertUnwindSafe(|| saver.turn())).is_err() {
-            desk.counts.failed.fetch_add(1, Ordering::Relaxed);
+            hand_off.counts.failed.fetch_add(1, Ordering::Relaxed);
             log_error!(CAPTURE, "the recorder's thread panicked over a capture, which is lost; it goes on");
         }
-        desk.sleep(LOOK_EVERY);
+        hand_off.sleep(LOOK_EVERY);
     }
     // What has fired is saved, even if its post-roll is cut short.
     saver.save_due(u64::MAX);
     saver.take_requests();
     saver.save_due(u64::MAX);
-    desk.close();
+    hand_off.close();
 }
 
 struct Saver<'a> {
-    desk: &'a Desk,
+    hand_off: &'a HandOff,
     folder: Option<CapturesFolder>,
-    watch: Watch,
+    memory_growth: MemoryGrowth,
     clock: Clock,
     /// Fired, and waiting for their post-roll.
     waiting: Vec<Waiting>,
@@ -79,13 +79,13 @@ struct Waiting {
 }
 
 impl<'a> Saver<'a> {
-    fn new(desk: &'a Desk) -> Saver<'a> {
+    fn new(hand_off: &'a HandOff) -> Saver<'a> {
         let calibration = Calibration::get();
         Saver {
-            desk,
-            folder: desk.settings.captures.clone().map(CapturesFolder::new),
-            watch: Watch::default(),
-            clock: Clock { calibration, start_ns: desk.start_ns },
+            hand_off,
+            folder: hand_off.settings.captures.clone().map(CapturesFolder::new),
+            memory_growth: MemoryGrowth::default(),
+            clock: Clock { calibration, start_ns: hand_off.start_ns },
             waiting: Vec::new(),
             host_looks: [HostLook::now(), HostLook::now()],
             looked_at_ticks: ticks::now(),
@@ -96,7 +96,7 @@ impl<'a> Saver<'a> {
     fn turn(&mut self) {
         self.take_requests();
         self.save_due(ticks::now());
-        for manual in self.desk.take_manual() {
+        for manual in self.hand_off.take_manual() {
             let ManualSave { note, at_ticks, reply } = manual;
             let fired = Fired {
                 kind: TriggerKind::Manual,
@@ -121,7 +121,7 @@ impl<'a> Saver<'a> {
             self.host_looks.swap(0, 1);
             self.host_looks[1] = HostLook::now();
         }
-        self.watch.look(now, &self.clock, self.desk);
+        self.memory_growth.look(now, &self.clock, self.hand_off);
     }
 
     /// Who else has used the cores in the last one to two seconds.
@@ -132,12 +132,12 @@ impl<'a> Saver<'a> {
         shares.processes.into_iter().map(share).collect()
     }
 
-    /// The rest stays on the desk, which is full soon: then triggers are turned away and counted.
+    /// The rest stays in the queue, which is full soon: then triggers are turned away and counted.
     fn take_requests(&mut self) {
         while self.waiting.len() < WAITING_MAX
-            && let Some(fired) = self.desk.take_request()
+            && let Some(fired) = self.hand_off.take_request()
         {
-            let post_roll_s = f64::from(self.desk.rules().trigger(fired.kind).post_roll_s);
+            let post_roll_s = f64::from(self.hand_off.rules().trigger(fired.kind).post_roll_s);
             let post_roll = self.clock.calibration.ticks((post_roll_s * 1e9) as u64);
             let due_ticks = fired.at.saturating_add(post_roll);
             self.waiting.push(Waiting { fired, due_ticks, processes: self.other_processes() });
@@ -152,7 +152,7 @@ impl<'a> Saver<'a> {
         }
     }
 
-    /// Success is told every time; the first failure of a row of them too.
+    /// Logs every capture that was saved, and the first of several failures in a row.
     fn tell(&mut self, fired: &Fired, saved: &Result<Saved, SaveError>) {
         match saved {
             Ok(saved) => {
@@ -171,18 +171,18 @@ impl<'a> Saver<'a> {
         scope!("profiler.save");
         let Some(folder) = &mut self.folder else { return Err(SaveError::NoFolder) };
         self.clock.calibration = self.clock.calibration.renewed();
-        let capture = draw_up(self.desk, &self.clock, fired, note, processes);
+        let capture = draw_up(self.hand_off, &self.clock, fired, note, processes);
         let write_error = |path: PathBuf, cause: &dyn std::fmt::Display| SaveError::Write {
             path: path.display().to_string(),
             cause: cause.to_string(),
         };
-        let root = self.desk.settings.captures.clone().unwrap_or_default();
+        let root = self.hand_off.settings.captures.clone().unwrap_or_default();
         let mut bytes = Vec::new();
         format::write(&capture, &mut bytes).map_err(|cause| write_error(root.clone(), &cause))?;
-        let budget_bytes = self.desk.rules().trigger(fired.kind).disk_budget_bytes;
+        let budget_bytes = self.hand_off.rules().trigger(fired.kind).disk_budget_bytes;
         let about = &capture.about;
         let kept = folder.keep(fired.kind, about.saved_unix_s, about.frame, &bytes, budget_bytes);
-        let count = if kept.is_ok() { &self.desk.counts.saved } else { &self.desk.counts.failed };
+        let count = if kept.is_ok() { &self.hand_off.counts.saved } else { &self.hand_off.counts.failed };
         count.fetch_add(1, Ordering::Relaxed);
         let path = kept.map_err(|cause| write_error(root, &cause))?;
         Ok(Saved { path, size_bytes: bytes.len() as u64 })
@@ -190,19 +190,19 @@ impl<'a> Saver<'a> {
 }
 
 /// What a crash report keeps of the last seconds, as a file's bytes.
-pub(crate) fn crash_capture(desk: &Desk, world: Option<u32>) -> io::Result<Vec<u8>> {
+pub(crate) fn crash_capture(hand_off: &HandOff, world: Option<u32>) -> io::Result<Vec<u8>> {
     let calibration = Calibration::get().renewed();
-    let clock = Clock { calibration, start_ns: desk.start_ns };
+    let clock = Clock { calibration, start_ns: hand_off.start_ns };
     let (kind, at) = (TriggerKind::Crash, ticks::now());
     let fired = Fired { kind, cause: Cause::Frame, measured: 0, allowed: 0, world, at, frame: u64::MAX };
     let mut bytes = Vec::new();
-    format::write(&draw_up(desk, &clock, &fired, "", Vec::new()), &mut bytes).map_err(io::Error::other)?;
+    format::write(&draw_up(hand_off, &clock, &fired, "", Vec::new()), &mut bytes).map_err(io::Error::other)?;
     Ok(bytes)
 }
 
 /// Everything about the moments around `fired`.
-fn draw_up(desk: &Desk, clock: &Clock, fired: &Fired, note: &str, processes: Vec<ProcessShare>) -> Capture {
-    let rules = desk.rules();
+fn draw_up(hand_off: &HandOff, clock: &Clock, fired: &Fired, note: &str, processes: Vec<ProcessShare>) -> Capture {
+    let rules = hand_off.rules();
     let rule = rules.trigger(fired.kind);
     let now = ticks::now();
     let ticks_of = |seconds: f64| clock.calibration.ticks((seconds.max(0.0) * 1e9) as u64);
@@ -214,28 +214,28 @@ fn draw_up(desk: &Desk, clock: &Clock, fired: &Fired, note: &str, processes: Vec
         end_ticks: fired.at.saturating_add(ticks_of(rule.post_roll_s.into())).min(now),
         clock: *clock,
     };
-    let mut capture = draft::threads(&window);
+    let mut capture = capture_builder::threads(&window);
     let begin_ns = clock.ns(window.begin_ticks);
     let end_ns = clock.ns(window.end_ticks);
-    let frames = desk.frames_between(window.begin_ticks, window.end_ticks);
-    capture.frames = frames.iter().map(|note| draft::frame(note, clock)).collect();
+    let frames = hand_off.frames_between(window.begin_ticks, window.end_ticks);
+    capture.frames = frames.iter().map(|note| capture_builder::frame(note, clock)).collect();
     let frame_now = || capture.frames.last().map_or(0, |frame| frame.number);
     let frame = if fired.frame == u64::MAX { frame_now() } else { fired.frame };
-    if desk.switch_source == SwitchSource::PerfEvent {
+    if hand_off.switch_source == SwitchSource::PerfEvent {
         let monotonic_ns = |ns: u64| ns + clock.start_ns;
-        for (thread, records) in desk.switch_history.between(monotonic_ns(begin_ns), monotonic_ns(end_ns)) {
+        for (thread, records) in hand_off.switch_history.between(monotonic_ns(begin_ns), monotonic_ns(end_ns)) {
             if let Some(thread) = capture.threads.get_mut(thread as usize) {
-                draft::merge(&mut thread.events, draft::moments(records, clock, begin_ns));
+                capture_builder::merge(&mut thread.events, capture_builder::moments(records, clock, begin_ns));
             }
         }
     }
-    let names = desk.worlds();
+    let names = hand_off.worlds();
     for world in &mut capture.worlds {
         if let Some(known) = names.iter().find(|known| known.id == world.id) {
             *world = known.clone();
         }
     }
-    let free_text = desk.settings.free_text;
+    let free_text = hand_off.settings.free_text;
     let lines = log::lines_between(window.begin_ticks, window.end_ticks);
     let line = |line: &log::Line| {
         // A thread that was not there yet when the threads were listed cannot be named.
@@ -243,11 +243,11 @@ fn draw_up(desk: &Desk, clock: &Clock, fired: &Fired, note: &str, processes: Vec
         Some(line.to_model(clock.ns(line.at_ticks), thread, free_text))
     };
     capture.logs = lines.iter().filter_map(line).collect();
-    capture.memory = draft::memory(&mut capture);
+    capture.memory = capture_builder::memory(&mut capture);
     capture.processes = processes;
     capture.about = About {
-        build: desk.settings.build.clone(),
-        game: desk.settings.game.clone(),
+        build: hand_off.settings.build.clone(),
+        game: hand_off.settings.game.clone(),
         cores: cores::usable().count as u32,
         saved_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         trigger: Trigger {
@@ -262,7 +262,7 @@ fn draw_up(desk: &Desk, clock: &Clock, fired: &Fired, note: &str, processes: Vec
         begin_ns,
         end_ns,
         frame,
-        switches: desk.switch_source,
+        switches: hand_off.switch_source,
         records_lost: pool().lost(),
         has_free_text: true,
     };

@@ -15,8 +15,8 @@
 //! # blur();
 //! ```
 //!
-//! A scope costs about what its two readings of the clock cost; switched off, one load and a branch; without the feature `record`,
-//! nothing. Siblings that follow each other share a reading: [`Phases`].
+//! A scope costs about what its two readings of the clock cost; switched off, one load and a branch; without the
+//! feature `record`, nothing. Siblings that follow each other share a reading: [`Phases`].
 
 use crate::is_recording;
 use crate::site::Site;
@@ -24,8 +24,8 @@ use crate::thread;
 
 /// Records the rest of the block as a scope of this name.
 ///
-/// Names are dotted, `subsystem.part`, and the same as in budgets, metrics and logs. Options: `budget_us = 500` for what one scope may
-/// take, `category = Category::NETWORK` where the heading does not follow from the name.
+/// Names are dotted, `subsystem.part`, and the same as in budgets, metrics and logs. Options: `budget_us = 500` for
+/// what one scope may take, `category = Category::NETWORK` where the heading does not follow from the name.
 #[macro_export]
 macro_rules! scope {
     ($($arguments:tt)+) => {
@@ -76,7 +76,8 @@ impl Drop for Scope {
     }
 }
 
-/// Scopes that follow each other without a gap: the end of one is the beginning of the next, for one reading of the clock.
+/// Scopes that follow each other without a gap: the end of one is the beginning of the next, for one reading of the
+/// clock.
 ///
 /// ```
 /// use throng_profiler::{Phases, site};

@@ -1,8 +1,9 @@
 //! The atomics, locks and queues of the lock-free parts, so that the model checkers run the code that ships.
 //!
-//! `block` and `pool` take theirs from here: the standard library's and crossbeam's, or those of loom and shuttle when a model test is
-//! built. A checker cannot look into crossbeam's queue; the models have one with a lock in its place, which promises what
-//! crossbeam's does (who pops a value sees all that was done before it was pushed) and a little more: an order of all operations.
+//! `block` and `pool` take theirs from here: the standard library's and crossbeam's, or those of loom and shuttle when
+//! a model test is built. A checker cannot look into crossbeam's queue; the models have one with a lock in its place,
+//! which promises what crossbeam's does (who pops a value sees all that was done before it was pushed) and a little
+//! more: an order of all operations.
 
 #[cfg(all(feature = "loom", not(feature = "shuttle")))]
 pub(crate) use loom::sync::{

@@ -1,8 +1,8 @@
 //! Sites: the places in the code that record scopes, each known once for the whole process.
 //!
-//! A site is a `static` beside the code that it measures, or is made at run time by [`intern`] for places that have no code of their
-//! own, such as a game's systems. It gets its number, its subsystem and its budget with its first scope; from then on entering it
-//! reads one word.
+//! A site is a `static` beside the code that it measures, or is made at run time by [`intern`] for places that have no
+//! code of their own, such as a game's systems. It gets its number, its subsystem and its budget with its first scope;
+//! from then on entering it reads one word.
 //!
 //! Any thread. Registration takes a lock and allocates, once per site.
 
@@ -36,8 +36,8 @@ pub struct Site {
     category: Option<Category>,
     /// What the code itself says it may take; rules come before it. (ns, 0 = nothing said)
     own_budget_ns: u64,
-    /// Number in the lower half, subsystem in the upper one; 0 until registered. Written once under the registry's lock; the value is
-    /// all there is to see, so relaxed order is enough.
+    /// Number in the lower half, subsystem in the upper one; 0 until registered. Written once under the registry's
+    /// lock; the value is all there is to see, so relaxed order is enough.
     word: AtomicU64,
     /// What one scope may take (ticks); `u64::MAX` when nothing is said. Written when rules change.
     budget_ticks: AtomicU64,
@@ -165,7 +165,8 @@ pub fn subsystems_count() -> usize {
     registry().subsystems.len()
 }
 
-/// Sets what one scope may take, by the site's name; names not given keep what their code says. Kept for sites that register later.
+/// Sets what one scope may take, by the site's name; names not given keep what their code says. Kept for sites that
+/// register later.
 pub fn set_budgets(budgets_ns: Vec<(String, u64)>) {
     let mut registry = registry();
     registry.budgets_ns = budgets_ns;

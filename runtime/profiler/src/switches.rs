@@ -1,21 +1,23 @@
 //! Switches: when the process's threads ran, waited for a core, or slept.
 //!
-//! A frame that was slow although no scope was is a thread without a core. Three sources tell about that, of which [`Switches`] uses
-//! the best that the host allows, and says which ([`Switches::source`]) and why no better one ([`Switches::why_not`]):
+//! A frame that was slow although no scope was is a thread without a core. Three sources tell about that, of which
+//! [`Switches`] uses the best that the host allows, and says which ([`Switches::source`]) and why no better one
+//! ([`Switches::why_not`]):
 //!
 //! | source | knows | forbidden by |
 //! | --- | --- | --- |
-//! | perf_event | every switch and page fault with its time and core | `kernel.perf_event_paranoid` above 2, most containers |
+//! | perf_event | each switch and page fault, time and core | `kernel.perf_event_paranoid` above 2, most containers |
 //! | schedstat | sums per thread and frame | hardly anything |
 //! | none | nothing | |
 //!
-//! With perf_event the kernel's sums are used too: its records tell when a thread lost its core, but not when a sleeping one woke and
-//! began to wait for one (`account` puts the two together).
+//! With perf_event the kernel's sums are used too: its records tell when a thread lost its core, but not when a
+//! sleeping one woke and began to wait for one (`account` puts the two together).
 //!
-//! Owned by the frame's thread. A steady frame allocates nothing and takes no lock that it would wait for. Cost per frame and thread: with
-//! perf_event some 150 ns per record, and one system call if the thread got a core in this frame; with schedstat two system calls. Such
-//! a call takes 1 us, the first one after the frame's thread slept 10 us; four threads that each got a core once, 20 us in all. The
-//! kernel itself takes some 2 us more per switch with perf_event. Memory: 0.5 MiB per thread.
+//! Owned by the frame's thread. A steady frame allocates nothing and takes no lock that it would wait for. Cost per
+//! frame and thread: with perf_event some 150 ns per record, and one system call if the thread got a core in this
+//! frame; with schedstat two system calls. Such a call takes 1 us, the first one after the frame's thread slept 10 us;
+//! four threads that each got a core once, 20 us in all. The kernel itself takes some 2 us more per switch with
+//! perf_event. Memory: 0.5 MiB per thread.
 
 mod account;
 mod history;
@@ -36,8 +38,8 @@ use history::ThreadHistory;
 /// Threads followed at most; the memory for them is 128 MiB. Later ones are refused.
 pub const FOLLOWED_MAX: usize = 256;
 
-/// Records taken from the kernel that the history has no time for at the moment. Both of the kernel's rings fit in, so that they
-/// are only left full when a saver copies for more than a frame.
+/// Records taken from the kernel that the history has no time for at the moment. Both of the kernel's rings fit in, so
+/// that they are only left full when a saver copies for more than a frame.
 const PENDING_MAX: usize = 4_096;
 
 /// The longest single wait for a core of one thread, of those that ended since the last frame.
@@ -49,7 +51,8 @@ pub struct LongestWait {
     pub at_ns: u64,
     /// How long it waited at most.
     pub waited_ns: u64,
-    /// How long it waited at least: the same where it was preempted or woke once; of several waits after sleeps only the sum is known.
+    /// How long it waited at least: the same where it was preempted or woke once; of several waits after sleeps only
+    /// the sum is known.
     pub waited_ns_min: u64,
     /// The core on which it ran then; unknown with schedstat.
     pub core: Option<u32>,
@@ -183,7 +186,8 @@ impl Switches {
         let events = ThreadEvents::open(tid)?;
         let sums = ThreadSums::open(tid).ok();
         let waiting_ns = sums.as_ref().and_then(|sums| sums.read_waiting_ns().ok()).unwrap_or(0);
-        // What changes from here on is in the records. A thread that is ready is taken for running: until its first record nobody knows.
+        // What changes from here on is in the records. A thread that is ready is taken for running: until its first
+        // record nobody knows.
         let first = match thread_state(tid) {
             Ok(state) if !state.is_asleep => Record::Running { at_ns, core: state.core },
             _ => Record::Blocked { at_ns },
@@ -199,8 +203,8 @@ impl Switches {
         })
     }
 
-    /// Follows a thread no longer, because it ended. What it did stays in the history for a while. (One that ended and is still
-    /// followed looks for some frames as if it ran on, then as if it slept.)
+    /// Follows a thread no longer, because it ended. What it did stays in the history for a while. (One that ended and
+    /// is still followed looks for some frames as if it ran on, then as if it slept.)
     pub fn forget(&mut self, index: u32) {
         let Some(at) = self.followed.iter().position(|followed| followed.index == index) else {
             return;
@@ -212,7 +216,8 @@ impl Switches {
         }
     }
 
-    /// A frame begins now. Without this call, waits for a core between two frames can be taken for waits of the next frame.
+    /// A frame begins now. Without this call, waits for a core between two frames can be taken for waits of the next
+    /// frame.
     pub fn begin(&mut self, begin_ns: u64) {
         self.begun_ns = Some(begin_ns);
         for followed in &mut self.followed {
@@ -228,8 +233,8 @@ impl Switches {
         }
     }
 
-    /// Replaces the contents of `out` by how each followed thread spent the frame (ns, monotonic clock). The three numbers of a
-    /// thread add up to the frame exactly.
+    /// Replaces the contents of `out` by how each followed thread spent the frame (ns, monotonic clock). The three
+    /// numbers of a thread add up to the frame exactly.
     pub fn frame(&mut self, begin_ns: u64, end_ns: u64, out: &mut Vec<FrameThread>) {
         out.clear();
         self.longest_waits.clear();

@@ -1,8 +1,9 @@
 //! Locks that say who waited for whom.
 //!
-//! As the standard library's, with a name. Taking a free lock notes who took it, which is one store. A thread that finds it taken
-//! records how long it waited, which thread had the lock, in which scope and for which world: so a capture can name a short task that
-//! waits for a long one. Poison is ignored: a panic under one of our locks is caught by the owner of the task, who decides what to keep.
+//! As the standard library's, with a name. Taking a free lock notes who took it, which is one store. A thread that
+//! finds it taken records how long it waited, which thread had the lock, in which scope and for which world: so a
+//! capture can name a short task that waits for a long one. Poison is ignored: a panic under one of our locks is caught
+//! by the owner of the task, who decides what to keep.
 //!
 //! Any thread. Allocates once per lock, when it is first waited for.
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use throng_platform::ticks;
 
-use crate::excess::{self, LongWait};
+use crate::overruns::{self, LongWait};
 use crate::record::NO_WORLD;
 use crate::site::SiteId;
 use crate::thread;
@@ -85,7 +86,7 @@ impl<T> RwLock<T> {
         RwLock { watch: Watch::new(name), inner: std::sync::RwLock::new(value) }
     }
 
-    /// For reading. Who waits for readers is told the last one that came.
+    /// For reading. A thread that waits for readers notes the last one that came as the holder.
     pub fn read(&self) -> std::sync::RwLockReadGuard<'_, T> {
         let inner = match self.inner.try_read() {
             Ok(inner) => inner,
@@ -112,7 +113,8 @@ impl<T> RwLock<T> {
     }
 }
 
-/// A condition to wait for under a [`Mutex`]. Waiting for it is idleness, not contention, and is not recorded as a wait for the lock.
+/// A condition to wait for under a [`Mutex`]. Waiting for it is idleness, not contention, and is not recorded as a wait
+/// for the lock.
 #[derive(Default)]
 pub struct Condvar {
     inner: std::sync::Condvar,
@@ -152,8 +154,8 @@ struct Watch {
     name: &'static str,
     /// Number in the list of locks, plus one; 0 until somebody has waited.
     id: AtomicU32,
-    /// Who took it last, see `Holder`. Written by whoever holds the lock, read by those that wait for it; a waiter may read the holder
-    /// of a moment ago, which is who it waited for just then.
+    /// Who took it last, see `Holder`. Written by whoever holds the lock, read by those that wait for it; a waiter may
+    /// read the holder of a moment ago, which is who it waited for just then.
     holder: AtomicU64,
 }
 
@@ -180,7 +182,7 @@ impl Watch {
         let end = ticks::now();
         let id = self.id();
         thread::record_lock_wait(id, begin, end, unpack_holder(holder));
-        excess::note_wait(LongWait {
+        overruns::note_wait(LongWait {
             lock: id,
             ticks: end.saturating_sub(begin),
             at: end,

@@ -1,12 +1,13 @@
 //! Threads: what each thread that records keeps, and what others may read of it.
 //!
-//! Every thread has [`ThreadCells`] of its own, made with its first record and kept for good, so that a crash report or a capture can
-//! look at it at any time: which scopes are open, which world it works for, how much time each subsystem took. Only the thread
-//! itself writes them, with plain stores; whoever reads them sees each word whole and the words of slightly different moments, which is
-//! all that a report needs. That is why every access here is relaxed unless it says otherwise.
+//! Every thread has [`ThreadCells`] of its own, made with its first record and kept for good, so that a crash report or
+//! a capture can look at it at any time: which scopes are open, which world it works for, how much time each subsystem
+//! took. Only the thread itself writes them, with plain stores; whoever reads them sees each word whole and the words
+//! of slightly different moments, which is all that a report needs. That is why every access here is relaxed unless it
+//! says otherwise.
 //!
-//! Beginning and ending a scope costs two readings of the processor's counter and some stores to memory that is in the cache: no lock,
-//! no allocation, no system call. One time in a thousand it takes another block from the pool.
+//! Beginning and ending a scope costs two readings of the processor's counter and some stores to memory that is in the
+//! cache: no lock, no allocation, no system call. One time in a thousand it takes another block from the pool.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -17,7 +18,7 @@ use throng_platform::{threads, ticks};
 pub use throng_capture::model::ThreadClass;
 
 use crate::block::{CurrentBlock, Writer};
-use crate::excess::{self, Excess};
+use crate::overruns::{self, Overrun};
 use crate::record::{NO_WORLD, Record, SHORT_TICKS_MAX};
 use crate::site::{SUBSYSTEMS_MAX, Site, SiteId, SubsystemId, word_parts};
 use crate::{is_recording, pool};
@@ -50,7 +51,8 @@ pub struct ThreadCells {
     frees: AtomicU64,
     allocated_bytes: AtomicU64,
     scopes: AtomicU64,
-    /// The last inputs that it took in, as a ring: client (32 bits), number (16), the world's last 16 bits. For crash reports.
+    /// The last inputs that it took in, as a ring: client (32 bits), number (16), the world's last 16 bits. For crash
+    /// reports.
     inputs: [AtomicU64; INPUTS_KEPT],
     inputs_count: AtomicU64,
 }
@@ -124,7 +126,8 @@ pub fn current_index() -> Option<u32> {
     cells().map(|cells| cells.index)
 }
 
-/// As [`current_index`], for a line of the log: while the recorder runs, a thread that has something to say becomes known.
+/// As [`current_index`], for a line of the log: while the recorder runs, a thread that has something to say becomes
+/// known.
 pub(crate) fn index_to_log_with() -> Option<u32> {
     if !is_recording() {
         return current_index();
@@ -203,7 +206,8 @@ fn record(records: impl FnOnce(u64) -> [Option<Record>; 2]) {
     });
 }
 
-/// Remembers that the calling thread takes in an input for the world that it works for: crash reports name the last ones.
+/// Remembers that the calling thread takes in an input for the world that it works for: crash reports name the last
+/// ones.
 pub fn note_input(client: u32, number: u16) {
     let Some(cells) = cells() else { return };
     let world = cells.world.load(Ordering::Relaxed) as u16;
@@ -267,8 +271,8 @@ pub(crate) fn begin(site: &'static Site) -> Option<Begun> {
     cells.begin(site, word, ticks::now())
 }
 
-/// Ends the innermost scope now. What is not the rule has one way out, so that the rule stays small enough for the compiler to inline it
-/// wherever a scope ends; a call instead would cost a quarter of what all of it does.
+/// Ends the innermost scope now. What is not the rule has one way out, so that the rule stays small enough for the
+/// compiler to inline it wherever a scope ends; a call instead would cost a quarter of what all of it does.
 #[inline(always)]
 pub(crate) fn end(begun: Begun) {
     let Begun { cells, site, word, at } = begun;
@@ -307,7 +311,8 @@ pub(crate) fn end_and_begin(ended: Begun, site: &'static Site) -> Option<Begun> 
     Some(ended.end_and_begin(site, word, now))
 }
 
-/// The calling thread's cells. The closure is as small as can be, because only then the access is inlined to two instructions.
+/// The calling thread's cells. The closure is as small as can be, because only then the access is inlined to two
+/// instructions.
 #[inline(always)]
 fn cells() -> Option<&'static ThreadCells> {
     LOCAL.with(|local| local.cells.get())
@@ -328,7 +333,8 @@ impl Begun {
         self.cells.depth.store(depth.wrapping_sub(1), Ordering::Relaxed);
     }
 
-    /// The next scope takes the place of this one, so that the depth stays and nothing is charged to what is around them.
+    /// The next scope takes the place of this one, so that the depth stays and nothing is charged to what is around
+    /// them.
     #[inline(always)]
     fn end_and_begin(self, site: &'static Site, word: u64, now: u64) -> Begun {
         let open = self.cells.innermost_open();
@@ -370,7 +376,7 @@ fn record_slowly(cells: &'static ThreadCells, site: &'static Site, at: u64, now:
         push_or_take_block(cells, Record::allocations(blocks as u32, (blocks >> 32) as u32, bytes), now);
     }
     if length > site.budget_ticks() {
-        excess::note(Excess { site: id, ticks: length, at: now, thread: cells.index, world: cells.world() });
+        overruns::note(Overrun { site: id, ticks: length, at: now, thread: cells.index, world: cells.world() });
     }
 }
 
@@ -484,8 +490,8 @@ impl ThreadCells {
             .map(|open| (word_parts(open.word.load(Ordering::Relaxed)).0, open.begin.load(Ordering::Relaxed)))
     }
 
-    /// Time of each subsystem since the thread began, without the scopes of others inside (ticks), by number. What an open scope has
-    /// taken since its last boundary is not in it yet.
+    /// Time of each subsystem since the thread began, without the scopes of others inside (ticks), by number. What an
+    /// open scope has taken since its last boundary is not in it yet.
     pub fn subsystem_ticks(&self) -> impl Iterator<Item = u64> + '_ {
         self.subsystem_ticks.iter().map(|ticks| ticks.load(Ordering::Relaxed))
     }

@@ -1,8 +1,9 @@
 //! Triggers: when something was bad enough to be kept.
 //!
-//! Looked at once a frame on the frame's thread, with what the frame summed up and what scopes and locks have noted meanwhile. The same
-//! cause (this scope in this world, that lock, that thread) fires again only after its cooldown; what is inside it is counted. A cause is
-//! remembered in a list of fixed size, so a steady frame neither allocates nor formats.
+//! Looked at once a frame on the frame's thread, with what the frame summed up and what scopes and locks have noted
+//! meanwhile. The same cause (this scope in this world, that lock, that thread) fires again only after its cooldown;
+//! what is inside it is counted. A cause is remembered in a list of fixed size, so a steady frame neither allocates nor
+//! formats.
 
 use throng_capture::model::TriggerKind;
 
@@ -37,7 +38,8 @@ pub(crate) enum Cause {
 /// Causes that are remembered at most. With more of them the oldest is forgotten, and may fire early.
 const CAUSES_MAX: usize = 64;
 
-/// Captures of one kind within one cooldown, whatever their causes: of a thousand sick worlds the first few tell enough.
+/// Captures of one kind within one cooldown, whatever their causes: of a thousand sick worlds the first few tell
+/// enough.
 const CAPTURES_PER_COOLDOWN_MAX: usize = 8;
 
 /// What became of the triggers since the start.

@@ -1,4 +1,5 @@
-//! What happens at the maxima: more sites and more threads than are recorded. In a process of its own, which is then full.
+//! What happens at the maxima: more sites and more threads than are recorded. In a process of its own, which is then
+//! full.
 
 use throng_profiler::pool::PoolSettings;
 use throng_profiler::site::SITES_MAX;

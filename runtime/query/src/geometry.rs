@@ -7,8 +7,8 @@
 //! Boxes are solid and half open: a ray that starts inside one hits it at distance 0, one that starts on a face and
 //! leaves does not. Triangles have two sides and no inside.
 //!
-//! Read-only after [`LevelGeometry::new`], so any thread may ask at any time. Cost: about 100 bytes a solid; a cast visits
-//! about 2 log2(solids) nodes of 32 bytes. [`casts`](crate::casts) has the questions.
+//! Read-only after [`LevelGeometry::new`], so any thread may ask at any time. Cost: about 100 bytes a solid; a cast
+//! visits about 2 log2(solids) nodes of 32 bytes. [`casts`](crate::casts) has the questions.
 
 use glam::Vec3;
 use parry3d::bounding_volume::Aabb as TreeAabb;

@@ -1,18 +1,19 @@
 //! Batched questions to a world: casts, lines of sight, nav paths, who is near whom.
 //!
-//! A level is made once and shared: [`geometry::LevelGeometry`] and [`nav::NavMesh`] never change after loading, so every world
-//! of a kind asks the same two objects behind an `Arc`, from any worker thread, without a lock. What a question needs
-//! besides them (results, scratch) belongs to the caller and is reused, so a warm caller never allocates.
+//! A level is made once and shared: [`geometry::LevelGeometry`] and [`nav::NavMesh`] never change after loading, so
+//! every world of a kind asks the same two objects behind an `Arc`, from any worker thread, without a lock. What a
+//! question needs besides them (results, scratch) belongs to the caller and is reused, so a warm caller never
+//! allocates.
 //!
 //! - [`geometry`]: walls, floors and triangles, in one tree of boxes.
 //! - [`casts`]: rays, lines of sight and shots at characters, a slice at a time.
 //! - [`nav`]: the walkable surface: baking, point location, steps that cannot leave it, paths.
-//! - [`close_lists`]: who is near whom, kept while entities move; for worlds of hundreds and more.
+//! - [`neighbour_lists`]: who is near whom, kept while entities move; for worlds of hundreds and more.
 //! - [`near`]: all points within a radius of each of some points, found anew each time; for worlds of dozens.
 //!
 //! The same inputs give the same outputs, in the same order, on every thread. Numbers that are not finite never
 //! enter: each question says by name that it refused them ([`casts::CastCounts::rejected`], [`nav::NavError`],
-//! [`nav::WalkOutcome::NotFinite`], [`near::NearCounts::rejected`], [`close_lists::CloseCounts::refused`]).
+//! [`nav::WalkOutcome::NotFinite`], [`near::NearCounts::rejected`], [`neighbour_lists::NeighbourCounts::refused`]).
 //!
 //! ```
 //! use glam::Vec3;
@@ -29,7 +30,7 @@
 //! ```
 
 pub mod casts;
-pub mod close_lists;
 pub mod geometry;
 pub mod nav;
 pub mod near;
+pub mod neighbour_lists;

@@ -1,4 +1,4 @@
-//! Close lists: for each of some points, all points within a radius.
+//! Near: for each of some points, all points within a radius, found anew in each call.
 //!
 //! NPCs ask every few ticks who is near. A world has 10 to 300 characters, so the answer must not cost a tree: up to
 //! [`BRUTE_FORCE_POINTS_MAX`] points every pair is tested, above that the points are counting-sorted into a uniform
@@ -21,7 +21,7 @@ pub const BRUTE_FORCE_POINTS_MAX: usize = 32;
 /// Cells grow until there are at most this many for each point, however far apart the points are.
 pub const CELLS_PER_POINT_MAX: usize = 4;
 
-/// Close lists of the latest [`NearList::find`].
+/// The answers of the latest [`NearList::find`].
 #[derive(Default)]
 pub struct NearList {
     /// `starts[i]..starts[i + 1]` of `near` belongs to asker `i`.
@@ -79,7 +79,7 @@ impl NearList {
         counts
     }
 
-    /// The close list of `askers[index]`, ascending.
+    /// The points near `askers[index]`, ascending.
     pub fn of(&self, index: usize) -> &[u32] {
         &self.near[self.starts[index] as usize..self.starts[index + 1] as usize]
     }

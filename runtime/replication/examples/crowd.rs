@@ -156,7 +156,7 @@ impl Crowd {
         times.changes_us += changed.saturating_sub(begin).as_secs_f64() * 1e6;
         times.interest_us += refreshed.saturating_sub(changed).as_secs_f64() * 1e6;
         times.write_us += written.saturating_sub(refreshed).as_secs_f64() * 1e6;
-        times.updates += self.views.iter_mut().map(|view| view.take_counts().records).sum::<u64>();
+        times.updates += self.views.iter_mut().map(|view| view.take_counts().entity_updates).sum::<u64>();
     }
 }
 

@@ -40,6 +40,7 @@ pub mod ecs;
 pub mod listeners;
 mod replicas;
 mod source;
+mod stats;
 #[cfg(test)]
 mod testing;
 mod view;
@@ -60,17 +61,20 @@ pub use source::{
     fault::Fault,
     rules::{self, ReplicationRules, ResolvedRules},
 };
+pub use stats::ReplicationStats;
 pub use throng_replication_derive::Replicate;
 pub use view::{
     audit_sample::AUDIT_SAMPLE_BYTES_MAX,
-    client_view::{View, ViewCounts},
+    client_view::View,
     interest::InterestSettings,
     pacing::{self, Pacing},
     traffic::{self, Traffic},
 };
 pub use wire::{
     bytes::{self, DecodeError, Reader, Writer},
-    event::{EVENT_BYTES_MAX, EVENT_HEADER_BYTES, EVENT_KIND, Event, EventId, EventIn, EventKind, write_event},
+    event::{
+        EVENT_BYTES_MAX, EVENT_HEADER_BYTES, EVENT_KIND, EventId, EventIn, EventKind, ReplicatedEvent, write_event,
+    },
     ids::{NetId, SLOTS_MAX},
     message_kinds::{AUDIT_SAMPLE_KIND, SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND},
     quantise,
@@ -78,4 +82,4 @@ pub use wire::{
     schema::{ComponentIndex, ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, Schema, SchemaBuilder},
     text::Text,
 };
-pub use world::{ReplicationStats, ViewScratch, WorldReplication};
+pub use world::{ViewScratch, WorldReplication};

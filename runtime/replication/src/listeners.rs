@@ -25,7 +25,8 @@ impl Listeners {
         self.built = None;
     }
 
-    /// Takes in where clients are, once per tick. `views` come in the order of their indexes, from 0; who has none is nowhere.
+    /// Takes in where clients are, once per tick. `views` come in the order of their indexes, from 0; who has none is
+    /// nowhere.
     pub fn build<'a>(&mut self, world: &WorldReplication, views: impl Iterator<Item = Option<&'a View>>) {
         if self.built.replace(world.tick()) == Some(world.tick()) {
             return;

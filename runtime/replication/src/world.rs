@@ -48,9 +48,10 @@ use crate::{
         rings::Rings,
         rules::ResolvedRules,
     },
+    stats::ReplicationStats,
     view::{
         audit_sample::ExactSource,
-        client_view::{View, ViewCounts},
+        client_view::View,
         interest::{Found, InterestSettings},
         scene::Scene,
         traffic::{Counts, Overhead, Traffic},
@@ -61,32 +62,6 @@ use crate::{
         schema::{ComponentIndex, Schema},
     },
 };
-
-/// What replication did since `take_stats` was called last.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReplicationStats {
-    /// Components encoded, whether their bytes changed or not.
-    pub components_encoded: u64,
-    /// Records of all kinds written into snapshots: updates, spawns and despawns.
-    pub entity_updates: u64,
-    pub spawns: u64,
-    pub despawns: u64,
-    pub snapshots: u64,
-    pub snapshot_bytes: u64,
-    pub audit_samples: u64,
-    /// Components that a lost packet carried last, and that are sent again.
-    pub owed_again: u64,
-    /// Values that were NaN or infinite when they were encoded. Never sent; see `poisoned`.
-    pub poisoned: u64,
-    /// Values outside their declared range when they were encoded, moved to its nearer end.
-    pub clamped: u64,
-    /// Spawns refused because the world was full.
-    pub spawns_refused: u64,
-    /// Entries of clients' sets that were looked at one by one. In a world in which nothing happens, none are.
-    pub entries_visited: u64,
-    /// Acknowledgements and losses of packets that carried no snapshot, or were answered before. They change nothing.
-    pub answers_unknown: u64,
-}
 
 /// Audit samples leave out components that may reach the client later than this: it waits 2 s for what a sample tells
 /// before it counts an error, and half of that is left for losses. (s)
@@ -246,7 +221,7 @@ impl WorldReplication {
     }
 
     /// A client leaves. Returns what was counted of it since its counts were last taken.
-    pub fn remove_view(&mut self, view: View) -> ViewCounts {
+    pub fn remove_view(&mut self, view: View) -> ReplicationStats {
         if let Some(taken) = self.turns.get_mut(view.turn as usize) {
             *taken = false;
         }
@@ -387,14 +362,7 @@ impl WorldReplication {
 
     /// Counts since the last call, without those of the views (`View::take_counts`).
     pub fn take_stats(&mut self) -> ReplicationStats {
-        let counts = std::mem::take(&mut self.scene.entities.counts);
-        ReplicationStats {
-            components_encoded: counts.encoded,
-            poisoned: counts.poisoned,
-            clamped: counts.clamped,
-            spawns_refused: counts.refused,
-            ..ReplicationStats::default()
-        }
+        std::mem::take(&mut self.scene.entities.counts)
     }
 
     /// For tests and simulations, after every step.
@@ -408,21 +376,6 @@ impl WorldReplication {
     /// Bytes held on the heap, without the views.
     pub fn heap_bytes(&self) -> usize {
         self.scene.heap_bytes() + self.turns.capacity()
-    }
-}
-
-impl ReplicationStats {
-    /// Adds what was counted of a view.
-    pub fn add(&mut self, counts: ViewCounts) {
-        self.entity_updates += counts.records;
-        self.spawns += counts.spawns;
-        self.despawns += counts.despawns;
-        self.snapshots += counts.snapshots;
-        self.snapshot_bytes += counts.bytes;
-        self.audit_samples += counts.audit_samples;
-        self.owed_again += counts.owed_again;
-        self.entries_visited += counts.entries_visited;
-        self.answers_unknown += counts.answers_unknown;
     }
 }
 

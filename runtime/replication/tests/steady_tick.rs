@@ -1,6 +1,7 @@
 //! The promise: a steady tick allocates nothing, from the Bevy world to the client's packet.
 
 use bevy_ecs::prelude::*;
+use throng_metrics::Counters;
 use throng_platform::allocator::{CountingAllocator, thread_counts};
 use throng_replication::{
     InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, Team, View, ViewScratch, VisibilityFiltered,
@@ -123,7 +124,7 @@ fn check(ruled: bool) {
             }
         }
         let mut stats = replication.take_stats();
-        views.iter_mut().for_each(|view| stats.add(view.take_counts()));
+        views.iter_mut().for_each(|view| stats.merge(&view.take_counts()));
         if tick > 600 {
             let made = thread_counts() - before;
             assert_eq!((made.allocations, made.frees), (0, 0), "in tick {tick}");

@@ -1,10 +1,10 @@
-//! Short tasks: one list, earliest deadline and dearest first, taken by worker threads.
+//! Short tasks: one list, earliest deadline and costliest first, taken by worker threads.
 //!
-//! A frame has some hundreds of worlds to tick and a few cores to tick them on. Cores idle at the end of
-//! a frame when the last world taken is a long one, so the list is sorted by estimated cost and the
-//! dearest start first: with many tasks the frame then ends within some percent of the best possible,
-//! and tasks need neither be stolen nor cut beforehand. One that is as long as all others together would still leave
-//! the other cores idle; it hands parts of its work to them while it runs. What must be done earlier goes first regardless.
+//! A frame has some hundreds of worlds to tick and a few cores to tick them on. Cores idle at the end of a frame when
+//! the last world taken is a long one, so the list is sorted by estimated cost and the costliest start first (longest
+//! processing time, LPT): with many tasks the frame then ends within some percent of the best possible, and tasks need
+//! neither be stolen nor cut beforehand. One that is as long as all others together would still leave the other cores
+//! idle; it hands batches of its work to them while it runs. What must be done earlier goes first regardless.
 //!
 //! ```text
 //!             submit                 claim, one at a time            finish
@@ -12,29 +12,29 @@
 //! ```
 //!
 //! - [`ShortTaskPool`] runs the tasks and closes the frame on time: a task that hangs keeps its worker and
-//!   itself, and nobody else; a part that hangs keeps two workers, its own and that of the task which waits for it.
-//! - [`Crew`] lets a running task hand parts of its work to workers that idle.
+//!   itself, and nobody else; a batch that hangs keeps two workers, its own and that of the task which waits for it.
+//! - [`Helpers`] lets a running task hand batches of its work to workers that idle.
 //! - [`CostEstimate`] remembers what a task usually costs.
 //! - [`FrameGrid`] and [`TickPhase`] say which task is due in which frame.
 //!
-//! Measured on 2 cores with 2,000 tasks that do nothing: submitting, claiming, finishing and collecting
-//! cost 0.15 us per task, the waking of the workers included. Nothing allocates once the lists have grown to their size.
+//! Measured on 2 cores with 2,000 tasks that do nothing: submitting, claiming, finishing and collecting cost 0.15 us
+//! per task, the waking of the workers included. Nothing allocates once the lists have grown to their size.
 //!
 //! ```
 //! use std::sync::Arc;
 //! use throng_platform::clock::MonotonicClock;
 //! use throng_platform::time::Nanos;
-//! use throng_scheduler::{Completion, Crew, Scheduled, ShortTask, ShortTaskPool};
+//! use throng_scheduler::{Completion, Helpers, Scheduled, ShortTask, ShortTaskPool};
 //!
 //! struct World(u64);
 //! impl ShortTask for World {
 //!     type Worker = u64; // what each worker thread keeps for itself: here, how much it has done
-//!     type Part = u64; // what it hands to idle workers
-//!     fn run(&mut self, done: &mut u64, crew: &Crew<World>) {
-//!         crew.share(&mut vec![self.0 / 2, self.0 - self.0 / 2], done);
+//!     type Batch = u64; // what it hands to idle workers
+//!     fn run(&mut self, done: &mut u64, helpers: &Helpers<World>) {
+//!         helpers.fork_join(&mut vec![self.0 / 2, self.0 - self.0 / 2], done);
 //!     }
-//!     fn run_part(part: &mut u64, done: &mut u64) {
-//!         *done += *part;
+//!     fn run_batch(batch: &mut u64, done: &mut u64) {
+//!         *done += *batch;
 //!     }
 //! }
 //!
@@ -53,7 +53,7 @@
 //! ```
 
 mod cost;
-mod crew;
+mod fork_join;
 mod order;
 mod phase;
 mod pool;
@@ -62,7 +62,7 @@ mod task;
 mod worker;
 
 pub use cost::CostEstimate;
-pub use crew::Crew;
+pub use fork_join::Helpers;
 pub use phase::TickPhase;
 pub use pool::{Completion, IdleTail, ShortTaskPool};
 pub use rates::{FrameGrid, Hertz};

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_deadline_starts_first_then_the_dearest_then_the_first_to_come() {
+    fn the_earliest_deadline_starts_first_then_the_costliest_then_the_first_to_come() {
         assert_eq!(starts(&[(2, 9), (1, 5), (1, 7), (3, 99)]), [2, 1, 0, 3]);
         assert_eq!(starts(&[(1, 5), (1, 5), (1, 5)]), [0, 1, 2]);
         assert_eq!(starts(&[]), [0; 0]);
@@ -70,14 +70,14 @@ mod tests {
     fn a_makespan_by_hand() {
         let costs = |costs: &[u64]| costs.iter().map(|ns| Nanos(*ns)).collect::<Vec<_>>();
         assert_eq!(simulate_makespan(costs(&[7, 5, 3, 2, 2]), 2), Nanos(10));
-        assert_eq!(simulate_makespan(costs(&[1, 1, 1, 1, 8]), 2), Nanos(10), "the dearest last is the worst");
+        assert_eq!(simulate_makespan(costs(&[1, 1, 1, 1, 8]), 2), Nanos(10), "the costliest last is the worst");
         assert_eq!(simulate_makespan(costs(&[]), 4), Nanos::ZERO);
     }
 
     /// Promise: with the costs known, a frame of many worlds ends within 5 % of the best possible,
     /// which is no shorter than the longest task nor than an even share of the total.
     #[test]
-    fn dearest_first_is_within_five_percent_of_the_best_possible() {
+    fn costliest_first_is_within_five_percent_of_the_best_possible() {
         let mut worst = 1.0_f64;
         for seed in 0..200 {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);

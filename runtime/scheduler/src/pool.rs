@@ -74,7 +74,7 @@ impl<T: ShortTask> ShortTaskPool<T> {
     }
 
     /// Lets only the first `count` workers [1..=worker_count] take tasks from now on; the others sleep
-    /// after the task or part that they have. All are used at first.
+    /// after the task or batch that they have. All are used at first.
     pub fn use_workers(&mut self, count: usize) {
         assert!((1..=self.worker_count()).contains(&count));
         let mut state = self.shared.lock();
@@ -88,7 +88,7 @@ impl<T: ShortTask> ShortTaskPool<T> {
 
     /// Adds all of `list`, which is left empty with its memory, to what has not started yet.
     ///
-    /// The order of starts is: earliest deadline, then dearest, then first submitted. Cost: about 40 ns a
+    /// The order of starts is: earliest deadline, then costliest, then first submitted. Cost: about 40 ns a
     /// task for sorting, and some microseconds for each worker that has to be woken.
     pub fn submit(&mut self, list: &mut Vec<Scheduled<T>>) {
         if list.is_empty() {
@@ -139,7 +139,7 @@ impl<T: ShortTask> ShortTaskPool<T> {
     }
 
     /// How evenly the last submit's tasks ended. Tasks still running are not in it yet; that an idle worker helps with
-    /// parts is not taken off.
+    /// batches is not taken off.
     pub fn idle_tail(&self) -> IdleTail {
         let state = self.shared.lock();
         let tail = state.first_idle.map_or(Nanos::ZERO, |first| state.last_finish.saturating_sub(first));
@@ -172,8 +172,8 @@ impl<T: ShortTask> ShortTaskPool<T> {
     }
 }
 
-/// Stops the threads without waiting: each ends with the task that it has. Tasks that have not started are dropped, as are those that
-/// were not collected by a wait.
+/// Stops the threads without waiting: each ends with the task that it has. Tasks that have not started are dropped, as
+/// are those that were not collected by a wait.
 impl<T: ShortTask> Drop for ShortTaskPool<T> {
     fn drop(&mut self) {
         self.stop();
@@ -187,13 +187,14 @@ impl<T: ShortTask> ShortTaskPool<T> {
         self.shared.lock().outstanding
     }
 
-    /// Workers that are at work now, on a task or on a part of another worker's.
+    /// Workers that are at work now, on a task or on a batch of another worker's.
     pub(crate) fn running(&self) -> Vec<usize> {
         let state = self.shared.lock();
         (0..).zip(&state.posts).filter(|(_, post)| post.context.is_none()).map(|(worker, _)| worker).collect()
     }
 
-    /// Drops the pool, waits up to `timeout` of real time for its threads, and returns the contexts of those that are not at work.
+    /// Drops the pool, waits up to `timeout` of real time for its threads, and returns the contexts of those that are
+    /// not at work.
     pub(crate) fn shutdown(self, timeout: Duration) -> Vec<T::Worker> {
         let shared = Arc::clone(&self.shared);
         drop(self);

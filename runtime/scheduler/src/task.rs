@@ -2,26 +2,28 @@
 
 use throng_platform::time::Nanos;
 
-use crate::crew::Crew;
+use crate::fork_join::Helpers;
 
 /// Work that is to be done within this frame, such as one tick of one world.
 pub trait ShortTask: Send + Sized + 'static {
     /// What each worker thread keeps for itself and lends to every task: send batch, metric cells, scratch.
     type Worker: Send + 'static;
 
-    /// What a running task may hand to idle workers, see [`Crew::share`]; `()` for tasks that do not.
-    type Part: Send + 'static;
+    /// What a running task may hand to idle workers, see [`Helpers::fork_join`]; `()` for tasks that do not.
+    type Batch: Send + 'static;
 
     /// Does the work, on a worker's thread. May panic: the task comes back marked, and the worker goes on
     /// with the same `worker`, which therefore should not be left half changed.
-    fn run(&mut self, worker: &mut Self::Worker, crew: &Crew<Self>);
+    fn run(&mut self, worker: &mut Self::Worker, helpers: &Helpers<Self>);
 
-    /// Does one part of a task's work, on the task's worker or on one that helps. May panic, see [`Crew::share`].
-    fn run_part(part: &mut Self::Part, worker: &mut Self::Worker);
+    /// Does one batch of a task's work, on the task's worker or on one that helps. May panic, see
+    /// [`Helpers::fork_join`].
+    fn run_batch(batch: &mut Self::Batch, worker: &mut Self::Worker);
 
-    /// The list has run empty and the worker is about to sleep: the moment to send off what tasks have left with it. Runs on
-    /// the worker's thread after its last task, which is finished when this has returned; after parts of another worker's task
-    /// at the same time as that goes on, and before [`wait`](crate::ShortTaskPool::wait) says that all is done.
+    /// The list has run empty and the worker is about to sleep: the moment to send off what tasks have left with it.
+    /// Runs on the worker's thread after its last task, which is finished when this has returned; after batches of
+    /// another worker's task at the same time as that goes on, and before [`wait`](crate::ShortTaskPool::wait) says
+    /// that all is done.
     fn rest(worker: &mut Self::Worker) {
         let _ = worker;
     }
@@ -32,7 +34,7 @@ pub struct Scheduled<T> {
     pub task: Box<T>,
     /// When it should be finished. Earlier ones start first.
     pub deadline: Nanos,
-    /// What it will probably cost. Among equal deadlines the dearest start first.
+    /// What it will probably cost. Among equal deadlines the costliest start first.
     pub cost: Nanos,
 }
 

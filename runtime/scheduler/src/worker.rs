@@ -13,14 +13,15 @@ use throng_profiler::scope;
 use throng_profiler::sync::{Condvar, Mutex, MutexGuard};
 use throng_profiler::thread::{self, ThreadClass};
 
-use crate::crew::{Crew, Share, Taken, run_part};
+use crate::fork_join::{Fork, Helpers, TakenBatch, run_batch};
 use crate::order::Entry;
 use crate::task::{Finished, ShortTask};
 
 /// What the frame's thread and the workers share.
 pub(crate) struct Shared<T: ShortTask> {
     state: Mutex<State<T>>,
-    /// One per worker, so that exactly those are woken for whom there is work. A worker whose task waits for parts waits here too.
+    /// One per worker, so that exactly those are woken for whom there is work. A worker whose task waits for batches
+    /// waits here too.
     pub wake: Box<[Condvar]>,
     /// The frame's thread waits here for the last task, or for a worker to leave.
     pub done: Condvar,
@@ -34,11 +35,11 @@ pub(crate) struct State<T: ShortTask> {
     /// Tasks in the list or running.
     pub outstanding: usize,
     pub posts: Box<[Post<T::Worker>]>,
-    /// The parts of each worker's task.
-    pub shares: Box<[Share<T::Part>]>,
-    /// Parts that nobody has taken, of all shares.
-    pub parts_waiting: usize,
-    /// Workers that have run parts and are at their `rest`.
+    /// The batches of each worker's task.
+    pub forks: Box<[Fork<T::Batch>]>,
+    /// Batches that nobody has taken, of all forks.
+    pub batches_waiting: usize,
+    /// Workers that have run batches and are at their `rest`.
     pub resting: usize,
     /// Workers with a lower index take tasks; the others sleep.
     pub workers_used: usize,
@@ -60,13 +61,13 @@ pub(crate) struct Post<W> {
 pub(crate) enum Rest {
     Awake,
     Asleep,
-    /// Asleep no longer than it takes to wake up: it was called for parts.
+    /// Asleep no longer than it takes to wake up: it was called for batches.
     Called,
 }
 
 enum Claimed<T: ShortTask> {
     Task(ClaimedTask<T>),
-    Part(Taken<T::Part>, Box<T::Worker>),
+    Batch(TakenBatch<T::Batch>, Box<T::Worker>),
 }
 
 struct ClaimedTask<T: ShortTask> {
@@ -84,8 +85,8 @@ impl<T: ShortTask> Shared<T> {
             finished: Vec::new(),
             outstanding: 0,
             posts: workers.into_iter().map(post).collect(),
-            shares: (0..count).map(|_| Share::new()).collect(),
-            parts_waiting: 0,
+            forks: (0..count).map(|_| Fork::new()).collect(),
+            batches_waiting: 0,
             resting: 0,
             workers_used: count,
             stopping: false,
@@ -108,17 +109,17 @@ impl<T: ShortTask> Shared<T> {
     }
 }
 
-/// A worker thread's life: take the next part or task, run it, hand it in, until the pool stops.
+/// A worker thread's life: take the next batch or task, run it, hand it in, until the pool stops.
 pub(crate) fn work<T: ShortTask>(shared: &Arc<Shared<T>>, index: usize) {
     thread::register(ThreadClass::ShortTask);
-    let crew = Crew::of_worker(Arc::clone(shared), index);
+    let helpers = Helpers::of_worker(Arc::clone(shared), index);
     let mut state = shared.lock();
     while !state.stopping {
         state = match state.claim(index, &*shared.clock) {
-            Some(Claimed::Part(taken, context)) => help(shared, index, state, taken, context),
+            Some(Claimed::Batch(taken, context)) => help(shared, index, state, taken, context),
             Some(Claimed::Task(claimed)) => {
                 drop(state);
-                run_task(shared, index, &crew, claimed)
+                run_task(shared, index, &helpers, claimed)
             }
             None => {
                 state.posts[index].rest = Rest::Asleep;
@@ -136,11 +137,11 @@ pub(crate) fn work<T: ShortTask>(shared: &Arc<Shared<T>>, index: usize) {
 fn run_task<'a, T: ShortTask>(
     shared: &'a Shared<T>,
     index: usize,
-    crew: &Crew<T>,
+    helpers: &Helpers<T>,
     mut claimed: ClaimedTask<T>,
 ) -> MutexGuard<'a, State<T>> {
     // The task is handed back marked, and its owner decides what to do with a state that may be torn.
-    let run = AssertUnwindSafe(|| claimed.task.run(&mut claimed.context, crew));
+    let run = AssertUnwindSafe(|| claimed.task.run(&mut claimed.context, helpers));
     let panicked = catch_unwind(run).is_err();
     let ran = shared.clock.now();
 
@@ -156,18 +157,18 @@ fn run_task<'a, T: ShortTask>(
     shared.tell_if_done(state)
 }
 
-/// Runs a part of another worker's task.
+/// Runs a batch of another worker's task.
 fn help<'a, T: ShortTask>(
     shared: &'a Shared<T>,
     index: usize,
     mut state: MutexGuard<'a, State<T>>,
-    mut taken: Taken<T::Part>,
+    mut taken: TakenBatch<T::Batch>,
     mut context: Box<T::Worker>,
 ) -> MutexGuard<'a, State<T>> {
     let called = state.call_helpers();
     drop(state);
     shared.wake(called);
-    let panic = run_part::<T>(&mut taken.part, &mut context);
+    let panic = run_batch::<T>(&mut taken.batch, &mut context);
 
     state = shared.lock();
     let owner = taken.owner;
@@ -217,7 +218,7 @@ impl<T: ShortTask> State<T> {
     }
 
     fn has_work_for(&self, worker: usize) -> bool {
-        worker < self.workers_used && (self.parts_waiting > 0 || !self.list.is_empty())
+        worker < self.workers_used && (self.batches_waiting > 0 || !self.list.is_empty())
     }
 
     fn claim(&mut self, worker: usize, clock: &dyn Clock) -> Option<Claimed<T>> {
@@ -226,8 +227,8 @@ impl<T: ShortTask> State<T> {
         }
         // Read under the lock, so that starts are in the order of the list.
         let now = clock.now();
-        if let Some(taken) = self.take_part(worker) {
-            return Some(Claimed::Part(taken, self.leave_home(worker)));
+        if let Some(taken) = self.take_batch(worker) {
+            return Some(Claimed::Batch(taken, self.leave_home(worker)));
         }
         let Some(entry) = self.list.pop() else {
             self.first_idle.get_or_insert(now);

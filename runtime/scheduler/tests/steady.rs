@@ -5,24 +5,24 @@ use std::sync::Arc;
 use throng_platform::allocator::{CountingAllocator, thread_counts};
 use throng_platform::clock::MonotonicClock;
 use throng_platform::time::Nanos;
-use throng_scheduler::{Completion, Crew, Finished, Scheduled, ShortTask, ShortTaskPool};
+use throng_scheduler::{Completion, Finished, Helpers, Scheduled, ShortTask, ShortTaskPool};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// With the parts that it hands out each time.
+/// With the batches that it hands out each time.
 struct World(Vec<u64>);
 
 /// Each worker notes how much its thread has allocated so far.
 impl ShortTask for World {
     type Worker = u64;
-    type Part = u64;
-    fn run(&mut self, allocations: &mut u64, crew: &Crew<World>) {
-        crew.share(&mut self.0, allocations);
+    type Batch = u64;
+    fn run(&mut self, allocations: &mut u64, helpers: &Helpers<World>) {
+        helpers.fork_join(&mut self.0, allocations);
         *allocations = thread_counts().allocations;
     }
-    fn run_part(part: &mut u64, allocations: &mut u64) {
-        *part += 1;
+    fn run_batch(batch: &mut u64, allocations: &mut u64) {
+        *batch += 1;
         *allocations = thread_counts().allocations;
     }
 }

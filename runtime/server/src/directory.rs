@@ -9,8 +9,8 @@ use throng_world::ids::WorldId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     World(WorldId),
-    /// Its world is being made. The client waits and is told so; the question is asked again in every frame, until the answer
-    /// is another one, the client goes away, or `placement_timeout_s` is over.
+    /// Its world is being made. The client waits and is told so; the question is asked again in every frame, until
+    /// the answer is another one, the client goes away, or `placement_timeout_s` is over.
     Pending,
     /// Not let in; the reason is logged and counted.
     Refuse(&'static str),
@@ -24,7 +24,8 @@ pub trait Directory: Send {
     /// [pending](Placement::Pending). Not called after a refusal.
     fn left(&mut self, client_id: ClientId);
 
-    /// Once in every frame, before clients are placed: for what takes time, such as retiring a world a while after its owner left.
+    /// Once in every frame, before clients are placed: for what takes time, such as retiring a world a while after its
+    /// owner left.
     fn frame(&mut self, now: Nanos) {
         let _ = now;
     }

@@ -1,12 +1,13 @@
 //! Recording: the server's side of the flight recorder.
 //!
-//! The frame tells it when a frame begins and ends; at the end it knows what each subsystem took, which goes into the metrics. Without
-//! a recorder these cost a branch. A server in a simulation has none: its clock is not the recorder's.
+//! The frame tells it when a frame begins and ends; at the end it knows what each subsystem took, which goes into the
+//! metrics. Without a recorder these cost a branch. A server in a simulation has none: its clock is not the recorder's.
 
 use throng_capture::model;
 use throng_platform::time::Nanos;
-use throng_profiler::{Counter, Recorder, RecorderControl, RecorderFigures, is_recording, rules::Rules, thread};
+use throng_profiler::{Counter, Recorder, RecorderControl, RecorderFigures, is_recording, thread};
 
+pub use crate::suggested_budgets::SuggestedBudgets;
 use crate::{recorder_turns::RecorderTurns, server::Server};
 
 static PLAYERS: Counter = Counter::new("server.players");
@@ -22,9 +23,10 @@ impl Server {
         self.recorder = Some(recorder);
     }
 
-    /// Says what the scopes of a subsystem may take together in one frame (µs), for operators whose rules say nothing of it.
+    /// Says what the scopes of a subsystem may take together in one frame (µs), for operators whose rules say nothing
+    /// of it.
     pub fn suggest_budget(&mut self, subsystem: &str, budget_us: u64) {
-        self.suggested_budgets.0.push((subsystem.into(), budget_us * 1_000));
+        self.suggested_budgets.add(subsystem, budget_us * 1_000);
     }
 
     /// What the game suggested so far, to complete an operator's rules with.
@@ -63,8 +65,8 @@ impl Server {
         }
     }
 
-    /// Switches the recorder off and on again in short turns, and compares what the process takes: what recording costs, without
-    /// the changes of load that two runs would have.
+    /// Switches the recorder off and on again in short turns, and compares what the process takes: what recording
+    /// costs, without the changes of load that two runs would have.
     pub fn take_recorder_turns(&mut self) {
         self.recorder_turns = Some(RecorderTurns::default());
     }
@@ -72,7 +74,7 @@ impl Server {
     pub(crate) fn begin_frame_of_recorder(&mut self, frame: u64) {
         let Some(recorder) = &mut self.recorder else { return };
         if let Some(turns) = &mut self.recorder_turns {
-            turns.frame(frame, recorder, self.totals.ticks);
+            turns.frame(frame, recorder, self.totals.server.ticks);
         }
         if is_recording() {
             recorder.frame_begin(frame, self.timeline.grid.period().0);
@@ -81,41 +83,11 @@ impl Server {
 
     pub(crate) fn end_frame_of_recorder(&mut self, worlds_started: usize) {
         let Some(recorder) = self.recorder.as_mut().filter(|_| is_recording()) else { return };
-        PLAYERS.set(self.door.players_count() as f32);
+        PLAYERS.set(self.addresses.players_count() as f32);
         WORLDS_STARTED.set(worlds_started as f32);
         let figures = recorder.frame_end();
         if let Some(metrics) = &mut self.metrics {
             metrics.subsystems(figures);
         }
-    }
-}
-
-/// What a game says that its subsystems may take in a frame.
-#[derive(Debug, Clone, Default)]
-pub struct SuggestedBudgets(Vec<(String, u64)>);
-
-impl SuggestedBudgets {
-    /// An operator's rules, with these where they are silent.
-    pub fn complete(&self, mut rules: Rules) -> Rules {
-        for (subsystem, budget_ns) in &self.0 {
-            if !rules.subsystem_budgets_ns.iter().any(|(named, _)| named == subsystem) {
-                rules.subsystem_budgets_ns.push((subsystem.clone(), *budget_ns));
-            }
-        }
-        rules
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_operators_budget_comes_before_the_games() {
-        let suggested = SuggestedBudgets(vec![("ai".into(), 1), ("combat".into(), 2)]);
-        let mut rules = Rules::default();
-        rules.subsystem_budgets_ns = vec![("ai".into(), 9)];
-        let expect = vec![("ai".to_owned(), 9), ("combat".to_owned(), 2)];
-        assert_eq!(suggested.complete(rules).subsystem_budgets_ns, expect);
     }
 }

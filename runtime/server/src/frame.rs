@@ -2,24 +2,25 @@
 //!
 //! ```text
 //! begin (serial, small)   commands, packets to their worlds' mailboxes, which worlds are due
-//! worlds (parallel)       workers take due worlds from one list: earliest deadline first, among equals the dearest;
+//! worlds (parallel)       workers take due worlds from one list: earliest deadline first, among equals the costliest;
 //!                         mail -> systems -> changes -> packets (`GameWorld::tick`)
 //! end (serial, small)     worlds come home, clients travel, figures are merged
 //! ```
 //!
-//! Frames lie on a fixed grid (60 Hz for worlds of 20 and 30 Hz), and worlds of one rate are spread over it, so that frames are
-//! even. A frame closes on time: a world that is not done stays away with its worker, nothing waits for it, and it rejoins
-//! when it is done. At most one tick per world and frame, so a late frame never spirals.
+//! Frames lie on a fixed grid (60 Hz for worlds of 20 and 30 Hz), and worlds of one rate are spread over it, so that
+//! frames are even. A frame closes on time: a world that is not done stays away with its worker, nothing waits for it,
+//! and it rejoins when it is done. At most one tick per world and frame, so a late frame never spirals.
 //!
-//! **Architecture Invariant:** `begin` and `end` touch only worlds that are home; mailboxes are queues. No world holds a reference
-//! to another one. The frame thread never runs a world.
+//! **Architecture Invariant:** `begin` and `end` touch only worlds that are home; mailboxes are queues. No world holds
+//! a reference to another one. The frame thread never runs a world.
 
+use throng_metrics::Counters;
 use throng_platform::time::Nanos;
 use throng_profiler::{Phases, log_category, log_debug, log_error, log_warn, site};
 use throng_scheduler::Scheduled;
 use throng_world::{Client, GameWorld, Leaving, MailItem, ids::WorldId, transfer::Transfer};
 
-use crate::{front_door::DOOR, inspection::WorldHash, server::Server, tick_trace::TickRecord};
+use crate::{address_table::CLIENTS, server::Server, tick_trace::TickRecord, world_hash::WorldHash};
 
 log_category!(WORLD = "server.world");
 
@@ -61,7 +62,7 @@ impl Server {
     /// Datagrams go to their worlds' mailboxes, still sealed; new clients are let in.
     fn receive_packets(&mut self, now: Nanos) {
         let unix_s = self.clock.unix_seconds();
-        self.door.receive(&mut *self.transport, &self.mailboxes, &mut *self.directory, now, unix_s);
+        self.addresses.receive(&mut *self.transport, &self.mailboxes, &mut *self.directory, now, unix_s);
     }
 
     /// Fills the list of worlds to tick in this frame.
@@ -106,9 +107,9 @@ impl Server {
             });
             slot.cost.measured(cost);
             let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline);
-            self.totals.ticks += 1;
-            self.totals.ticks_missed += outcome.missed;
-            self.totals.add_tick(&world.report_mut().stats);
+            self.counts.server.ticks += 1;
+            self.counts.server.ticks_missed += outcome.missed;
+            self.counts.ticks.merge(&world.report_mut().stats);
             self.measure.tick_lateness(outcome.lateness);
             self.status.tick_lateness(outcome.lateness);
             if let Some(metrics) = &mut self.metrics {
@@ -141,16 +142,16 @@ impl Server {
                 }
                 Leaving::Returned { client, to, transfer, error } => {
                     log_error!(WORLD, world = %from, %error, "a client was turned back, since what it carries cannot be read");
-                    self.totals.transfers_refused += 1;
+                    self.counts.server.transfers_refused += 1;
                     match to {
                         Some(to) => _ = self.send(client, None, to, transfer),
                         None => self.disconnect(client, "what it carries cannot be read"),
                     }
                 }
                 Leaving::Gone { client, reason } => {
-                    self.totals.disconnects += 1;
-                    if let Some(client_id) = self.door.left(client) {
-                        log_debug!(DOOR, client = client_id.0, reason, "client left");
+                    self.counts.server.disconnects += 1;
+                    if let Some(client_id) = self.addresses.left(client) {
+                        log_debug!(CLIENTS, client = client_id.0, reason, "client left");
                         self.directory.left(client_id);
                     }
                 }
@@ -159,22 +160,22 @@ impl Server {
         for (to, message) in report.messages.drain(..) {
             match self.mailboxes.get(to) {
                 Some(mailbox) if mailbox.push_message(message) => {}
-                Some(_) => self.totals.messages_dropped += 1,
-                None => self.totals.messages_undeliverable += 1,
+                Some(_) => self.counts.server.messages_dropped += 1,
+                None => self.counts.server.messages_undeliverable += 1,
             }
         }
     }
 
-    /// Sends a client into a world with what it carries. If that world is no more, it goes back to where it comes from, with it; if there is
-    /// nothing to go back to, it is disconnected. Whether it is on its way to `to`.
+    /// Sends a client into a world with what it carries. If that world is no more, it goes back to where it comes from,
+    /// with it; if there is nothing to go back to, it is disconnected. Whether it is on its way to `to`.
     fn send(&mut self, client: Box<Client>, from: Option<WorldId>, to: WorldId, transfer: Transfer) -> bool {
         let target = self.mailboxes.get(to).map(|_| to);
         let Some(world) = target.or(from.filter(|from| self.mailboxes.get(*from).is_some())) else {
             self.disconnect(client, "its world has ended");
             return false;
         };
-        self.totals.travels_refused += u64::from(target.is_none());
-        self.door.moved(client.key(), world);
+        self.counts.server.travels_refused += u64::from(target.is_none());
+        self.addresses.moved(client.key(), world);
         let from = from.filter(|_| target.is_some());
         if let Some(mailbox) = self.mailboxes.get(world) {
             mailbox.push(MailItem::Arrival { client, from, transfer: Some(transfer) });
@@ -186,7 +187,7 @@ impl Server {
     fn watch_absent_worlds(&mut self, now: Nanos) {
         for slot in self.worlds.iter_mut().filter(|slot| slot.home.is_none()) {
             if let Some(running) = slot.reports_hang(now) {
-                self.totals.hangs += 1;
+                self.counts.server.hangs += 1;
                 log_warn!(
                     WORLD,
                     world = %slot.id,

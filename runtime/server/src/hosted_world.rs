@@ -1,18 +1,19 @@
 //! Hosted world: a world with what the server keeps beside it, as a short task for the pool.
 //!
-//! The pool gives it to a worker, which takes the world's mail, runs one tick and adds what it counted to the worker's own sums. Batches
-//! of the world's clients are the parts that idle workers may take.
+//! The pool gives it to a worker, which takes the world's mail, runs one tick and adds what it counted to the worker's
+//! own sums. Batches of the world's clients are what idle workers may take.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
+use throng_metrics::game::GameSums;
 use throng_net::transport::DatagramSender;
 use throng_platform::{allocator, clock::Clock, time::Nanos};
 use throng_profiler::scope;
-use throng_scheduler::{Crew, ShortTask};
-use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, Worker, telemetry::TelemetrySums};
+use throng_scheduler::{Helpers, ShortTask};
+use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, Worker};
 
 use crate::{
     mailbox::Mailbox,
@@ -24,12 +25,10 @@ pub(crate) struct HostWorker {
     worker: Worker,
     clock: Arc<dyn Clock>,
     mail: Mail,
-    /// Game counters and changes of gauges of the worlds that ran here since the frame thread last took them.
-    pub telemetry: TelemetrySums,
     /// What the worlds that ran here since the frame thread last took it have sent, by kind and cause.
     pub packets: PacketSums,
-    /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the sum
-    /// matters, so relaxed order is enough.
+    /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the
+    /// sum matters, so relaxed order is enough.
     send_dropped: Arc<AtomicU64>,
 }
 
@@ -44,10 +43,16 @@ impl HostWorker {
             worker: Worker::new(number, sender),
             clock,
             mail: Mail::default(),
-            telemetry: TelemetrySums::default(),
             packets: PacketSums::default(),
             send_dropped,
         }
+    }
+}
+
+impl HostWorker {
+    /// What the games of the worlds that ran here counted since it was last taken.
+    pub fn game_mut(&mut self) -> &mut GameSums {
+        &mut self.worker.game
     }
 }
 
@@ -61,8 +66,8 @@ impl AsMut<Worker> for HostWorker {
 pub(crate) struct HostedWorld {
     pub world: GameWorld,
     mailbox: Arc<Mailbox>,
-    /// When a worker began this tick, 0 while none has it. Written by the worker, read by the frame thread to tell a world that
-    /// hangs from one that waits for its turn; nothing else follows from it, so relaxed order is enough.
+    /// When a worker began this tick, 0 while none has it. Written by the worker, read by the frame thread to tell a
+    /// world that hangs from one that waits for its turn; nothing else follows from it, so relaxed order is enough.
     running_since: Arc<AtomicU64>,
     /// Time of the frame that the next tick belongs to; the same for all worlds of the frame.
     pub now: Nanos,
@@ -74,17 +79,16 @@ impl HostedWorld {
     }
 
     /// Takes its clients out, those included that a panic left in the middle of a tick. The rest is to be dropped.
+    #[expect(clippy::vec_box, reason = "a client moves as a pointer, from world to world")]
     pub fn into_clients(mut self: Box<Self>) -> (Vec<Box<Client>>, Box<Self>) {
         (self.world.take_clients(), self)
     }
 
-    fn tick(&mut self, worker: &mut HostWorker, crew: &Crew<Self>) {
+    fn tick(&mut self, worker: &mut HostWorker, helpers: &Helpers<Self>) {
         let mut mail = std::mem::take(&mut worker.mail);
         self.mailbox.swap(&mut mail);
-        self.world.tick(self.now, &mut mail, worker, crew);
+        self.world.tick(self.now, &mut mail, worker, helpers);
         worker.mail = mail;
-        // Looked at here, where the world is in the worker's cache: the frame thread would wait for memory.
-        self.world.take_telemetry(&mut worker.telemetry);
         // Once a second, and not all worlds in the same tick.
         let turn = self.world.ticks().wrapping_sub(1).wrapping_add(self.world.id().number());
         if turn.is_multiple_of(u32::from(self.world.rate().0)) {
@@ -96,20 +100,20 @@ impl HostedWorld {
 
 impl ShortTask for HostedWorld {
     type Worker = HostWorker;
-    type Part = ClientBatch;
+    type Batch = ClientBatch;
 
-    fn run(&mut self, worker: &mut HostWorker, crew: &Crew<Self>) {
+    fn run(&mut self, worker: &mut HostWorker, helpers: &Helpers<Self>) {
         let before = allocator::thread_counts().allocations;
         self.running_since.store(worker.clock.now().0, Ordering::Relaxed);
         let in_tick = InTick::begin();
-        self.tick(worker, crew);
+        self.tick(worker, helpers);
         drop(in_tick);
         self.running_since.store(0, Ordering::Relaxed);
         self.world.count_allocations(allocator::thread_counts().allocations - before);
     }
 
-    fn run_part(part: &mut ClientBatch, worker: &mut HostWorker) {
-        part.run(&mut worker.worker);
+    fn run_batch(batch: &mut ClientBatch, worker: &mut HostWorker) {
+        batch.run(&mut worker.worker);
     }
 
     /// Hands what tasks have left in the batch to the kernel.

@@ -1,7 +1,7 @@
 //! Inspection: what simulations and tests may ask of a server between two frames, and break in it.
 //!
-//! A live server uses none of it: nothing here costs anything until it is asked for. With hashes wanted, a world's state is
-//! hashed at the end of each of its ticks, about 50 ns for each component that counts.
+//! A live server uses none of it: nothing here costs anything until it is asked for. With hashes wanted, a world's
+//! state is hashed at the end of each of its ticks, about 50 ns for each component that counts.
 
 use throng_platform::time::Nanos;
 use throng_replication::Fault;
@@ -9,14 +9,7 @@ use throng_replication::Fault;
 use throng_world::{GameWorld, ids::WorldId};
 
 use crate::server::Server;
-
-/// A world's state at the end of a tick, as one number: equal for equal histories.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct WorldHash {
-    pub world: WorldId,
-    pub tick: u32,
-    pub hash: u64,
-}
+pub use crate::world_hash::WorldHash;
 
 impl Server {
     /// From now on every tick of every world leaves a hash to be taken. Worlds that come later, too.
@@ -25,7 +18,8 @@ impl Server {
         self.worlds_at_home().for_each(|world| world.want_hash(wanted));
     }
 
-    /// The hashes since they were last taken: frame by frame, worlds of one frame by id. They pile up until they are taken.
+    /// The hashes since they were last taken: frame by frame, worlds of one frame by id. They pile up until they are
+    /// taken.
     pub fn take_hashes(&mut self) -> impl Iterator<Item = WorldHash> + '_ {
         self.hashes.drain(..)
     }
@@ -33,6 +27,12 @@ impl Server {
     /// A world to look into; `None` while a worker has it, and for an id that no world has any more.
     pub fn world_mut(&mut self, id: WorldId) -> Option<&mut GameWorld> {
         Some(&mut self.worlds.get_mut(id)?.home.as_deref_mut()?.world)
+    }
+
+    /// Asserts what must hold between two frames, in all worlds that are home; for tests and the simulator.
+    pub fn check(&mut self) {
+        self.worlds.check();
+        self.worlds_at_home().for_each(|world| world.check());
     }
 
     /// Test switch: breaks what all worlds tell their clients, to show that broken copies do not go unseen.

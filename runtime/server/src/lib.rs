@@ -1,8 +1,9 @@
 //! Throng: authoritative multiplayer game servers that hold their tick.
 //!
-//! A process holds many worlds, each a `bevy_ecs::World` filled by Bevy-style plugins. Workers tick the worlds that are due in
-//! parallel, a frame at a time; what changed is replicated to the clients near enough to care, over encrypted UDP.
-//! Read [`server::Server::frame`] first (`frame.rs`), then `game_world.rs` of the crate `throng-world`, which is what a world is.
+//! A process holds many worlds, each a `bevy_ecs::World` filled by Bevy-style plugins. Workers tick the worlds that are
+//! due in parallel, a frame at a time; what changed is replicated to the clients near enough to care, over encrypted
+//! UDP. Read [`server::Server::frame`] first (`frame.rs`), then `game_world.rs` of the crate `throng-world`, which is
+//! what a world is.
 //!
 //! ```no_run
 //! use bevy_ecs::prelude::*;
@@ -54,10 +55,10 @@
 //! }
 //! ```
 
+mod address_table;
 pub mod directory;
 pub mod flight_recorder;
 mod frame;
-mod front_door;
 mod hosted_world;
 pub mod inspection;
 pub mod lifecycle;
@@ -71,14 +72,20 @@ pub mod report;
 pub mod rules;
 pub mod server;
 pub mod settings;
+mod suggested_budgets;
 pub mod tick_trace;
 mod timeline;
 pub mod token_journal;
+mod totals;
 mod turnover;
+mod windows;
+mod world_hash;
 mod world_maker;
 mod world_slot;
 mod worlds;
 
 pub use server::Server;
+/// Game metrics in one line: see [`game_metrics`].
+pub use throng_metrics::{count, game as game_metrics, gauge};
 
-pub use throng_world::{events, ids, inbox, prelude, telemetry, tick_resources, world_builder, world_kind};
+pub use throng_world::{events, ids, inbox, prelude, tick_resources, world_builder, world_kind};

@@ -1,9 +1,9 @@
 //! Lifecycle: worlds that are asked for and ended while the server runs.
 //!
-//! Whoever wants a world asks the server's control for it and gets a reply when the world is there; whoever is done with one has it
-//! retired. A world is built, and torn down, on a thread of low priority (`world_maker`), so that a thousand at once cost no tick; the frame
-//! thread only puts it into its place, or takes it out. In a simulation there is no such thread: a world is ready in the frame after
-//! the one that asked, always.
+//! Whoever wants a world asks the server's control for it and gets a reply when the world is there; whoever is done
+//! with one has it retired. A world is built, and torn down, on a thread of low priority (`world_maker`), so that a
+//! thousand at once cost no tick; the frame thread only puts it into its place, or takes it out. In a simulation there
+//! is no such thread: a world is ready in the frame after the one that asked, always.
 
 use std::{
     fmt,
@@ -12,19 +12,19 @@ use std::{
 };
 
 use throng_pack::{HasSchema, PackError, envelope};
-use throng_world::ids::{KindId, WorldId};
+use throng_world::ids::{WorldId, WorldKindId};
 
 /// Which world is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWorld {
-    pub(crate) kind: KindId,
+    pub(crate) kind: WorldKindId,
     pub(crate) seed: u64,
     pub(crate) parameters: Option<Vec<u8>>,
 }
 
 impl NewWorld {
     /// A world of this kind; `seed` is where its chance begins.
-    pub fn new(kind: KindId, seed: u64) -> Self {
+    pub fn new(kind: WorldKindId, seed: u64) -> Self {
         Self { kind, seed, parameters: None }
     }
 
@@ -44,7 +44,7 @@ impl NewWorld {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
     #[error("there is no world kind {}; kinds are added before the server runs (`Server::add_kind`)", .0.0)]
-    NoSuchKind(KindId),
+    NoSuchKind(WorldKindId),
     #[error("there is no world {0}: it has ended, or never was")]
     NoSuchWorld(WorldId),
     #[error("there are {0} worlds, as many as can be")]
@@ -79,7 +79,8 @@ impl<T> Pending<T> {
         self.0.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Waits for the answer; `None` if it takes longer than `at_most`. Not on a frame thread, which is the one that answers.
+    /// Waits for the answer; `None` if it takes longer than `at_most`. Not on a frame thread, which is the one that
+    /// answers.
     pub fn wait(&self, at_most: Duration) -> Option<Result<T, WorldError>> {
         let answer = self.0.answer.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.0.is_there.wait_timeout_while(answer, at_most, |answer| answer.is_none());

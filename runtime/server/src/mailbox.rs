@@ -1,8 +1,8 @@
 //! Mailbox: where mail waits for a world until its next tick.
 //!
 //! The frame thread puts datagrams, clients and messages in; the worker that ticks the world takes them all at once by
-//! swapping two buffers. The lock is held for a push or a swap only, so neither waits for the other's work: a world that hangs
-//! in its tick still receives mail, up to a maximum, and `begin` never touches a world that is not home.
+//! swapping two buffers. The lock is held for a push or a swap only, so neither waits for the other's work: a world
+//! that hangs in its tick still receives mail, up to a maximum, and `begin` never touches a world that is not home.
 //!
 //! Cost: one uncontended lock (about 20 ns) per push. Buffers are reused; a steady tick allocates nothing.
 
@@ -58,7 +58,8 @@ impl Mailbox {
         true
     }
 
-    /// Adds a client, a dismissal or rules. There is one of each per client at most, and operators are few, so they are not limited.
+    /// Adds a client, a dismissal or rules. There is one of each per client at most, and operators are few, so they are
+    /// not limited.
     pub fn push(&self, item: MailItem) {
         self.lock().mail.push(item);
     }

@@ -1,11 +1,19 @@
 //! Metrics: the server's figures as Prometheus sees them.
 //!
-//! The frame thread keeps a registry of its own and records every frame's length as it happens, so that a single long frame is in the
-//! histogram and in the window's maximum whenever somebody scrapes. Counters are brought up to date and the whole is published once a
-//! second: a copy behind a lock that the admin thread takes to read, never the frame's own data.
+//! The frame thread keeps a registry of its own and records every frame as it happens: its length, what it counted, and
+//! what the games
+//! counted in it, so that a single bad frame is in the histogram and in the windows' maxima whenever somebody scrapes.
+//! The whole is
+//! published once a second: a copy behind a lock that the admin thread takes to read, never the frame's own data.
 //!
-//! Cost: about 20 ns a frame, and some 20 µs once a second.
+//! What is counted is declared where it is counted (`throng_metrics::declared`) and reaches registry, console and page
+//! from there.
+//! `docs/metrics.md` is made of the same declarations (`page`).
+//!
+//! Cost: about 0.3 µs a frame, and some 20 µs once a second. A game's name that is new allocates once.
 
+#[cfg(test)]
+mod page;
 mod subsystems;
 
 use std::sync::{
@@ -13,27 +21,55 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use throng_metrics::{Cells, CounterId, GaugeId, HistogramId, MetricsSnapshot, Registry, WindowMaxId};
+use serde::Serialize;
+use throng_metrics::{
+    Cells, Counter, CounterId, Counters, GaugeId, HistogramId, Merge, MetricsSnapshot, Registry, WindowMaxId,
+    game::{GameTotals, counter_name, gauge_name},
+};
 use throng_platform::{clock::Clock, time::Nanos};
 use throng_profiler::{FrameFigures, RecorderControl, RecorderFigures};
 
 use self::subsystems::SubsystemMetrics;
 use crate::{
-    ids::KindId,
-    measure::Totals,
-    packet_report::{Counted, PacketRow, PacketSums, append_prometheus},
+    ids::WorldKindId,
+    packet_report::{self, Counted, PacketRow, PacketSums},
     report::ServerStatus,
-    telemetry::{TelemetryNames, TelemetrySums},
+    totals::{LastSecond, Totals},
 };
 
 /// The maximum of a window outlives scrape gaps and slow dashboards: a 900 ms frame is seen for this long. (s)
 const WINDOW_S: u32 = 300;
 
+/// A counter as of the last second, for the console.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CounterRow {
+    /// As in `docs/metrics.md`; `game.NAME` of what the game counts.
+    pub name: String,
+    /// Since the start; a gauge's as it stands, a maximum's the largest since the start.
+    pub value: i64,
+    /// Of the last second; none for gauges and maxima.
+    pub per_s: Option<f64>,
+    pub unit: &'static str,
+    pub help: &'static str,
+}
+
+/// A row without its text.
+#[derive(Debug, Clone, Copy)]
+struct CounterNow {
+    is_of_game: bool,
+    name: &'static str,
+    value: i64,
+    per_s: Option<f64>,
+    unit: &'static str,
+    help: &'static str,
+}
+
 /// What the admin thread reads: written by the frame thread, read by anybody.
 pub struct PublishedMetrics {
     clock: Arc<dyn Clock>,
     snapshot: Mutex<Option<MetricsSnapshot>>,
-    /// Time of the last frame's end by the server's clock. Written by the frame thread alone; an age that is read a moment late is
+    /// Time of the last frame's end by the server's clock. Written by the frame thread alone; an age that is read a
+    /// moment late is
     /// still an age, so relaxed order is enough.
     last_frame_at: AtomicU64,
     /// True while the frame thread waits for packets with nothing due. Written and read as above.
@@ -42,6 +78,8 @@ pub struct PublishedMetrics {
     recorder: OnceLock<RecorderControl>,
     /// The packet report of the last second.
     packets: Mutex<Counted>,
+    /// All counters as of the last second.
+    counters: Mutex<Vec<CounterNow>>,
     /// Names of the kinds of worlds, by id. Set once, before the first frame.
     kind_names: OnceLock<Vec<Arc<str>>>,
 }
@@ -55,17 +93,31 @@ impl PublishedMetrics {
             is_sleeping: AtomicBool::default(),
             recorder: OnceLock::new(),
             packets: Mutex::default(),
+            counters: Mutex::default(),
             kind_names: OnceLock::new(),
         }
     }
 
-    /// The packet report of the last second, the dearest row first. Empty before the first one is over.
+    /// The packet report of the last second, the costliest row first. Empty before the first one is over.
     pub fn packets(&self) -> Vec<PacketRow> {
-        let name = |kind: KindId| {
+        let name = |kind: WorldKindId| {
             let names = self.kind_names.get().and_then(|names| names.get(usize::from(kind.0)));
             names.map_or_else(|| "world".to_owned(), |name| name.to_string())
         };
         self.packets.lock().unwrap_or_else(PoisonError::into_inner).rows(name)
+    }
+
+    /// All counters of the server, and its game's counters and gauges, as of the last second. Empty before the first
+    /// one is over.
+    pub fn counters(&self) -> Vec<CounterRow> {
+        let row = |&CounterNow { is_of_game, name, value, per_s, unit, help }: &CounterNow| CounterRow {
+            name: if is_of_game { format!("game.{name}") } else { name.to_owned() },
+            value,
+            per_s,
+            unit,
+            help,
+        };
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner).iter().map(row).collect()
     }
 
     pub(crate) fn set_packets(&self, packets: &PacketSums, seconds: f64) {
@@ -90,9 +142,9 @@ impl PublishedMetrics {
     /// Prometheus text as of the last second; empty before the first one is over.
     pub fn to_prometheus_text(&self) -> String {
         let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(mut text) = snapshot.map(|snapshot| snapshot.to_prometheus_text()) else { return String::new() };
-        append_prometheus(&self.packets(), &mut text);
-        text
+        snapshot.map_or_else(String::new, |snapshot| {
+            snapshot.to_prometheus_text_with(packet_report::gauges(&self.packets()))
+        })
     }
 
     /// Time since the last frame ended.
@@ -110,11 +162,69 @@ impl PublishedMetrics {
     }
 }
 
-/// One counter of `Totals` with its name.
-struct TotalCounter {
-    id: CounterId,
-    read: fn(&Totals) -> u64,
-    told: u64,
+/// What a figure that is no counter says, and what an operator does when it grows.
+pub(super) struct Figure {
+    name: &'static str,
+    help: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the page, which a test writes"))]
+    advice: &'static str,
+}
+
+const FRAME: Figure = Figure {
+    name: "server.frame",
+    help: "Time from a frame's begin to its end.",
+    advice: "A capture of a long frame says who took it; `throng_subsystem_frame_us_window_max` names the subsystem.",
+};
+const FRAME_MAX: Figure = Figure {
+    name: "server.frame_us",
+    help: "Longest frame of the last five minutes.",
+    advice: "As above. One long frame is a hitch that somebody felt.",
+};
+const LATENESS_MAX: Figure = Figure {
+    name: "server.tick_lateness_us",
+    help: "Latest end of a tick after its period, of the last five minutes.",
+    advice: "Players of that world felt it: too little processor time for its worlds, or one that takes long.",
+};
+/// Gauges that are published once a second.
+const GAUGES: [&Figure; 7] =
+    [&PLAYERS, &JOIN_QUEUE, &PLACEMENTS_PENDING, &WORLDS, &WORLDS_AWAKE, &CPU_CORES, &RSS_BYTES];
+const PLAYERS: Figure =
+    Figure { name: "server.players", help: "Clients connected.", advice: "Good. Compare with what the host carries." };
+const JOIN_QUEUE: Figure = Figure {
+    name: "server.join_queue",
+    help: "Clients in line to come in.",
+    advice: "A storm of log-ins. Raise `joins_per_frame_max` in the settings if frames have room.",
+};
+const PLACEMENTS_PENDING: Figure = Figure {
+    name: "server.placements_pending",
+    help: "Clients whose world is being made.",
+    advice: "Worlds are made more slowly than they are asked for.",
+};
+const WORLDS: Figure = Figure {
+    name: "server.worlds",
+    help: "Worlds in this process.",
+    advice: "Each takes memory, and time while it is awake.",
+};
+const WORLDS_AWAKE: Figure = Figure {
+    name: "server.worlds_awake",
+    help: "Worlds that tick.",
+    advice: "More than have players: a game keeps them awake.",
+};
+const CPU_CORES: Figure = Figure {
+    name: "process.cpu_cores",
+    help: "Cores' worth of processor time used in the last second.",
+    advice: "Near the number of workers the next players are too many.",
+};
+const RSS_BYTES: Figure = Figure {
+    name: "process.rss_bytes",
+    help: "Memory of the process in RAM.",
+    advice: "If it grows with the same players and worlds, a capture with memory on says which scopes hold on to it.",
+};
+
+/// How a declared counter is exposed.
+enum Told {
+    Sum(CounterId),
+    Max(WindowMaxId),
 }
 
 pub(crate) struct ServerMetrics {
@@ -123,97 +233,68 @@ pub(crate) struct ServerMetrics {
     frame: HistogramId,
     frame_max: WindowMaxId,
     lateness_max: WindowMaxId,
-    totals: Vec<TotalCounter>,
+    /// In the order of `Totals`.
+    declared: Vec<Told>,
     players: GaugeId,
     join_queue: GaugeId,
     placements_pending: GaugeId,
-    join_wait_ms_max: GaugeId,
     worlds: GaugeId,
     worlds_awake: GaugeId,
     cpu_cores: GaugeId,
     rss_bytes: GaugeId,
-    game_counters: Vec<(CounterId, u64)>,
-    game_gauges: Vec<GaugeId>,
+    game: GameMetrics,
     subsystems: SubsystemMetrics,
     recorder_before: RecorderFigures,
 }
 
-/// Name, help, and where the figure is.
-type TotalRow = (&'static str, &'static str, fn(&Totals) -> u64);
+/// What the game counts, by the numbers of its names. `None` of those that were not met yet, and of those whose names
+/// come out as another's.
+#[derive(Default)]
+struct GameMetrics {
+    counters: Vec<Met<(CounterId, WindowMaxId)>>,
+    gauges: Vec<Met<(GaugeId, WindowMaxId)>>,
+    /// How counters stood when they were published last.
+    told: Vec<u64>,
+}
 
-const TOTALS: [TotalRow; 25] = [
-    ("server.frames", "Frames run", |totals| totals.frames),
-    ("server.frames_over_budget", "Frames longer than the frame grid", |totals| totals.frames_over_budget),
-    ("server.ticks", "Ticks of worlds", |totals| totals.ticks),
-    ("server.ticks_missed", "Ticks that did not start within their period", |totals| totals.ticks_missed),
-    ("server.world_hangs", "Worlds that did not come back from a tick within 100 ms", |totals| totals.hangs),
-    ("server.worlds_parked", "Worlds taken out of service after a panic", |totals| totals.worlds_parked),
-    ("server.joined", "Clients let in", |totals| totals.joined),
-    ("server.disconnects", "Connections that ended", |totals| totals.disconnects),
-    ("server.refused_by_game", "Clients that the game did not let in", |totals| totals.refused_by_game),
-    ("server.refused_queue_full", "Clients sent away because the line was full", |totals| totals.refused_queue_full),
-    ("server.waiting_left", "Clients that fell silent while they waited to come in", |totals| totals.waiting_left),
-    ("server.placements_timed_out", "Clients whose world was not ready in time", |totals| totals.placements_timed_out),
-    ("net.send_dropped", "Datagrams that the kernel did not take", |totals| totals.send_dropped),
-    ("net.packets_in", "Datagrams received", |totals| totals.packets_in),
-    ("net.bytes_in", "Bytes of datagrams received", |totals| totals.bytes_in),
-    ("net.packets_out", "Packets sent to connected clients", |totals| totals.packets_out),
-    ("net.bytes_out", "Bytes of packets sent to connected clients", |totals| totals.bytes_out),
-    ("net.packets_lost", "Packets sent that were reported lost", |totals| totals.packets_lost),
-    ("net.datagrams_refused", "Datagrams refused by gate, allowance or connection", |totals| {
-        totals.datagrams_refused + totals.refused_by_gate + totals.over_allowance + totals.mailbox_full
-    }),
-    ("replication.entity_updates", "Updates of entities sent to clients", |totals| totals.entity_updates),
-    ("replication.owed_again", "Components sent again because the packet that carried them was lost", |totals| {
-        totals.owed_again
-    }),
-    ("replication.clamped", "Values outside their declared range, moved to its end", |totals| totals.clamped),
-    ("replication.spawns_refused", "Entities that a full world could not replicate", |totals| totals.spawns_refused),
-    ("replication.events", "Events told", |totals| totals.events),
-    (
-        "replication.poisoned",
-        "Values that were no finite number; clamped, and their entity is no longer replicated",
-        |totals| totals.poisoned,
-    ),
-];
+#[derive(Clone, Copy, Default)]
+enum Met<T> {
+    #[default]
+    Not,
+    /// Its name comes out as another's once dots are underscores: it is in reports and in the console only.
+    Hidden,
+    As(T),
+}
+
+impl<T: Copy> Met<T> {
+    /// The entry of a number; `register` makes it at the first time.
+    fn of(all: &mut Vec<Self>, id: usize, register: impl FnOnce() -> Option<T>) -> Option<T> {
+        if id >= all.len() {
+            all.resize((id + 1).next_power_of_two(), Met::Not);
+        }
+        if matches!(all[id], Met::Not) {
+            all[id] = register().map_or(Met::Hidden, Met::As);
+        }
+        match all[id] {
+            Met::As(ids) => Some(ids),
+            Met::Not | Met::Hidden => None,
+        }
+    }
+}
 
 impl ServerMetrics {
-    pub fn new(names: &TelemetryNames) -> Self {
-        let mut registry = Registry::new();
-        let frame = registry.register_histogram("server.frame", "Time from a frame's begin to its end");
-        let frame_max =
-            registry.register_window_max("server.frame_us", "Longest frame of the last five minutes", WINDOW_S);
-        let lateness_max = registry.register_window_max(
-            "server.tick_lateness_us",
-            "Latest end of a tick after its period, of the last five minutes",
-            WINDOW_S,
-        );
-        let totals = TOTALS
-            .iter()
-            .map(|&(name, help, read)| TotalCounter { id: registry.register_counter(name, help), read, told: 0 })
-            .collect();
-        let players = registry.register_gauge("server.players", "Clients connected");
-        let join_queue = registry.register_gauge("server.join_queue", "Clients in line to come in");
-        let placements_pending =
-            registry.register_gauge("server.placements_pending", "Clients whose world is being made");
-        let join_wait_ms_max = registry.register_gauge(
-            "server.join_wait_ms_max",
-            "Longest wait in line of a client that was let in, since the start",
-        );
-        let worlds = registry.register_gauge("server.worlds", "Worlds in this process");
-        let worlds_awake = registry.register_gauge("server.worlds_awake", "Worlds that tick");
-        let cpu_cores = registry.register_gauge("process.cpu_cores", "Cores' worth of CPU used in the last second");
-        let rss_bytes = registry.register_gauge("process.rss_bytes", "Memory of the process in RAM");
-        let game_counters = names
-            .counters
-            .iter()
-            .map(|name| (registry.register_counter(&format!("game.{name}"), "Counted by the game"), 0))
-            .collect();
-        let game_gauges = names
-            .gauges
-            .iter()
-            .map(|name| registry.register_gauge(&format!("game.{name}"), "Set by the game, summed over worlds"))
-            .collect();
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("throng");
+        let frame = registry.register_histogram(FRAME.name, FRAME.help);
+        let mut max = |figure: &Figure| registry.register_window_max(figure.name, figure.help, WINDOW_S);
+        let (frame_max, lateness_max) = (max(&FRAME_MAX), max(&LATENESS_MAX));
+        let declare = |counter: &'static Counter| match counter.merge {
+            Merge::Sum => Told::Sum(registry.register_declared(counter)),
+            Merge::Max => Told::Max(registry.register_declared_max(counter, WINDOW_S)),
+        };
+        let declared = Totals::declared().into_iter().map(declare).collect();
+        let [players, join_queue, placements_pending, worlds, worlds_awake, cpu_cores, rss_bytes] =
+            GAUGES.map(|figure| registry.register_gauge(figure.name, figure.help));
         let cells = registry.cells();
         Self {
             registry,
@@ -221,17 +302,15 @@ impl ServerMetrics {
             frame,
             frame_max,
             lateness_max,
-            totals,
+            declared,
             players,
             join_queue,
             placements_pending,
-            join_wait_ms_max,
             worlds,
             worlds_awake,
             cpu_cores,
             rss_bytes,
-            game_counters,
-            game_gauges,
+            game: GameMetrics::default(),
             subsystems: SubsystemMetrics::default(),
             recorder_before: RecorderFigures::default(),
         }
@@ -252,9 +331,54 @@ impl ServerMetrics {
         self.subsystems.add_recorder(&figures, &before, &mut self.cells);
     }
 
-    pub fn frame(&mut self, length: Nanos, now: Nanos, published: &PublishedMetrics) {
+    /// A counter of the game counted so many in the frame that ends. Before `frame`.
+    pub fn game_counted(&mut self, id: usize, in_frame: u64) {
+        let Self { registry, cells, game, .. } = self;
+        let ids = Met::of(&mut game.counters, id, || {
+            let name = format!("game.{}", counter_name(id));
+            let family = name.replace('.', "_");
+            let is_free = !registry.is_taken(&family) && !registry.is_taken(&format!("{family}_frame_window_max"));
+            is_free.then(|| {
+                let help = "The most that it counted in one frame of the last five minutes, over all worlds.";
+                let most = registry.register_window_max(&format!("{name}_frame"), help, WINDOW_S);
+                (registry.register_counter(&name, "Counted by the game."), most)
+            })
+        });
+        if let Some((sum, most)) = ids {
+            cells.add(sum, in_frame);
+            cells.max(most, in_frame);
+        }
+    }
+
+    /// How a gauge of the game stands at the end of a frame. Before `frame`.
+    pub fn game_stands(&mut self, id: usize, value: i64) {
+        let Self { registry, cells, game, .. } = self;
+        let ids = Met::of(&mut game.gauges, id, || {
+            let name = format!("game.{}", gauge_name(id));
+            let family = name.replace('.', "_");
+            let is_free = !registry.is_taken(&family) && !registry.is_taken(&format!("{family}_window_max"));
+            is_free.then(|| {
+                let help = "The highest of the last five minutes, at the end of any frame; 0 if it was never above.";
+                let most = registry.register_window_max(&name, help, WINDOW_S);
+                (registry.register_gauge(&name, "Set by the game, summed over worlds."), most)
+            })
+        });
+        if let Some((gauge, most)) = ids {
+            registry.set(gauge, value as f64);
+            cells.max(most, value.max(0) as u64);
+        }
+    }
+
+    /// A frame is over, in which `counts` were counted.
+    pub fn frame(&mut self, length: Nanos, now: Nanos, counts: &Totals, published: &PublishedMetrics) {
         self.cells.record_time(self.frame, length);
         self.cells.max(self.frame_max, length.as_micros());
+        let mut declared = self.declared.iter();
+        counts.each(&mut |_, value| match declared.next() {
+            Some(Told::Sum(id)) => self.cells.add(*id, value),
+            Some(Told::Max(id)) => self.cells.max(*id, value),
+            None => {}
+        });
         self.registry.merge(&mut self.cells, now);
         published.last_frame_at.store(now.0, Ordering::Relaxed);
     }
@@ -263,35 +387,63 @@ impl ServerMetrics {
         self.cells.max(self.lateness_max, lateness.as_micros());
     }
 
-    /// Brings counters and gauges up to date and hands a copy to the readers.
+    /// Brings gauges up to date and hands a copy of all to the readers.
     pub fn publish(
         &mut self,
         now: Nanos,
         status: &ServerStatus,
         totals: &Totals,
-        telemetry: &TelemetrySums,
+        last: &LastSecond<'_>,
+        game: &GameTotals,
         published: &PublishedMetrics,
     ) {
-        for counter in &mut self.totals {
-            let value = (counter.read)(totals);
-            self.cells.add(counter.id, value - std::mem::replace(&mut counter.told, value));
-        }
-        for ((id, told), &value) in self.game_counters.iter_mut().zip(&telemetry.counters) {
-            self.cells.add(*id, value - std::mem::replace(told, value));
-        }
         self.registry.merge(&mut self.cells, now);
-        for (&id, &value) in self.game_gauges.iter().zip(&telemetry.gauges) {
-            self.registry.set(id, value as f64);
-        }
         self.registry.set(self.players, status.players as f64);
-        self.registry.set(self.join_queue, totals.join_queue as f64);
-        self.registry.set(self.placements_pending, totals.placements_pending as f64);
-        self.registry.set(self.join_wait_ms_max, totals.join_wait_ms_max as f64);
+        self.registry.set(self.join_queue, status.join_queue as f64);
+        self.registry.set(self.placements_pending, status.placements_pending as f64);
         self.registry.set(self.worlds, status.worlds as f64);
         self.registry.set(self.worlds_awake, status.worlds_awake as f64);
         self.registry.set(self.cpu_cores, status.cpu_cores);
         self.registry.set(self.rss_bytes, status.rss_mb * 1e6);
         let snapshot = self.registry.snapshot();
         *published.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
+        let rows = &mut *published.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.clear();
+        list_declared(totals, last, rows);
+        self.game.list(game, last.seconds, rows);
     }
 }
+
+fn list_declared(totals: &Totals, last: &LastSecond<'_>, rows: &mut Vec<CounterNow>) {
+    let per_s = |count: u64| count as f64 / last.seconds;
+    totals.each(&mut |&Counter { name, unit, help, .. }, value| {
+        rows.push(CounterNow { is_of_game: false, name, value: value as i64, per_s: None, unit, help });
+    });
+    let mut rows = rows.iter_mut();
+    last.counts.each(&mut |counter, value| {
+        if let Some(row) = rows.next()
+            && counter.merge == Merge::Sum
+        {
+            row.per_s = Some(per_s(value));
+        }
+    });
+}
+
+impl GameMetrics {
+    fn list(&mut self, game: &GameTotals, seconds: f64, rows: &mut Vec<CounterNow>) {
+        let row = |name, value, per_s, help| CounterNow { is_of_game: true, name, value, per_s, unit: "", help };
+        for (id, sum) in game.counters() {
+            if id >= self.told.len() {
+                self.told.resize(id + 1, 0);
+            }
+            let per_s = (sum - std::mem::replace(&mut self.told[id], sum)) as f64 / seconds;
+            rows.push(row(counter_name(id), sum as i64, Some(per_s), "counted by the game"));
+        }
+        for (id, value) in game.gauges() {
+            rows.push(row(gauge_name(id), value, None, "set by the game, summed over worlds"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,19 +1,22 @@
 //! Packet report: what each sort of message and component takes of the way to the clients, and why, as rows with rates.
 //!
-//! Built from the counts of `throng_replication::traffic`. Each world gives up its own once a second, to the worker that ticks it;
-//! the frame thread adds up the workers' and publishes the rows. A row is a kind, a cause and a world; rows do not overlap, so they add up
-//! to what went out. The first [`WORLDS_NAMED_MAX`] worlds have rows of their own, the others one for each kind of world: a thousand
+//! Built from the counts of `throng_replication::traffic`. Each world gives up its own once a second, to the worker
+//! that ticks it;
+//! the frame thread adds up the workers' and publishes the rows. A row is a kind, a cause and a world; rows do not
+//! overlap, so they add up
+//! to what went out. The first [`WORLDS_NAMED_MAX`] worlds have rows of their own, the others one for each kind of
+//! world: a thousand
 //! hideouts are read as one.
 //!
-//! Cost: some 20 ns per row, world and second on the workers; a few µs a second on the frame thread. Text is made where it is read.
-
-use std::fmt::Write as _;
+//! Cost: some 20 ns per row, world and second on the workers; a few µs a second on the frame thread. Text is made where
+//! it is read.
 
 use foldhash::HashMap;
 use serde::Serialize;
+use throng_metrics::LabelledGauges;
 use throng_replication::traffic::{Counts, TrafficRow};
 
-use throng_world::ids::{KindId, WorldId};
+use throng_world::ids::{WorldId, WorldKindId};
 
 /// Worlds with rows of their own: those with the lowest numbers.
 pub const WORLDS_NAMED_MAX: u32 = 16;
@@ -25,7 +28,8 @@ pub struct PacketRow {
     pub kind: &'static str,
     /// Why it was sent, such as `change` or `npc.yell`.
     pub cause: &'static str,
-    /// The world's kind and number, such as `hub 0`; the kind alone for all worlds of it together that have no rows of their own.
+    /// The world's kind and number, such as `hub 0`; the kind alone for all worlds of it together that have no rows of
+    /// their own.
     pub world: String,
     /// Packets that held one of the kind at least; as many as messages for events.
     pub packets_per_s: f64,
@@ -38,12 +42,12 @@ pub struct PacketRow {
 /// A world, or all worlds of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reported {
-    World(WorldId, KindId),
-    Kind(KindId),
+    World(WorldId, WorldKindId),
+    Kind(WorldKindId),
 }
 
 impl Reported {
-    pub fn of(world: WorldId, kind: KindId) -> Self {
+    pub fn of(world: WorldId, kind: WorldKindId) -> Self {
         if world.index() < WORLDS_NAMED_MAX as usize { Self::World(world, kind) } else { Self::Kind(kind) }
     }
 }
@@ -98,8 +102,8 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// As rows, the dearest first; `name` gives the names of kinds of worlds.
-    pub fn rows(&self, name: impl Fn(KindId) -> String) -> Vec<PacketRow> {
+    /// As rows, the costliest first; `name` gives the names of kinds of worlds.
+    pub fn rows(&self, name: impl Fn(WorldKindId) -> String) -> Vec<PacketRow> {
         let per_s = |count: u64| count as f64 / self.seconds;
         let mut rows: Vec<_> = self
             .rows
@@ -123,29 +127,27 @@ impl Counted {
     }
 }
 
-/// Appends the rows to Prometheus text, as gauges by kind, cause and world.
-pub(crate) fn append_prometheus(rows: &[PacketRow], text: &mut String) {
-    type Figure = (&'static str, &'static str, fn(&PacketRow) -> f64);
-    const FIGURES: [Figure; 3] = [
-        ("packets", "Packets to clients that held one of the kind at least, per second", |row| row.packets_per_s),
-        ("bytes", "Bytes to clients before sealing, per second", |row| row.bytes_per_s),
-        ("updates", "Values and events to clients, per second", |row| row.updates_per_s),
-    ];
-    // The end mark of the format, if it has one, stays the end.
-    let end = if text.ends_with("# EOF\n") { text.split_off(text.len() - "# EOF\n".len()) } else { String::new() };
-    for (figure, help, read) in FIGURES {
-        let _ = writeln!(
-            text,
-            "# HELP throng_replication_{figure}_per_s {help}\n# TYPE throng_replication_{figure}_per_s gauge"
-        );
-        for row in rows {
-            let PacketRow { kind, cause, world, .. } = row;
-            let labels = format!("kind=\"{kind}\",cause=\"{cause}\",world=\"{world}\"");
-            let _ = writeln!(text, "throng_replication_{figure}_per_s{{{labels}}} {}", read(row));
-        }
-    }
-    text.push_str(&end);
+/// The rows as gauges by kind, cause and world.
+pub(crate) fn gauges(rows: &[PacketRow]) -> Vec<LabelledGauges> {
+    let gauges = |&(name, help, read): &Figure| LabelledGauges {
+        name,
+        help,
+        keys: &["kind", "cause", "world"],
+        rows: rows.iter().map(|row| (vec![row.kind.into(), row.cause.into(), row.world.clone()], read(row))).collect(),
+    };
+    FIGURES.iter().map(gauges).collect()
 }
+
+/// Name, help, and where the figure is.
+type Figure = (&'static str, &'static str, fn(&PacketRow) -> f64);
+
+pub(crate) const FIGURES: [Figure; 3] = [
+    ("replication.packets_per_s", "Packets to clients that held one of the kind at least, per second", |row| {
+        row.packets_per_s
+    }),
+    ("replication.bytes_per_s", "Bytes to clients before sealing, per second", |row| row.bytes_per_s),
+    ("replication.updates_per_s", "Values, events and messages to clients, per second", |row| row.updates_per_s),
+];
 
 #[cfg(test)]
 mod tests {
@@ -163,7 +165,8 @@ mod tests {
         let (mut worker, mut sums) = (PacketSums::default(), PacketSums::default());
         let mut add = |world, kind, name, cause, bytes| {
             let counts = Counts { packets: 1, bytes, updates: 1 };
-            worker.add(Reported::of(WorldId::new(world, 0), KindId(kind)), TrafficRow { kind: name, cause, counts });
+            worker
+                .add(Reported::of(WorldId::new(world, 0), WorldKindId(kind)), TrafficRow { kind: name, cause, counts });
         };
         add(0, 0, "pose", "change", 1_000);
         add(0, 0, "chat.say", "npc.yell", 10);
@@ -179,22 +182,25 @@ mod tests {
     }
 
     #[test]
-    fn metrics_have_a_gauge_for_each_row_before_the_end_mark() {
-        let row = |kind, bytes_per_s| PacketRow {
+    fn metrics_have_a_gauge_for_each_row_whatever_its_world_is_called() {
+        let row = |kind, world: &str, bytes_per_s| PacketRow {
             kind,
             cause: "change",
-            world: "hub 0".into(),
+            world: world.into(),
             packets_per_s: 1.0,
             bytes_per_s,
             updates_per_s: 2.0,
         };
-        let mut text = String::from("throng_frames_total 7\n# EOF\n");
-        append_prometheus(&[row("pose", 700.5), row("vitals", 3.0)], &mut text);
-        assert!(
-            text.contains("\nthrong_replication_bytes_per_s{kind=\"pose\",cause=\"change\",world=\"hub 0\"} 700.5\n"),
-            "{text}"
-        );
-        assert!(text.starts_with("throng_frames_total 7\n# HELP") && text.ends_with("\n# EOF\n"), "{text}");
-        assert_eq!(text.matches("# TYPE").count(), 3);
+        let rows = [row("pose", "hub 0", 700.5), row("vitals", "a \"b\"\n# EOF\nthrong_forged 1\\", 3.0)];
+        let snapshot = throng_metrics::Registry::with_prefix("throng").snapshot();
+        let text = snapshot.to_prometheus_text_with(gauges(&rows));
+        for line in [
+            r#"throng_replication_bytes_per_s{kind="pose",cause="change",world="hub 0"} 700.5"#,
+            r##"throng_replication_bytes_per_s{kind="vitals",cause="change",world="a \"b\"\n# EOF\nthrong_forged 1\\"} 3.0"##,
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+        assert!(!text.lines().any(|line| line.starts_with("throng_forged")), "{text}");
+        assert!(text.ends_with("\n# EOF\n") && text.matches("\n# EOF").count() == 1, "{text}");
     }
 }

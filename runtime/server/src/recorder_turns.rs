@@ -1,13 +1,14 @@
 //! Recorder turns: what recording costs, measured while the server plays.
 //!
-//! Two runs of a server differ by more than the recorder takes, so one run records in every other turn. Turns are short, in the order
-//! A B B A, and each counts what the whole process took: scopes, the kernel's records of switches, and the recorder's own thread.
+//! Two runs of a server differ by more than the recorder takes, so one run records in every other turn. Turns are
+//! short, in the order A B B A, and each counts what the whole process took: scopes, the kernel's records of switches,
+//! and the recorder's own thread.
 
 use throng_platform::{process, time::Nanos};
 use throng_profiler::Recorder;
 
-/// Frames of a turn: a third of a second at 60 Hz, in which every world of 20 Hz ticks seven times. Four turns are no whole number of
-/// seconds, or what the server does once a second would always fall to the same side.
+/// Frames of a turn: a third of a second at 60 Hz, in which every world of 20 Hz ticks seven times. Four turns are no
+/// whole number of seconds, or what the server does once a second would always fall to the same side.
 const TURN_FRAMES: u64 = 21;
 
 /// Processor time with and without recording.
@@ -50,7 +51,8 @@ impl RecorderTurns {
         self.off.clear();
     }
 
-    /// What recording adds to the processor time of a tick, as a share of what it takes without: medians over all turns.
+    /// What recording adds to the processor time of a tick, as a share of what it takes without: medians over all
+    /// turns.
     pub fn share(&self) -> Option<f64> {
         let (on, off) = (median(&self.on)?, median(&self.off)?);
         Some(on / off - 1.0)

@@ -1,7 +1,7 @@
 //! What a server says of itself: a line of status every second and a report at the end, both plain data for JSON.
 //!
-//! Units are in the names. Figures of the report are of the steady window between `measure_begin` and `measure_end`, or of the
-//! whole run if nobody set one.
+//! Units are in the names. Figures of the report are of the steady window between `measure_begin` and `measure_end`, or
+//! of the whole run if nobody set one.
 
 use std::collections::BTreeMap;
 
@@ -31,14 +31,16 @@ pub struct ServerReport {
     pub workers: usize,
     pub frames: u64,
     pub frame_ms: PercentilesMs,
-    /// Pairs of a time in ms and the frames that took up to it and more than the one before; equal steps up to the worst frame.
+    /// Pairs of a time in ms and the frames that took up to it and more than the one before; equal steps up to the
+    /// worst frame.
     pub frame_ms_histogram: Vec<(f64, u64)>,
     pub frame_budget_ms: f64,
     pub frames_over_budget: u64,
     pub tick_lateness_ms: PercentilesMs,
     pub ticks: u64,
     pub ticks_missed: u64,
-    /// Share of a frame's time in the worlds part in which a worker had nothing to do while another still worked, mean of frames.
+    /// Share of a frame's time in the worlds part in which a worker had nothing to do while another still worked, mean
+    /// of frames.
     pub idle_tail_share: f64,
     pub players: usize,
     pub server_cpu_cores: f64,
@@ -68,19 +70,22 @@ pub struct ServerReport {
     pub world_hangs: u64,
     /// Datagrams that were refused, by cause.
     pub datagrams_refused: BTreeMap<&'static str, u64>,
-    /// Values that left the range their component allows; clamped before they were sent.
+    /// Values that were NaN or infinite. They were not sent, and their entities are no longer replicated.
     pub poisoned: u64,
-    /// What went to the clients by kind, cause and world, the dearest first.
+    /// What went to the clients by kind, cause and world, the costliest first.
     pub packets: Vec<PacketRow>,
     pub events_per_s: f64,
     /// Events told, once for each client that heard.
     pub event_copies_per_s: f64,
     /// Events that came faster than their rule allows, and were told to nobody.
     pub events_throttled: u64,
+    /// All that the server counts, by the names of `docs/metrics.md`.
+    pub counters: BTreeMap<&'static str, u64>,
     /// Captures that the recorder saved since the start, and triggers that fired within the cooldown of their cause.
     pub captures: u64,
     pub captures_in_cooldown: u64,
-    /// Triggers since the start that were lost because too many captures waited, and captures that the disk did not take.
+    /// Triggers since the start that were lost because too many captures waited, and captures that the disk did not
+    /// take.
     pub captures_lost: u64,
     /// What the recorder took note of in the window, and what it had no room for.
     pub scopes_per_s: f64,
@@ -89,8 +94,12 @@ pub struct ServerReport {
     pub recorder_cpu_share: Option<f64>,
     /// The game's counters, as rates per second.
     pub game_per_s: BTreeMap<&'static str, f64>,
+    /// The most that each of them counted in one frame.
+    pub game_frame_max: BTreeMap<&'static str, u64>,
     /// The game's gauges, as they stood at the end of the window.
     pub game_gauges: BTreeMap<&'static str, i64>,
+    /// And the highest at the end of any frame.
+    pub game_gauges_max: BTreeMap<&'static str, i64>,
 }
 
 /// One second of a run.

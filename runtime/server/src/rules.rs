@@ -1,20 +1,23 @@
-//! Rules: budgets, triggers, log levels and who is told what how often, read from a file of their own and read again while the server runs.
+//! Rules: budgets, triggers, log levels and who is told what how often, read from a file of their own and read again
+//! while the server runs.
 //!
-//! They are what an operator wants to change in the middle of a bad evening: at which frame length to save a capture, what a subsystem may
-//! take, which log category to turn up, how far a say is heard. So they do not stand in `throng.toml`, which is read once, but in the file that `[recorder]
-//! rules` names. Mistakes are told as those of the settings are, all at once, each with its line and what to write instead:
+//! They are what an operator wants to change in the middle of a bad evening: at which frame length to save a capture,
+//! what a subsystem may take, which log category to turn up, how far a say is heard. So they do not stand in
+//! `throng.toml`, which is read once, but in the file that `[recorder] rules` names. Mistakes are told as those of the
+//! settings are, all at once, each with its line and what to write instead:
 //!
 //! ```text
 //! rules.toml:7: [triggers.frame] over_ms: 0 is too low; it may be 0.001 to 60000 ms
 //! ```
 //!
-//! Everything has a default, so an empty file is a valid one. A file that cannot be read or is wrong changes nothing: the rules
-//! before it stay in force ([`RulesFile`]).
+//! Everything has a default, so an empty file is a valid one. A file that cannot be read or is wrong changes nothing:
+//! the rules before it stay in force ([`RulesFile`]).
 //!
-//! Components and events are checked against the names of the running game ([`RuleNames`]); what a file says of them goes on top of the
-//! game's own rules.
+//! Components and events are checked against the names of the running game ([`RuleNames`]); what a file says of them
+//! goes on top of the game's own rules.
 //!
-//! Reading allocates and touches the disk: at start, and then on a low-priority thread. Cost: one look at the file's metadata a second.
+//! Reading allocates and touches the disk: at start, and then on a low-priority thread. Cost: one look at the file's
+//! metadata a second.
 
 mod budgets;
 mod file;

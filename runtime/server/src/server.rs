@@ -9,8 +9,9 @@ use std::{
     },
 };
 
+use throng_metrics::game::GameTotals;
 use throng_net::{
-    protocol::{Gate, GateSettings, PrivateKey, ProtocolId},
+    protocol::{PrivateKey, ProtocolId, ServerHandshake, ServerHandshakeSettings},
     transport::{ServerTransport, udp::UdpTransport},
 };
 use throng_platform::{
@@ -24,30 +25,30 @@ use throng_replication::{InterestSettings, ReplicationRules, Schema};
 use throng_scheduler::{Finished, FrameGrid, Hertz, Scheduled, ShortTaskPool};
 use throng_world::{
     MailItem,
-    ids::{KindId, WorldId},
+    ids::{WorldId, WorldKindId},
     system_order::OrderError,
-    telemetry::{TelemetryNames, TelemetrySums},
     world_builder::Kind,
     world_kind::WorldKind,
 };
 
 use crate::{
+    address_table::AddressTable,
     directory::{Directory, Everybody},
-    flight_recorder::SuggestedBudgets,
-    front_door::FrontDoor,
     hosted_world::{HostWorker, HostedWorld},
-    inspection::WorldHash,
     lifecycle::{Answer, NewWorld, Pending, WorldError},
     mailboxes::Mailboxes,
-    measure::{Measure, StatusWindow, Totals},
     metrics::{PublishedMetrics, ServerMetrics},
     packet_report::PacketSums,
     recorder_turns::RecorderTurns,
     report::{ServerReport, ServerStatus},
     settings::{Settings, Workers},
+    suggested_budgets::SuggestedBudgets,
     tick_trace::{TickRecord, TickTrace},
     timeline::Timeline,
     token_journal::{OpenedTokenJournal, TokenJournalError, open_as_set},
+    totals::Totals,
+    windows::{Measure, StatusWindow},
+    world_hash::WorldHash,
     world_maker::WorldMaker,
     world_slot::WorldSlot,
     worlds::Worlds,
@@ -66,7 +67,7 @@ const IDLE_WAKE_PERIOD: Nanos = Nanos::from_secs(1);
 pub struct Environment {
     pub clock: Arc<dyn Clock>,
     pub transport: Box<dyn ServerTransport>,
-    /// Seeds the gate's secrets; from the operating system, or fixed in a simulation.
+    /// Seeds the handshake's secrets; from the operating system, or fixed in a simulation.
     pub seed: [u8; 32],
     pub private_key: PrivateKey,
     /// Addresses that connect tokens name; those of the transport if empty.
@@ -129,15 +130,16 @@ impl ServerControl {
         self.push(Command::Rules(Arc::new(rules)));
     }
 
-    /// Asks for a world. It is built beside the frames and ticks from the first frame after it is ready; its own ticks count from then.
+    /// Asks for a world. It is built beside the frames and ticks from the first frame after it is ready; its own ticks
+    /// count from then.
     pub fn create_world(&self, new: NewWorld) -> Pending<WorldId> {
         let (pending, answer) = Pending::new();
         self.push(Command::CreateWorld(new, answer));
         pending
     }
 
-    /// Has a world end. Clients that are still in it are disconnected and told; mail for it is counted as undeliverable from now on. The
-    /// answer comes when it is gone from the frame; its memory is freed beside the frames.
+    /// Has a world end. Clients that are still in it are disconnected and told; mail for it is counted as undeliverable
+    /// from now on. The answer comes when it is gone from the frame; its memory is freed beside the frames.
     pub fn retire_world(&self, world: WorldId) -> Pending<()> {
         let (pending, answer) = Pending::new();
         self.push(Command::RetireWorld(world, answer));
@@ -171,13 +173,12 @@ pub(crate) struct KindRow {
 pub struct Server {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) transport: Box<dyn ServerTransport>,
-    pub(crate) door: FrontDoor,
+    pub(crate) addresses: AddressTable,
     pub(crate) directory: Box<dyn Directory>,
     pub(crate) schema: Arc<Schema>,
     pub(crate) interest: InterestSettings,
     pub(crate) rules: ReplicationRules,
     pub(crate) kinds: Vec<KindRow>,
-    pub(crate) names: Arc<Mutex<TelemetryNames>>,
     pub(crate) game: String,
 
     pub(crate) worlds: Worlds,
@@ -196,16 +197,20 @@ pub struct Server {
     /// The frame that is being run, or was run last; `None` before the first.
     pub(crate) frame_number: Option<u64>,
 
+    /// What was counted in the frame that is running, and since the start.
+    pub(crate) counts: Totals,
     pub(crate) totals: Totals,
-    pub(crate) telemetry: TelemetrySums,
+    /// What games counted.
+    pub(crate) game_totals: GameTotals,
     /// What was sent since the last status, and in the steady window.
     pub(crate) packets: PacketSums,
     pub(crate) packets_of_window: PacketSums,
     pub(crate) measure: Measure,
     pub(crate) status: StatusWindow,
-    /// Made by `prepare`, when the game's names are known.
+    /// Made by `prepare`.
     pub(crate) metrics: Option<ServerMetrics>,
     pub(crate) allocations_before: u64,
+    pub(crate) impossible_before: u64,
     /// Written by the workers, see `HostWorker`.
     pub(crate) send_dropped: Arc<AtomicU64>,
     /// Filled while hashes are wanted, see `inspection`.
@@ -223,8 +228,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server on a real host: real clock, UDP, the operating system's randomness. Binds its sockets; warnings about what the
-    /// host did not grant are logged.
+    /// A server on a real host: real clock, UDP, the operating system's randomness. Binds its sockets; warnings about
+    /// what the host did not grant are logged.
     pub fn bind(settings: &Settings, schema: Arc<Schema>, private_key: PrivateKey) -> Result<Self, ServerError> {
         let usable = cores::usable();
         let workers_count = match settings.server.workers {
@@ -254,8 +259,8 @@ impl Server {
     }
 
     /// A server in surroundings that the caller provides: for simulations and tests. Touches no file: used tokens are
-    /// remembered in memory, whatever `[server] token_journal` says. Worlds that are asked for are built at once and come with the next frame, so
-    /// that the same requests give the same game.
+    /// remembered in memory, whatever `[server] token_journal` says. Worlds that are asked for are built at once and
+    /// come with the next frame, so that the same requests give the same game.
     pub fn with_environment(settings: &Settings, schema: Arc<Schema>, environment: Environment) -> Self {
         Self::assemble(settings, schema, environment, None)
     }
@@ -272,24 +277,26 @@ impl Server {
         }
         let clients_max = settings.server.clients_max as usize;
         let protocol_id = ProtocolId(settings.server.protocol_id);
-        let gate_settings = GateSettings {
+        let handshake_settings = ServerHandshakeSettings {
             plain_netcode: settings.server.plain_netcode,
             openings_per_frame_max: settings.server.openings_per_frame_max,
             proven_openings_per_frame_max: settings.server.openings_per_frame_max,
             queue_max: settings.server.join_queue_max as usize,
             admissions_per_frame_max: settings.server.joins_per_frame_max,
-            ..GateSettings::new(protocol_id, private_key, public_addresses, clients_max)
+            ..ServerHandshakeSettings::new(protocol_id, private_key, public_addresses, clients_max)
         };
         let send_dropped = Arc::new(AtomicU64::default());
         let workers: Vec<_> = (0..workers_count.max(1))
             .map(|worker| HostWorker::new(worker, transport.sender(worker), clock.clone(), send_dropped.clone()))
             .collect();
         let workers_count = workers.len();
-        let gate = match journal {
-            Some(opened) => Gate::with_journal(gate_settings, seed, opened.used, Box::new(opened.journal)),
-            None => Gate::new(gate_settings, seed),
+        let server_handshake = match journal {
+            Some(opened) => {
+                ServerHandshake::with_journal(handshake_settings, seed, opened.used, Box::new(opened.journal))
+            }
+            None => ServerHandshake::new(handshake_settings, seed),
         };
-        let door = FrontDoor::new(gate, transport.sender(workers_count), &settings.server);
+        let addresses = AddressTable::new(server_handshake, transport.sender(workers_count), &settings.server);
         let replication = &settings.replication;
         let interest = InterestSettings {
             enter_radius_m: replication.enter_radius_m,
@@ -304,13 +311,12 @@ impl Server {
             pool: ShortTaskPool::new(workers, clock.clone()),
             clock,
             transport,
-            door,
+            addresses,
             directory: Box::new(Everybody(WorldId::new(0, 0))),
             rules: ReplicationRules::for_schema(&schema),
             schema,
             interest,
             kinds: Vec::new(),
-            names: Arc::default(),
             game: String::from("custom"),
             worlds: Worlds::default(),
             mailboxes: Mailboxes::default(),
@@ -323,14 +329,16 @@ impl Server {
             finished: Vec::new(),
             timeline: Timeline { begin: Nanos::ZERO, grid: FrameGrid::for_rates(&[]) },
             frame_number: None,
+            counts: Totals::default(),
             totals: Totals::default(),
-            telemetry: TelemetrySums::default(),
+            game_totals: GameTotals::default(),
             packets: PacketSums::default(),
             packets_of_window: PacketSums::default(),
             measure: Measure::default(),
             status: StatusWindow::default(),
             metrics: None,
             allocations_before: 0,
+            impossible_before: 0,
             send_dropped,
             hashes: Vec::new(),
             trace: TickTrace::default(),
@@ -352,8 +360,8 @@ impl Server {
         &self.game
     }
 
-    pub fn add_kind(&mut self, kind: impl WorldKind) -> Result<KindId, ServerError> {
-        let id = KindId(self.kinds.len() as u16);
+    pub fn add_kind(&mut self, kind: impl WorldKind) -> Result<WorldKindId, ServerError> {
+        let id = WorldKindId(self.kinds.len() as u16);
         let Hertz(rate) = kind.tick_rate();
         if !(1..=255).contains(&rate) {
             return Err(ServerError::TickRate { kind: kind.name().into(), rate });
@@ -401,12 +409,13 @@ impl Server {
         self.trace.set(is_on);
     }
 
-    /// The ticks that were recorded since the last call, in the order in which they came home, and how many did not fit.
+    /// The ticks that were recorded since the last call, in the order in which they came home, and how many did not
+    /// fit.
     pub fn take_tick_trace(&mut self) -> (Vec<TickRecord>, u64) {
         self.trace.take()
     }
 
-    /// Whether the dearest of equally urgent worlds starts first (the default). Off shows what that is worth.
+    /// Whether the costliest of equally urgent worlds starts first (the default). Off shows what that is worth.
     pub fn use_cost_estimates(&mut self, is_on: bool) {
         self.uses_cost_estimates = is_on;
     }
@@ -425,8 +434,8 @@ impl Server {
         self.worlds.len()
     }
 
-    /// Lays the frame grid for the rates of all kinds and spreads the worlds that there are over it. Call once, after the last kind is
-    /// added; `run` does.
+    /// Lays the frame grid for the rates of all kinds and spreads the worlds that there are over it. Call once, after
+    /// the last kind is added; `run` does.
     pub fn prepare(&mut self, now: Nanos) -> Result<(), ServerError> {
         if self.worlds.is_empty() {
             return Err(ServerError::NoWorld);
@@ -437,10 +446,10 @@ impl Server {
         let grid = FrameGrid::for_rates(&rates);
         self.timeline = Timeline { begin: now, grid };
         self.lay_worlds_into(grid);
-        self.metrics = Some(ServerMetrics::new(&self.names.lock().unwrap_or_else(PoisonError::into_inner)));
+        self.metrics = Some(ServerMetrics::new());
         self.control.published.set_kind_names(self.kinds.iter().map(|row| row.name.clone()).collect());
         self.allocations_before = throng_platform::allocator::thread_counts().allocations;
-        self.measure.begin(now, &self.totals, &self.telemetry, RecorderFigures::default());
+        self.measure.begin(now, RecorderFigures::default());
         self.introduce_to_recorder();
         Ok(())
     }
@@ -464,17 +473,18 @@ impl Server {
         Ok(self.report())
     }
 
-    /// Sleeps until the next frame that has something to do, and returns its number. With every world dormant the thread waits
-    /// for packets. When frames are late, the newest one that has begun is next: those between are lost, their ticks are not.
+    /// Sleeps until the next frame that has something to do, and returns its number. With every world dormant the
+    /// thread waits for packets. When frames are late, the newest one that has begun is next: those between are lost,
+    /// their ticks are not.
     ///
-    /// A frame is never returned before it has begun: strangers' packets may wake the thread as often as they like, and time still
-    /// passes at its own rate.
+    /// A frame is never returned before it has begun: strangers' packets may wake the thread as often as they like, and
+    /// time still passes at its own rate.
     fn sleep_until_next_frame(&mut self, frame: u64) -> u64 {
         scope!("idle.next_frame");
         // Nor may a frame be left out while a world is being made or ended, or somebody waits to come in.
         let someone_away = self.maker.outstanding() > 0
             || !self.ending.is_empty()
-            || self.door.has_waiting()
+            || self.addresses.has_waiting()
             || self.worlds.iter().any(WorldSlot::is_away);
         let next_due = self.worlds.iter().filter_map(WorldSlot::next_frame).min();
         if next_due.is_none() && !someone_away {
@@ -498,18 +508,13 @@ impl Server {
     fn drain(&mut self, mut frame: u64) {
         let give_up_at = self.clock.now() + DRAIN_MAX;
         self.end_measure(self.clock.now());
-        self.door.close();
-        while self.door.players_count() > 0 && self.clock.now() < give_up_at {
+        self.addresses.close();
+        while self.addresses.players_count() > 0 && self.clock.now() < give_up_at {
             // Every frame: a client that travelled meanwhile is told by the world that it has reached.
-            self.door.dismiss_all(&self.mailboxes, "the server is closing");
+            self.addresses.dismiss_all(&self.mailboxes, "the server is closing");
             frame = self.sleep_until_next_frame(frame);
             self.frame(frame);
         }
-    }
-
-    /// The names that games have registered so far.
-    pub(crate) fn known_names(&self) -> TelemetryNames {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Commands of other threads, taken once a frame.
@@ -519,7 +524,7 @@ impl Server {
             match command {
                 Command::MeasureBegin => {
                     let recorder = self.recorder_figures();
-                    self.measure.begin(now, &self.totals, &self.telemetry, recorder);
+                    self.measure.begin(now, recorder);
                     self.packets_of_window.clear();
                     self.recorder_turns.iter_mut().for_each(RecorderTurns::begin);
                 }

@@ -143,7 +143,7 @@ pub struct ServerSettings {
     /// after it, until it expires. On a disk that stalls → frames wait for it when players come in.
     pub token_journal: Option<PathBuf>,
     /// UDP sockets that share the port [sockets, 1 to 64]. Default 1.
-    /// Too low → the kernel drops bursts one socket cannot drain; too high → batches get small and calls dear.
+    /// Too low → the kernel drops bursts one socket cannot drain; too high → batches get small and calls costly.
     pub sockets: u16,
     /// Kernel receive buffer of each socket [bytes, 65,536 to 268,435,456]. Default 4 MiB = 2 frames of 60 Hz
     /// for 1,000 clients that all burst 2 packets of 1 KB. Too low → bursts are lost; too high → memory held.
@@ -160,15 +160,16 @@ pub struct ServerSettings {
     /// Connect tokens opened per frame [tokens, 1 to 10,000]. Default 64, about 0.2 ms.
     /// Too low → log-ins queue after a restart; too high → a flood takes the frame's time.
     pub openings_per_frame_max: u32,
-    /// Players put into worlds per frame [players, 1 to 10,000]. Default 8 = 480 a second at 60 Hz: while somebody waits to
-    /// come in no frame is left out. The others wait in line, in the order in which they came.
+    /// Players put into worlds per frame [players, 1 to 10,000]. Default 8 = 480 a second at 60 Hz: while somebody
+    /// waits to come in no frame is left out. The others wait in line, in the order in which they came.
     /// Too low → a full server fills slowly; too high → a login storm makes playing clients' ticks late.
     pub joins_per_frame_max: u32,
     /// Clients that may wait in line to come in [clients, 1 to 65,535]. Default 4,096, 1.2 KB each.
     /// Too low → in a rush players are sent away and try again; too high → they wait longer than people do.
     pub join_queue_max: u32,
-    /// Clients that may wait at once for worlds that are being made [clients, 1 to 65,535]. Default 1,024. While there are as
-    /// many the line stands. Too low → it stands though others' worlds are there; too high → more worlds are asked for at once.
+    /// Clients that may wait at once for worlds that are being made [clients, 1 to 65,535]. Default 1,024. While
+    /// there are as many the line stands. Too low → it stands though others' worlds are there; too high → more
+    /// worlds are asked for at once.
     pub placements_pending_max: u32,
     /// A client whose world is not ready after this long is refused [s, 1 to 600]. Default 30.
     /// Too low → a busy moment sends players away; too high → they wait for a world that never comes.

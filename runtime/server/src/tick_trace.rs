@@ -1,6 +1,7 @@
 //! Tick trace: when each tick started and finished, and where, for tests and tools that look at the order of things.
 //!
-//! Off unless asked for. While on, one record per tick is kept, up to a maximum; beyond it new ones are dropped and counted.
+//! Off unless asked for. While on, one record per tick is kept, up to a maximum; beyond it new ones are dropped and
+//! counted.
 
 use throng_platform::time::Nanos;
 

@@ -2,7 +2,7 @@
 //! restarts too.
 //!
 //! Nothing in a token says when it was made, so a server that has just started cannot tell a fresh token from one
-//! that its predecessor let in. The gate therefore records each token here before it admits the client, and gets
+//! that its predecessor let in. The handshake therefore records each token here before it admits the client, and gets
 //! back at start what the file holds. The file is a table rather than a log:
 //!
 //! ```text
@@ -42,8 +42,8 @@ log_category!(TOKENS = "server.tokens");
 /// 32 MiB of file, and 1,000 admissions a second with tokens of five minutes.
 pub(crate) const RECORDS_MAX: usize = 1 << 20;
 
-/// A record may be overwritten so long after its token's expiry (s). Ten times what the gate forgives a token, so that
-/// a wall clock set back by some minutes finds nothing forgotten that is alive again.
+/// A record may be overwritten so long after its token's expiry (s). Ten times what the handshake forgives a token, so
+/// that a wall clock set back by some minutes finds nothing forgotten that is alive again.
 const KEPT_AFTER_EXPIRY_S: u64 = 600;
 
 /// What our files begin with; the number is the format's.

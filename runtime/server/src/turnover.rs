@@ -1,9 +1,9 @@
 //! Turnover: worlds come and go between two frames.
 //!
-//! All of it is the frame thread's: a request reserves a place and goes to the world maker; what the maker has built gets its place, its
-//! mailbox and its phase in the grid, and ticks from the next frame on; what is to end lets its clients go in its next tick, is taken out
-//! of the table when it is home and empty, and goes to the maker to be dropped. Some of each in a frame at most, so that thousands at
-//! once cost no tick.
+//! All of it is the frame thread's: a request reserves a place and goes to the world maker; what the maker has built
+//! gets its place, its mailbox and its phase in the grid, and ticks from the next frame on; what is to end lets its
+//! clients go in its next tick, is taken out of the table when it is home and empty, and goes to the maker to be
+//! dropped. Some of each in a frame at most, so that thousands at once cost no tick.
 //!
 //! Cost: under a microsecond for each world that comes or goes.
 
@@ -14,11 +14,11 @@ use throng_profiler::{log_category, log_error, log_info};
 use throng_scheduler::{FrameGrid, TickPhase};
 use throng_world::{
     MailItem,
-    ids::{KindId, WorldId},
+    ids::{WorldId, WorldKindId},
 };
 
 use crate::{
-    front_door::DOOR,
+    address_table::CLIENTS,
     hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld, WorldError},
     server::{Server, ServerError},
@@ -36,8 +36,9 @@ const ARRIVALS_PER_FRAME_MAX: usize = 64;
 const ENDS_PER_FRAME_MAX: usize = 64;
 
 impl Server {
-    /// Creates a world at once, on the calling thread: before the server runs, or between two frames. It ticks from the next frame on.
-    pub fn create_world(&mut self, kind: KindId, seed: u64) -> Result<WorldId, ServerError> {
+    /// Creates a world at once, on the calling thread: before the server runs, or between two frames. It ticks from the
+    /// next frame on.
+    pub fn create_world(&mut self, kind: WorldKindId, seed: u64) -> Result<WorldId, ServerError> {
         self.create_world_as(NewWorld::new(kind, seed))
     }
 
@@ -48,8 +49,7 @@ impl Server {
         let id = self.worlds.reserve().ok_or(WorldError::Full(WORLDS_MAX))?;
         let built = {
             let mut kind = row.kind.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-            kind.build_world(id, seed, parameters.as_deref(), &self.schema, &self.interest, &mut names)
+            kind.build_world(id, seed, parameters.as_deref(), &self.schema, &self.interest)
         };
         match built {
             Ok(mut world) => {
@@ -79,7 +79,6 @@ impl Server {
             schema: self.schema.clone(),
             interest: self.interest.clone(),
             rules: self.rules.clone(),
-            names: self.names.clone(),
             answer,
         });
     }
@@ -101,7 +100,7 @@ impl Server {
             match world {
                 Ok(world) => {
                     self.place(*world, seed);
-                    self.totals.worlds_created += 1;
+                    self.counts.server.worlds_created += 1;
                     answer.give(Ok(id));
                 }
                 Err(error) => {
@@ -130,24 +129,26 @@ impl Server {
             return false;
         }
         let Some(mut slot) = self.take_out(id) else { return true };
-        if let Some(hosted) = slot.home.take() {
+        if let Some(mut hosted) = slot.home.take() {
+            self.game_totals.withdraw(hosted.world.gauges_mut());
             self.maker.drop_world(hosted);
         }
-        self.totals.worlds_retired += 1;
+        self.counts.server.worlds_retired += 1;
         if let Some(answer) = slot.ending.take() {
             answer.give(Ok(()));
         }
         true
     }
 
-    /// Takes a world out of all tables. Mail that waits for it is answered for: a client on its way there is disconnected and told.
+    /// Takes a world out of all tables. Mail that waits for it is answered for: a client on its way there is
+    /// disconnected and told.
     fn take_out(&mut self, id: WorldId) -> Option<WorldSlot> {
         let slot = self.worlds.remove(id)?;
         self.mailboxes.remove(id);
         for item in slot.mailbox.close().drain() {
             match item {
                 MailItem::Arrival { client, .. } => self.disconnect(client, "its world has ended"),
-                MailItem::Message(_) => self.totals.messages_undeliverable += 1,
+                MailItem::Message(_) => self.counts.server.messages_undeliverable += 1,
                 _ => {}
             }
         }
@@ -156,29 +157,30 @@ impl Server {
         Some(slot)
     }
 
-    /// Ends a world that panicked: its state may be half changed, so it must not tick again. Its clients have kept their connections
-    /// and are told.
+    /// Ends a world that panicked: its state may be half changed, so it must not tick again. Its clients have kept
+    /// their connections and are told.
     pub(crate) fn end_panicked(&mut self, hosted: Box<HostedWorld>) {
         let id = hosted.world.id();
         log_error!(WORLDS, world = %id, name = &**hosted.world.name(), "world panicked in its tick and is parked");
-        self.totals.worlds_parked += 1;
+        self.counts.server.worlds_parked += 1;
         if let Some(mut slot) = self.take_out(id)
             && let Some(answer) = slot.ending.take()
         {
             answer.give(Ok(()));
         }
-        let (clients, rest) = hosted.into_clients();
+        let (clients, mut rest) = hosted.into_clients();
+        self.game_totals.withdraw(rest.world.gauges_mut());
         clients.into_iter().for_each(|client| self.disconnect(client, "its world panicked"));
         self.maker.drop_world(rest);
     }
 
     /// Ends a client's connection outside of any world.
     pub(crate) fn disconnect(&mut self, mut client: Box<throng_world::Client>, reason: &'static str) {
-        self.totals.disconnects += 1;
+        self.counts.server.disconnects += 1;
         let key = client.key();
-        self.door.say_goodbye(&mut client, self.timeline_now());
-        if let Some(client_id) = self.door.left(key) {
-            log_info!(DOOR, client = client_id.0, reason, "client left");
+        self.addresses.say_goodbye(&mut client, self.timeline_now());
+        if let Some(client_id) = self.addresses.left(key) {
+            log_info!(CLIENTS, client = client_id.0, reason, "client left");
             self.directory.left(client_id);
         }
     }

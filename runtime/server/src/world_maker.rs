@@ -1,9 +1,9 @@
 //! World maker: builds worlds and tears them down, away from the frame.
 //!
-//! A thread of low priority takes orders one after the other: to build a world costs 0.1 ms and more, to drop one with its entities not
-//! much less, and neither may wait in a frame or take a worker. What it has built comes back over a queue that the frame thread looks into
-//! once a frame. In a simulation everything is done at once on the calling thread and handed out one frame later, so that the same requests
-//! give the same game.
+//! A thread of low priority takes orders one after the other: to build a world costs 0.1 ms and more, to drop one with
+//! its entities not much less, and neither may wait in a frame or take a worker. What it has built comes back over a
+//! queue that the frame thread looks into once a frame. In a simulation everything is done at once on the calling
+//! thread and handed out one frame later, so that the same requests give the same game.
 
 use std::{
     collections::VecDeque,
@@ -16,7 +16,7 @@ use std::{
 
 use throng_platform::threads::{Priority, spawn_named};
 use throng_replication::{InterestSettings, ReplicationRules, Schema};
-use throng_world::{GameWorld, ids::WorldId, telemetry::TelemetryNames, world_builder::Kind};
+use throng_world::{GameWorld, ids::WorldId, world_builder::Kind};
 
 use crate::{
     hosted_world::HostedWorld,
@@ -31,7 +31,6 @@ pub(crate) struct Order {
     pub schema: Arc<Schema>,
     pub interest: InterestSettings,
     pub rules: ReplicationRules,
-    pub names: Arc<Mutex<TelemetryNames>>,
     pub answer: Answer<WorldId>,
 }
 
@@ -75,7 +74,8 @@ impl WorldMaker {
     pub fn make(&mut self, order: Order) {
         self.outstanding += 1;
         match &self.thread {
-            // A thread that is gone has answered for what it had; the answer in this order says that the server is closing.
+            // A thread that is gone has answered for what it had; the answer in this order says that the server is
+            // closing.
             Some((jobs, _)) => _ = jobs.send(Job::Make(Box::new(order))),
             None => self.made_here.push_back(carry_out(order)),
         }
@@ -121,12 +121,11 @@ fn work(orders: &Receiver<Job>, done: &Sender<Made>) {
 }
 
 fn carry_out(order: Order) -> Made {
-    let Order { id, kind, new, schema, interest, rules, names, answer } = order;
+    let Order { id, kind, new, schema, interest, rules, answer } = order;
     let mut kind = kind.lock().unwrap_or_else(PoisonError::into_inner);
     let name = kind.name.to_string();
     let build = || {
-        let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
-        let world = kind.build_world(id, new.seed, new.parameters.as_deref(), &schema, &interest, &mut names);
+        let world = kind.build_world(id, new.seed, new.parameters.as_deref(), &schema, &interest);
         world.map(|mut world| {
             world.set_rules(&rules);
             Box::new(world)

@@ -1,12 +1,14 @@
 //! Worlds: the server's worlds by id, and where in the frame grid each ticks.
 //!
-//! A world has a place as long as it lives; then the place goes to another one, with the next generation in its id, the place that has been
-//! free longest first. Worlds of one rate are spread over the phases of the grid: who comes gets the phase with the fewest.
+//! A world has a place as long as it lives; then the place goes to another one, with the next generation in its id, the
+//! place that has been free longest first. Worlds of one rate are spread over the phases of the grid: who comes gets
+//! the phase with the fewest.
 //!
 //! Owned by the frame thread.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use throng_platform::never;
 use throng_scheduler::{FrameGrid, Hertz, TickPhase};
 use throng_world::ids::WorldId;
 
@@ -65,7 +67,7 @@ impl Worlds {
     /// Puts a world into the place that was reserved for it.
     pub fn insert(&mut self, slot: WorldSlot) {
         let place = &mut self.places[slot.id.index()];
-        debug_assert!(place.slot.is_none() && place.id == slot.id);
+        never!(place.slot.is_some() || place.id != slot.id, "a world is put into a place that is not its own");
         place.slot = Some(slot);
         self.count += 1;
     }
@@ -96,6 +98,17 @@ impl Worlds {
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut WorldSlot> {
         self.places.iter_mut().filter_map(|place| place.slot.as_mut())
+    }
+
+    /// Asserts what must hold between two frames.
+    pub fn check(&self) {
+        assert_eq!(self.count, self.iter().count());
+        for slot in self.iter() {
+            assert_eq!(self.get(slot.id).map(|found| found.id), Some(slot.id));
+        }
+        for index in &self.free {
+            assert!(self.places[*index as usize].slot.is_none(), "a place is free and taken");
+        }
     }
 
     pub fn len(&self) -> usize {

@@ -45,7 +45,8 @@ impl WorldKind for Napper {
     }
 }
 
-/// Runs 20 lively worlds of 128 Hz and 20 of 20 Hz beside one `odd` world for two seconds; gives each world's missed ticks.
+/// Runs 20 lively worlds of 128 Hz and 20 of 20 Hz beside one `odd` world for two seconds; gives each world's missed
+/// ticks.
 fn run_beside(odd: Napper, workers: u16) -> (Vec<u64>, ServerReport) {
     let mut settings = Settings::default();
     settings.server.address = "127.0.0.1:0".parse().unwrap();
@@ -73,8 +74,8 @@ fn run_beside(odd: Napper, workers: u16) -> (Vec<u64>, ServerReport) {
     (server.ticks_missed_by_world(), report)
 }
 
-/// If the 20 quick worlds waited for the odd one, they would miss more than 3,000 ticks: 192 each for a hang of 1.5 s, 4 in every
-/// 50 ms beside a world that takes 40 ms. A machine that stalls for a tenth of a second costs some 300.
+/// If the 20 quick worlds waited for the odd one, they would miss more than 3,000 ticks: 192 each for a hang of 1.5 s,
+/// 4 in every 50 ms beside a world that takes 40 ms. A machine that stalls for a tenth of a second costs some 300.
 fn assert_others_tick(missed: &[u64]) {
     let others: u64 = missed[1..].iter().sum();
     assert!(others <= 800, "worlds beside the odd one missed {others} ticks: {missed:?}");

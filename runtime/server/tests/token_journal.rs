@@ -1,7 +1,7 @@
 //! The promise: with a token journal, a token that let somebody in lets nobody in after a restart, while fresh ones do;
 //! and a journal that cannot be used keeps the server from starting.
 //!
-//! Real sockets, real files: the whole way from the settings to the gate.
+//! Real sockets, real files: the whole way from the settings to the handshake.
 
 use std::{net::UdpSocket, path::Path, time::Duration};
 

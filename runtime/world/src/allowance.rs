@@ -1,26 +1,28 @@
 //! Allowance: how many packets and bytes one client may send, in a moment and in the long run.
 //!
-//! A bucket for packets and one for bytes fill at a fixed rate and hold one second's worth, so that a lag burst passes and a
-//! flood does not. A client that stays over is dismissed.
+//! A bucket for packets and one for bytes fill at a fixed rate and hold one second's worth, so that a lag burst passes
+//! and a flood does not. A client that stays over is dismissed.
 //!
-//! There are two for each client. Its world charges what has opened, so that only the client itself can use it up: whoever forges its
-//! address cannot have it dismissed. The front door has a wider one for what merely claims to be the client's, which keeps a flood
-//! from costing more than so many decryptions; it drops and never dismisses. What is over it may still pass on the server's common
-//! reserve, so that a client whose address is being forged keeps its place for as long as the reserve lasts.
+//! There are two for each client. Its world charges what has opened, so that only the client itself can use it up:
+//! whoever forges its address cannot have it dismissed. The host's address table has a wider one for what merely claims
+//! to be the client's, which keeps a flood from costing more than so many decryptions; it drops and never dismisses.
+//! What is over it may still pass on the server's common reserve, so that a client whose address is being forged keeps
+//! its place for as long as the reserve lasts.
 //!
 //! Looked at once per datagram; a few arithmetic operations.
 
 use throng_platform::time::Nanos;
 
-/// Datagrams dropped in a row of seconds before a client is dismissed, in units of its packet rate: two seconds of twice the rate.
+/// Datagrams dropped in a row of seconds before a client is dismissed, in units of its packet rate: two seconds of
+/// twice the rate.
 const DROPPED_RATES_MAX: f64 = 2.0;
 
-/// Times the client's own allowance that the front door lets through to be opened: at 300 packets/s and 0.3 us each, a flood under one
-/// client's address costs 0.4 ms of each second.
-const DOOR_FACTOR: u32 = 4;
+/// Times the client's own allowance that the address table lets through to be opened: at 300 packets/s and 0.3 us each,
+/// a flood under one client's address costs 0.4 ms of each second.
+const ADDRESS_FACTOR: u32 = 4;
 
-/// Packets that may pass in a second over their clients' allowances at the door, of all clients together. To find that they are
-/// forged costs 0.3 us each, 0.7 us if they are long: 12 to 28 ms of each second on the workers.
+/// Packets that may pass in a second over their clients' allowances at the address table, of all clients together. To
+/// find that they are forged costs 0.3 us each, 0.7 us if they are long: 12 to 28 ms of each second on the workers.
 const RESERVE_PACKETS_PER_S: u32 = 40_000;
 
 /// The same in bytes. A mailbox holds 1 MiB: a fifth of it for a world at 20 Hz that gets all of the reserve.
@@ -56,14 +58,14 @@ impl Allowance {
         Self { packets_per_s, bytes_per_s, holds_s: 1.0, packets, bytes, filled_at: now, dropped: 0.0 }
     }
 
-    /// The server's own, for what is over its client's at the door.
+    /// The server's own, for what is over its client's at the address table.
     pub fn reserve(now: Nanos) -> Self {
         Self { holds_s: RESERVE_HOLDS_S, ..Self::new(RESERVE_PACKETS_PER_S, RESERVE_BYTES_PER_S, now) }
     }
 
-    /// The front door's: so much wider that an honest client's own never falls under it.
-    pub fn at_the_door(packets_per_s: u32, bytes_per_s: u32, now: Nanos) -> Self {
-        let wider = |rate: u32| rate.saturating_mul(DOOR_FACTOR);
+    /// The address table's: so much wider that an honest client's own never falls under it.
+    pub fn of_address(packets_per_s: u32, bytes_per_s: u32, now: Nanos) -> Self {
+        let wider = |rate: u32| rate.saturating_mul(ADDRESS_FACTOR);
         Self::new(wider(packets_per_s), wider(bytes_per_s), now)
     }
 

@@ -1,10 +1,10 @@
 //! A client: all that the server keeps of one, as one value.
 //!
-//! Its connection, its view of the world, what its line takes, what it may send, and which entity is its own. A client is in exactly one
-//! world, in that world's table (`clients`); to travel is to move the box to another world's mail. So it needs nothing of the world
-//! it is in to go on living: it outlives one that panicked.
+//! Its connection, its view of the world, what its line takes, what it may send, and which entity is its own. A client
+//! is in exactly one world, in that world's table (`clients`); to travel is to move the box to another world's mail. So
+//! it needs nothing of the world it is in to go on living: it outlives one that panicked.
 //!
-//! A client that has just been let in waits without a view until its world seats it.
+//! A client that has just been let in waits without a view until its world takes it in.
 
 use bevy_ecs::prelude::Entity;
 use throng_net::{
@@ -94,7 +94,8 @@ impl Client {
         self.view = Some(world.new_view(self.epoch));
     }
 
-    /// Leaves the world it is in; returns its view of it. What belongs to the stay there is over, what belongs to the client stays.
+    /// Leaves the world it is in; returns its view of it. What belongs to the stay there is over, what belongs to the
+    /// client stays.
     pub(crate) fn exit(&mut self) -> Option<View> {
         self.epoch = self.epoch.wrapping_add(1);
         self.player = None;

@@ -1,19 +1,22 @@
 //! Client batch: some of a world's clients with all that their packets are made of, so that any worker can serve them.
 //!
-//! What a tick does for each client is most of the work of a crowded world: open what it sent; look at what is near it, write its
-//! snapshot, seal it, send it. None of that touches another client. So a world cuts its clients into batches, each a value of its own: the
-//! clients, their datagrams, and what all of them are told, which nobody changes meanwhile. Batches are served on whichever workers
-//! are idle (fork-join), and the world and every client get the same bytes whatever their number. A world with few clients has one batch.
+//! What a tick does for each client is most of the work of a crowded world: open what it sent; look at what is near it,
+//! write its snapshot, seal it, send it. None of that touches another client. So a world cuts its clients into batches,
+//! each a value of its own: the clients, their datagrams, and what all of them are told, which nobody changes
+//! meanwhile. Batches are served on whichever workers are idle (fork-join), and the world and every client get the same
+//! bytes whatever their number. A world with few clients has one batch.
 //!
 //! ```text
 //! mail ---> batches: open ---> messages, in the order of arrival ---> systems ---> batches: refresh, write, seal
 //! ```
 //!
-//! Each worker seals into its own send batch, which it hands to the kernel before it goes to sleep. A batch never waits for another one.
-//! Allocates nothing once its lists have grown. Cost: some 1 µs per datagram opened and 5 µs per client told, most of it the kernel's.
+//! Each worker seals into its own send batch, which it hands to the kernel before it goes to sleep. A batch never waits
+//! for another one. Allocates nothing once its lists have grown. Cost: some 1 µs per datagram opened and 5 µs per
+//! client told, most of it the kernel's.
 
 use std::sync::Arc;
 
+use throng_metrics::Counters;
 use throng_net::{
     connection::{Channel, EndReason, MessageSink},
     control,
@@ -27,7 +30,7 @@ use throng_profiler::{
     Phases, scope, site,
     thread::{enter_world, note_input},
 };
-use throng_replication::{ReplicationStats, ViewScratch, WorldReplication};
+use throng_replication::{ViewScratch, WorldReplication};
 
 use crate::{
     allowance::Verdict,
@@ -37,7 +40,8 @@ use crate::{
     worker::Worker,
 };
 
-/// Packets for one client in one tick at most. Snapshots stop earlier, at their byte budget; the reliable channel when it is empty.
+/// Packets for one client in one tick at most. Snapshots stop earlier, at their byte budget; the reliable channel when
+/// it is empty.
 const PACKETS_PER_TICK_MAX: usize = 16;
 
 /// Kind, epoch and number, ahead of what an input says.
@@ -89,15 +93,15 @@ pub struct ClientBatch {
     pub(crate) opened: Vec<Opened>,
     opening: Opening,
     pub(crate) stats: TickStats,
-    pub(crate) replicated: ReplicationStats,
 }
 
 impl ClientBatch {
-    /// Batches that a world's clients are cut into at most: two for each of eight workers, so that one that comes late finds something
-    /// to do.
+    /// Batches that a world's clients are cut into at most: two for each of eight workers, so that one that comes late
+    /// finds something to do.
     pub(crate) const PER_WORLD_MAX: usize = 16;
 
-    /// Clients for which a batch is worth its way to another worker: at 5 µs each some 0.3 ms, against about 5 µs to wake a sleeper.
+    /// Clients for which a batch is worth its way to another worker: at 5 µs each some 0.3 ms, against about 5 µs to
+    /// wake a sleeper.
     pub(crate) const CLIENTS_MIN: usize = 64;
 
     pub(crate) fn empty() -> Self {
@@ -113,14 +117,13 @@ impl ClientBatch {
             opened: Vec::new(),
             opening: Opening::default(),
             stats: TickStats::default(),
-            replicated: ReplicationStats::default(),
         }
     }
 
     /// Begins a piece of work; the clients are put in afterwards.
     pub(crate) fn begin(&mut self, work: Work, stage: Stage) {
         (self.work, self.stage) = (work, stage);
-        (self.stats, self.replicated) = Default::default();
+        self.stats = TickStats::default();
     }
 
     /// Does the work, on the world's own worker or on one that helps.
@@ -172,7 +175,7 @@ impl ClientBatch {
             let client = &mut self.clients[index];
             tell(client, &replication, scratch, self.stage.now, &mut self.stats, worker, &mut phases);
             if let Some(view) = &mut client.view {
-                self.replicated.add(view.take_counts());
+                self.stats.replication.merge(&view.take_counts());
             }
         }
     }
@@ -194,7 +197,8 @@ impl Drop for InTick {
     }
 }
 
-/// Where the messages of one datagram lie in the bytes of its batch, once what was put together follows the datagram there.
+/// Where the messages of one datagram lie in the bytes of its batch, once what was put together follows the datagram
+/// there.
 struct Found<'a> {
     messages: &'a mut Vec<(Channel, usize, usize)>,
     /// Where the datagram lies in memory, and in the batch's bytes.
@@ -283,8 +287,8 @@ fn open(
     }
 }
 
-/// Tells one client: takes in what arrived and what did not, looks at what is near, and writes its packets, sealed straight into the
-/// worker's send batch.
+/// Tells one client: takes in what arrived and what did not, looks at what is near, and writes its packets, sealed
+/// straight into the worker's send batch.
 fn tell(
     client: &mut Client,
     replication: &WorldReplication,
@@ -325,7 +329,6 @@ fn tell(
         let packet = connection.send_packet(now, &snapshot[..length], &mut **sender);
         if length > 0 {
             replication.sent(view, packet.0);
-            stats.snapshot_bytes += length as u64;
         }
         stats.packets_out += 1;
         phases.next(site!("replication.send"));

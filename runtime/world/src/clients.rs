@@ -1,7 +1,8 @@
 //! Clients: the table of a world's clients.
 //!
-//! They lie densely in one list, in the order of arrival, since a tick visits all of them; a small map finds one by its key. While they are
-//! served they are away in batches (`client_batch`) and come back in the same order, so a client's place in the list is good for a tick.
+//! They lie densely in one list, in the order of arrival, since a tick visits all of them; a small map finds one by its
+//! key. While they are served they are away in batches (`client_batch`) and come back in the same order, so a client's
+//! place in the list is good for a tick.
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -37,8 +38,8 @@ impl Clients {
         self.place_of.get(&client).copied()
     }
 
-    /// Takes out the clients that are marked as leaving, in their order; the others keep theirs. Cost: one look at every client, and one
-    /// entry of the map for each that moves up.
+    /// Takes out the clients that are marked as leaving, in their order; the others keep theirs. Cost: one look at
+    /// every client, and one entry of the map for each that moves up.
     pub fn take_leaving(&mut self, leaving: &mut Vec<Box<Client>>) {
         let Some(first) = self.list.iter().position(|client| client.leaving.is_some()) else { return };
         leaving.extend(self.list.extract_if(first.., |client| client.leaving.is_some()));
@@ -50,8 +51,8 @@ impl Clients {
         }
     }
 
-    /// Moves clients from the end of the list to `batch`, which gets at most `count` of them in their order. Who is taken must be given
-    /// back before anything else happens.
+    /// Moves clients from the end of the list to `batch`, which gets at most `count` of them in their order. Who is
+    /// taken must be given back before anything else happens.
     pub fn take_last(&mut self, count: usize, batch: &mut Vec<Box<Client>>) {
         debug_assert!(batch.is_empty());
         if count >= self.list.len() {

@@ -1,11 +1,11 @@
 //! Deliver: what was told this tick goes to those who are to hear it.
 //!
-//! Who that is follows from the event's audience, its kind's range in the rules, and from interest: clients near a place are found in a
-//! grid, and of an entity only those hear to whom it is relevant and from whom it is not concealed. The message is put into the queue of
-//! each one's connection and leaves with this tick's packets.
+//! Who that is follows from the event's audience, its kind's range in the rules, and from interest: clients near a
+//! place are found in a grid, and of an entity only those hear to whom it is relevant and who may see it. The message
+//! is put into the queue of each one's connection and leaves with this tick's packets.
 //!
-//! Runs on the world's own thread, between the systems and the packets. Allocates nothing once its lists have grown. Cost: about
-//! 0.2 µs to find 50 clients, and one copy for each.
+//! Runs on the world's own thread, between the systems and the packets. Allocates nothing once its lists have grown.
+//! Cost: about 0.2 µs to find 50 clients, and one copy for each.
 
 use bevy_ecs::prelude::*;
 use throng_replication::{
@@ -109,8 +109,8 @@ impl Delivery {
         self.listeners.near(place, range_m, &mut self.hearing);
     }
 
-    /// Clients that hear of an entity and look from within `range_m` of it; all that hear of it without a range, or if it has no place:
-    /// that is a look at every client.
+    /// Clients that hear of an entity and look from within `range_m` of it; all that hear of it without a range, or if
+    /// it has no place: that is a look at every client.
     fn find_that_hear(&mut self, id: NetId, range_m: Option<f32>, replication: &WorldReplication, clients: &Clients) {
         if !replication.contains(id) {
             return;

@@ -1,20 +1,22 @@
 //! Events: what happens once in a world and is told to those who are to hear it.
 //!
-//! A system says what happened and to whom it matters; after the tick's systems the world's own thread works out who that is and puts the
-//! message, encoded once, into their connections' queues. It leaves with this tick's packets. No byte about an entity goes to a client to
-//! whom that entity is not relevant: say [`Audience::Around`] when an event is about one.
+//! A system says what happened and to whom it matters; after the tick's systems the world's own thread works out who
+//! that is and puts the message, encoded once, into their connections' queues. It leaves with this tick's packets. No
+//! byte about an entity goes to a client to whom that entity is not relevant: say [`Audience::Around`] when an event is
+//! about one.
 //!
-//! What is relevant is what interest found when it last looked for that client: up to `period_ticks` ago, twice that for a client that stands
-//! still. So an event around something that has just come into view may not be heard. One around who is hidden or concealed from a client as of
-//! this tick is not heard by it any more. But a reliable event that was sent before its subject was hidden may be sent again afterwards, if it
-//! was lost: it told of a time at which the client could know.
+//! What is relevant is what interest found when it last looked for that client: up to `period_ticks` ago, twice that
+//! for a client that stands still. So an event around something that has just come into view may not be heard. One
+//! around who is owner-only or visibility-filtered from a client as of this tick is not heard by it any more. But a
+//! reliable event that was sent before its subject was hidden may be sent again afterwards, if it was lost: it told of
+//! a time at which the client could know.
 //!
 //! Allocates nothing in a steady tick. Cost: some 20 ns to encode, and for each event a look at the clients near it.
 
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
-use throng_replication::{EVENT_BYTES_MAX, Event, EventId, Schema, write_event};
+use throng_replication::{EVENT_BYTES_MAX, EventId, ReplicatedEvent, Schema, write_event};
 
 use crate::ids::ClientKey;
 
@@ -25,8 +27,8 @@ pub enum Audience {
     Everyone,
     /// Clients within the kind's range of a place (m). Not for events about an entity: they would tell of a hidden one.
     Near([f32; 2]),
-    /// Clients within the kind's range of an entity's place to whom that entity is relevant, as interest last found it: who has just come
-    /// into view may not be heard. An entity without a place has no range.
+    /// Clients within the kind's range of an entity's place to whom that entity is relevant, as interest last found it:
+    /// who has just come into view may not be heard. An entity without a place has no range.
     Around(Entity),
     /// Clients of a team.
     Team(u16),
@@ -53,17 +55,17 @@ pub struct Events {
 }
 
 impl Events {
-    pub fn new(schema: Arc<Schema>) -> Self {
+    pub(crate) fn new(schema: Arc<Schema>) -> Self {
         Self { schema, bytes: Vec::new(), said: Vec::new() }
     }
 
-    /// Tells `event` to `audience`, with this tick's packets. `cause` names what the game did, dotted and constant, such as
-    /// `combat.melee`; the packet report adds up by it. A reliable one that was lost is sent again, even if its subject has been
-    /// hidden since.
+    /// Tells `event` to `audience`, with this tick's packets. `cause` names what the game did, dotted and constant,
+    /// such as `combat.melee`; the packet report adds up by it. A reliable one that was lost is sent again, even if its
+    /// subject has been hidden since.
     ///
     /// # Panics
     /// If `T` is not in the server's schema: the program's own mistake.
-    pub fn send<T: Event>(&mut self, event: &T, audience: Audience, cause: &'static str) {
+    pub fn send<T: ReplicatedEvent>(&mut self, event: &T, audience: Audience, cause: &'static str) {
         let Some(kind) = self.schema.event_of::<T>() else {
             panic!("`{}` is told here but is not in the schema: add `.event::<{0}>()` to it", T::NAME)
         };
@@ -88,7 +90,7 @@ impl Events {
         })
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.said.clear();
     }
@@ -102,7 +104,7 @@ mod tests {
     #[derive(Clone, Debug, PartialEq, Replicate)]
     struct Blow(u8);
 
-    impl Event for Blow {
+    impl ReplicatedEvent for Blow {
         const RELIABLE: bool = false;
         const RANGE_M: Option<f32> = Some(50.0);
     }
@@ -110,7 +112,7 @@ mod tests {
     #[derive(Clone, Debug, PartialEq, Replicate)]
     struct Unheard;
 
-    impl Event for Unheard {
+    impl ReplicatedEvent for Unheard {
         const RELIABLE: bool = false;
         const RANGE_M: Option<f32> = None;
     }

@@ -1,17 +1,22 @@
 //! A world: one isolated simulated space, and everything that belongs to it, by value.
 //!
-//! `tick` is the whole life of a world, top to bottom: mail in, systems, changes collected, orders carried out, conceal asked, events
-//! delivered, truths written, packets out. It does no input or output of its own: mail, time and a way out come in, a report goes out. It
-//! touches nothing but the world, the worker's own buffers and shared read-only data; so worlds tick in parallel without a lock
-//! between them. Clients are opened and told in batches, on idle workers too (`client_batch`); all else stays on the one worker. The
-//! same mail gives the same world and the same bytes on any number of workers.
+//! `tick` is the whole life of a world, top to bottom: mail in, systems, changes collected, orders carried out, the
+//! visibility filter asked, events delivered, audit samples written, packets out. It does no input or output of its
+//! own: mail, time and a way out come in, a report goes out. It touches nothing but the world, the worker's own buffers
+//! and shared read-only data; so worlds tick in parallel without a lock between them. Clients are opened and told in
+//! batches, on idle workers too (`client_batch`); all else stays on the one worker. The same mail gives the same world
+//! and the same bytes on any number of workers.
 //!
-//! A client is in exactly one world. All of it lives here while it is here (`client`), so that opening and sealing packets happens on
-//! the workers, and travelling means moving that value to another world's mail.
+//! A client is in exactly one world. All of it lives here while it is here (`client`), so that opening and sealing
+//! packets happens on the workers, and travelling means moving that value to another world's mail.
 
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
+use throng_metrics::{
+    Counters,
+    game::{WorldGauges, begin_tick},
+};
 use throng_net::{
     connection::SendError,
     control::{self, EnterWorld},
@@ -19,7 +24,7 @@ use throng_net::{
 use throng_platform::time::Nanos;
 use throng_profiler::{Phases, scope, site, thread::enter_world};
 use throng_replication::{
-    ReplicationRules, ReplicationStats, ResolvedRules, Schema, ViewScratch, WorldReplication,
+    ReplicationRules, ResolvedRules, Schema, View, ViewScratch, WorldReplication,
     ecs::{Collector, Replicated},
     traffic::{Counts, Overhead, TrafficRow},
 };
@@ -31,27 +36,27 @@ use crate::{
     clients::Clients,
     deliver::{Delivery, Scene},
     events::Events,
-    ids::{ClientKey, KindId, WorldId},
+    ids::{ClientKey, WorldId, WorldKindId},
     inbox::Inbox,
     mail::{Mail, MailItem},
     report::{Leaving, TickReport},
     system_order::WorldSystems,
-    telemetry::{Telemetry, TelemetrySums},
     tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, TickInfo, WorldMessages},
     transfer::{Transfer, TransferCheck},
-    worker::{Helpers, Worker},
-    world_builder::{ConcealFilter, Viewer},
+    worker::{ForkJoin, Worker},
+    world_builder::{Viewer, VisibilityFilter},
 };
 
 // The two crates that know these bytes must agree on them.
 const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
-const _: () = assert!(control::TRUTH == throng_replication::AUDIT_SAMPLE_KIND);
+const _: () = assert!(control::AUDIT_SAMPLE == throng_replication::AUDIT_SAMPLE_KIND);
 const _: () = assert!(control::EVENT == throng_replication::EVENT_KIND);
 
-/// How often each client is sent a ground truth to hold its copy against. (s)
-const TRUTH_PERIOD_S: f32 = 0.5;
+/// How often each client is sent an audit sample to hold its copy against. (s)
+const AUDIT_PERIOD_S: f32 = 0.5;
 
-/// What a tick may take, if no rule says otherwise: half the period of the usual 20 Hz. Ten times what a busy world needs.
+/// What a tick may take, if no rule says otherwise: half the period of the usual 20 Hz. Ten times what a busy world
+/// needs.
 const TICK_BUDGET_US: u64 = 25_000;
 
 /// Ticks between two looks at Bevy's change ticks; they must be moved along every 2^29 ticks of any system.
@@ -60,9 +65,9 @@ const CHANGE_TICK_CHECK_PERIOD: u32 = 4096;
 /// Resources of a tick that are not empty.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Filled {
-    inbox: bool,
-    arrivals: bool,
-    departures: bool,
+    pub inbox: bool,
+    pub arrivals: bool,
+    pub departures: bool,
     messages: bool,
 }
 
@@ -78,7 +83,7 @@ pub(crate) struct Scratch {
     /// Changes places with the world's `Events` after the systems.
     events: Events,
     leavers: Vec<Box<Client>>,
-    truth: Vec<u8>,
+    audit_sample: Vec<u8>,
 }
 
 impl Scratch {
@@ -90,7 +95,7 @@ impl Scratch {
             outbox: Outbox::default(),
             events: Events::new(schema.clone()),
             leavers: Vec::new(),
-            truth: Vec::new(),
+            audit_sample: Vec::new(),
         }
     }
 }
@@ -98,7 +103,7 @@ impl Scratch {
 /// One world. Built by [`Kind`](crate::world_builder::Kind), ticked by whoever hosts it.
 pub struct GameWorld {
     pub(crate) id: WorldId,
-    pub(crate) kind: KindId,
+    pub(crate) kind: WorldKindId,
     pub(crate) name: Arc<str>,
     pub(crate) rate: Hertz,
     pub(crate) ecs: World,
@@ -106,8 +111,8 @@ pub struct GameWorld {
     /// What there is to tell. Shared with batches while they are told, the world's alone at all other times.
     pub(crate) replication: Arc<WorldReplication>,
     pub(crate) collector: Collector,
-    /// Who may see concealed entities; everybody, if the game does not say.
-    pub(crate) conceal: Option<ConcealFilter>,
+    /// Who may see visibility-filtered entities; everybody, if the game does not say.
+    pub(crate) visibility_filter: Option<VisibilityFilter>,
     /// What travellers must carry to come in; anything, if the game does not say.
     pub(crate) transfer_check: Option<TransferCheck>,
     pub(crate) clients: Clients,
@@ -126,14 +131,17 @@ pub struct GameWorld {
     pub(crate) filled: Filled,
     /// Whether the hash of the world's state is wanted after each tick.
     pub(crate) hash_wanted: bool,
+    /// The game's gauges as this world last set them.
+    pub(crate) gauges: WorldGauges,
     pub(crate) report: TickReport,
     pub(crate) scratch: Scratch,
 }
 
 impl GameWorld {
-    /// Runs one tick at `now`. The order is the contract: what clients sent is seen by this tick's systems, and what the systems changed
-    /// goes out with this tick's packets. `mail` is emptied; packets go to the worker's sender. The host empties the lists of the report.
-    pub fn tick<H: Helpers>(
+    /// Runs one tick at `now`. The order is the contract: what clients sent is seen by this tick's systems, and what
+    /// the systems changed goes out with this tick's packets. `mail` is emptied; packets go to the worker's sender. The
+    /// host empties the lists of the report.
+    pub fn tick<H: ForkJoin>(
         &mut self,
         now: Nanos,
         mail: &mut Mail,
@@ -144,6 +152,7 @@ impl GameWorld {
         scope!("world.tick", budget_us = TICK_BUDGET_US);
         self.now = now;
         self.report.stats = Default::default();
+        let counting = begin_tick();
         let mut phases = Phases::begin(site!("net.open"));
         self.take_mail(mail, worker, helpers);
         phases.next(site!("world.systems"));
@@ -153,22 +162,24 @@ impl GameWorld {
         phases.next(site!("world.orders"));
         self.carry_out_orders();
         self.greet();
-        phases.next(site!("replication.conceal"));
-        self.conceal();
+        phases.next(site!("replication.visibility"));
+        self.filter_visibility();
         phases.next(site!("replication.events"));
         self.deliver_events();
-        phases.next(site!("replication.truths"));
-        self.write_truths();
+        phases.next(site!("replication.audit_samples"));
+        self.write_audit_samples();
         phases.next(site!("replication.share"));
         self.tell_clients(worker, helpers);
         phases.next(site!("world.finish"));
         self.let_go(worker.as_mut());
         self.finish_tick();
+        counting.end(&mut self.gauges, &mut worker.as_mut().game);
         &mut self.report
     }
 
-    /// Seats newcomers, hands messages to the game and opens datagrams. Who comes and goes is taken in before the first datagram is opened.
-    fn take_mail<H: Helpers>(&mut self, mail: &mut Mail, worker: &mut H::Worker, helpers: &H) {
+    /// Takes newcomers in, hands messages to the game and opens datagrams. Who comes and goes is taken in before the
+    /// first datagram is opened.
+    fn take_mail<H: ForkJoin>(&mut self, mail: &mut Mail, worker: &mut H::Worker, helpers: &H) {
         let mut datagrams_count = 0;
         for item in &mut mail.items {
             if matches!(item, MailItem::Datagram { .. }) {
@@ -186,7 +197,7 @@ impl GameWorld {
 
     fn take_item(&mut self, item: MailItem) {
         match item {
-            MailItem::Arrival { client, from, transfer } => self.seat(client, from, transfer),
+            MailItem::Arrival { client, from, transfer } => self.take_in(client, from, transfer),
             MailItem::Message(message) => {
                 self.filled.messages = true;
                 self.ecs.resource_mut::<WorldMessages>().0.push(message);
@@ -210,8 +221,9 @@ impl GameWorld {
         }
     }
 
-    /// Opens what clients sent, in batches, and gives the game's messages to its inbox in the order in which their datagrams came.
-    fn open_datagrams<H: Helpers>(
+    /// Opens what clients sent, in batches, and gives the game's messages to its inbox in the order in which their
+    /// datagrams came.
+    fn open_datagrams<H: ForkJoin>(
         &mut self,
         mail: &mut Mail,
         datagrams_count: usize,
@@ -239,7 +251,8 @@ impl GameWorld {
         self.take_batches_back();
     }
 
-    /// Cuts all clients into batches, as many as are worth it if so many of them need work, and returns how many are in each but the last.
+    /// Cuts all clients into batches, as many as are worth it if so many of them need work, and returns how many are in
+    /// each but the last.
     fn cut_batches(&mut self, work: Work, work_count: usize, worker: usize, helpers_count: usize) -> usize {
         let count = self.clients.len();
         let worthwhile = work_count.min(count) / ClientBatch::CLIENTS_MIN;
@@ -261,14 +274,13 @@ impl GameWorld {
         let Scratch { batches, spare_batches, .. } = &mut self.scratch;
         for mut batch in batches.drain(..) {
             self.clients.give_back(&mut batch.clients);
-            self.report.stats.add(&batch.stats);
-            self.report.stats.add_replication(&batch.replicated);
+            self.report.stats.merge(&batch.stats);
             spare_batches.push(batch);
         }
     }
 
     /// Takes a client in, unless it carries what this world cannot read: then it goes back with it.
-    fn seat(&mut self, mut client: Box<Client>, from: Option<WorldId>, transfer: Option<Transfer>) {
+    fn take_in(&mut self, mut client: Box<Client>, from: Option<WorldId>, transfer: Option<Transfer>) {
         let checked = self.transfer_check.zip(transfer.as_ref()).map_or(Ok(()), |(check, transfer)| check(transfer));
         if let (Err(error), Some(transfer)) = (checked, &transfer) {
             let transfer = transfer.clone();
@@ -331,8 +343,8 @@ impl GameWorld {
         self.ecs.clear_trackers();
     }
 
-    /// An entity with a value that is no finite number is taken out of replication in the tick that made it: clients see it go. The
-    /// entity stays in the world, where its game may find and mend it.
+    /// An entity with a value that is no finite number is taken out of replication in the tick that made it: clients
+    /// see it go. The entity stays in the world, where its game may find and mend it.
     fn quarantine_poisoned(&mut self) {
         let Self { replication, collector, ecs, .. } = self;
         for &id in replication.poisoned() {
@@ -353,10 +365,11 @@ impl GameWorld {
                 Order::Reliable { client, end } => {
                     let message = &outbox.bytes[begin..end];
                     begin = end;
-                    if let Some(client) = self.clients.get_mut(client)
-                        && client.connection.send_reliable(message).is_err()
-                    {
-                        client.leave("its reliable messages pile up");
+                    if let Some(client) = self.clients.get_mut(client) {
+                        match client.connection.send_reliable(message) {
+                            Ok(_) => book_message(&mut self.view_scratch, message),
+                            Err(_) => client.leave("its reliable messages pile up"),
+                        }
                     }
                 }
                 Order::Unreliable { client, end } => {
@@ -364,7 +377,9 @@ impl GameWorld {
                     begin = end;
                     if let Some(client) = self.clients.get_mut(client) {
                         // A full queue drops its oldest, counted by the connection.
-                        let _ = client.connection.send_unreliable(message);
+                        if client.connection.send_unreliable(message).is_ok() {
+                            book_message(&mut self.view_scratch, message);
+                        }
                     }
                 }
                 Order::Player { client, entity } => {
@@ -422,9 +437,10 @@ impl GameWorld {
         }
     }
 
-    /// Asks the game's filter who may see what is concealed.
-    fn conceal(&mut self) {
-        let Self { conceal, replication, clients, collector, ecs, view_scratch: Some(scratch), .. } = self else {
+    /// Asks the game's filter who may see what is visibility-filtered.
+    fn filter_visibility(&mut self) {
+        let Self { visibility_filter, replication, clients, collector, ecs, view_scratch: Some(scratch), .. } = self
+        else {
             return;
         };
         if !replication.has_visibility_filtered() {
@@ -436,7 +452,7 @@ impl GameWorld {
             let Some(view) = &mut client.view else { continue };
             replication.filter_visibility(view, scratch, &mut |id| {
                 let Some(entity) = collector.entity_of(id) else { return false };
-                conceal.as_ref().is_none_or(|filter| filter(ecs, viewer, entity))
+                visibility_filter.as_ref().is_none_or(|filter| filter(ecs, viewer, entity))
             });
         }
     }
@@ -456,29 +472,29 @@ impl GameWorld {
         scratch.events.clear();
     }
 
-    /// Tells some of the clients, each in its turn, what one entity really looks like. First it is settled what is relevant to them in this
-    /// tick: else a truth would be about what has just gone out of sight.
-    fn write_truths(&mut self) {
-        let truth_period = ((TRUTH_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
+    /// Tells some of the clients, each in its turn, what one entity really looks like. First it is settled what is
+    /// relevant to them in this tick: else an audit sample would be about what has just gone out of sight.
+    fn write_audit_samples(&mut self) {
+        let audit_period = ((AUDIT_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
         let Self { clients, collector, replication, ecs, tick, view_scratch: Some(views), scratch, .. } = self else {
             return;
         };
-        let truth = &mut scratch.truth;
-        for client in clients.iter_mut().filter(|client| tick.wrapping_add(client.key.0).is_multiple_of(truth_period)) {
+        let audit_sample = &mut scratch.audit_sample;
+        for client in clients.iter_mut().filter(|client| tick.wrapping_add(client.key.0).is_multiple_of(audit_period)) {
             let Some(view) = &mut client.view else { continue };
-            truth.clear();
+            audit_sample.clear();
             let replication = own(replication);
             replication.settle();
             replication.refresh(view, views);
-            if collector.write_audit_sample(ecs, replication, view, views, truth) {
-                // A full queue drops its oldest truth: one check less, never a wrong one.
-                let _ = client.connection.send_unreliable(truth);
+            if collector.write_audit_sample(ecs, replication, view, views, audit_sample) {
+                // A full queue drops its oldest audit sample: one check less, never a wrong one.
+                let _ = client.connection.send_unreliable(audit_sample);
             }
         }
     }
 
     /// Brings every client up to date, on all workers that have nothing else to do.
-    fn tell_clients<H: Helpers>(&mut self, worker: &mut H::Worker, helpers: &H) {
+    fn tell_clients<H: ForkJoin>(&mut self, worker: &mut H::Worker, helpers: &H) {
         if self.clients.is_empty() {
             return;
         }
@@ -497,9 +513,7 @@ impl GameWorld {
         for mut client in leaving.drain(..) {
             self.delivery.outdate();
             if let Some(view) = client.exit() {
-                let mut counts = ReplicationStats::default();
-                counts.add(own(&mut self.replication).remove_view(view));
-                self.report.stats.add_replication(&counts);
+                self.report.stats.replication.merge(&own(&mut self.replication).remove_view(view));
             }
             match client.leaving.take() {
                 Some(Leave::Travel { to, transfer }) => {
@@ -518,8 +532,7 @@ impl GameWorld {
     }
 
     fn finish_tick(&mut self) {
-        let replicated = own(&mut self.replication).take_stats();
-        self.report.stats.add_replication(&replicated);
+        self.report.stats.replication.merge(&own(&mut self.replication).take_stats());
         self.report.state_hash = self.hash_wanted.then(|| self.collector.hash_state(&mut self.ecs, self.tick));
         self.sent.packets += self.report.stats.packets_out;
         self.sent.bytes += self.report.stats.bytes_out;
@@ -546,13 +559,14 @@ impl GameWorld {
         traffic.take(self.replication.schema(), row);
     }
 
-    /// Gives the game's counters and gauges since the last call.
-    pub fn take_telemetry(&mut self, sums: &mut TelemetrySums) {
-        self.ecs.resource_mut::<Telemetry>().drain_into(sums);
+    /// The game's gauges as this world last set them, for a host that takes the world out of its sums.
+    pub fn gauges_mut(&mut self) -> &mut WorldGauges {
+        &mut self.gauges
     }
 
-    /// Gives up all clients, those included that a panic left in the middle of a tick. What the tick was doing with them may be half done:
-    /// whoever takes them gives them a new view, and their connections go on. The world is not to tick again.
+    /// Gives up all clients, those included that a panic left in the middle of a tick. What the tick was doing with
+    /// them may be half done: whoever takes them gives them a new view, and their connections go on. The world is not
+    /// to tick again.
     pub fn take_clients(&mut self) -> Vec<Box<Client>> {
         let Scratch { batches, leavers, .. } = &mut self.scratch;
         let mut clients: Vec<_> = self.clients.drain().collect();
@@ -565,6 +579,7 @@ impl GameWorld {
     /// Adds allocations that the host has counted around the tick.
     pub fn count_allocations(&mut self, count: u64) {
         self.report.stats.allocations += count;
+        self.report.stats.allocations_in_tick = self.report.stats.allocations;
     }
 
     /// What the last tick did and asks for.
@@ -576,7 +591,7 @@ impl GameWorld {
         self.id
     }
 
-    pub fn kind(&self) -> KindId {
+    pub fn kind(&self) -> WorldKindId {
         self.kind
     }
 
@@ -598,7 +613,8 @@ impl GameWorld {
         self.clients.len()
     }
 
-    /// From now on every tick leaves a hash of the world's state in its report: about 50 ns for each component that counts.
+    /// From now on every tick leaves a hash of the world's state in its report: about 50 ns for each component that
+    /// counts.
     pub fn want_hash(&mut self, wanted: bool) {
         self.hash_wanted = wanted;
     }
@@ -620,6 +636,8 @@ impl GameWorld {
     /// Asserts what must hold between two ticks; for tests and the simulator.
     pub fn check(&self) {
         self.clients.check();
+        self.clients.as_slice().iter().filter_map(|client| client.view.as_ref()).for_each(View::check);
+        self.replication.check();
         assert!(self.scratch.batches.is_empty() && self.scratch.leavers.is_empty());
         assert_eq!(Arc::strong_count(&self.replication), 1, "nothing is lent");
     }
@@ -633,4 +651,12 @@ impl GameWorld {
 /// What batches share is the world's alone again when all are back.
 fn own<T>(shared: &mut Arc<T>) -> &mut T {
     Arc::get_mut(shared).expect("every batch has let go of what it was lent")
+}
+
+/// Counts a message of the game's own for the packet report.
+fn book_message(scratch: &mut Option<ViewScratch>, message: &[u8]) {
+    if let Some(ViewScratch { traffic, .. }) = scratch {
+        let counts = Counts { packets: 1, bytes: message.len() as u64, updates: 1 };
+        traffic.add_overhead(Overhead::Message, counts);
+    }
 }

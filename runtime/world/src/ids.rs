@@ -4,8 +4,8 @@ use std::fmt;
 
 use throng_pack::Pack;
 
-/// One world of this process: a place among its worlds, and how many worlds have had that place before it. So a place can be used
-/// again, and who still has the id of a world that is no more finds nobody. Told to clients on entering it.
+/// One world of this process: a place among its worlds, and how many worlds have had that place before it. So a place
+/// can be used again, and who still has the id of a world that is no more finds nobody. Told to clients on entering it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Pack)]
 #[pack(name = "throng.world_id")]
 pub struct WorldId {
@@ -34,7 +34,8 @@ impl WorldId {
         Self { index: self.index, generation: self.generation.wrapping_add(1) }
     }
 
-    /// One number for logs and captures: the place, and in the upper 12 bits the generation. Comes again after 4,096 worlds in one place.
+    /// One number for logs and captures: the place, and in the upper 12 bits the generation. Comes again after 4,096
+    /// worlds in one place.
     pub const fn number(self) -> u32 {
         self.index | self.generation << 20
     }
@@ -52,7 +53,7 @@ impl fmt::Display for WorldId {
 
 /// One kind of world: the order in which kinds were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KindId(pub u16);
+pub struct WorldKindId(pub u16);
 
 /// One connection for as long as it lives, in whichever world its player is. Reused after the connection has ended and
 /// every world has been told.

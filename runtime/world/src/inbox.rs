@@ -1,8 +1,8 @@
 //! Inbox: what clients said since the last tick, as a system reads it.
 //!
-//! Messages are slices of the datagrams that were opened for this tick: what a batch of clients opened comes here as its whole buffer, and
-//! goes back to be filled again. So an input is copied twice between the kernel and the system that reads it: into the world's mail, and
-//! into the buffer in which it is opened.
+//! Messages are slices of the datagrams that were opened for this tick: what a batch of clients opened comes here as
+//! its whole buffer, and goes back to be filled again. So an input is copied twice between the kernel and the system
+//! that reads it: into the world's mail, and into the buffer in which it is opened.
 
 use bevy_ecs::prelude::*;
 
@@ -53,8 +53,8 @@ impl Inbox {
         })
     }
 
-    /// Adds a message that nobody sent: for tests of games.
-    pub fn push(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
+    /// Adds a message that nobody sent, for tests ([`TestWorld::say`](crate::testing::TestWorld::say)).
+    pub(crate) fn push(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
         if self.buffers.is_empty() {
             self.buffers.push(Vec::new());
         }
@@ -68,7 +68,7 @@ impl Inbox {
         self.messages.is_empty()
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.buffers.iter_mut().for_each(Vec::clear);
         self.messages.clear();
     }
@@ -117,7 +117,8 @@ mod tests {
         assert_eq!(inbox.iter().count(), 0);
     }
 
-    /// Batches open their clients' datagrams each by itself; the game reads messages in the order in which the datagrams came.
+    /// Batches open their clients' datagrams each by itself; the game reads messages in the order in which the
+    /// datagrams came.
     #[test]
     fn what_batches_opened_is_read_in_the_order_of_arrival() {
         let mut batches = [ClientBatch::empty(), ClientBatch::empty()];

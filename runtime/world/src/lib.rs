@@ -1,20 +1,55 @@
 //! World: one world of a game server, built from a kind and a seed and run by one call.
 //!
-//! A [`GameWorld`](game_world::GameWorld) is a `bevy_ecs::World` filled by Bevy-style plugins, with everything that belongs to it: the order of
-//! its systems, its clients with their connections, what is replicated to them. It is sans-IO: mail and time come in, packets go to a
-//! sink, and a report says what the host has to do. So the same world runs in a server, in a test of a game and in a bench.
+//! A [`GameWorld`](game_world::GameWorld) is a `bevy_ecs::World` filled by Bevy-style plugins, with everything that
+//! belongs to it: the order of its systems, its clients with their connections, what is replicated to them. It is
+//! sans-IO: mail and time come in, packets go to a sink, and a report says what the host has to do. So the same world
+//! runs in a server, in a test of a game and in a bench.
 //!
 //! ```text
 //!   kind + seed --> world                              world_kind  world_builder  system_order
 //!   tick(now, mail, worker, helpers) --> report        game_world  mail  worker  report
 //!   |- clients in batches: open ... tell               client  clients  client_batch  allowance
-//!   |- what systems see and say                        tick_resources  inbox  events  telemetry
+//!   |- what systems see and say                        tick_resources  inbox  events
 //!   '- who hears an event                              deliver
+//! a world in a game's test                            testing
 //! ```
 //!
-//! Read `game_world.rs` first: one tick, top to bottom. It never reads a clock or a random device, opens no socket, and knows no other
-//! world. A world ticks on one thread; batches of its clients on any. Allocates nothing in a steady tick. Cost: 3 µs per tick for a world
-//! with one client in which little happens, beside replication and the line.
+//! Read `game_world.rs` first: one tick, top to bottom. It never reads a clock or a random device, opens no socket, and
+//! knows no other world. A world ticks on one thread; batches of its clients on any. Allocates nothing in a steady
+//! tick. Cost: 3 µs per tick for a world with one client in which little happens, beside replication and the line.
+//!
+//! A game's headless test ticks the world that ships, with scripted players ([`testing`]):
+//!
+//! ```
+//! use bevy_ecs::prelude::*;
+//! use throng_replication::SchemaBuilder;
+//! use throng_world::{prelude::*, testing::TestWorld};
+//!
+//! #[derive(Resource, Default)]
+//! struct Laps(u32);
+//!
+//! struct Track;
+//! impl WorldKind for Track {
+//!     fn name(&self) -> &str { "track" }
+//!     fn tick_rate(&self) -> Hertz { Hertz(30) }
+//!     fn build(&self, world: &mut WorldBuilder) {
+//!         world.init_resource::<Laps>().add_systems(|inbox: Res<Inbox>, mut laps: ResMut<Laps>| {
+//!             laps.0 += inbox.iter().filter(|message| message.bytes == b"lap").count() as u32;
+//!         });
+//!     }
+//! }
+//!
+//! let mut world = TestWorld::new(Track, &SchemaBuilder::new().build(), 1);
+//! world.arrive(ClientKey(7));
+//! world.say(ClientKey(7), MessageKind::Reliable, b"lap");
+//! world.ticks(3);
+//! assert_eq!(world.ecs().resource::<Laps>().0, 1);
+//! ```
+
+#![expect(
+    clippy::vec_box,
+    reason = "clients move between lists, batches and worlds: a pointer each, not half a kilobyte"
+)]
 
 pub mod allowance;
 pub mod client;
@@ -28,7 +63,7 @@ pub mod inbox;
 pub mod mail;
 pub mod report;
 pub mod system_order;
-pub mod telemetry;
+pub mod testing;
 pub mod tick_resources;
 pub mod transfer;
 pub mod worker;
@@ -40,18 +75,17 @@ pub use client_batch::{ClientBatch, InTick};
 pub use game_world::GameWorld;
 pub use mail::{Mail, MailItem};
 pub use report::{Leaving, TickReport, TickStats};
-pub use worker::{Alone, Helpers, Worker};
+pub use worker::{Alone, ForkJoin, Worker};
 
 /// What a game's plugins use.
 pub mod prelude {
     pub use crate::{
         events::{Audience, Events},
-        ids::{ClientKey, KindId, WorldId},
+        ids::{ClientKey, WorldId, WorldKindId},
         inbox::{Inbox, InboxMessage, MessageKind},
-        telemetry::{CounterHandle, GaugeHandle, Telemetry},
         tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
         transfer::{Transfer, WorldMessage},
         world_builder::{Viewer, WorldBuilder},
-        world_kind::{Hertz, Plugin, WorldKind},
+        world_kind::{Hertz, WorldKind, WorldPlugin},
     };
 }

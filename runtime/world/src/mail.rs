@@ -1,7 +1,7 @@
 //! Mail: what has come for a world since its last tick, in the order in which it came.
 //!
-//! Datagrams lie one behind the other in one buffer, still sealed: one copy from where the kernel put them. Whoever hosts the world decides
-//! how much may wait. Buffers are used again; a steady tick allocates nothing.
+//! Datagrams lie one behind the other in one buffer, still sealed: one copy from where the kernel put them. Whoever
+//! hosts the world decides how much may wait. Buffers are used again; a steady tick allocates nothing.
 
 use std::sync::Arc;
 

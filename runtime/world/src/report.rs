@@ -1,5 +1,6 @@
 //! Report: what a tick did, and what it asks of whoever hosts the world.
 
+use throng_metrics::counters;
 use throng_pack::PackError;
 use throng_replication::ReplicationStats;
 
@@ -9,55 +10,57 @@ use crate::{
     transfer::{Transfer, WorldMessage},
 };
 
-/// What a tick did, for the host to add up.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct TickStats {
-    pub datagrams_in: u64,
-    pub bytes_in: u64,
-    pub datagrams_refused: u64,
-    pub packets_out: u64,
-    pub bytes_out: u64,
-    pub packets_lost: u64,
-    pub inputs_stale: u64,
-    pub inputs_over_allowance: u64,
-    pub entity_updates: u64,
-    pub snapshot_bytes: u64,
-    pub allocations: u64,
-    /// Values that were no finite numbers; never sent.
-    pub poisoned: u64,
-    /// Components sent again because the packet that carried them was lost.
-    pub owed_again: u64,
-    /// Values outside the range that their component declares, moved to its nearer end.
-    pub clamped: u64,
-    /// Entities that a full world could not replicate.
-    pub spawns_refused: u64,
-    /// Events told, the copies of them that went to clients, and those that came faster than their rule allows.
-    pub events: u64,
-    pub event_copies: u64,
-    pub events_throttled: u64,
-}
-
-impl TickStats {
-    /// Adds what was done for some of the clients.
-    pub(crate) fn add(&mut self, part: &Self) {
-        self.datagrams_in += part.datagrams_in;
-        self.bytes_in += part.bytes_in;
-        self.datagrams_refused += part.datagrams_refused;
-        self.packets_out += part.packets_out;
-        self.bytes_out += part.bytes_out;
-        self.packets_lost += part.packets_lost;
-        self.inputs_stale += part.inputs_stale;
-        self.inputs_over_allowance += part.inputs_over_allowance;
-        self.snapshot_bytes += part.snapshot_bytes;
-        self.allocations += part.allocations;
+counters! {
+    /// What a tick did, for the frame to add up.
+    pub struct TickStats {
+        Sum datagrams_in: "world.datagrams_in", "datagrams",
+            "Datagrams that worlds found in their mailboxes, still sealed.",
+            "Follows players. Much less than `net.packets_in`: the address table holds something back; see \
+             `net.refused_by_handshake` and its neighbours.";
+        Sum bytes_in: "world.bytes_in", "bytes",
+            "Bytes of those datagrams.",
+            "As `world.datagrams_in`.";
+        Sum datagrams_refused: "net.refused_by_connection", "datagrams",
+            "Datagrams under a client's address that did not open with its key, or held what it may not send.",
+            "Few are late or doubled by the network. Many: somebody writes a player's address on datagrams of their \
+             own, or a client is broken.";
+        Sum packets_out: "net.packets_out", "packets",
+            "Packets sent to connected clients.",
+            "Follows players and tick rates.";
+        Sum bytes_out: "net.bytes_out", "bytes",
+            "Bytes of packets sent to connected clients.",
+            "The console's `packets` says what they hold. Lower rates and ranges in the rules file, or the budget in \
+             the settings.";
+        Sum packets_lost: "net.packets_lost", "packets",
+            "Packets to clients that were reported lost.",
+            "A few per cent are usual on players' lines. If all clients lose at once, look at this host's network and \
+             at `net.send_dropped`.";
+        Sum inputs_stale: "net.inputs_stale", "inputs",
+            "Inputs that a client sent for a world that it had left.",
+            "Follows travels: one or two for each.";
+        Sum inputs_over_allowance: "net.inputs_over_allowance", "inputs",
+            "Inputs that were dropped because their client sends more than its allowance.",
+            "A client that sends too often. It is dismissed if it goes on; raise the allowance in the settings if \
+             honest ones are.";
+        Sum allocations: "world.allocations", "allocations",
+            "Allocations in ticks of worlds, on all workers.",
+            "A steady tick makes none. A capture with memory on names the scope that allocates.";
+        Max allocations_in_tick: "world.allocations_in_tick", "allocations",
+            "Most allocations in one tick of a world.",
+            "As `world.allocations`; a spike is a world that starts, or a crowd that comes at once.";
+        Sum events: "replication.events", "events",
+            "Events told by games.",
+            "Follows what happens in the game.";
+        Sum event_copies: "replication.event_copies", "messages",
+            "Copies of events that went to clients: one for each that heard.",
+            "Grows with the square of a crowd. Lower the event's range in the rules file.";
+        Sum events_throttled: "replication.events_throttled", "events",
+            "Events that came faster than their rule allows, and were told to nobody.",
+            "Rules at work. If players miss something, raise the event's rate in the rules file.";
     }
-
-    pub(crate) fn add_replication(&mut self, stats: &ReplicationStats) {
-        self.entity_updates += stats.entity_updates;
-        self.poisoned += stats.poisoned;
-        self.owed_again += stats.owed_again;
-        self.clamped += stats.clamped;
-        self.spawns_refused += stats.spawns_refused;
+    with {
+        /// What replication did in the tick.
+        replication: ReplicationStats,
     }
 }
 

@@ -5,10 +5,11 @@
 //! topological order is read off it as indices, and each world holds only its own boxed systems in that order.
 //! Running them ourselves is also where each system's time is taken: every system is a scope of its own.
 //!
-//! Bevy's ordering (`before`, `after`, `chain`, sets), run conditions on systems and on sets, and its automatic sync points
-//! for `Commands` are kept. Everything runs on the world's thread, one system after the other.
+//! Bevy's ordering (`before`, `after`, `chain`, sets), run conditions on systems and on sets, and its automatic sync
+//! points for `Commands` are kept. Everything runs on the world's thread, one system after the other.
 //!
-//! Cost: 7-60 ns per system run beside the system's own work; building a world's systems again is linear in their number.
+//! Cost: 7-60 ns per system run beside the system's own work; building a world's systems again is linear in their
+//! number.
 
 use std::sync::Arc;
 
@@ -77,7 +78,8 @@ impl SystemList {
         self.schedule.configure_sets(sets);
     }
 
-    /// Gives systems of a module, such as `precinct.movement`, a heading in captures; without one it is [`Category::GAMEPLAY`].
+    /// Gives systems of a module, such as `precinct.movement`, a heading in captures; without one it is
+    /// [`Category::GAMEPLAY`].
     pub fn categorise(&mut self, scopes: &'static str, category: Category) {
         self.categories.push((scopes, category));
     }

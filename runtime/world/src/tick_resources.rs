@@ -79,8 +79,8 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Sends a game message, reliably and in order. First byte >= 16 (lower ones are the server's). At most 64 KiB; what does
-    /// not fit the client's send queue ends its connection, counted, since order could not be kept.
+    /// Sends a game message, reliably and in order. First byte >= 16 (lower ones are the server's). At most 64 KiB;
+    /// what does not fit the client's send queue ends its connection, counted, since order could not be kept.
     pub fn send_reliable(&mut self, client: ClientKey, message: &[u8]) {
         self.bytes.extend_from_slice(message);
         self.orders.push(Order::Reliable { client, end: self.bytes.len() });
@@ -97,19 +97,21 @@ impl Outbox {
         self.orders.push(Order::Player { client, entity });
     }
 
-    /// Puts the client into a team, or takes it out: entities of its team (`throng_replication::Team`) are relevant to it wherever they are.
+    /// Puts the client into a team, or takes it out: entities of its team (`throng_replication::Team`) are relevant to
+    /// it wherever they are.
     pub fn set_team(&mut self, client: ClientKey, team: Option<u16>) {
         self.orders.push(Order::Team { client, team });
     }
 
-    /// Says that an entity was moved at once over a distance: what changed of it goes with this tick's packets to all who hold it,
-    /// however seldom they hear of it otherwise.
+    /// Says that an entity was moved at once over a distance: what changed of it goes with this tick's packets to all
+    /// who hold it, however seldom they hear of it otherwise.
     pub fn teleported(&mut self, entity: Entity) {
         self.orders.push(Order::Teleported { entity });
     }
 
-    /// Moves the client to another world after this tick, without reconnecting, with what it carries. The game despawns its entity here
-    /// itself. If the other world is no more, or cannot read the transfer, the client comes back here with it, as an arrival.
+    /// Moves the client to another world after this tick, without reconnecting, with what it carries. The game despawns
+    /// its entity here itself. If the other world is no more, or cannot read the transfer, the client comes back here
+    /// with it, as an arrival.
     ///
     /// # Errors
     /// If what it carries breaks its type's limits: it stays then.
@@ -124,13 +126,8 @@ impl Outbox {
         self.orders.push(Order::Disconnect { client, reason });
     }
 
-    /// Forgets what was to be sent: for games that run without a server, whose ticks nobody carries out.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.orders.clear();
-    }
-
-    /// Sends a message to another world, from this one: delivered before its next tick. To a world that is no more it is lost, counted.
+    /// Sends a message to another world, from this one: delivered before its next tick. To a world that is no more it
+    /// is lost, counted.
     ///
     /// # Errors
     /// If the message breaks its type's limits.

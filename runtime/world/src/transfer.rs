@@ -1,14 +1,16 @@
 //! What goes from one world to another: typed values as bytes.
 //!
-//! A player on its way takes a [`Transfer`] along, and a world sends another a [`WorldMessage`]. Both are a value of the game's own type
-//! in an envelope that says type and version (`throng_pack`), so they can be kept, recorded and sent to another process, and whoever gets
-//! them believes none of it: what cannot be read is refused with a reason, and whoever sent it still has it.
+//! A player on its way takes a [`Transfer`] along, and a world sends another a [`WorldMessage`]. Both are a value of
+//! the game's own type in an envelope that says type and version (`throng_pack`), so they can be kept, recorded and
+//! sent to another process, and whoever gets them believes none of it: what cannot be read is refused with a reason,
+//! and whoever sent it still has it.
 
 use throng_pack::{HasSchema, PackError, envelope};
 
 use crate::ids::WorldId;
 
-/// Longest transfer or message (bytes). A player with a full inventory takes well under one; a queue of 4,096 of them is 256 MiB at worst.
+/// Longest transfer or message (bytes). A player with a full inventory takes well under one; a queue of 4,096 of them
+/// is 256 MiB at worst.
 pub const TRANSFER_BYTES_MAX: usize = 64 * 1024;
 
 /// A player with all that it carries, as bytes.

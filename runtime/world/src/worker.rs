@@ -1,7 +1,8 @@
 //! What a tick gets from whoever runs it: the thread's own buffers, a way out for packets, and other threads that help.
 
+use throng_metrics::game::GameSums;
 use throng_net::{connection::Received, transport::DatagramSender};
-use throng_scheduler::{Crew, ShortTask};
+use throng_scheduler::{Helpers, ShortTask};
 
 use crate::client_batch::ClientBatch;
 
@@ -11,6 +12,8 @@ pub struct Worker {
     pub sender: Box<dyn DatagramSender>,
     /// Which of the host's workers it is, to tell a helper from the worker that it helps.
     pub(crate) number: usize,
+    /// What the games of the worlds that ran here counted since the host last took it.
+    pub game: GameSums,
     pub(crate) received: Received,
     pub(crate) snapshot: Vec<u8>,
 }
@@ -19,7 +22,7 @@ impl Worker {
     /// `number`: another one for each worker of a host.
     pub fn new(number: usize, sender: Box<dyn DatagramSender>) -> Self {
         let snapshot = Vec::with_capacity(throng_net::protocol::PAYLOAD_BYTES_MAX);
-        Self { sender, number, received: Received::default(), snapshot }
+        Self { sender, number, game: GameSums::default(), received: Received::default(), snapshot }
     }
 }
 
@@ -30,14 +33,15 @@ impl AsMut<Worker> for Worker {
 }
 
 /// Other threads that serve a world's batches of clients while its tick waits for them (fork-join).
-pub trait Helpers {
+pub trait ForkJoin {
     /// What each of these threads keeps for itself.
     type Worker: AsMut<Worker>;
 
     /// How many threads there are beside the one that asks.
     fn count(&self) -> usize;
 
-    /// Runs all batches ([`ClientBatch::run`]), here and on threads that have nothing else to do, and returns when the last is back.
+    /// Runs all batches ([`ClientBatch::run`]), here and on threads that have nothing else to do, and returns when the
+    /// last is back.
     ///
     /// # Panics
     /// With what a batch panicked with, once all are back in `batches`.
@@ -47,7 +51,7 @@ pub trait Helpers {
 /// Nobody helps.
 pub struct Alone;
 
-impl Helpers for Alone {
+impl ForkJoin for Alone {
     type Worker = Worker;
 
     fn count(&self) -> usize {
@@ -59,18 +63,18 @@ impl Helpers for Alone {
     }
 }
 
-impl<T> Helpers for Crew<T>
+impl<T> ForkJoin for Helpers<T>
 where
-    T: ShortTask<Part = ClientBatch>,
+    T: ShortTask<Batch = ClientBatch>,
     T::Worker: AsMut<Worker>,
 {
     type Worker = T::Worker;
 
     fn count(&self) -> usize {
-        self.helpers_count()
+        Helpers::count(self)
     }
 
     fn fork_join(&self, batches: &mut Vec<ClientBatch>, worker: &mut T::Worker) {
-        self.share(batches, worker);
+        Helpers::fork_join(self, batches, worker);
     }
 }

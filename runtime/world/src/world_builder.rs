@@ -9,6 +9,7 @@ use bevy_ecs::{
 };
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_metrics::game::WorldGauges;
 use throng_pack::{HasSchema, PackError, envelope};
 use throng_platform::time::Nanos;
 use throng_profiler::Category;
@@ -24,14 +25,13 @@ use crate::{
     deliver::Delivery,
     events::Events,
     game_world::{Filled, GameWorld, Scratch},
-    ids::{ClientKey, KindId, WorldId},
+    ids::{ClientKey, WorldId, WorldKindId},
     inbox::Inbox,
     report::TickReport,
     system_order::{OrderError, SystemList, SystemOrder},
-    telemetry::{CounterHandle, GaugeHandle, Telemetry, TelemetryNames},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     transfer::{self, TransferCheck},
-    world_kind::{Plugins, WorldKind},
+    world_kind::{WorldKind, WorldPlugins},
 };
 
 /// Who looks, for a visibility filter.
@@ -43,26 +43,25 @@ pub struct Viewer {
     pub team: Option<u16>,
 }
 
-/// See [`WorldBuilder::conceal_by`].
-pub(crate) type ConcealFilter = Box<dyn Fn(&World, Viewer, Entity) -> bool + Send + Sync>;
+/// See [`WorldBuilder::filter_visibility_by`].
+pub(crate) type VisibilityFilter = Box<dyn Fn(&World, Viewer, Entity) -> bool + Send + Sync>;
 
 /// A world in the making. Kinds and plugins add to it; the server finishes it.
-pub struct WorldBuilder<'a> {
+pub struct WorldBuilder {
     id: WorldId,
     seed: u64,
     ecs: World,
     systems: SystemList,
     collector: Collector,
     interest: InterestSettings,
-    conceal: Option<ConcealFilter>,
+    visibility_filter: Option<VisibilityFilter>,
     transfer_check: Option<TransferCheck>,
-    parameters: Option<&'a [u8]>,
-    names: &'a mut TelemetryNames,
+    parameters: Option<Vec<u8>>,
 }
 
-impl WorldBuilder<'_> {
+impl WorldBuilder {
     /// Adds plugins: one, or a tuple of them.
-    pub fn add_plugins(&mut self, plugins: impl Plugins) -> &mut Self {
+    pub fn add_plugins(&mut self, plugins: impl WorldPlugins) -> &mut Self {
         plugins.build_all(self);
         self
     }
@@ -79,7 +78,8 @@ impl WorldBuilder<'_> {
         self
     }
 
-    /// Gives the systems of a module, such as `precinct.movement`, a heading in captures and charts. Without one it is gameplay.
+    /// Gives the systems of a module, such as `precinct.movement`, a heading in captures and charts. Without one it is
+    /// gameplay.
     pub fn categorise(&mut self, scopes: &'static str, category: Category) -> &mut Self {
         self.systems.categorise(scopes, category);
         self
@@ -95,14 +95,16 @@ impl WorldBuilder<'_> {
         self
     }
 
-    /// Sends `T` of every entity with `throng_replication::ecs::Replicated` to the clients that are near enough, whenever it has
-    /// changed. `T` must be in the server's schema. Its exact value also counts for the world's state hash.
+    /// Sends `T` of every entity with `throng_replication::ecs::Replicated` to the clients that are near enough,
+    /// whenever it has changed. `T` must be in the server's schema. Its exact value also counts for the world's state
+    /// hash.
     pub fn replicate<T: Component + Replicate>(&mut self) -> &mut Self {
         self.collector.replicate::<T>(&mut self.ecs);
         self
     }
 
-    /// Counts `T` of every entity for the world's state hash: state that is not replicated but must be the same in a replay.
+    /// Counts `T` of every entity for the world's state hash: state that is not replicated but must be the same in a
+    /// replay.
     pub fn hash<T: Component + StateHash>(&mut self) -> &mut Self {
         self.collector.hash::<T>(&mut self.ecs);
         self
@@ -114,16 +116,20 @@ impl WorldBuilder<'_> {
         self
     }
 
-    /// Decides who may see entities with `throng_replication::VisibilityFiltered`: `true` lets the observer see. Asked every tick for each such entity
-    /// and each client that it is relevant to, so it should take well under a microsecond; it may read the world and must not depend on
-    /// anything else. Denied entities get no byte; those that the client held are despawned there.
-    pub fn conceal_by(&mut self, filter: impl Fn(&World, Viewer, Entity) -> bool + Send + Sync + 'static) -> &mut Self {
-        self.conceal = Some(Box::new(filter));
+    /// Decides who may see entities with `throng_replication::VisibilityFiltered`: `true` lets the observer see. Asked
+    /// every tick for each such entity and each client that it is relevant to, so it should take well under a
+    /// microsecond; it may read the world and must not depend on anything else. Denied entities get no byte; those that
+    /// the client held are despawned there.
+    pub fn filter_visibility_by(
+        &mut self,
+        filter: impl Fn(&World, Viewer, Entity) -> bool + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.visibility_filter = Some(Box::new(filter));
         self
     }
 
-    /// Says what travellers carry into this world. Who carries anything else, another version of it or broken bytes goes back to where it
-    /// was, with it; so arrivals' transfers can be read.
+    /// Says what travellers carry into this world. Who carries anything else, another version of it or broken bytes
+    /// goes back to where it was, with it; so arrivals' transfers can be read.
     pub fn accept_transfers<T: HasSchema>(&mut self) -> &mut Self {
         self.transfer_check = Some(transfer::check::<T>);
         self
@@ -134,7 +140,7 @@ impl WorldBuilder<'_> {
     /// # Errors
     /// If it is no `T`.
     pub fn parameters<T: HasSchema>(&self) -> Option<Result<T, PackError>> {
-        self.parameters.map(envelope::read)
+        self.parameters.as_deref().map(envelope::read)
     }
 
     /// How far clients see in this world, in place of the server's settings.
@@ -146,16 +152,6 @@ impl WorldBuilder<'_> {
     /// The settings that `interest` would replace.
     pub fn interest_settings(&self) -> &InterestSettings {
         &self.interest
-    }
-
-    /// Registers a game counter by name; the same name gives the same handle in every world.
-    pub fn counter(&mut self, name: &'static str) -> CounterHandle {
-        self.names.counter(name)
-    }
-
-    /// Registers a game gauge by name; worlds' values are added up.
-    pub fn gauge(&mut self, name: &'static str) -> GaugeHandle {
-        self.names.gauge(name)
     }
 
     /// The Bevy world itself, to spawn what it starts with.
@@ -174,14 +170,14 @@ impl WorldBuilder<'_> {
 
 /// A world kind with the order of its systems, which its first world gives.
 pub struct Kind {
-    pub id: KindId,
+    pub id: WorldKindId,
     pub kind: Box<dyn WorldKind>,
     pub name: Arc<str>,
     order: Option<Arc<SystemOrder>>,
 }
 
 impl Kind {
-    pub fn new(id: KindId, kind: Box<dyn WorldKind>) -> Self {
+    pub fn new(id: WorldKindId, kind: Box<dyn WorldKind>) -> Self {
         let name = kind.name().into();
         Self { id, kind, name, order: None }
     }
@@ -198,16 +194,15 @@ impl Kind {
         parameters: Option<&[u8]>,
         schema: &Arc<Schema>,
         interest: &InterestSettings,
-        names: &mut TelemetryNames,
     ) -> Result<GameWorld, OrderError> {
         if self.order.is_none() {
-            let template = self.fill(id, seed, parameters, schema, interest, names);
+            let template = self.fill(id, seed, parameters, schema, interest);
             let WorldBuilder { mut ecs, systems, .. } = template;
             self.order = Some(Arc::new(systems.into_order(&self.name, &mut ecs)?));
         }
         let order = self.order.clone().expect("set above");
-        let filled = self.fill(id, seed, parameters, schema, interest, names);
-        let WorldBuilder { mut ecs, systems, collector, interest, conceal, transfer_check, .. } = filled;
+        let filled = self.fill(id, seed, parameters, schema, interest);
+        let WorldBuilder { mut ecs, systems, collector, interest, visibility_filter, transfer_check, .. } = filled;
         let systems = systems.into_systems(&self.name, order, &mut ecs)?;
         Ok(GameWorld {
             id,
@@ -218,7 +213,7 @@ impl Kind {
             systems,
             replication: Arc::new(WorldReplication::new(schema.clone(), interest)),
             collector,
-            conceal,
+            visibility_filter,
             transfer_check,
             clients: Clients::default(),
             rules: Box::default(),
@@ -229,20 +224,20 @@ impl Kind {
             now: Nanos::ZERO,
             filled: Filled::default(),
             hash_wanted: false,
+            gauges: WorldGauges::default(),
             report: TickReport::default(),
             scratch: Scratch::new(schema),
         })
     }
 
-    fn fill<'a>(
+    fn fill(
         &self,
         id: WorldId,
         seed: u64,
-        parameters: Option<&'a [u8]>,
+        parameters: Option<&[u8]>,
         schema: &Arc<Schema>,
         interest: &InterestSettings,
-        names: &'a mut TelemetryNames,
-    ) -> WorldBuilder<'a> {
+    ) -> WorldBuilder {
         let rate = self.tick_rate();
         let mut ecs = World::new();
         ecs.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(rate.0), rate, world: id });
@@ -254,7 +249,6 @@ impl Kind {
         ecs.init_resource::<Arrivals>();
         ecs.init_resource::<Departures>();
         ecs.init_resource::<WorldMessages>();
-        ecs.init_resource::<Telemetry>();
         let mut builder = WorldBuilder {
             id,
             seed,
@@ -262,10 +256,9 @@ impl Kind {
             systems: SystemList::default(),
             collector: Collector::new(schema.clone()),
             interest: interest.clone(),
-            conceal: None,
+            visibility_filter: None,
             transfer_check: None,
-            parameters,
-            names,
+            parameters: parameters.map(<[u8]>::to_vec),
         };
         self.kind.build(&mut builder);
         builder

@@ -1,7 +1,7 @@
 //! World kinds and plugins: how a game says what its worlds are made of.
 //!
-//! A world kind is built once per world, always the same way: it adds the same plugins, systems and replicated components
-//! in the same order. Only values (resources, entities) may differ between worlds of a kind.
+//! A world kind is built once per world, always the same way: it adds the same plugins, systems and replicated
+//! components in the same order. Only values (resources, entities) may differ between worlds of a kind.
 
 use crate::world_builder::WorldBuilder;
 pub use throng_scheduler::Hertz;
@@ -14,8 +14,8 @@ pub trait WorldKind: Send + Sync + 'static {
     /// How often a world of this kind ticks. [Hz, 1..=255]
     fn tick_rate(&self) -> Hertz;
 
-    /// Fills a new world. Runs on the thread that creates worlds, once per world and once more for the first of the kind, whose order of
-    /// systems is computed on a template.
+    /// Fills a new world. Runs on the thread that creates worlds, once per world and once more for the first of the
+    /// kind, whose order of systems is computed on a template.
     fn build(&self, world: &mut WorldBuilder);
 
     /// Whether a world with no client in it and no message waiting may stop ticking until somebody comes.
@@ -25,16 +25,16 @@ pub trait WorldKind: Send + Sync + 'static {
 }
 
 /// A reusable part of a world kind: components, resources and systems that belong together.
-pub trait Plugin {
+pub trait WorldPlugin {
     fn build(&self, world: &mut WorldBuilder);
 }
 
 /// One plugin or a tuple of them.
-pub trait Plugins {
+pub trait WorldPlugins {
     fn build_all(&self, world: &mut WorldBuilder);
 }
 
-impl<P: Plugin> Plugins for P {
+impl<P: WorldPlugin> WorldPlugins for P {
     fn build_all(&self, world: &mut WorldBuilder) {
         self.build(world);
     }
@@ -42,7 +42,7 @@ impl<P: Plugin> Plugins for P {
 
 macro_rules! tuple_of_plugins {
     ($($name:ident),+) => {
-        impl<$($name: Plugins),+> Plugins for ($($name,)+) {
+        impl<$($name: WorldPlugins),+> WorldPlugins for ($($name,)+) {
             fn build_all(&self, world: &mut WorldBuilder) {
                 #[allow(non_snake_case, reason = "one variable per type parameter, of the same name")]
                 let ($($name,)+) = self;

@@ -1,11 +1,11 @@
 //! The console: commands that an operator types at a running server, one line each.
 //!
-//! A command is a name, a line of help and a function from words to text; whoever starts the admin port adds those that it can carry out,
-//! and `help` tells them all. With `--json` anywhere in the line the answer is one JSON object instead of text, so that every
-//! command can be used by scripts without knowing it beforehand.
+//! A command is a name, a line of help and a function from words to text; whoever starts the admin port adds those that
+//! it can carry out, and `help` tells them all. With `--json` anywhere in the line the answer is one JSON object
+//! instead of text, so that every command can be used by scripts without knowing it beforehand.
 //!
-//! Commands run on a thread where waiting is allowed, never on the frame's: what they read is published, what they change is
-//! handed over. Lines and answers are bounded by the port ([`bounds`](crate::bounds)).
+//! Commands run on a thread where waiting is allowed, never on the frame's: what they read is published, what they
+//! change is handed over. Lines and answers are bounded by the port ([`bounds`](crate::bounds)).
 
 use serde_json::{Value, json};
 
@@ -59,8 +59,8 @@ impl Console {
         Self::default()
     }
 
-    /// Adds a command. `name` is dotted where it belongs to a subsystem, such as `rules.reload`; `arguments` and `help` are what
-    /// `help` shows. `run` may wait, and its error is told to whoever typed.
+    /// Adds a command. `name` is dotted where it belongs to a subsystem, such as `rules.reload`; `arguments` and `help`
+    /// are what `help` shows. `run` may wait, and its error is told to whoever typed.
     ///
     /// # Panics
     /// When the name is taken.

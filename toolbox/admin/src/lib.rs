@@ -1,13 +1,14 @@
-//! Admin HTTP: `GET /metrics` for Prometheus, `GET /health` for whoever restarts servers, `POST /capture` for whoever wants to keep
-//! the last seconds, and `POST /console` for whoever has a command ([`console`]).
+//! Admin HTTP: `GET /metrics` for Prometheus, `GET /health` for whoever restarts servers, `POST /capture` for whoever
+//! wants to keep the last seconds, and `POST /console` for whoever has a command ([`console`]).
 //!
 //! A server must be readable most of all when its frame is stuck, so nothing here waits for the frame: the
 //! listener has its own thread and asks an [`AdminSource`], which answers from what the frame last left behind.
 //! A server's published metrics are one (`published`).
 //!
 //! It has no password yet and therefore no command that changes the game, and listens where it is told, by default on
-//! loopback. Captures and commands are for requests with the header `x-throng: capture` or `x-throng: console` only, which no web page
-//! can have a browser send here. What a stranger can make it hold is bounded: connections, bytes and time of each (see [`bounds`]).
+//! loopback. Captures and commands are for requests with the header `x-throng: capture` or `x-throng: console` only,
+//! which no web page can have a browser send here. What a stranger can make it hold is bounded: connections, bytes and
+//! time of each (see [`bounds`]).
 //!
 //! Runs on one low-priority thread, `admin`, with a tokio runtime of its own; tokio never runs on frame threads.
 //! Cost: nothing between requests; a scrape costs the formatting of its text, on this thread.
@@ -15,6 +16,7 @@
 pub mod console;
 
 mod bounds;
+mod counter_table;
 mod packet_table;
 mod pages;
 mod published;
@@ -39,11 +41,14 @@ pub trait AdminSource: Send + Sync + 'static {
     fn metrics_text(&self) -> String;
     /// How the frame is doing now.
     fn health(&self) -> Health;
-    /// The packet report as of the last second: a JSON list with an object for each kind of message, cause and world, with the keys
-    /// `kind`, `cause`, `world`, `packets_per_s`, `updates_per_s` and `bytes_per_s`.
+    /// The packet report as of the last second: a JSON list with an object for each kind of message, cause and world,
+    /// with the keys `kind`, `cause`, `world`, `packets_per_s`, `updates_per_s` and `bytes_per_s`.
     fn packets(&self) -> String;
-    /// Saves a capture of the last seconds and waits until it is written, on a thread where waiting is allowed. The error is told to
-    /// whoever asked.
+    /// All counters as of the last second: a JSON list with an object for each, with the keys `name`, `value`, `per_s`
+    /// (null where it has none), `unit` and `help`.
+    fn counters(&self) -> String;
+    /// Saves a capture of the last seconds and waits until it is written, on a thread where waiting is allowed. The
+    /// error is told to whoever asked.
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String>;
 }
 
@@ -83,7 +88,7 @@ impl AdminServer {
     /// Listens on `address` (port 0 = any free one) until the handle is dropped.
     ///
     /// Binds before it returns, so a used port is the caller's error and not a line in a log.
-    /// The console has the command `packets` of the source beside those of `console`.
+    /// The console has the commands `packets` and `counters` of the source beside those of `console`.
     pub fn start(
         address: SocketAddr,
         source: Arc<dyn AdminSource>,

@@ -1,4 +1,4 @@
-//! The packet report as the console shows it: one row per kind of message and cause, the dearest first.
+//! The packet report as the console shows it: one row per kind of message and cause, the costliest first.
 //!
 //! ```text
 //! kind      cause   worlds  packets/s  updates/s   bytes/s  share
@@ -6,8 +6,8 @@
 //! chat.say  say          1        7.5        7.5     412.0   0.1 %
 //! ```
 //!
-//! Server and command exchange the rows as JSON, whatever else the server says in them; a row that has no kind is left out. Runs
-//! where the console does; cost: the rows, once per command.
+//! Server and command exchange the rows as JSON, whatever else the server says in them; a row that has no kind is left
+//! out. Runs where the console does; cost: the rows, once per command.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -17,6 +17,7 @@ use throng_profiler::scope;
 
 use super::AdminSource;
 use super::console::Console;
+use super::counter_table;
 use super::packet_table;
 
 /// How the server's frame is doing.
@@ -51,9 +52,12 @@ impl HealthState {
 type Source = State<Arc<dyn AdminSource>>;
 
 pub(crate) fn router(source: Arc<dyn AdminSource>, console: Console) -> Router {
-    let packets = source.clone();
+    let (packets, counters) = (source.clone(), source.clone());
     let console = console.with("packets", packet_table::ARGUMENTS, packet_table::HELP, move |call| {
         packet_table::command(call, &packets.packets())
+    });
+    let console = console.with("counters", counter_table::ARGUMENTS, counter_table::HELP, move |call| {
+        counter_table::command(call, &counters.counters())
     });
     let console = Router::new().route("/console", post(command)).with_state(Arc::new(console));
     Router::new()

@@ -5,7 +5,8 @@ use throng_platform::time::Nanos;
 
 use crate::{AdminSource, Health, HealthState, SavedCapture};
 
-/// Without a frame for this long a server that is not asleep is stuck: frames come every 17 ms, and at least once a second.
+/// Without a frame for this long a server that is not asleep is stuck: frames come every 17 ms, and at least once a
+/// second.
 const STUCK_AFTER: Nanos = Nanos::from_secs(3);
 
 impl AdminSource for PublishedMetrics {
@@ -25,6 +26,10 @@ impl AdminSource for PublishedMetrics {
 
     fn packets(&self) -> String {
         serde_json::to_string(&self.packets()).expect("rows of plain numbers and texts")
+    }
+
+    fn counters(&self) -> String {
+        serde_json::to_string(&self.counters()).expect("rows of plain numbers and texts")
     }
 
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String> {

@@ -25,6 +25,10 @@ impl AdminSource for FixedSource {
             .to_owned()
     }
 
+    fn counters(&self) -> String {
+        r#"[{"name":"net.packets_in","value":7,"per_s":2.0,"unit":"packets","help":"Datagrams received."}]"#.to_owned()
+    }
+
     fn save_capture(&self, note: &str) -> Result<SavedCapture, String> {
         match note {
             "full" => Err("the disk is full".to_owned()),
@@ -101,9 +105,15 @@ fn a_command_is_carried_out_for_those_who_mean_it() {
         r"pose  change             1        20.0        90.0         700.0  100.0 %\n",
     );
     check(meant, "packets --json", "HTTP/1.1 200", r#"{"text":"{\"packets\":[{"#);
+    check(
+        meant,
+        "counters",
+        "HTTP/1.1 200",
+        "net.packets_in               7           2.0  Datagrams received. [packets]",
+    );
     check(meant, "help", "HTTP/1.1 200", "rules.reload");
     check(meant, "rules.reload", "HTTP/1.1 400", "rules.reload: the file is gone");
-    check(meant, "quit", "HTTP/1.1 400", "there are rules.reload, packets, help");
+    check(meant, "quit", "HTTP/1.1 400", "there are rules.reload, packets, counters, help");
     check("", "packets", "HTTP/1.1 403", "x-throng: console");
     check("x-throng: capture\r\n", "packets", "HTTP/1.1 403", "x-throng: console");
 }

@@ -1,7 +1,7 @@
 //! Habits: what bots of every game do, whatever they play.
 //!
-//! Notice that they get nowhere, that they have no body, and do something once in a while. Plain counters, without a clock: a bot
-//! thinks at a fixed rate, so thoughts are its time. Nothing here allocates; a few nanoseconds each.
+//! Notice that they get nowhere, that they have no body, and do something once in a while. Plain counters, without a
+//! clock: a bot thinks at a fixed rate, so thoughts are its time. Nothing here allocates; a few nanoseconds each.
 
 use rand::Rng;
 

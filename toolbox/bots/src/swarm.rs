@@ -10,7 +10,7 @@
 //! is due. Under load the second wait returns at once with everything that came in the meantime: 500
 //! wakes a second instead of 20,000. With few bots it is the second wait that sleeps.
 //!
-//! A run ends when its time is up, when a stop is requested, or when no bot is left. Truths that are
+//! A run ends when its time is up, when a stop is requested, or when no bot is left. Audit samples that are
 //! due by then have been checked, because every snapshot checks them; those inside their grace are
 //! left out. Then every bot says goodbye, a few at a time, so that the server's socket keeps up.
 
@@ -68,8 +68,8 @@ pub struct SwarmSettings {
     pub seed: u64,
     /// Who makes the connect tokens.
     pub tokens: Tokens,
-    /// How many bots are sent in per second (> 0; default 120). More than the server's door lets in, by default 8 per frame
-    /// and so 480 a second: they wait in its line. Too few: the run takes longer.
+    /// How many bots are sent in per second (> 0; default 120). More than the server lets in, by default 8
+    /// per frame and so 480 a second: they wait in its line. Too few: the run takes longer.
     pub join_per_second: u32,
     /// How often a bot that was not let in tries again.
     pub retry: RetrySettings,

@@ -13,8 +13,8 @@ const TOKEN_LIFE_S: u64 = 120;
 
 /// Who makes the connect tokens of a swarm.
 pub enum Tokens {
-    /// The caller: given a bot's index, a token that is good now and was never given before. Called when that bot is sent in,
-    /// and each time it tries again.
+    /// The caller: given a bot's index, a token that is good now and was never given before. Called when that bot
+    /// is sent in, and each time it tries again.
     Made(Box<dyn FnMut(usize) -> ConnectToken>),
     /// The swarm, with the key that the server has.
     Signed(TokenSigner),

@@ -1,7 +1,7 @@
 //! One request to the admin port of a running server, as the commands need it that talk to one.
 //!
-//! HTTP/1.1 with one request per connection needs no library. What answers may be any program on any port: its answer is bounded in bytes
-//! and time, and nothing of it is believed to be harmless to a terminal.
+//! HTTP/1.1 with one request per connection needs no library. What answers may be any program on any port: its answer
+//! is bounded in bytes and time, and nothing of it is believed to be harmless to a terminal.
 
 use std::{
     io::{self, Read, Write},
@@ -14,7 +14,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// A packet report of a thousand worlds has some 2 MB; a stranger on that port may send more.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
-/// Sends `body` to `/purpose`; returns status and body of the answer. An error says what to do, and begins with `server`.
+/// Sends `body` to `/purpose`; returns status and body of the answer. An error says what to do, and begins with
+/// `server`.
 pub fn post(server: &str, purpose: &str, body: &str) -> Result<(u16, Vec<u8>), String> {
     request(server, purpose, body).map_err(|error| format!("{server}: {}", explained(&error)))
 }

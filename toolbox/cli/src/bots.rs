@@ -14,9 +14,9 @@ use throng_platform::{
 };
 
 use crate::{
-    CommandResult, Verdict,
     games::{Game, GameFlags},
     key::KeyArguments,
+    outcome::{CommandResult, Verdict},
     output::{OutputArguments, Reader},
     status_line::StatusLine,
 };
@@ -99,8 +99,8 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
 fn one_line(status: &SwarmStatus) -> String {
     let figures = &status.figures;
     format!(
-        "{:>5.0} s  {} of {} bots playing  {} in line  {} disconnects  {} state errors in {} checks  input to update {:.0} ms p50, {:.0} ms p99  \
-         {:.2} cores",
+        "{:>5.0} s  {} of {} bots playing  {} in line  {} disconnects  {} state errors in {} checks  \
+         input to update {:.0} ms p50, {:.0} ms p99  {:.2} cores",
         status.elapsed_s,
         figures.players_connected,
         figures.players_wanted,
@@ -114,7 +114,8 @@ fn one_line(status: &SwarmStatus) -> String {
     )
 }
 
-/// Stops when the parent closes its end, however it ends. Its orders to measure are the server's; a swarm reports its whole run.
+/// Stops when the parent closes its end, however it ends. Its orders to measure are the server's; a swarm reports its
+/// whole run.
 fn end_with_parent(stop: StopFlag) -> std::io::Result<()> {
     spawn_named("parent", Priority::Low, move || {
         for line in std::io::stdin().lock().lines() {

@@ -1,29 +1,25 @@
 //! `throng capture`: what recorders kept of bad frames, from having one saved to opening it in another viewer.
 //!
-//! Captures may come from strangers, so nothing of one reaches the terminal unescaped, and a damaged one is told with its file and the
-//! place of the damage.
+//! Captures may come from strangers, so nothing of one reaches the terminal unescaped, and a damaged one is told with
+//! its file and the place of the damage.
 
+mod file;
 mod list;
 mod save;
 
 use std::{
     fs::File,
-    io::{self, BufWriter, IsTerminal, Read, Write},
-    path::{Path, PathBuf},
+    io::{self, BufWriter, IsTerminal, Write},
+    path::PathBuf,
 };
 
 use clap::{Args, Subcommand};
 use throng_capture::{
-    Capture,
     convert::{self, Target},
-    format,
     story::{self, Options},
 };
 
-use crate::{CommandResult, Verdict};
-
-/// Larger files are refused before they are read into memory: the recorder's disk budgets are far below.
-const FILE_BYTES_MAX: u64 = 1 << 30;
+use crate::outcome::{CommandResult, Verdict};
 
 #[derive(Args)]
 pub struct CaptureArguments {
@@ -39,7 +35,8 @@ enum CaptureCommand {
     List(list::ListArguments),
     /// What happened in the bad frame, its cause first.
     Show(ShowArguments),
-    /// The same for another viewer: Perfetto and Tracy (fxt, chrome), speedscope, KCachegrind (callgrind), flame graphs (folded).
+    /// The same for another viewer: Perfetto and Tracy (fxt, chrome), speedscope, KCachegrind (callgrind), flame graphs
+    /// (folded).
     Convert(ConvertArguments),
 }
 
@@ -65,7 +62,8 @@ struct ConvertArguments {
     /// Where to; `-` is stdout. Without it, beside the capture with the ending that the viewer knows.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Leave log lines and notes as they are. Without it addresses, what looks like keys, and quoted text are taken out.
+    /// Leave log lines and notes as they are. Without it addresses, what looks like keys, and quoted text are taken
+    /// out.
     #[arg(long)]
     with_free_text: bool,
     /// Print one JSON object.
@@ -92,25 +90,8 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Reads a capture; the error names the file, what is wrong with it and where.
-fn read(path: &Path) -> Result<Capture, String> {
-    let context = |error: io::Error| format!("{}: {error}", path.display());
-    let too_large = || format!("{}: is larger than 1 GiB, which no recorder writes", path.display());
-    let file = File::open(path).map_err(context)?;
-    if file.metadata().map_err(context)?.len() > FILE_BYTES_MAX {
-        return Err(too_large());
-    }
-    let mut bytes = Vec::new();
-    // It may grow, or be a pipe.
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(context)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(too_large());
-    }
-    format::read(&bytes).map_err(|error| format!("{}: {error}", path.display()))
-}
-
 fn show(arguments: &ShowArguments) -> CommandResult {
-    let capture = read(&arguments.file)?;
+    let capture = file::read(&arguments.file)?;
     let stdout = io::stdout();
     let options = Options { frame: arguments.frame, with_emphasis: stdout.is_terminal() };
     let told = story::tell(&capture, &options).map_err(|error| format!("{}: {error}", arguments.file.display()))?;
@@ -125,7 +106,7 @@ fn show(arguments: &ShowArguments) -> CommandResult {
 }
 
 fn convert(arguments: &ConvertArguments) -> CommandResult {
-    let mut capture = read(&arguments.file)?;
+    let mut capture = file::read(&arguments.file)?;
     if !arguments.with_free_text {
         capture = capture.without_free_text();
     }

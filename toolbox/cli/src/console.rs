@@ -1,7 +1,8 @@
 //! `throng console`: commands of a running server, given with the call or line by line.
 //!
-//! What commands there are is the server's to say (`help`); here a line is sent and its answer printed. The admin port has no password:
-//! it listens on loopback unless it was told otherwise, and takes commands from this program and its like, not from web pages.
+//! What commands there are is the server's to say (`help`); here a line is sent and its answer printed. The admin port
+//! has no password: it listens on loopback unless it was told otherwise, and takes commands from this program and its
+//! like, not from web pages.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -9,15 +10,18 @@ use clap::Args;
 use serde::Deserialize;
 use throng_capture::story::printable_text;
 
-use crate::{CommandResult, Verdict, admin_port};
+use crate::{
+    admin_port,
+    outcome::{CommandResult, Verdict},
+};
 
 #[derive(Args)]
 pub struct ConsoleArguments {
     /// The server's admin port.
     #[arg(value_name = "HOST:PORT")]
     server: String,
-    /// One command with its words, such as `packets --by-world`; `help` lists them. Without it, commands are read from stdin, one a
-    /// line.
+    /// One command with its words, such as `packets --by-world`; `help` lists them. Without it, commands are read from
+    /// stdin, one a line.
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
     /// Print one JSON object; the same as `--json` after the command.
@@ -45,8 +49,8 @@ pub fn run(arguments: ConsoleArguments) -> CommandResult {
     Ok(Verdict::Fine)
 }
 
-/// Carries out lines from stdin until it ends. A person is told what is wrong and goes on; a script that had a wrong line fails at the
-/// end.
+/// Carries out lines from stdin until it ends. A person is told what is wrong and goes on; a script that had a wrong
+/// line fails at the end.
 fn converse(server: &str, json: bool) -> CommandResult {
     let is_terminal = io::stdin().is_terminal();
     let prompt = || -> io::Result<()> {
@@ -80,7 +84,8 @@ fn line_of(command: &str, json: bool) -> String {
     if json { format!("{command} --json") } else { command.to_owned() }
 }
 
-/// The answer's text, or why the server did not carry it out; the outer error is that nobody answered as a server would.
+/// The answer's text, or why the server did not carry it out; the outer error is that nobody answered as a server
+/// would.
 fn ask(server: &str, line: &str) -> Result<Result<String, String>, String> {
     let (status, body) = admin_port::post(server, "console", line)?;
     match serde_json::from_slice(&body) {

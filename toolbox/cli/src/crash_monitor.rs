@@ -29,14 +29,9 @@ use throng_profiler::{
 };
 
 use crate::{
-    CommandResult, Verdict,
-    crash_state::{RecorderSource, WorldFacts},
+    crash_state::{RecorderSource, WorldFacts, build},
+    outcome::{CommandResult, Verdict},
 };
-
-/// This executable, as reports name it.
-pub fn build() -> String {
-    format!("throng {}", env!("CARGO_PKG_VERSION"))
-}
 
 /// Sleeps until the server at the other end of stdin ends.
 pub fn monitor() -> ExitCode {

@@ -6,9 +6,9 @@ use clap::Args;
 use throng_lab::report;
 
 use crate::{
-    CommandResult,
     games::GameArguments,
     load::{plan, run_plan, tell},
+    outcome::CommandResult,
 };
 
 /// Without `--seconds` the demo runs until it is stopped; a day is as good as that.

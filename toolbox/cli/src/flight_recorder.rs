@@ -1,4 +1,5 @@
-//! The flight recorder of `throng serve`: started by the settings, with rules that are read again when their file changes.
+//! The flight recorder of `throng serve`: started by the settings, with rules that are read again when their file
+//! changes.
 
 use std::{path::Path, sync::Arc};
 
@@ -13,8 +14,8 @@ use crate::rules::FollowedRules;
 
 log_category!(RECORDER = "profiler.recorder");
 
-/// Puts the rules file into force and follows it, starts the recorder that the settings ask for and gives it to the server. `captures`
-/// comes before the settings' folder. Returns the rules if there is a file of them.
+/// Puts the rules file into force and follows it, starts the recorder that the settings ask for and gives it to the
+/// server. `captures` comes before the settings' folder. Returns the rules if there is a file of them.
 pub fn start(
     settings: &Settings,
     captures: Option<&Path>,

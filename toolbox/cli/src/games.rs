@@ -53,8 +53,8 @@ static GAMES: [Game; 2] = [
         players: 2_000,
         npcs: 10_000,
         options: &[INJECT, ALL_AWAKE, SCAN_EVERYTHING, NO_THROTTLES],
-        // There is one world, so none can be dearer than the others.
-        knows_fault: |fault| fault != FaultSwitch::DearHideout,
+        // There is one world, so none can be costlier than the others.
+        knows_fault: |fault| fault != FaultSwitch::CostlyHideout,
         schema: frontier::schema,
         behaviours: |flags| {
             let guide = frontier::bot::BotGuide::load(!flags.no_throttles);
@@ -145,7 +145,8 @@ impl Game {
 /// What bots must know of a server's game beside its name.
 #[derive(Debug, Clone, Default, Args)]
 pub struct GameFlags {
-    /// Let the game send whatever changes, as often as it changes and however far away, to see what throttles save (frontier).
+    /// Let the game send whatever changes, as often as it changes and however far away, to see what throttles save
+    /// (frontier).
     #[arg(long)]
     pub no_throttles: bool,
 }
@@ -172,13 +173,14 @@ pub struct GameArguments {
     /// NPCs over all worlds; without it, as many as the game is made for.
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=40_000))]
     npcs: Option<u32>,
-    /// Put a fault in, to see it found: a test switch that the game has a place for, such as `slow-world` or `hung-world`.
+    /// Put a fault in, to see it found: a test switch that the game has a place for, such as `slow-world` or
+    /// `hung-world`.
     #[arg(long, value_name = "FAULT")]
     inject: Vec<FaultSwitch>,
     /// Keep worlds ticking in which no player has been yet, so that all NPCs live from the start.
     #[arg(long)]
     pub all_awake: bool,
-    /// Ask everybody who is near instead of keeping lists of it, to see what close lists save (frontier).
+    /// Ask everybody who is near instead of keeping lists of it, to see what neighbour lists save (frontier).
     #[arg(long)]
     scan_everything: bool,
     #[command(flatten)]

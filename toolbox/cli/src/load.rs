@@ -9,7 +9,11 @@ use throng_lab::{
 };
 use throng_platform::signals;
 
-use crate::{CommandResult, Verdict, games::GameArguments, status_line::StatusLine};
+use crate::{
+    games::GameArguments,
+    outcome::{CommandResult, Verdict},
+    status_line::StatusLine,
+};
 
 #[derive(Args)]
 pub struct LoadArguments {
@@ -24,7 +28,7 @@ pub struct LoadArguments {
     /// Threads that run worlds.
     #[arg(long)]
     workers: Option<u16>,
-    /// Let the server take equally urgent worlds in any order instead of the dearest first.
+    /// Let the server take equally urgent worlds in any order instead of the costliest first.
     #[arg(long)]
     ignore_cost_estimates: bool,
     /// Let the server save captures of bad frames into this folder.
@@ -33,7 +37,8 @@ pub struct LoadArguments {
     /// Let the server record nothing, to see what recording costs.
     #[arg(long)]
     no_recorder: bool,
-    /// Let the server record in every other third of a second only: `recorder_cpu_share` then says what recording costs.
+    /// Let the server record in every other third of a second only: `recorder_cpu_share` then says what recording
+    /// costs.
     #[arg(long)]
     recorder_turns: bool,
     /// Write report.json and report.html into this folder.

@@ -1,7 +1,7 @@
-//! The `throng` command: a thin door to the libraries.
+//! The `throng` command: a thin front end of the libraries.
 //!
-//! Every command has `--json`, which prints one JSON object as its last line with units in the key names. Exit status 0 = fine,
-//! 1 = the thing measured failed its bar, 2 = a mistake in how it was called or in the surroundings.
+//! Every command has `--json`, which prints one JSON object as its last line with units in the key names. Exit status 0
+//! = fine, 1 = the thing measured failed its bar, 2 = a mistake in how it was called or in the surroundings.
 
 mod admin_port;
 mod bots;
@@ -14,6 +14,7 @@ mod flight_recorder;
 mod games;
 mod key;
 mod load;
+mod outcome;
 mod output;
 mod rules;
 mod serve;
@@ -27,6 +28,8 @@ use clap::{Parser, Subcommand};
 use throng_profiler::log::{self, CategoryFilter, Lines};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::outcome::Verdict;
 
 #[global_allocator]
 static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platform::allocator::CountingAllocator;
@@ -65,15 +68,6 @@ enum Command {
     CrashDrill(crash_monitor::DrillArguments),
 }
 
-/// How a command ended when nothing went wrong with the command itself.
-enum Verdict {
-    Fine,
-    /// What was measured failed its bar.
-    Failed,
-}
-
-type CommandResult = Result<Verdict, Box<dyn std::error::Error>>;
-
 fn main() -> ExitCode {
     let cli = Cli::parse();
     // All that this one does is sleep: it needs no log and keeps no memory.
@@ -111,7 +105,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What `THRONG_LOG` says, such as `server.door=debug,all=warn`; rules come before it.
+/// What `THRONG_LOG` says, such as `server.clients=debug,all=warn`; rules come before it.
 fn set_log_levels() -> Result<(), log::UnknownLevel> {
     if let Ok(text) = std::env::var("THRONG_LOG") {
         log::set_base_levels(&log::levels_from_text(&text)?);

@@ -1,7 +1,7 @@
 //! The rules of `throng serve` while it runs: in force again when their file changes, and when somebody asks for it.
 //!
-//! A thread of low priority looks at the file once a second; the console's `rules.reload` reads it at once, and says what is wrong with it.
-//! Whatever is wrong, the rules before stay in force.
+//! A thread of low priority looks at the file once a second; the console's `rules.reload` reads it at once, and says
+//! what is wrong with it. Whatever is wrong, the rules before stay in force.
 
 use std::{
     path::PathBuf,

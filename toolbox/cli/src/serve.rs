@@ -25,9 +25,10 @@ use throng_platform::{
 };
 
 use crate::{
-    CommandResult, Verdict, crash_monitor, crash_state, flight_recorder,
+    crash_state, flight_recorder,
     games::GameArguments,
     key,
+    outcome::{CommandResult, Verdict},
     output::{OutputArguments, Reader},
     rules::FollowedRules,
     status_line::StatusLine,
@@ -64,7 +65,7 @@ pub struct ServeArguments {
     /// Record in every other third of a second only, and report what recording costs (`recorder_cpu_share`).
     #[arg(long)]
     recorder_turns: bool,
-    /// Take equally urgent worlds in any order instead of the dearest first, to see what the estimate is worth.
+    /// Take equally urgent worlds in any order instead of the costliest first, to see what the estimate is worth.
     #[arg(long)]
     ignore_cost_estimates: bool,
     #[command(flatten)]
@@ -93,7 +94,7 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
         server.take_recorder_turns();
     }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
-    let rules = flight_recorder::start(&settings, arguments.captures.as_deref(), crash_monitor::build(), &mut server)?;
+    let rules = flight_recorder::start(&settings, arguments.captures.as_deref(), crash_state::build(), &mut server)?;
     let _crash_guard = arguments.crashes.as_deref().map(|folder| crash_state::install(folder, &server)).transpose()?;
     let admin = match settings.server.admin_address {
         Some(address) => Some(AdminServer::start(address, server.control().published(), console(rules))?),

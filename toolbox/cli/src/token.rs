@@ -8,7 +8,10 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use throng_net::protocol::{ClientId, ConnectToken, ProtocolId, TokenRequest, USER_DATA_BYTES};
 use throng_platform::{clock::Clock, clock::MonotonicClock, random};
 
-use crate::{CommandResult, Verdict, key::KeyArguments};
+use crate::{
+    key::KeyArguments,
+    outcome::{CommandResult, Verdict},
+};
 
 #[derive(Args)]
 pub struct TokenArguments {

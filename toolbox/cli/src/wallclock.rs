@@ -6,7 +6,7 @@ use clap::Args;
 use throng_lab::wallclock::{self, WallclockPlan, WallclockReport};
 use throng_platform::signals;
 
-use crate::{CommandResult, Verdict};
+use crate::outcome::{CommandResult, Verdict};
 
 #[derive(Args)]
 pub struct WallclockArguments {

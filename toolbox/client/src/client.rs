@@ -124,8 +124,8 @@ impl Client {
         self.login.next_at.is_some_and(|at| now >= at)
     }
 
-    /// The next attempt begins. Nothing happens unless the client is [resting](ClientState::Resting). `token` has not been
-    /// shown before, and `seed` is fresh, as for [`new`](Self::new).
+    /// The next attempt begins. Nothing happens unless the client is [resting](ClientState::Resting). `token` has
+    /// not been shown before, and `seed` is fresh, as for [`new`](Self::new).
     pub fn try_again(&mut self, token: ConnectToken, now: Nanos, seed: [u8; 32]) {
         if self.state != ClientState::Resting {
             return;
@@ -136,8 +136,8 @@ impl Client {
         self.state = ClientState::Connecting;
     }
 
-    /// What the server says about our waiting to come in: our place in its line, or that our world is being made. `None` while
-    /// it has said nothing, and once we are in.
+    /// What the server says about our waiting to come in: our place in its line, or that our world is being made.
+    /// `None` while it has said nothing, and once we are in.
     pub fn queue(&self) -> Option<QueueState> {
         self.handshake.as_ref().and_then(|handshake| handshake.queue())
     }
@@ -268,8 +268,8 @@ impl Client {
         self.view.inbox.iter()
     }
 
-    /// Events of this stay since the last [`clear_messages`](Self::clear_messages), reliable and unreliable ones in the order of their
-    /// arrival; which kind an id means, the schema says.
+    /// Events of this stay since the last [`clear_messages`](Self::clear_messages), reliable and unreliable ones in the
+    /// order of their arrival; which kind an id means, the schema says.
     pub fn events(&self) -> impl Iterator<Item = EventIn<'_>> {
         self.view.events.iter().filter_map(|(_, message)| EventIn::split(message))
     }

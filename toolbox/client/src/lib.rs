@@ -1,11 +1,10 @@
 //! A client without a screen: connects, acknowledges, applies. Bots and real clients use it.
 //!
-//! [`Client`] is sans-IO: datagrams and a time go in, datagrams come out. It leads a connect token
-//! through the handshake, waits in the server's line ([`Client::queue`]), tries again with a fresh token
-//! where that may help ([`Client::with_retries`]), keeps the connection alive, and shows the game three things: in which
-//! world it is ([`Client::world`]), what the server shows it of that world ([`Client::replicas`]),
-//! and what the game's own messages say ([`Client::messages`]). The game answers with numbered
-//! inputs and reliable messages.
+//! [`Client`] is sans-IO: datagrams and a time go in, datagrams come out. It leads a connect token through the
+//! handshake, waits in the server's line ([`Client::queue`]), tries again with a fresh token where that may help
+//! ([`Client::with_retries`]), keeps the connection alive, and shows the game three things: in which world it is
+//! ([`Client::world`]), what the server shows it of that world ([`Client::replicas`]), and what the game's own
+//! messages say ([`Client::messages`]). The game answers with numbered inputs and reliable messages.
 //!
 //! ```text
 //!   datagram -> receive -> handshake | connection -> control -> world, own entity

@@ -4,11 +4,12 @@
 //!   attempt -> failed -> rest 0.5 to 1 s -> fresh token -> attempt -> failed -> rest 1 to 2 s -> ...
 //! ```
 //!
-//! Rests double up to a maximum and are drawn from their upper half, so that those who were sent away together do not come
-//! again together. Bounded in attempts; fewer where the server does not answer at all. A refusal by the game itself is final.
+//! Rests double up to a maximum and are drawn from their upper half, so that those who were sent away together do
+//! not come again together. Bounded in attempts; fewer where the server does not answer at all. A refusal by the
+//! game itself is final.
 //!
-//! A token is good for one attempt at most, so the owner brings a fresh one for each: where from is its own affair, and may
-//! take as long as it needs (`Client::wants_token`, `Client::try_again`).
+//! A token is good for one attempt at most, so the owner brings a fresh one for each: where from is its own affair,
+//! and may take as long as it needs (`Client::wants_token`, `Client::try_again`).
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -18,14 +19,14 @@ use throng_platform::time::Nanos;
 /// How often a client tries to come in, and how long it rests between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetrySettings {
-    /// Attempts in all (> 0; default 8, which take up to a minute and their own time). Too few: a rush that the server's line
-    /// cannot hold keeps players out. Too many: they learn late that nobody lets them in.
+    /// Attempts in all (> 0; default 8, which take up to a minute and their own time). Too few: a rush that the
+    /// server's line cannot hold keeps players out. Too many: they learn late that nobody lets them in.
     pub attempts_max: u32,
-    /// Attempts that may end without an answer (> 0; default 2). Too few: a server that starts is missed. Too many: one that is
-    /// not there is found out late, for each takes the token's timeout.
+    /// Attempts that may end without an answer (> 0; default 2). Too few: a server that starts is missed. Too many:
+    /// one that is not there is found out late, for each takes the token's timeout.
     pub timeouts_max: u32,
-    /// The first rest at most (default 1 s), and any (default 16 s). Too short: those who were sent away make the rush longer.
-    /// Too long: they wait although there is room.
+    /// The first rest at most (default 1 s), and any (default 16 s). Too short: those who were sent away make the
+    /// rush longer. Too long: they wait although there is room.
     pub rest_first: Nanos,
     pub rest_max: Nanos,
 }

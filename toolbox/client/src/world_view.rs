@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use throng_net::connection::Channel;
-use throng_net::control::{CONTROL, EVENT, EnterWorld, GAME_MIN, SNAPSHOT, TRUTH};
+use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, GAME_MIN, SNAPSHOT};
 use throng_platform::time::Nanos;
 use throng_replication::{EventIn, NetId, Replicas, Schema};
 
@@ -95,7 +95,7 @@ impl WorldView {
         let taken = match (channel, message.first()) {
             (Channel::Reliable, Some(&CONTROL)) => self.take_control(message, events),
             (_, Some(&SNAPSHOT)) => self.take_snapshot(now, message),
-            (_, Some(&TRUTH)) => self.take_audit_sample(message),
+            (_, Some(&AUDIT_SAMPLE)) => self.take_audit_sample(message),
             (_, Some(&EVENT)) => self.take_event(channel, message),
             (_, Some(&kind)) if kind >= GAME_MIN => {
                 self.inbox.push(channel, message);
@@ -147,7 +147,8 @@ impl WorldView {
         Some(())
     }
 
-    /// An event is about this stay or about nothing: one that is late or early is dropped. Reliable ones come after their stay's name.
+    /// An event is about this stay or about nothing: one that is late or early is dropped. Reliable ones come after
+    /// their stay's name.
     fn take_event(&mut self, channel: Channel, message: &[u8]) -> Option<()> {
         let event = EventIn::split(message)?;
         let kind = self.schema.events().get(event.id.index())?;

@@ -13,7 +13,9 @@ use throng_profiler::sync::Mutex;
 use throng_profiler::thread::{self, ThreadClass};
 use throng_profiler::{log_category, log_error, scope};
 
-use crate::world::compute_until;
+use throng::server::{Server, ServerError};
+
+use crate::{turnover::Turnover, world::compute_until};
 
 log_category!(FAULTS = "faults");
 
@@ -28,6 +30,8 @@ pub enum BackgroundFault {
     LongTasks { seconds: u64, every_s: u64 },
     /// A thread allocates and frees.
     Allocate { bytes_per_s: usize },
+    /// Worlds come and go by the thousand.
+    Turnover(Turnover),
 }
 
 /// So many that the kernel's turns of a few ms each add up to a wait that a frame feels.
@@ -41,8 +45,16 @@ const BEGIN_AFTER: Duration = Duration::from_secs(5);
 
 impl BackgroundFault {
     /// Starts it.
-    pub(crate) fn start(self) -> io::Result<()> {
+    pub(crate) fn start(self, server: &mut Server) -> Result<(), ServerError> {
         match self {
+            BackgroundFault::Turnover(turnover) => turnover.start(server),
+            other => other.start_threads().map_err(ServerError::Thread),
+        }
+    }
+
+    fn start_threads(self) -> io::Result<()> {
+        match self {
+            BackgroundFault::Turnover(_) => Ok(()),
             BackgroundFault::HoldLock { hold_ms, every_s } => {
                 repeat("save-0", Priority::Low, ThreadClass::LongTask, every_s, move || {
                     LEDGER.hold_for_waiter(Duration::from_millis(hold_ms))

@@ -14,6 +14,7 @@
 //! | `over-budget` | a subsystem takes 20 % more than its budget | `subsystem` |
 //! | `big-alloc` | a tick of a world allocates 300 KiB at once | `large-allocation` |
 //! | `leak` | a world keeps what it should forget, 0.6 MB/s | `leak` |
+//! | `turnover` | 10,000 further worlds are made and retired, 250 at once | |
 //!
 //! A switch has up to two parts. What hits a world is a [`WorldFault`]: the game chooses the world and adds
 //! [`FaultPlugin`] to it. What goes on beside the worlds is a [`BackgroundFault`]. Both begin with [`start`], when the
@@ -23,6 +24,7 @@
 //! long it takes. Without a switch none of it is in any world.
 
 mod background;
+mod turnover;
 mod world;
 
 use std::str::FromStr;
@@ -30,12 +32,13 @@ use std::str::FromStr;
 use throng::{Server, server::ServerError};
 
 pub use background::BackgroundFault;
+pub use turnover::Turnover;
 pub use world::{FaultPlugin, WorldFault};
 
 /// A fault by name, with the sizes that the tests of the project use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultSwitch {
-    DearHideout,
+    CostlyHideout,
     HungWorld,
     SlowWorld,
     Spikes,
@@ -46,10 +49,11 @@ pub enum FaultSwitch {
     OverBudget,
     BigAlloc,
     Leak,
+    Turnover,
 }
 
-const NAMES: [(&str, FaultSwitch); 11] = [
-    ("dear-hideout", FaultSwitch::DearHideout),
+const NAMES: [(&str, FaultSwitch); 12] = [
+    ("dear-hideout", FaultSwitch::CostlyHideout),
     ("hung-world", FaultSwitch::HungWorld),
     ("slow-world", FaultSwitch::SlowWorld),
     ("spikes", FaultSwitch::Spikes),
@@ -60,6 +64,7 @@ const NAMES: [(&str, FaultSwitch); 11] = [
     ("over-budget", FaultSwitch::OverBudget),
     ("big-alloc", FaultSwitch::BigAlloc),
     ("leak", FaultSwitch::Leak),
+    ("turnover", FaultSwitch::Turnover),
 ];
 
 /// A fault whose name is not known.
@@ -94,7 +99,7 @@ impl FaultSwitch {
     /// What it does to a world, with its usual size.
     pub fn in_world(self) -> Option<WorldFault> {
         match self {
-            Self::DearHideout => Some(WorldFault::Dear { from_tick: 200, factor: 10 }),
+            Self::CostlyHideout => Some(WorldFault::Costly { from_tick: 200, factor: 10 }),
             Self::HungWorld => Some(WorldFault::Hung { at_tick: 200, sleep_ms: 2_000 }),
             Self::SlowWorld => Some(WorldFault::Slow { busy_ms: 40, every_ticks: 1 }),
             Self::Spikes => Some(WorldFault::Slow { busy_ms: 40, every_ticks: 120 }),
@@ -102,7 +107,7 @@ impl FaultSwitch {
             Self::OverBudget => Some(WorldFault::OverBudget { busy_us: BALLAST_BUDGET_US * 6 / 5 }),
             Self::BigAlloc => Some(WorldFault::BigAllocation { bytes: 300 << 10, every_ticks: 40 }),
             Self::Leak => Some(WorldFault::Leak { bytes_per_tick: 32 << 10 }),
-            Self::StolenCores | Self::LongTasks | Self::AllocRate => None,
+            Self::StolenCores | Self::LongTasks | Self::AllocRate | Self::Turnover => None,
         }
     }
 
@@ -113,6 +118,7 @@ impl FaultSwitch {
             Self::StolenCores => Some(BackgroundFault::ForeignProcesses { seconds: 5, every_s: 20 }),
             Self::LongTasks => Some(BackgroundFault::LongTasks { seconds: 3, every_s: 20 }),
             Self::AllocRate => Some(BackgroundFault::Allocate { bytes_per_s: 10 << 20 }),
+            Self::Turnover => Some(BackgroundFault::Turnover(Turnover { worlds: 10_000, at_once: 250, stay_ms: 200 })),
             _ => None,
         }
     }
@@ -134,7 +140,7 @@ pub fn start(
     if worlds.into_iter().any(|fault| matches!(fault, WorldFault::OverBudget { .. })) {
         server.suggest_budget(BALLAST, BALLAST_BUDGET_US);
     }
-    background.iter().try_for_each(|fault| fault.start()).map_err(ServerError::Thread)
+    background.iter().try_for_each(|fault| fault.start(server))
 }
 
 #[cfg(test)]

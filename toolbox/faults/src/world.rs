@@ -12,7 +12,7 @@ use crate::background::LEDGER;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorldFault {
     /// Its ticks take `factor` times as long, spent computing.
-    Dear { from_tick: u32, factor: u32 },
+    Costly { from_tick: u32, factor: u32 },
     /// One tick blocks, asleep.
     Hung { at_tick: u32, sleep_ms: u64 },
     /// One tick in so many computes for so much longer.
@@ -39,7 +39,7 @@ pub struct FaultPlugin<First, Last> {
     pub last: Last,
 }
 
-impl<First, Last> Plugin for FaultPlugin<First, Last>
+impl<First, Last> WorldPlugin for FaultPlugin<First, Last>
 where
     First: SystemSet + Clone,
     Last: SystemSet + Clone,
@@ -72,7 +72,7 @@ fn inflict(tick: Res<TickInfo>, faults: Res<Faults>, began: Res<TickBegan>, mut 
 
 fn inflict_one(fault: WorldFault, tick: u32, began: Instant, kept: &mut Vec<Vec<u8>>) {
     match fault {
-        WorldFault::Dear { from_tick, factor } => {
+        WorldFault::Costly { from_tick, factor } => {
             if tick >= from_tick {
                 let took = began.elapsed();
                 compute_until(began + took * factor);
@@ -144,10 +144,10 @@ mod tests {
     }
 
     #[test]
-    fn a_dear_world_is_so_from_its_tick_on() {
+    fn a_costly_world_is_so_from_its_tick_on() {
         let inflict = |factor, tick| {
             let long_ago = Instant::now() - Duration::from_millis(10);
-            inflict_one(WorldFault::Dear { from_tick: 3, factor }, tick, long_ago, &mut Vec::new());
+            inflict_one(WorldFault::Costly { from_tick: 3, factor }, tick, long_ago, &mut Vec::new());
             long_ago.elapsed()
         };
         assert!(inflict(4, 3) >= Duration::from_millis(40));

@@ -72,7 +72,8 @@ impl LoadReport {
             bars.push(Bar::new("not_filled.players_in", players_in, Exactly, f64::from(players)));
         }
         let of_bots = |key: &str| self.bots.get(key).and_then(serde_json::Value::as_f64);
-        // No errors among no checks would prove nothing: each bot checks an entity a second, joining and leaving included.
+        // No errors among no checks would prove nothing: each bot checks an entity a second, joining and leaving
+        // included.
         if let (Some(checks), Some(seconds)) = (of_bots("state_checks"), of_bots("seconds")) {
             let per_bot_per_s = checks / f64::from(players) / seconds.max(1.0);
             bars.push(Bar::new("state_checks_per_bot_per_s", per_bot_per_s, AtLeast, 1.0));

@@ -5,9 +5,10 @@
 //!                                              measure begin   measure end
 //! ```
 //!
-//! The window opens only when every bot plays: log-ins cost more than playing, and a run's figures must not depend on
-//! how long they took. A run that cannot be filled has no window; it ends, fails, and reports who is missing and why. Both processes get one private key, made here, through their environment: a command line can
-//! be read by every user of the host.
+//! The window opens only when every bot plays: log-ins cost more than playing, and a run's figures must not depend
+//! on how long they took. A run that cannot be filled has no window; it ends, fails, and reports who is missing and
+//! why. Both processes get one private key, made here, through their environment: a command line can be read by
+//! every user of the host.
 //!
 //! Runs on the caller's thread for as long as the run takes; two threads per child read its output. No child outlives
 //! the run: each is told to stop, killed if it does not, and stops by itself if this process dies (see [`child`]).
@@ -50,8 +51,8 @@ pub struct LoadPlan {
     /// All bots must be playing within this long after their start (s). Too low → a slow machine fails without being
     /// measured; too high → a broken log-in takes long to show.
     pub join_within_s: u32,
-    /// Nor is it waited for longer than this without another bot that plays. Too low → a pause fails the run; too high → a
-    /// door that has shut takes long to show.
+    /// Nor is it waited for longer than this without another bot that plays. Too low → a pause fails the run; too
+    /// high → a server that lets nobody in takes long to show.
     pub stalled_after_s: u32,
     /// The command line as the person wrote it, for the report.
     pub command: String,

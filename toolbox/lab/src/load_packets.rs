@@ -1,7 +1,7 @@
 //! The packet report of a load run: what each kind of message and component takes of the way to the players.
 //!
-//! A server counts per kind, cause and world. A run with a thousand worlds is not read world by world, so the worlds are added
-//! up here; what is left is a row for each kind and cause, the dearest first.
+//! A server counts per kind, cause and world. A run with a thousand worlds is not read world by world, so the worlds
+//! are added up here; what is left is a row for each kind and cause, the costliest first.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,8 @@ pub struct PacketRow {
     pub updates_per_s: f64,
 }
 
-/// Adds up the server's rows over its worlds; the largest in bytes come first. A row without a kind is an error of the server.
+/// Adds up the server's rows over its worlds; the largest in bytes come first. A row without a kind is an error of the
+/// server.
 pub(crate) fn rows_of_all_worlds(packets: Value) -> Result<Vec<PacketRow>, serde_json::Error> {
     let rows: Vec<PacketRow> = serde_json::from_value(packets)?;
     let mut sums: BTreeMap<(String, String), PacketRow> = BTreeMap::new();
@@ -61,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn worlds_are_added_up_and_the_dearest_come_first() {
+    fn worlds_are_added_up_and_the_costliest_come_first() {
         let packets = json!([
             {"kind": "vitals", "cause": "change", "world": 2, "packets_per_s": 1.0, "bytes_per_s": 10.0, "updates_per_s": 5.0},
             {"kind": "pose", "cause": "change", "world": 2, "packets_per_s": 20.0, "bytes_per_s": 700.0, "updates_per_s": 90.0},

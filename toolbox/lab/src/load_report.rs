@@ -1,8 +1,8 @@
 //! The figures of one load run: what `throng load --json` prints and `report.json` holds.
 //!
 //! The server measured itself and so did the bots; each key here says whose word it takes. What either said beyond
-//! these keys is kept: the server's in [`LoadReport::more`], flat, and all of the bots' under `bots`. The server's packets by kind and
-//! world are told by kind alone.
+//! these keys is kept: the server's in [`LoadReport::more`], flat, and all of the bots' under `bots`. The server's
+//! packets by kind and world are told by kind alone.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -123,8 +123,9 @@ impl std::fmt::Display for NotFilled {
         let Self { players_in, players_wanted, after_s, queued, awaiting_world, gave_up, retries, timeouts, .. } = self;
         write!(
             out,
-            "only {players_in} of {players_wanted} bots were playing after {after_s:.0} s: {queued} in line, {awaiting_world} waiting \
-             for their world, {gave_up} gave up; {retries} attempts were repeated, {timeouts} had no answer"
+            "only {players_in} of {players_wanted} bots were playing after {after_s:.0} s: {queued} in line, \
+             {awaiting_world} waiting for their world, {gave_up} gave up; {retries} attempts were repeated, \
+             {timeouts} had no answer"
         )?;
         for (reason, count) in &self.refusals {
             write!(out, ", {count} refused ({reason})")?;
@@ -176,12 +177,13 @@ pub struct LoadReport {
     pub disconnects: u64,
     /// Captures saved during the run.
     pub captures: u64,
-    /// What each kind of message and component took of the way to the players, the dearest first; none if the server does not tell.
+    /// What each kind of message and component took of the way to the players, the costliest first; none if the server
+    /// does not tell.
     pub packet_report: Vec<PacketRow>,
     /// The page of this run; none if no report was asked for.
     pub report: Option<String>,
-    /// Set in a run that was never steady, since not everybody came in: then there is no window, and the server's figures are
-    /// of its whole life.
+    /// Set in a run that was never steady, since not everybody came in: then there is no window, and the server's
+    /// figures are of its whole life.
     pub not_filled: Option<NotFilled>,
     /// All that the bots reported.
     pub bots: Map<String, Value>,

@@ -149,7 +149,7 @@ fn chart(chart: &Chart) -> Markup {
 /// Rows of the packet report that the page shows; the JSON has all of them.
 const PACKET_ROWS_MAX: usize = 40;
 
-/// What each kind of message and component takes, the dearest first; nothing if the server did not tell.
+/// What each kind of message and component takes, the costliest first; nothing if the server did not tell.
 fn packets(run: &LoadRun) -> Markup {
     let rows = &run.report.packet_report;
     let bytes_per_s: f64 = rows.iter().map(|row| row.bytes_per_s).sum();

@@ -5,15 +5,16 @@
 //! client <── front <── in flight <── fate <── back <──────────────────────────┘
 //! ```
 //!
-//! What happens to a datagram follows from the seed, the client (by order of arrival), the direction and its number between the
-//! two, and from nothing else but the time it came at: the same packets at the same times fare the same way again ([`Way`]). The
-//! kernel's own emulation is not on every machine, has no seed, and cannot turn bits over that a checksum would not notice.
+//! What happens to a datagram follows from the seed, the client (by order of arrival), the direction and its number
+//! between the two, and from nothing else but the time it came at: the same packets at the same times fare the same way
+//! again ([`Way`]). The kernel's own emulation is not on every machine, has no seed, and cannot turn bits over that a
+//! checksum would not notice.
 //!
-//! Used by the tests of the command (`toolbox/cli/tests/command`: `network`, and `reliable_pair` for two bare connections), which put real
-//! players and a real server on either side of it. No load run goes through it.
+//! Used by the tests of the command (`toolbox/cli/tests/command`: `network`, and `reliable_pair` for two bare
+//! connections), which put real players and a real server on either side of it. No load run goes through it.
 //!
-//! One thread. It allocates per datagram and sleeps in whole milliseconds, so a delay may be 1 ms longer than asked. Cost: two
-//! system calls per datagram, some 60,000 a second of them on one core.
+//! One thread. It allocates per datagram and sleeps in whole milliseconds, so a delay may be 1 ms longer than asked.
+//! Cost: two system calls per datagram, some 60,000 a second of them on one core.
 
 use std::{
     cmp::Reverse,
@@ -45,8 +46,8 @@ pub enum Direction {
     ToClient = 1,
 }
 
-/// Datagrams on their way at most, in both directions together: 0.5 s of what 1,000 players and their server say. Further ones are
-/// lost and counted.
+/// Datagrams on their way at most, in both directions together: 0.5 s of what 1,000 players and their server say.
+/// Further ones are lost and counted.
 pub const IN_FLIGHT_MAX: usize = 65_536;
 /// Clients at most, each a socket; datagrams of further ones are lost and counted.
 pub const CLIENTS_MAX: usize = 4_096;
@@ -74,8 +75,8 @@ pub struct RelayCounts {
     pub doubled: u64,
     pub held_back: u64,
     pub corrupted: u64,
-    /// Lost because of [`IN_FLIGHT_MAX`] or [`CLIENTS_MAX`], or because the kernel did not take them: not for a test's seed to decide,
-    /// so a test that relies on its seed wants 0 here.
+    /// Lost because of [`IN_FLIGHT_MAX`] or [`CLIENTS_MAX`], or because the kernel did not take them: not for a test's
+    /// seed to decide, so a test that relies on its seed wants 0 here.
     pub refused: u64,
 }
 
@@ -95,8 +96,8 @@ struct Shared {
 }
 
 impl Relay {
-    /// Listens on `listen` (port 0 = any free one) and passes on to `server`. The sockets belong to the network namespace of the calling
-    /// thread.
+    /// Listens on `listen` (port 0 = any free one) and passes on to `server`. The sockets belong to the network
+    /// namespace of the calling thread.
     pub fn start(
         listen: SocketAddr,
         server: SocketAddr,

@@ -20,7 +20,8 @@ use throng_platform::signals::StopFlag;
 const AGREE: f64 = 0.03;
 /// A program under another one's runtime measures itself less sharply: a timer fires late, a garbage collection runs.
 const AGREE_INTERPRETED: f64 = 0.04;
-/// 800 random moments tell a share of a fifth to 1.4 points, and a dozen shares are compared: when they disagree, more moments are added.
+/// 800 random moments tell a share of a fifth to 1.4 points, and a dozen shares are compared: when they disagree, more
+/// moments are added.
 const ATTEMPTS: u32 = 5;
 
 /// One sampled program at a time: several on a small host would mostly wait for each other.
@@ -98,7 +99,8 @@ fn function<'a>(thread: &'a ThreadReport, name: &str) -> Option<&'a FunctionRepo
     thread.functions.iter().find(|one| one.function == name)
 }
 
-/// Samples until everything agrees in the mean of all attempts, of which there are at most [`ATTEMPTS`]; prints what was compared.
+/// Samples until everything agrees in the mean of all attempts, of which there are at most [`ATTEMPTS`]; prints what
+/// was compared.
 fn until_it_agrees(mut sample_and_compare: impl FnMut() -> Vec<Comparison>) {
     let mut by_part: BTreeMap<(String, String), Vec<Comparison>> = BTreeMap::new();
     for attempt in 1..=ATTEMPTS {
@@ -119,7 +121,8 @@ fn until_it_agrees(mut sample_and_compare: impl FnMut() -> Vec<Comparison>) {
     }
 }
 
-/// What a busy host adds: a thread that waits for a core a quarter of its time, between many short reads, is told 2 points less sharply.
+/// What a busy host adds: a thread that waits for a core a quarter of its time, between many short reads, is told 2
+/// points less sharply.
 fn unsharp(thread: &ThreadReport) -> f64 {
     thread.waiting_share / 10.0
 }

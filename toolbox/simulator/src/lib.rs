@@ -1,10 +1,10 @@
 //! A whole system in one process: the shipped server, its clients, and the network between them, on a clock that the
 //! simulation moves.
 //!
-//! Nothing is replaced but what comes from outside: clock, transport and seeds (`throng::server::Environment`). The server
-//! runs its own frames on its own worker threads; clients are the swarm's, with the swarm's behaviours. So what happens here
-//! happens on a host, only that it happens again the same way, as fast as the machine can, and with losses and delays that
-//! can be asked for.
+//! Nothing is replaced but what comes from outside: clock, transport and seeds (`throng::server::Environment`). The
+//! server runs its own frames on its own worker threads; clients are the swarm's, with the swarm's behaviours. So what
+//! happens here happens on a host, only that it happens again the same way, as fast as the machine can, and with losses
+//! and delays that can be asked for.
 //!
 //! ```text
 //!   frame n:  clock -> start of n | network delivers what is due | clients receive, think, send | server.frame(n)
@@ -18,10 +18,12 @@
 //! | `tap` | what the server sends, opened where it leaves |
 //! | `virtual_server` | what both share: a server whose clock somebody moves |
 //! | `history` | the hashes of two runs, held against each other |
+//! | `fingerprint` | one line for all that a run did, to compare two builds by |
 //! | `mutation` | messages that are almost right |
 //!
-//! Runs on the caller's thread, beside the server's workers; no socket is opened and no real clock is asked for anything that
-//! a world or a client could see. Cost: what the server and the clients cost, and an allocation per datagram.
+//! Runs on the caller's thread, beside the server's workers; no socket is opened and no real clock is asked for
+//! anything that a world or a client could see. Cost: what the server and the clients cost, and an allocation per
+//! datagram.
 //!
 //! ```
 //! use throng::{prelude::*, server::ServerError};
@@ -61,6 +63,7 @@
 //! # Ok::<_, ServerError>(())
 //! ```
 
+mod fingerprint;
 mod history;
 pub mod mutation;
 mod player;
@@ -71,6 +74,7 @@ mod tap;
 mod totals;
 mod virtual_server;
 
+pub use fingerprint::Fingerprint;
 pub use history::{Difference, first_difference};
 pub use player::Player;
 pub use replay::Replay;

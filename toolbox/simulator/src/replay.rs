@@ -1,8 +1,8 @@
 //! Replay: a server alone, fed with what another one received.
 //!
-//! Same settings, same seeds, same datagrams in the same frames: so every world must have the same state at every tick, with
-//! however many workers. What does not come again has read something that it should not have: a clock, a random device, the
-//! order in which threads finished.
+//! Same settings, same seeds, same datagrams in the same frames: so every world must have the same state at every tick,
+//! with however many workers. What does not come again has read something that it should not have: a clock, a random
+//! device, the order in which threads finished.
 
 use throng::Server;
 use throng::inspection::WorldHash;
@@ -18,8 +18,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Runs a server through the whole recording. `settings` and `build` are those of the recorded simulation, except for
-    /// `workers_count`, which must not matter; `record` and `impairment` have no effect.
+    /// Runs a server through the whole recording. `settings` and `build` are those of the recorded simulation, except
+    /// for `workers_count`, which must not matter; `record` and `impairment` have no effect.
     pub fn run<T>(
         settings: &SimulationSettings,
         recording: Recording,

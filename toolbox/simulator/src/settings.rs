@@ -20,8 +20,8 @@ pub struct SimulationSettings {
     pub server: Settings,
     /// What the game replicates.
     pub schema: Arc<Schema>,
-    /// Seeds the server's secrets, the network, the tokens and the behaviours. Worlds have seeds of their own, which whoever
-    /// builds the server gives them.
+    /// Seeds the server's secrets, the network, the tokens and the behaviours. Worlds have seeds of their own, which
+    /// whoever builds the server gives them.
     pub seed: u64,
     /// The server's worker threads (> 0). Changes how long a run takes and nothing else.
     pub workers_count: usize,

@@ -29,7 +29,8 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// A server without players, built by `build`, which returns what it wants to be known about it: ids of worlds, say.
+    /// A server without players, built by `build`, which returns what it wants to be known about it: ids of worlds,
+    /// say.
     pub fn new<T>(
         settings: &SimulationSettings,
         build: impl FnOnce(&mut Server) -> Result<T, ServerError>,
@@ -150,9 +151,9 @@ impl Simulation {
         }
     }
 
-    /// Gives all packets that the server has sent since this was last called, opened and with the player to whom they go: whatever
-    /// becomes of them on their way. Those of one player come in the order in which they left. Nothing unless `settings.tap` was
-    /// set; then they pile up until they are taken.
+    /// Gives all packets that the server has sent since this was last called, opened and with the player to whom they
+    /// go: whatever becomes of them on their way. Those of one player come in the order in which they left. Nothing
+    /// unless `settings.tap` was set; then they pile up until they are taken.
     pub fn take_sent(&mut self, mut each: impl FnMut(usize, &[u8])) {
         let now = self.now();
         for (to, mut datagram) in self.outgoing.as_ref().map(tap::take).unwrap_or_default() {

@@ -1,8 +1,8 @@
 //! Tap: all that the server sends, opened where it leaves, before the network loses, doubles or delays any of it.
 //!
-//! What a client holds does not say what it was sent: packets get lost, and newer values hide older ones. So the server's transport
-//! keeps a copy of each datagram, and of each player's link there is a second end, made from the same token, that only listens: it
-//! follows the handshake by what the server says, and opens the rest.
+//! What a client holds does not say what it was sent: packets get lost, and newer values hide older ones. So the
+//! server's transport keeps a copy of each datagram, and of each player's link there is a second end, made from the
+//! same token, that only listens: it follows the handshake by what the server says, and opens the rest.
 //!
 //! Costs a copy and an opening, some 2 µs, of each datagram; nothing without `SimulationSettings::tap`.
 

@@ -24,6 +24,9 @@ pub(crate) struct VirtualServer {
     pub hashes: Vec<WorldHash>,
 }
 
+/// The server's invariants are asserted so often: once a second of its time at 60 frames/s.
+const CHECK_PERIOD_FRAMES: u64 = 60;
+
 impl VirtualServer {
     /// A server that is ready for its first frame.
     pub fn new<T>(
@@ -69,5 +72,8 @@ impl VirtualServer {
         self.server.frame(self.frames);
         self.frames += 1;
         self.hashes.extend(self.server.take_hashes());
+        if self.frames.is_multiple_of(CHECK_PERIOD_FRAMES) {
+            self.server.check();
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! The promise: a simulation is the same again for the same seed, is another one for another seed, and does to datagrams what
-//! it is asked to; and a world that reads what it should not is found by a replay.
+//! The promise: a simulation is the same again for the same seed, is another one for another seed, and does to
+//! datagrams what it is asked to; and a world that reads what it should not is found by a replay.
 //!
 //! The game is a meadow on which players push marbles about.
 
@@ -18,7 +18,7 @@ use throng_net::transport::Impairment;
 use throng_platform::time::Nanos;
 use throng_replication::ecs::{Placed, Replicated};
 use throng_replication::{Replicate, SchemaBuilder};
-use throng_simulator::{Replay, Simulation, SimulationSettings, Totals, first_difference};
+use throng_simulator::{Fingerprint, Replay, Simulation, SimulationSettings, Totals, first_difference};
 
 #[derive(Component, Replicate, Debug, Clone, Copy)]
 struct Marble {
@@ -164,6 +164,22 @@ fn the_same_seed_is_the_same_simulation_with_any_number_of_workers() {
     assert!(recording == recording_again, "other datagrams came");
     assert_eq!(totals, totals_again);
     assert!(first_difference(&hashes, &run(2, 1).0).is_some(), "another seed is another game");
+}
+
+/// Promise: a fingerprint is the same for the same game, and another one where only bytes on the wire differ.
+#[test]
+fn a_fingerprint_tells_games_apart() {
+    let run = |workers_count: usize, stranger: bool| {
+        let mut simulation = play(&SimulationSettings { workers_count, tap: true, ..settings(6) }, 5);
+        if stranger {
+            simulation.impair(Impairment { delay: Nanos::from_millis(100), ..Impairment::default() });
+        }
+        Fingerprint::of(&mut simulation, 300)
+    };
+    let fingerprint = run(1, false);
+    assert_eq!(run(3, false), fingerprint);
+    let other = run(1, true);
+    assert_ne!(other, fingerprint, "{other} and {fingerprint}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Promise (R27): however many log in at once, all come in, in the order in which they proved themselves, no faster than the
-//! rate that is set, and those who play notice nothing.
+//! Promise (R27): however many log in at once, all come in, in the order in which they proved themselves, no faster
+//! than the rate that is set, and those who play notice nothing.
 //!
 //! By counts alone: which client came into the world in which tick, and whose input reached which tick.
 
@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bevy_ecs::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
-use throng::server::ServerError;
 use throng_bots::Behaviour;
 use throng_client::Client;
 use throng_net::protocol::ClientId;
@@ -102,7 +101,7 @@ fn check(storm: Storm, seed: u64) -> Result<(), String> {
     let log = Log::default();
     let (mut simulation, _) = Simulation::new(&settings, |server| {
         let hall = server.add_kind(Hall(log.clone()))?;
-        Ok::<_, ServerError>(server.create_world(hall, 1)?)
+        server.create_world(hall, 1)
     })
     .map_err(|error| error.to_string())?;
 
@@ -189,9 +188,9 @@ fn a_small_storm_comes_in_in_order_and_disturbs_nobody() {
     check(SMALL, 1).unwrap_or_else(|wrong| panic!("{wrong}"));
 }
 
-/// The negative control: a door without a line to speak of is found out.
+/// The negative control: a server without a line to speak of is found out.
 #[test]
-fn a_door_without_a_line_is_found_out() {
+fn a_server_without_a_line_is_found_out() {
     let wrong = check(Storm { join_queue_max: 3, ..SMALL }, 1).expect_err("most are sent away");
     assert!(wrong.starts_with("clients in the world"), "{wrong}");
 }

@@ -59,7 +59,8 @@ fn edge(one: &Crate, other: &Crate, verb: &str, next: &str) -> String {
     format!("{}/Cargo.toml: {} {verb} {}, which is not below it; {next}", one.folder, one.name, other.name)
 }
 
-/// Counted from 0 at the ground. Games and benches are floors of many rooms; what games share is a room of its own, as elsewhere.
+/// Counted from 0 at the ground. Games and benches are floors of many rooms; what games share is a room of its own, as
+/// elsewhere.
 pub(super) fn floor_of(one: &Crate) -> Option<usize> {
     let parent = one.folder.split('/').next().unwrap_or_default();
     let floor = |name| FLOORS.iter().position(|floor| floor.contains(&name));

@@ -42,8 +42,8 @@ impl Other {
     }
 }
 
-/// Keeps this process and the one that it starts on one core, where they take turns: a core that sleeps while the other side is at
-/// work wakes up slow and cold, by how much depends on who else is on the host.
+/// Keeps this process and the one that it starts on one core, where they take turns: a core that sleeps while the other
+/// side is at work wakes up slow and cold, by how much depends on who else is on the host.
 fn stay_on_one_core() {
     let this = Pid::from_raw(0);
     let one = sched_getaffinity(this).ok().and_then(|cores| {

@@ -61,7 +61,7 @@ pub const ROWS: &[Row] = &[
         peer: "throng",
         program: "peer-throng",
         arguments: &[],
-        includes: "query, acks, owed pieces, ChaCha20-Poly1305",
+        includes: "query, acks, owed values, pacing, ChaCha20-Poly1305",
         clients_min: 0,
         clients_max: MANY,
         loads: &[],

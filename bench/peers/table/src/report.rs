@@ -135,7 +135,7 @@ fn bytes_hashes(outcome: &Outcome) -> BTreeSet<String> {
     outcome.rounds.iter().filter_map(|round| round["bytes_hash"].as_str().map(str::to_owned)).collect()
 }
 
-/// The dearest size of W1 against the one of a quarter of its clients.
+/// The costliest size of W1 against the one of a quarter of its clients.
 fn growth(plan: &Plan, outcomes: &[Outcome], out: &mut String) {
     let w1 = || plan.sizes.iter().filter(|size| size.load == "W1");
     let Some(large) = w1().max_by_key(|size| size.clients) else { return };

@@ -8,8 +8,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::connection::Connection;
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, PrivateKey,
-    ProtocolId, Reply, TokenRequest,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, PrivateKey, ProtocolId, Reply, ServerHandshake,
+    ServerHandshakeSettings, TokenRequest,
 };
 use throng_platform::time::Nanos;
 
@@ -35,14 +35,15 @@ pub fn connect(number: u32, address: SocketAddr) -> (Connection, Connection) {
     let now = Nanos::ZERO;
     let mut seed = [1; 32];
     seed[..4].copy_from_slice(&number.to_le_bytes());
-    let mut gate = Gate::new(GateSettings::new(protocol_id, key, vec![SERVER], 1), seed);
-    gate.begin_frame(now, UNIX_S);
+    let mut server_handshake =
+        ServerHandshake::new(ServerHandshakeSettings::new(protocol_id, key, vec![SERVER], 1), seed);
+    server_handshake.begin_frame(now, UNIX_S);
     let mut client = ClientHandshake::new(token, ClientHandshakeSettings::default(), now, seed);
     let (mut datagram, mut reply) = ([0; 1400], Reply::new());
     // Each step is said at most every 200 ms.
     for step in 0.. {
         let Some((_, len)) = client.poll(Nanos::from_millis(200 * step), UNIX_S, &mut datagram) else { continue };
-        let admitted = gate.handle_and_admit(address, &mut datagram[..len], &mut reply);
+        let admitted = server_handshake.handle_and_admit(address, &mut datagram[..len], &mut reply);
         client.handle(now, &mut reply.bytes().to_vec());
         if let Some(admitted) = admitted {
             let server = Connection::new(admitted.link, address, client_id, now);
@@ -52,7 +53,16 @@ pub fn connect(number: u32, address: SocketAddr) -> (Connection, Connection) {
     unreachable!("a handshake on a perfect path succeeds")
 }
 
+/// Where the first client would be if there were a network; the others follow.
+const FIRST_ADDRESS: u32 = 0x0A01_0000;
+
 /// Where client `number` would be if there were a network.
 pub fn made_up_address(number: u32) -> SocketAddr {
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::from(0x0A01_0000 + number)), 2000)
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::from(FIRST_ADDRESS + number)), 2000)
+}
+
+/// The client at a made-up address.
+pub fn client_at(address: SocketAddr) -> u32 {
+    let IpAddr::V4(address) = address.ip() else { panic!("{address} is nobody's") };
+    u32::from(address) - FIRST_ADDRESS
 }

@@ -1,14 +1,16 @@
-//! Throng in the peers' bench: the steps of one tick of a world, in the order of `server::game_world`.
+//! Throng in the peers' bench: the world that ships, `throng_world::GameWorld`, on the scheduler's workers.
 //!
-//! Timed are: opening what clients sent (acknowledgements), writing components into the Bevy world, walking its
-//! change marks and encoding, the interest query of Throng itself, choosing and copying each client's snapshot, its
-//! budget and records in flight, sealing. With `--udp` also handing the datagrams to the kernel; without, they are
-//! copied to memory. Not there: a game's systems and a server's frame, of which the peers have none either.
+//! Timed is its whole tick, as a server has it done: opening what clients sent (acknowledgements), charging it to
+//! them, the systems that write components into the Bevy world, walking its change marks and encoding, the interest
+//! query of Throng itself, audit samples, pacing, choosing and copying each client's snapshot, sealing. With `--udp`
+//! also handing the datagrams to the kernel; without, they are copied to memory. Not there: a server's frame, its
+//! door and mailboxes, and a game's own systems, of which the peers have none either.
 
 mod components;
 mod crowd;
 mod handshake;
-mod part;
+mod server;
+mod way_out;
 mod world;
 
 use throng_platform::allocator::CountingAllocator;
@@ -17,5 +19,5 @@ use throng_platform::allocator::CountingAllocator;
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() {
-    peers_scenario::run::<world::ThrongServer, crowd::ThrongClients>("throng");
+    peers_scenario::run::<server::ThrongServer, crowd::ThrongClients>("throng");
 }

@@ -1,13 +1,13 @@
 //! Rows: all that is known of one actor.
 
 use bevy_ecs::{component::Component, entity::Entity};
-use throng_query::close_lists::NOBODY;
+use throng_query::neighbour_lists::NOBODY;
 use throng_replication::NetId;
 
 use super::side::Side;
 use crate::{
-    close::groups,
     components::{Animation, Effects, HEALTH_MAX, Kind, Look, Vitals},
+    neighbours::groups,
     protocol::Ability,
 };
 
@@ -63,8 +63,8 @@ pub struct Actor {
     pub look: Look,
     pub(super) life: u32,
     pub alive: bool,
-    /// Sneaks, so that only those see it whom [`crate::concealment`] lets.
-    pub concealed: bool,
+    /// Sneaks, so that only those see it whom [`crate::visibility`] lets.
+    pub filtered: bool,
     pub singing: bool,
     /// Doors alone.
     pub open: bool,
@@ -112,7 +112,7 @@ impl Actor {
             look: Look { kind: Kind::Node, level: 1, variety: 0 },
             life: 0,
             alive: false,
-            concealed: false,
+            filtered: false,
             singing: false,
             open: false,
             place: [0.0; 2],
@@ -164,7 +164,7 @@ impl Actor {
             blessed: on(self.clocks.blessed),
             soothed: on(self.clocks.soothed),
             singing: self.singing,
-            sneaking: self.concealed,
+            sneaking: self.filtered,
             open: self.open,
         }
     }

@@ -1,6 +1,6 @@
 //! Sides: who is for and against whom.
 
-use crate::{close::groups, components::Kind};
+use crate::{components::Kind, neighbours::groups};
 
 /// Which side somebody is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

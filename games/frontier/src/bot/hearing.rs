@@ -2,7 +2,7 @@
 //!
 //! A table with a row for each kind, in wire order; an event is one look into it. Allocates nothing.
 
-use throng_replication::{DecodeError, Event, EventIn, NetId, Schema, Text};
+use throng_replication::{DecodeError, EventIn, NetId, ReplicatedEvent, Schema, Text};
 
 use crate::{
     components::NAME_BYTES_MAX,
@@ -111,7 +111,7 @@ impl Hearing {
         hearing
     }
 
-    fn add<T: Event + Into<Told>>(&mut self, schema: &Schema) {
+    fn add<T: ReplicatedEvent + Into<Told>>(&mut self, schema: &Schema) {
         let id = schema.event_of::<T>().expect("the schema has all events of the game");
         self.rows[id.index()] = Some(Row { range_m: T::RANGE_M, read: |event| event.decode::<T>().map(Into::into) });
     }
@@ -132,7 +132,7 @@ mod tests {
     const SOMEBODY: NetId = NetId { slot: 4_321, generation: 7 };
 
     #[track_caller]
-    fn check<T: Event>(event: T, expect: Told, about: Option<NetId>, range_m: Option<f32>) {
+    fn check<T: ReplicatedEvent>(event: T, expect: Told, about: Option<NetId>, range_m: Option<f32>) {
         let schema = schema();
         let mut bytes = [0; EVENT_BYTES_MAX];
         let len = write_event(schema.event_of::<T>().unwrap(), &event, &mut bytes);

@@ -75,7 +75,7 @@ impl Watch {
 
     /// Notes where the own player is.
     pub fn note_place(&mut self, now: Nanos, at: Place) {
-        // Nobody is told of the teleports of those who are concealed, not even themselves.
+        // Nobody is told of the teleports of those who are visibility-filtered, not even themselves.
         if self.own.replace(at).is_some_and(|before| distance_m2(before, at) > JUMP_M * JUMP_M) {
             self.own_teleport = Some(now);
             self.places.clear();

@@ -1,27 +1,34 @@
 //! Rules of the whole game: the same world however questions are answered, limits that no client can stretch, bounds,
-//! concealment, cost.
+//! visibility, cost.
 
 use super::*;
 
-/// Promise: close lists and looking at everybody give the same world, tick by tick; and every kind of question was
+/// Promise: neighbour lists and looking at everybody give the same world, tick by tick; and every kind of question was
 /// asked in it.
 #[test]
 fn lists_and_scanning_everything_give_the_same_world() {
     let lists = FrontierSettings { npcs: 300, ..FrontierSettings::default() };
     let scan = FrontierSettings { scan_everything: true, ..lists.clone() };
-    let (mut zone, hashes) = crowded(&lists, 40, 600);
+    let (zone, hashes) = crowded(&lists, 40, 600);
     let (other, other_hashes) = crowded(&scan, 40, 600);
     assert_eq!(hashes, other_hashes);
-    assert_eq!(zone.tally(), other.tally());
-    zone.world.resource::<Close>().check();
-    let asked = zone.world.resource_mut::<Close>().take_asked();
+    // Whoever scans makes no lists.
+    let without_lists = |zone: &Headless| {
+        let mut counted = zone.tally();
+        counted.counters.retain(|name, _| !name.starts_with("close_"));
+        counted
+    };
+    assert_eq!(without_lists(&zone), without_lists(&other));
+    zone.ecs().resource::<Neighbours>().check();
+    let tally = zone.tally();
+    let asked: Vec<u64> = Question::ALL.iter().map(|question| tally.of(question.name())).collect();
     let never: Vec<&str> = Question::ALL
         .iter()
         .filter(|&&question| asked[question as usize] == 0)
         .map(|question| question.name())
         .collect();
     assert!(never.is_empty(), "never asked: {never:?}; {:?}", zone.tally());
-    let (scans, _) = zone.world.resource_mut::<Close>().take_counts();
+    let scans = zone.tally().of("neighbour_scans");
     println!("{} questions, {scans} lists made; {:?}", asked.iter().sum::<u64>(), zone.tally());
 }
 
@@ -40,9 +47,9 @@ fn throttles_change_what_is_told_and_not_what_happens() {
     let open = FrontierSettings { no_throttles: true, ..throttled.clone() };
     let (zone, _) = crowded(&throttled, 10, 300);
     let (mut other, _) = crowded(&open, 10, 300);
-    assert_eq!(zone.world.resource::<Actors>().digest(), other.world.resource::<Actors>().digest());
-    let mut points = other.world.query::<&Points>();
-    assert!(points.iter(&other.world).count() >= 110);
+    assert_eq!(zone.ecs().resource::<Actors>().digest(), other.ecs().resource::<Actors>().digest());
+    let mut points = other.ecs_mut().query::<&Points>();
+    assert!(points.iter(other.ecs()).count() >= 110);
 }
 
 /// Cheats against the speed limit: whatever a client sends, its player covers at most what the limit and one step
@@ -91,14 +98,13 @@ fn nonsense_from_a_client_is_counted_and_does_nothing() {
         rng.fill(&mut bytes);
         bytes[0] = 0x80; // a move of -128, a kind that does not exist
         let length = rng.random_range(0..bytes.len());
-        let mut inbox = zone.world.resource_mut::<Inbox>();
-        inbox.push(ClientKey(0), MessageKind::Input { number: 1 }, &bytes[..length]);
-        inbox.push(ClientKey(0), MessageKind::Reliable, &bytes[..length]);
-        inbox.push(ClientKey(77), MessageKind::Reliable, &bytes[..length]);
+        zone.world.say(ClientKey(0), MessageKind::Input { number: 1 }, &bytes[..length]);
+        zone.world.say(ClientKey(0), MessageKind::Reliable, &bytes[..length]);
+        zone.world.say(ClientKey(77), MessageKind::Reliable, &bytes[..length]);
     }
     zone.tick();
     assert_eq!(zone.actor(player).place, before);
-    assert_eq!((zone.tally().inputs_refused, zone.tally().messages_refused), (2_000, 2_000));
+    assert_eq!((zone.tally().of("inputs_refused"), zone.tally().of("messages_refused")), (2_000, 2_000));
 }
 
 /// Promise: a client that floods the world with wishes loses its own, and nobody else's.
@@ -114,9 +120,13 @@ fn no_client_takes_the_room_of_others() {
         zone.say(1, ClientMessage::Say("me too"));
         zone.tick();
         let after = zone.tally();
-        assert_eq!(after.messages_dropped - before.messages_dropped, WISHES_MAX as u64 + 100 - each, "tick {round}");
+        assert_eq!(
+            after.of("messages_dropped") - before.of("messages_dropped"),
+            WISHES_MAX as u64 + 100 - each,
+            "tick {round}"
+        );
         // Heard, even if its speaker may not say so much.
-        let heard = |tally: &Tally| tally.lines_said + tally.lines_dropped;
+        let heard = |tally: &Counted| tally.of("lines_said") + tally.of("lines_dropped");
         assert_eq!(heard(&after) - heard(&before), 1, "tick {round}");
     }
     // Eight are granted, the last of them, and in the next tick eight more.
@@ -138,7 +148,7 @@ fn a_client_can_mean_only_what_is_near_and_seen() {
     let player = zone.player(0);
     let made_up = [NetId { slot: 9_999, generation: 0 }, NetId { slot: 0, generation: 77 }];
     for (index, expect) in [(0, true), (1, false), (2, false)] {
-        assert!(zone.actor(2).concealed);
+        assert!(zone.actor(2).filtered);
         zone.say(0, ClientMessage::Target(None));
         zone.target(0, index);
         assert_eq!(zone.actor(player).target.is_some(), expect, "{index}");
@@ -160,39 +170,39 @@ fn signals_are_bounded_and_what_is_dropped_is_counted() {
     let camp: Vec<_> =
         (0..100).map(|index| (Kind::Bandit, [10.0 + (index / 10) as f32, (index % 10) as f32])).collect();
     let mut zone = Headless::scene(&camp, 1);
-    let victim = zone.world.resource::<Actors>().who(zone.player(0));
+    let victim = zone.ecs().resource::<Actors>().who(zone.player(0));
     let mut handled = 0;
     for tick in 0..100 {
         if tick == 20 {
             for bandit in 0..50 {
-                zone.world.resource_mut::<Minds>().rows[bandit].hate(victim, 1);
+                zone.ecs_mut().resource_mut::<Minds>().rows[bandit].hate(victim, 1);
             }
         }
         zone.tick();
-        let now = zone.tally().signals_handled;
+        let now = zone.tally().of("signals_handled");
         assert!(now - handled <= MAILBOX_MAX as u64, "one mailbox is opened in one tick");
         handled = now;
     }
     let tally = zone.tally();
-    assert!(tally.yells > 20 && tally.signals_dropped > 100, "{tally:?}");
-    assert!(tally.signals_sent <= 10 * MAILBOX_MAX as u64 + MAILBOX_MAX as u64);
-    assert!(tally.signals_sent - tally.signals_handled <= MAILBOX_MAX as u64);
+    assert!(tally.of("yells") > 20 && tally.of("signals_dropped") > 100, "{tally:?}");
+    assert!(tally.of("signals_sent") <= 10 * MAILBOX_MAX as u64 + MAILBOX_MAX as u64);
+    assert!(tally.of("signals_sent") - tally.of("signals_handled") <= MAILBOX_MAX as u64);
 }
 
 #[test]
-fn who_sneaks_is_concealed_until_it_strikes() {
+fn who_sneaks_is_filtered_until_it_strikes() {
     let mut zone = Headless::scene(&[(Kind::Brute, [0.0, 10.0])], 2);
-    zone.world.resource_mut::<Minds>().rows[0].errand = crate::npc::minds::Errand::Return; // it sees nobody
+    zone.ecs_mut().resource_mut::<Minds>().rows[0].errand = crate::npc::minds::Errand::Return; // it sees nobody
     let [sneaker, other] = [0, 1].map(|client| zone.player(client));
     zone.input(0, standing().sneaking(true));
     zone.tick();
     zone.check();
     let entity = zone.actor(sneaker).entity;
-    assert!(zone.world.get::<VisibilityFiltered>(entity).is_some() && zone.effects(sneaker).sneaking);
+    assert!(zone.ecs().get::<VisibilityFiltered>(entity).is_some() && zone.effects(sneaker).sneaking);
 
     let sees = |zone: &Headless, client: u32| {
         let player = Some(zone.actor(zone.player(client)).entity);
-        concealment::may_see(&zone.world, Viewer { client: ClientKey(client), player, team: None }, entity)
+        visibility::may_see(zone.ecs(), Viewer { client: ClientKey(client), player, team: None }, entity)
     };
     assert!(sees(&zone, 0), "oneself");
     assert!(sees(&zone, 1), "who stands beside it");
@@ -203,7 +213,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
     zone.put(other, [30.0, 0.0]);
     assert!(!sees(&zone, 1), "who is far");
     let nobody = Viewer { client: ClientKey(9), player: None, team: None };
-    assert!(!concealment::may_see(&zone.world, nobody, entity));
+    assert!(!visibility::may_see(zone.ecs(), nobody, entity));
     let id = zone.actor(sneaker).id.unwrap();
     zone.put(other, [3.0, 0.0]);
     zone.say(1, ClientMessage::Join(id));
@@ -218,7 +228,7 @@ fn who_sneaks_is_concealed_until_it_strikes() {
     zone.tick();
     zone.input(0, standing().sneaking(true));
     zone.tick();
-    assert!(zone.world.get::<VisibilityFiltered>(entity).is_none(), "it has struck");
+    assert!(zone.ecs().get::<VisibilityFiltered>(entity).is_none(), "it has struck");
     zone.check();
 }
 
@@ -231,8 +241,8 @@ fn parties_are_six_and_teams_follow_them() {
     }
     zone.ticks(2);
     let teams = |zone: &mut Headless| {
-        let mut query = zone.world.query::<(&Team, &Replicated)>();
-        query.iter(&zone.world).map(|(team, _)| team.0).collect::<Vec<_>>()
+        let mut query = zone.ecs_mut().query::<(&Team, &Replicated)>();
+        query.iter(zone.ecs()).map(|(team, _)| team.0).collect::<Vec<_>>()
     };
     assert_eq!(teams(&mut zone), [1; MEMBERS_MAX]);
     zone.say(0, ClientMessage::Leave);
@@ -241,17 +251,17 @@ fn parties_are_six_and_teams_follow_them() {
     assert_eq!(teams(&mut zone).len(), MEMBERS_MAX - 2);
     zone.leave(0);
     (2..9).for_each(|client| zone.leave(client));
-    assert_eq!(zone.world.resource::<Roster>().count(), 0);
-    assert_eq!(zone.world.query::<&Replicated>().iter(&zone.world).count(), 0, "nobody is left");
+    assert_eq!(zone.ecs().resource::<Roster>().count(), 0);
+    assert_eq!(zone.ecs_mut().query::<&Replicated>().iter(zone.ecs()).count(), 0, "nobody is left");
 }
 
 #[test]
 fn the_dead_rise_at_home_and_who_is_chased_too_far_is_let_go() {
     let mut zone = Headless::scene(&[(Kind::Brute, [3.0, 0.0])], 1);
     let player = zone.player(0);
-    let hearth = zone.world.resource::<Roster>().hearth(zone.actor(player).player).unwrap();
+    let hearth = zone.ecs().resource::<Roster>().hearth(zone.actor(player).player).unwrap();
     assert!(zone.until(2_000, |zone| !zone.actor(player).alive));
-    assert_eq!(zone.tally().deaths, 1);
+    assert_eq!(zone.tally().of("deaths"), 1);
     zone.check();
     zone.ticks(DEATH_MS * u32::from(TICK_HZ) / 1_000 + 1);
     assert!(zone.actor(player).alive);
@@ -280,8 +290,8 @@ fn who_says_too_much_is_not_heard() {
         zone.tick();
     }
     let tally = zone.tally();
-    assert_eq!(tally.lines_said + tally.lines_dropped, 1_000);
-    assert!(tally.lines_said <= 6, "{tally:?}");
+    assert_eq!(tally.of("lines_said") + tally.of("lines_dropped"), 1_000);
+    assert!(tally.of("lines_said") <= 6, "{tally:?}");
 }
 
 /// Promise: once its buffers have grown, a world in which all sorts of things happen ticks without allocating.
@@ -291,17 +301,15 @@ fn a_steady_tick_allocates_nothing() {
     let (mut zone, _) = crowded(&settings, 40, 1_500);
     let goals = (0..40).map(|client| zone.actor(zone.player(client)).place).collect();
     let mut crowd = Crowd::new(goals, 8);
-    let hits = zone.tally().hits;
+    let hits = zone.tally().of("hits");
     let mut allocations = 0;
     for _ in 0..200 {
         crowd.act(&mut zone);
-        zone.begin_tick();
         let before = thread_counts().allocations;
-        zone.schedule.run(&mut zone.world);
+        zone.tick();
         allocations += thread_counts().allocations - before;
-        zone.end_tick();
     }
-    assert!(zone.tally().hits > hits, "something happened");
+    assert!(zone.tally().of("hits") > hits, "something happened");
     assert_eq!(allocations, 0);
 }
 
@@ -348,25 +356,27 @@ fn a_full_world_of_two_thousand_players() {
         crowd.walks.fill(true);
         let ticks = 300;
         let (mut cost_us, mut costliest_us) = (0.0, 0.0_f64);
-        zone.world.resource_mut::<Close>().take_asked();
-        let before = zone.tally();
+        let asked = |zone: &Headless| {
+            let tally = zone.tally();
+            Question::ALL.iter().map(|question| tally.of(question.name())).collect::<Vec<u64>>()
+        };
+        let (before, asked_before) = (zone.tally(), asked(&zone));
         for _ in 0..ticks {
             crowd.act(&mut zone);
-            zone.begin_tick();
             let begin = thread_cpu_time();
-            zone.schedule.run(&mut zone.world);
+            zone.tick();
             let us = thread_cpu_time().saturating_sub(begin).as_secs_f64() * 1e6;
             cost_us += us;
             costliest_us = costliest_us.max(us);
-            zone.end_tick();
         }
-        let asked = zone.world.resource_mut::<Close>().take_asked();
-        let named: Vec<_> = Question::ALL.iter().map(|&each| (each.name(), asked[each as usize] / ticks)).collect();
+        let asked = asked(&zone);
+        let in_a_tick = |each: Question| (asked[each as usize] - asked_before[each as usize]) / ticks;
+        let named: Vec<_> = Question::ALL.iter().map(|&each| (each.name(), in_a_tick(each))).collect();
         println!(
             "scan_everything {scan_everything}: {:.0} us a tick, costliest {costliest_us:.0} us; a tick asks {named:?}; {:?}; from {:?}",
             cost_us / ticks as f64,
             zone.tally(),
-            before.thoughts,
+            before.of("thoughts"),
         );
     }
 }

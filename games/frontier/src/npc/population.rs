@@ -110,15 +110,15 @@ pub fn add_npc(
     let heading = rng.random_range(0.0..std::f32::consts::TAU);
     let mut actors = world.resource_mut::<Actors>();
     let index = actors.add(look, home, heading);
-    let concealed = kind == Kind::Stalker;
-    actors[index].concealed = concealed;
-    if concealed {
+    let filtered = kind == Kind::Stalker;
+    actors[index].filtered = filtered;
+    if filtered {
         actors.sneaking.insert(index);
     }
     let mut minds = world.resource_mut::<Minds>();
     assert_eq!(index as usize, minds.rows.len(), "NPCs come before all others");
     minds.rows.push(Mind::new(home, camp as u16));
-    embody(world, index, concealed);
+    embody(world, index, filtered);
     index
 }
 

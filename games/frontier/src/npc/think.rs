@@ -29,7 +29,7 @@ pub fn think(mut zone: Zone) {
     for index in (first..npcs).step_by(period as usize) {
         let awake = zone.minds.is_awake(index, now);
         if zone.actors[index].alive && (awake || (now.wrapping_add(index)).is_multiple_of(asleep)) {
-            zone.tally.thoughts += 1;
+            throng::count!("thoughts");
             think_one(&mut zone, index, awake);
         }
     }
@@ -93,7 +93,7 @@ fn fight_on(zone: &mut Zone, index: u32, kind: Kind) {
 
 fn idle(zone: &mut Zone, index: u32, kind: Kind, home: [f32; 2]) {
     match kind {
-        Kind::Stalker => zone.conceal(index, true),
+        Kind::Stalker => zone.set_filtered(index, true),
         Kind::Howler if !zone.actors[index].singing => drop(zone.begin_cast(index, Ability::Sing, None)),
         _ => {}
     }

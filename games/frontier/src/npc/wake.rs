@@ -29,5 +29,6 @@ pub fn wake(mut zone: Zone) {
             awake += 1;
         }
     }
-    zone.tally.camps_awake = awake;
+    throng::gauge!("npcs", zone.minds.rows.len());
+    throng::gauge!("camps_awake", awake);
 }

@@ -17,11 +17,11 @@ const REACHED_M: f32 = 0.5;
 /// One step of each NPC on its way.
 pub fn walk(mut zone: Zone) {
     let walkers = zone.batch(|actors| actors.moving.list());
-    zone.tally.steps += walkers.len() as u64;
+    throng::count!("steps", walkers.len());
     for &index in &walkers {
         step(&mut zone, index);
     }
-    zone.tally.npcs_moving = walkers.len() as i64;
+    throng::gauge!("npcs_moving", walkers.len());
     zone.scratch.give_back(walkers);
 }
 
@@ -67,7 +67,7 @@ fn arrive(zone: &mut Zone, index: u32, errand: Errand) {
         let kind = row.kind();
         zone.health_changed(index);
         if kind == Kind::Stalker {
-            zone.conceal(index, true);
+            zone.set_filtered(index, true);
         }
     }
 }

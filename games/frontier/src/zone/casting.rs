@@ -30,7 +30,7 @@ impl Zone<'_> {
         row.ready_tick[ability as usize] = now + cast + cool;
         self.actors.casting.insert(index);
         self.actors.play(index, Gesture::Cast);
-        self.tally.casts += 1;
+        throng::count!("casts");
         self.tell(index, |caster| Cast { caster, ability }, "spell.cast");
         true
     }

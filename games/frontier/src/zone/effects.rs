@@ -23,7 +23,7 @@ impl Zone<'_> {
         self.afflict(index, ms, |clocks| &mut clocks.stunned);
         self.actors[index].casting = None;
         self.actors.casting.remove(index);
-        self.tally.stuns += 1;
+        throng::count!("stuns");
         self.tell(index, |target| Stun { target, tenths: (ms / 100).min(255) as u8 }, "spell.stun");
     }
 

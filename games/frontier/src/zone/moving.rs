@@ -13,7 +13,7 @@ impl Zone<'_> {
         if row.place != place {
             row.place = place;
             self.actors.mark(index, dirty::POSE);
-            self.close.moved(index, place);
+            self.neighbours.moved(index, place);
         }
     }
 
@@ -37,7 +37,7 @@ impl Zone<'_> {
         self.walk_to(index, place);
         let row = &self.actors[index];
         self.outbox.teleported(row.entity);
-        if let Some(who) = row.id.filter(|_| row.is_player() && !row.concealed) {
+        if let Some(who) = row.id.filter(|_| row.is_player() && !row.filtered) {
             let to = row.place;
             self.events.send(&Teleport { who, to }, Audience::Everyone, "move.teleport");
         }

@@ -1,37 +1,37 @@
-//! Seeing: whether one actor sees another, and who is concealed.
+//! Seeing: whether one actor sees another, and about whom the visibility filter is asked.
 
 use super::Zone;
-use crate::{actors::dirty, components::Kind, concealment::is_seen};
+use crate::{actors::dirty, components::Kind, visibility::is_seen};
 
 impl Zone<'_> {
     /// Whether one sees the other over the ground between them.
     pub fn is_line_clear(&mut self, one: u32, other: u32) -> bool {
-        self.tally.lines_of_sight += 1;
+        throng::count!("lines_of_sight");
         self.land.0.is_line_clear(self.actors[one].place, self.actors[other].place)
     }
 
-    /// Whether one notices the other: not concealed from it, and in line of sight.
+    /// Whether one notices the other: not filtered out for it, and in line of sight.
     pub fn sees(&mut self, one: u32, other: u32) -> bool {
-        let concealed = self.actors[other].concealed;
-        if concealed {
-            self.tally.lines_of_sight += 1;
+        let filtered = self.actors[other].filtered;
+        if filtered {
+            throng::count!("lines_of_sight");
             return is_seen(&self.actors, &self.land.0, one, other);
         }
         self.is_line_clear(one, other)
     }
 
-    /// Begins or ends somebody's concealment.
-    pub fn conceal(&mut self, index: u32, concealed: bool) {
+    /// Begins or ends that the visibility filter is asked about somebody.
+    pub fn set_filtered(&mut self, index: u32, filtered: bool) {
         let row = &mut self.actors[index];
-        if row.concealed == concealed {
+        if row.filtered == filtered {
             return;
         }
-        row.concealed = concealed;
+        row.filtered = filtered;
         let entity = row.entity;
         if row.look.kind != Kind::Trap {
-            self.actors.sneaking.set(index, concealed);
+            self.actors.sneaking.set(index, filtered);
         }
         self.actors.mark(index, dirty::EFFECTS);
-        self.deeds.conceal(entity, concealed);
+        self.deeds.set_filtered(entity, filtered);
     }
 }

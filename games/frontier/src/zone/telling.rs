@@ -1,7 +1,7 @@
 //! Telling: the events that clients get about an actor, and the signals that NPCs send each other.
 
 use throng::prelude::*;
-use throng_replication::{Event, NetId};
+use throng_replication::{NetId, ReplicatedEvent};
 
 use super::Zone;
 use crate::{
@@ -17,7 +17,7 @@ pub const FIGHTER_WEIGHT: f32 = 2.0;
 
 impl Zone<'_> {
     /// Tells those around somebody. Nothing is told of somebody whom clients have no name for yet.
-    pub fn tell<T: Event>(&mut self, index: u32, event: impl FnOnce(NetId) -> T, cause: &'static str) {
+    pub fn tell<T: ReplicatedEvent>(&mut self, index: u32, event: impl FnOnce(NetId) -> T, cause: &'static str) {
         let row = &self.actors[index];
         if let Some(id) = row.id {
             self.events.send(&event(id), Audience::Around(row.entity), cause);
@@ -53,7 +53,7 @@ impl Zone<'_> {
         let signal = Signal { call, to: self.actors.who(to), about };
         let camp = self.minds.rows[to as usize].camp;
         let posted = self.minds.mailboxes.post(camp, signal);
-        self.tally.signals_sent += u64::from(posted);
-        self.tally.signals_dropped += u64::from(!posted);
+        throng::count!("signals_sent", u64::from(posted));
+        throng::count!("signals_dropped", u64::from(!posted));
     }
 }

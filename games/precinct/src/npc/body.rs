@@ -48,7 +48,7 @@ pub fn think(
     rng: &mut Xoshiro256PlusPlus,
     npcs: &mut Query<NpcRow>,
 ) {
-    let Arena { sight, actors, paths, tally, .. } = arena;
+    let Arena { sight, actors, paths, .. } = arena;
     for &asker in &sight.askers {
         let Ok(npc) = npcs.get_mut(actors.entity(Slot(asker as u16))) else { continue };
         let NpcRowItem { slot, npc, pace, standing, senses, mut brain, vitals, pose, weapon, path, .. } = npc;
@@ -73,8 +73,8 @@ pub fn think(
             path,
         };
         let counts = brain.step(&scene.graph, stimuli, NODES_PER_THOUGHT_MAX, &mut body);
-        tally.thoughts += 1;
-        tally.thought_nodes += u64::from(counts.nodes);
+        throng::count!("thoughts");
+        throng::count!("thought_nodes", u64::from(counts.nodes));
     }
 }
 

@@ -5,7 +5,7 @@ use bevy_ecs::system::Query;
 use throng::prelude::*;
 
 use super::{LoadLevel, NpcRow};
-use crate::{arena::Arena, weapons::ticks_of};
+use crate::weapons::ticks_of;
 
 /// Who fired or was hit so recently is in combat. (ms)
 pub const COMBAT_MS: u32 = 3_000;
@@ -13,7 +13,7 @@ pub const COMBAT_MS: u32 = 3_000;
 const PERIOD_MS: u32 = 500;
 
 /// Counts, twice a second; worlds count in different ticks.
-pub fn count(tick: &TickInfo, arena: &mut Arena, npcs: &Query<NpcRow>) {
+pub fn count(tick: &TickInfo, npcs: &Query<NpcRow>) {
     let period = ticks_of(PERIOD_MS, tick.rate.0).max(1);
     if !tick.tick.wrapping_add(tick.world.number()).is_multiple_of(period) {
         return;
@@ -27,11 +27,10 @@ pub fn count(tick: &TickInfo, arena: &mut Arena, npcs: &Query<NpcRow>) {
         in_combat += i64::from(npc.vitals.alive && npc.senses.fought.within(tick.tick, combat_ticks));
         levels[npc.pace.level as usize] += 1;
     }
-    let tally = &mut arena.tally;
-    tally.npcs = count;
-    tally.npcs_alive = alive;
-    tally.npcs_in_combat = in_combat;
-    tally.npcs_full = levels[LoadLevel::Full as usize];
-    tally.npcs_near = levels[LoadLevel::Near as usize];
-    tally.npcs_far = levels[LoadLevel::Far as usize];
+    throng::gauge!("npcs", count);
+    throng::gauge!("npcs_alive", alive);
+    throng::gauge!("npcs_in_combat", in_combat);
+    throng::gauge!("npcs_full", levels[LoadLevel::Full as usize]);
+    throng::gauge!("npcs_near", levels[LoadLevel::Near as usize]);
+    throng::gauge!("npcs_far", levels[LoadLevel::Far as usize]);
 }

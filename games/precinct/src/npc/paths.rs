@@ -30,9 +30,9 @@ const SPARES_MAX: usize = 4;
 
 /// Searches ways until the tick's node budget is used up.
 pub fn solve(scene: &Scene, arena: &mut Arena, npcs: &mut Query<NpcRow>) {
-    let Arena { paths: queue, actors, tally, .. } = arena;
-    tally.paths_refused += std::mem::take(&mut queue.refused);
-    tally.paths_waiting = queue.waiting.len() as i64;
+    let Arena { paths: queue, actors, .. } = arena;
+    throng::count!("paths_refused", std::mem::take(&mut queue.refused));
+    throng::gauge!("paths_waiting", queue.waiting.len());
     let navmesh = &scene.level.navmesh;
     let mut budget = queue.nodes_per_tick;
     while budget > 0 {
@@ -59,12 +59,12 @@ pub fn solve(scene: &Scene, arena: &mut Arena, npcs: &mut Query<NpcRow>) {
         let state = search.advance(navmesh, budget);
         let nodes = search.node_count() - nodes_before;
         budget = budget.saturating_sub(nodes.max(1));
-        tally.path_nodes += u64::from(nodes);
+        throng::count!("path_nodes", nodes);
         if state == SearchState::Running {
             queue.active = Some((request, search));
             return;
         }
-        tally.paths += 1;
+        throng::count!("paths");
         if let Ok(NpcRowItem { mut path, .. }) = npcs.get_mut(actors.entity(request.slot))
             && path.waits_for(&request)
         {

@@ -1,13 +1,13 @@
 //! Perception: whom each NPC sees, and what it remembers of it.
 //!
-//! Those whose turn it is this tick ask together: close lists for all of them, then one batch of lines of sight, at
+//! Those whose turn it is this tick ask together: near lists for all of them, then one batch of lines of sight, at
 //! most [`CANDIDATES_MAX`] for each. A candidate is an enemy within [`SIGHT_M`], in front of the NPC or so near that it
 //! is heard, or the one that hurt it last. Of those in sight the nearest becomes the target; the present target counts
 //! as nearer than it is, so that NPCs do not waver.
 //!
 //! Also decides the load level, since it is the one place that visits every NPC a few times a second.
 //!
-//! Cost: about 0.2 µs for the close list and 0.1 µs for each line of sight; some 4.3 looks and 4 lines per NPC and
+//! Cost: about 0.2 µs for the near list and 0.1 µs for each line of sight; some 4.3 looks and 4 lines per NPC and
 //! second.
 
 use bevy_ecs::prelude::*;
@@ -37,11 +37,11 @@ const LOYALTY: f32 = 0.5;
 
 /// Lets those look around whose turn it is: the askers.
 pub fn perceive(tick: &TickInfo, scene: &Scene, arena: &mut Arena, npcs: &mut Query<NpcRow>) {
-    let Arena { sight: Sight { askers, near, candidates, lines, seen }, actors, tally, .. } = arena;
+    let Arena { sight: Sight { askers, near, candidates, lines, seen }, actors, .. } = arena;
     if askers.is_empty() {
         return;
     }
-    tally.perceptions += askers.len() as u64;
+    throng::count!("perceptions", askers.len());
 
     let (x_m, z_m) = actors.places();
     near.find(x_m, z_m, askers, SIGHT_M);
@@ -61,7 +61,7 @@ pub fn perceive(tick: &TickInfo, scene: &Scene, arena: &mut Arena, npcs: &mut Qu
         npc.senses.visible = false;
     }
 
-    tally.casts += u64::from(lines_of_sight(&scene.level.geometry, lines, seen).cast);
+    throng::count!("casts", u64::from(lines_of_sight(&scene.level.geometry, lines, seen).cast));
     for (&(index, candidate), &seen) in candidates.iter().zip(seen.iter()) {
         let asker = actors.entity(Slot(askers[index] as u16));
         let Ok(NpcRowItem { mut senses, .. }) = npcs.get_mut(asker) else { continue };

@@ -144,8 +144,8 @@ fn waits_after_wakeups_are_taken_from_the_ends_of_sleeps_as_the_sums_say() {
     ];
     let mut capture = capture(&[(0, 100)], events);
     capture.frames[0].threads = vec![FrameThread { thread: 0, running_ns: 45, waiting_ns: 30, blocked_ns: 25 }];
-    // 10 ns are known; the other 20 are half of the two sleeps of 30 and 10 ns: of the first from 25 to 40, in the second scope. The
-    // sleep that goes on after the frame is none of its wakeups.
+    // 10 ns are known; the other 20 are half of the two sleeps of 30 and 10 ns: of the first from 25 to 40, in the
+    // second scope. The sleep that goes on after the frame is none of its wakeups.
     check(&capture, &[(0, spent(5, 0, 10)), (1, spent(5, 15, 5))], spent(35, 15, 10));
     let stretches = Attribution::of_stretches(&capture, &[(20, 30)], &|_, _| true);
     assert_eq!(stretches[0].sites[0].1.exclusive, spent(0, 5, 5), "a part of the frame agrees with the whole");
@@ -210,7 +210,8 @@ fn frames_that_overlap_or_are_empty_are_cut_to_what_fits() {
 
 #[test]
 fn a_million_scopes_take_one_pass() {
-    // 100,000 scopes of 8 children, in frames of 1,000 of them. A pass that went through the frame or the stack per scope would not end.
+    // 100,000 scopes of 8 children, in frames of 1,000 of them. A pass that went through the frame or the stack per
+    // scope would not end.
     let mut events = Vec::new();
     for outer in 0..100_000u64 {
         events.extend((0..8).map(|inner| scope(1, outer * 100 + inner * 10 + 1, outer * 100 + inner * 10 + 9)));

@@ -42,7 +42,8 @@ impl WorldNumbers {
     }
 }
 
-/// Stretches of time by their beginnings, which rise; the first begins at 0. Reading drops what is later than asked for.
+/// Stretches of time by their beginnings, which rise; the first begins at 0. Reading drops what is later than asked
+/// for.
 pub(super) struct Timeline<T> {
     stretches: Vec<(u64, T)>,
 }
@@ -57,7 +58,8 @@ impl<T: Copy> Timeline<T> {
         self.stretches.push((at_ns.max(latest), value));
     }
 
-    /// Beginning and value of the stretch that the time just before `end_ns` lies in. May not be asked for later times afterwards.
+    /// Beginning and value of the stretch that the time just before `end_ns` lies in. May not be asked for later times
+    /// afterwards.
     pub fn before(&mut self, end_ns: u64) -> (u64, T) {
         while self.stretches.len() > 1 && self.last().0 >= end_ns {
             self.stretches.pop();
@@ -110,8 +112,8 @@ fn end_of(stretches: &[(u64, State)], index: usize) -> u64 {
     stretches.get(index + 1).map_or(u64::MAX, |&(begin_ns, _)| begin_ns)
 }
 
-/// Adds to `wakeups` from when on sleeps that end in `frame` were waits, with the sleeps' indices, so that the thread waited for
-/// `waiting_ns` in the frame, or as much of it as it slept. `first` is the stretch that the frame begins in.
+/// Adds to `wakeups` from when on sleeps that end in `frame` were waits, with the sleeps' indices, so that the thread
+/// waited for `waiting_ns` in the frame, or as much of it as it slept. `first` is the stretch that the frame begins in.
 fn wait_after_wakeups(
     stretches: &[(u64, State)],
     first: usize,
@@ -141,7 +143,8 @@ fn wait_after_wakeups(
     let (mut passed_ns, mut given_ns) = (0, 0);
     for (index, _, end_ns, ns) in sleeps() {
         passed_ns += ns;
-        // What they should have got by now; the difference carries the rounding on to the next one, and is never more than `ns`.
+        // What they should have got by now; the difference carries the rounding on to the next one, and is never more
+        // than `ns`.
         let due_ns = (u128::from(missing_ns) * u128::from(passed_ns) / u128::from(slept_ns)) as u64;
         let wait_ns = due_ns - given_ns;
         given_ns = due_ns;

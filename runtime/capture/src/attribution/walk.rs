@@ -1,7 +1,8 @@
 //! One thread, from its last event to its first.
 //!
-//! Backwards, a scope comes before the scopes inside it, so one stack of open scopes is enough: time between two events belongs to the
-//! scope on top. Each such piece is cut where the frame, the state or the world changes; those are read backwards beside it.
+//! Backwards, a scope comes before the scopes inside it, so one stack of open scopes is enough: time between two events
+//! belongs to the scope on top. Each such piece is cut where the frame, the state or the world changes; those are read
+//! backwards beside it.
 
 use super::{
     Cost, Costs, FrameCost, LargeAllocationAt, LockWaitAt, Spent, ThreadCost, WorldCost,
@@ -256,7 +257,8 @@ impl Walk<'_, '_> {
     /// Goes back to a moment; returns the innermost scope and the world there.
     fn moment(&mut self, at_ns: u64) -> (Option<u32>, AtWork) {
         let at_ns = at_ns.min(self.now_ns);
-        // A scope that begins at the very moment has it: events of a moment are noted inside of scopes more often than between them.
+        // A scope that begins at the very moment has it: events of a moment are noted inside of scopes more often than
+        // between them.
         self.close_until(at_ns.saturating_add(1).min(self.now_ns));
         self.spend_until(at_ns);
         (self.stack.last().map(|scope| scope.site), self.worlds.at(at_ns))

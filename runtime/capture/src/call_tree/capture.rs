@@ -1,8 +1,9 @@
 //! From a capture to a call tree.
 //!
-//! Each thread is a root, and what no scope covers is spent by the root itself, so that every thread's wall time adds up to the
-//! capture's length. A node's wall time without its children's is cut at the thread's context switches: what lies between losing a
-//! core and getting one is waiting or blocked, the rest is CPU. Without switch records all of it counts as CPU.
+//! Each thread is a root, and what no scope covers is spent by the root itself, so that every thread's wall time adds
+//! up to the capture's length. A node's wall time without its children's is cut at the thread's context switches: what
+//! lies between losing a core and getting one is waiting or blocked, the rest is CPU. Without switch records all of it
+//! counts as CPU.
 
 use throng_redact::visible;
 
@@ -51,7 +52,8 @@ fn add_thread(tree: &mut CallTree, capture: &Capture, thread: &Thread, root: Nod
     }
     tree.add(root, &[], 1);
 
-    // Walks the time line: between two begins or ends, one node is the innermost. Stretches without a core come in order too.
+    // Walks the time line: between two begins or ends, one node is the innermost. Stretches without a core come in
+    // order too.
     let mut walk = Walk { tree, off_core: &off_core, at_ns: capture.about.begin_ns };
     let mut open: Vec<(&Span, NodeIndex)> = Vec::new();
     for (span, &node) in spans.iter().zip(&nodes) {
@@ -119,8 +121,8 @@ impl Walk<'_> {
     }
 }
 
-/// The stretches without a core, in order and apart from each other. A thread that first gets a core was blocked before; one that
-/// last lost it stays without to the end of the capture.
+/// The stretches without a core, in order and apart from each other. A thread that first gets a core was blocked
+/// before; one that last lost it stays without to the end of the capture.
 fn off_core(capture: &Capture, thread: &Thread) -> Vec<OffCore> {
     if capture.about.switches != SwitchSource::PerfEvent {
         return Vec::new();

@@ -8,7 +8,8 @@ use throng_redact::visible;
 use super::{CallTree, add_all};
 
 impl CallTree {
-    /// Callgrind text, for KCachegrind and `callgrind_annotate`: sums by function and by caller, all events. `command` says what ran.
+    /// Callgrind text, for KCachegrind and `callgrind_annotate`: sums by function and by caller, all events. `command`
+    /// says what ran.
     ///
     /// The format has no stacks: a function that calls itself counts in its inclusive cost more than once.
     pub fn write_callgrind(&self, command: &str, mut out: impl Write) -> io::Result<()> {
@@ -70,7 +71,7 @@ fn costs_text(costs: &[u64]) -> String {
     costs.iter().map(|cost| format!(" {cost}")).collect()
 }
 
-/// Names are told once, with a number, and by that number from then on.
+/// A name is written once, with a number; from then on the number stands for it.
 struct Names {
     files: HashMap<String, usize>,
     /// Whether a function's name was told, and which number it has: the same name in another file is another function.

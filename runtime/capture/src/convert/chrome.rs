@@ -1,7 +1,7 @@
 //! Chrome trace events (JSON), for Perfetto, `chrome://tracing` and Tracy.
 //!
-//! Complete events (`X`) of a thread come outer ones first and nest, as the viewers want them. Times are microseconds with three
-//! decimals, which loses nothing. The frames have a track of their own, with the process's number.
+//! Complete events (`X`) of a thread come outer ones first and nest, as the viewers want them. Times are microseconds
+//! with three decimals, which loses nothing. The frames have a track of their own, with the process's number.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -54,7 +54,8 @@ struct Events<W> {
 }
 
 impl<W: Write> Events<W> {
-    /// One event: `fields` are those besides process, thread, name, phase and arguments, beginning with a comma if there are any.
+    /// One event: `fields` are those besides process, thread, name, phase and arguments, beginning with a comma if
+    /// there are any.
     fn put(&mut self, phase: char, thread: u32, name: &str, fields: &str, arguments: &Arguments) -> io::Result<()> {
         let out = self.elements.begin()?;
         write!(out, "{{\"ph\":\"{phase}\",\"pid\":{PROCESS_NUMBER},\"tid\":{thread},\"name\":{}", string(name))?;

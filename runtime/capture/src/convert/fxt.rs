@@ -1,11 +1,13 @@
 //! Fuchsia trace format, which Perfetto, Tracy and magic-trace read.
 //!
-//! Little-endian 64-bit words; every record begins with a header word (`[0..3]` kind, `[4..15]` length in words) and is at most 4,095
-//! words long. Strings and threads are registered once and referred to by index; where the tables are full, and for texts that occur
-//! once, they stand in the record itself. A tick is a nanosecond. Specification: <https://fuchsia.dev> under "trace format".
+//! Little-endian 64-bit words; every record begins with a header word (`[0..3]` kind, `[4..15]` length in words) and is
+//! at most 4,095 words long. Strings and threads are registered once and referred to by index; where the tables are
+//! full, and for texts that occur once, they stand in the record itself. A tick is a nanosecond. Specification:
+//! <https://fuchsia.dev> under "trace format".
 //!
-//! Context switches are written in the order of time over all threads, as Perfetto wants them. What ran on a core before and after is
-//! not known, so the other side of each switch is the idle thread (its weight says so). Wake-ups are not recorded, and not written.
+//! Context switches are written in the order of time over all threads, as Perfetto wants them. What ran on a core
+//! before and after is not known, so the other side of each switch is the idle thread (its weight says so). Wake-ups
+//! are not recorded, and not written.
 
 mod record;
 

@@ -37,8 +37,8 @@ pub(crate) fn thread(capture: &Capture, index: u32) -> Cow<'_, str> {
     capture.threads.get(index as usize).map_or_else(|| format!("thread {index}"), name).into()
 }
 
-/// A number per thread that no other has, for viewers that put tracks together by it: the kernel's where that will do. A kernel gives
-/// a dead thread's number to a new one.
+/// A number per thread that no other has, for viewers that put tracks together by it: the kernel's where that will do.
+/// A kernel gives a dead thread's number to a new one.
 pub(crate) fn thread_numbers(capture: &Capture) -> Vec<u32> {
     /// Beyond `pid_max` of Linux, 2^22; and 1 is the process.
     const FIRST_MADE_UP: u32 = 1 << 23;

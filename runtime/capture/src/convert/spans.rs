@@ -1,8 +1,9 @@
 //! A thread's scopes and waits as spans that nest, outer ones first.
 //!
-//! Events stand in the order of their ends, which says of a scope only what is inside it. Sorted by begin, with the longer one first
-//! and of equals the later one (it was recorded last, so it was outside), a stack gives each its parent. Where times contradict that,
-//! a span is cut to end with its parent; a span that ends before it begins is taken as empty.
+//! Events stand in the order of their ends, which says of a scope only what is inside it. Sorted by begin, with the
+//! longer one first and of equals the later one (it was recorded last, so it was outside), a stack gives each its
+//! parent. Where times contradict that, a span is cut to end with its parent; a span that ends before it begins is
+//! taken as empty.
 
 use std::cmp::Reverse;
 
@@ -46,7 +47,8 @@ impl Span {
     }
 }
 
-/// The thread's spans by begin, each after the ones around it. Open scopes end with the capture, or where they begin if that is later.
+/// The thread's spans by begin, each after the ones around it. Open scopes end with the capture, or where they begin if
+/// that is later.
 pub(crate) fn nested(capture: &Capture, thread: &Thread) -> Vec<Span> {
     let mut spans = recorded(capture, thread);
     spans.sort_by_key(|span| (span.begin_ns, Reverse(span.end_ns), Reverse(span.recorded)));
@@ -106,8 +108,8 @@ fn recorded(capture: &Capture, thread: &Thread) -> Vec<Span> {
     spans
 }
 
-/// A span belongs to the world that the thread worked for when it began; if to none, to the one of its end: a scope may begin with
-/// choosing its world.
+/// A span belongs to the world that the thread worked for when it began; if to none, to the one of its end: a scope may
+/// begin with choosing its world.
 fn set_worlds(spans: &mut [Span], thread: &Thread) {
     let worlds = thread.events.iter().filter_map(|event| match *event {
         Event::World { at_ns, world, tick } => Some((at_ns, world.map(|world| (world, tick)))),

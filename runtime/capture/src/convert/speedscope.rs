@@ -1,7 +1,7 @@
 //! speedscope files: an evented profile per thread, to look at as a timeline, a left-heavy graph or a table.
 //!
-//! Structure: <https://www.speedscope.app/file-format-schema.json>. Each span opens (`O`) and closes (`C`) a frame; closes and opens
-//! are balanced and their times never go back, which the nesting of spans sees to.
+//! Structure: <https://www.speedscope.app/file-format-schema.json>. Each span opens (`O`) and closes (`C`) a frame;
+//! closes and opens are balanced and their times never go back, which the nesting of spans sees to.
 
 use std::io::{self, Write};
 

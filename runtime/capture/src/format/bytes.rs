@@ -1,8 +1,8 @@
 //! Numbers and texts as bytes, both ways.
 //!
-//! A varint is 7 bits per byte, lowest first, the top bit saying that more follow: at most 10 bytes for 64 bits. A step is the
-//! difference to the number before, as a varint in which the lowest bit is the sign, so that small steps either way are short.
-//! Differences wrap, so that every pair of numbers has one and nothing is lost.
+//! A varint is 7 bits per byte, lowest first, the top bit saying that more follow: at most 10 bytes for 64 bits. A step
+//! is the difference to the number before, as a varint in which the lowest bit is the sign, so that small steps either
+//! way are short. Differences wrap, so that every pair of numbers has one and nothing is lost.
 
 use super::{ReadError, WriteError, maximum};
 

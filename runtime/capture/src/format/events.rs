@@ -1,7 +1,8 @@
 //! A thread's events as bytes.
 //!
-//! Every time is told as a step from the end of the event before (of the thread's, in any section; the first from the capture's
-//! begin), which is small. A scope of a common site takes a byte for its site and for how it lies to that moment, then two numbers:
+//! Every time is told as a step from the end of the event before (of the thread's, in any section; the first from the
+//! capture's begin), which is small. A scope of a common site takes a byte for its site and for how it lies to that
+//! moment, then two numbers:
 //!
 //! ```text
 //!      end of the event before
@@ -11,8 +12,8 @@
 //!   shape 2   [===+=======]         how long after, how long before
 //! ```
 //!
-//! The tag byte is `16 + 3 x rank + shape` for the 80 most frequent sites, by rank; tags below 16 are everything else, among it
-//! scopes of rarer sites and scopes whose times lie in no such way.
+//! The tag byte is `16 + 3 x rank + shape` for the 80 most frequent sites, by rank; tags below 16 are everything else,
+//! among it scopes of rarer sites and scopes whose times lie in no such way.
 
 use super::bytes::{Cursor, put_optional_u32, put_step, put_varint};
 use super::{ReadError, WriteError};

@@ -1,7 +1,7 @@
 //! The reader: from bytes to the model, whatever the bytes are.
 //!
-//! Lists grow element by element while there are bytes for them, so that memory follows what was read and not what was claimed. An
-//! element takes at least a byte in the file, and a few hundred in memory at the very most.
+//! Lists grow element by element while there are bytes for them, so that memory follows what was read and not what was
+//! claimed. An element takes at least a byte in the file, and a few hundred in memory at the very most.
 
 use super::bytes::Cursor;
 use super::events::{COMMON_SITES, Counts, EventReader};

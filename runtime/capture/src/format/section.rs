@@ -7,8 +7,8 @@
 //!        +------+-----------+---------------+------------+
 //! ```
 //!
-//! `length` and `checksum` are little-endian; the checksum is the CRC-32 (IEEE) of kind, length and payload. A list that does not fit
-//! into one section goes on in the next one of the same kind; an element is never split.
+//! `length` and `checksum` are little-endian; the checksum is the CRC-32 (IEEE) of kind, length and payload. A list
+//! that does not fit into one section goes on in the next one of the same kind; an element is never split.
 
 use std::io::Write;
 
@@ -60,7 +60,8 @@ impl Kind {
     }
 }
 
-/// A section is closed once it is at least this long: large enough that its header costs nothing, small enough to hold twice.
+/// A section is closed once it is at least this long: large enough that its header costs nothing, small enough to hold
+/// twice.
 const FULL_BYTES: usize = 64 * 1024;
 
 fn checksum(kind: u8, length: [u8; 4], payload: &[u8]) -> u32 {

@@ -1,4 +1,5 @@
-//! The promises: what is written is read back the same, whatever it is; what is not a capture gives an error that names the place.
+//! The promises: what is written is read back the same, whatever it is; what is not a capture gives an error that names
+//! the place.
 
 use proptest::collection::vec;
 use proptest::option;

@@ -9,7 +9,8 @@ use super::{
 };
 use crate::model::{Event, Switch};
 
-/// Cores per thread that are told apart; later ones are left out, so that a hostile capture cannot make the search slow.
+/// Cores per thread that are told apart; later ones are left out, so that a hostile capture cannot make the search
+/// slow.
 const CORES_MAX: usize = 64;
 
 /// A stretch of time, with a core.
@@ -54,7 +55,8 @@ fn runs(context: &Context, thread: u32, window: (u64, u64)) -> Vec<OnCore> {
 
 /// When a thread did not run for one reason, within `window`. Rising.
 ///
-/// `Switch::Preempted`: its core was taken. `Switch::Blocked`: it slept, some of which may have been a wait for a core after its wake-up.
+/// `Switch::Preempted`: its core was taken. `Switch::Blocked`: it slept, some of which may have been a wait for a core
+/// after its wake-up.
 pub fn waits(context: &Context, thread: u32, reason: Switch, window: (u64, u64)) -> Vec<OnCore> {
     let mut waits = Vec::new();
     let mut since = None;

@@ -3,7 +3,6 @@
 use std::{cmp::Reverse, collections::HashMap};
 
 use super::{
-    StoryError,
     context::{Context, is_urgent, median},
     facts::{
         FrameFacts, OverBudgetFacts, PageFaultFacts, ROWS_MAX, ScopeFacts, SubsystemFacts, THREADS_MAX, ThreadFacts,
@@ -16,20 +15,13 @@ use crate::{
     model::{Capture, Event, ThreadClass, TriggerKind},
 };
 
-/// Index of the frame of that number, into the attribution's.
-pub fn numbered(attribution: &Attribution, number: u64) -> Result<usize, StoryError> {
-    let frames = &attribution.frames;
-    frames.iter().position(|frame| frame.number == number).ok_or_else(|| {
-        let has = match (frames.first(), frames.last()) {
-            (Some(first), Some(last)) => format!("it has {} to {}", first.number, last.number),
-            _ => "it has none".into(),
-        };
-        StoryError::NoSuchFrame { number, has }
-    })
+/// Index of the frame of that number, into the attribution's. `None` if the capture does not have it.
+pub fn numbered(attribution: &Attribution, number: u64) -> Option<usize> {
+    attribution.frames.iter().position(|frame| frame.number == number)
 }
 
-/// Index of the frame that the trigger fired in, into the attribution's; of the longest where nobody but a person fired it. `None` if it has
-/// no frames.
+/// Index of the frame that the trigger fired in, into the attribution's; of the longest where nobody but a person fired
+/// it. `None` if it has no frames.
 pub fn of_trigger(capture: &Capture, attribution: &Attribution) -> Option<usize> {
     let frames = &attribution.frames;
     let longest = || (0..frames.len()).max_by_key(|&index| (frames[index].wall_ns(), Reverse(index)));

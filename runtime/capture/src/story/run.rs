@@ -30,8 +30,8 @@ impl Run {
     }
 }
 
-/// The run of the trigger's scope whose length is nearest to what the trigger measured, of those that touch `window`. `None` for
-/// triggers that are not about a scope's time.
+/// The run of the trigger's scope whose length is nearest to what the trigger measured, of those that touch `window`.
+/// `None` for triggers that are not about a scope's time.
 pub fn of_trigger(capture: &Capture, window: (u64, u64)) -> Option<Run> {
     let trigger = &capture.about.trigger;
     if trigger.kind != TriggerKind::Scope {
@@ -44,7 +44,8 @@ pub fn of_trigger(capture: &Capture, window: (u64, u64)) -> Option<Run> {
         let mut world = None;
         for event in &it.events {
             match *event {
-                // Work for no world follows on work for one before the scope around both ends; the last world is the better guess.
+                // Work for no world follows on work for one before the scope around both ends; the last world is the
+                // better guess.
                 Event::World { world: of, .. } => world = of.or(world),
                 Event::Scope { site, begin_ns, end_ns }
                     if is_wanted(site) && end_ns > window.0 && begin_ns < window.1 =>

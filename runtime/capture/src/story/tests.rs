@@ -271,7 +271,8 @@ fn our_own_long_task_on_the_core_of_a_waiting_worker_is_named() {
     );
 }
 
-/// The wait of the frame's thread between two frames, from 145 to 156.3 ms, after a wake-up, with 16 exports on both cores.
+/// The wait of the frame's thread between two frames, from 145 to 156.3 ms, after a wake-up, with 16 exports on both
+/// cores.
 fn exports_between_frames() -> Capture {
     let mut capture = faulty(TriggerKind::RunQueue, "frame", 11_300_000, 5 * MS, vec![]);
     capture.about.trigger.at_ns = at(56.3);

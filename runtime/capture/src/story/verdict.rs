@@ -1,9 +1,10 @@
 //! The verdict: one sentence that names what had the time, the core or the memory.
 //!
-//! Each kind of trigger has its sentence. A frame, a subsystem or a scope that took too long has a cause of its own, looked for in this
-//! order: a wait for a lock, a wait for a core, one dear world, sleep within a world's tick, one subsystem that took more than usual.
-//! The first that explains at least half of the excess is named; waits come first because they make everything around them look slow.
-//! A run of a scope without such waits is told with the scopes inside it that had its time.
+//! Each kind of trigger has its sentence. A frame, a subsystem or a scope that took too long has a cause of its own,
+//! looked for in this order: a wait for a lock, a wait for a core, one dear world, sleep within a world's tick, one
+//! subsystem that took more than usual. The first that explains at least half of the excess is named; waits come first
+//! because they make everything around them look slow. A run of a scope without such waits is told with the scopes
+//! inside it that had its time.
 
 use super::{
     context::{Context, is_urgent},

@@ -80,8 +80,8 @@ fn is_inversion(context: &Context, wait: &LockWaitAt) -> bool {
         })
 }
 
-/// `waited 42.1 ms for lock "ledger" in scope a.b (world 17 (hideout)); long-task thread save-0 held it in scope c.d: priority inversion`,
-/// with `waited_ns` for the time.
+/// `waited 42.1 ms for lock "ledger" in scope a.b (world 17 (hideout)); long-task thread save-0 held it in scope c.d:
+/// priority inversion`, with `waited_ns` for the time.
 pub fn sentence(context: &Context, waits: &LockWaits, waited_ns: u64) -> String {
     let wait = &waits.longest;
     let mut said = format!("waited {} for lock \"{}\"", words::time(waited_ns), context.lock(wait.lock));

@@ -1,7 +1,9 @@
-//! Who had the cores while a thread was ready and had none: our own long tasks, another thread of ours, or other processes.
+//! Who had the cores while a thread was ready and had none: our own long tasks, another thread of ours, or other
+//! processes.
 //!
-//! Nobody is blamed without figures: long tasks ran, together, for at least half of the wait, or other processes used so much of
-//! the cores that it explains half of the wait. Otherwise the sentence says that it is not known, and what is.
+//! Nobody is blamed without figures: long tasks ran, together, for at least half of the wait, or other processes used
+//! so much of the cores that it explains half of the wait. Otherwise the sentence says that it is not known, and what
+//! is.
 
 use std::cmp::Reverse;
 

@@ -7,7 +7,8 @@ const NAME_CHARS_MAX: usize = 48;
 /// The same for sentences: notes and log lines.
 const TEXT_CHARS_MAX: usize = 160;
 
-/// A name as it may be printed: control characters and invisible ones escaped, at most 48 characters; `?` if it is empty.
+/// A name as it may be printed: control characters and invisible ones escaped, at most 48 characters; `?` if it is
+/// empty.
 pub fn name(raw: &str) -> String {
     if raw.is_empty() { "?".into() } else { escape(raw, NAME_CHARS_MAX) }
 }
@@ -90,7 +91,8 @@ pub fn ms(ns: u64) -> f64 {
 /// `2026-11-21 05:26:22 UTC`.
 pub fn date(unix_s: u64) -> String {
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
-    // Years from March, so that the leap day is the last of a year; 400 years have 146,097 days. Method: Howard Hinnant, civil_from_days.
+    // Years from March, so that the leap day is the last of a year; 400 years have 146,097 days. Method: Howard
+    // Hinnant, civil_from_days.
     let day = days + 719_468;
     let (era, day_of_era) = (day / 146_097, day % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

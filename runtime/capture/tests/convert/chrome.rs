@@ -1,5 +1,5 @@
-//! Chrome trace events, checked against "Trace Event Format": which fields of which type each phase has, and that complete events of
-//! a thread nest.
+//! Chrome trace events, checked against "Trace Event Format": which fields of which type each phase has, and that
+//! complete events of a thread nest.
 
 use std::collections::HashMap;
 

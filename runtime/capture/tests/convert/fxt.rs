@@ -1,5 +1,5 @@
-//! Fuchsia traces, decoded by a strict reader that is written from the published specification and shares nothing with the writer;
-//! and, where it is installed, by the Python package `fxt`, which is somebody else's.
+//! Fuchsia traces, decoded by a strict reader that is written from the published specification and shares nothing with
+//! the writer; and, where it is installed, by the Python package `fxt`, which is somebody else's.
 
 use std::collections::{HashMap, HashSet};
 use std::process::Command;

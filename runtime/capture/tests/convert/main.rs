@@ -1,5 +1,5 @@
-//! The promise: each format is what its documentation says, also for names and times that no honest recorder would give; and what is
-//! in the files is what is in the capture.
+//! The promise: each format is what its documentation says, also for names and times that no honest recorder would
+//! give; and what is in the files is what is in the capture.
 
 mod callgrind;
 mod chrome;

@@ -1,5 +1,5 @@
-//! speedscope files, checked against the published schema (types, required fields, values that are allowed) and against what the
-//! schema cannot say: indices exist, opens and closes balance, times do not go back.
+//! speedscope files, checked against the published schema (types, required fields, values that are allowed) and against
+//! what the schema cannot say: indices exist, opens and closes balance, times do not go back.
 
 use serde_json::Value;
 use throng_capture::convert::Target;

@@ -26,8 +26,8 @@ fn site(name: &str, category: &str, file: &str, line: u32, budget_ns: Option<u64
     }
 }
 
-/// 1 ms of two threads, from 1,000,000 ns on. The frame thread ticks a world and waits for a lock that the worker has; the worker
-/// looks for a path, loses its core for 100 µs, and is still at it in the end.
+/// 1 ms of two threads, from 1,000,000 ns on. The frame thread ticks a world and waits for a lock that the worker has;
+/// the worker looks for a path, loses its core for 100 µs, and is still at it in the end.
 pub fn small() -> Capture {
     let scope = |site, begin_ns, end_ns| Event::Scope { site, begin_ns, end_ns };
     let switch = |at_ns, change| Event::Switch { at_ns, change };
@@ -160,8 +160,9 @@ pub fn hostile() -> Capture {
     capture
 }
 
-/// Four threads of 40 sites, each with about `scopes` scopes: ticks that hold systems that hold calls, with durations spread evenly
-/// over their orders of magnitude, short ones mostly; now and then a scope begins where the one before it ended.
+/// Four threads of 40 sites, each with about `scopes` scopes: ticks that hold systems that hold calls, with durations
+/// spread evenly over their orders of magnitude, short ones mostly; now and then a scope begins where the one before it
+/// ended.
 pub fn busy(scopes: usize, seed: u64) -> Capture {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let sites: Vec<Site> = (0..40)

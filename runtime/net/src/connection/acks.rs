@@ -85,8 +85,8 @@ impl ReceivedPackets {
 pub struct PacketContents {
     /// It has chunks, so the other side acknowledges it soon. One without may wait for a second or more.
     pub awaits_ack: bool,
-    /// Pieces of reliable messages rode on it.
-    pub carries_pieces: bool,
+    /// Fragments of reliable messages rode on it.
+    pub carries_fragments: bool,
 }
 
 /// The end of a packet's story.
@@ -266,7 +266,7 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
     use std::collections::{HashMap, HashSet};
 
-    const CONTENTS: PacketContents = PacketContents { awaits_ack: true, carries_pieces: false };
+    const CONTENTS: PacketContents = PacketContents { awaits_ack: true, carries_fragments: false };
     const TIMES: LossTimes =
         LossTimes { with_chunks: Nanos::from_millis(200), without_chunks: Nanos::from_millis(2_200) };
 

@@ -1,6 +1,6 @@
 //! Where a connection keeps bytes: blocks of 128 B in slabs of 2 KiB, chained.
 //!
-//! Messages wait to be sent, pieces wait for the gap before them, and both come in all sizes. Blocks
+//! Messages wait to be sent, fragments wait for the gap before them, and both come in all sizes. Blocks
 //! from one pool hold them without an allocation per message: after the first few the pool lives from
 //! its own free list. The rounding is bounded (one byte costs one block), and slabs are never moved, so
 //! what the budget booked is what the allocator gave.

@@ -1,6 +1,6 @@
 //! The heap of one connection, counted at one desk.
 //!
-//! Everything a connection keeps on the heap (queued messages, pieces held behind a gap, records of
+//! Everything a connection keeps on the heap (queued messages, fragments held behind a gap, records of
 //! packets in flight) is taken from its `HeapBudget` first. So a peer cannot make us remember more
 //! than [`HEAP_BYTES_MAX`], whatever it sends, and `held_bytes` is the exact figure to show an operator.
 //!

@@ -22,12 +22,12 @@ use super::acks::{AckOfUnsent, Arrival, Decided, Fate, PacketContents, REMEMBERE
 use super::blocks::{BlockPool, pool_bytes_max};
 use super::budget::{HEAP_BYTES_MAX, HeapBudget};
 use super::packet::{
-    Chunk, HEADER_BYTES, MalformedPacket, PIECE_BYTES_MAX, PIECE_OVERHEAD_BYTES, PacketHeader, PacketWriter,
+    Chunk, FRAGMENT_BYTES_MAX, FRAGMENT_OVERHEAD_BYTES, HEADER_BYTES, MalformedPacket, PacketHeader, PacketWriter,
     UNRELIABLE_OVERHEAD_BYTES, parse,
 };
 use super::received::{Channel, MessageSink, Received};
 use super::reliable::{
-    PieceRefusal, RECEIVE_BLOCKS_MAX, ReliableReceiver, ReliableSender, SEND_BLOCKS_MAX, STALL_MAX, SendError,
+    FragmentRefusal, RECEIVE_BLOCKS_MAX, ReliableReceiver, ReliableSender, SEND_BLOCKS_MAX, STALL_MAX, SendError,
 };
 use super::ring::Ring;
 use super::rtt::RoundTrip;
@@ -42,8 +42,8 @@ pub const ACK_DELAY_MAX: Nanos = Nanos::from_millis(50);
 const UNACKED_MAX: u32 = 16;
 /// A packet goes out after this silence, to keep firewalls open and the other side patient.
 pub const KEEP_ALIVE: Nanos = Nanos::from_secs(1);
-/// What reliable data may take of a packet before the caller's message: one whole piece.
-const RELIABLE_SHARE_BYTES: usize = PIECE_OVERHEAD_BYTES + PIECE_BYTES_MAX;
+/// What reliable data may take of a packet before the caller's message: one whole fragment.
+const RELIABLE_SHARE_BYTES: usize = FRAGMENT_OVERHEAD_BYTES + FRAGMENT_BYTES_MAX;
 /// The longest message for `send_packet`, in a packet that has nothing else to carry (bytes).
 pub const ROOM_MAX: usize = PAYLOAD_BYTES_MAX - HEADER_BYTES - UNRELIABLE_OVERHEAD_BYTES;
 /// The longest message for `send_unreliable`: it fits beside the reliable share, so it never waits twice.
@@ -51,7 +51,7 @@ pub const UNRELIABLE_BYTES_MAX: usize = ROOM_MAX - RELIABLE_SHARE_BYTES;
 /// Unused memory is kept so long for the next burst.
 pub const IDLE_MAX: Nanos = Nanos::from_secs(30);
 
-// Every maximum reached at once stays within the budget, so `OverBudget` is a second lock on the same door.
+// Every maximum reached at once stays within the budget, so `OverBudget` is a second check of the same bound.
 const _: () = assert!(
     pool_bytes_max(SEND_BLOCKS_MAX + RECEIVE_BLOCKS_MAX + QUEUED_BLOCKS_MAX)
         + ReliableSender::HEAP_BYTES_MAX
@@ -82,7 +82,7 @@ pub enum PayloadError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error(transparent)]
-    Piece(#[from] PieceRefusal),
+    Fragment(#[from] FragmentRefusal),
     #[error("no reliable data was acknowledged for {} s", STALL_MAX.as_secs_f64())]
     Unacknowledged,
     #[error("a reliable message was left unfinished for {} s", STALL_MAX.as_secs_f64())]
@@ -192,7 +192,7 @@ impl Channels {
         let sequence = self.sent.next();
         let header = PacketHeader { sequence, acks: self.received.acks() };
         let mut packet = PacketWriter::begin(out, header);
-        let mut pieces = self.sender.write(&mut packet, RELIABLE_SHARE_BYTES, sequence, &self.pool);
+        let mut fragments = self.sender.write(&mut packet, RELIABLE_SHARE_BYTES, sequence, &self.pool);
         while let Some(queued) = self.unreliable.front()
             && UNRELIABLE_OVERHEAD_BYTES + queued.len() <= packet.space()
         {
@@ -209,9 +209,9 @@ impl Channels {
             }
         }
         let space = packet.space();
-        pieces += self.sender.write(&mut packet, space, sequence, &self.pool);
+        fragments += self.sender.write(&mut packet, space, sequence, &self.pool);
 
-        let contents = PacketContents { awaits_ack: !packet.is_empty(), carries_pieces: pieces > 0 };
+        let contents = PacketContents { awaits_ack: !packet.is_empty(), carries_fragments: fragments > 0 };
         let len = packet.len();
         self.sent.sent(now, contents, &mut self.budget);
         self.stats.packets_sent += 1;
@@ -233,8 +233,8 @@ impl Channels {
             || self.sender.has_due()
     }
 
-    /// Once a tick or more often: tells what became of our packets since the last call, those whose time is up included;
-    /// notices a peer that stands still, and returns memory that has been unused for long.
+    /// Once a tick or more often: tells what became of our packets since the last call, those whose time is up
+    /// included; notices a peer that stands still, and returns memory that has been unused for long.
     pub fn update(&mut self, now: Nanos, into: &mut Received) {
         while let Some((sequence, has_arrived)) = self.fates.pop_front() {
             if has_arrived { &mut into.acked } else { &mut into.lost }.push(sequence);
@@ -244,7 +244,7 @@ impl Channels {
         sent.expire(now, times, |decided| {
             stats.packets_lost += 1;
             into.lost.push(decided.sequence);
-            if decided.contents.carries_pieces {
+            if decided.contents.carries_fragments {
                 sender.packet_lost(decided.sequence, true);
             }
         });
@@ -270,8 +270,8 @@ impl Channels {
     pub fn stats(&self) -> ConnectionStats {
         ConnectionStats {
             unreliable_dropped: self.unreliable.dropped(),
-            pieces_resent: self.sender.resent(),
-            pieces_duplicate: self.receiver.duplicates(),
+            fragments_resent: self.sender.resent(),
+            fragments_duplicate: self.receiver.duplicates(),
             ..self.stats
         }
     }
@@ -301,13 +301,13 @@ impl Channels {
             match fate {
                 Fate::Acked => {
                     stats.packets_acked += 1;
-                    if contents.carries_pieces {
+                    if contents.carries_fragments {
                         sender.packet_acked(sequence, pool);
                     }
                 }
                 Fate::Lost => {
                     stats.packets_lost += 1;
-                    if contents.carries_pieces {
+                    if contents.carries_fragments {
                         sender.packet_lost(sequence, false);
                     }
                 }
@@ -321,7 +321,7 @@ impl Channels {
     fn take_chunk(&mut self, chunk: Chunk<'_>, into: &mut impl MessageSink) -> Result<(), Refusal> {
         match chunk {
             Chunk::Unreliable(message) => into.message(Channel::Unreliable, message),
-            Chunk::Piece { id, last, bytes } => {
+            Chunk::Fragment { id, last, bytes } => {
                 let taken = self.receiver.receive((id, last, bytes), &mut self.pool, &mut self.budget, into);
                 if let Err(refused) = taken {
                     self.refusal = Some(refused.into());

@@ -18,7 +18,7 @@
 //! | `sequence` | numbers that wrap |
 //! | `acks` | which packets arrived, which are lost |
 //! | `rtt` | how long to wait for an ack |
-//! | `reliable` | pieces, window, order |
+//! | `reliable` | fragments, window, order |
 //! | `unreliable` | the queue for the next packet |
 //! | `channels` | all of these together, without encryption |
 //! | `budget`, `blocks`, `ring` | 256 KiB of heap at most, booked at one desk |
@@ -48,10 +48,10 @@ pub use budget::{HEAP_BYTES_MAX, OverBudget};
 pub use channels::{
     ACK_DELAY_MAX, Channels, IDLE_MAX, KEEP_ALIVE, PayloadError, ROOM_MAX, Refusal, UNRELIABLE_BYTES_MAX,
 };
-pub use packet::{Acks, Chunk, Chunks, MalformedPacket, PIECE_BYTES_MAX, PacketHeader, PacketWriter, parse};
+pub use packet::{Acks, Chunk, Chunks, FRAGMENT_BYTES_MAX, MalformedPacket, PacketHeader, PacketWriter, parse};
 pub use received::{Channel, MessageSink, Received};
-pub use reliable::{MESSAGE_BYTES_MAX, PieceRefusal, STALL_MAX, SendError, WINDOW_PIECES};
-pub use sequence::{PacketSequence, PieceId};
+pub use reliable::{FragmentRefusal, MESSAGE_BYTES_MAX, STALL_MAX, SendError, WINDOW_FRAGMENTS};
+pub use sequence::{FragmentId, PacketSequence};
 pub use stats::ConnectionStats;
 
 use crate::protocol::{ClientId, OpenError, Opened, SealedLink};

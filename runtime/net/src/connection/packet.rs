@@ -6,39 +6,39 @@
 //!  | sequence |   ack    |      ack bits       | chunk | chunk | ...
 //!
 //!  chunk:    15 14 13            0
-//!           | kind |   length     | unreliable (0):            length bytes
-//!           | kind |   length     | piece (1), last piece (2): | piece id u16 | length bytes |
+//!           | kind |   length     | unreliable (0):                  length bytes
+//!           | kind |   length     | fragment (1), last fragment (2): | fragment id u16 | length bytes |
 //! ```
 //!
 //! All numbers are little-endian. Bit `i` of the ack bits says that packet `ack - i` has arrived, so bit 0
 //! is set as soon as anything has; a packet without acks has `ack` and `ack bits` zero.
 //!
-//! No length is ever declared beyond the bytes that follow it: a message of many pieces ends with its last
-//! piece, and says no size before. So there is nothing to allocate on a stranger's word.
+//! No length is ever declared beyond the bytes that follow it: a message of many fragments ends with its last
+//! fragment, and says no size before. So there is nothing to allocate on a stranger's word.
 //!
 //! Pure functions over slices; nothing here allocates.
 
 use super::blocks::BLOCK_BYTES;
-use super::sequence::{PacketSequence, PieceId};
+use super::sequence::{FragmentId, PacketSequence};
 use crate::protocol::PAYLOAD_BYTES_MAX;
 
 pub const HEADER_BYTES: usize = 8;
 /// What an unreliable message costs beside its own bytes.
 pub const UNRELIABLE_OVERHEAD_BYTES: usize = 2;
-/// What a piece of a reliable message costs beside its own bytes.
-pub const PIECE_OVERHEAD_BYTES: usize = 4;
-/// A reliable message is cut into pieces of this size; only its last piece may be shorter. Three whole
+/// What a fragment of a reliable message costs beside its own bytes.
+pub const FRAGMENT_OVERHEAD_BYTES: usize = 4;
+/// A reliable message is cut into fragments of this size; only its last fragment may be shorter. Three whole
 /// blocks of the pool, and three of them fill a packet: 8 + 3 x (4 + 378) = 1,154 of 1,200 bytes.
-pub const PIECE_BYTES_MAX: usize = 3 * BLOCK_BYTES;
+pub const FRAGMENT_BYTES_MAX: usize = 3 * BLOCK_BYTES;
 
-const _: () = assert!(HEADER_BYTES + 3 * (PIECE_OVERHEAD_BYTES + PIECE_BYTES_MAX) <= PAYLOAD_BYTES_MAX);
+const _: () = assert!(HEADER_BYTES + 3 * (FRAGMENT_OVERHEAD_BYTES + FRAGMENT_BYTES_MAX) <= PAYLOAD_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX <= LENGTH_MASK as usize);
 
 const KIND_SHIFT: u32 = 14;
 const LENGTH_MASK: u16 = (1 << KIND_SHIFT) - 1;
 const KIND_UNRELIABLE: u16 = 0;
-const KIND_PIECE: u16 = 1;
-const KIND_LAST_PIECE: u16 = 2;
+const KIND_FRAGMENT: u16 = 1;
+const KIND_LAST_FRAGMENT: u16 = 2;
 
 /// Which packets of the other side have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,7 +80,7 @@ pub enum Chunk<'a> {
     /// A whole message.
     Unreliable(&'a [u8]),
     /// One part of a reliable message; `last` ends the message.
-    Piece { id: PieceId, last: bool, bytes: &'a [u8] },
+    Fragment { id: FragmentId, last: bool, bytes: &'a [u8] },
 }
 
 /// Why a payload is not a packet. The peer holds the key, so it is broken or hostile.
@@ -94,8 +94,8 @@ pub enum MalformedPacket {
     UnknownChunk,
     #[error("a chunk without bytes")]
     EmptyChunk,
-    #[error("a piece longer than {PIECE_BYTES_MAX} bytes, or a shorter one that is not the last")]
-    PieceLength,
+    #[error("a fragment longer than {FRAGMENT_BYTES_MAX} bytes, or a shorter one that is not the last")]
+    FragmentLength,
 }
 
 /// Reads a packet. The whole of it is checked before anything is returned, so a packet takes effect
@@ -147,16 +147,16 @@ fn split_chunk(bytes: &[u8]) -> Result<(Chunk<'_>, &[u8]), MalformedPacket> {
             let (bytes, rest) = rest.split_at_checked(len).ok_or(MalformedPacket::Truncated)?;
             return Ok((Chunk::Unreliable(bytes), rest));
         }
-        KIND_PIECE => false,
-        KIND_LAST_PIECE => true,
+        KIND_FRAGMENT => false,
+        KIND_LAST_FRAGMENT => true,
         _ => return Err(MalformedPacket::UnknownChunk),
     };
-    if len > PIECE_BYTES_MAX || (!last && len < PIECE_BYTES_MAX) {
-        return Err(MalformedPacket::PieceLength);
+    if len > FRAGMENT_BYTES_MAX || (!last && len < FRAGMENT_BYTES_MAX) {
+        return Err(MalformedPacket::FragmentLength);
     }
     let (id, rest) = split_u16(rest)?;
     let (bytes, rest) = rest.split_at_checked(len).ok_or(MalformedPacket::Truncated)?;
-    Ok((Chunk::Piece { id: PieceId(id), last, bytes }, rest))
+    Ok((Chunk::Fragment { id: FragmentId(id), last, bytes }, rest))
 }
 
 fn split_u16(bytes: &[u8]) -> Result<(u16, &[u8]), MalformedPacket> {
@@ -199,11 +199,11 @@ impl<'a> PacketWriter<'a> {
         self.reserve(len)
     }
 
-    /// Opens a piece of `len` bytes, which the caller fills. It must fit.
-    pub fn piece(&mut self, id: PieceId, last: bool, len: usize) -> &mut [u8] {
-        debug_assert!(len <= PIECE_BYTES_MAX);
-        debug_assert!(last || len == PIECE_BYTES_MAX);
-        self.put_u16(tag(if last { KIND_LAST_PIECE } else { KIND_PIECE }, len));
+    /// Opens a fragment of `len` bytes, which the caller fills. It must fit.
+    pub fn fragment(&mut self, id: FragmentId, last: bool, len: usize) -> &mut [u8] {
+        debug_assert!(len <= FRAGMENT_BYTES_MAX);
+        debug_assert!(last || len == FRAGMENT_BYTES_MAX);
+        self.put_u16(tag(if last { KIND_LAST_FRAGMENT } else { KIND_FRAGMENT }, len));
         self.put_u16(id.0);
         self.reserve(len)
     }
@@ -244,8 +244,8 @@ mod tests {
         let mut out = [0; PAYLOAD_BYTES_MAX];
         let mut writer = PacketWriter::begin(&mut out, header);
         writer.unreliable(3).copy_from_slice(b"abc");
-        writer.piece(PieceId(9), false, PIECE_BYTES_MAX).fill(7);
-        writer.piece(PieceId(10), true, 1).fill(8);
+        writer.fragment(FragmentId(9), false, FRAGMENT_BYTES_MAX).fill(7);
+        writer.fragment(FragmentId(10), true, 1).fill(8);
         let len = writer.len();
         let (read, chunks) = parse(&out[..len]).unwrap();
         assert_eq!(read, header);
@@ -253,8 +253,8 @@ mod tests {
             chunks.collect::<Vec<_>>(),
             [
                 Chunk::Unreliable(b"abc"),
-                Chunk::Piece { id: PieceId(9), last: false, bytes: &[7; PIECE_BYTES_MAX] },
-                Chunk::Piece { id: PieceId(10), last: true, bytes: &[8] },
+                Chunk::Fragment { id: FragmentId(9), last: false, bytes: &[7; FRAGMENT_BYTES_MAX] },
+                Chunk::Fragment { id: FragmentId(10), last: true, bytes: &[8] },
             ]
         );
         let acked: Vec<u16> = read.acks.sequences().map(|sequence| sequence.0).collect();
@@ -276,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn pieces_have_the_one_length_except_the_last() {
-        check(&packet(&[1, 0x40, 1, 0, 9]), Err(MalformedPacket::PieceLength));
-        check(&packet(&[0xff, 0xbf, 1, 0, 9]), Err(MalformedPacket::PieceLength));
-        check(&packet(&[1, 0x80, 1, 0, 9]), Ok(vec![Chunk::Piece { id: PieceId(1), last: true, bytes: &[9] }]));
+    fn fragments_have_the_one_length_except_the_last() {
+        check(&packet(&[1, 0x40, 1, 0, 9]), Err(MalformedPacket::FragmentLength));
+        check(&packet(&[0xff, 0xbf, 1, 0, 9]), Err(MalformedPacket::FragmentLength));
+        check(&packet(&[1, 0x80, 1, 0, 9]), Ok(vec![Chunk::Fragment { id: FragmentId(1), last: true, bytes: &[9] }]));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What came in: messages and the fates of packets.
 //!
-//! [`MessageSink`] takes messages as they are read, most of them as slices of the opened datagram, so that whoever keeps the
-//! datagram need not copy them. [`Received`] is the sink that copies: it serves all connections of a process in turn (clear,
-//! receive, read, clear). Its buffers grow to the busiest moment and stay, so a steady tick does not allocate.
+//! [`MessageSink`] takes messages as they are read, most of them as slices of the opened datagram, so that whoever
+//! keeps the datagram need not copy them. [`Received`] is the sink that copies: it serves all connections of a process
+//! in turn (clear, receive, read, clear). Its buffers grow to the busiest moment and stay, so a steady tick does not
+//! allocate.
 
 use super::sequence::PacketSequence;
 

@@ -2,7 +2,7 @@
 //!
 //! Two numbers are compared by the way between them: up to half the circle ahead is newer, the rest is
 //! older. Right as long as no two numbers alive at once are 32,768 apart; at 200 packets/s that is 164 s,
-//! and neither a packet in flight (256 of them at most) nor the window of pieces comes near.
+//! and neither a packet in flight (256 of them at most) nor the window of fragments comes near.
 
 /// The number of a packet, per connection and direction. Wraps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -30,18 +30,18 @@ impl PacketSequence {
     }
 }
 
-/// The number of a piece of a reliable message, counted through all messages of a direction. Wraps.
+/// The number of a fragment of a reliable message, counted through all messages of a direction. Wraps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PieceId(pub u16);
+pub struct FragmentId(pub u16);
 
-impl PieceId {
-    /// The piece `pieces` behind this one in the order of delivery.
-    pub fn ahead(self, pieces: u16) -> PieceId {
-        PieceId(self.0.wrapping_add(pieces))
+impl FragmentId {
+    /// The fragment `fragments` behind this one in the order of delivery.
+    pub fn ahead(self, fragments: u16) -> FragmentId {
+        FragmentId(self.0.wrapping_add(fragments))
     }
 
-    /// How far this piece is ahead of `older`; [`HALF`] and above: it comes before `older`.
-    pub fn distance_from(self, older: PieceId) -> u16 {
+    /// How far this fragment is ahead of `older`; [`HALF`] and above: it comes before `older`.
+    pub fn distance_from(self, older: FragmentId) -> u16 {
         self.0.wrapping_sub(older.0)
     }
 }

@@ -25,8 +25,8 @@ pub struct ConnectionStats {
     pub unreliable_dropped: u64,
     /// Messages given to `send_packet` that were longer than its room: our own bug.
     pub oversize_dropped: u64,
-    /// Pieces of reliable messages that were sent again.
-    pub pieces_resent: u64,
-    /// Pieces of reliable messages that had arrived before.
-    pub pieces_duplicate: u64,
+    /// Fragments of reliable messages that were sent again.
+    pub fragments_resent: u64,
+    /// Fragments of reliable messages that had arrived before.
+    pub fragments_duplicate: u64,
 }

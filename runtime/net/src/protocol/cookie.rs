@@ -34,7 +34,7 @@ pub(super) const COOKIE_LIFE: Nanos = Nanos::from_secs(3);
 
 pub(super) type Cookie = [u8; COOKIE_BYTES];
 
-/// Makes and checks cookies. The key lives as long as the gate.
+/// Makes and checks cookies. The key lives as long as the handshake.
 pub(super) struct CookieJar {
     key: [u8; 16],
 }
@@ -148,7 +148,7 @@ mod tests {
         check(SocketAddr::from(([10, 1, 2, 4], 5_000)), 77, now, false);
         check(SocketAddr::from(([0x2001, 0, 0, 0, 0, 0, 0, 1], 5_000)), 77, now, false);
         let other_jar = CookieJar::new(&mut ChaCha20Rng::seed_from_u64(2));
-        assert!(!other_jar.is_good(&cookie, home, 77, now), "another gate's key");
+        assert!(!other_jar.is_good(&cookie, home, 77, now), "another server's key");
         for bit in 0..COOKIE_BYTES * 8 {
             let mut changed = cookie;
             changed[bit / 8] ^= 1 << (bit % 8);

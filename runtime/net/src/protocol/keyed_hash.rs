@@ -1,7 +1,7 @@
 //! Hash tables whose layout a stranger cannot aim at.
 //!
-//! Keys of the gate's tables are addresses and token tags, which clients choose. SipHash-1-3 with a key
-//! from the gate's seed keeps a crafted set of them from falling into one bucket. About 20 ns a look-up,
+//! Keys of the handshake's tables are addresses and token tags, which clients choose. SipHash-1-3 with a key
+//! from the handshake's seed keeps a crafted set of them from falling into one bucket. About 20 ns a look-up,
 //! and only strangers' datagrams pay it.
 
 use std::collections::{HashMap, HashSet};

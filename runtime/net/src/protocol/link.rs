@@ -32,7 +32,7 @@ use super::replay::ReplayWindow;
 pub(super) const SEQUENCE_START_MAX: u64 = 1 << 48;
 /// No link seals this sequence or a later one: 146 million years at 1,000 packets a second.
 const SEQUENCE_END: u64 = 1 << 62;
-/// The gate's own packets count from here.
+/// The handshake's packets count from here.
 pub(super) const HANDSHAKE_SEQUENCE_START: u64 = 1 << 63;
 /// Forgeries after which a key is no longer trusted: the integrity limit of ChaCha20-Poly1305 (RFC 9001, 6.6).
 const FORGERIES_MAX: u64 = 1 << 36;
@@ -51,7 +51,7 @@ pub struct SealedLink {
     last_received: Nanos,
     timeout: Nanos,
     confirmed: bool,
-    /// What our keep-alives say: the server its client's seat and the number of seats, the client zeros.
+    /// What our keep-alives say: the server its client's slot and the number of slots, the client zeros.
     keep_alive: [u8; KEEP_ALIVE_BODY_BYTES],
 }
 
@@ -133,9 +133,9 @@ impl SealedLink {
         })
     }
 
-    /// Seals a payload that `write` puts where it belongs in `out`, a packet's buffer of [`PACKET_BYTES_MAX`](super::PACKET_BYTES_MAX) bytes,
-    /// and of which it gives the length [1 to [`PAYLOAD_BYTES_MAX`]]. Gives the datagram's length; 0 when the link has used up its
-    /// sequences.
+    /// Seals a payload that `write` puts where it belongs in `out`, a packet's buffer of
+    /// [`PACKET_BYTES_MAX`](super::PACKET_BYTES_MAX) bytes, and of which it gives the length [1 to
+    /// [`PAYLOAD_BYTES_MAX`]]. Gives the datagram's length; 0 when the link has used up its sequences.
     pub fn seal_with(
         &mut self,
         out: &mut [u8],
@@ -185,7 +185,8 @@ impl SealedLink {
         self.timeout
     }
 
-    /// Follows the newest sequence that opens here, wherever the link moves to. On a server it starts where the handshake ended.
+    /// Follows the newest sequence that opens here, wherever the link moves to. On a server it starts where the
+    /// handshake ended.
     pub fn sequence_mark(&self) -> SequenceMark {
         self.mark.clone()
     }
@@ -196,7 +197,7 @@ impl SealedLink {
     }
 
     /// The server's half: what its keep-alives tell the client.
-    pub(super) fn set_seat(&mut self, client_index: u32, clients_max: u32) {
+    pub(super) fn set_slot(&mut self, client_index: u32, clients_max: u32) {
         self.keep_alive[..4].copy_from_slice(&client_index.to_le_bytes());
         self.keep_alive[4..].copy_from_slice(&clients_max.to_le_bytes());
     }
@@ -208,7 +209,7 @@ impl SealedLink {
         self.confirmed = confirmed;
     }
 
-    /// Opens a packet of the handshake, which is not held against the replay window: the gate and the
+    /// Opens a packet of the handshake, which is not held against the replay window: the server's half and the
     /// client take each of them in one state only.
     pub(super) fn open_handshake<'a>(
         &mut self,
@@ -231,9 +232,9 @@ impl SealedLink {
         self.seal_next(Kind::Response, challenge, out, now)
     }
 
-    /// Seals one of the gate's own packets under the gate's own count.
-    pub(super) fn seal_for_gate(&self, kind: Kind, sequence: u64, body: &[u8], out: &mut [u8]) -> usize {
-        assert!(sequence >= HANDSHAKE_SEQUENCE_START, "the gate's count stays apart from the link's");
+    /// Seals one of the handshake's packets under a count of their own.
+    pub(super) fn seal_for_handshake(&self, kind: Kind, sequence: u64, body: &[u8], out: &mut [u8]) -> usize {
+        assert!(sequence >= HANDSHAKE_SEQUENCE_START, "the handshake's count stays apart from the link's");
         self.seal(kind, sequence, body, out)
     }
 
@@ -396,7 +397,7 @@ mod tests {
     fn packets_of_the_handshake_are_told_from_noise() {
         let (here, mut there) = pair(0);
         let mut out = [0; 1400];
-        let len = here.seal_for_gate(Kind::Denied, HANDSHAKE_SEQUENCE_START, &[], &mut out);
+        let len = here.seal_for_handshake(Kind::Denied, HANDSHAKE_SEQUENCE_START, &[], &mut out);
         assert_eq!(there.open(&mut out[..len], NOW), Err(OpenError::Handshake));
         let mut request = [0; 1078];
         assert_eq!(there.open(&mut request, NOW), Err(OpenError::Handshake));

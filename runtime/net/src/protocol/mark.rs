@@ -1,8 +1,9 @@
 //! The sequence mark: where a link has come to, for those who see its datagrams before they are opened.
 //!
-//! Anyone can write a client's address on a datagram. Only the cipher says who really sent it, and the cipher is the worker's. But the
-//! sequence is in the clear, links start theirs at a random number below 2^48 (see `link`), and the worker knows the newest that has
-//! opened. So a glance at the sequence tells a guess from a packet of somebody who sees the client's traffic:
+//! Anyone can write a client's address on a datagram. Only the cipher says who really sent it, and the cipher is the
+//! worker's. But the sequence is in the clear, links start theirs at a random number below 2^48 (see `link`), and the
+//! worker knows the newest that has opened. So a glance at the sequence tells a guess from a packet of somebody who
+//! sees the client's traffic:
 //!
 //! ```text
 //!        256            2^20
@@ -11,8 +12,10 @@
 //!        of the replay window
 //! ```
 //!
-//! - Who only knows address and port hits the range once in 2^28 datagrams: at 1,000,000 a second, once in four and a half minutes.
-//! - Who sees the client's datagrams on their way reads the sequence and passes: this is no proof, it only keeps the others out.
+//! - Who only knows address and port hits the range once in 2^28 datagrams: at 1,000,000 a second, once in four and a
+//!   half minutes.
+//! - Who sees the client's datagrams on their way reads the sequence and passes: this is no proof, it only keeps the
+//!   others out.
 //! - A client whose sequences start near zero, as those of other netcode libraries do, is as easy to guess as to see.
 //!
 //! A link's thread moves the mark, any thread asks. Cost: one load and the header's few bytes, some nanoseconds.
@@ -23,15 +26,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::packet::{Kind, SealedHeader};
 use super::replay::WINDOW_PACKETS;
 
-/// How far ahead of the newest a sequence may be. At 300 packets a second, all of them lost, a client gets there in an hour, when no
-/// link waits for it any more.
+/// How far ahead of the newest a sequence may be. At 300 packets a second, all of them lost, a client gets there in an
+/// hour, when no link waits for it any more.
 const AHEAD_MAX: u64 = 1 << 20;
 
 /// The newest sequence that has opened. Clones look at the same link.
 #[derive(Clone, Debug)]
 pub struct SequenceMark {
-    /// Written by the thread that has the link, read by whoever has a clone. Late is as good as now: the range is wide and nothing else
-    /// depends on it, so no order is asked for.
+    /// Written by the thread that has the link, read by whoever has a clone. Late is as good as now: the range is wide
+    /// and nothing else depends on it, so no order is asked for.
     newest: Arc<AtomicU64>,
 }
 
@@ -44,8 +47,9 @@ impl SequenceMark {
         self.newest.store(newest, Ordering::Relaxed);
     }
 
-    /// Whether a datagram under the client's address has the shape of a packet of a connected client, and a sequence that the client
-    /// may have come to. False: the link would refuse it, or does not expect it within the next million packets.
+    /// Whether a datagram under the client's address has the shape of a packet of a connected client, and a sequence
+    /// that the client may have come to. False: the link would refuse it, or does not expect it within the next million
+    /// packets.
     pub fn is_plausible(&self, datagram: &[u8]) -> bool {
         let Some(header) = SealedHeader::read(datagram) else { return false };
         if !matches!(header.kind, Kind::KeepAlive | Kind::Payload | Kind::Disconnect) {

@@ -1,6 +1,6 @@
 //! netcode 1.02, sans-IO: bytes and a time come in, bytes go out.
 //!
-//! A client shows a [`ConnectToken`] that a trusted back end made for it. The server's [`Gate`] opens the
+//! A client shows a [`ConnectToken`] that a trusted back end made for it. The server's [`ServerHandshake`] opens the
 //! token, sends a challenge, and hands out a [`SealedLink`] when the answer comes back; the client's
 //! [`ClientHandshake`] ends with the other half of the same link.
 //!
@@ -24,26 +24,26 @@ mod cipher;
 mod client;
 mod cookie;
 mod denial;
-mod gate;
 mod keyed_hash;
 mod link;
 mod mark;
 mod packet;
 mod queued;
 mod replay;
+mod server_handshake;
 mod token;
 
 pub use client::{ClientHandshake, ClientHandshakeSettings, HandshakeFailure, HandshakeState};
 pub use denial::DenialReason;
-pub use gate::{
-    Admitted, Called, DropReason, Gate, GateOutcome, GateSettings, GateStats, JournalError, Reply, TokenJournal,
-    UsedToken,
-};
 pub use link::{OpenError, Opened, SealedLink};
 pub use mark::SequenceMark;
 pub use packet::{HANDSHAKE_BYTES_MAX, PACKET_BYTES_MAX, PAYLOAD_BYTES_MAX};
 pub use queued::QueueState;
 pub use replay::{ReplayWindow, WINDOW_PACKETS};
+pub use server_handshake::{
+    Admitted, Called, DropReason, JournalError, Reply, ServerHandshake, ServerHandshakeOutcome,
+    ServerHandshakeSettings, ServerHandshakeStats, TokenJournal, UsedToken,
+};
 pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenRequest};
 
 /// Who a client is, as the back end that made its token says. Unique among the connected clients of a server.

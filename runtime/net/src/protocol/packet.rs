@@ -66,7 +66,7 @@ pub(super) const RESPONSE_BYTES_MAX: usize = HEADER_BYTES_MAX + CHALLENGE_BODY_B
 /// The shortest that it can be still exceeds all that it may be answered with.
 const _: () = assert!(HEADER_BYTES_MAX + QUEUED_BODY_BYTES + TAG_BYTES < 1 + CHALLENGE_BODY_BYTES + TAG_BYTES);
 
-/// Largest answer of the gate: a challenge. Smaller than every request that can provoke it.
+/// Largest answer of the handshake: a challenge. Smaller than every request that can provoke it.
 pub(super) const REPLY_BYTES_MAX: usize = HEADER_BYTES_MAX + CHALLENGE_BODY_BYTES + TAG_BYTES;
 const _: () = assert!(REPLY_BYTES_MAX < REQUEST_BYTES);
 

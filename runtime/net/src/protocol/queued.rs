@@ -7,13 +7,15 @@
 //!   state 1   called: its world is being made; place and length are 0
 //! ```
 //!
-//! Only ever the answer to a repeated response (333 B at most), so it is never longer than what asked for it. Sealed under
-//! the gate's own count of sequences, which only rises: the client takes none that is not newer than the last.
+//! Only ever the answer to a repeated response (333 B at most), so it is never longer than what asked for it.
+//! Sealed under the handshake's own count of sequences, which only rises: the client takes none that is not newer than
+//! the last.
 
 /// Where a client that waits to come in stands. A moment old when it arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueState {
-    /// Its place, counted from the front [1 to `length`]. Who left the line within the last second may still be counted.
+    /// Its place, counted from the front [1 to `length`]. Who left the line within the last second may still be
+    /// counted.
     InLine { place: u32, length: u32 },
     /// Its turn has come, and its world is being made.
     WorldBeingMade,

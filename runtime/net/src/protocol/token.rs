@@ -22,7 +22,7 @@
 //! Authenticated beside the private part: version, protocol id and expiry, not the creation time.
 //!
 //! The cipher is RustCrypto's: aws-lc-rs has no XChaCha20 in its safe interface. It runs once per
-//! connection, about 3 us, and only the gate opens tokens. Nothing here allocates but the address list of a
+//! connection, about 3 us, and only the handshake opens tokens. Nothing here allocates but the address list of a
 //! client's own token, 32 at most.
 
 use std::fmt;

@@ -5,8 +5,9 @@
 //! drains them all, in turns. Each worker sends through its own batch; a socket may be shared by several,
 //! since the kernel does not mind and neither holds a lock of ours.
 //!
-//! Consecutive datagrams of one size to one client, and a shorter one after them, leave together at a third of the cost (see
-//! `throng_platform::udp`): whoever has several packets for a client commits them one after the other, all but the last equally long.
+//! Consecutive datagrams of one size to one client, and a shorter one after them, leave together at a third of the cost
+//! (see `throng_platform::udp`): whoever has several packets for a client commits them one after the other, all but the
+//! last equally long.
 //!
 //! A datagram that can not be sent at once is dropped and counted, never waited for.
 //!
@@ -28,9 +29,9 @@ use throng_profiler::{log_category, log_warn, scoped};
 use super::{DatagramSender, PacketSink, ServerTransport};
 use crate::protocol::PACKET_BYTES_MAX;
 
-/// A sender hands its datagrams to the kernel when so many have gathered. The call itself is cheap beside the datagrams (1 to 4 us
-/// each), so that larger batches gain nothing but fewer trains that are cut in two by a batch's end; and at the end of a frame a worker
-/// has fewer left to send while others wait.
+/// A sender hands its datagrams to the kernel when so many have gathered. The call itself is cheap beside the datagrams
+/// (1 to 4 us each), so that larger batches gain nothing but fewer trains that are cut in two by a batch's end; and at
+/// the end of a frame a worker has fewer left to send while others wait.
 const FLUSH_AT_DATAGRAMS: usize = 32;
 const _: () = assert!(FLUSH_AT_DATAGRAMS <= BATCH_DATAGRAMS_MAX);
 

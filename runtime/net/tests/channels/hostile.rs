@@ -7,8 +7,8 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::connection::{
-    Acks, Channels, HEAP_BYTES_MAX, MalformedPacket, PIECE_BYTES_MAX, PacketHeader, PacketSequence, PacketWriter,
-    PayloadError, PieceId, PieceRefusal, Received, Refusal, WINDOW_PIECES,
+    Acks, Channels, FRAGMENT_BYTES_MAX, FragmentId, FragmentRefusal, HEAP_BYTES_MAX, MalformedPacket, PacketHeader,
+    PacketSequence, PacketWriter, PayloadError, Received, Refusal, WINDOW_FRAGMENTS,
 };
 use throng_platform::allocator::thread_counts;
 use throng_platform::process::thread_cpu_time;
@@ -79,8 +79,8 @@ fn check(name: &str, pattern: Pattern) -> u64 {
 fn r02_a_million_payloads_of_each_pattern_keep_to_the_budget() {
     PAYLOADS.set(1_000_000);
     gaps_hold_the_window_at_most();
-    repeated_pieces_are_dropped();
-    pieces_far_ahead_end_the_connection();
+    repeated_fragments_are_dropped();
+    fragments_far_ahead_end_the_connection();
     acks_of_unsent_packets_are_refused_and_counted();
     acks_in_circles_cost_little();
 }
@@ -90,81 +90,81 @@ fn packet(number: u64, out: &mut [u8; PAYLOAD_BYTES]) -> PacketWriter<'_> {
     PacketWriter::begin(out, PacketHeader { sequence: PacketSequence(number as u16), acks })
 }
 
-fn piece(packet: &mut PacketWriter<'_>, id: u64, last: bool) {
-    let len = if last { 1 } else { PIECE_BYTES_MAX };
-    packet.piece(PieceId(id as u16), last, len).fill(9);
+fn fragment(packet: &mut PacketWriter<'_>, id: u64, last: bool) {
+    let len = if last { 1 } else { FRAGMENT_BYTES_MAX };
+    packet.fragment(FragmentId(id as u16), last, len).fill(9);
 }
 
 #[test]
 fn gaps_hold_the_window_at_most() {
     let every_second: Pattern = |number, _, out| {
         let mut packet = packet(number, out);
-        (0..3).for_each(|index| piece(&mut packet, 1 + 2 * ((number * 3 + index) % 128), false));
+        (0..3).for_each(|index| fragment(&mut packet, 1 + 2 * ((number * 3 + index) % 128), false));
         packet.len()
     };
     let all_but_the_first: Pattern = |number, _, out| {
         let mut packet = packet(number, out);
-        (0..3).for_each(|index| piece(&mut packet, 1 + (number * 3 + index) % 255, false));
+        (0..3).for_each(|index| fragment(&mut packet, 1 + (number * 3 + index) % 255, false));
         packet.len()
     };
     let one_byte_each: Pattern = |number, _, out| {
         let mut packet = packet(number, out);
-        (0..200).for_each(|index| piece(&mut packet, 1 + (number * 200 + index) % 255, true));
+        (0..200).for_each(|index| fragment(&mut packet, 1 + (number * 200 + index) % 255, true));
         packet.len()
     };
     let never_ending: Pattern = |number, _, out| {
         let mut packet = packet(number, out);
-        (0..3).for_each(|index| piece(&mut packet, number * 3 + index, false));
+        (0..3).for_each(|index| fragment(&mut packet, number * 3 + index, false));
         packet.len()
     };
     let random: Pattern = |number, rng, out| {
         let mut packet = packet(number, out);
-        (0..3).for_each(|_| piece(&mut packet, rng.random_range(0..256), rng.random_bool(0.1)));
+        (0..3).for_each(|_| fragment(&mut packet, rng.random_range(0..256), rng.random_bool(0.1)));
         packet.len()
     };
     // 12 s of standing still are the end: 8 times in 100 s.
-    assert!(check("every second piece", every_second) >= 7);
-    assert!(check("all pieces but the first", all_but_the_first) >= 7);
-    assert!(check("pieces of one byte", one_byte_each) >= 7);
+    assert!(check("every second fragment", every_second) >= 7);
+    assert!(check("all fragments but the first", all_but_the_first) >= 7);
+    assert!(check("fragments of one byte", one_byte_each) >= 7);
     assert!(check("a message without end", never_ending) > 1_000);
-    check("random pieces", random);
+    check("random fragments", random);
 }
 
 #[test]
-fn repeated_pieces_are_dropped() {
+fn repeated_fragments_are_dropped() {
     let same: Pattern = |number, _, out| {
         let mut packet = packet(number, out);
-        (0..3).for_each(|_| piece(&mut packet, 7, false));
+        (0..3).for_each(|_| fragment(&mut packet, 7, false));
         packet.len()
     };
     let delivered: Pattern = |number, _, out| {
         let mut packet = packet(number, out);
-        (0..200).for_each(|_| piece(&mut packet, 0, true));
+        (0..200).for_each(|_| fragment(&mut packet, 0, true));
         packet.len()
     };
     let same_packet: Pattern = |_, _, out| {
         let mut packet = packet(0, out);
-        piece(&mut packet, 0, true);
+        fragment(&mut packet, 0, true);
         packet.len()
     };
-    check("one piece again and again", same);
-    assert_eq!(check("a delivered piece again", delivered), 0);
+    check("one fragment again and again", same);
+    assert_eq!(check("a delivered fragment again", delivered), 0);
     assert_eq!(check("one packet again and again", same_packet), 0);
 }
 
 #[test]
-fn pieces_far_ahead_end_the_connection() {
+fn fragments_far_ahead_end_the_connection() {
     let far: Pattern = |number, rng, out| {
         let mut packet = packet(number, out);
-        piece(&mut packet, rng.random_range(WINDOW_PIECES as u64..32_768), rng.random());
+        fragment(&mut packet, rng.random_range(WINDOW_FRAGMENTS as u64..32_768), rng.random());
         packet.len()
     };
-    assert_eq!(check("pieces far ahead", far), PAYLOADS.get(), "each time");
+    assert_eq!(check("fragments far ahead", far), PAYLOADS.get(), "each time");
 
     let mut channels = victim();
     let mut out = [0; PAYLOAD_BYTES];
     let len = far(0, &mut Xoshiro256PlusPlus::seed_from_u64(1), &mut out);
-    let refusal = Refusal::Piece(PieceRefusal::BeyondWindow);
+    let refusal = Refusal::Fragment(FragmentRefusal::BeyondWindow);
     let read = channels.read(Nanos::ZERO, &out[..len], &mut Received::default());
     assert_eq!(read, Err(PayloadError::Refused(refusal)));
     assert_eq!(channels.refusal(), Some(refusal));
@@ -223,7 +223,7 @@ fn all_maxima_together_stay_within_the_budget() {
     let own = thread_counts() - before;
     for number in 0..85u64 {
         let mut packet = packet(number, &mut payload);
-        (0..3).for_each(|index| piece(&mut packet, 1 + number * 3 + index, false));
+        (0..3).for_each(|index| fragment(&mut packet, 1 + number * 3 + index, false));
         let len = packet.len();
         channels.read(Nanos::ZERO, &payload[..len], &mut received).unwrap();
     }
@@ -250,8 +250,8 @@ fn r11_bombs_are_refused_without_an_allocation() {
                 0 if len <= 3 => continue,
                 2 if len == 1 => continue,
                 3 => MalformedPacket::UnknownChunk,
-                1 if len as usize != PIECE_BYTES_MAX => MalformedPacket::PieceLength,
-                2 if len as usize > PIECE_BYTES_MAX => MalformedPacket::PieceLength,
+                1 if len as usize != FRAGMENT_BYTES_MAX => MalformedPacket::FragmentLength,
+                2 if len as usize > FRAGMENT_BYTES_MAX => MalformedPacket::FragmentLength,
                 _ => MalformedPacket::Truncated,
             };
             bombs.push((bomb, expect));

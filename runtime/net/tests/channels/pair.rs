@@ -6,8 +6,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::connection::{Connection, PacketSink};
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, PrivateKey, ProtocolId,
-    Reply, TokenRequest,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, PrivateKey, ProtocolId, Reply, ServerHandshake,
+    ServerHandshakeSettings, TokenRequest,
 };
 use throng_platform::time::Nanos;
 
@@ -32,8 +32,9 @@ pub fn connect(seed: u64) -> (Connection, Connection) {
     };
     let token = ConnectToken::generate(&request, &key, &mut rng).unwrap();
     let now = Nanos::ZERO;
-    let mut gate = Gate::new(GateSettings::new(ProtocolId(1), key, vec![SERVER], 1), [1; 32]);
-    gate.begin_frame(now, UNIX_S);
+    let mut server_handshake =
+        ServerHandshake::new(ServerHandshakeSettings::new(ProtocolId(1), key, vec![SERVER], 1), [1; 32]);
+    server_handshake.begin_frame(now, UNIX_S);
     let mut client = ClientHandshake::new(token, ClientHandshakeSettings::default(), now, [2; 32]);
     let (mut datagram, mut reply) = ([0; 1400], Reply::new());
     // Each step is said at most every 200 ms.
@@ -41,7 +42,7 @@ pub fn connect(seed: u64) -> (Connection, Connection) {
         let Some((_, len)) = client.poll(Nanos::from_millis(200 * step), UNIX_S, &mut datagram) else {
             continue;
         };
-        if let Some(admitted) = gate.handle_and_admit(CLIENT, &mut datagram[..len], &mut reply) {
+        if let Some(admitted) = server_handshake.handle_and_admit(CLIENT, &mut datagram[..len], &mut reply) {
             client.handle(now, &mut reply.bytes().to_vec());
             let server = Connection::new(admitted.link, CLIENT, admitted.client_id, now);
             return (Connection::new(client.into_link(), SERVER, ClientId(5), now), server);

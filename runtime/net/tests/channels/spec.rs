@@ -1,8 +1,8 @@
 //! Promise: the bytes that `docs/spec/channels.md` shows are the bytes on the wire.
 
 use throng_net::connection::{
-    Acks, Channels, Chunk, MESSAGE_BYTES_MAX, PIECE_BYTES_MAX, PacketHeader, PacketSequence, PieceId, Received,
-    WINDOW_PIECES, parse,
+    Acks, Channels, Chunk, FRAGMENT_BYTES_MAX, FragmentId, MESSAGE_BYTES_MAX, PacketHeader, PacketSequence, Received,
+    WINDOW_FRAGMENTS, parse,
 };
 use throng_platform::time::Nanos;
 
@@ -34,8 +34,8 @@ fn golden_bytes_decode_to_what_the_text_says() {
         1,
         NOTHING,
         &[
-            Chunk::Piece { id: PieceId(0), last: true, bytes: b"hi" },
-            Chunk::Piece { id: PieceId(1), last: true, bytes: b"!" },
+            Chunk::Fragment { id: FragmentId(0), last: true, bytes: b"hi" },
+            Chunk::Fragment { id: FragmentId(1), last: true, bytes: b"!" },
             Chunk::Unreliable(b"x"),
         ],
     );
@@ -68,7 +68,7 @@ fn received_packets_are_acked_as_drawn() {
 
 #[test]
 fn the_numbers_in_the_text_are_the_constants() {
-    assert!(SPEC.contains(&format!("pieces of {PIECE_BYTES_MAX} bytes")));
-    assert!(SPEC.contains(&format!("at most {} ahead", WINDOW_PIECES - 1)));
+    assert!(SPEC.contains(&format!("fragments of {FRAGMENT_BYTES_MAX} bytes")));
+    assert!(SPEC.contains(&format!("at most {} ahead", WINDOW_FRAGMENTS - 1)));
     assert_eq!(MESSAGE_BYTES_MAX, 65_536);
 }

@@ -94,7 +94,7 @@ fn two_hundred_thousand_packets_have_one_fate_each() {
         assert!(open < 64, "{open} packets without a fate");
         let acked = side.fates.values().filter(|&&acked| acked).count();
         assert!(acked as u64 > PACKETS * 7 / 10, "{acked} acked");
-        assert!(side.messages_sent > 90_000, "piece numbers wrapped, too");
+        assert!(side.messages_sent > 90_000, "fragment numbers wrapped, too");
     }
     assert!(a.messages_heard + 200 > b.messages_sent && b.messages_heard + 200 > a.messages_sent);
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use throng_net::protocol::{Gate, GateSettings, HandshakeState, Reply};
+use throng_net::protocol::{HandshakeState, Reply, ServerHandshake, ServerHandshakeSettings};
 use throng_platform::time::Nanos;
 
 use crate::scene::*;
@@ -13,58 +13,63 @@ const FRAME: Nanos = Nanos::from_micros(16_667);
 
 #[test]
 fn half_open_handshakes_are_bounded_and_end_after_five_seconds() {
-    let mut gate = gate(GateSettings { clients_max: 10, ..settings() }, 1);
+    let mut server_handshake = server_handshake(ServerHandshakeSettings { clients_max: 10, ..settings() }, 1);
     let mut reply = Reply::new();
     for n in 0..100 {
-        gate.handle(client_address(n), &mut plain_request(&token(n, n)), &mut reply);
+        server_handshake.handle(client_address(n), &mut plain_request(&token(n, n)), &mut reply);
         assert!(!reply.is_empty());
-        assert!(gate.pending_count() <= 40);
+        assert!(server_handshake.pending_count() <= 40);
     }
-    assert_eq!((gate.pending_count(), gate.connected_count()), (40, 0), "nobody has a slot yet");
-    assert_eq!(gate.stats().pending_evicted, 60);
-    gate.begin_frame(Nanos::from_millis(5_999), UNIX_S);
-    assert_eq!(gate.pending_count(), 40);
-    gate.begin_frame(Nanos::from_millis(6_000), UNIX_S);
-    assert_eq!((gate.pending_count(), gate.stats().pending_expired), (0, 40));
+    assert_eq!(
+        (server_handshake.pending_count(), server_handshake.connected_count()),
+        (40, 0),
+        "nobody has a slot yet"
+    );
+    assert_eq!(server_handshake.stats().pending_evicted, 60);
+    server_handshake.begin_frame(Nanos::from_millis(5_999), UNIX_S);
+    assert_eq!(server_handshake.pending_count(), 40);
+    server_handshake.begin_frame(Nanos::from_millis(6_000), UNIX_S);
+    assert_eq!((server_handshake.pending_count(), server_handshake.stats().pending_expired), (0, 40));
 }
 
 /// Repeating a request does not make a handshake younger, nor does it take a second place.
 #[test]
 fn a_repeated_request_keeps_its_place() {
-    let mut gate = gate(settings(), 1);
+    let mut server_handshake = server_handshake(settings(), 1);
     let mut reply = Reply::new();
     for millis in (1_000..6_000).step_by(200) {
-        gate.begin_frame(Nanos::from_millis(millis), UNIX_S);
-        gate.handle(client_address(0), &mut plain_request(&token(1, 1)), &mut reply);
-        assert_eq!(gate.pending_count(), 1);
+        server_handshake.begin_frame(Nanos::from_millis(millis), UNIX_S);
+        server_handshake.handle(client_address(0), &mut plain_request(&token(1, 1)), &mut reply);
+        assert_eq!(server_handshake.pending_count(), 1);
     }
-    gate.begin_frame(Nanos::from_millis(6_000), UNIX_S);
-    assert_eq!(gate.pending_count(), 0);
+    server_handshake.begin_frame(Nanos::from_millis(6_000), UNIX_S);
+    assert_eq!(server_handshake.pending_count(), 0);
 }
 
 #[test]
 fn what_is_over_the_frames_budget_waits_for_the_next_frame() {
-    let budgets = GateSettings { openings_per_frame_max: 3, cookies_per_frame_max: 5, ..settings() };
-    let mut gate = gate(budgets, 1);
+    let budgets = ServerHandshakeSettings { openings_per_frame_max: 3, cookies_per_frame_max: 5, ..settings() };
+    let mut server_handshake = server_handshake(budgets, 1);
     let mut reply = Reply::new();
-    let mut answered = |gate: &mut Gate, cookie_first: bool| {
+    let mut answered = |server_handshake: &mut ServerHandshake, cookie_first: bool| {
         let now = Nanos::from_secs(1);
         (0..20)
             .filter(|&n| {
                 let mut walker = Walker::new(token(n, n), client_address(n), cookie_first, now, n);
-                gate.handle(walker.address, &mut walker.says(now).unwrap(), &mut reply);
+                server_handshake.handle(walker.address, &mut walker.says(now).unwrap(), &mut reply);
                 !reply.is_empty()
             })
             .count()
     };
-    assert_eq!((answered(&mut gate, false), answered(&mut gate, true)), (3, 5));
-    gate.begin_frame(Nanos::from_secs(1), UNIX_S);
-    assert_eq!((answered(&mut gate, false), answered(&mut gate, true)), (3, 5));
+    assert_eq!((answered(&mut server_handshake, false), answered(&mut server_handshake, true)), (3, 5));
+    server_handshake.begin_frame(Nanos::from_secs(1), UNIX_S);
+    assert_eq!((answered(&mut server_handshake, false), answered(&mut server_handshake, true)), (3, 5));
 }
 
 /// 1,667 half-open handshakes a second, each with a good token of its own, and honest clients 100 ms away.
 fn check_a_crowd(seconds: u64, half_open_per_frame: u64, honest_count: usize) {
-    let mut gate = Gate::new(GateSettings { clients_max: 600, ..settings() }, wide_seed(1));
+    let mut server_handshake =
+        ServerHandshake::new(ServerHandshakeSettings { clients_max: 600, ..settings() }, wide_seed(1));
     let mut reply = Reply::new();
     let frames = seconds * 60;
     let mut honest: Vec<(Walker, Option<Nanos>, Nanos)> = Vec::new();
@@ -72,10 +77,14 @@ fn check_a_crowd(seconds: u64, half_open_per_frame: u64, honest_count: usize) {
     let mut half_open = 1_000_000;
     for frame in 0..frames + 120 {
         let now = Nanos(FRAME.0 * frame);
-        gate.begin_frame(now, UNIX_S);
+        server_handshake.begin_frame(now, UNIX_S);
         for _ in 0..half_open_per_frame {
             half_open += 1;
-            gate.handle(client_address(half_open), &mut plain_request(&token(half_open, half_open)), &mut reply);
+            server_handshake.handle(
+                client_address(half_open),
+                &mut plain_request(&token(half_open, half_open)),
+                &mut reply,
+            );
         }
         if frame < frames && honest.len() as u64 * frames < honest_count as u64 * frame {
             let n = honest.len() as u64;
@@ -90,14 +99,14 @@ fn check_a_crowd(seconds: u64, half_open_per_frame: u64, honest_count: usize) {
         while on_the_way.front().is_some_and(|(at, ..)| *at <= now) {
             let (_, n, mut datagram) = on_the_way.pop_front().unwrap();
             let (walker, connected, _) = &mut honest[n];
-            if gate.handle_and_admit(walker.address, &mut datagram, &mut reply).is_some() {
+            if server_handshake.handle_and_admit(walker.address, &mut datagram, &mut reply).is_some() {
                 *connected = Some(now);
             }
             if !reply.is_empty() {
                 walker.hears(now, &reply);
             }
         }
-        assert!(gate.pending_count() <= 4 * 600);
+        assert!(server_handshake.pending_count() <= 4 * 600);
     }
     let in_time = honest
         .iter()
@@ -108,7 +117,7 @@ fn check_a_crowd(seconds: u64, half_open_per_frame: u64, honest_count: usize) {
         .count();
     assert!(honest.len() >= honest_count - 1);
     assert!(in_time * 1_000 >= honest.len() * 999, "{in_time} of {} in under 2 s", honest.len());
-    assert_eq!(gate.connected_count(), honest.len());
+    assert_eq!(server_handshake.connected_count(), honest.len());
 }
 
 #[test]
@@ -125,7 +134,7 @@ fn r09_five_hundred_honest_clients_come_in_through_a_hundred_thousand() {
 /// A path that loses a third of everything, both ways.
 #[test]
 fn the_handshake_gets_through_loss() {
-    let mut gate = Gate::new(settings(), wide_seed(1));
+    let mut server_handshake = ServerHandshake::new(settings(), wide_seed(1));
     let mut reply = Reply::new();
     let lost = |n: u64, step: u64| (n * 7 + step * 13 + n * step).is_multiple_of(3);
     for n in 0..50u64 {
@@ -135,7 +144,7 @@ fn the_handshake_gets_through_loss() {
         let mut link = None;
         for step in 0..180 {
             let now = Nanos::from_millis(begun + step * 50);
-            gate.begin_frame(now, UNIX_S);
+            server_handshake.begin_frame(now, UNIX_S);
             let Some(mut datagram) = walker.says(now) else {
                 continue;
             };
@@ -145,7 +154,7 @@ fn the_handshake_gets_through_loss() {
             // Once admitted, the address belongs to its link, which answers with keep-alives.
             match &mut link {
                 None => {
-                    if let Some(admitted) = gate.handle_and_admit(from, &mut datagram, &mut reply) {
+                    if let Some(admitted) = server_handshake.handle_and_admit(from, &mut datagram, &mut reply) {
                         link = Some(admitted.link);
                     }
                     if !reply.is_empty() && !lost(n, step + 1) {
@@ -161,6 +170,6 @@ fn the_handshake_gets_through_loss() {
             }
         }
         assert_eq!(walker.handshake.state(), HandshakeState::Connected, "client {n}");
-        assert_eq!(gate.disconnected(from), Some(throng_net::protocol::ClientId(n)));
+        assert_eq!(server_handshake.disconnected(from), Some(throng_net::protocol::ClientId(n)));
     }
 }

@@ -1,11 +1,11 @@
-//! Promise: who has proven itself waits in line, in order of arrival, for as long as it speaks; the rate is kept, places are
-//! told to those who ask and to nobody else, and waiting costs neither the handshake nor the token.
+//! Promise: who has proven itself waits in line, in order of arrival, for as long as it speaks; the rate is kept,
+//! places are told to those who ask and to nobody else, and waiting costs neither the handshake nor the token.
 
 use std::net::SocketAddr;
 
 use throng_net::protocol::{
-    ClientId, DenialReason, DropReason, Gate, GateOutcome, GateSettings, HandshakeFailure, HandshakeState, QueueState,
-    Reply,
+    ClientId, DenialReason, DropReason, HandshakeFailure, HandshakeState, QueueState, Reply, ServerHandshake,
+    ServerHandshakeOutcome, ServerHandshakeSettings,
 };
 use throng_platform::time::Nanos;
 
@@ -13,9 +13,9 @@ use crate::scene::*;
 
 const FRAME: Nanos = Nanos::from_millis(50);
 
-/// A gate with a line, and clients who walk at it on a perfect path.
+/// A server with a line, and clients who come to it on a perfect path.
 struct Storm {
-    gate: Gate,
+    server_handshake: ServerHandshake,
     now: Nanos,
     reply: Reply,
     walkers: Vec<Walker>,
@@ -24,11 +24,11 @@ struct Storm {
 }
 
 impl Storm {
-    fn new(settings: GateSettings, clients: u64, cookie_first: bool) -> Self {
+    fn new(settings: ServerHandshakeSettings, clients: u64, cookie_first: bool) -> Self {
         let now = Nanos::from_secs(1);
         let walker = |n| Walker::new(token(n, n), client_address(n), cookie_first, now, n);
         Self {
-            gate: gate(settings, 1),
+            server_handshake: server_handshake(settings, 1),
             now,
             reply: Reply::new(),
             walkers: (0..clients).map(walker).collect(),
@@ -40,20 +40,22 @@ impl Storm {
     /// Everybody says what is due; then the line moves.
     fn frame(&mut self) {
         self.now += FRAME;
-        self.gate.begin_frame(self.now, UNIX_S);
+        self.server_handshake.begin_frame(self.now, UNIX_S);
         for walker in &mut self.walkers {
             let Some(mut datagram) = walker.says(self.now) else { continue };
-            if let GateOutcome::Queued = self.gate.handle(walker.address, &mut datagram, &mut self.reply) {
+            if let ServerHandshakeOutcome::Queued =
+                self.server_handshake.handle(walker.address, &mut datagram, &mut self.reply)
+            {
                 self.proven.push(walker.address);
             }
             walker.hears(self.now, &self.reply);
         }
-        while let Some(admitted) = self.gate.admit_next(&mut self.reply) {
+        while let Some(admitted) = self.server_handshake.admit_next(&mut self.reply) {
             self.admitted.push((self.now, admitted.address));
             let (now, mut said) = (self.now, self.reply.bytes().to_vec());
             self.walker(admitted.address).handshake.handle(now, &mut said);
         }
-        self.gate.check();
+        self.server_handshake.check();
     }
 
     fn walker(&mut self, address: SocketAddr) -> &mut Walker {
@@ -65,8 +67,13 @@ impl Storm {
     }
 }
 
-fn eight_a_frame(clients_max: usize) -> GateSettings {
-    GateSettings { clients_max, admissions_per_frame_max: 8, proven_openings_per_frame_max: 64, ..settings() }
+fn eight_a_frame(clients_max: usize) -> ServerHandshakeSettings {
+    ServerHandshakeSettings {
+        clients_max,
+        admissions_per_frame_max: 8,
+        proven_openings_per_frame_max: 64,
+        ..settings()
+    }
 }
 
 /// 3,200 clients at 8 in 50 ms take 20 s, twice what a handshake may take in silence.
@@ -81,7 +88,7 @@ fn a_storm_comes_in_in_order_at_the_rate_that_is_set_and_nobody_times_out() {
         assert!(frame.len() <= 8, "{} in one frame", frame.len());
     }
     assert!(storm.walkers.iter().all(|walker| walker.handshake.state() == HandshakeState::Connected));
-    let stats = storm.gate.stats();
+    let stats = storm.server_handshake.stats();
     assert_eq!((stats.queued, stats.admitted, stats.queue_silent), (3_200, 3_200, 0));
     assert!(stats.queue_wait_max > Nanos::from_secs(10), "{:?}", stats.queue_wait_max);
 }
@@ -89,18 +96,18 @@ fn a_storm_comes_in_in_order_at_the_rate_that_is_set_and_nobody_times_out() {
 /// The negative control of the above: a line with room for one is none.
 #[test]
 fn without_a_line_most_of_a_storm_is_sent_away() {
-    let mut storm = Storm::new(GateSettings { queue_max: 1, ..eight_a_frame(4_000) }, 100, true);
+    let mut storm = Storm::new(ServerHandshakeSettings { queue_max: 1, ..eight_a_frame(4_000) }, 100, true);
     storm.run(100);
     let denied = HandshakeState::Failed(HandshakeFailure::Denied(DenialReason::QueueFull));
     let denied_count = storm.walkers.iter().filter(|walker| walker.handshake.state() == denied).count();
     assert!(denied_count > 80, "{denied_count}");
-    assert_eq!(denied_count as u64, storm.gate.stats().denied_queue_full);
+    assert_eq!(denied_count as u64, storm.server_handshake.stats().denied_queue_full);
     assert_eq!(denied_count + storm.admitted.len(), 100, "nobody is left without an answer");
 }
 
 #[test]
 fn each_is_told_its_place_and_moves_up() {
-    let mut storm = Storm::new(GateSettings { admissions_per_frame_max: 1, ..eight_a_frame(64) }, 40, true);
+    let mut storm = Storm::new(ServerHandshakeSettings { admissions_per_frame_max: 1, ..eight_a_frame(64) }, 40, true);
     let mut last = vec![u32::MAX; 40];
     for _ in 0..60 {
         storm.frame();
@@ -126,20 +133,20 @@ fn plain_clients_wait_in_order_too_and_are_told_nothing() {
     storm.run(20);
     let order: Vec<SocketAddr> = storm.admitted.iter().map(|(_, address)| *address).collect();
     assert_eq!((order.len(), &order), (100, &storm.proven));
-    assert_eq!(storm.gate.stats().places_told, 0);
-    assert!(storm.gate.stats().dropped(DropReason::InLine) > 0, "some had to say it again");
+    assert_eq!(storm.server_handshake.stats().places_told, 0);
+    assert!(storm.server_handshake.stats().dropped(DropReason::InLine) > 0, "some had to say it again");
 }
 
 /// Walks until the client stands in line, and no further.
-fn stand_in_line(gate: &mut Gate, walker: &mut Walker, now: Nanos) {
+fn stand_in_line(server_handshake: &mut ServerHandshake, walker: &mut Walker, now: Nanos) {
     let mut reply = Reply::new();
     while let Some(mut datagram) = walker.says(now) {
-        if let GateOutcome::Queued = gate.handle(walker.address, &mut datagram, &mut reply) {
+        if let ServerHandshakeOutcome::Queued = server_handshake.handle(walker.address, &mut datagram, &mut reply) {
             return;
         }
         walker.hears(now, &reply);
     }
-    panic!("the gate never took it: {:?}", gate.stats());
+    panic!("the server never took it: {:?}", server_handshake.stats());
 }
 
 fn millis(now: u64) -> Nanos {
@@ -148,27 +155,27 @@ fn millis(now: u64) -> Nanos {
 
 #[test]
 fn who_falls_silent_loses_its_place_and_who_speaks_keeps_it() {
-    let mut gate = gate(settings(), 1);
+    let mut server_handshake = server_handshake(settings(), 1);
     let mut walkers: Vec<Walker> =
         (0..3).map(|n| Walker::new(token(n, n), client_address(n), true, millis(1_000), n)).collect();
     for walker in &mut walkers {
-        stand_in_line(&mut gate, walker, millis(1_000));
+        stand_in_line(&mut server_handshake, walker, millis(1_000));
     }
     let mut reply = Reply::new();
     for now in (1_050..60_000).step_by(50).map(millis) {
-        gate.begin_frame(now, UNIX_S);
+        server_handshake.begin_frame(now, UNIX_S);
         let speaks = &mut walkers[2];
         if let Some(mut datagram) = speaks.says(now) {
-            gate.handle(speaks.address, &mut datagram, &mut reply);
+            server_handshake.handle(speaks.address, &mut datagram, &mut reply);
             assert!(!reply.is_empty(), "at {now:?}");
             speaks.hears(now, &reply);
         }
-        gate.check();
+        server_handshake.check();
     }
-    assert_eq!((gate.queued_count(), gate.stats().queue_silent), (1, 2));
+    assert_eq!((server_handshake.queued_count(), server_handshake.stats().queue_silent), (1, 2));
     assert_eq!(walkers[2].handshake.queue(), Some(QueueState::InLine { place: 1, length: 1 }));
     // It has waited for twice as long as its token lives.
-    let admitted = gate.admit_next(&mut reply).expect("its turn");
+    let admitted = server_handshake.admit_next(&mut reply).expect("its turn");
     assert_eq!(admitted.client_id, ClientId(2));
     walkers[2].hears(millis(60_000), &reply);
     assert_eq!(walkers[2].handshake.state(), HandshakeState::Connected);
@@ -176,20 +183,20 @@ fn who_falls_silent_loses_its_place_and_who_speaks_keeps_it() {
 
 #[test]
 fn a_waiting_clients_token_is_its_own_and_makes_one_session() {
-    let mut gate = gate(settings(), 1);
+    let mut server_handshake = server_handshake(settings(), 1);
     let now = millis(1_000);
     let mut walker = Walker::new(token(1, 1), client_address(1), true, now, 1);
-    stand_in_line(&mut gate, &mut walker, now);
+    stand_in_line(&mut server_handshake, &mut walker, now);
     let mut reply = Reply::new();
-    let elsewhere = gate.handle(client_address(9), &mut plain_request(&token(1, 1)), &mut reply);
-    assert!(matches!(elsewhere, GateOutcome::Nothing(DropReason::TokenUsed)), "{elsewhere:?}");
-    assert_eq!(gate.used_token_count(), 0, "not spent before it is in");
-    let admitted = gate.admit_next(&mut reply).expect("its turn");
-    assert_eq!(gate.used_token_count(), 1);
-    gate.disconnected(admitted.address);
+    let elsewhere = server_handshake.handle(client_address(9), &mut plain_request(&token(1, 1)), &mut reply);
+    assert!(matches!(elsewhere, ServerHandshakeOutcome::Nothing(DropReason::TokenUsed)), "{elsewhere:?}");
+    assert_eq!(server_handshake.used_token_count(), 0, "not spent before it is in");
+    let admitted = server_handshake.admit_next(&mut reply).expect("its turn");
+    assert_eq!(server_handshake.used_token_count(), 1);
+    server_handshake.disconnected(admitted.address);
     for from in [client_address(1), client_address(9)] {
-        let again = gate.handle(from, &mut plain_request(&token(1, 1)), &mut reply);
-        assert!(matches!(again, GateOutcome::Nothing(DropReason::TokenUsed)), "{again:?}");
+        let again = server_handshake.handle(from, &mut plain_request(&token(1, 1)), &mut reply);
+        assert!(matches!(again, ServerHandshakeOutcome::Nothing(DropReason::TokenUsed)), "{again:?}");
     }
 }
 
@@ -198,9 +205,9 @@ fn a_waiting_clients_token_is_its_own_and_makes_one_session() {
 fn who_comes_again_keeps_its_place() {
     let now = millis(1_000);
     for (again, from) in [(token(1, 1), 1), (token(1, 21), 1), (token(1, 21), 21)] {
-        let mut gate = gate(settings(), 1);
+        let mut server_handshake = server_handshake(settings(), 1);
         for n in 0..3 {
-            stand_in_line(&mut gate, &mut Walker::new(token(n, n), client_address(n), true, now, n), now);
+            stand_in_line(&mut server_handshake, &mut Walker::new(token(n, n), client_address(n), true, now, n), now);
         }
         let mut walker = Walker::new(again, client_address(from), true, now, 99);
         let mut reply = Reply::new();
@@ -209,73 +216,80 @@ fn who_comes_again_keeps_its_place() {
                 break;
             }
             let at = now + Nanos::from_millis(300 * step);
-            gate.handle(walker.address, &mut walker.says(at).expect("a step is due"), &mut reply);
+            server_handshake.handle(walker.address, &mut walker.says(at).expect("a step is due"), &mut reply);
             walker.hears(at, &reply);
-            gate.check();
+            server_handshake.check();
         }
         assert_eq!(walker.handshake.queue(), Some(QueueState::InLine { place: 2, length: 3 }));
-        let order: Vec<u64> = std::iter::from_fn(|| gate.admit_next(&mut reply)).map(|it| it.client_id.0).collect();
+        let order: Vec<u64> =
+            std::iter::from_fn(|| server_handshake.admit_next(&mut reply)).map(|it| it.client_id.0).collect();
         assert_eq!(order, [0, 1, 2]);
     }
 }
 
 #[test]
 fn copies_of_a_response_prove_nothing() {
-    let mut gate = gate(settings(), 1);
+    let mut server_handshake = server_handshake(settings(), 1);
     let now = millis(1_000);
     let mut walker = Walker::new(token(1, 1), client_address(1), true, now, 1);
-    stand_in_line(&mut gate, &mut walker, now);
+    stand_in_line(&mut server_handshake, &mut walker, now);
     let mut reply = Reply::new();
     let response = walker.says(now + Nanos::from_millis(300)).expect("due again");
-    assert!(matches!(gate.handle(walker.address, &mut response.clone(), &mut reply), GateOutcome::Replied));
+    assert!(matches!(
+        server_handshake.handle(walker.address, &mut response.clone(), &mut reply),
+        ServerHandshakeOutcome::Replied
+    ));
     for at in (1_000..8_000).step_by(100) {
-        gate.begin_frame(millis(at), UNIX_S);
-        gate.handle(walker.address, &mut response.clone(), &mut reply);
+        server_handshake.begin_frame(millis(at), UNIX_S);
+        server_handshake.handle(walker.address, &mut response.clone(), &mut reply);
         assert!(reply.is_empty());
     }
-    assert_eq!(gate.queued_count(), 0, "silent, whoever repeats its packets");
+    assert_eq!(server_handshake.queued_count(), 0, "silent, whoever repeats its packets");
 }
 
 #[test]
 fn a_called_client_waits_for_its_world_and_is_let_in_or_told_why_not() {
     let now = millis(1_000);
     for refusal in [None, Some(DenialReason::RefusedByGame), Some(DenialReason::WorldNotReady)] {
-        let mut gate = gate(settings(), 1);
+        let mut server_handshake = server_handshake(settings(), 1);
         let mut walker = Walker::new(token(1, 1), client_address(1), true, now, 1);
-        stand_in_line(&mut gate, &mut walker, now);
-        let called = gate.call_next().expect("its turn");
+        stand_in_line(&mut server_handshake, &mut walker, now);
+        let called = server_handshake.call_next().expect("its turn");
         assert_eq!((called.client_id, called.user_data, called.address), (ClientId(1), [1; 256], walker.address));
-        assert!(gate.call_next().is_none());
+        assert!(server_handshake.call_next().is_none());
         let mut reply = Reply::new();
         let at = now + Nanos::from_millis(300);
-        gate.handle(walker.address, &mut walker.says(at).expect("due again"), &mut reply);
+        server_handshake.handle(walker.address, &mut walker.says(at).expect("due again"), &mut reply);
         walker.hears(at, &reply);
         assert_eq!(walker.handshake.queue(), Some(QueueState::WorldBeingMade));
         match refusal {
-            None => assert!(gate.admit(walker.address, &mut reply).is_some()),
-            Some(reason) => gate.refuse(walker.address, reason, &mut reply),
+            None => assert!(server_handshake.admit(walker.address, &mut reply).is_some()),
+            Some(reason) => server_handshake.refuse(walker.address, reason, &mut reply),
         }
         walker.hears(at, &reply);
         let expect = refusal
             .map_or(HandshakeState::Connected, |reason| HandshakeState::Failed(HandshakeFailure::Denied(reason)));
         assert_eq!(walker.handshake.state(), expect);
-        assert_eq!((gate.queued_count(), gate.used_token_count()), (0, usize::from(refusal.is_none())));
-        assert!(gate.admit(walker.address, &mut reply).is_none() && reply.is_empty(), "it waits no more");
+        assert_eq!(
+            (server_handshake.queued_count(), server_handshake.used_token_count()),
+            (0, usize::from(refusal.is_none()))
+        );
+        assert!(server_handshake.admit(walker.address, &mut reply).is_none() && reply.is_empty(), "it waits no more");
     }
 }
 
-/// Whoever stands in line has a seat: the last one is not given away to who comes later.
+/// Whoever stands in line has a slot: the last one is not given away to who comes later.
 #[test]
-fn seats_are_kept_for_those_in_line() {
-    let mut gate = gate(GateSettings { clients_max: 2, ..settings() }, 1);
+fn slots_are_kept_for_those_in_line() {
+    let mut server_handshake = server_handshake(ServerHandshakeSettings { clients_max: 2, ..settings() }, 1);
     let now = millis(1_000);
     for n in 0..2 {
-        stand_in_line(&mut gate, &mut Walker::new(token(n, n), client_address(n), true, now, n), now);
+        stand_in_line(&mut server_handshake, &mut Walker::new(token(n, n), client_address(n), true, now, n), now);
     }
     let mut third = Walker::new(token(3, 3), client_address(3), true, now, 3);
-    assert!(third.walk(&mut gate, now).is_none());
+    assert!(third.walk(&mut server_handshake, now).is_none());
     let full = HandshakeFailure::Denied(DenialReason::ServerFull);
     assert_eq!(third.handshake.state(), HandshakeState::Failed(full));
     let mut reply = Reply::new();
-    assert_eq!(std::iter::from_fn(|| gate.admit_next(&mut reply)).count(), 2);
+    assert_eq!(std::iter::from_fn(|| server_handshake.admit_next(&mut reply)).count(), 2);
 }

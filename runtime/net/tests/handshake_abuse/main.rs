@@ -1,4 +1,4 @@
-//! What strangers and thieves may try at the door, and what must come of it.
+//! What strangers and thieves may try in the handshake, and what must come of it.
 
 mod crowds;
 mod line;

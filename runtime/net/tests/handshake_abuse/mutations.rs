@@ -1,10 +1,11 @@
-//! Promise: whatever bytes come, nothing panics, nothing false is believed, and no reply of the gate is
+//! Promise: whatever bytes come, nothing panics, nothing false is believed, and no reply of the handshake is
 //! longer than what asked for it.
 
 use rand::{Rng, RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::protocol::{
-    ClientHandshake, ConnectToken, Gate, GateOutcome, GateSettings, HandshakeState, Reply, SealedLink, TOKEN_BYTES,
+    ClientHandshake, ConnectToken, HandshakeState, Reply, SealedLink, ServerHandshake, ServerHandshakeOutcome,
+    ServerHandshakeSettings, TOKEN_BYTES,
 };
 use throng_platform::time::Nanos;
 
@@ -43,7 +44,7 @@ fn mutant(original: &[u8], rng: &mut Xoshiro256PlusPlus) -> Vec<u8> {
     bytes
 }
 
-/// Everything that is said in one good handshake: what the client says, and what the gate says.
+/// Everything that is said in one good handshake: what the client says, and what the server says.
 struct Exchange {
     to_server: Vec<Vec<u8>>,
     to_client: Vec<Vec<u8>>,
@@ -52,13 +53,14 @@ struct Exchange {
 }
 
 fn exchange(cookie_first: bool) -> Exchange {
-    let mut gate = gate(settings(), 1);
+    let mut server_handshake = server_handshake(settings(), 1);
     let mut walker = Walker::new(token(1, 1), client_address(0), cookie_first, NOW, 1);
     let mut reply = Reply::new();
     let (mut to_server, mut to_client, mut server_link) = (Vec::new(), Vec::new(), None);
     while let Some(datagram) = walker.says(NOW) {
         to_server.push(datagram.clone());
-        if let Some(admitted) = gate.handle_and_admit(client_address(0), &mut datagram.clone(), &mut reply) {
+        if let Some(admitted) = server_handshake.handle_and_admit(client_address(0), &mut datagram.clone(), &mut reply)
+        {
             server_link = Some(admitted.link);
         }
         to_client.push(reply.bytes().to_vec());
@@ -69,34 +71,35 @@ fn exchange(cookie_first: bool) -> Exchange {
 }
 
 #[test]
-fn the_gate_survives_mutants_and_never_says_more_than_it_was_asked() {
+fn the_handshake_survives_mutants_and_never_says_more_than_it_was_asked() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     let seeds: Vec<Vec<u8>> = [true, false].into_iter().flat_map(|cookie| exchange(cookie).to_server).collect();
     assert_eq!(seeds.len(), 5);
-    // The same gate, with the client's challenge pending: the mutants of its response meet open ears.
-    let mut gate = gate(GateSettings { proven_openings_per_frame_max: 1_000_000, ..settings() }, 1);
+    // The same handshake, with the client's challenge pending: the mutants of its response meet open ears.
+    let mut server_handshake =
+        server_handshake(ServerHandshakeSettings { proven_openings_per_frame_max: 1_000_000, ..settings() }, 1);
     let mut reply = Reply::new();
     let (mut bytes_in, mut bytes_out) = (0, 0);
     for i in 0..MUTANTS {
         if i % 1_000 == 0 {
-            gate.begin_frame(Nanos::from_millis(1_000 + i as u64 / 100), UNIX_S);
-            gate.handle(client_address(0), &mut seeds[3].clone(), &mut reply);
+            server_handshake.begin_frame(Nanos::from_millis(1_000 + i as u64 / 100), UNIX_S);
+            server_handshake.handle(client_address(0), &mut seeds[3].clone(), &mut reply);
         }
         let mut datagram = mutant(&seeds[i % seeds.len()], &mut rng);
         let from = client_address(rng.random_range(0..2));
         let asked = datagram.len();
-        let outcome = gate.handle(from, &mut datagram, &mut reply);
+        let outcome = server_handshake.handle(from, &mut datagram, &mut reply);
         assert!(reply.len() <= asked, "{} bytes for {asked}", reply.len());
         match outcome {
-            GateOutcome::Nothing(_) => assert!(reply.is_empty()),
-            GateOutcome::Replied => assert!(!reply.is_empty()),
-            GateOutcome::Queued => panic!("mutant {i} stands in line"),
+            ServerHandshakeOutcome::Nothing(_) => assert!(reply.is_empty()),
+            ServerHandshakeOutcome::Replied => assert!(!reply.is_empty()),
+            ServerHandshakeOutcome::Queued => panic!("mutant {i} stands in line"),
         }
         bytes_in += asked;
         bytes_out += reply.len();
     }
     assert!(bytes_out < bytes_in);
-    assert!(gate.pending_count() <= 1, "no mutant opened a token");
+    assert!(server_handshake.pending_count() <= 1, "no mutant opened a token");
 }
 
 #[test]
@@ -169,11 +172,11 @@ fn a_mutated_token_is_read_or_refused() {
     assert!(read > MUTANTS / 10, "most flips hit parts that only a server can judge: {read}");
 }
 
-/// A client that was given a broken token may try it, and the gate may not fall over it.
+/// A client that was given a broken token may try it, and the handshake may not fall over it.
 fn refuse_or_challenge(token: ConnectToken) {
-    let mut gate: Gate = gate(settings(), 1);
+    let mut server_handshake: ServerHandshake = server_handshake(settings(), 1);
     let mut reply = Reply::new();
-    gate.handle(client_address(0), &mut plain_request_anywhere(token), &mut reply);
+    server_handshake.handle(client_address(0), &mut plain_request_anywhere(token), &mut reply);
 }
 
 fn plain_request_anywhere(token: ConnectToken) -> Vec<u8> {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use throng_net::protocol::{ConnectToken, GateSettings, HandshakeState, Opened, Reply, SealedLink};
+use throng_net::protocol::{ConnectToken, HandshakeState, Opened, Reply, SealedLink, ServerHandshakeSettings};
 use throng_platform::time::Nanos;
 
 use crate::scene::*;
@@ -47,7 +47,7 @@ impl NonceRecord {
 
     /// One run of a server, from its start to its crash: a handshake with repeats, then traffic.
     fn run(&mut self, token_number: u64, token: ConnectToken, from: SocketAddr, seed: u64, packets: u64) {
-        let mut gate = gate(GateSettings { clients_max: 1, ..settings() }, seed);
+        let mut server_handshake = server_handshake(ServerHandshakeSettings { clients_max: 1, ..settings() }, seed);
         let mut walker = Walker::new(token, from, seed.is_multiple_of(2), NOW, seed);
         let mut reply = Reply::new();
         // It is told its place some times before it is let in.
@@ -57,7 +57,7 @@ impl NonceRecord {
             self.saw(token_number, Direction::ToServer, &datagram);
             // The path duplicates everything; each copy is answered but those of a response.
             for _ in 0..2 {
-                gate.handle(from, &mut datagram.clone(), &mut reply);
+                server_handshake.handle(from, &mut datagram.clone(), &mut reply);
                 if !reply.is_empty() {
                     self.saw(token_number, Direction::ToClient, reply.bytes());
                     walker.hears(now, &reply);
@@ -65,8 +65,8 @@ impl NonceRecord {
             }
         }
         // Plain clients, the odd ones, are told nothing.
-        assert_eq!(gate.stats().places_told > 0, seed.is_multiple_of(2));
-        let server_link = gate.admit_next(&mut reply).map(|admitted| admitted.link);
+        assert_eq!(server_handshake.stats().places_told > 0, seed.is_multiple_of(2));
+        let server_link = server_handshake.admit_next(&mut reply).map(|admitted| admitted.link);
         self.saw(token_number, Direction::ToClient, reply.bytes());
         walker.hears(NOW, &reply);
         assert_eq!(walker.handshake.state(), HandshakeState::Connected);

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng_net::protocol::{
-    Admitted, ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, HandshakeState,
-    PrivateKey, ProtocolId, Reply, TokenRequest,
+    Admitted, ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, HandshakeState, PrivateKey, ProtocolId,
+    Reply, ServerHandshake, ServerHandshakeSettings, TokenRequest,
 };
 use throng_platform::time::Nanos;
 
@@ -26,23 +26,23 @@ pub fn client_address(number: u64) -> SocketAddr {
     SocketAddr::from(([10, b, c, d], 10_000 + u16::from(a)))
 }
 
-pub fn settings() -> GateSettings {
-    GateSettings {
+pub fn settings() -> ServerHandshakeSettings {
+    ServerHandshakeSettings {
         plain_netcode: true,
         openings_per_frame_max: 1_000_000,
         admissions_per_frame_max: 1_000_000,
-        ..GateSettings::new(PROTOCOL, KEY, vec![server_address()], 64)
+        ..ServerHandshakeSettings::new(PROTOCOL, KEY, vec![server_address()], 64)
     }
 }
 
-/// A gate in its first frame.
-pub fn gate(settings: GateSettings, seed: u64) -> Gate {
-    opened(Gate::new(settings, wide_seed(seed)))
+/// A handshake in its first frame.
+pub fn server_handshake(settings: ServerHandshakeSettings, seed: u64) -> ServerHandshake {
+    opened(ServerHandshake::new(settings, wide_seed(seed)))
 }
 
-pub fn opened(mut gate: Gate) -> Gate {
-    gate.begin_frame(Nanos::from_secs(1), UNIX_S);
-    gate
+pub fn opened(mut server_handshake: ServerHandshake) -> ServerHandshake {
+    server_handshake.begin_frame(Nanos::from_secs(1), UNIX_S);
+    server_handshake
 }
 
 pub fn wide_seed(seed: u64) -> [u8; 32] {
@@ -94,18 +94,18 @@ impl Walker {
         self.handshake.handle(now, &mut reply.bytes().to_vec());
     }
 
-    /// Walks to the end on a perfect path. `None` when the gate never admits it.
-    pub fn walk(&mut self, gate: &mut Gate, now: Nanos) -> Option<Box<Admitted>> {
+    /// Walks to the end on a perfect path. `None` when the handshake never admits it.
+    pub fn walk(&mut self, server_handshake: &mut ServerHandshake, now: Nanos) -> Option<Box<Admitted>> {
         let mut reply = Reply::new();
         let mut admitted = None;
         for _ in 0..4 {
             let Some(mut datagram) = self.says(now) else {
                 break;
             };
-            if let Some(client) = gate.handle_and_admit(self.address, &mut datagram, &mut reply) {
+            if let Some(client) = server_handshake.handle_and_admit(self.address, &mut datagram, &mut reply) {
                 admitted = Some(client);
             }
-            gate.check();
+            server_handshake.check();
             if reply.is_empty() {
                 break;
             }
@@ -117,8 +117,14 @@ impl Walker {
 }
 
 /// Walks a token in from an address; gives both ends.
-pub fn connect(gate: &mut Gate, token: ConnectToken, address: SocketAddr, seed: u64) -> Option<Box<Admitted>> {
-    Walker::new(token, address, seed.is_multiple_of(2), Nanos::from_secs(1), seed).walk(gate, Nanos::from_secs(1))
+pub fn connect(
+    server_handshake: &mut ServerHandshake,
+    token: ConnectToken,
+    address: SocketAddr,
+    seed: u64,
+) -> Option<Box<Admitted>> {
+    Walker::new(token, address, seed.is_multiple_of(2), Nanos::from_secs(1), seed)
+        .walk(server_handshake, Nanos::from_secs(1))
 }
 
 /// The plain request that shows a token: 1,078 bytes.

@@ -1,13 +1,14 @@
 //! Deferred frees: a short task that gives up a large block leaves the work to a thread that has time.
 //!
-//! Most frees are cheap: with `keep_memory`, 8 MiB go back to the allocator's map in less than 1 µs. Blocks that it takes from the kernel
-//! directly are not: above 2 GiB, or aligned to more than 64 KiB, they are unmapped by whoever lets go of them, at 0.6 ms for 8 MiB in
-//! small pages (9 ms at worst here) and 23 ms for 3 GiB. Without `keep_memory` any large block may set that off. A thread that says it is
-//! in a short task puts large blocks into a queue instead, about 0.15 µs each, and [`free_deferred`] empties it from a thread of low
-//! priority. `cargo xtask bench heap` measures both.
+//! Most frees are cheap: with `keep_memory`, 8 MiB go back to the allocator's map in less than 1 µs. Blocks that it
+//! takes from the kernel directly are not: above 2 GiB, or aligned to more than 64 KiB, they are unmapped by whoever
+//! lets go of them, at 0.6 ms for 8 MiB in small pages (9 ms at worst here) and 23 ms for 3 GiB. Without `keep_memory`
+//! any large block may set that off. A thread that says it is in a short task puts large blocks into a queue instead,
+//! about 0.15 µs each, and [`free_deferred`] empties it from a thread of low priority. `cargo xtask bench heap`
+//! measures both.
 //!
-//! The queue holds 1,024 blocks and 256 MiB at most; a block that does not fit is given back at once, and counted. Pushing neither locks
-//! nor allocates.
+//! The queue holds 1,024 blocks and 256 MiB at most; a block that does not fit is given back at once, and counted.
+//! Pushing neither locks nor allocates.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::OnceLock;
@@ -18,11 +19,11 @@ use mimalloc::MiMalloc;
 
 use super::{CELLS, adopt_thread};
 
-/// From now on, blocks of more than `above_bytes` that are given up in a short task (see [`super::short_task`]) wait for
-/// [`free_deferred`]. Somebody must call that from time to time, best a thread of low priority.
+/// From now on, blocks of more than `above_bytes` that are given up in a short task (see [`super::short_task`]) wait
+/// for [`free_deferred`]. Somebody must call that from time to time, best a thread of low priority.
 ///
-/// 256 KiB is a good size. Too low: the queue is full of blocks whose free would have cost no more than queueing them. Too high: the
-/// blocks that stall a task are freed in it. May be called again with another size.
+/// 256 KiB is a good size. Too low: the queue is full of blocks whose free would have cost no more than queueing them.
+/// Too high: the blocks that stall a task are freed in it. May be called again with another size.
 ///
 /// Only blocks of [`super::CountingAllocator`] are deferred.
 pub fn defer_large_frees(above_bytes: usize) {
@@ -55,7 +56,8 @@ pub fn free_deferred() -> u64 {
 pub struct DeferredFrees {
     /// Blocks that were put into the queue.
     pub deferred: u64,
-    /// Blocks that were given back at once because the queue was full: the thread that calls [`free_deferred`] comes too rarely.
+    /// Blocks that were given back at once because the queue was full: the thread that calls [`free_deferred`] comes
+    /// too rarely.
     pub refused: u64,
     /// What waits now. (bytes)
     pub waiting_bytes: u64,
@@ -75,7 +77,8 @@ const QUEUED_BLOCKS_MAX: usize = 1_024;
 const QUEUED_BYTES_MAX: u64 = 256 << 20;
 
 static QUEUE: OnceLock<ArrayQueue<Block>> = OnceLock::new();
-/// Written at the program's start and read by every free; nothing else is published through it, so relaxed order is enough.
+/// Written at the program's start and read by every free; nothing else is published through it, so relaxed order is
+/// enough.
 static ABOVE_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// Counts and a limit that may be off by what is being pushed just now: relaxed order is enough.
 static WAITING_BYTES: AtomicU64 = AtomicU64::new(0);
@@ -99,7 +102,8 @@ pub(super) unsafe fn free_now_or_later(block: *mut u8, layout: Layout) {
     unsafe { MiMalloc.dealloc(block, layout) };
 }
 
-/// Resizes as `realloc` does. When a large block has to move within a short task, the old place is deferred like any other.
+/// Resizes as `realloc` does. When a large block has to move within a short task, the old place is deferred like any
+/// other.
 ///
 /// # Safety
 /// As for `GlobalAlloc::realloc`, with a block from mimalloc.
@@ -122,8 +126,8 @@ unsafe fn resize_deferred(block: *mut u8, layout: Layout, size_bytes: usize) -> 
         // SAFETY: as promised to this function.
         return unsafe { MiMalloc.realloc(block, layout, size_bytes) };
     }
-    // SAFETY: the caller promises that the new size is above zero and makes a valid layout with the old alignment; the new block is another
-    // one, and both are of at least the bytes that are copied.
+    // SAFETY: the caller promises that the new size is above zero and makes a valid layout with the old alignment; the
+    // new block is another one, and both are of at least the bytes that are copied.
     unsafe {
         let moved = MiMalloc.alloc(Layout::from_size_align_unchecked(size_bytes, layout.align()));
         if !moved.is_null() {
@@ -252,8 +256,8 @@ mod tests {
             for thread in 0..THREADS {
                 let freed_elsewhere = &freed_elsewhere;
                 scope.spawn(move || {
-                    // Two threads fill and free, two empty the queue beside them: a block freed twice or handed out while in use
-                    // would lose its pattern.
+                    // Two threads fill and free, two empty the queue beside them: a block freed twice or handed out
+                    // while in use would lose its pattern.
                     for round in 0..ROUNDS {
                         if thread % 2 == 1 {
                             freed_elsewhere.fetch_add(free_deferred(), Ordering::Relaxed);

@@ -1,13 +1,13 @@
 //! Memory that is got from the kernel once, and kept.
 //!
-//! A server's memory is at its peak again a moment later, and each page handed back costs a fault to get again, in the middle of a frame.
-//! Rounds of taking 64 MiB in 1 MiB blocks, writing to all of it and giving it back, 1.5 s apart: 1,568 faults a round with mimalloc's
-//! defaults, 0 with [`keep_memory`]; the same holds for blocks up to 2 GiB and across threads that come and go. A first touch is dearer
-//! still: on a fresh virtual machine the first fault of a 2 MiB page took 5 ms here, because the host has to find it too.
-//! [`commit_memory`] moves those to the start.
+//! A server's memory is at its peak again a moment later, and each page handed back costs a fault to get again, in the
+//! middle of a frame. Rounds of taking 64 MiB in 1 MiB blocks, writing to all of it and giving it back, 1.5 s apart:
+//! 1,568 faults a round with mimalloc's defaults, 0 with [`keep_memory`]; the same holds for blocks up to 2 GiB and
+//! across threads that come and go. A first touch is costlier still: on a fresh virtual machine the first fault of a 2
+//! MiB page took 5 ms here, because the host has to find it too. [`commit_memory`] moves those to the start.
 //!
-//! Two kinds of blocks go back to the kernel all the same, as mimalloc takes them from it directly: those above 2 GiB, and those aligned
-//! to more than 64 KiB.
+//! Two kinds of blocks go back to the kernel all the same, as mimalloc takes them from it directly: those above 2 GiB,
+//! and those aligned to more than 64 KiB.
 
 use std::alloc::{GlobalAlloc, Layout};
 
@@ -24,12 +24,12 @@ pub fn keep_memory() {
 /// `mi_option_purge_delay` of mimalloc.h (v3), which the bindings do not name.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
-/// Gets memory from the kernel, touches every page of it and leaves it to the allocator: what is allocated later finds it there. Returns
-/// the bytes that were got, which are fewer where the host refuses.
+/// Gets memory from the kernel, touches every page of it and leaves it to the allocator: what is allocated later finds
+/// it there. Returns the bytes that were got, which are fewer where the host refuses.
 ///
-/// For a program's start, after [`keep_memory`], without which it goes back after a second. Takes about 0.1 s per GiB, and ten times that
-/// on a virtual machine whose host has yet to provide it. Too much: other servers of the host lack it. Too little: the first frames
-/// that need more wait for it.
+/// For a program's start, after [`keep_memory`], without which it goes back after a second. Takes about 0.1 s per GiB,
+/// and ten times that on a virtual machine whose host has yet to provide it. Too much: other servers of the host lack
+/// it. Too little: the first frames that need more wait for it.
 pub fn commit_memory(bytes: u64) -> u64 {
     let mut pieces = Vec::new();
     let mut left_bytes = bytes;

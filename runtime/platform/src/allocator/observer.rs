@@ -1,7 +1,7 @@
 //! The observer: one part of the program is told of every block.
 //!
-//! The profiler charges allocations to scopes and follows live memory; it sits above this room, so the allocator knows it as a trait
-//! only. Without an observer a call costs a load and a branch that is never taken.
+//! The profiler charges allocations to scopes and follows live memory; it sits above this room, so the allocator knows
+//! it as a trait only. Without an observer a call costs a load and a branch that is never taken.
 
 use std::sync::OnceLock;
 
@@ -9,11 +9,12 @@ use super::Cells;
 
 /// Told of every block that the program gets and gives back, on the thread that does it.
 ///
-/// Called within the allocator, hence: it may not unwind and may not wait for anything that another allocating thread holds. It should
-/// not allocate; if it does, it is not told of that. Calls come from any thread, also while the thread is being set up or torn down, so
-/// that thread-local variables must be without a destructor.
+/// Called within the allocator, hence: it may not unwind and may not wait for anything that another allocating thread
+/// holds. It should not allocate; if it does, it is not told of that. Calls come from any thread, also while the thread
+/// is being set up or torn down, so that thread-local variables must be without a destructor.
 pub trait AllocationObserver: Sync {
-    /// A block was handed out. `bytes` as asked for. A block that was resized comes as one given back and one handed out.
+    /// A block was handed out. `bytes` as asked for. A block that was resized comes as one given back and one handed
+    /// out.
     fn allocated(&self, block: *mut u8, bytes: usize);
 
     /// A block is about to be given back; until this returns, no other block is at its address. With deferred frees

@@ -1,8 +1,9 @@
 //! Stamps: in debug builds fresh memory reads `0xA5A5…` and freed memory `0xDDDD…`, so that using either shows.
 //!
-//! Code that reads what it never wrote often works on a fresh process, whose memory is all zeros, and fails after an hour. Of a large
-//! block only the first and the last 4 KiB are stamped: that is where headers, counts and ends are, and tests stay quick. A block from
-//! `alloc_zeroed` is left alone. mimalloc writes its own list into the first bytes of a freed block. Release builds do none of this.
+//! Code that reads what it never wrote often works on a fresh process, whose memory is all zeros, and fails after an
+//! hour. Of a large block only the first and the last 4 KiB are stamped: that is where headers, counts and ends are,
+//! and tests stay quick. A block from `alloc_zeroed` is left alone. mimalloc writes its own list into the first bytes
+//! of a freed block. Release builds do none of this.
 
 const FRESH: u8 = 0xA5;
 const FREED: u8 = 0xDD;

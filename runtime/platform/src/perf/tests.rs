@@ -1,4 +1,5 @@
-//! Rings, parsed and read: made-up ones cut at every byte, and the real ones of threads that share a core, sleep and touch memory.
+//! Rings, parsed and read: made-up ones cut at every byte, and the real ones of threads that share a core, sleep and
+//! touch memory.
 
 use std::process::Command;
 use std::sync::mpsc;

@@ -1,16 +1,17 @@
 //! Datagrams given to a socket by one `sendmmsg`, those of one receiver as one message.
 //!
-//! Most of what a datagram costs is the kernel's way from the socket to the device: routing, filters, the device's queue. With generic
-//! segmentation offload (`UDP_SEGMENT`) consecutive datagrams of one size to one receiver go that way once, and are cut apart at its
-//! end, by the device if it can. Who receives them cannot tell. The last of such a run may be shorter, as a train's last packet is.
+//! Most of what a datagram costs is the kernel's way from the socket to the device: routing, filters, the device's
+//! queue. With generic segmentation offload (`UDP_SEGMENT`) consecutive datagrams of one size to one receiver go that
+//! way once, and are cut apart at its end, by the device if it can. Who receives them cannot tell. The last of such a
+//! run may be shorter, as a train's last packet is.
 //!
 //! ```text
 //! batch:     a 1,200 | a 1,200 | a 310 | b 1,200 | b 1,200 | a 90 | c 90
 //! messages: [a 1,200   a 1,200   a 310][b 1,200   b 1,200][a 90][c 90]
 //! ```
 //!
-//! A message that the kernel or the device will not cut (a path with a smaller MTU, a device without checksums) is sent again in
-//! single datagrams, in its place.
+//! A message that the kernel or the device will not cut (a path with a smaller MTU, a device without checksums) is sent
+//! again in single datagrams, in its place.
 
 use std::io;
 use std::net::SocketAddr;
@@ -150,8 +151,8 @@ impl SendBatch {
         let mut at = 0;
         while at < messages {
             let rest = &mut headers[at..messages];
-            // SAFETY: every header points to an address, a run of parts with their buffers, and a control message if it has one, that
-            // all live until after the call, and says how long they are.
+            // SAFETY: every header points to an address, a run of parts with their buffers, and a control message if it
+            // has one, that all live until after the call, and says how long they are.
             let sent = unsafe {
                 let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
                 libc::sendmmsg(fd, rest.as_mut_ptr(), rest.len() as u32, flags)
@@ -214,7 +215,8 @@ const MESSAGE_BYTES_MAX: usize = 65_000;
 
 /// Whether a socket's kernel and device cut messages into datagrams.
 pub(super) struct Segmentation {
-    /// Written at bind, and by the sender that finds that the device does not; read by each send. Nothing else depends on it.
+    /// Written at bind, and by the sender that finds that the device does not; read by each send. Nothing else depends
+    /// on it.
     is_used: AtomicBool,
     /// Datagrams that went along with another. For statistics, as the next.
     pub merged: AtomicU64,

@@ -1,8 +1,9 @@
 //! Models of the lock-free parts: writers, the frame's thread and a reader in every order that a checker can think of.
 //!
-//! What runs here is what ships, [`Writer`] and [`Pool`] on the checker's atomics (`shim`), with blocks of two records so that they are
-//! full soon. Loom tries all orders with up to three preemptions, and all values that the memory order allows a load to have;
-//! shuttle tries random orders (`SHUTTLE_SCHEDULES`), all sequentially consistent, and many more of them.
+//! What runs here is what ships, [`Writer`] and [`Pool`] on the checker's atomics (`shim`), with blocks of two records
+//! so that they are full soon. Loom tries all orders with up to three preemptions, and all values that the memory order
+//! allows a load to have; shuttle tries random orders (`SHUTTLE_SCHEDULES`), all sequentially consistent, and many more
+//! of them.
 //!
 //! ```text
 //! cargo test -p throng-profiler --features loom --lib model_tests
@@ -68,8 +69,8 @@ impl Stage {
         }))
     }
 
-    /// Pins and reads everything: records by the thread that wrote them, in the order of each block. What is read must be whole, in
-    /// order, and its owner's.
+    /// Pins and reads everything: records by the thread that wrote them, in the order of each block. What is read must
+    /// be whole, in order, and its owner's.
     fn read(&self) -> Vec<(u32, Vec<u64>)> {
         let pinned = self.pool.pin(0, self.current.iter().filter_map(CurrentBlock::get));
         let blocks = pinned.blocks().map(|(owner, records)| {

@@ -1,10 +1,10 @@
 //! Call sites: how many lines one place in the code may write.
 //!
-//! A bucket of [`BURST_LINES`] tokens that fills at [`LINES_PER_S`], kept as one number: the time at which it will be full again. At
-//! 10 lines/s and 200 bytes a line, 500 places that all flood at once write less than 1 MiB/s together.
+//! A bucket of [`BURST_LINES`] tokens that fills at [`LINES_PER_S`], kept as one number: the time at which it will be
+//! full again. At 10 lines/s and 200 bytes a line, 500 places that all flood at once write less than 1 MiB/s together.
 //!
-//! Any thread, no lock: whoever exchanges the number first has the token. Cost: one reading of the monotonic clock, which needs no
-//! calibration; only calls whose category is on come here.
+//! Any thread, no lock: whoever exchanges the number first has the token. Cost: one reading of the monotonic clock,
+//! which needs no calibration; only calls whose category is on come here.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};

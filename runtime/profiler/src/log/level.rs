@@ -65,7 +65,7 @@ impl FromStr for Level {
     }
 }
 
-/// Reads levels as one line: `warn` for all, `server.door=debug` for one category, several with commas between them.
+/// Reads levels as one line: `warn` for all, `server.clients=debug` for one category, several with commas between them.
 pub fn levels_from_text(text: &str) -> Result<Vec<(String, Level)>, UnknownLevel> {
     let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     let level_of = |entry: &str| {
@@ -87,7 +87,7 @@ mod tests {
         };
         check("", &[]);
         check("warn", &[(ALL, Level::Warn)]);
-        check(" warn , server.door = debug,", &[(ALL, Level::Warn), ("server.door", Level::Debug)]);
+        check(" warn , server.clients = debug,", &[(ALL, Level::Warn), ("server.clients", Level::Debug)]);
         let error = levels_from_text("server=loud").unwrap_err().to_string();
         assert_eq!(error, "\"loud\" is no level; write off, error, warn, info, debug or trace");
     }

@@ -1,11 +1,12 @@
 //! Lines: the last of the log, kept so that a capture can show what was said around a bad frame.
 //!
-//! A ring of [`LINES_MAX`] lines of at most [`LINE_BYTES_MAX`] bytes, 300 KB, made once. In a line the message, numbers and booleans
-//! come first, and texts, which a player may have had a hand in, after them; so a capture without free text drops the end of the line
-//! and nothing else. Messages of libraries may be formatted from anything and count as texts. Control characters are escaped.
+//! A ring of [`LINES_MAX`] lines of at most [`LINE_BYTES_MAX`] bytes, 300 KB, made once. In a line the message, numbers
+//! and booleans come first, and texts, which a player may have had a hand in, after them; so a capture without free
+//! text drops the end of the line and nothing else. Messages of libraries may be formatted from anything and count as
+//! texts. Control characters are escaped.
 //!
-//! Any thread writes; whoever saves a capture reads. A writer never waits: it builds its line on its stack, tries for the lock a few times
-//! to copy it, and otherwise counts it as missed.
+//! Any thread writes; whoever saves a capture reads. A writer never waits: it builds its line on its stack, tries for
+//! the lock a few times to copy it, and otherwise counts it as missed.
 
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +21,8 @@ use tracing_subscriber::layer::{Context, Layer};
 use super::{Level, is_ours};
 use crate::thread;
 
-/// Lines kept at most; the oldest go first. A minute of the busiest server that is well, two seconds of one that is flooded.
+/// Lines kept at most; the oldest go first. A minute of the busiest server that is well, two seconds of one that is
+/// flooded.
 pub const LINES_MAX: usize = 1024;
 
 /// What of a line is kept at most (bytes of UTF-8, escapes included).
@@ -245,7 +247,8 @@ impl<S: Subscriber> Layer<S> for Lines {
     }
 }
 
-/// The kept lines of a time, oldest first, from and to these ticks inclusive. Lines that are written meanwhile are missed.
+/// The kept lines of a time, oldest first, from and to these ticks inclusive. Lines that are written meanwhile are
+/// missed.
 pub fn lines_between(begin_ticks: u64, end_ticks: u64) -> Vec<Line> {
     // Before the lock, which writers do not wait for.
     let mut found = Vec::with_capacity(LINES_MAX);

@@ -1,9 +1,9 @@
 //! The filter: says of most blocks that are freed, with one load, that nobody follows them.
 //!
-//! One count per KiB of addresses, wrapping after 1 GiB: how many followed blocks begin there. Neighbouring blocks look at neighbouring
-//! counts (64 KiB of blocks share one cache line of the filter), so the load usually hits the cache, which a filter by hash would not.
-//! With one sample per 64 KiB about one KiB in 64 has a count, and each further GiB of live memory adds as much: a block in such a KiB
-//! is looked up in the table in vain.
+//! One count per KiB of addresses, wrapping after 1 GiB: how many followed blocks begin there. Neighbouring blocks look
+//! at neighbouring counts (64 KiB of blocks share one cache line of the filter), so the load usually hits the cache,
+//! which a filter by hash would not. With one sample per 64 KiB about one KiB in 64 has a count, and each further GiB
+//! of live memory adds as much: a block in such a KiB is looked up in the table in vain.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -13,8 +13,8 @@ const COUNTS: usize = 1 << 20;
 const STUCK: u8 = u8::MAX;
 
 pub(super) struct Filter {
-    /// Written by all threads. Who frees a block got its address from whoever allocated it, and thereby sees its count: relaxed
-    /// order is enough.
+    /// Written by all threads. Who frees a block got its address from whoever allocated it, and thereby sees its count:
+    /// relaxed order is enough.
     counts: Box<[AtomicU8]>,
 }
 

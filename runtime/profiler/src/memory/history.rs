@@ -1,7 +1,7 @@
 //! The history of live memory: bytes per scope at the last 600 moments.
 //!
-//! Written once a second by the recorder and read when a capture is saved or a leak is looked for. A scope takes memory here from the
-//! moment it first has live bytes, and never more than its 600 values.
+//! Written once a second by the recorder and read when a capture is saved or a leak is looked for. A scope takes memory
+//! here from the moment it first has live bytes, and never more than its 600 values.
 
 use crate::site::{SITES_MAX, SiteId};
 
@@ -42,7 +42,7 @@ impl History {
         History { at_ns: vec![0; MOMENTS_MAX].into(), by_place: vec![None; SITES_MAX + 1], moments: 0 }
     }
 
-    /// Notes a moment: live bytes by place, as in `Watch::live_bytes`.
+    /// Notes a moment: live bytes by place, as in `MemoryObserver::live_bytes`.
     pub(super) fn note(&mut self, now_ns: u64, live_bytes: impl Iterator<Item = u64>) {
         let at = self.moments % MOMENTS_MAX;
         self.at_ns[at] = now_ns;

@@ -1,7 +1,7 @@
 //! The largest large allocation since somebody last asked, in a cell that no thread waits for.
 //!
-//! A writer or the reader claims the cell with one compare-and-swap; whoever finds it claimed goes away, and that allocation is in the
-//! thread's records all the same.
+//! A writer or the reader claims the cell with one compare-and-swap; whoever finds it claimed goes away, and that
+//! allocation is in the thread's records all the same.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 

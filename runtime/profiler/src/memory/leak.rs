@@ -1,15 +1,16 @@
 //! Leaks: live memory that grows through a whole window, and not by a start, a step or a wave.
 //!
-//! The window is cut into six parts of equal time. Of each part the **lowest** value counts: memory that comes and goes returns to its
-//! floor, and a leak raises the floor. A leak raises it in every part, by at least a quarter of the average, and from the last part's
-//! first half to its second as well, since the floor of a part is often its beginning. So no leak is
+//! The window is cut into six parts of equal time. Of each part the **lowest** value counts: memory that comes and goes
+//! returns to its floor, and a leak raises the floor. A leak raises it in every part, by at least a quarter of the
+//! average, and from the last part's first half to its second as well, since the floor of a part is often its
+//! beginning. So no leak is
 //! - a plateau, or a start that levels off: the last parts do not rise;
 //! - a step, such as a world being loaded: one part rises, five do not;
 //! - a sawtooth whose teeth are shorter than a part: its floor stays.
 //!
-//! What rises slowly for longer than the window and then falls (a cache that is cleared every hour) looks like a leak to a window of
-//! minutes; so does a leak that comes in lumps, less often than once a part, not look like one. For both, look at the view of a
-//! longer time.
+//! What rises slowly for longer than the window and then falls (a cache that is cleared every hour) looks like a leak
+//! to a window of minutes; so does a leak that comes in lumps, less often than once a part, not look like one. For
+//! both, look at the view of a longer time.
 
 use crate::site::SiteId;
 

@@ -1,21 +1,22 @@
 //! Sampling: which blocks are followed, and how many bytes each stands for.
 //!
-//! Every byte allocated has the same small chance of making its block a sample: a thread draws how many bytes to let pass, with an
-//! exponential distribution of mean 64 KiB, and the block in which the last of them falls is taken. A block of b bytes is thus taken with
-//! probability 1 - exp(-b / 64 KiB), and stands for b divided by that, so that sums of weights are right on average whatever the mix of
-//! sizes. Drawing at random keeps a program that allocates in a fixed rhythm from hiding. Blocks of 64 KiB and more are always
-//! taken, and stand for themselves.
+//! Every byte allocated has the same small chance of making its block a sample: a thread draws how many bytes to let
+//! pass, with an exponential distribution of mean 64 KiB, and the block in which the last of them falls is taken. A
+//! block of b bytes is thus taken with probability 1 - exp(-b / 64 KiB), and stands for b divided by that, so that sums
+//! of weights are right on average whatever the mix of sizes. Drawing at random keeps a program that allocates in a
+//! fixed rhythm from hiding. Blocks of 64 KiB and more are always taken, and stand for themselves.
 //!
 //! Per thread, without shared state. A block that is not taken costs two comparisons and a subtraction.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Mean distance between samples; blocks of this size and above are all taken. Smaller: more exact and more costly. With 64 KiB, 1 GB/s
-/// of allocations makes 16,000 samples/s of about 0.2 µs each.
+/// Mean distance between samples; blocks of this size and above are all taken. Smaller: more exact and more costly.
+/// With 64 KiB, 1 GB/s of allocations makes 16,000 samples/s of about 0.2 µs each.
 pub(super) const INTERVAL_BYTES: usize = 64 << 10;
 
-/// One thread's countdown. Numbers with a constant start and no destructor, as the allocator may ask at any time of a thread's life.
+/// One thread's countdown. Numbers with a constant start and no destructor, as the allocator may ask at any time of a
+/// thread's life.
 pub(super) struct Sampler {
     /// Bytes to let pass; 0 before the first draw.
     left_bytes: Cell<usize>,
@@ -101,7 +102,8 @@ mod tests {
         for sizes in [&[16][..], &[1_000], &[40_000], &[16, 16, 16, 16, 60_000], &[24, 3_000, 500_000]] {
             let blocks = 300_000_000 / sizes.iter().sum::<usize>() * sizes.len();
             let (ratio, samples) = estimate(sizes.iter().copied().cycle().take(blocks));
-            // 1/sqrt(n) is 1.5 % for the 4,600 samples of 300 MB in small blocks; five times that is out of reach of chance.
+            // 1/sqrt(n) is 1.5 % for the 4,600 samples of 300 MB in small blocks; five times that is out of reach of
+            // chance.
             assert!((ratio - 1.0).abs() < 0.08, "{sizes:?}: {ratio} with {samples} samples");
             assert!(samples > 500, "{sizes:?}: {samples} samples");
         }

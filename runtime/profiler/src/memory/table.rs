@@ -1,16 +1,18 @@
 //! The table of followed blocks: address to scope and weight.
 //!
-//! An address has two buckets of eight places each, and may stand in any of the sixteen. Nothing is ever moved, so putting in is a
-//! compare-and-swap on an empty place, and taking out is a store. That is enough because an address is one thread's business at a time:
-//! it is put in before its block is handed out, and taken out before the block can be handed out again.
+//! An address has two buckets of eight places each, and may stand in any of the sixteen. Nothing is ever moved, so
+//! putting in is a compare-and-swap on an empty place, and taking out is a store. That is enough because an address is
+//! one thread's business at a time: it is put in before its block is handed out, and taken out before the block can be
+//! handed out again.
 //!
 //! ```text
 //!  place:  key (u64)    0 empty, 1 being filled, else the address
 //!          value (u64)  weight (bytes) << 13 | site
 //! ```
 //!
-//! Of fixed size, 65,536 places in 1 MiB: 4 GB in small blocks, more where blocks are large. When both buckets are full the block is not
-//! followed, and the caller counts it. Lock-free; about 0.1 µs when its two lines are not in the cache.
+//! Of fixed size, 65,536 places in 1 MiB: 4 GB in small blocks, more where blocks are large. When both buckets are full
+//! the block is not followed, and the caller counts it. Lock-free; about 0.1 µs when its two lines are not in the
+//! cache.
 
 use std::sync::atomic::Ordering;
 
@@ -40,8 +42,8 @@ pub(super) struct Sample {
 }
 
 pub(super) struct Table {
-    /// Release when an address appears, so that whoever finds it finds its value; release when it goes, and acquire by the next that
-    /// takes the place, so that its value is read before another is written over it.
+    /// Release when an address appears, so that whoever finds it finds its value; release when it goes, and acquire by
+    /// the next that takes the place, so that its value is read before another is written over it.
     keys: Box<[AtomicU64]>,
     values: Box<[AtomicU64]>,
 }

@@ -6,12 +6,12 @@
 //!                Preempted    Running     Blocked
 //! ```
 //!
-//! Every nanosecond of a frame goes to the state that the thread was in, so the three add up to the frame whatever the records say;
-//! lost records make the split wrong, never the sum.
+//! Every nanosecond of a frame goes to the state that the thread was in, so the three add up to the frame whatever the
+//! records say; lost records make the split wrong, never the sum.
 //!
-//! The kernel does not record when a sleeping thread woke, so a sleep holds the wait for a core at its end. How long these waits were
-//! together is known from the kernel's own sum: what of it was not waiting after a preemption was waiting after a sleep, and is moved
-//! from blocked to waiting when the frame is settled.
+//! The kernel does not record when a sleeping thread woke, so a sleep holds the wait for a core at its end. How long
+//! these waits were together is known from the kernel's own sum: what of it was not waiting after a preemption was
+//! waiting after a sleep, and is moved from blocked to waiting when the frame is settled.
 //!
 //! Plain numbers: no clock, no system call, no allocation.
 
@@ -26,7 +26,8 @@ pub(super) struct Split {
 }
 
 impl Split {
-    /// From the kernel's sums over a frame that was `wall_ns` long. They can say more than that: a long wait counts when it ends.
+    /// From the kernel's sums over a frame that was `wall_ns` long. They can say more than that: a long wait counts
+    /// when it ends.
     pub(super) fn of_sums(running_ns: u64, waiting_ns: u64, wall_ns: u64) -> Split {
         let running_ns = running_ns.min(wall_ns);
         let waiting_ns = waiting_ns.min(wall_ns - running_ns);

@@ -1,7 +1,7 @@
 //! The last switches and faults of every followed thread, for captures.
 //!
-//! The frame's thread writes and a saver reads, each seldom at the same time. The frame's thread never waits: while a saver copies a
-//! thread's records, new ones stay with the writer ([`super::Switches`]) and go in a frame later.
+//! The frame's thread writes and a saver reads, each seldom at the same time. The frame's thread never waits: while a
+//! saver copies a thread's records, new ones stay with the writer ([`super::Switches`]) and go in a frame later.
 //!
 //! Fixed memory per thread, allocated when it is first followed: 320 KiB. The oldest records make room for new ones.
 
@@ -28,8 +28,9 @@ pub struct SwitchHistory {
 impl SwitchHistory {
     /// What happened from `begin_ns` to `end_ns` (monotonic clock), by the thread's index, in the order of time.
     ///
-    /// The first record of a thread says how it was at `begin_ns`, as if it had become so then; it is missing if the thread was not
-    /// followed yet or the records do not reach back that far. The last frame may be missing while it is being written. Allocates.
+    /// The first record of a thread says how it was at `begin_ns`, as if it had become so then; it is missing if the
+    /// thread was not followed yet or the records do not reach back that far. The last frame may be missing while it is
+    /// being written. Allocates.
     pub fn between(&self, begin_ns: u64, end_ns: u64) -> Vec<(u32, Vec<Record>)> {
         let threads = lock(&self.threads).clone();
         let windows = threads.iter().map(|thread| (thread.index, lock(&thread.records).between(begin_ns, end_ns)));

@@ -85,7 +85,8 @@ fn burn(time: Nanos) {
     while thread_cpu_time() - begin < time {}
 }
 
-/// Frames of a length with or without a gap, and the sums of each followed thread over them; in every frame the parts make the whole.
+/// Frames of a length with or without a gap, and the sums of each followed thread over them; in every frame the parts
+/// make the whole.
 fn run_frames(switches: &mut Switches, count: u32, [length_ms, gap_ms]: [u64; 2]) -> (Vec<FrameThread>, u64) {
     let mut sums: Vec<FrameThread> = Vec::new();
     let (mut out, mut wall_ns) = (Vec::new(), 0);
@@ -117,7 +118,8 @@ fn check_ratio(measured_ns: u64, expect_ns: u64, tolerance: f64) {
     assert!((ratio - 1.0).abs() < tolerance, "{measured_ns} of {expect_ns} ns: {ratio:.3}");
 }
 
-/// Two threads that want the same core all the time: each runs as long as its clock says, waits for the rest, and is never blocked.
+/// Two threads that want the same core all the time: each runs as long as its clock says, waits for the rest, and is
+/// never blocked.
 #[track_caller]
 fn check_two_busy_threads_on_one_core(mut switches: Switches, waiting_tolerance: f64) {
     let _alone = one_at_a_time();
@@ -176,7 +178,8 @@ fn a_thread_that_sleeps_is_blocked() {
     }
 }
 
-/// A thread with low priority shares its core with two busy ones and wants more than its part: when it wakes, it waits for the core.
+/// A thread with low priority shares its core with two busy ones and wants more than its part: when it wakes, it waits
+/// for the core.
 fn sleeper_beside_hogs(core: u32) -> [Worker; 3] {
     let hog = || Worker::spawn(core, Priority::Normal, || burn(Nanos::from_millis(1)));
     let sleeper = Worker::spawn(core, Priority::Low, || {
@@ -212,7 +215,8 @@ fn a_wait_after_a_sleep_is_a_wait_and_no_sleep() {
     });
 }
 
-/// From giving the core up to having one again, which is a sleep and the wait after it; the last one may not have ended at `end_ns`.
+/// From giving the core up to having one again, which is a sleep and the wait after it; the last one may not have ended
+/// at `end_ns`.
 fn slept_ns(records: &[Record], end_ns: u64) -> u64 {
     let switches: Vec<_> = records.iter().filter(|record| !matches!(record, Record::PageFault { .. })).collect();
     let ends = switches.iter().skip(1).map(|record| record.at_ns()).chain([end_ns]);

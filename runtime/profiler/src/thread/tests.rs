@@ -7,7 +7,7 @@ use crate::pool::PoolSettings;
 use crate::record::Read;
 use crate::{Phases, Scope, scope, site, start_recording, switch_recording};
 
-/// One after the other: switching recording off is for the whole process, and so is the queue of excesses.
+/// One after the other: switching recording off is for the whole process, and so is the queue of overruns.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -127,23 +127,24 @@ fn a_phase_begins_at_the_very_tick_at_which_the_last_one_ended() {
 #[test]
 fn a_scope_over_its_budget_is_noted_with_thread_and_world() {
     let _alone = alone();
-    while excess::take().is_some() {}
+    while overruns::take().is_some() {}
     let ((), cells) = on_a_thread(|| {
         let _world = enter_world(7, 99);
         let wait = |ns| {
             let until = ticks::monotonic_ns() + ns;
             while ticks::monotonic_ns() < until {}
         };
-        scope!("excess.within", budget_us = 60_000_000);
-        scope!("excess.over", budget_us = 1);
+        scope!("overrun.within", budget_us = 60_000_000);
+        scope!("overrun.over", budget_us = 1);
         wait(10_000);
     });
-    let noted: Vec<Excess> = std::iter::from_fn(excess::take).filter(|excess| excess.thread == cells.index()).collect();
-    let [excess] = noted[..] else { panic!("one was over: {noted:?}") };
-    assert_eq!(crate::site::get(excess.site).unwrap().name(), "excess.over");
-    assert_eq!((excess.world, excess.thread), (Some((7, 99)), cells.index()));
+    let noted: Vec<Overrun> =
+        std::iter::from_fn(overruns::take).filter(|overrun| overrun.thread == cells.index()).collect();
+    let [overrun] = noted[..] else { panic!("one was over: {noted:?}") };
+    assert_eq!(crate::site::get(overrun.site).unwrap().name(), "overrun.over");
+    assert_eq!((overrun.world, overrun.thread), (Some((7, 99)), cells.index()));
     let over = scopes(cells)[0];
-    assert_eq!((excess.ticks, excess.at), (over.2 - over.1, over.2));
+    assert_eq!((overrun.ticks, overrun.at), (over.2 - over.1, over.2));
 }
 
 #[test]

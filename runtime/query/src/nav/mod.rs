@@ -1,8 +1,9 @@
 //! The walkable surface of a level: where a character can stand, step and go.
 //!
-//! A [`NavMesh`] is baked once from the level's geometry ([`bake()`]) and then only read. It is the surface on which the
-//! *middle* of a character may be: the bake keeps it a character's radius away from walls, so a character is a point
-//! from then on, and "may it step there" is a walk over a few polygons ([`walk`]) instead of a sweep against solids.
+//! A [`NavMesh`] is baked once from the level's geometry ([`bake()`]) and then only read. It is the surface on which
+//! the *middle* of a character may be: the bake keeps it a character's radius away from walls, so a character is a
+//! point from then on, and "may it step there" is a walk over a few polygons ([`walk`]) instead of a sweep against
+//! solids.
 //!
 //! ```text
 //!      +-------+-----------+      polygons   convex, corners counter-clockwise seen from below (x right, z up)

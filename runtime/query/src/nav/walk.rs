@@ -18,7 +18,8 @@ use super::mesh::{NONE, NavMesh, NavPoint, PolygonId, SKIN_M, ground};
 /// Walls that one step slides along at most: two meet in a corner, the third is for what rounding leaves.
 pub const SLIDES_MAX: u32 = 3;
 
-/// Edges that one walk crosses at most; the walk stops there. Far more than any straight line across a city block meets.
+/// Edges that one walk crosses at most; the walk stops there. Far more than any straight line across a city block
+/// meets.
 pub const CROSSINGS_MAX: u32 = 512;
 
 /// Polygons around one corner that are tried at most; baked meshes have up to about 10.

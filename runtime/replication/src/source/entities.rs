@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use crate::{
     source::{column::Column, fault::Fault},
+    stats::ReplicationStats,
     wire::{
         ids::NetId,
         replicate::Replicate,
@@ -62,17 +63,6 @@ impl Slot {
         Self { relevance: Relevance::Everywhere, present: 0, generation: 0, alive: false, team: 0, filtered: false };
 }
 
-/// Counted since the last `take`.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EntityCounts {
-    pub poisoned: u64,
-    pub clamped: u64,
-    pub refused: u64,
-    pub encoded: u64,
-    /// Changes that came earlier than their rule allows, and were put aside.
-    pub postponed: u64,
-}
-
 pub(crate) struct Entities {
     pub schema: Arc<Schema>,
     pub tick: u32,
@@ -107,7 +97,7 @@ pub(crate) struct Entities {
     pub weights: Vec<f32>,
     /// Entities that are visibility-filtered.
     pub filtered_count: usize,
-    pub counts: EntityCounts,
+    pub counts: ReplicationStats,
     poisoned: Vec<NetId>,
     /// The tick of the last `release_due`.
     released_at: Option<u32>,
@@ -143,7 +133,7 @@ impl Entities {
             urgent: Vec::new(),
             weights: Vec::new(),
             filtered_count: 0,
-            counts: EntityCounts::default(),
+            counts: ReplicationStats::default(),
             poisoned: Vec::new(),
             released_at: None,
             released: Vec::new(),
@@ -173,7 +163,7 @@ impl Entities {
             Some(slot) => slot,
             None if may_grow => self.grow(),
             None => {
-                self.counts.refused += 1;
+                self.counts.spawns_refused += 1;
                 return Err(EntitiesFull);
             }
         };
@@ -285,7 +275,7 @@ impl Entities {
         let new = row.present & bit == 0;
         row.present |= bit;
         let written = self.columns[kind.index()].write(id.slot as usize, value, tick, new);
-        self.counts.encoded += 1;
+        self.counts.components_encoded += 1;
         self.counts.postponed += u64::from(written.postponed);
         if written.clamped {
             self.counts.clamped += 1;
@@ -486,7 +476,7 @@ mod tests {
         assert!(!entities.despawn(first));
         assert!(!entities.update(ComponentIndex(0), first, &pose(1.0)));
         assert!(entities.get(second).is_some());
-        assert_eq!(entities.counts.refused, 1);
+        assert_eq!(entities.counts.spawns_refused, 1);
     }
 
     #[test]

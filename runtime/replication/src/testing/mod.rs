@@ -4,16 +4,19 @@ pub mod model_test;
 
 use std::sync::Arc;
 
+use throng_metrics::Counters;
+
 use crate::{
     Replicate,
     listeners::Listeners,
     source::rules::ResolvedRules,
+    stats::ReplicationStats,
     view::{client_view::View, interest::InterestSettings},
     wire::{
         ids::NetId,
         schema::{Schema, SchemaBuilder},
     },
-    world::{ReplicationStats, ViewScratch, WorldReplication},
+    world::{ViewScratch, WorldReplication},
 };
 
 /// 3 x 14 + 7 bits: 7 bytes.
@@ -108,7 +111,7 @@ impl TestWorld {
 
     pub fn remove_client(&mut self, view: ViewId) {
         let view = self.views[view.0 as usize].take().expect("the client is there");
-        self.stats.add(self.world.remove_view(view));
+        self.stats.merge(&self.world.remove_view(view));
         self.listeners.outdate();
     }
 
@@ -190,17 +193,13 @@ impl TestWorld {
         self.listeners.build(&self.world, self.views.iter().map(Option::as_ref));
         let mut near = Vec::new();
         self.listeners.near(place, range_m, &mut near);
-        out.extend(near.into_iter().map(|index| ViewId(index)));
+        out.extend(near.into_iter().map(ViewId));
     }
 
     pub fn take_stats(&mut self) -> ReplicationStats {
         let mut stats = std::mem::take(&mut self.stats);
-        self.views.iter_mut().flatten().for_each(|view| stats.add(view.take_counts()));
-        let world = self.world.take_stats();
-        stats.components_encoded += world.components_encoded;
-        stats.poisoned += world.poisoned;
-        stats.clamped += world.clamped;
-        stats.spawns_refused += world.spawns_refused;
+        self.views.iter_mut().flatten().for_each(|view| stats.merge(&view.take_counts()));
+        stats.merge(&self.world.take_stats());
         stats
     }
 

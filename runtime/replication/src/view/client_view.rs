@@ -34,28 +34,13 @@ use crate::{
         entities::{Entities, Relevance},
         rings::Rings,
     },
+    stats::ReplicationStats,
     view::{
         audit_sample::Audit, entry::END, entry_list::EntryList, flights::Flights, interest::InterestSettings,
         slot_set::SlotSet, traffic::Cause,
     },
     wire::ids::NetId,
 };
-
-/// What was counted of a view since its counts were last taken. See `ReplicationStats` for what each says.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct ViewCounts {
-    pub records: u64,
-    pub spawns: u64,
-    pub despawns: u64,
-    pub snapshots: u64,
-    pub bytes: u64,
-    pub audit_samples: u64,
-    pub owed_again: u64,
-    /// Entries that were looked at one by one.
-    pub entries_visited: u64,
-    /// Acknowledgements and losses of packets that are not in flight.
-    pub answers_unknown: u64,
-}
 
 /// What one client may hold of a world, and what it is owed. Made by `WorldReplication::new_view`, kept with all else
 /// of the client, and served by `WorldReplication` together with what all clients share.
@@ -64,7 +49,7 @@ pub struct View {
     /// Views are refreshed in turns, so that few are in the same tick.
     pub(crate) turn: u32,
     pub(super) list: EntryList,
-    pub(crate) counts: ViewCounts,
+    pub(crate) counts: ReplicationStats,
     /// Where the client looks from while its own entity has no place.
     pub(super) centre: Option<[f32; 2]>,
     pub(super) own: Option<NetId>,
@@ -109,7 +94,7 @@ impl View {
             turn,
             list: EntryList::new(entities.schema.kinds_count()),
             relevant: SlotSet::default(),
-            counts: ViewCounts::default(),
+            counts: ReplicationStats::default(),
             centre: None,
             own: None,
             team: 0,
@@ -162,7 +147,7 @@ impl View {
     }
 
     /// What was counted since the last call.
-    pub fn take_counts(&mut self) -> ViewCounts {
+    pub fn take_counts(&mut self) -> ReplicationStats {
         std::mem::take(&mut self.counts)
     }
 

@@ -67,12 +67,12 @@ impl View {
             return 0;
         }
         let mut message = Message::new(out, traffic);
-        let (records, despawns) = (self.counts.records, self.counts.despawns);
+        let (records, despawns) = (self.counts.entity_updates, self.counts.despawns);
         self.write_records(scene, &mut message);
         if message.len() == SNAPSHOT_HEADER_BYTES && self.echoed_input == Some(input) {
             return 0;
         }
-        message.count(scene, self.counts.records - records, self.counts.despawns - despawns);
+        message.count(scene, self.counts.entity_updates - records, self.counts.despawns - despawns);
         let Message { existence, labelled, pen, .. } = message;
         let Pen { at: len, first, last, .. } = pen;
         out[0] = SNAPSHOT_KIND;
@@ -83,7 +83,7 @@ impl View {
         let tick = entities.tick;
         self.flights.add_unsent(Flight { packet: 0, sequence: 0, tick, first, last, existence, labelled });
         self.counts.snapshots += 1;
-        self.counts.bytes += len as u64;
+        self.counts.snapshot_bytes += len as u64;
         len
     }
 
@@ -255,7 +255,7 @@ impl View {
             }
         }
         let written = &self.pending[first..self.cursor];
-        self.counts.records += written.len() as u64;
+        self.counts.entity_updates += written.len() as u64;
         if self.has_priorities {
             written.iter().for_each(|index| self.list.cold[*index as usize].priority = 0.0);
         }
@@ -279,7 +279,7 @@ impl View {
         } else {
             self.put_each(end, |key| &bulk.rings[key.ring()], scene, message)
         };
-        self.counts.records += u64::from(std::mem::take(&mut message.pen.copied));
+        self.counts.entity_updates += u64::from(std::mem::take(&mut message.pen.copied));
         self.bulk_from = full_at.unwrap_or(end);
         full_at.is_none()
     }

@@ -31,7 +31,7 @@ pub const EVENT_HEADER_BYTES: usize = 3;
 pub const EVENT_BYTES_MAX: usize = EVENT_HEADER_BYTES + 255;
 
 /// What happens once and is told to those who are near enough. `NAME`, of [`Replicate`], is dotted: `chat.say`.
-pub trait Event: Replicate {
+pub trait ReplicatedEvent: Replicate {
     /// Whether a lost one is sent again, in order with the other reliable messages.
     const RELIABLE: bool;
     /// How far it is heard, unless the rules say otherwise (m, > 0); `None`: in the whole world.
@@ -53,14 +53,14 @@ pub struct EventKind {
     type_id: TypeId,
     pub name: &'static str,
     pub reliable: bool,
-    /// See [`Event::RANGE_M`].
+    /// See [`ReplicatedEvent::RANGE_M`].
     pub range_m: Option<f32>,
     layout: u64,
     bytes_max: usize,
 }
 
 impl EventKind {
-    pub(crate) fn of<T: Event>() -> Self {
+    pub(crate) fn of<T: ReplicatedEvent>() -> Self {
         Self {
             type_id: TypeId::of::<T>(),
             name: T::NAME,
@@ -71,7 +71,7 @@ impl EventKind {
         }
     }
 
-    pub(crate) fn is<T: Event>(&self) -> bool {
+    pub(crate) fn is<T: ReplicatedEvent>(&self) -> bool {
         self.type_id == TypeId::of::<T>()
     }
 
@@ -83,7 +83,7 @@ impl EventKind {
 }
 
 /// Writes an event's message, but for its epoch, which differs from client to client, and returns its length.
-pub fn write_event<T: Event>(id: EventId, event: &T, out: &mut [u8; EVENT_BYTES_MAX]) -> usize {
+pub fn write_event<T: ReplicatedEvent>(id: EventId, event: &T, out: &mut [u8; EVENT_BYTES_MAX]) -> usize {
     out[..EVENT_HEADER_BYTES].copy_from_slice(&[EVENT_KIND, 0, id.0]);
     let mut writer = Writer::new(&mut out[EVENT_HEADER_BYTES..]);
     event.encode(&mut writer);
@@ -109,7 +109,7 @@ impl<'a> EventIn<'a> {
     }
 
     /// Reads it as `T`, which the caller has found by its id; bytes after the end are an error.
-    pub fn decode<T: Event>(&self) -> Result<T, DecodeError> {
+    pub fn decode<T: ReplicatedEvent>(&self) -> Result<T, DecodeError> {
         let mut from = Reader::new(self.bytes);
         let event = T::decode(&mut from)?;
         if from.is_at_end() { Ok(event) } else { Err(DecodeError::TrailingBytes) }
@@ -131,7 +131,7 @@ mod tests {
         words: Text<40>,
     }
 
-    impl Event for Say {
+    impl ReplicatedEvent for Say {
         const RELIABLE: bool = true;
         const RANGE_M: Option<f32> = Some(15.0);
     }
@@ -139,7 +139,7 @@ mod tests {
     #[derive(Clone, Debug, PartialEq, Replicate)]
     struct Bang(u8);
 
-    impl Event for Bang {
+    impl ReplicatedEvent for Bang {
         const RELIABLE: bool = false;
         const RANGE_M: Option<f32> = None;
     }

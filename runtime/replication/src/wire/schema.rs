@@ -8,7 +8,7 @@ use std::{any::TypeId, sync::Arc};
 use crate::{
     replicas::replica_column::{ReplicaColumn, ReplicaColumnOf},
     wire::{
-        event::{Event, EventId, EventKind},
+        event::{EventId, EventKind, ReplicatedEvent},
         quantise::mix,
         replicate::Replicate,
     },
@@ -93,7 +93,7 @@ impl SchemaBuilder {
     /// # Panics
     /// If `T` is there already, takes above 255 bytes, or if there are `EVENTS_MAX` kinds already: the program's own
     /// mistake, at start.
-    pub fn event<T: Event>(mut self) -> Self {
+    pub fn event<T: ReplicatedEvent>(mut self) -> Self {
         let name = T::NAME;
         assert!(
             self.events.len() < EVENTS_MAX,
@@ -150,7 +150,7 @@ impl Schema {
     }
 
     /// The kind of the event `T`, if the game has it. A search through at most 64 entries.
-    pub fn event_of<T: Event>(&self) -> Option<EventId> {
+    pub fn event_of<T: ReplicatedEvent>(&self) -> Option<EventId> {
         self.events.iter().position(EventKind::is::<T>).map(|index| EventId(index as u8))
     }
 

@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_platform::clock::{ManualClock, MonotonicClock};
 
 use super::*;
-use crate::Crew;
+use crate::Helpers;
 
 /// Longer than any test takes; only a broken pool waits for it.
 const LONG: Duration = Duration::from_secs(120);
@@ -29,11 +29,11 @@ enum Work {
 /// Each worker counts what it ran.
 impl ShortTask for Task {
     type Worker = usize;
-    type Part = ();
+    type Batch = ();
 
-    fn run_part((): &mut (), _: &mut usize) {}
+    fn run_batch((): &mut (), _: &mut usize) {}
 
-    fn run(&mut self, count: &mut usize, _: &Crew<Task>) {
+    fn run(&mut self, count: &mut usize, _: &Helpers<Task>) {
         *count += 1;
         self.runs.fetch_add(1, Ordering::Relaxed);
         match &self.work {
@@ -92,7 +92,7 @@ fn ids_by_start(mut finished: Vec<Finished<Task>>) -> Vec<usize> {
 }
 
 #[test]
-fn the_dearest_start_first_with_any_number_of_workers() {
+fn the_costliest_start_first_with_any_number_of_workers() {
     for workers in [1, 2, 8] {
         let mut pool = pool(workers, CountingClock::default());
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(workers as u64);
@@ -105,7 +105,7 @@ fn the_dearest_start_first_with_any_number_of_workers() {
 }
 
 #[test]
-fn an_earlier_deadline_starts_before_a_dearer_task() {
+fn an_earlier_deadline_starts_before_a_costlier_task() {
     let mut pool = pool(2, CountingClock::default());
     let list = vec![
         scheduled(0, 30, 999, Work::None),

@@ -2,19 +2,20 @@
 //!
 //! ```text
 //! subsystem_time_us_total{subsystem="replication"}               all its scopes, on all threads, without others inside
-//! subsystem_frame_us_window_max{subsystem="replication"}         its dearest frame of the last five minutes
+//! subsystem_frame_us_window_max{subsystem="replication"}         its costliest frame of the last five minutes
 //! subsystem_lock_wait_us_total, subsystem_lock_wait_frame_us_window_max
 //! frame_thread_time_us_total{state="running"|"waiting"|"blocked"}  wall time of frames on the threads that record
 //! ```
 //!
-//! Subsystems register with their first scope, so new ones appear while the server runs; that frame allocates, the others do not.
+//! Subsystems register with their first scope, so new ones appear while the server runs; that frame allocates, the
+//! others do not.
 //! Cost: about 1 ns per subsystem and frame.
 
 use throng_metrics::{Cells, CounterId, Registry, WindowMaxId};
 use throng_platform::time::Nanos;
 use throng_profiler::{FrameFigures, RecorderFigures, site};
 
-use super::WINDOW_S;
+use super::{Figure, WINDOW_S};
 
 #[derive(Default)]
 pub(super) struct SubsystemMetrics {
@@ -40,25 +41,119 @@ struct OfFrames {
     recorder: Vec<CounterId>,
 }
 
-/// Name, help, and where the figure is.
-type RecorderRow = (&'static str, &'static str, fn(&RecorderFigures) -> u64);
+const TIME_US: Figure = Figure {
+    name: "subsystem.time_us",
+    help: "Time of all scopes of the subsystem on all threads, without others inside.",
+    advice: "Says where the processor time goes. Label `subsystem`.",
+};
+const FRAME_US: Figure = Figure {
+    name: "subsystem.frame_us",
+    help: "The same in one frame, the costliest of the last five minutes.",
+    advice: "Names the subsystem of a long frame. Give it a budget in the rules file, and a capture is kept when it takes more.",
+};
+const LOCK_WAIT_US: Figure = Figure {
+    name: "subsystem.lock_wait_us",
+    help: "Time that the subsystem waited for locks.",
+    advice: "Threads are in each other's way; a capture names the lock and who held it.",
+};
+const LOCK_WAIT_FRAME_US: Figure = Figure {
+    name: "subsystem.lock_wait_frame_us",
+    help: "The same in one frame, the longest of the last five minutes.",
+    advice: "As above.",
+};
+const THREAD_TIME_US: Figure = Figure {
+    name: "frame.thread_time_us",
+    help: "Wall time of frames on the threads that record, by what the thread did: label `state` is running, waiting or blocked.",
+    advice: "Waiting grows when there are more threads than cores, or when the host gives its cores to others; blocked, with locks.",
+};
+const SCOPES: Figure = Figure {
+    name: "profiler.scopes",
+    help: "Scopes recorded.",
+    advice: "Each costs some 20 ns: fewer in inner loops.",
+};
+
+/// All families but the recorder's counts.
+#[cfg(test)]
+pub(super) const FIGURES: [(&Figure, &str); 6] = [
+    (&TIME_US, "_total"),
+    (&FRAME_US, "_window_max"),
+    (&LOCK_WAIT_US, "_total"),
+    (&LOCK_WAIT_FRAME_US, "_window_max"),
+    (&THREAD_TIME_US, "_total"),
+    (&SCOPES, "_total"),
+];
+
+/// Where the figure is.
+type RecorderRow = (Figure, fn(&RecorderFigures) -> u64);
+
+const fn row(
+    name: &'static str,
+    help: &'static str,
+    advice: &'static str,
+    read: fn(&RecorderFigures) -> u64,
+) -> RecorderRow {
+    (Figure { name, help, advice }, read)
+}
 
 /// The recorder's own counts, its losses among them: none is silent.
-const RECORDER: [RecorderRow; 10] = [
-    ("profiler.captures_saved", "Captures written", |figures| figures.captures_saved),
-    ("profiler.captures_failed", "Captures that could not be written", |figures| figures.captures_failed),
-    ("profiler.triggers_in_cooldown", "Triggers that fired within a cooldown", |figures| figures.in_cooldown),
-    ("profiler.triggers_crowded_out", "Triggers while too many captures waited", |figures| figures.crowded_out),
-    ("profiler.records_lost", "Records that found no free block", |figures| figures.records_lost),
-    ("profiler.scopes_too_deep", "Scopes nested too deep to be recorded", |figures| figures.scopes_too_deep),
-    ("profiler.switches_lost", "Context switches that found the kernel's ring full", |figures| figures.switches_lost),
-    ("profiler.samples_dropped", "Live blocks that found no place among the samples", |figures| {
-        figures.samples_dropped
+pub(super) const RECORDER: [RecorderRow; 10] = [
+    row("profiler.captures_saved", "Captures written.", "Something was slow: read them with `throng capture`.", |f| {
+        f.captures_saved
     }),
-    ("profiler.log_lines_missed", "Log lines that a capture will miss", |figures| figures.log_lines_missed),
-    ("memory.frees_not_deferred", "Large blocks freed in a tick, with too many waiting", |figures| {
-        figures.frees_not_deferred
-    }),
+    row(
+        "profiler.captures_failed",
+        "Captures that could not be written.",
+        "The disk is full or the folder is not writable; the log says which.",
+        |f| f.captures_failed,
+    ),
+    row(
+        "profiler.triggers_in_cooldown",
+        "Triggers that fired within a cooldown.",
+        "The same cause again and again: the first capture shows it.",
+        |f| f.in_cooldown,
+    ),
+    row(
+        "profiler.triggers_crowded_out",
+        "Triggers while too many captures waited.",
+        "Captures were lost. A slow disk, or too many triggers: raise their limits in the rules file.",
+        |f| f.crowded_out,
+    ),
+    row(
+        "profiler.records_lost",
+        "Records that found no free block.",
+        "Captures have gaps: give the recorder more memory in the settings.",
+        |f| f.records_lost,
+    ),
+    row(
+        "profiler.scopes_too_deep",
+        "Scopes nested too deep to be recorded.",
+        "Their time is in the scope around them. Recursion with a scope in it: move the scope out.",
+        |f| f.scopes_too_deep,
+    ),
+    row(
+        "profiler.switches_lost",
+        "Context switches that found the kernel's ring full.",
+        "Captures say less of who took the core. Rare on a host that is not overloaded.",
+        |f| f.switches_lost,
+    ),
+    row(
+        "profiler.samples_dropped",
+        "Live blocks that found no place among the samples.",
+        "A capture's memory by scope is too low. Very much memory is live in many blocks.",
+        |f| f.samples_dropped,
+    ),
+    row(
+        "profiler.log_lines_missed",
+        "Log lines that a capture will miss.",
+        "The log is louder than its ring: raise its levels in the rules file.",
+        |f| f.log_lines_missed,
+    ),
+    row(
+        "memory.frees_not_deferred",
+        "Large blocks freed in a tick, with too many waiting.",
+        "Ticks pay for giving memory back: look for what allocates so much.",
+        |f| f.frees_not_deferred,
+    ),
 ];
 
 impl SubsystemMetrics {
@@ -102,7 +197,7 @@ impl SubsystemMetrics {
     /// Adds what the recorder counted between two looks.
     pub fn add_recorder(&self, now: &RecorderFigures, before: &RecorderFigures, cells: &mut Cells) {
         let Some(of) = &self.of_frames else { return };
-        for (&id, (_, _, read)) in of.recorder.iter().zip(&RECORDER) {
+        for (&id, (_, read)) in of.recorder.iter().zip(&RECORDER) {
             cells.add(id, read(now) - read(before));
         }
     }
@@ -112,25 +207,12 @@ impl OfSubsystem {
     fn register(registry: &mut Registry, name: &str) -> OfSubsystem {
         let labels = [("subsystem", name)];
         OfSubsystem {
-            time_us: registry.register_counter_with(
-                "subsystem.time_us",
-                "Time of all scopes of the subsystem on all threads, without others inside",
-                &labels,
-            ),
-            frame_max_us: registry.register_window_max_with(
-                "subsystem.frame_us",
-                "The same in one frame, the dearest of the last five minutes",
-                WINDOW_S,
-                &labels,
-            ),
-            lock_wait_us: registry.register_counter_with(
-                "subsystem.lock_wait_us",
-                "Time that the subsystem waited for locks",
-                &labels,
-            ),
+            time_us: registry.register_counter_with(TIME_US.name, TIME_US.help, &labels),
+            frame_max_us: registry.register_window_max_with(FRAME_US.name, FRAME_US.help, WINDOW_S, &labels),
+            lock_wait_us: registry.register_counter_with(LOCK_WAIT_US.name, LOCK_WAIT_US.help, &labels),
             lock_wait_max_us: registry.register_window_max_with(
-                "subsystem.lock_wait_frame_us",
-                "The same in one frame, the longest of the last five minutes",
+                LOCK_WAIT_FRAME_US.name,
+                LOCK_WAIT_FRAME_US.help,
                 WINDOW_S,
                 &labels,
             ),
@@ -140,19 +222,14 @@ impl OfSubsystem {
 
 impl OfFrames {
     fn register(registry: &mut Registry) -> OfFrames {
-        let mut of_state = |state: &str| {
-            registry.register_counter_with(
-                "frame.thread_time_us",
-                "Wall time of frames on the threads that record, by what the thread did",
-                &[("state", state)],
-            )
-        };
+        let mut of_state =
+            |state: &str| registry.register_counter_with(THREAD_TIME_US.name, THREAD_TIME_US.help, &[("state", state)]);
         OfFrames {
             running_us: of_state("running"),
             waiting_us: of_state("waiting"),
             blocked_us: of_state("blocked"),
-            scopes: registry.register_counter("profiler.scopes", "Scopes recorded"),
-            recorder: RECORDER.iter().map(|&(name, help, _)| registry.register_counter(name, help)).collect(),
+            scopes: registry.register_counter(SCOPES.name, SCOPES.help),
+            recorder: RECORDER.iter().map(|(figure, _)| registry.register_counter(figure.name, figure.help)).collect(),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The rules file while the server runs: looked at about once a second, read when it has changed.
 //!
-//! Editors and copying tools write in steps: a file is empty for a moment, or half there, and half a rules file may well be a valid one. So
-//! a change is read only when the file has looked the same twice, a second apart: rules come into force 1 to 2 s after they were
-//! saved. What cannot be used is told once, and looked at again when the file changes again.
+//! Editors and copying tools write in steps: a file is empty for a moment, or half there, and half a rules file may
+//! well be a valid one. So a change is read only when the file has looked the same twice, a second apart: rules come
+//! into force 1 to 2 s after they were saved. What cannot be used is told once, and looked at again when the file
+//! changes again.
 //!
 //! Runs on a low-priority thread; touches the disk, and may wait for it.
 
@@ -59,8 +60,8 @@ impl RulesFile {
         ServerRules::load(&self.path, &self.names)
     }
 
-    /// The new rules if the file has changed since the last call but one, or why they cannot be used: then those before stay in force.
-    /// What is wrong is logged here. To be called about once a second.
+    /// The new rules if the file has changed since the last call but one, or why they cannot be used: then those before
+    /// stay in force. What is wrong is logged here. To be called about once a second.
     pub fn changed(&mut self) -> Option<Result<ServerRules, SettingsError>> {
         let stamp = stamp_of(&self.path);
         let is_settled = stamp == self.seen;

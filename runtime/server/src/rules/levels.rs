@@ -31,7 +31,7 @@ impl Section for Levels {
 /// A dotted name that no scope and no category can have matches nothing, without a word; so it is a mistake.
 pub(super) fn check_name(name: &str, checks: &mut Checks<'_>) {
     if name.split('.').any(str::is_empty) || name.contains(char::is_whitespace) {
-        checks.mistake(name, "is no name; names are words with dots between them, such as \"server.door\"");
+        checks.mistake(name, "is no name; names are words with dots between them, such as \"server.clients\"");
     }
 }
 
@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for NamedLevel {
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str(
                     "\"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\", after a name in quotes such as \
-                     \"server.door\"",
+                     \"server.clients\"",
                 )
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<NamedLevel, E> {

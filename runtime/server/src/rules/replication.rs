@@ -1,7 +1,8 @@
 //! `[replication]`, `[components.NAME]` and `[events."NAME"]`: who is told what, how far and how often.
 //!
-//! A file says only what is to differ from the game's own rules, which differ from the usual ones (`throng_replication::rules`).
-//! Names are the replicated ones, as declared or in lower case with dashes: `PlayerVitals` is `player-vitals`.
+//! A file says only what is to differ from the game's own rules, which differ from the usual ones
+//! (`throng_replication::rules`). Names are the replicated ones, as declared or in lower case with dashes:
+//! `PlayerVitals` is `player-vitals`.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -46,8 +47,8 @@ pub struct ReplicationFileRules {
 }
 
 impl ReplicationFileRules {
-    /// The game's rules with what the file says on top. `game` has a rule for every name that the file was checked against; what it has
-    /// none for is left out.
+    /// The game's rules with what the file says on top. `game` has a rule for every name that the file was checked
+    /// against; what it has none for is left out.
     pub fn complete(&self, mut game: ReplicationRules) -> ReplicationRules {
         if let Some(tiers) = &self.tiers {
             game.tiers.clone_from(tiers);

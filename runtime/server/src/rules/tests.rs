@@ -57,7 +57,7 @@ over_kb_per_s = 0.5
 [triggers.large-allocation]
 over_kb = 64
 [log]
-"server.door" = "debug"
+"server.clients" = "debug"
 all = "warn"
 "#,
     );
@@ -74,7 +74,7 @@ all = "warn"
     expect.recorder.trigger_mut(TriggerKind::MemoryRate).threshold = 2 << 20;
     expect.recorder.trigger_mut(TriggerKind::Leak).threshold = 512;
     expect.recorder.trigger_mut(TriggerKind::LargeAllocation).threshold = 64 << 10;
-    expect.log_levels = vec![("all".to_owned(), Level::Warn), ("server.door".to_owned(), Level::Debug)];
+    expect.log_levels = vec![("all".to_owned(), Level::Warn), ("server.clients".to_owned(), Level::Debug)];
     assert_eq!(rules, expect);
 }
 
@@ -116,8 +116,8 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
         "rules.toml:2: [triggers.manual] over_ms: unknown key; known are pre_roll_s, disk_budget_mb",
     );
     check(
-        "[log]\n\"server.door\" = \"debg\"\n",
-        "rules.toml:2: [log] server.door: \"debg\" is no level; did you mean \"debug\"?",
+        "[log]\n\"server.clients\" = \"debg\"\n",
+        "rules.toml:2: [log] server.clients: \"debg\" is no level; did you mean \"debug\"?",
     );
 }
 
@@ -134,11 +134,11 @@ fn wrong_types_are_told_in_words() {
          \"world.tick\", not a table",
     );
     check(
-        "[log]\nserver.door = \"debug\"\nnet = 3\n",
+        "[log]\nserver.clients = \"debug\"\nnet = 3\n",
         "rules.toml:2: [log] server: must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\", after a name in \
-         quotes such as \"server.door\", not a table\n\
+         quotes such as \"server.clients\", not a table\n\
          rules.toml:3: [log] net: must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\", after a name in \
-         quotes such as \"server.door\", not 3",
+         quotes such as \"server.clients\", not 3",
     );
 }
 
@@ -158,9 +158,9 @@ fn impossible_values_are_told_with_their_range() {
          rules.toml:6: [triggers.lock-wait] disk_budget_mb: 0 is too low; it may be 1 to 1048576 MiB",
     );
     check(
-        "[log]\n\"\" = \"off\"\n\"server..door\" = \"off\"\n",
-        "rules.toml:2: [log] is no name; names are words with dots between them, such as \"server.door\"\n\
-         rules.toml:3: [log] server..door: is no name; names are words with dots between them, such as \"server.door\"",
+        "[log]\n\"\" = \"off\"\n\"server..clients\" = \"off\"\n",
+        "rules.toml:2: [log] is no name; names are words with dots between them, such as \"server.clients\"\n\
+         rules.toml:3: [log] server..clients: is no name; names are words with dots between them, such as \"server.clients\"",
     );
 }
 
@@ -169,7 +169,7 @@ fn all_mistakes_of_a_file_come_at_once_in_its_order() {
     check(
         "[log]\nnet = \"loud\"\n[triggers.frame]\nover_ms = 0\non = \"yes\"\n[budgets.scopes_us]\nx = 1.5\n[extra]\n",
         "rules.toml:2: [log] net: must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\", after a name in \
-         quotes such as \"server.door\", not \"loud\"\n\
+         quotes such as \"server.clients\", not \"loud\"\n\
          rules.toml:4: [triggers.frame] over_ms: 0 is too low; it may be 0.001 to 60000 ms\n\
          rules.toml:5: [triggers.frame] on: must be true or false, not \"yes\"\n\
          rules.toml:7: [budgets.scopes_us] x: must be a whole number of microseconds, after a name in quotes such as \

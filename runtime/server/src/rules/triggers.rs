@@ -44,7 +44,8 @@ fn read_as<T: TriggerSection>(
 const KB: f64 = 1024.0;
 const MB: f64 = 1024.0 * KB;
 
-/// A section of these keys; `threshold` is the kind's own, with its range, its unit and how much of the rule's unit it stands for.
+/// A section of these keys; `threshold` is the kind's own, with its range, its unit and how much of the rule's unit it
+/// stands for.
 macro_rules! trigger_section {
     ($Name:ident $(, $threshold:ident, $range:expr, $unit:literal, $scale:expr)?) => {
         #[derive(Debug, Default, Deserialize)]

@@ -84,9 +84,9 @@ impl<'t> Document<'t> {
         self.read_section(name, key.span(), value.span(), table, mistakes)
     }
 
-    /// The sections below `parent` that are named by what they are about, such as `[events."chat.say"]`, each with the index in
-    /// `known` of what it names. `is_name` says whether a written name means a known one. A name's dots may stand in quotes or lead
-    /// into tables within tables. `what` is what the names are of.
+    /// The sections below `parent` that are named by what they are about, such as `[events."chat.say"]`, each with the
+    /// index in `known` of what it names. `is_name` says whether a written name means a known one. A name's dots may
+    /// stand in quotes or lead into tables within tables. `what` is what the names are of.
     pub(crate) fn named_sections<T: Section>(
         &self,
         parent: &str,

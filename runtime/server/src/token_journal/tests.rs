@@ -12,8 +12,8 @@ use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::protocol::{
-    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, PrivateKey, ProtocolId,
-    Reply, TokenRequest,
+    ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, PrivateKey, ProtocolId, Reply, ServerHandshake,
+    ServerHandshakeSettings, TokenRequest,
 };
 use throng_platform::{clock::ManualClock, time::Nanos};
 
@@ -60,16 +60,17 @@ fn server_address() -> SocketAddr {
     SocketAddr::from(([203, 0, 113, 5], 40_000))
 }
 
-fn gate_settings() -> GateSettings {
-    GateSettings::new(PROTOCOL, KEY, vec![server_address()], 64)
+fn handshake_settings() -> ServerHandshakeSettings {
+    ServerHandshakeSettings::new(PROTOCOL, KEY, vec![server_address()], 64)
 }
 
-/// The gate of a server that has just started with the journal in `path`.
-fn gate(path: &Path, run: u8) -> Gate {
+/// The handshake of a server that has just started with the journal in `path`.
+fn server_handshake(path: &Path, run: u8) -> ServerHandshake {
     let opened = open(path);
-    let mut gate = Gate::with_journal(gate_settings(), [run; 32], opened.used, Box::new(opened.journal));
-    gate.begin_frame(NOW, UNIX_S);
-    gate
+    let mut server_handshake =
+        ServerHandshake::with_journal(handshake_settings(), [run; 32], opened.used, Box::new(opened.journal));
+    server_handshake.begin_frame(NOW, UNIX_S);
+    server_handshake
 }
 
 fn token(client: u64) -> ConnectToken {
@@ -90,13 +91,13 @@ fn token_of(client: u64, life_s: u64) -> ConnectToken {
 }
 
 /// Whether a client that shows this token gets in; leaves again at once.
-fn gets_in(gate: &mut Gate, token: &ConnectToken) -> bool {
+fn gets_in(server_handshake: &mut ServerHandshake, token: &ConnectToken) -> bool {
     let address = SocketAddr::from(([10, 0, 0, 1], 10_000));
     let mut client = ClientHandshake::new(token.clone(), ClientHandshakeSettings::default(), NOW, [9; 32]);
     let (mut out, mut reply) = ([0; 1400], Reply::new());
     while let Some((_, len)) = client.poll(NOW, UNIX_S, &mut out) {
-        if let Some(admitted) = gate.handle_and_admit(address, &mut out[..len], &mut reply) {
-            gate.disconnected(admitted.address);
+        if let Some(admitted) = server_handshake.handle_and_admit(address, &mut out[..len], &mut reply) {
+            server_handshake.disconnected(admitted.address);
             return true;
         }
         client.handle(NOW, &mut reply.bytes().to_vec());
@@ -104,7 +105,7 @@ fn gets_in(gate: &mut Gate, token: &ConnectToken) -> bool {
     false
 }
 
-/// Records as a gate makes them, for `count` tokens that expire after `life_s`.
+/// Records as a handshake makes them, for `count` tokens that expire after `life_s`.
 fn records(count: u64, life_s: u64) -> Vec<UsedToken> {
     #[derive(Clone, Default)]
     struct Listener(Arc<Mutex<Vec<UsedToken>>>);
@@ -115,12 +116,13 @@ fn records(count: u64, life_s: u64) -> Vec<UsedToken> {
         }
     }
     let listener = Listener::default();
-    let mut gate = Gate::with_journal(gate_settings(), [1; 32], [], Box::new(listener.clone()));
+    let mut server_handshake =
+        ServerHandshake::with_journal(handshake_settings(), [1; 32], [], Box::new(listener.clone()));
     for client in 0..count {
-        gate.begin_frame(NOW, UNIX_S);
-        assert!(gets_in(&mut gate, &token_of(client, life_s)));
+        server_handshake.begin_frame(NOW, UNIX_S);
+        assert!(gets_in(&mut server_handshake, &token_of(client, life_s)));
     }
-    drop(gate);
+    drop(server_handshake);
     let records = listener.0.lock().unwrap_or_else(PoisonError::into_inner);
     records.clone()
 }
@@ -135,17 +137,17 @@ fn file_of(records: &[UsedToken]) -> Vec<u8> {
 #[test]
 fn a_token_used_before_a_restart_is_refused_after_it() {
     let folder = Folder::new("restart");
-    let mut first = gate(&folder.file(), 1);
+    let mut first = server_handshake(&folder.file(), 1);
     assert!(gets_in(&mut first, &token(1)));
     drop(first);
     for run in 2..5 {
-        let mut later = gate(&folder.file(), run);
+        let mut later = server_handshake(&folder.file(), run);
         assert!(!gets_in(&mut later, &token(1)), "run {run}");
         assert!(gets_in(&mut later, &token(u64::from(run))), "a fresh token in run {run}");
     }
     assert_eq!(open(&folder.file()).used.len(), 4);
 
-    let mut forgetful = Gate::new(gate_settings(), [9; 32]);
+    let mut forgetful = ServerHandshake::new(handshake_settings(), [9; 32]);
     forgetful.begin_frame(NOW, UNIX_S);
     assert!(gets_in(&mut forgetful, &token(1)), "without a journal nobody could know");
 }
@@ -195,10 +197,10 @@ fn a_hundred_thousand_damaged_journals_give_back_exactly_what_is_intact() {
 }
 
 #[test]
-fn a_gate_with_a_damaged_journal_refuses_whatever_is_intact_and_goes_on_recording() {
+fn a_handshake_with_a_damaged_journal_refuses_whatever_is_intact_and_goes_on_recording() {
     let folder = Folder::new("damage");
     let path = folder.file();
-    let mut first = gate(&path, 1);
+    let mut first = server_handshake(&path, 1);
     let tokens: Vec<ConnectToken> = (0..20).map(token).collect();
     assert!(tokens.iter().all(|token| gets_in(&mut first, token)));
     drop(first);
@@ -215,14 +217,14 @@ fn a_gate_with_a_damaged_journal_refuses_whatever_is_intact_and_goes_on_recordin
         if intact.is_empty() {
             continue;
         }
-        let mut later = gate(&path, 2);
+        let mut later = server_handshake(&path, 2);
         for (record, token) in records.iter().zip(&tokens) {
             let admitted = gets_in(&mut later, token);
             assert_eq!(admitted, !intact.contains(record), "round {round}");
         }
         drop(later);
         // Those whose records were lost are on record again.
-        let mut last = gate(&path, 3);
+        let mut last = server_handshake(&path, 3);
         assert!(!tokens.iter().any(|token| gets_in(&mut last, token)), "round {round}");
     }
 }
@@ -315,8 +317,11 @@ fn what_is_not_ours_is_left_as_it_is() {
 
 #[test]
 fn the_limits_agree_with_the_gates() {
-    let defaults = gate_settings();
-    assert!(KEPT_AFTER_EXPIRY_S >= 2 * defaults.clock_skew_s, "no token is forgotten that the gate still takes");
+    let defaults = handshake_settings();
+    assert!(KEPT_AFTER_EXPIRY_S >= 2 * defaults.clock_skew_s, "no token is forgotten that the handshake still takes");
     let clients_max = 65_535;
-    assert!(RECORDS_MAX >= clients_max * defaults.used_tokens_per_slot, "the gate's memory is full before the file");
+    assert!(
+        RECORDS_MAX >= clients_max * defaults.used_tokens_per_slot,
+        "the handshake's memory is full before the file"
+    );
 }

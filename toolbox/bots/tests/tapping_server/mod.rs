@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::connection::{Connection, PacketSink, Received};
 use throng_net::control::{self, EnterWorld};
-use throng_net::protocol::{Gate, GateSettings, PrivateKey, ProtocolId, Reply};
+use throng_net::protocol::{PrivateKey, ProtocolId, Reply, ServerHandshake, ServerHandshakeSettings};
 use throng_platform::clock::{Clock, MonotonicClock};
 use throng_platform::random;
 use throng_platform::time::Nanos;
@@ -76,7 +76,7 @@ impl TappingServer {
     }
 }
 
-struct Seat {
+struct Slot {
     connection: Connection,
     came: Nanos,
     newest_input: u16,
@@ -87,9 +87,9 @@ struct Server {
     clock: MonotonicClock,
     wire: Wire,
     trouble: Trouble,
-    gate: Gate,
+    server_handshake: ServerHandshake,
     reply: Reply,
-    seats: HashMap<SocketAddr, Seat>,
+    slots: HashMap<SocketAddr, Slot>,
     received: Received,
     tick: u32,
     seen: Seen,
@@ -97,14 +97,15 @@ struct Server {
 
 impl Server {
     fn new(socket: UdpSocket, trouble: Trouble) -> Self {
-        let settings = GateSettings::new(PROTOCOL_ID, PrivateKey::new(PRIVATE_KEY), vec![socket.local_addr()], 64);
+        let settings =
+            ServerHandshakeSettings::new(PROTOCOL_ID, PrivateKey::new(PRIVATE_KEY), vec![socket.local_addr()], 64);
         Self {
             clock: MonotonicClock::new(),
             wire: Wire { socket, loss: trouble.loss, rng: Xoshiro256PlusPlus::seed_from_u64(5), buffer: [0; 1400] },
             trouble,
-            gate: Gate::new(settings, random::seed()),
+            server_handshake: ServerHandshake::new(settings, random::seed()),
             reply: Reply::new(),
-            seats: HashMap::new(),
+            slots: HashMap::new(),
             received: Received::default(),
             tick: 0,
             seen: Seen::default(),
@@ -113,7 +114,7 @@ impl Server {
 
     fn frame(&mut self) {
         let now = self.clock.now();
-        self.gate.begin_frame(now, self.clock.unix_seconds());
+        self.server_handshake.begin_frame(now, self.clock.unix_seconds());
         let mut datagram = [0; 2_048];
         while let Some((len, from)) = self.wire.socket.recv_from(&mut datagram).expect("a loopback socket") {
             self.take(now, from, &mut datagram[..len]);
@@ -124,29 +125,29 @@ impl Server {
     }
 
     fn take(&mut self, now: Nanos, from: SocketAddr, datagram: &mut [u8]) {
-        let Some(seat) = self.seats.get_mut(&from) else {
-            self.knock(now, from, datagram);
+        let Some(slot) = self.slots.get_mut(&from) else {
+            self.handle_stranger(now, from, datagram);
             return;
         };
         if self.wire.loses_this() {
             return;
         }
         self.received.clear();
-        let _ = seat.connection.receive(now, datagram, &mut self.received);
+        let _ = slot.connection.receive(now, datagram, &mut self.received);
         for (_, message) in self.received.messages() {
             let [control::INPUT, 0, low, high, ..] = message else { panic!("an input of epoch 0: {message:?}") };
-            seat.newest_input = seat.newest_input.max(u16::from_le_bytes([*low, *high]));
+            slot.newest_input = slot.newest_input.max(u16::from_le_bytes([*low, *high]));
             self.seen.inputs += 1;
         }
         if self.received.disconnected {
             self.seen.goodbyes += 1;
-            self.gate.disconnected(from);
-            self.seats.remove(&from);
+            self.server_handshake.disconnected(from);
+            self.slots.remove(&from);
         }
     }
 
-    fn knock(&mut self, now: Nanos, from: SocketAddr, datagram: &mut [u8]) {
-        let admitted = self.gate.handle_and_admit(from, datagram, &mut self.reply);
+    fn handle_stranger(&mut self, now: Nanos, from: SocketAddr, datagram: &mut [u8]) {
+        let admitted = self.server_handshake.handle_and_admit(from, datagram, &mut self.reply);
         if !self.reply.is_empty() {
             self.wire.send(self.reply.bytes(), from);
         }
@@ -163,26 +164,26 @@ impl Server {
         if self.trouble.nonsense {
             connection.send_reliable(&[control::CONTROL, 200]).expect("a new connection has room");
         }
-        self.seats.insert(from, Seat { connection, came: now, newest_input: 0, next_snapshot: now });
+        self.slots.insert(from, Slot { connection, came: now, newest_input: 0, next_snapshot: now });
     }
 
     fn send(&mut self, now: Nanos) {
-        let Self { seats, received, wire, gate, trouble, tick, .. } = self;
-        seats.retain(|address, seat| {
-            let is_odd = seat.connection.client_id().0 % 2 == 1;
-            if is_odd && trouble.turn_out_odd_after.is_some_and(|after| now >= seat.came + after) {
-                seat.connection.close(now, wire);
-                gate.disconnected(*address);
+        let Self { slots, received, wire, server_handshake, trouble, tick, .. } = self;
+        slots.retain(|address, slot| {
+            let is_odd = slot.connection.client_id().0 % 2 == 1;
+            if is_odd && trouble.turn_out_odd_after.is_some_and(|after| now >= slot.came + after) {
+                slot.connection.close(now, wire);
+                server_handshake.disconnected(*address);
                 return false;
             }
             received.clear();
-            seat.connection.update(now, received);
-            if now >= seat.next_snapshot {
+            slot.connection.update(now, received);
+            if now >= slot.next_snapshot {
                 let mut snapshot = vec![control::SNAPSHOT, 0];
                 snapshot.extend(tick.to_le_bytes());
-                snapshot.extend(seat.newest_input.to_le_bytes());
-                seat.connection.send_packet(now, &snapshot, wire);
-                seat.next_snapshot += TICK;
+                snapshot.extend(slot.newest_input.to_le_bytes());
+                slot.connection.send_packet(now, &snapshot, wire);
+                slot.next_snapshot += TICK;
             }
             true
         });

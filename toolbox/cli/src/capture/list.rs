@@ -10,7 +10,8 @@ use clap::Args;
 use serde::Serialize;
 use throng_capture::{Capture, story::printable_name};
 
-use crate::{CommandResult, Verdict};
+use super::file;
+use crate::outcome::{CommandResult, Verdict};
 
 #[derive(Args)]
 pub struct ListArguments {
@@ -56,7 +57,7 @@ pub fn run(arguments: &ListArguments) -> CommandResult {
         let Ok(about_file) = std::fs::metadata(&path) else { continue };
         let written = about_file.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         let written_unix_s = written.map_or(0, |since| since.as_secs());
-        let (saved_unix_s, content) = match super::read(&path) {
+        let (saved_unix_s, content) = match file::read(&path) {
             Ok(capture) => (capture.about.saved_unix_s, content(&capture)),
             Err(error) => (written_unix_s, Content::Broken { error }),
         };

@@ -4,7 +4,10 @@ use clap::Args;
 use serde::Deserialize;
 use throng_capture::story::printable_text;
 
-use crate::{CommandResult, Verdict, admin_port};
+use crate::{
+    admin_port,
+    outcome::{CommandResult, Verdict},
+};
 
 #[derive(Args)]
 pub struct SaveArguments {

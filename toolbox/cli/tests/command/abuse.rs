@@ -156,7 +156,7 @@ fn mutated_datagrams_at_a_live_server(count: u64, per_s: u64) {
     assert!(server.is_running(), "the server lives");
     let grown_bytes = rss_bytes_of(server.pid()).expect("it runs").saturating_sub(rss_before);
     assert!(grown_bytes <= 16 << 20, "strangers made it keep {grown_bytes} bytes");
-    // The door is open to an honest newcomer all the same.
+    // An honest newcomer gets in all the same.
     Player::enter(token(server.address, 2)).leave();
     let ended = check_unharmed(crowd, server);
 
@@ -184,7 +184,8 @@ fn r01_a_million_mutated_datagrams_at_a_live_server() {
 
 const PACKETS_PER_MS: u64 = 20;
 
-/// Sends 20,000 inputs a second, as a program does that wants to hurt, until it is thrown out; returns how many that were.
+/// Sends 20,000 inputs a second, as a program does that wants to hurt, until it is thrown out; returns how many that
+/// were.
 fn flood_until_dismissed(abuser: &mut Player) -> u64 {
     let begin = Instant::now();
     let mut packets = 0;

@@ -41,13 +41,25 @@ fn commands_are_carried_out_and_mistakes_are_told() {
     let _alone = alone();
     let server = Server::start(&SMALL);
     let help = run_well(&server, &["help"]);
-    for name in ["packets [--by-world]", "rules.reload", "help"] {
+    for name in ["packets [--by-world]", "counters [BEGINNING]", "rules.reload", "help"] {
         assert!(help.contains(name), "{name} is not in {help}");
     }
     let help: Value = serde_json::from_str(&run_well(&server, &["help", "--json"])).expect("one JSON object");
-    assert_eq!(help["commands"].as_array().map(Vec::len), Some(2), "{help}");
+    assert_eq!(help["commands"].as_array().map(Vec::len), Some(3), "{help}");
 
-    check_refused(&console(&server, &["players"]), &["no command is called `players`", "rules.reload, packets, help"]);
+    // Published once a second.
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    let told: Value = serde_json::from_str(&run_well(&server, &["counters", "--json"])).expect("one JSON object");
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md")).expect("a page");
+    let rows = told["counters"].as_array().expect("a list");
+    let names = || rows.iter().map(|row| row["name"].as_str().expect("a name"));
+    let listed = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    for name in listed.filter(|name| name.contains('.') && !name.contains(' ') && !name.contains("game_")) {
+        assert!(names().any(|told| told == name), "`{name}` is on the page, and the console does not tell it");
+    }
+    assert!(names().any(|name| name == "game.npcs"), "{told}");
+
+    check_refused(&console(&server, &["players"]), &["no command is called `players`", "packets, counters, help"]);
     check_refused(&console(&server, &["packets", "--all"]), &["packets: it takes no `--all`", "--by-world"]);
     check_refused(&console(&server, &["rules.reload"]), &["no rules file", "[recorder] rules"]);
     // The port of players does not answer, and a closed one is told as such.

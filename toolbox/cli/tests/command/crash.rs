@@ -119,8 +119,8 @@ fn check_dump(death: &Path, report: &CrashReport, signal: Signal) {
     assert!(dump.get_raw_stream(0x4767_0007).is_err() && dump.get_raw_stream(0x4767_0006).is_err());
 }
 
-/// Promise: whatever a server dies of, its report names signal, cause, thread, world, seed and build, and has every stack.
-/// Returns how long after the death it was whole.
+/// Promise: whatever a server dies of, its report names signal, cause, thread, world, seed and build, and has every
+/// stack. Returns how long after the death it was whole.
 fn die(crashes: &Path, kind: &str, signal: Signal, cause: &str) -> Duration {
     let Finished { status, stderr, .. } = {
         let _alone = alone();

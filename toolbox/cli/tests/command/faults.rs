@@ -1,7 +1,9 @@
-//! Faults that are put in on purpose: the right trigger saves a capture by itself, and `throng capture show` names the cause.
+//! Faults that are put in on purpose: the right trigger saves a capture by itself, and `throng capture show` names the
+//! cause.
 //!
-//! A shared machine has faults of its own, so other captures beside the wanted one are no failure; a wanted one that is missing is. Faults about
-//! who has a core when may be drowned by those of the machine, and the story that is told is theirs: such a fault is put in up to [`ATTEMPTS`] times.
+//! A shared machine has faults of its own, so other captures beside the wanted one are no failure; a wanted one that is
+//! missing is. Faults about who has a core when may be drowned by those of the machine, and the story that is told is
+//! theirs: such a fault is put in up to [`ATTEMPTS`] times.
 
 use std::{
     fs,
@@ -17,7 +19,8 @@ const WITHIN: Duration = Duration::from_secs(240);
 
 const ATTEMPTS: usize = 3;
 
-/// Runs a small Precinct with a fault and has the captures of the fault's trigger told: one of the verdicts must have all of `words`.
+/// Runs a small Precinct with a fault and has the captures of the fault's trigger told: one of the verdicts must have
+/// all of `words`.
 fn check(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
     check_told(fault, seconds, trigger, words, &[]);
 }

@@ -1,6 +1,7 @@
 //! Figures of a live server, and the difference between two moments: what an attack did to ticks, memory and processor.
 //!
-//! Shares of a window beside those of a quiet window in the same run: the machine is the same one, and busy with the same.
+//! Shares of a window beside those of a quiet window in the same run: the machine is the same one, and busy with the
+//! same.
 
 use std::time::{Duration, Instant};
 
@@ -43,11 +44,11 @@ impl Moment {
         std::thread::sleep(PUBLISHED_EVERY);
         let (_, text) = get(server.admin_address, "/metrics");
         Self {
-            ticks: metric(&text, "server_ticks_total"),
-            missed: metric(&text, "server_ticks_missed_total"),
-            frames: metric(&text, "server_frames_total"),
-            frame_s: metric(&text, "server_frame_seconds_sum"),
-            packets_in: metric(&text, "net_packets_in_total"),
+            ticks: metric(&text, "throng_server_ticks_total"),
+            missed: metric(&text, "throng_server_ticks_missed_total"),
+            frames: metric(&text, "throng_server_frames_total"),
+            frame_s: metric(&text, "throng_server_frame_seconds_sum"),
+            packets_in: metric(&text, "throng_net_packets_in_total"),
             rss_bytes: rss_bytes_of(server.pid()).expect("it runs") as i64,
             cpu_s: cpu_time_of(server.pid()).expect("it runs").as_secs_f64(),
         }
@@ -77,8 +78,8 @@ pub fn quiet_window(server: &Server, length: Duration) -> Window {
     window(server, || std::thread::sleep(length)).0
 }
 
-/// Ticks went on under attack as they did before: at most this share more of them was missed. What a frame took is told beside
-/// it; on a machine that attackers share with the server it says more about the machine.
+/// Ticks went on under attack as they did before: at most this share more of them was missed. What a frame took is told
+/// beside it; on a machine that attackers share with the server it says more about the machine.
 #[track_caller]
 pub fn check_ticks_kept(quiet: &Window, attacked: &Window, more_missed_share_max: f64) {
     println!("a frame took {:.2} ms, and {:.2} ms before", attacked.frame_ms, quiet.frame_ms);

@@ -1,19 +1,19 @@
-//! Floods of strangers at a live server. Nobody is answered with more than was asked, the server keeps nothing of it, and players
-//! and newcomers do not notice.
+//! Floods of strangers at a live server. Nobody is answered with more than was asked, the server keeps nothing of it,
+//! and players and newcomers do not notice.
 //!
 //! ```text
 //!   reflection    what strangers get back
 //!   connect       junk under tens of thousands of addresses
-//!   crowded_door  handshakes that nobody finishes
+//!   unfinished    handshakes that nobody finishes
 //!   forged        packets under the address of somebody who plays
 //!   newcomers     honest ones who come in meanwhile
 //! ```
 
 mod connect;
-mod crowded_door;
 mod forged;
 mod newcomers;
 mod reflection;
+mod unfinished;
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
-//! Handshakes that are begun under many addresses and given up at their last step, and what every address said and heard.
+//! Handshakes that are begun under many addresses and given up at their last step, and what every address said and
+//! heard.
 
 use std::{collections::HashMap, net::SocketAddr};
 

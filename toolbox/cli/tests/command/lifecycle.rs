@@ -143,30 +143,34 @@ fn figures_and_health_can_be_read_while_it_plays() {
 
     let (head, text) = get(server.admin_address, "/metrics");
     assert!(head.starts_with("HTTP/1.1 200 ") && head.contains("openmetrics-text"), "{head}");
-    assert_eq!((metric(&text, "server_players"), metric(&text, "server_worlds")), (20.0, 22.0));
+    assert_eq!((metric(&text, "throng_server_players"), metric(&text, "throng_server_worlds")), (20.0, 22.0));
     for name in [
-        "server_frames_total",
-        "server_ticks_total",
-        "server_joined_total",
-        "server_worlds_awake",
-        "net_packets_in_total",
-        "net_packets_out_total",
-        "net_bytes_in_total",
-        "net_bytes_out_total",
-        "replication_entity_updates_total",
-        "server_frame_us_window_max",
-        "server_frame_seconds_count",
-        "process_rss_bytes",
+        "throng_server_frames_total",
+        "throng_server_ticks_total",
+        "throng_server_joined_total",
+        "throng_server_worlds_awake",
+        "throng_net_packets_in_total",
+        "throng_net_packets_out_total",
+        "throng_net_bytes_in_total",
+        "throng_net_bytes_out_total",
+        "throng_replication_entity_updates_total",
+        "throng_server_frame_us_window_max",
+        "throng_server_frame_seconds_count",
+        "throng_process_rss_bytes",
     ] {
         assert!(metric(&text, name) > 0.0, "{name} in\n{text}");
     }
-    for name in ["server_frames_over_budget_total", "server_ticks_missed_total", "server_tick_lateness_us_window_max"] {
+    for name in [
+        "throng_server_frames_over_budget_total",
+        "throng_server_ticks_missed_total",
+        "throng_server_tick_lateness_us_window_max",
+    ] {
         assert!(metric(&text, name) >= 0.0, "{name}");
     }
-    let frames_before = metric(&text, "server_frames_total");
+    let frames_before = metric(&text, "throng_server_frames_total");
     std::thread::sleep(Duration::from_millis(1_500));
     let (_, text) = get(server.admin_address, "/metrics");
-    assert!(metric(&text, "server_frames_total") > frames_before, "figures move");
+    assert!(metric(&text, "throng_server_frames_total") > frames_before, "figures move");
 
     let (head, body) = get(server.admin_address, "/health");
     assert!(head.starts_with("HTTP/1.1 200 ") && body.contains("\"state\":\"running\""), "{head}\n{body}");

@@ -1,9 +1,10 @@
-//! Bad networks between real players and a real server: loss, delay, jitter, reordering, copies, turned bits, blackouts.
+//! Bad networks between real players and a real server: loss, delay, jitter, reordering, copies, turned bits,
+//! blackouts.
 //!
-//! Every cell of the matrix has two relays of one seed. Through one, bots play: nobody falls out, and what they are shown is
-//! what the server has. Through the other, two bare connections say more than the line carries, beside two whose line is as long
-//! and otherwise good: everything reliable arrives once and in order, and at 5 % loss the pair still gets 70 % of its neighbours'
-//! rate. Cells run beside each other, as players of one server do.
+//! Every cell of the matrix has two relays of one seed. Through one, bots play: nobody falls out, and what they are
+//! shown is what the server has. Through the other, two bare connections say more than the line carries, beside two
+//! whose line is as long and otherwise good: everything reliable arrives once and in order, and at 5 % loss the pair
+//! still gets 70 % of its neighbours' rate. Cells run beside each other, as players of one server do.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -99,8 +100,9 @@ impl Seen {
         self.said.bytes as f64 / self.said_unimpaired.bytes as f64
     }
 
-    /// State errors that are no wonder. A copy is to be right two seconds after its change; where a fifth is lost and each try takes
-    /// half a second, a change that is lost four times, or before a blackout and twice more, is later than that: once in some thousand.
+    /// State errors that are no wonder. A copy is to be right two seconds after its change; where a fifth is lost and
+    /// each try takes half a second, a change that is lost four times, or before a blackout and twice more, is later
+    /// than that: once in some thousand.
     fn late_max(&self) -> u64 {
         let is_slow = self.cell.loss >= 0.2 && self.cell.rtt_ms >= 400;
         if is_slow { self.state_checks / 500 } else { 0 }
@@ -149,7 +151,7 @@ fn play(server: SocketAddr, cell: Cell, seed: u64, form: Form) -> Seen {
     });
     let crowd = Crowd::start_as(server, Some(relay.address()), 1_000 * (seed + 1), bots);
     std::thread::sleep(length);
-    // Good-byes get through, and seats are free for who comes next.
+    // Good-byes get through, and slots are free for who comes next.
     let good = cell.unimpaired();
     relay.impair(good, good);
     if !after.is_zero() {
@@ -264,8 +266,8 @@ fn r08_thirty_six_networks_between_namespaces() {
     check(&seen);
 }
 
-/// Runs `test` in a network namespace of its own against a server in another; both end with it. Without the privilege, both are
-/// where this process is.
+/// Runs `test` in a network namespace of its own against a server in another; both end with it. Without the privilege,
+/// both are where this process is.
 fn across_namespaces<T: Send>(test: impl FnOnce(SocketAddr) -> T + Send) -> T {
     const SERVER_IP: &str = "10.99.0.1";
     const PLAYERS_IP: &str = "10.99.0.2";

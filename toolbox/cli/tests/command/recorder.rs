@@ -1,5 +1,5 @@
-//! The flight recorder of a live server: its rules change while it plays, captures are saved by hand, what the host forbids is told, and
-//! nothing secret is kept.
+//! The flight recorder of a live server: its rules change while it plays, captures are saved by hand, what the host
+//! forbids is told, and nothing secret is kept.
 
 mod stalls;
 
@@ -25,7 +25,8 @@ use crate::{
     player::Player,
 };
 
-/// Until what a rule says has happened: rules come into force 1 to 2 s after they were saved, and the machine may be busy.
+/// Until what a rule says has happened: rules come into force 1 to 2 s after they were saved, and the machine may be
+/// busy.
 const WITHIN: Duration = Duration::from_secs(30);
 
 const SMALL: [&str; 5] = ["--players", "4", "--npcs", "40", "--all-awake"];
@@ -172,12 +173,12 @@ fn rules_change_while_the_server_plays_and_wrong_ones_change_nothing() {
     }
 
     let lines = |words: &str| place.log().matches(words).count();
-    place.set_rules(&format!("{}[log]\n\"server.door\" = \"info\"\n", quiet()));
+    place.set_rules(&format!("{}[log]\n\"server.clients\" = \"info\"\n", quiet()));
     assert!(wait_until(WITHIN, || (lines("new rules are in force") == 2).then_some(())).is_some(), "{}", place.log());
     let left = lines("client left");
     assert!(left >= 1, "THRONG_LOG=trace holds where the rules are silent: {}", place.log());
     leave(2);
-    place.set_rules(&format!("{}[log]\n\"server.door\" = \"debug\"\n", quiet()));
+    place.set_rules(&format!("{}[log]\n\"server.clients\" = \"debug\"\n", quiet()));
     assert!(wait_until(WITHIN, || (lines("new rules are in force") == 3).then_some(())).is_some(), "{}", place.log());
     leave(3);
     assert!(wait_until(WITHIN, || (lines("client left") > left).then_some(())).is_some(), "{}", place.log());
@@ -294,7 +295,8 @@ fn secret_token(server: SocketAddr) -> Vec<u8> {
     BASE64.decode(made.stdout.trim_end()).expect("base64")
 }
 
-/// What must not be found: pieces of key and token, and addresses of the server and of players, who are all on loopback.
+/// What must not be found: pieces of key and token, and addresses of the server and of players, who are all on
+/// loopback.
 fn secrets(server: SocketAddr, token: &[u8]) -> Vec<Vec<u8>> {
     let hex = |at: usize| u8::from_str_radix(&SECRET_KEY[at..at + 2], 16).expect("hex");
     let key: Vec<u8> = (0..SECRET_KEY.len()).step_by(2).map(hex).collect();

@@ -10,8 +10,8 @@ use throng_lab::relay::{Impairment, Relay};
 use throng_net::{
     connection::{Channel, Connection, PacketSink, Received, SendError},
     protocol::{
-        ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, Gate, GateSettings, PrivateKey, ProtocolId,
-        Reply, TokenRequest,
+        ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, PrivateKey, ProtocolId, Reply,
+        ServerHandshake, ServerHandshakeSettings, TokenRequest,
     },
 };
 use throng_platform::{
@@ -234,8 +234,9 @@ fn connect(now: Nanos, relay: SocketAddr, client: SocketAddr) -> (Connection, Co
         user_data: [0; 256],
     };
     let token = ConnectToken::generate(&request, &key, &mut rng).expect("a request within its limits");
-    let mut gate = Gate::new(GateSettings::new(ProtocolId(1), key, vec![relay], 1), random::seed());
-    gate.begin_frame(now, UNIX_S);
+    let mut server_handshake =
+        ServerHandshake::new(ServerHandshakeSettings::new(ProtocolId(1), key, vec![relay], 1), random::seed());
+    server_handshake.begin_frame(now, UNIX_S);
     let mut handshake = ClientHandshake::new(token, ClientHandshakeSettings::default(), now, random::seed());
     let (mut datagram, mut reply) = ([0; 1_400], Reply::new());
     // Each step is said at most every 200 ms.
@@ -243,7 +244,7 @@ fn connect(now: Nanos, relay: SocketAddr, client: SocketAddr) -> (Connection, Co
         let Some((_, len)) = handshake.poll(now + Nanos::from_millis(200 * step), UNIX_S, &mut datagram) else {
             continue;
         };
-        let admitted = gate.handle_and_admit(client, &mut datagram[..len], &mut reply);
+        let admitted = server_handshake.handle_and_admit(client, &mut datagram[..len], &mut reply);
         handshake.handle(now, &mut reply.bytes().to_vec());
         if let Some(admitted) = admitted {
             let server = Connection::new(admitted.link, client, admitted.client_id, now);

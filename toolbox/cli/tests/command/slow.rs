@@ -1,6 +1,6 @@
-//! Consumers that take nothing: players whose process stands still, for a while or for good. The server keeps a bounded amount
-//! for them, lets the dead go after their silence, and shows those who come back in time what has become of the world; nobody else
-//! notices.
+//! Consumers that take nothing: players whose process stands still, for a while or for good. The server keeps a bounded
+//! amount for them, lets the dead go after their silence, and shows those who come back in time what has become of the
+//! world; nobody else notices.
 
 use std::time::{Duration, Instant};
 
@@ -138,8 +138,8 @@ fn resync_after(player: &mut Player, pause: Duration, is_lost: bool) -> Duration
     resumed.elapsed()
 }
 
-/// Promise: who comes back within the silence that is borne is shown the present within two seconds, whether what it was sent
-/// meanwhile waited for it or is lost.
+/// Promise: who comes back within the silence that is borne is shown the present within two seconds, whether what it
+/// was sent meanwhile waited for it or is lost.
 #[test]
 fn who_comes_back_in_time_is_shown_the_present() {
     let server = Server::start(&["--players", "4", "--npcs", "80"]);

@@ -1,8 +1,8 @@
 //! Strangers: one socket that writes under many addresses, and one that writes under anybody's.
 //!
-//! All of 127.0.0.0/8 is this host's, so [`Sources`] needs no privilege to have 100,000 addresses, and hears every byte that
-//! is sent back to any of them. To the server they are as many strangers. Under an address and port that somebody else has,
-//! only a raw socket writes: the [`Forger`], which needs root.
+//! All of 127.0.0.0/8 is this host's, so [`Sources`] needs no privilege to have 100,000 addresses, and hears every byte
+//! that is sent back to any of them. To the server they are as many strangers. Under an address and port that somebody
+//! else has, only a raw socket writes: the [`Forger`], which needs root.
 
 use std::{
     io::{IoSlice, IoSliceMut},

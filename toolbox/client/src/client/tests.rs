@@ -1,4 +1,4 @@
-//! A client against the server's half of the network, in memory: the real gate, connection and replication.
+//! A client against the server's half of the network, in memory: the real handshake, connection and replication.
 
 mod replicated;
 
@@ -11,8 +11,8 @@ use rand_chacha::ChaCha20Rng;
 use throng_net::connection::{Channel, Connection, PacketSink, Received};
 use throng_net::control::{self, ENTER_WORLD_BYTES_MAX, EnterWorld};
 use throng_net::protocol::{
-    ClientId, ConnectToken, DenialReason, Gate, GateSettings, HandshakeFailure, PrivateKey, ProtocolId, Reply,
-    TokenRequest,
+    ClientId, ConnectToken, DenialReason, HandshakeFailure, PrivateKey, ProtocolId, Reply, ServerHandshake,
+    ServerHandshakeSettings, TokenRequest,
 };
 use throng_platform::time::Nanos;
 use throng_replication::{Schema, SchemaBuilder};
@@ -33,8 +33,8 @@ fn client_address() -> SocketAddr {
 const PROTOCOL: ProtocolId = ProtocolId(9);
 const KEY: PrivateKey = PrivateKey::new([3; 32]);
 
-fn gate(clients_max: usize) -> Gate {
-    Gate::new(GateSettings::new(PROTOCOL, KEY, vec![server_address()], clients_max), [4; 32])
+fn server_handshake(clients_max: usize) -> ServerHandshake {
+    ServerHandshake::new(ServerHandshakeSettings::new(PROTOCOL, KEY, vec![server_address()], clients_max), [4; 32])
 }
 
 fn token(client: u64, seed: u8) -> ConnectToken {
@@ -78,7 +78,7 @@ struct Stage {
     client: Client,
     up: Wire,
     down: Wire,
-    gate: Gate,
+    server_handshake: ServerHandshake,
     reply: Reply,
     server: Option<Connection>,
     /// Messages that the server got and no test has looked at.
@@ -93,7 +93,7 @@ impl Stage {
             client: Client::new(token(42, 1), schema, Nanos::ZERO, [2; 32]),
             up: Wire::new(),
             down: Wire::new(),
-            gate: gate(4),
+            server_handshake: server_handshake(4),
             reply: Reply::new(),
             server: None,
             at_server: Vec::new(),
@@ -133,7 +133,7 @@ impl Stage {
     }
 
     fn deliver_up(&mut self) {
-        self.gate.begin_frame(self.now, UNIX_S);
+        self.server_handshake.begin_frame(self.now, UNIX_S);
         let mut received = Received::default();
         while let Some(mut datagram) = self.up.datagrams.pop_front() {
             if let Some(server) = &mut self.server {
@@ -143,7 +143,7 @@ impl Stage {
                 self.server_heard_goodbye |= received.disconnected;
                 continue;
             }
-            let admitted = self.gate.handle_and_admit(client_address(), &mut datagram, &mut self.reply);
+            let admitted = self.server_handshake.handle_and_admit(client_address(), &mut datagram, &mut self.reply);
             if !self.reply.is_empty() {
                 self.down.datagrams.push_back(self.reply.bytes().to_vec());
             }
@@ -319,8 +319,8 @@ fn unreadable_messages_are_counted_and_change_nothing() {
         &[control::SNAPSHOT],
         &[control::SNAPSHOT, 0, 1],
         &[control::SNAPSHOT, 0, 1, 0, 0, 0, 0, 0, 0xFF],
-        &[control::TRUTH],
-        &[control::TRUTH, 0, 1],
+        &[control::AUDIT_SAMPLE],
+        &[control::AUDIT_SAMPLE, 0, 1],
         &[4, 1, 2],
         &[15],
     ];
@@ -442,16 +442,16 @@ fn goodbyes_are_heard_both_ways() {
 #[test]
 fn a_client_that_was_sent_away_comes_again_with_a_fresh_token() {
     let mut stage = Stage::new(nothing_replicated());
-    stage.gate = gate(1);
-    stage.gate.begin_frame(stage.now, UNIX_S);
+    stage.server_handshake = server_handshake(1);
+    stage.server_handshake.begin_frame(stage.now, UNIX_S);
     let occupant: SocketAddr = "10.0.0.3:50000".parse().expect("an address");
     let mut handshake = ClientHandshake::new(token(7, 7), ClientHandshakeSettings::default(), stage.now, [7; 32]);
     let mut datagram = [0; 1400];
     while let Some((_, len)) = handshake.poll(stage.now, UNIX_S, &mut datagram) {
-        stage.gate.handle_and_admit(occupant, &mut datagram[..len], &mut stage.reply);
+        stage.server_handshake.handle_and_admit(occupant, &mut datagram[..len], &mut stage.reply);
         handshake.handle(stage.now, &mut stage.reply.bytes().to_vec());
     }
-    assert_eq!(stage.gate.connected_count(), 1);
+    assert_eq!(stage.server_handshake.connected_count(), 1);
 
     stage.client = stage.client.with_retries(RetrySettings::default());
     let (mut asked_at, mut failures) = (Vec::new(), 0);
@@ -464,7 +464,7 @@ fn a_client_that_was_sent_away_comes_again_with_a_fresh_token() {
             assert_eq!(stage.client.state(), ClientState::Resting);
             asked_at.push(stage.now);
             if asked_at.len() == 2 {
-                stage.gate.disconnected(occupant);
+                stage.server_handshake.disconnected(occupant);
             }
             let number = asked_at.len() as u8;
             stage.client.try_again(token(42, 10 + number), stage.now, [10 + number; 32]);
@@ -480,13 +480,14 @@ fn a_client_that_was_sent_away_comes_again_with_a_fresh_token() {
 #[test]
 fn a_client_in_line_knows_its_place_and_waits_for_as_long_as_it_takes() {
     let mut stage = Stage::new(nothing_replicated());
-    let line = GateSettings::new(PROTOCOL, KEY, vec![server_address()], 4);
-    stage.gate = Gate::new(GateSettings { admissions_per_frame_max: 0, ..line }, [4; 32]);
+    let line = ServerHandshakeSettings::new(PROTOCOL, KEY, vec![server_address()], 4);
+    stage.server_handshake =
+        ServerHandshake::new(ServerHandshakeSettings { admissions_per_frame_max: 0, ..line }, [4; 32]);
     for _ in 0..2_000 {
         stage.step();
     }
     assert_eq!(stage.client.state(), ClientState::Connecting, "20 s, where the token bears 5 s of silence");
     assert_eq!(stage.client.queue(), Some(QueueState::InLine { place: 1, length: 1 }));
-    let called = stage.gate.call_next();
+    let called = stage.server_handshake.call_next();
     assert!(called.is_none(), "nobody is called in this test");
 }

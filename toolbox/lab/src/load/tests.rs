@@ -129,7 +129,10 @@ const SERVER_UNFILLED: &str = r#"
     read order && exit 3
     echo '{"report":{"game":"stand-in","worlds":7,"ticks":140,"ticks_missed":0,"seconds":1.0,"tick_hz":20}}'
 "#;
-const STATUS_UNFILLED: &str = r#"{"status":{"players_connected":3,"players_joining":1,"players_queued":1,"login_retries":5,"login_timeouts":2,"login_refusals":{"queue_full":3}}}"#;
+const STATUS_UNFILLED: &str = concat!(
+    r#"{"status":{"players_connected":3,"players_joining":1,"players_queued":1,"#,
+    r#""login_retries":5,"login_timeouts":2,"login_refusals":{"queue_full":3}}}"#
+);
 
 fn check_unfilled(stand_in: &StandIn) -> NotFilled {
     let mut run = stand_in.run().unwrap();

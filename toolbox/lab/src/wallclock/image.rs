@@ -41,8 +41,8 @@ pub(super) enum Source {
     Missing,
 }
 
-/// A part of the file that is mapped to be run. Neighbours may share a page of the file, so the others must not be mistaken
-/// for it.
+/// A part of the file that is mapped to be run. Neighbours may share a page of the file, so the others must not be
+/// mistaken for it.
 struct Segment {
     offset: u64,
     size: u64,

@@ -1,9 +1,9 @@
 //! The ledger of one thread: every nanosecond of its life under our eyes, by what it did and on which stack.
 //!
 //! How long it ran, waited for a core and was blocked is counted by the kernel, so these totals are exact. What is
-//! sampled is only how each total divides over stacks. Running time is divided over the samples taken on a core. The rest
-//! is divided by the thread's [`Timeline`]: a wait after a preemption goes with what was running, a wait after waking up
-//! with what it slept on.
+//! sampled is only how each total divides over stacks. Running time is divided over the samples taken on a core. The
+//! rest is divided by the thread's [`Timeline`]: a wait after a preemption goes with what was running, a wait after
+//! waking up with what it slept on.
 //!
 //! Where the kernel gives no timeline, only looks are left:
 //!

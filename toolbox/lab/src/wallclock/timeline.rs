@@ -9,11 +9,12 @@
 //! A thread that leaves its core to sleep does not move until it is back on one: sleeping, and waiting for a core after
 //! waking, all belong to the stack it slept on. A look that finds it asleep tells the stack of the whole stretch. Long
 //! stretches are always hit; of short ones, those that were hit stand for the others: with a chance of 1/10 to be hit,
-//! one counts as ten of its length. (Horvitz and Thompson's estimate; its sum is then brought to what the kernel counted.)
+//! one counts as ten of its length. (Horvitz and Thompson's estimate; its sum is then brought to what the kernel
+//! counted.)
 //!
-//! Where the kernel also tells the instruction and the stack pointer with which the thread left its core, nothing of that
-//! is needed for most stretches: those at one such [`Place`] have the stack that looks found there, whether they were hit
-//! or not. Estimates then only divide the few places that are reached on several ways.
+//! Where the kernel also tells the instruction and the stack pointer with which the thread left its core, nothing of
+//! that is needed for most stretches: those at one such [`Place`] have the stack that looks found there, whether they
+//! were hit or not. Estimates then only divide the few places that are reached on several ways.
 //!
 //! A thread that is preempted could go on: the stretch belongs to what it was running.
 

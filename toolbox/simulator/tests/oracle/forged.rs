@@ -1,13 +1,13 @@
 //! Forged messages: what a broken server could say, said to the judge alone. Each must be found out, and nothing else.
 
-use throng_net::control::{EVENT, SNAPSHOT, TRUTH};
+use throng_net::control::{AUDIT_SAMPLE, EVENT, SNAPSHOT};
 use throng_replication::{Replicate, Writer};
 
 use crate::judge::{Judge, Way};
 use crate::wood::{Chronicle, Page, Trace, Wanderer, Watcher};
 
-/// The client's own is wanderer 0. 1 dies in tick 3, 2 is far away, 3 is a stalker and 4 becomes one in tick 2; 5 and 6 are gone from
-/// tick 4 on.
+/// The client's own is wanderer 0. 1 dies in tick 3, 2 is far away, 3 is a stalker and 4 becomes one in tick 2; 5 and 6
+/// are gone from tick 4 on.
 fn trace(number: u16, tick: u32) -> Option<Trace> {
     let (x, is_stalker) = match number {
         0 => (0.0, false),
@@ -25,7 +25,7 @@ fn message(kind: u8, tick: u32, body: &[u8]) -> Vec<u8> {
     [&[kind, 0][..], &tick.to_le_bytes(), body].concat()
 }
 
-fn piece(number: u16, tick: u32) -> Vec<u8> {
+fn encoded(number: u16, tick: u32) -> Vec<u8> {
     let (mut bytes, at) = ([0; 16], trace(number, tick).map_or([10.0, 0.0], |trace| trace.at));
     let mut out = Writer::new(&mut bytes);
     Wanderer { at, number }.encode(&mut out);
@@ -34,16 +34,16 @@ fn piece(number: u16, tick: u32) -> Vec<u8> {
 }
 
 /// One record, of a slot below 16; wanderers have the slots of their numbers, and generation 1.
-fn record(tick: u32, head: &[u8], piece: &[u8]) -> Vec<u8> {
-    message(SNAPSHOT, tick, &[&[0, 0], head, piece].concat())
+fn record(tick: u32, head: &[u8], encoded: &[u8]) -> Vec<u8> {
+    message(SNAPSHOT, tick, &[&[0, 0], head, encoded].concat())
 }
 
 fn spawn(tick: u32, number: u16) -> Vec<u8> {
-    record(tick, &[(number as u8) << 3 | 0b011, 1, 1], &piece(number, tick))
+    record(tick, &[(number as u8) << 3 | 0b011, 1, 1], &encoded(number, tick))
 }
 
 fn update(tick: u32, number: u16) -> Vec<u8> {
-    record(tick, &[(number as u8) << 1], &piece(number, tick))
+    record(tick, &[(number as u8) << 1], &encoded(number, tick))
 }
 
 fn despawn(tick: u32, slot: u8) -> Vec<u8> {
@@ -51,7 +51,7 @@ fn despawn(tick: u32, slot: u8) -> Vec<u8> {
 }
 
 fn absence(tick: u32, slot: u8) -> Vec<u8> {
-    message(TRUTH, tick, &[0, slot, 1])
+    message(AUDIT_SAMPLE, tick, &[0, slot, 1])
 }
 
 /// Kind 0 is a cry, 1 a call.
@@ -75,7 +75,7 @@ fn r16_what_is_forged_is_found_out() {
         (1, spawn(1, 4), None),
         (1, update(1, 1), None),
         // The id of somebody else.
-        (1, record(1, &[4 << 3 | 0b011, 1, 1], &piece(5, 1)), Some(Way::Spawn)),
+        (1, record(1, &[4 << 3 | 0b011, 1, 1], &encoded(5, 1)), Some(Way::Spawn)),
         // Hidden as of now: an end may be told, once, and nothing else.
         (2, update(2, 4), Some(Way::Update)),
         (2, absence(2, 4), Some(Way::Absence)),

@@ -1,22 +1,24 @@
 //! The judge: holds each record that leaves the server against the chronicle.
 //!
-//! A client may be told of a wanderer in a tick in which it lives and is not hidden from it, if it steers it, is of its pack, or is within
-//! the leave radius; or was within it when its set was last rebuilt, which is the grace. Hiding, dying and leaving a pack have none.
-//! A despawn and an absence are the other way round: they tell only who has been told of the slot or of the id, and only soon after the
-//! client may last have known. So an end that happens out of sight is never told.
+//! A client may be told of a wanderer in a tick in which it lives and is not hidden from it, if it steers it, is of its
+//! pack, or is within the leave radius; or was within it when its set was last rebuilt, which is the grace. Hiding,
+//! dying and leaving a pack have none. A despawn and an absence are the other way round: they tell only who has been
+//! told of the slot or of the id, and only soon after the client may last have known. So an end that happens out of
+//! sight is never told.
 
 use throng_net::connection::{Chunk, parse};
-use throng_net::control::{CONTROL, EVENT, EnterWorld, SNAPSHOT, TRUTH};
-use throng_replication::{Event, EventIn};
+use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, SNAPSHOT};
+use throng_replication::{EventIn, ReplicatedEvent};
 
-use crate::reader::{Record, Sort, Truth, each_record, header, truth};
+use crate::reader::{AuditSample, Record, Sort, audit_sample, each_record, header};
 use crate::wood::{CRY_RANGE_M, Call, Chronicle, Cry, LEAVE_M, Page, Pages, STALKER_SEEN_M, STEP_M, distance_m};
 
 /// Sets are rebuilt once in 4 ticks, of a client that stands still once in 8: so long may what it found hold. (ticks)
 const GRACE_TICKS: u32 = 8;
 /// An absence is told so long after a client was told of the end, if at all. (ticks)
 const ABSENCE_TICKS: u32 = 64;
-/// On a bad network a despawn may have to wait while nothing is to be sent, and is told again while it may have been lost. (ticks)
+/// On a bad network a despawn may have to wait while nothing is to be sent, and is told again while it may have been
+/// lost. (ticks)
 const WAITS_TICKS: u32 = 16;
 const RESENT_TICKS: u32 = 100;
 const LOOK_BACK_TICKS: u32 = 256;
@@ -53,7 +55,8 @@ pub struct Findings {
     /// By way.
     told: [u64; WAYS.len()],
     leaks: [u64; WAYS.len()],
-    /// How long after a client may last have known the first despawn came, and how long after that it was told again. (ticks)
+    /// How long after a client may last have known the first despawn came, and how long after that it was told again.
+    /// (ticks)
     pub despawn_late_max: u32,
     pub despawn_again_max: u32,
     /// The first leaks, in words.
@@ -95,7 +98,7 @@ impl Findings {
 struct Told {
     generation: u8,
     number: u16,
-    /// By a spawn, and not by a truth or as its own alone.
+    /// By a spawn, and not by an audit sample or as its own alone.
     is_spawned: bool,
     /// The tick of the first despawn since.
     emptied_at: u32,
@@ -169,8 +172,8 @@ impl Judge {
         for chunk in chunks {
             let message = match chunk {
                 Chunk::Unreliable(message) => message,
-                Chunk::Piece { last, bytes, .. } => {
-                    assert!(last, "no message of the wood is longer than a piece");
+                Chunk::Fragment { last, bytes, .. } => {
+                    assert!(last, "no message of the wood is longer than a fragment");
                     bytes
                 }
             };
@@ -190,9 +193,9 @@ impl Judge {
                 court.findings.snapshots += 1;
                 each_record(message, |record| court.judge_record(&record));
             }
-            TRUTH => {
+            AUDIT_SAMPLE => {
                 court.check_header(message, true);
-                court.judge_truth(&truth(message));
+                court.judge_audit_sample(&audit_sample(message));
             }
             EVENT => {
                 court.check_header(message, false);
@@ -218,7 +221,7 @@ impl Court<'_> {
     fn check_header(&mut self, message: &[u8], has_tick: bool) {
         let epoch = message[1];
         assert_eq!(*self.ear.epoch.get_or_insert(epoch), epoch, "a message of another stay");
-        assert!(!has_tick || header(message).tick == self.now, "a snapshot or a truth waited for its packet");
+        assert!(!has_tick || header(message).tick == self.now, "a snapshot or an audit sample waited for its packet");
     }
 
     fn judge_record(&mut self, record: &Record) {
@@ -280,23 +283,23 @@ impl Court<'_> {
         self.settle(Way::Despawn, is_right, &(slot, told));
     }
 
-    fn judge_truth(&mut self, truth: &Truth) {
-        let Truth { slot, generation, .. } = *truth;
-        if !truth.is_present {
+    fn judge_audit_sample(&mut self, audit_sample: &AuditSample) {
+        let AuditSample { slot, generation, .. } = *audit_sample;
+        if !audit_sample.is_present {
             let number = self.ear.number_of(slot, generation);
             let late = number.and_then(|number| self.ticks_since_it_knew(number));
             let is_hidden = |number| self.page_now().is_some_and(|page| is_hidden(page, self.client, number));
             let is_right =
                 late.is_some_and(|ticks| ticks <= GRACE_TICKS + ABSENCE_TICKS) && !number.is_some_and(is_hidden);
-            return self.settle(Way::Absence, is_right, &(truth, number, late, self.ear.told(slot)));
+            return self.settle(Way::Absence, is_right, &(audit_sample, number, late, self.ear.told(slot)));
         }
-        let record = Record { sort: Sort::Update, slot, wanderer: truth.wanderer, wound: truth.wound };
+        let record = Record { sort: Sort::Update, slot, wanderer: audit_sample.wanderer, wound: audit_sample.wound };
         let is_named = self.names(slot, generation, record.number());
         let is_right = is_named && self.is_right(&record);
         if let Some(number) = record.number().filter(|_| is_named) {
             self.ear.tell(slot, generation, number, false);
         }
-        self.settle(Way::Presence, is_right, truth);
+        self.settle(Way::Presence, is_right, audit_sample);
     }
 
     /// A reliable event may be sent again; so the tick counts in which it was told.
@@ -366,7 +369,7 @@ impl Court<'_> {
     }
 }
 
-fn decode<T: Event>(event: &EventIn<'_>) -> T {
+fn decode<T: ReplicatedEvent>(event: &EventIn<'_>) -> T {
     event.decode().expect("the server writes what the schema says")
 }
 

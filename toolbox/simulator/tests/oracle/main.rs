@@ -1,10 +1,13 @@
-//! R16, the promise: no byte about an entity leaves for a client to whom it is not relevant, but within the declared grace.
+//! R16, the promise: no byte about an entity leaves for a client to whom it is not relevant, but within the declared
+//! grace.
 //!
-//! The whole server and its clients, with a tap where packets leave: each one is opened and read as the document draws it, and each of its
-//! records is held against a chronicle that the world writes itself, be it an update, a spawn, a despawn, a truth or an event. What the
-//! network does to packets comes after that, so that losses hide nothing and what is sent again is judged again.
+//! The whole server and its clients, with a tap where packets leave: each one is opened and read as the document draws
+//! it, and each of its records is held against a chronicle that the world writes itself, be it an update, a spawn, a
+//! despawn, an audit sample or an event. What the network does to packets comes after that, so that losses hide nothing
+//! and what is sent again is judged again.
 //!
-//! `THRONG_SEEDS` (`20` for the first ones, `17..18` for one of them), `THRONG_CLIENTS` and `THRONG_TICKS` change the full form.
+//! `THRONG_SEEDS` (`20` for the first ones, `17..18` for one of them), `THRONG_CLIENTS` and `THRONG_TICKS` change the
+//! full form.
 
 mod forged;
 mod judge;
@@ -63,7 +66,8 @@ impl Terms {
         Self { seed, clients, ticks, is_poor, is_careless: false, leave_m: LEAVE_M, fault: Fault::None }
     }
 
-    /// Woods differ in how crowded they are, in what a client's line takes, and in whether who is far is told less often.
+    /// Woods differ in how crowded they are, in what a client's line takes, and in whether who is far is told less
+    /// often.
     fn wood(&self, chronicle: Chronicle) -> Wood {
         let wanderers = 60 + (self.clients * 6 / 10) as u16;
         let count = wanderers + self.clients as u16;

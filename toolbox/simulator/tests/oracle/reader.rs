@@ -7,7 +7,7 @@ use crate::wood::{Wanderer, Wound};
 /// Kind, epoch, tick; and the number of an input in snapshots.
 const SNAPSHOT_HEADER_BYTES: usize = 8;
 
-/// What stands before everything else in snapshots and truths.
+/// What stands before everything else in snapshots and audit samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Header {
     pub epoch: u8,
@@ -37,9 +37,9 @@ impl Record {
     }
 }
 
-/// What a truth says of one entity.
+/// What an audit sample says of one entity.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Truth {
+pub struct AuditSample {
     pub is_present: bool,
     pub slot: u32,
     pub generation: u8,
@@ -73,23 +73,23 @@ pub fn each_record(message: &[u8], mut each: impl FnMut(Record)) {
     }
 }
 
-pub fn truth(message: &[u8]) -> Truth {
+pub fn audit_sample(message: &[u8]) -> AuditSample {
     let (form, mut from) = (message[6], Reader::new(&message[7..]));
     let (slot, generation) = (from.varint().unwrap(), from.u8().unwrap());
-    let mut truth = Truth { is_present: form != 0, slot, generation, wanderer: None, wound: None };
-    if truth.is_present {
+    let mut audit_sample = AuditSample { is_present: form != 0, slot, generation, wanderer: None, wound: None };
+    if audit_sample.is_present {
         let mask = from.u8().unwrap();
         let told = if form == 2 { from.u8().unwrap() } else { mask };
         assert!(form <= 2 && told & !mask == 0 && mask & !0b11 == 0);
         if told & 0b01 != 0 {
             from.varint().unwrap();
-            truth.wanderer = Some(Wanderer::decode_exact(&mut from).unwrap());
+            audit_sample.wanderer = Some(Wanderer::decode_exact(&mut from).unwrap());
         }
         if told & 0b10 != 0 {
             from.varint().unwrap();
-            truth.wound = Some(Wound::decode_exact(&mut from).unwrap());
+            audit_sample.wound = Some(Wound::decode_exact(&mut from).unwrap());
         }
     }
-    assert!(from.is_at_end(), "bytes after a truth");
-    truth
+    assert!(from.is_at_end(), "bytes after an audit sample");
+    audit_sample
 }

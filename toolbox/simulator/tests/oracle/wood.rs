@@ -1,8 +1,9 @@
 //! The wood: wanderers, some of them stalkers that only those very near and their own pack may see.
 //!
-//! They walk, stand still for a while, turn up elsewhere at once, change packs, hide and show themselves, are wounded and healed, cry, die,
-//! and others are born into their slots. Every component and every event says whom it is about. At the end of each tick the wood writes
-//! into its chronicle where everybody is and who looks from where; nothing of replication is asked for it.
+//! They walk, stand still for a while, turn up elsewhere at once, change packs, hide and show themselves, are wounded
+//! and healed, cry, die, and others are born into their slots. Every component and every event says whom it is about.
+//! At the end of each tick the wood writes into its chronicle where everybody is and who looks from where; nothing of
+//! replication is asked for it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,9 @@ use bevy_ecs::prelude::*;
 use rand::Rng;
 use throng::prelude::*;
 use throng_replication::ecs::{Placed, Replicated};
-use throng_replication::{Event, InterestSettings, Replicate, Schema, SchemaBuilder, Team, VisibilityFiltered};
+use throng_replication::{
+    InterestSettings, Replicate, ReplicatedEvent, Schema, SchemaBuilder, Team, VisibilityFiltered,
+};
 
 pub const ENTER_M: f32 = 30.0;
 pub const LEAVE_M: f32 = 36.0;
@@ -53,7 +56,7 @@ pub struct Cry {
     pub tick: u16,
 }
 
-impl Event for Cry {
+impl ReplicatedEvent for Cry {
     const RELIABLE: bool = false;
     const RANGE_M: Option<f32> = Some(CRY_RANGE_M);
 }
@@ -66,7 +69,7 @@ pub struct Call {
     pub tick: u16,
 }
 
-impl Event for Call {
+impl ReplicatedEvent for Call {
     const RELIABLE: bool = true;
     const RANGE_M: Option<f32> = None;
 }
@@ -181,7 +184,7 @@ impl WorldKind for Wood {
             .replicate::<Wound>()
             .placed_by::<Wanderer>()
             .interest(settings)
-            .conceal_by(move |world, viewer, entity| is_careless || may_see(world, viewer, entity))
+            .filter_visibility_by(move |world, viewer, entity| is_careless || may_see(world, viewer, entity))
             .insert_resource(self.chronicle.clone())
             .insert_resource(Ground { side_m: self.side_m, packs: self.packs, born: 0 })
             .insert_resource(Players::default())

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use super::super::text::cut;
 
-/// A thread that lost its core and could go on. The format calls it "new": it knows no other state for it, and Fuchsia's own
-/// kernel writes this one.
+/// A thread that lost its core and could go on. The format calls it "new": it knows no other state for it, and
+/// Fuchsia's own kernel writes this one.
 pub(super) const READY: u64 = 0;
 pub(super) const BLOCKED: u64 = 3;
 

@@ -4,22 +4,22 @@
 //! lost to silence, so neither a newcomer nor a peer that has gone quiet is flooded. Loss of single packets
 //! does not slow it: on a path with 5 % loss that would starve a channel this small.
 //!
-//! Cost: an ack of a packet with pieces looks at the window, 256 entries of 8 B at most.
+//! Cost: an ack of a packet with fragments looks at the window, 256 entries of 8 B at most.
 
 use throng_platform::time::Nanos;
 
 use super::patience::Patience;
-use super::{MESSAGE_BYTES_MAX, SEND_BLOCKS_MAX, STALL_MAX, WINDOW_PIECES};
+use super::{MESSAGE_BYTES_MAX, SEND_BLOCKS_MAX, STALL_MAX, WINDOW_FRAGMENTS};
 use crate::connection::blocks::{BlockPool, Chain, blocks_for};
 use crate::connection::budget::HeapBudget;
-use crate::connection::packet::{PIECE_BYTES_MAX, PIECE_OVERHEAD_BYTES, PacketWriter};
+use crate::connection::packet::{FRAGMENT_BYTES_MAX, FRAGMENT_OVERHEAD_BYTES, PacketWriter};
 use crate::connection::ring::Ring;
-use crate::connection::sequence::{PacketSequence, PieceId};
+use crate::connection::sequence::{FragmentId, PacketSequence};
 
-/// Pieces queued at most: a block holds one at least.
-const PIECES_MAX: usize = SEND_BLOCKS_MAX.next_power_of_two();
-/// What three whole pieces take of a packet; a fourth does not fit.
-const FULL_PACKET_BYTES: usize = 3 * (PIECE_OVERHEAD_BYTES + PIECE_BYTES_MAX);
+/// Fragments queued at most: a block holds one at least.
+const FRAGMENTS_MAX: usize = SEND_BLOCKS_MAX.next_power_of_two();
+/// What three whole fragments take of a packet; a fourth does not fit.
+const FULL_PACKET_BYTES: usize = 3 * (FRAGMENT_OVERHEAD_BYTES + FRAGMENT_BYTES_MAX);
 /// In flight to a peer that we know nothing of (bytes).
 const FLIGHT_BYTES_MIN: usize = 8 * FULL_PACKET_BYTES;
 /// Together 32 packets: as many as one header can acknowledge.
@@ -37,13 +37,13 @@ pub enum SendError {
     Full,
 }
 
-/// Queued and unacknowledged pieces, oldest first.
+/// Queued and unacknowledged fragments, oldest first.
 #[derive(Debug, Default)]
 pub struct ReliableSender {
-    pieces: Ring<Piece, PIECES_MAX>,
-    /// The id of the front piece, which is the first of its message.
-    first: PieceId,
-    /// How many pieces at the front have been sent at least once.
+    fragments: Ring<Fragment, FRAGMENTS_MAX>,
+    /// The id of the front fragment, which is the first of its message.
+    first: FragmentId,
+    /// How many fragments at the front have been sent at least once.
     sent: usize,
     /// How many of those wait to be sent again.
     lost: usize,
@@ -56,7 +56,7 @@ pub struct ReliableSender {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Piece {
+struct Fragment {
     bytes: Chain,
     /// The packet that it rides on, while in flight.
     carrier: PacketSequence,
@@ -75,7 +75,7 @@ enum State {
 
 impl ReliableSender {
     /// The heap it may take beside the pool's blocks (bytes).
-    pub const HEAP_BYTES_MAX: usize = Ring::<Piece, PIECES_MAX>::BYTES_MAX;
+    pub const HEAP_BYTES_MAX: usize = Ring::<Fragment, FRAGMENTS_MAX>::BYTES_MAX;
 
     /// Queues `message`, whole or not at all.
     pub fn push(&mut self, message: &[u8], pool: &mut BlockPool, budget: &mut HeapBudget) -> Result<(), SendError> {
@@ -85,23 +85,23 @@ impl ReliableSender {
         if message.len() > MESSAGE_BYTES_MAX {
             return Err(SendError::TooLarge);
         }
-        let blocks: usize = message.chunks(PIECE_BYTES_MAX).map(|piece| blocks_for(piece.len())).sum();
+        let blocks: usize = message.chunks(FRAGMENT_BYTES_MAX).map(|fragment| blocks_for(fragment.len())).sum();
         if self.blocks + blocks > SEND_BLOCKS_MAX {
             return Err(SendError::Full);
         }
-        let pieces_before = self.pieces.len();
+        let fragments_before = self.fragments.len();
         let mut rest = message;
         while !rest.is_empty() {
-            let (piece, after) = rest.split_at(rest.len().min(PIECE_BYTES_MAX));
+            let (fragment, after) = rest.split_at(rest.len().min(FRAGMENT_BYTES_MAX));
             rest = after;
-            let Ok(bytes) = pool.store(piece, budget) else {
-                self.take_back(pieces_before, pool);
+            let Ok(bytes) = pool.store(fragment, budget) else {
+                self.take_back(fragments_before, pool);
                 return Err(SendError::Full);
             };
-            let piece = Piece { bytes, last: rest.is_empty(), ..Piece::default() };
-            if self.pieces.push_back(piece, budget).is_err() {
+            let fragment = Fragment { bytes, last: rest.is_empty(), ..Fragment::default() };
+            if self.fragments.push_back(fragment, budget).is_err() {
                 pool.free(bytes);
-                self.take_back(pieces_before, pool);
+                self.take_back(fragments_before, pool);
                 return Err(SendError::Full);
             }
         }
@@ -109,7 +109,7 @@ impl ReliableSender {
         Ok(())
     }
 
-    /// Whether a piece may be sent now.
+    /// Whether a fragment may be sent now.
     pub fn has_due(&self) -> bool {
         self.due(0, 0).is_some()
     }
@@ -127,7 +127,7 @@ impl ReliableSender {
         planned
     }
 
-    /// Puts due pieces, oldest first, into the packet `carrier`, using `space` bytes at most.
+    /// Puts due fragments, oldest first, into the packet `carrier`, using `space` bytes at most.
     /// Returns how many.
     pub fn write(
         &mut self,
@@ -136,41 +136,41 @@ impl ReliableSender {
         carrier: PacketSequence,
         pool: &BlockPool,
     ) -> usize {
-        let (mut written, mut from, mut pieces) = (0, 0, 0);
+        let (mut written, mut from, mut fragments) = (0, 0, 0);
         while let Some((index, need)) = self.due(from, 0) {
             if written + need > space {
                 break;
             }
             let id = self.first.ahead(index as u16);
-            let Some(piece) = self.pieces.get_mut(index) else {
+            let Some(fragment) = self.fragments.get_mut(index) else {
                 break;
             };
-            pool.read(piece.bytes, packet.piece(id, piece.last, piece.bytes.len()));
-            if piece.state == State::Lost {
+            pool.read(fragment.bytes, packet.fragment(id, fragment.last, fragment.bytes.len()));
+            if fragment.state == State::Lost {
                 self.lost -= 1;
                 self.resent += 1;
             } else {
                 self.sent += 1;
             }
-            piece.state = State::InFlight;
-            piece.carrier = carrier;
+            fragment.state = State::InFlight;
+            fragment.carrier = carrier;
             self.flight_bytes += need;
             written += need;
-            pieces += 1;
+            fragments += 1;
             from = index + 1;
         }
-        pieces
+        fragments
     }
 
-    /// A packet with pieces has arrived.
+    /// A packet with fragments has arrived.
     pub fn packet_acked(&mut self, carrier: PacketSequence, pool: &mut BlockPool) {
         for index in 0..self.sent {
-            let Some(piece) = self.riding_on(carrier, index) else {
+            let Some(fragment) = self.riding_on(carrier, index) else {
                 continue;
             };
-            let (bytes, need) = (piece.bytes, piece.need());
-            piece.state = State::Acked;
-            piece.bytes = Chain::EMPTY;
+            let (bytes, need) = (fragment.bytes, fragment.need());
+            fragment.state = State::Acked;
+            fragment.bytes = Chain::EMPTY;
             pool.free(bytes);
             self.blocks -= bytes.blocks();
             self.flight_bytes -= need;
@@ -180,14 +180,14 @@ impl ReliableSender {
         self.drop_acked_messages();
     }
 
-    /// A packet with pieces is lost; `silence`: nothing newer was acked either.
+    /// A packet with fragments is lost; `silence`: nothing newer was acked either.
     pub fn packet_lost(&mut self, carrier: PacketSequence, silence: bool) {
         for index in 0..self.sent {
-            let Some(piece) = self.riding_on(carrier, index) else {
+            let Some(fragment) = self.riding_on(carrier, index) else {
                 continue;
             };
-            let need = piece.need();
-            piece.state = State::Lost;
+            let need = fragment.need();
+            fragment.state = State::Lost;
             self.lost += 1;
             self.flight_bytes -= need;
         }
@@ -196,19 +196,19 @@ impl ReliableSender {
         }
     }
 
-    /// Whether the other side has acked no piece for [`STALL_MAX`], though there is one to ack.
+    /// Whether the other side has acked no fragment for [`STALL_MAX`], though there is one to ack.
     pub fn stalled(&mut self, now: Nanos) -> bool {
         let waiting = self.flight_bytes > 0 || self.lost > 0;
         self.patience.look(now, waiting) > STALL_MAX
     }
 
-    /// Pieces sent again so far.
+    /// Fragments sent again so far.
     pub fn resent(&self) -> u64 {
         self.resent
     }
 
     pub fn release(&mut self, budget: &mut HeapBudget) {
-        self.pieces.release(budget);
+        self.fragments.release(budget);
     }
 
     /// Blocks of the pool that are in use here.
@@ -218,16 +218,16 @@ impl ReliableSender {
 
     /// Asserts what must hold between calls.
     pub fn check(&self) {
-        let count = |state| self.pieces.iter().filter(|piece| piece.state == state).count();
-        let in_flight = self.pieces.iter().filter(|piece| piece.state == State::InFlight);
+        let count = |state| self.fragments.iter().filter(|fragment| fragment.state == state).count();
+        let in_flight = self.fragments.iter().filter(|fragment| fragment.state == State::InFlight);
         assert_eq!(self.lost, count(State::Lost));
-        assert_eq!(self.sent, self.pieces.len() - count(State::Waiting));
-        assert!(self.sent <= WINDOW_PIECES);
-        assert_eq!(self.flight_bytes, in_flight.map(|piece| piece.need()).sum::<usize>());
-        assert_eq!(self.blocks, self.pieces.iter().map(|piece| piece.bytes.blocks()).sum::<usize>());
+        assert_eq!(self.sent, self.fragments.len() - count(State::Waiting));
+        assert!(self.sent <= WINDOW_FRAGMENTS);
+        assert_eq!(self.flight_bytes, in_flight.map(|fragment| fragment.need()).sum::<usize>());
+        assert_eq!(self.blocks, self.fragments.iter().map(|fragment| fragment.bytes.blocks()).sum::<usize>());
     }
 
-    /// The first piece from index `from` on that may be sent, and the bytes it needs, when `planned` bytes
+    /// The first fragment from index `from` on that may be sent, and the bytes it needs, when `planned` bytes
     /// more than we know of are in flight.
     fn due(&self, from: usize, planned: usize) -> Option<(usize, usize)> {
         if self.flight_bytes + planned >= FLIGHT_BYTES_MIN + self.flight_bytes_earned {
@@ -235,52 +235,52 @@ impl ReliableSender {
         }
         let lost = (from..self.sent).take(if self.lost > 0 { self.sent } else { 0 });
         for index in lost {
-            let piece = self.pieces.get(index)?;
-            if piece.state == State::Lost {
-                return Some((index, piece.need()));
+            let fragment = self.fragments.get(index)?;
+            if fragment.state == State::Lost {
+                return Some((index, fragment.need()));
             }
         }
         let index = from.max(self.sent);
-        if index >= WINDOW_PIECES {
+        if index >= WINDOW_FRAGMENTS {
             return None;
         }
-        Some((index, self.pieces.get(index)?.need()))
+        Some((index, self.fragments.get(index)?.need()))
     }
 
-    fn riding_on(&mut self, carrier: PacketSequence, index: usize) -> Option<&mut Piece> {
-        let piece = self.pieces.get_mut(index)?;
-        (piece.state == State::InFlight && piece.carrier == carrier).then_some(piece)
+    fn riding_on(&mut self, carrier: PacketSequence, index: usize) -> Option<&mut Fragment> {
+        let fragment = self.fragments.get_mut(index)?;
+        (fragment.state == State::InFlight && fragment.carrier == carrier).then_some(fragment)
     }
 
     /// Lets go of the messages at the front that were acked whole, so that the window moves on.
     fn drop_acked_messages(&mut self) {
         loop {
-            let acked = self.pieces.iter().take_while(|piece| piece.state == State::Acked);
-            let Some(end) = acked.enumerate().find(|(_, piece)| piece.last) else {
+            let acked = self.fragments.iter().take_while(|fragment| fragment.state == State::Acked);
+            let Some(end) = acked.enumerate().find(|(_, fragment)| fragment.last) else {
                 return;
             };
             let count = end.0 + 1;
             for _ in 0..count {
-                self.pieces.pop_front();
+                self.fragments.pop_front();
             }
             self.first = self.first.ahead(count as u16);
             self.sent -= count;
         }
     }
 
-    fn take_back(&mut self, pieces_before: usize, pool: &mut BlockPool) {
-        while self.pieces.len() > pieces_before
-            && let Some(piece) = self.pieces.pop_back()
+    fn take_back(&mut self, fragments_before: usize, pool: &mut BlockPool) {
+        while self.fragments.len() > fragments_before
+            && let Some(fragment) = self.fragments.pop_back()
         {
-            pool.free(piece.bytes);
+            pool.free(fragment.bytes);
         }
     }
 }
 
-impl Piece {
+impl Fragment {
     /// What it takes of a packet.
     fn need(&self) -> usize {
-        PIECE_OVERHEAD_BYTES + self.bytes.len()
+        FRAGMENT_OVERHEAD_BYTES + self.bytes.len()
     }
 }
 
@@ -305,16 +305,16 @@ mod tests {
             pushed
         }
 
-        /// Fills packet `sequence`; how many pieces rode on it?
+        /// Fills packet `sequence`; how many fragments rode on it?
         fn send(&mut self, sequence: u16) -> usize {
             let sequence = PacketSequence(sequence);
             let mut out = [0; PAYLOAD_BYTES_MAX];
             let mut packet = PacketWriter::begin(&mut out, PacketHeader { sequence, acks: Default::default() });
             let (space, planned) = (packet.space(), self.sender.plan(packet.space()));
-            let pieces = self.sender.write(&mut packet, space, sequence, &self.pool);
+            let fragments = self.sender.write(&mut packet, space, sequence, &self.pool);
             assert_eq!(packet.space(), space - planned, "the plan is what is written");
             self.sender.check();
-            pieces
+            fragments
         }
     }
 
@@ -331,9 +331,9 @@ mod tests {
     }
 
     #[test]
-    fn three_full_pieces_ride_on_a_packet() {
+    fn three_full_fragments_ride_on_a_packet() {
         let mut bench = Bench::default();
-        bench.push(4 * PIECE_BYTES_MAX).unwrap();
+        bench.push(4 * FRAGMENT_BYTES_MAX).unwrap();
         assert_eq!((bench.send(0), bench.send(1), bench.send(2)), (3, 1, 0));
     }
 
@@ -347,9 +347,9 @@ mod tests {
         bench.sender.check();
         assert_eq!(bench.send(1), 2);
         bench.sender.packet_acked(PacketSequence(0), &mut bench.pool);
-        assert!(!bench.sender.pieces.is_empty(), "packet 0 was given up, its ack says nothing");
+        assert!(!bench.sender.fragments.is_empty(), "packet 0 was given up, its ack says nothing");
         bench.sender.packet_acked(PacketSequence(1), &mut bench.pool);
-        assert!(bench.sender.pieces.is_empty());
+        assert!(bench.sender.fragments.is_empty());
         assert_eq!(bench.pool.blocks_used(), 0);
     }
 

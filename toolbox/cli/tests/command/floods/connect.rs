@@ -101,7 +101,8 @@ fn r04_fifty_thousand_junk_datagrams_a_second_among_two_hundred_players() {
     a_connect_flood_disturbs_nobody(&form);
 }
 
-/// The negative control: a server that keeps something for every address that has not proven itself grows, and it shows.
+/// The negative control: a server that keeps something for every address that has not proven itself grows, and it
+/// shows.
 #[test]
 fn a_server_that_keeps_something_for_every_source_is_noticed() {
     const SOURCES: usize = 4_000;

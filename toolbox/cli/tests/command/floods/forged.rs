@@ -21,8 +21,8 @@ use crate::{
     strangers::Forger,
 };
 
-/// Packets under the address of somebody who plays, of whom the last datagram is in `seen`: a third is noise, a third has the head of
-/// that one, as somebody on the path could forge, and a third is `old` ones once more.
+/// Packets under the address of somebody who plays, of whom the last datagram is in `seen`: a third is noise, a third
+/// has the head of that one, as somebody on the path could forge, and a third is `old` ones once more.
 fn forge(player: SocketAddr, server: SocketAddr, old: &[Vec<u8>], seen: &Mutex<Vec<u8>>, per_s: u64, seconds: u64) {
     /// Kind, and the longest sequence.
     const HEAD_BYTES: usize = 9;

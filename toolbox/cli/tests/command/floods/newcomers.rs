@@ -33,7 +33,7 @@ impl Newcomers {
                 break;
             }
             let begin = Instant::now();
-            // Eight seats in turns: the one before may not be empty yet.
+            // Eight slots in turns: the one before may not be empty yet.
             let mut player = Player::new(token(server, 1 + number % 8));
             if player.play_until(SOON, |player| player.is_connected()) {
                 newcomers.took.push(begin.elapsed());

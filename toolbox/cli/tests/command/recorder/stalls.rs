@@ -1,5 +1,5 @@
-//! Whoever takes what the recorder, the log and the metrics have to say may be full, gone or asleep: that costs captures and lines, which
-//! are counted, and no tick (reliability R38).
+//! Whoever takes what the recorder, the log and the metrics have to say may be full, gone or asleep: that costs
+//! captures and lines, which are counted, and no tick (reliability R38).
 
 use std::{
     fs,
@@ -21,8 +21,8 @@ use crate::{
 
 const MIB: u64 = 1 << 20;
 
-/// Ticks that may be missed on a machine that others use too, in runs of a few seconds. A frame that waited for a disk or a reader
-/// would miss more than half of them.
+/// Ticks that may be missed on a machine that others use too, in runs of a few seconds. A frame that waited for a disk
+/// or a reader would miss more than half of them.
 const MISSED_SHARE_MAX: f64 = 0.15;
 
 const FAILURE: &str = "captures cannot be saved";
@@ -140,8 +140,8 @@ fn r38_a_folder_of_captures_that_vanishes_costs_captures_and_no_tick() {
 const TURNS: u32 = 60;
 const TURN: Duration = Duration::from_secs(30);
 
-/// What a second's slowest frame may take more with a full disk and stalled scrapers than without. A second has 60 frames, so this is
-/// between their 98th and 99th percentile.
+/// What a second's slowest frame may take more with a full disk and stalled scrapers than without. A second has 60
+/// frames, so this is between their 98th and 99th percentile.
 const SLOWER_MAX: f64 = 1.02;
 
 #[test]

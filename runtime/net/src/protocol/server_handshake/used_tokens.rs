@@ -1,0 +1,203 @@
+//! One token, one session: the memory of tokens that were used.
+//!
+//! A token is named by the tag of its private part. While a handshake is pending its token belongs to the
+//! address that showed it (see `pending`); the session made with it spends it for good. The memory of that
+//! ends when the token does.
+//!
+//! **Across a restart.** Nothing inside a token says when it was made (the creation time is not
+//! authenticated), so a new handshake cannot tell a fresh token from one that its predecessor saw. Therefore
+//! each session's token goes to a [`TokenJournal`] *before* the client is admitted, and a new handshake is given
+//! what the journal holds. Where no journal is kept, see `ServerHandshakeSettings::tokens_expire_from_unix_s` for the
+//! rule that needs none.
+//!
+//! Bounded: a full table denies new sessions rather than forget a token that could come again.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::Hasher;
+
+use rand::RngCore;
+use siphasher::sip::SipHasher24;
+use thiserror::Error;
+
+use super::super::cipher::TAG_BYTES;
+use super::super::keyed_hash::{KeyedSet, KeyedState};
+
+/// A token that a session was made with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UsedToken {
+    pub(super) token_mac: [u8; TAG_BYTES],
+    pub(super) expires_unix_s: u64,
+}
+
+impl UsedToken {
+    /// Size of a record (bytes).
+    pub const BYTES: usize = TAG_BYTES + 8 + 8;
+
+    pub(super) fn new(token_mac: [u8; TAG_BYTES], expires_unix_s: u64) -> Self {
+        Self { token_mac, expires_unix_s }
+    }
+
+    /// The record of a journal: tag, expiry, and a checksum that tells a torn write from a whole one.
+    ///
+    /// ```text
+    /// | tag 16 | expires [unix s] 8 | checksum 8 |
+    /// ```
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..16].copy_from_slice(&self.token_mac);
+        bytes[16..24].copy_from_slice(&self.expires_unix_s.to_le_bytes());
+        let checksum = checksum_of(&bytes[..24]);
+        bytes[24..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a record; `None` when its checksum does not hold.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let (body, checksum) = bytes.split_last_chunk::<8>()?;
+        if checksum_of(body).to_le_bytes() != *checksum {
+            return None;
+        }
+        let (token_mac, expires) = body.split_first_chunk::<TAG_BYTES>()?;
+        Some(Self { token_mac: *token_mac, expires_unix_s: u64::from_le_bytes(*expires.first_chunk()?) })
+    }
+
+    /// The token's expiry. A journal may drop the record once this lies back by more than the clock skew
+    /// of the settings: from then on the token is refused by itself.
+    pub fn expires_unix_s(&self) -> u64 {
+        self.expires_unix_s
+    }
+}
+
+/// A checksum against accidents, not attackers: a fixed key is enough.
+fn checksum_of(bytes: &[u8]) -> u64 {
+    let mut hasher = SipHasher24::new_with_keys(0x7573_6564, 0x746F_6B65_6E73);
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+/// Where used tokens survive the process. Without one they are remembered in memory only.
+pub trait TokenJournal: Send {
+    /// Keeps a record, before its client is admitted. Called in the serial part of the frame, once per
+    /// admission: append and return; a write that the kernel has taken survives the death of the process.
+    /// On an error the client is denied.
+    fn record(&mut self, used: &UsedToken) -> Result<(), JournalError>;
+}
+
+/// The journal could not keep a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("the journal of used tokens could not be written")]
+pub struct JournalError;
+
+pub(super) struct UsedTokens {
+    spent: KeyedSet<[u8; TAG_BYTES]>,
+    by_expiry: BinaryHeap<Reverse<(u64, [u8; TAG_BYTES])>>,
+    tokens_max: usize,
+    /// The latest expiry among the forgotten. Should the wall clock step back, tokens up to here would
+    /// look alive again with nobody to remember them: they stay refused.
+    forgotten_up_to_unix_s: u64,
+}
+
+impl UsedTokens {
+    pub(super) fn new(tokens_max: usize, rng: &mut impl RngCore) -> Self {
+        Self {
+            spent: KeyedSet::with_hasher(KeyedState::new(rng)),
+            by_expiry: BinaryHeap::new(),
+            tokens_max,
+            forgotten_up_to_unix_s: 0,
+        }
+    }
+
+    /// Whether a session was made with this token, as far as anybody can know.
+    pub(super) fn is_spent(&self, token_mac: &[u8; TAG_BYTES], forget_at_unix_s: u64) -> bool {
+        forget_at_unix_s <= self.forgotten_up_to_unix_s || self.spent.contains(token_mac)
+    }
+
+    /// Whether no session can be remembered beyond so many that are promised, and so none may begin.
+    pub(super) fn is_full(&self, promised: usize) -> bool {
+        self.spent.len() + promised >= self.tokens_max
+    }
+
+    /// A session begins, here or in an earlier run: no other will with this token.
+    pub(super) fn spend(&mut self, token_mac: [u8; TAG_BYTES], forget_at_unix_s: u64) {
+        if self.spent.insert(token_mac) {
+            self.by_expiry.push(Reverse((forget_at_unix_s, token_mac)));
+        }
+    }
+
+    /// Forgets tokens that are refused by their expiry from now on.
+    pub(super) fn expire(&mut self, unix_s: u64) {
+        while let Some(Reverse((forget_at_unix_s, token_mac))) = self.by_expiry.peek() {
+            if *forget_at_unix_s > unix_s {
+                break;
+            }
+            self.forgotten_up_to_unix_s = self.forgotten_up_to_unix_s.max(*forget_at_unix_s);
+            self.spent.remove(token_mac);
+            self.by_expiry.pop();
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.spent.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha20Rng;
+
+    use super::*;
+
+    fn table(tokens_max: usize) -> UsedTokens {
+        UsedTokens::new(tokens_max, &mut ChaCha20Rng::seed_from_u64(1))
+    }
+
+    #[test]
+    fn a_token_is_spent_until_it_has_expired() {
+        let mut used = table(10);
+        assert!(!used.is_spent(&[1; 16], 100));
+        used.spend([1; 16], 100);
+        used.expire(99);
+        assert!(used.is_spent(&[1; 16], 100));
+        assert_eq!(used.len(), 1);
+        used.expire(100);
+        assert_eq!(used.len(), 0);
+    }
+
+    #[test]
+    fn a_wall_clock_that_steps_back_revives_no_token() {
+        let mut used = table(10);
+        used.spend([1; 16], 100);
+        used.expire(3_600);
+        used.expire(50);
+        assert!(used.is_spent(&[1; 16], 100));
+        assert!(!used.is_spent(&[2; 16], 101), "tokens made since are welcome");
+    }
+
+    #[test]
+    fn a_full_table_says_so_rather_than_forget() {
+        let mut used = table(2);
+        used.spend([1; 16], 100);
+        used.spend([1; 16], 100);
+        assert!(!used.is_full(0) && used.is_full(1));
+        used.spend([2; 16], 50);
+        assert!(used.is_full(0));
+        used.expire(50);
+        assert!(!used.is_full(0));
+        assert!(used.is_spent(&[1; 16], 100));
+    }
+
+    #[test]
+    fn a_record_survives_its_bytes_and_a_torn_one_does_not() {
+        let record = UsedToken::new([7; 16], 1_234_567);
+        let bytes = record.to_bytes();
+        assert_eq!(UsedToken::from_bytes(&bytes), Some(record));
+        for bit in 0..bytes.len() * 8 {
+            let mut torn = bytes;
+            torn[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(UsedToken::from_bytes(&torn), None, "bit {bit}");
+        }
+        assert_eq!(UsedToken::from_bytes(&[0; UsedToken::BYTES]), None, "a hole in the file");
+    }
+}

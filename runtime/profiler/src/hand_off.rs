@@ -1,0 +1,203 @@
+//! Hand-off: the queues and slots between the frame's thread, the recorder's thread and whoever asks for a capture.
+//!
+//! The frame's thread never waits here: queues are lock-free, and where there is a lock it only tries. What it could
+//! not hand over it keeps until the next frame.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crossbeam_queue::ArrayQueue;
+use throng_capture::model::{SwitchSource, World};
+use throng_platform::ticks;
+
+use crate::capture_builder::FrameNote;
+use crate::rules::Rules;
+use crate::save_request::ManualSave;
+use crate::settings::RecorderSettings;
+use crate::switches::SwitchHistory;
+use crate::triggers::{Fired, TriggerCounts};
+
+/// Frames that are remembered: 16 s at 128 Hz, more than blocks reach back.
+const FRAMES_MAX: usize = 2048;
+
+/// Captures that may wait to be saved.
+const REQUESTS_MAX: usize = 16;
+
+pub(crate) struct HandOff {
+    pub settings: RecorderSettings,
+    /// When the recorder started, of the monotonic clock (ns).
+    pub start_ns: u64,
+    pub switch_source: SwitchSource,
+    pub switch_history: SwitchHistory,
+    frames: Mutex<VecDeque<FrameNote>>,
+    requests: ArrayQueue<Fired>,
+    /// What the recorder's thread has noticed, for the frame's thread to judge.
+    noticed: ArrayQueue<Fired>,
+    /// None from the recorder's end on.
+    manual: Mutex<Option<Vec<ManualSave>>>,
+    rules: Mutex<Rules>,
+    /// Counts changes of `rules`; written under its lock.
+    rules_version: AtomicU64,
+    worlds: Mutex<Arc<Vec<World>>>,
+    is_stopping: AtomicBool,
+    bell: Condvar,
+    /// With `bell`: the recorder's thread sleeps under it.
+    asleep: Mutex<()>,
+    pub counts: Counts,
+}
+
+/// Figures for reports. Each is written by one thread and read by any, for its own sake alone: relaxed.
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub saved: AtomicU64,
+    pub failed: AtomicU64,
+    pub switches_lost: AtomicU64,
+    pub in_cooldown: AtomicU64,
+    pub crowded_out: AtomicU64,
+}
+
+impl HandOff {
+    pub fn new(settings: RecorderSettings, switch_history: SwitchHistory, switch_source: SwitchSource) -> HandOff {
+        let rules = settings.rules.clone();
+        HandOff {
+            settings,
+            start_ns: ticks::monotonic_ns(),
+            switch_source,
+            switch_history,
+            frames: Mutex::new(VecDeque::with_capacity(FRAMES_MAX)),
+            requests: ArrayQueue::new(REQUESTS_MAX),
+            noticed: ArrayQueue::new(REQUESTS_MAX),
+            manual: Mutex::new(Some(Vec::new())),
+            rules: Mutex::new(rules),
+            rules_version: AtomicU64::new(0),
+            worlds: Mutex::default(),
+            is_stopping: AtomicBool::new(false),
+            bell: Condvar::new(),
+            asleep: Mutex::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Whether triggers save: there is a folder for it.
+    pub fn saves_by_itself(&self) -> bool {
+        self.settings.captures.is_some()
+    }
+
+    /// Remembers a frame; its note is left with the memory of an older one. Skipped if a capture reads the frames just
+    /// now.
+    pub fn keep_frame(&self, note: &mut FrameNote, counts: TriggerCounts) {
+        self.counts.in_cooldown.store(counts.in_cooldown, Ordering::Relaxed);
+        self.counts.crowded_out.store(counts.crowded_out, Ordering::Relaxed);
+        let Ok(mut frames) = self.frames.try_lock() else { return };
+        let mut next =
+            if frames.len() == FRAMES_MAX { frames.pop_front().unwrap_or_default() } else { FrameNote::default() };
+        next.number = note.number;
+        std::mem::swap(&mut next, note);
+        frames.push_back(next);
+    }
+
+    /// Frames that overlap a time (ticks). Recorder's thread; allocates.
+    pub fn frames_between(&self, begin: u64, end: u64) -> Vec<FrameNote> {
+        let frames = lock(&self.frames);
+        frames.iter().filter(|note| note.end_ticks >= begin && note.begin_ticks <= end).cloned().collect()
+    }
+
+    /// Whether another capture may wait to be saved.
+    pub fn has_room(&self) -> bool {
+        !self.requests.is_full()
+    }
+
+    /// Asks for a capture. Frame's thread, when there is room.
+    pub fn request(&self, fired: Fired) {
+        let pushed = self.requests.push(fired);
+        debug_assert!(pushed.is_ok(), "the frame's thread has looked whether there is room");
+    }
+
+    pub fn take_request(&self) -> Option<Fired> {
+        self.requests.pop()
+    }
+
+    /// Recorder's thread: something for the frame's thread to judge. What finds no room is noticed again a second
+    /// later.
+    pub fn notice(&self, fired: Fired) {
+        let _ = self.noticed.push(fired);
+    }
+
+    pub fn take_noticed(&self) -> Option<Fired> {
+        self.noticed.pop()
+    }
+
+    /// Asks for a capture by hand, and wakes the recorder's thread. False if too many wait, or nobody is there any
+    /// more.
+    pub fn save_by_hand(&self, save: ManualSave) -> bool {
+        let mut manual = lock(&self.manual);
+        let Some(waiting) = manual.as_mut().filter(|waiting| waiting.len() < REQUESTS_MAX) else { return false };
+        waiting.push(save);
+        self.bell.notify_one();
+        true
+    }
+
+    pub fn take_manual(&self) -> Vec<ManualSave> {
+        lock(&self.manual).as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Nothing more is saved: whoever waits for a capture by hand hears of it.
+    pub fn close(&self) {
+        *lock(&self.manual) = None;
+    }
+
+    pub fn is_closed(&self) -> bool {
+        lock(&self.manual).is_none()
+    }
+
+    pub fn set_rules(&self, rules: Rules) {
+        let mut current = lock(&self.rules);
+        *current = rules;
+        self.rules_version.fetch_add(1, Ordering::Release);
+    }
+
+    pub fn rules(&self) -> Rules {
+        lock(&self.rules).clone()
+    }
+
+    /// Frame's thread: rules that it does not have yet; at the latest a frame after nobody else is at them.
+    pub fn rules_newer_than(&self, version: u64) -> Option<(u64, Rules)> {
+        if self.rules_version.load(Ordering::Acquire) == version {
+            return None;
+        }
+        let rules = self.rules.try_lock().ok()?;
+        Some((self.rules_version.load(Ordering::Acquire), rules.clone()))
+    }
+
+    pub fn set_worlds(&self, worlds: Vec<World>) {
+        *lock(&self.worlds) = Arc::new(worlds);
+    }
+
+    pub fn worlds(&self) -> Arc<Vec<World>> {
+        lock(&self.worlds).clone()
+    }
+
+    /// Sleeps until there is something to do by hand, or until `timeout`.
+    pub fn sleep(&self, timeout: Duration) {
+        let asleep = lock(&self.asleep);
+        if !self.is_stopping() && lock(&self.manual).as_ref().is_none_or(Vec::is_empty) {
+            drop(self.bell.wait_timeout(asleep, timeout));
+        }
+    }
+
+    pub fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.bell.notify_one();
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+}
+
+/// Poison is ignored: no panic can leave what these locks protect half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

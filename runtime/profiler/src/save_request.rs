@@ -1,0 +1,37 @@
+//! A capture that somebody asks for: the request to the recorder's thread, and its answer, [`Saved`] or [`SaveError`].
+
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// Writing a capture takes a second at most; a minute means that the disk hangs.
+pub(crate) const SAVE_WITHIN: Duration = Duration::from_secs(60);
+
+/// A capture that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Saved {
+    pub path: PathBuf,
+    pub size_bytes: u64,
+}
+
+/// Why there is no capture.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SaveError {
+    #[error("this server has no folder for captures: set [recorder] captures, or start it with --captures DIR")]
+    NoFolder,
+    #[error("the recorder has stopped")]
+    Stopped,
+    #[error("{path}: cannot be written: {cause}; make room, or set [recorder] captures to another folder")]
+    Write { path: String, cause: String },
+    #[error("too many captures wait to be written; look at the disk, and ask again later")]
+    TooMany,
+    #[error("the disk did not take the capture within {} s", SAVE_WITHIN.as_secs())]
+    TooSlow,
+}
+
+/// A capture asked for by hand.
+pub(crate) struct ManualSave {
+    pub note: String,
+    pub at_ticks: u64,
+    pub reply: Sender<Result<Saved, SaveError>>,
+}

@@ -1,0 +1,446 @@
+//! Address table: every datagram comes in here and goes to its world, to the handshake, or nowhere.
+//!
+//! A datagram of a known address is charged to its client and put, still sealed, in the mailbox of the world that has
+//! the client; opening it is the worker's part. Anything else goes to the handshake
+//! (`throng_net::protocol::server_handshake`), which proves addresses and tokens and keeps a line of those who are
+//! proven. When a frame's datagrams are in, the front of that line is called, at a rate that is set, and the game's
+//! directory says into which world each goes:
+//!
+//! ```text
+//! datagrams of strangers -> handshake: proven, in line -> called -> World    -> admitted
+//!                                                                -> Pending  -> asked again each frame (`placements`)
+//!                                                                -> Refuse   -> told why
+//! ```
+//!
+//! Whoever knows a player's address can write it on datagrams of their own. What stands between them and that player's
+//! place:
+//!
+//! | who forges | what they know | what keeps the client in |
+//! | --- | --- | --- |
+//! | somebody anywhere | address and port, by guess | the sequence: one in 2^28 of theirs is plausible, the others are charged to nobody |
+//! | somebody on the path | the sequences too | the common reserve: up to 40,000 packets/s or 4 MiB/s over the clients' allowances are opened |
+//! | somebody on the path with more than that | | nothing: a part of the client's own is lost with theirs. They could as well drop them all |
+//!
+//! Nobody of these can have the client dismissed, since only what opens counts against it.
+//!
+//! Runs on the frame thread, in `begin`. Cost per datagram: one hash lookup, one copy, one lock that nobody else wants.
+
+use std::net::SocketAddr;
+
+use foldhash::{HashMap, HashMapExt};
+use throng_metrics::counters;
+use throng_net::{
+    connection::Connection,
+    protocol::{
+        Admitted, ClientId, DenialReason, Reply, SequenceMark, ServerHandshake, ServerHandshakeOutcome, UserData,
+    },
+    transport::{DatagramSender, ServerTransport},
+};
+use throng_platform::time::Nanos;
+use throng_profiler::{log_category, log_error, log_info};
+
+use throng_world::{
+    Client, MailItem,
+    allowance::{Allowance, Verdict},
+    ids::{ClientKey, WorldId},
+};
+
+use self::placements::{Next, Pending, Placements};
+use crate::{
+    directory::{Directory, Placement},
+    mailboxes::Mailboxes,
+    settings::ServerSettings,
+};
+
+mod placements;
+
+log_category!(
+    /// Who comes, who is refused, who goes.
+    pub(crate) CLIENTS = "server.clients"
+);
+
+/// Datagrams taken from the sockets per frame at most: 16 times what 1,000 clients at 20 Hz send in a 60 Hz frame. What
+/// is left waits in the kernel's buffer, so a flood costs a bounded share of the frame.
+const DATAGRAMS_PER_FRAME_MAX: usize = 5_400;
+
+counters! {
+    /// What came in since the counts were last taken.
+    pub(crate) struct AdmissionCounts {
+        Sum packets: "net.packets_in", "packets",
+            "Datagrams received, of clients and of strangers.",
+            "Follows players. Without them: a flood; see `net.refused_by_handshake`.";
+        Sum bytes: "net.bytes_in", "bytes",
+            "Bytes of datagrams received.",
+            "As `net.packets_in`.";
+        Sum refused_by_handshake: "net.refused_by_handshake", "datagrams",
+            "Datagrams of strangers that were no step of a handshake.",
+            "Noise of the Internet, or a flood of strangers. It costs the frame thread about a microsecond each and clients nothing; have it \
+             filtered before this host if frames get long.";
+        Sum implausible: "net.implausible", "datagrams",
+            "Datagrams under a client's address, but of no shape or sequence that the client's may have.",
+            "Somebody writes players' addresses on datagrams of their own. They harm nobody yet; see `net.on_reserve`.";
+        Sum over_allowance: "net.over_allowance", "datagrams",
+            "Datagrams that were dropped because their client sends more than its allowance, and the common reserve \
+             was used up.",
+            "Clients that send too much, or forged addresses in their name. Raise the allowance in the settings if \
+             honest clients need it.";
+        Sum on_reserve: "net.on_reserve", "datagrams",
+            "Datagrams over their client's allowance that passed on the common reserve.",
+            "The first sign of somebody who forges players' addresses, or of clients that send too often.";
+        Sum mailbox_full: "net.mailbox_full", "datagrams",
+            "Datagrams that found the mailbox of their client's world full.",
+            "The world does not tick often enough to empty it: look at `server.ticks_missed` and `server.world_hangs`.";
+        Sum joined: "server.joined", "clients",
+            "Clients let in.",
+            "Follows players. Many more than players stay: they come and go; look at `server.disconnects`.";
+        Sum placements_timed_out: "server.placements_timed_out", "clients",
+            "Clients whose world was not made in time.",
+            "The game's directory asks for worlds faster than they are made. Look at `server.worlds_created` and at what \
+             building a world costs.";
+        Sum waiting_left: "server.waiting_left", "clients",
+            "Clients that fell silent while they waited to come in.",
+            "Players who gave up. Raise `joins_per_frame_max` in the settings if frames have room.";
+        Sum refused_queue_full: "server.refused_queue_full", "clients",
+            "Clients sent away because the line of those who log in was full.",
+            "A storm of log-ins. Clients come again by themselves; raise the length of the line in the settings if they \
+             wait too long.";
+        Max join_wait_ms: "server.join_wait_ms", "ms",
+            "Longest wait in line of a client that was let in.",
+            "As `server.waiting_left`.";
+        Sum refused_by_game: "server.refused_by_game", "clients",
+            "Clients that the game did not let in.",
+            "The log says the game's reason for each.";
+        Sum send_dropped: "net.send_dropped", "datagrams",
+            "Datagrams to clients or strangers that the kernel did not take. What clients miss is sent again.",
+            "The socket's send buffer is too small, or the network card cannot keep up: raise `send_buffer_bytes` in \
+             the settings.";
+    }
+}
+
+/// Those who wait to come in, as they stand.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct WaitingFigures {
+    pub in_line: usize,
+    /// Called, and their world is being made.
+    pub for_world: usize,
+    /// Longest that anybody had waited who was let in, since the start.
+    pub wait_max: Nanos,
+    /// Since the start: gave up in line, and were sent away because it was full.
+    pub fell_silent: u64,
+    pub refused_full: u64,
+}
+
+struct AddressEntry {
+    address: SocketAddr,
+    world: WorldId,
+    allowance: Allowance,
+    mark: SequenceMark,
+    dismissed: bool,
+}
+
+pub(crate) struct AddressTable {
+    server_handshake: ServerHandshake,
+    key_of: HashMap<SocketAddr, ClientKey>,
+    entries: Vec<Option<AddressEntry>>,
+    free: Vec<ClientKey>,
+    sender: Box<dyn DatagramSender>,
+    reply: Reply,
+    packets_per_s_max: u32,
+    bytes_per_s_max: u32,
+    /// What clients may use over their own allowances, all together.
+    reserve: Allowance,
+    placements: Placements,
+    /// The server is ending: nobody is let in any more.
+    is_closing: bool,
+    pub counts: AdmissionCounts,
+    /// As the counts were last taken.
+    waiting_before: WaitingFigures,
+}
+
+impl AddressTable {
+    pub fn new(server_handshake: ServerHandshake, sender: Box<dyn DatagramSender>, settings: &ServerSettings) -> Self {
+        Self {
+            server_handshake,
+            key_of: HashMap::new(),
+            entries: Vec::new(),
+            free: Vec::new(),
+            sender,
+            reply: Reply::new(),
+            packets_per_s_max: settings.client_packets_per_s_max,
+            bytes_per_s_max: settings.client_bytes_per_s_max,
+            reserve: Allowance::reserve(Nanos::ZERO),
+            placements: Placements::new(settings.placements_pending_max, settings.placement_timeout_s),
+            is_closing: false,
+            counts: AdmissionCounts::default(),
+            waiting_before: WaitingFigures::default(),
+        }
+    }
+
+    /// Takes what the sockets have and delivers it; then the line moves.
+    pub fn receive(
+        &mut self,
+        transport: &mut dyn ServerTransport,
+        mailboxes: &Mailboxes,
+        directory: &mut dyn Directory,
+        now: Nanos,
+        unix_s: u64,
+    ) {
+        self.server_handshake.begin_frame(now, unix_s);
+        transport.receive(
+            &mut |from, datagram| match self.key_of.get(&from) {
+                Some(&client) => self.deliver(client, datagram, mailboxes, now),
+                None => self.handle_stranger(from, datagram),
+            },
+            DATAGRAMS_PER_FRAME_MAX,
+        );
+        self.place_pending(mailboxes, directory, now);
+        self.call_from_line(mailboxes, directory, now);
+        self.counts.send_dropped += self.sender.flush().dropped as u64;
+    }
+
+    fn deliver(&mut self, client: ClientKey, datagram: &mut [u8], mailboxes: &Mailboxes, now: Nanos) {
+        self.counts.packets += 1;
+        self.counts.bytes += datagram.len() as u64;
+        let Some(entry) = self.entries[client.0 as usize].as_mut() else { return };
+        if !entry.mark.is_plausible(datagram) {
+            self.counts.implausible += 1;
+            return;
+        }
+        if entry.allowance.spend(datagram.len(), now) != Verdict::Pass {
+            if self.reserve.spend(datagram.len(), now) != Verdict::Pass {
+                self.counts.over_allowance += 1;
+                return;
+            }
+            self.counts.on_reserve += 1;
+        }
+        // A client whose world has just ended is told so; what it still sends is lost.
+        if mailboxes.get(entry.world).is_some_and(|mailbox| !mailbox.push_datagram(client, datagram)) {
+            self.counts.mailbox_full += 1;
+        }
+    }
+
+    /// A datagram of an address without a connection.
+    fn handle_stranger(&mut self, from: SocketAddr, datagram: &mut [u8]) {
+        self.counts.packets += 1;
+        self.counts.bytes += datagram.len() as u64;
+        if self.is_closing {
+            self.counts.refused_by_handshake += 1;
+            return;
+        }
+        let outcome = self.server_handshake.handle(from, datagram, &mut self.reply);
+        self.send_reply(from);
+        match outcome {
+            ServerHandshakeOutcome::Nothing(_) => self.counts.refused_by_handshake += 1,
+            ServerHandshakeOutcome::Replied | ServerHandshakeOutcome::Queued => {}
+        }
+    }
+
+    /// Asks again about those whose worlds were not ready.
+    fn place_pending(&mut self, mailboxes: &Mailboxes, directory: &mut dyn Directory, now: Nanos) {
+        if self.placements.len() == 0 {
+            return;
+        }
+        let mut waiting = self.placements.take();
+        let mut is_paused = false;
+        waiting.retain(|pending| {
+            let next = if is_paused { Next::Wait } else { self.place_again(pending, mailboxes, directory, now) };
+            is_paused |= matches!(next, Next::Pause);
+            !matches!(next, Next::Done)
+        });
+        self.placements.put_back(waiting);
+    }
+
+    fn place_again(
+        &mut self,
+        pending: &Pending,
+        mailboxes: &Mailboxes,
+        directory: &mut dyn Directory,
+        now: Nanos,
+    ) -> Next {
+        let Pending { client_id, address, .. } = *pending;
+        if !self.server_handshake.is_called(address) {
+            self.counts.waiting_left += 1;
+            directory.left(client_id);
+            return Next::Done;
+        }
+        if self.is_closing || self.placements.is_over(pending, now) {
+            log_info!(CLIENTS, client = client_id.0, "client refused: its world was not made in time");
+            self.counts.placements_timed_out += 1;
+            self.refuse(address, DenialReason::WorldNotReady);
+            directory.left(client_id);
+            return Next::Done;
+        }
+        if !self.server_handshake.may_admit() {
+            return Next::Pause;
+        }
+        match self.place(client_id, &pending.user_data, mailboxes, directory) {
+            Placement::World(world) => self.admit((client_id, address), world, mailboxes, directory, now),
+            Placement::Pending => return Next::Wait,
+            Placement::Refuse(_) => self.refuse(address, DenialReason::RefusedByGame),
+        }
+        Next::Done
+    }
+
+    /// Calls those at the front of the line, as many as may come in in a frame.
+    fn call_from_line(&mut self, mailboxes: &Mailboxes, directory: &mut dyn Directory, now: Nanos) {
+        while !self.is_closing && !self.placements.is_full() {
+            let Some(called) = self.server_handshake.call_next() else { return };
+            match self.place(called.client_id, &called.user_data, mailboxes, directory) {
+                Placement::World(world) => {
+                    self.admit((called.client_id, called.address), world, mailboxes, directory, now)
+                }
+                Placement::Pending => self.placements.add(called, now),
+                Placement::Refuse(_) => self.refuse(called.address, DenialReason::RefusedByGame),
+            }
+        }
+    }
+
+    /// The directory's answer, held against the worlds that there are. A refusal is counted and logged here.
+    fn place(
+        &mut self,
+        client_id: ClientId,
+        user_data: &UserData,
+        mailboxes: &Mailboxes,
+        directory: &mut dyn Directory,
+    ) -> Placement {
+        let placement = match directory.place(client_id, user_data) {
+            Placement::World(world) if mailboxes.get(world).is_none() => {
+                log_error!(CLIENTS, %world, "the game's directory names a world that does not exist any more");
+                Placement::Refuse("its world does not exist")
+            }
+            placement => placement,
+        };
+        if let Placement::Refuse(reason) = placement {
+            log_info!(CLIENTS, client = client_id.0, reason, "client refused by the game");
+            self.counts.refused_by_game += 1;
+        }
+        placement
+    }
+
+    fn refuse(&mut self, address: SocketAddr, reason: DenialReason) {
+        self.server_handshake.refuse(address, reason, &mut self.reply);
+        self.send_reply(address);
+    }
+
+    /// A called client has a world.
+    fn admit(
+        &mut self,
+        (client_id, address): (ClientId, SocketAddr),
+        world: WorldId,
+        mailboxes: &Mailboxes,
+        directory: &mut dyn Directory,
+        now: Nanos,
+    ) {
+        let admitted = self.server_handshake.admit(address, &mut self.reply);
+        self.send_reply(address);
+        let Some(admitted) = admitted else {
+            // Its token could not be kept: to the game it has come and gone.
+            directory.left(client_id);
+            return;
+        };
+        let Admitted { link, user_data, .. } = *admitted;
+        let mark = link.sequence_mark();
+        let connection = Connection::new(link, address, client_id, now);
+        let client = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            ClientKey((self.entries.len() - 1) as u32)
+        });
+        self.entries[client.0 as usize] = Some(AddressEntry {
+            address,
+            world,
+            allowance: Allowance::of_address(self.packets_per_s_max, self.bytes_per_s_max, now),
+            mark,
+            dismissed: false,
+        });
+        self.key_of.insert(address, client);
+        self.counts.joined += 1;
+        let allowance = Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now);
+        let client = Box::new(Client::new(client, connection, Box::new(user_data), allowance));
+        if let Some(mailbox) = mailboxes.get(world) {
+            mailbox.push(MailItem::Arrival { client, from: None, transfer: None });
+        }
+    }
+
+    /// Sends what the handshake has left in `reply`, if anything.
+    fn send_reply(&mut self, to: SocketAddr) {
+        let reply = self.reply.bytes();
+        if !reply.is_empty() {
+            self.sender.buffer()[..reply.len()].copy_from_slice(reply);
+            self.sender.commit(to, reply.len());
+        }
+    }
+
+    /// Lets nobody in any more.
+    pub fn close(&mut self) {
+        self.is_closing = true;
+    }
+
+    /// From now on the client's datagrams go to `world`.
+    pub fn moved(&mut self, client: ClientKey, world: WorldId) {
+        if let Some(entry) = self.entries[client.0 as usize].as_mut() {
+            entry.world = world;
+            entry.dismissed = false;
+        }
+    }
+
+    /// The client's connection is over: its address and slot are free again.
+    pub fn left(&mut self, client: ClientKey) -> Option<ClientId> {
+        let entry = self.entries[client.0 as usize].take()?;
+        self.key_of.remove(&entry.address);
+        self.free.push(client);
+        self.server_handshake.disconnected(entry.address)
+    }
+
+    /// Tells a client that no world has that its connection is over.
+    pub fn say_goodbye(&mut self, client: &mut Client, now: Nanos) {
+        client.connection_mut().close(now, &mut *self.sender);
+    }
+
+    /// Tells every client's world to let it go.
+    pub fn dismiss_all(&mut self, mailboxes: &Mailboxes, reason: &'static str) {
+        for (index, entry) in self.entries.iter_mut().enumerate() {
+            if let Some(entry) = entry.as_mut().filter(|entry| !entry.dismissed) {
+                entry.dismissed = true;
+                let client = ClientKey(index as u32);
+                if let Some(mailbox) = mailboxes.get(entry.world) {
+                    mailbox.push(MailItem::Dismiss { client, reason });
+                }
+            }
+        }
+    }
+
+    pub fn players_count(&self) -> usize {
+        self.key_of.len()
+    }
+
+    /// Whether somebody waits to come in: the frames must go on.
+    pub fn has_waiting(&self) -> bool {
+        self.server_handshake.queued_count() > 0
+    }
+
+    /// What was counted since the last call.
+    pub fn take_counts(&mut self) -> AdmissionCounts {
+        let mut counts = std::mem::take(&mut self.counts);
+        let (now, before) = (self.waiting(), self.waiting_before);
+        counts.waiting_left += now.fell_silent - before.fell_silent;
+        counts.refused_queue_full = now.refused_full - before.refused_full;
+        counts.join_wait_ms = now.wait_max.as_micros() / 1_000;
+        self.waiting_before = now;
+        counts
+    }
+
+    pub fn waiting(&self) -> WaitingFigures {
+        WaitingFigures {
+            in_line: self.server_handshake.queued_count().saturating_sub(self.placements.len()),
+            for_world: self.placements.len(),
+            wait_max: self.server_handshake.stats().queue_wait_max,
+            fell_silent: self.server_handshake.stats().queue_silent,
+            refused_full: self.server_handshake.stats().denied_queue_full,
+        }
+    }
+}
+
+#[cfg(test)]
+mod placement_tests;
+#[cfg(test)]
+mod tests;

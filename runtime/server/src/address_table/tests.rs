@@ -1,0 +1,224 @@
+//! Promise: datagrams under a player's address, whoever wrote them, neither take that player's place nor have it
+//! dismissed.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_net::{
+    connection::Received,
+    control,
+    protocol::{
+        ClientHandshake, ClientHandshakeSettings, ConnectToken, PrivateKey, ProtocolId, ServerHandshakeSettings,
+        TokenRequest,
+    },
+    transport::{Impairment, MemoryEndpoint, MemoryNetwork, MemoryServer, PacketSink},
+};
+
+use super::*;
+use throng_replication::{InterestSettings, SchemaBuilder};
+use throng_world::{Alone, GameWorld, Mail, Worker, ids::WorldKindId, prelude::*, world_builder::Kind};
+
+use crate::directory::Everybody;
+
+const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1_000);
+const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2_000);
+const WORLD: WorldId = WorldId::new(0, 0);
+const UNIX_S: u64 = 1_000;
+const FRAMES_PER_S: u64 = 60;
+/// The world ticks, and the client sends, every third frame.
+const FRAMES_PER_TICK: u64 = 3;
+
+/// What who writes the client's address knows of it.
+#[derive(Clone, Copy, Debug)]
+enum Forger {
+    /// Address and port.
+    Anywhere,
+    /// All that the client has sent so far.
+    OnThePath,
+}
+
+/// A world in which nothing happens.
+struct Empty;
+
+impl WorldKind for Empty {
+    fn name(&self) -> &str {
+        "empty"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn build(&self, _: &mut WorldBuilder) {}
+}
+
+/// An address table, a world behind it, and one client.
+struct Scene {
+    network: MemoryNetwork,
+    transport: MemoryServer,
+    addresses: AddressTable,
+    mailboxes: Mailboxes,
+    world: GameWorld,
+    /// Packets of the client that have come through, and whether the world wants it gone.
+    opened: u64,
+    dismissed: bool,
+}
+
+/// Keeps the last datagram, for who listens.
+struct Tapped {
+    endpoint: MemoryEndpoint,
+    last: Vec<u8>,
+}
+
+impl PacketSink for Tapped {
+    fn buffer(&mut self) -> &mut [u8] {
+        self.endpoint.buffer()
+    }
+
+    fn commit(&mut self, to: SocketAddr, len: usize) {
+        self.last = self.endpoint.buffer()[..len].to_vec();
+        self.endpoint.commit(to, len);
+    }
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let network = MemoryNetwork::new(1, Impairment::default());
+        let mut transport = network.server(SERVER);
+        let settings = ServerHandshakeSettings::new(ProtocolId(1), PrivateKey::new([7; 32]), vec![SERVER], 1);
+        let addresses =
+            AddressTable::new(ServerHandshake::new(settings, [1; 32]), transport.sender(0), &ServerSettings::default());
+        let mut mailboxes = Mailboxes::default();
+        mailboxes.insert(WORLD, Default::default());
+        let mut kind = Kind::new(WorldKindId(0), Box::new(Empty));
+        let (schema, interest) = (SchemaBuilder::new().build(), InterestSettings::default());
+        let world = kind.build_world(WORLD, 1, None, &schema, &interest).unwrap();
+        Scene { network, transport, addresses, mailboxes, world, opened: 0, dismissed: false }
+    }
+
+    fn frame(&mut self, now: Nanos) {
+        self.network.advance(now);
+        self.addresses.receive(&mut self.transport, &self.mailboxes, &mut Everybody(WORLD), now, UNIX_S);
+    }
+
+    fn tick(&mut self, now: Nanos) {
+        let mut mail = Mail::default();
+        self.mailboxes.get(WORLD).unwrap().swap(&mut mail);
+        let mut worker = Worker::new(0, self.transport.sender(0));
+        let report = self.world.tick(now, &mut mail, &mut worker, &Alone);
+        self.opened += report.stats.datagrams_in - report.stats.datagrams_refused;
+        self.dismissed |= !report.leaving.is_empty();
+    }
+
+    /// The client's side of the handshake, from time zero on.
+    fn connect(&mut self, endpoint: &mut MemoryEndpoint) -> (Connection, Nanos) {
+        let request = TokenRequest {
+            protocol_id: ProtocolId(1),
+            client_id: ClientId(5),
+            server_addresses: vec![SERVER],
+            created_unix_s: UNIX_S,
+            expires_unix_s: UNIX_S + 60,
+            timeout_s: 15,
+            user_data: [0; 256],
+        };
+        let token =
+            ConnectToken::generate(&request, &PrivateKey::new([7; 32]), &mut ChaCha20Rng::seed_from_u64(3)).unwrap();
+        let mut handshake = ClientHandshake::new(token, ClientHandshakeSettings::default(), Nanos::ZERO, [2; 32]);
+        let mut buffer = [0; 1400];
+        let mut now = Nanos::ZERO;
+        while self.world.clients_count() == 0 {
+            if let Some((to, len)) = handshake.poll(now, UNIX_S, &mut buffer) {
+                endpoint.send_to(&buffer[..len], to);
+            }
+            now += Nanos::from_millis(50);
+            self.frame(now);
+            self.tick(now);
+            self.network.advance(now);
+            while let Some((_, mut datagram)) = endpoint.receive() {
+                handshake.handle(now, &mut datagram);
+            }
+        }
+        (Connection::new(handshake.into_link(), SERVER, ClientId(5), now), now)
+    }
+}
+
+fn forge(forger: Forger, genuine: &[u8], rng: &mut Xoshiro256PlusPlus) -> Vec<u8> {
+    let mut datagram = vec![0; rng.random_range(40..120)];
+    rng.fill(&mut datagram[..]);
+    // Six bytes of sequence, a payload.
+    datagram[0] = 0x65;
+    if let Forger::OnThePath = forger {
+        assert_eq!(genuine[0], 0x65);
+        let mut sequence = [0; 8];
+        sequence[..6].copy_from_slice(&genuine[1..7]);
+        let ahead = u64::from_le_bytes(sequence) + rng.random_range(0..50);
+        datagram[1..7].copy_from_slice(&ahead.to_le_bytes()[..6]);
+    }
+    datagram
+}
+
+/// The share of the client's packets that come through in four seconds of `per_s` forged ones, and the address table's
+/// counts.
+fn share_through(forger: Forger, per_s: u64) -> (f64, AdmissionCounts) {
+    let mut scene = Scene::new();
+    let mut client = Tapped { endpoint: scene.network.endpoint(CLIENT), last: Vec::new() };
+    let (mut connection, begin) = scene.connect(&mut client.endpoint);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(4);
+    let mut sent = 0;
+    for frame in 0..4 * FRAMES_PER_S {
+        let now = begin + Nanos(frame * 1_000_000_000 / FRAMES_PER_S);
+        let forged = per_s / FRAMES_PER_S;
+        let place = rng.random_range(0..=forged);
+        for number in 0..=forged {
+            if number == place && frame % FRAMES_PER_TICK == 0 {
+                let before = connection.stats().packets_sent;
+                connection.send_packet(now, &[control::INPUT, 0, 1, 0, 7], &mut client);
+                sent += connection.stats().packets_sent - before;
+            } else if !client.last.is_empty() {
+                let datagram = forge(forger, &client.last, &mut rng);
+                client.endpoint.send_to(&datagram, SERVER);
+            }
+        }
+        scene.frame(now);
+        if frame % FRAMES_PER_TICK == 2 {
+            scene.tick(now);
+            while let Some((_, mut datagram)) = client.endpoint.receive() {
+                connection.receive(now, &mut datagram, &mut Received::default()).unwrap();
+            }
+        }
+    }
+    assert!(!scene.dismissed, "{forger:?} had the client dismissed at {per_s} packets/s");
+    assert!(sent >= 70, "{sent}");
+    (scene.opened as f64 / sent as f64, scene.addresses.counts)
+}
+
+/// Twenty times what a client is allowed, in packets a second.
+const TWENTY_FOLD: u64 = 20 * 300;
+
+#[test]
+fn who_only_knows_the_address_is_charged_to_nobody() {
+    for per_s in [0, TWENTY_FOLD, 10 * TWENTY_FOLD] {
+        let (share, counts) = share_through(Forger::Anywhere, per_s);
+        assert_eq!(share, 1.0, "{per_s} packets/s: {counts:?}");
+        assert_eq!((counts.on_reserve, counts.over_allowance), (0, 0));
+        assert!(counts.implausible >= per_s * 39 / 10, "{counts:?}");
+    }
+}
+
+#[test]
+fn who_sees_the_clients_packets_does_not_crowd_them_out() {
+    let (share, counts) = share_through(Forger::OnThePath, TWENTY_FOLD);
+    assert!(share >= 0.95, "{share}: {counts:?}");
+    assert!(counts.on_reserve > 0 && counts.over_allowance == 0, "{counts:?}");
+}
+
+/// The negative control: beyond the reserve a part of the client's packets is lost with the forged ones; it stays all
+/// the same.
+#[test]
+fn who_sees_them_and_sends_more_than_the_reserve_is_noticed() {
+    let (share, counts) = share_through(Forger::OnThePath, 20 * TWENTY_FOLD);
+    assert!(share < 0.95, "{share}: {counts:?}");
+    assert!(counts.over_allowance > 0, "{counts:?}");
+}

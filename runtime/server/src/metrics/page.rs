@@ -1,0 +1,156 @@
+//! The operator's page, `docs/metrics.md`: made of the declarations, so that it has all there is and says what the code
+//! says.
+
+use std::fmt::Write;
+
+use throng_metrics::{Counter, Counters, Merge};
+
+use super::*;
+use crate::packet_report::FIGURES as PACKETS;
+
+const INTRODUCTION: &str = "\
+# Metrics
+
+What a server counts, what it says, and what to do when it grows. This page is made of the declarations in the code; after a change of
+one, `UPDATE_EXPECT=1 cargo test -p throng --lib metrics` writes it anew.
+
+The same counters are read in four places:
+
+- Prometheus: `http://ADMIN_ADDRESS/metrics`. Names have `throng_` in front, underscores for dots, and `_total` behind where they are
+  sums: `net.packets_in` is `throng_net_packets_in_total`, best read as `rate(throng_net_packets_in_total[1m])`.
+- The console: `throng console HOST:PORT counters` tells each with its value, its rate in the last second and what it says;
+  `counters net.` those whose names begin so.
+- The report that a server gives at its end (`throng load --json`, `throng demo`): the map `counters`, of the steady window.
+- This page.
+
+A figure whose name ends with `_window_max` is the largest of the last five minutes. No scrape resets it, so a single bad frame is
+seen by everybody who looks within that time.
+
+## Where to look first
+
+| players say | look at |
+|---|---|
+| it stutters, for all | `server.ticks_missed`, `throng_server_frame_us_window_max`, then `throng_subsystem_frame_us_window_max` |
+| it stutters, for some | `net.packets_lost`, `net.send_dropped`, `replication.postponed` |
+| they cannot get in | `server.joins_postponed`, `server.refused_by_game`, `net.refused_by_handshake` |
+| they are thrown out | `server.disconnects`, `server.worlds_parked`, `net.on_reserve`, `net.over_allowance` |
+| they see things that are not so | `replication.clamped`, `replication.poisoned`, `replication.spawns_refused` |
+
+";
+
+const GAME: &str = "\
+## What the game counts
+
+A game counts in one line anywhere in its code: `throng::count!(\"casts\", 3)`, `throng::gauge!(\"players\", n)`. A name appears when it is
+first used.
+
+| of a counter `NAME` | |
+|---|---|
+| `throng_game_NAME_total` | since the start, over all worlds |
+| `throng_game_NAME_frame_window_max` | the most that it counted in one frame of the last five minutes |
+| report: `game_per_s`, `game_frame_max` | its rate in the steady window, and the most in one frame of it |
+
+| of a gauge `NAME` | |
+|---|---|
+| `throng_game_NAME` | as it stands, summed over worlds |
+| `throng_game_NAME_window_max` | the highest of the last five minutes, at the end of any frame |
+| report: `game_gauges`, `game_gauges_max` | as it stood at the end of the steady window, and the highest in it |
+
+The console's `counters game.` tells them all.
+";
+
+fn page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let all = Totals::declared();
+    for (subsystem, title) in [
+        ("server", "The server"),
+        ("net", "The network"),
+        ("world", "Worlds"),
+        ("replication", "What clients are told"),
+    ] {
+        let _ = writeln!(page, "## {title}\n\n| counter | unit | what it says | when it grows |\n|---|---|---|---|");
+        for counter in all.iter().filter(|counter| subsystem_of(counter) == subsystem) {
+            let Counter { name, unit, help, advice, merge } = counter;
+            let most = if *merge == Merge::Max { " (`_window_max`)" } else { "" };
+            let _ = writeln!(page, "| `{name}`{most} | {unit} | {help} | {advice} |");
+        }
+        page.push('\n');
+    }
+    page.push_str(
+        "## Figures that are no counters\n\n| in Prometheus | what it says | when it grows |\n|---|---|---|\n",
+    );
+    let mut row = |figure: &Figure, suffix: &str| {
+        let name = figure.name.replace('.', "_");
+        let _ = writeln!(page, "| `throng_{name}{suffix}` | {} | {} |", figure.help, figure.advice);
+    };
+    row(&FRAME, "_seconds");
+    row(&FRAME_MAX, "_window_max");
+    row(&LATENESS_MAX, "_window_max");
+    GAUGES.iter().for_each(|figure| row(figure, ""));
+    page.push_str(
+        "\nThe histogram has `_bucket`, `_sum` and `_count`, and a maximum of its own: \
+         `throng_server_frame_seconds_window_max`.\n\
+         `throng_metrics_samples_dropped_total` counts samples of histograms that no frame took in time.\n",
+    );
+    page.push_str(
+        "\n## Time by subsystem, and the recorder\n\n| in Prometheus | what it says | when it grows |\n|---|---|---|\n",
+    );
+    let mut row = |figure: &Figure, suffix: &str| {
+        let name = figure.name.replace('.', "_");
+        let _ = writeln!(page, "| `throng_{name}{suffix}` | {} | {} |", figure.help, figure.advice);
+    };
+    subsystems::FIGURES.iter().for_each(|(figure, suffix)| row(figure, suffix));
+    subsystems::RECORDER.iter().for_each(|(figure, _)| row(figure, "_total"));
+    page.push_str("\n## What goes to the clients, by kind\n\nGauges of the last second with the labels `kind`, `cause` and `world`; the console's `packets` tells the same.\n\n| in Prometheus | what it says |\n|---|---|\n");
+    for (name, help, _) in &PACKETS {
+        let _ = writeln!(page, "| `throng_{}` | {help}. |", name.replace('.', "_"));
+    }
+    page.push_str(
+        "\nThe kind `message` are the game's own messages; `transport` is what nobody counted by kind: acknowledgements, sealing, \
+         control, and what was sent again.\n\n",
+    );
+    page + GAME
+}
+
+fn subsystem_of(counter: &Counter) -> &'static str {
+    counter.name.split('.').next().unwrap_or_default()
+}
+
+/// Promise: the page is what the declarations say.
+#[test]
+fn the_metrics_page_is_made_of_the_declarations() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
+    let expect = page();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, &expect).expect("the page is writable");
+        return;
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == expect,
+        "docs/metrics.md is not what the code says: UPDATE_EXPECT=1 cargo test -p throng --lib metrics"
+    );
+}
+
+/// Promise: nothing is exposed that the page does not explain.
+#[test]
+fn every_family_that_is_exposed_is_on_the_page() {
+    let mut metrics = ServerMetrics::new();
+    metrics.subsystems(&FrameFigures::default());
+    let snapshot = metrics.registry.snapshot();
+    let text = snapshot.to_prometheus_text_with(packet_report::gauges(&[]));
+    let page = page();
+    let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let dotted: Vec<String> = Totals::declared().iter().map(|counter| counter.name.replace('.', "_")).collect();
+    let mut count = 0;
+    for family in families {
+        let plain = family.trim_start_matches("throng_").trim_end_matches("_window_max");
+        let is_declared = dotted.iter().any(|name| name == plain);
+        assert!(is_declared || page.contains(family), "`{family}` is not on the page");
+        count += 1;
+    }
+    assert!(count > dotted.len() + 20, "{text}");
+    for counter in Totals::declared() {
+        assert!(page.contains(&format!("| `{}`", counter.name)), "`{}` is not on the page", counter.name);
+    }
+}

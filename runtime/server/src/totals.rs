@@ -1,0 +1,86 @@
+//! Totals: everything that a server counts, declared once with what an operator reads of it.
+//!
+//! A frame counts into one of these, which is then added to the totals since the start and to every window that is
+//! open. What is declared here, or in a group of it, is in all that is published: Prometheus, the report, the console,
+//! docs/metrics.md.
+//!
+//! Owned by the frame thread. Cost: one addition for each counter and frame.
+
+use throng_metrics::counters;
+use throng_world::TickStats;
+
+use crate::address_table::AdmissionCounts;
+
+counters! {
+    /// What the frame thread does.
+    pub(crate) struct ServerCounts {
+        Sum frames: "server.frames", "frames",
+            "Frames run.",
+            "Follows the frame grid; less than that when all worlds sleep.";
+        Sum frames_over_budget: "server.frames_over_budget", "frames",
+            "Frames longer than the frame grid.",
+            "Worlds or the frame thread need more time than there is. A capture of such a frame says who; \
+             `subsystem.frame_us` says which subsystem.";
+        Sum ticks: "server.ticks", "ticks",
+            "Ticks of worlds.",
+            "Follows the worlds that are awake and their rates.";
+        Sum ticks_missed: "server.ticks_missed", "ticks",
+            "Ticks that did not start within their period.",
+            "Players feel it. Too many worlds for the cores, a world that hangs (`server.world_hangs`), or a host that \
+             gives its cores to others.";
+        Sum hangs: "server.world_hangs", "hangs",
+            "Times a world did not come back from a tick within 100 ms.",
+            "The log names the world; a capture shows where it is. The other worlds play on with a worker less.";
+        Sum worlds_parked: "server.worlds_parked", "worlds",
+            "Worlds taken out of service after a panic.",
+            "A bug: any is one too many. The log has the panic; the world's players were disconnected.";
+        Sum worlds_created: "server.worlds_created", "worlds",
+            "Worlds that were asked for at run time and made.",
+            "Follows what the game asks for.";
+        Sum worlds_retired: "server.worlds_retired", "worlds",
+            "Worlds that were ended at run time.",
+            "Follows the worlds created; if fewer, worlds pile up.";
+        Sum travels_refused: "server.travels_refused", "clients",
+            "Clients that were sent to a world that is no more, and stayed with all they carry.",
+            "The game sends players to worlds that it has retired.";
+        Sum transfers_refused: "server.transfers_refused", "clients",
+            "Clients that a world turned back, because it cannot read what they carry.",
+            "Two builds disagree about a transfer's type or version. The log names both.";
+        Sum messages_undeliverable: "world.messages_undeliverable", "messages",
+            "Messages to worlds that are no more.",
+            "A few follow worlds that end. Many: the game keeps ids of worlds that it has retired.";
+        Sum disconnects: "server.disconnects", "connections",
+            "Connections that ended, for whatever reason.",
+            "The log says why each ended. Many at once: a network fault, or a world that was parked.";
+        Sum messages_dropped: "world.messages_dropped", "messages",
+            "Messages from one world to another that found its mailbox full.",
+            "The receiving world does not tick, or is told more than it can read. What was in them is lost.";
+        Sum impossible_states: "server.impossible_states", "states",
+            "States that only a bug of the server's own can make, met and recovered from.",
+            "Any is one too many: report it with the line that the log has for each.";
+        Sum allocations: "server.allocations", "allocations",
+            "Allocations of the frame thread.",
+            "A steady frame makes a few a second, for what is published.";
+        Sum worker_send_dropped: "net.worker_send_dropped", "datagrams",
+            "Datagrams of worlds to their clients that the kernel did not take. They are sent again when their loss is \
+             noticed.",
+            "As `net.send_dropped`.";
+    }
+}
+
+counters! {
+    /// Everything that a server counts. What is declared in a group is in all that is published.
+    pub(crate) struct Totals {
+    }
+    with {
+        server: ServerCounts,
+        admission: AdmissionCounts,
+        ticks: TickStats,
+    }
+}
+
+/// What was counted since the last status.
+pub(crate) struct LastSecond<'a> {
+    pub counts: &'a Totals,
+    pub seconds: f64,
+}

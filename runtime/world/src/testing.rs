@@ -1,0 +1,310 @@
+//! Testing: a world by itself, for headless tests of games.
+//!
+//! A [`TestWorld`] is the world that ships: built from the game's own kind, with its systems in their shipped order,
+//! its change marks collected and its orders carried out in each tick. Nothing is around it: no server, no network,
+//! no clock. Players are scripted: a test says who comes and goes and what they say, and the next tick's systems find
+//! it where they always do.
+//!
+//! These players have no connection. What clients are told, and what becomes of it on a bad network, is the
+//! simulator's to test.
+//!
+//! Runs on the caller's thread and allocates nothing of its own in a steady tick, so a test can count what a game
+//! allocates there.
+
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+
+use bevy_ecs::prelude::*;
+use throng_metrics::game::GameTotals;
+use throng_net::{
+    protocol::{ClientId, PACKET_BYTES_MAX},
+    transport::{DatagramSender, PacketSink, SendOutcome},
+};
+use throng_pack::{HasSchema, PackError};
+use throng_platform::{allocator::thread_counts, time::Nanos};
+use throng_replication::{InterestSettings, Schema};
+
+use crate::{
+    client_batch::InTick,
+    game_world::GameWorld,
+    ids::{ClientKey, WorldId, WorldKindId},
+    inbox::{Inbox, MessageKind},
+    mail::{Mail, MailItem},
+    report::TickReport,
+    tick_resources::{Arrival, Arrivals, Departures},
+    transfer::{Transfer, WorldMessage},
+    worker::{Alone, Worker},
+    world_builder::Kind,
+    world_kind::WorldKind,
+};
+
+/// A world in a test, with scripted players.
+pub struct TestWorld {
+    world: GameWorld,
+    mail: Mail,
+    worker: Worker,
+    counted: GameTotals,
+}
+
+impl TestWorld {
+    /// A world of a game's kind.
+    ///
+    /// # Panics
+    /// If its systems cannot be put in an order.
+    pub fn new(kind: impl WorldKind, schema: &Arc<Schema>, seed: u64) -> Self {
+        Self::with_id(kind, schema, WorldId::new(0, 0), seed, None)
+    }
+
+    /// The same for kinds that look at their id, or at what they are asked for with: a packed value
+    /// ([`envelope::write`](throng_pack::envelope::write)).
+    ///
+    /// # Panics
+    /// If its systems cannot be put in an order.
+    pub fn with_id(
+        kind: impl WorldKind,
+        schema: &Arc<Schema>,
+        id: WorldId,
+        seed: u64,
+        parameters: Option<&[u8]>,
+    ) -> Self {
+        let mut kind = Kind::new(WorldKindId(0), Box::new(kind));
+        let built = kind.build_world(id, seed, parameters, schema, &InterestSettings::default());
+        Self {
+            world: built.expect("the systems can be put in an order"),
+            mail: Mail::default(),
+            worker: Worker::new(0, Box::new(Nowhere([0; PACKET_BYTES_MAX]))),
+            counted: GameTotals::default(),
+        }
+    }
+
+    /// Runs one tick, as a host does, and returns what it did and asks for: messages to other worlds, say.
+    pub fn tick(&mut self) -> &mut TickReport {
+        let report = self.world.report_mut();
+        report.leaving.clear();
+        report.messages.clear();
+        let period = Nanos(1_000_000_000 / u64::from(self.world.rate().0));
+        let now = Nanos(period.0 * (u64::from(self.world.ticks()) + 1));
+        let before = thread_counts().allocations;
+        let in_tick = InTick::begin();
+        self.world.tick(now, &mut self.mail, &mut self.worker, &Alone);
+        drop(in_tick);
+        self.world.count_allocations(thread_counts().allocations - before);
+        self.counted.take(&mut self.worker.game);
+        self.counted.end_frame(|_, _| ());
+        self.world.check();
+        self.world.report_mut()
+    }
+
+    pub fn ticks(&mut self, count: u32) {
+        (0..count).for_each(|_| _ = self.tick());
+    }
+
+    /// How many ticks are done.
+    pub fn ticks_done(&self) -> u32 {
+        self.world.ticks()
+    }
+
+    /// A client comes with the next tick, newly connected; the id that its token says is its key.
+    pub fn arrive(&mut self, client: ClientKey) {
+        self.take_in(client, None, None);
+    }
+
+    /// A client comes with the next tick, out of another world and with what it carries.
+    ///
+    /// # Errors
+    /// What this world has against its transfer; then nobody comes.
+    pub fn arrive_from<T: HasSchema>(
+        &mut self,
+        client: ClientKey,
+        from: WorldId,
+        carries: &T,
+    ) -> Result<(), PackError> {
+        let transfer = Transfer::of(carries)?;
+        if let Some(check) = self.world.transfer_check {
+            check(&transfer)?;
+        }
+        self.take_in(client, Some(from), Some(transfer));
+        Ok(())
+    }
+
+    fn take_in(&mut self, client: ClientKey, from: Option<WorldId>, transfer: Option<Transfer>) {
+        let client_id = ClientId(client.0.into());
+        self.world.filled.arrivals = true;
+        let mut arrivals = self.world.ecs.resource_mut::<Arrivals>();
+        arrivals.0.push(Arrival { client, client_id, user_data: Box::new([0; 256]), from, transfer });
+    }
+
+    /// A client's connection has ended when the next tick begins.
+    pub fn leave(&mut self, client: ClientKey) {
+        self.world.filled.departures = true;
+        self.world.ecs.resource_mut::<Departures>().0.push(client);
+    }
+
+    /// A client says something, which the next tick's systems find in their inbox: any bytes of any client.
+    pub fn say(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
+        self.world.filled.inbox = true;
+        self.world.ecs.resource_mut::<Inbox>().push(client, kind, bytes);
+    }
+
+    /// Another world says something, which the next tick's systems find among its messages.
+    ///
+    /// # Errors
+    /// If the message breaks its type's limits.
+    pub fn post<T: HasSchema>(&mut self, from: WorldId, message: &T) -> Result<(), PackError> {
+        self.mail.push(MailItem::Message(WorldMessage::of(from, message)?));
+        Ok(())
+    }
+
+    /// What the game has counted in all ticks so far, and its gauges as they stand.
+    pub fn counted(&self) -> Counted {
+        let (counters, gauges) = self.counted.by_name();
+        Counted { counters, gauges }
+    }
+
+    /// One number for the world's state as it is now: the same for the same state.
+    pub fn state_hash(&mut self) -> u64 {
+        let GameWorld { collector, ecs, tick, .. } = &mut self.world;
+        collector.hash_state(ecs, *tick)
+    }
+
+    /// The world's entities and resources.
+    pub fn ecs(&self) -> &World {
+        self.world.ecs()
+    }
+
+    pub fn ecs_mut(&mut self) -> &mut World {
+        self.world.ecs_mut()
+    }
+}
+
+/// What a game counted, by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    pub counters: BTreeMap<&'static str, u64>,
+    pub gauges: BTreeMap<&'static str, i64>,
+}
+
+impl Counted {
+    /// A counter; 0 if nothing was ever counted by this name.
+    pub fn of(&self, counter: &str) -> u64 {
+        self.counters.get(counter).copied().unwrap_or_default()
+    }
+
+    /// A gauge; 0 if it was never set.
+    pub fn standing(&self, gauge: &str) -> i64 {
+        self.gauges.get(gauge).copied().unwrap_or_default()
+    }
+}
+
+/// A network on which nobody is.
+struct Nowhere([u8; PACKET_BYTES_MAX]);
+
+impl PacketSink for Nowhere {
+    fn buffer(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+
+    fn commit(&mut self, _to: SocketAddr, _len: usize) {}
+}
+
+impl DatagramSender for Nowhere {
+    fn flush(&mut self) -> SendOutcome {
+        SendOutcome::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use throng_pack::Pack;
+    use throng_replication::SchemaBuilder;
+
+    use super::*;
+    use crate::prelude::*;
+
+    #[derive(Debug, PartialEq, Pack)]
+    #[pack(name = "test.hero")]
+    struct Hero(u8);
+
+    #[derive(Debug, PartialEq, Pack)]
+    #[pack(name = "test.note")]
+    struct Note(u32);
+
+    /// What systems found, tick by tick.
+    #[derive(Resource, Default, Debug, PartialEq)]
+    struct Seen(Vec<String>);
+
+    struct Watching;
+
+    impl WorldKind for Watching {
+        fn name(&self) -> &str {
+            "watching"
+        }
+
+        fn tick_rate(&self) -> Hertz {
+            Hertz(20)
+        }
+
+        fn build(&self, world: &mut WorldBuilder) {
+            let read = || throng_metrics::count!("reads");
+            world.accept_transfers::<Hero>().init_resource::<Seen>().add_systems((look, answer, read).chain());
+        }
+    }
+
+    fn look(
+        tick: Res<TickInfo>,
+        arrivals: Res<Arrivals>,
+        departures: Res<Departures>,
+        inbox: Res<Inbox>,
+        messages: Res<WorldMessages>,
+        mut seen: ResMut<Seen>,
+    ) {
+        let mut note = |what: String| seen.0.push(format!("{}: {what}", tick.tick));
+        for Arrival { client, from, transfer, .. } in &arrivals.0 {
+            let hero = transfer.as_ref().and_then(|transfer| transfer.read::<Hero>().ok());
+            note(format!("{} comes from {from:?} with {hero:?}", client.0));
+        }
+        departures.0.iter().for_each(|client| note(format!("{} goes", client.0)));
+        inbox.iter().for_each(|message| note(format!("{} says {:?}", message.client.0, message.bytes)));
+        messages.0.iter().for_each(|message| note(format!("{} posts {:?}", message.from, message.read::<Note>())));
+    }
+
+    fn answer(tick: Res<TickInfo>, messages: Res<WorldMessages>, mut outbox: ResMut<Outbox>) {
+        for message in &messages.0 {
+            outbox.post(tick.world, message.from, &Note(tick.tick)).unwrap();
+        }
+    }
+
+    /// Promise: what a test brings is seen by the systems of the next tick, once.
+    #[test]
+    fn what_is_brought_is_seen_in_the_next_tick_and_only_there() {
+        let [here, elsewhere] = [3, 8].map(|index| WorldId::new(index, 0));
+        let mut world = TestWorld::with_id(Watching, &SchemaBuilder::new().build(), here, 1, None);
+        world.ticks(2);
+        world.arrive(ClientKey(1));
+        world.arrive_from(ClientKey(2), elsewhere, &Hero(60)).unwrap();
+        world.say(ClientKey(1), MessageKind::Reliable, &[16, 17]);
+        world.post(elsewhere, &Note(5)).unwrap();
+        let answers: Vec<_> =
+            world.tick().messages.iter().map(|(to, message)| (*to, message.read::<Note>().unwrap())).collect();
+        assert_eq!(answers, [(elsewhere, Note(2))]);
+        world.leave(ClientKey(2));
+        assert!(world.tick().messages.is_empty());
+        world.ticks(3);
+        let expect = [
+            "2: 1 comes from None with None",
+            "2: 2 comes from Some(WorldId { index: 8, generation: 0 }) with Some(Hero(60))",
+            "2: 1 says [16, 17]",
+            "2: 8 posts Ok(Note(5))",
+            "3: 2 goes",
+        ];
+        assert_eq!(world.ecs().resource::<Seen>().0, expect);
+        assert_eq!((world.ticks_done(), world.counted().of("reads")), (7, 7));
+    }
+
+    #[test]
+    fn who_carries_what_the_world_cannot_read_does_not_come() {
+        let mut world = TestWorld::new(Watching, &SchemaBuilder::new().build(), 1);
+        assert!(world.arrive_from(ClientKey(1), WorldId::new(1, 0), &Note(7)).is_err());
+        world.tick();
+        assert_eq!(*world.ecs().resource::<Seen>(), Seen::default());
+    }
+}

@@ -1,0 +1,10 @@
+//! How a command ends: what each of them returns to `main`, which makes the exit status of it.
+
+/// How a command ended when nothing went wrong with the command itself.
+pub enum Verdict {
+    Fine,
+    /// What was measured failed its bar.
+    Failed,
+}
+
+pub type CommandResult = Result<Verdict, Box<dyn std::error::Error>>;
