@@ -305,7 +305,7 @@ mod tests {
             &["--game", "frontier", "--inject", "stolen-cores", "--inject", "dear-hideout"],
             Err(
                 "--inject dear-hideout has no place in frontier; with --game frontier there are hung-world, slow-world, spikes, \
-                 lock-inversion, stolen-cores, long-tasks, alloc-rate, over-budget, big-alloc, leak",
+                 lock-inversion, stolen-cores, long-tasks, alloc-rate, over-budget, big-alloc, leak, turnover",
             ),
         );
         assert!(GAMES[0].behaviours(&GameFlags { no_throttles: true }).is_err());

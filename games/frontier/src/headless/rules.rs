@@ -15,7 +15,7 @@ fn lists_and_scanning_everything_give_the_same_world() {
     // Whoever scans makes no lists.
     let without_lists = |zone: &Headless| {
         let mut counted = zone.tally();
-        counted.counters.retain(|name, _| !name.starts_with("close_"));
+        counted.counters.retain(|name, _| !name.starts_with("neighbour_"));
         counted
     };
     assert_eq!(without_lists(&zone), without_lists(&other));

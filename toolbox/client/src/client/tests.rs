@@ -126,6 +126,9 @@ impl Stage {
         self.now += STEP;
         self.client.poll(self.now, UNIX_S, &mut self.up);
         self.deliver_up();
+        if let Some(server) = &mut self.server {
+            server.update(self.now, &mut Received::default());
+        }
         if let Some(server) = self.server.as_mut().filter(|server| server.wants_packet(self.now)) {
             server.send_packet(self.now, &[], &mut self.down);
         }
