@@ -222,7 +222,7 @@ impl Input {
     }
 }
 
-/// A reliable message from a client, its text already accepted by [`text`].
+/// A reliable message from a client, its text already accepted by [`speech`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientMessage<'a> {
     /// To everybody in earshot.

@@ -53,7 +53,7 @@ const REACHED_M: f32 = 0.8;
 const WAYPOINTS_MAX: usize = 32;
 /// Thoughts without getting anywhere after which it picks another goal.
 const STUCK_THOUGHTS: u32 = 40;
-/// With less health it wants a medkit. [percent]
+/// With less health it wants a medkit. (percent)
 const UNWELL_HEALTH: u8 = 40;
 /// How far outside the level a place may be by rounding. (m)
 const BOUNDS_SLACK_M: f32 = 0.05;

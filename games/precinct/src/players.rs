@@ -25,7 +25,7 @@ use crate::{
     weapons::{Trigger, Weapon},
 };
 
-/// What a medkit heals [percent], and how long the hands are busy with it. (ms)
+/// What a medkit heals (percent), and how long the hands are busy with it. (ms)
 const MEDKIT_HEALTH: u8 = 50;
 const MEDKIT_MS: u32 = 2_000;
 

@@ -16,7 +16,7 @@
 //! | [`ticks`] | the cheapest clock, for measuring |
 //! | [`perf`], [`sched`] | when a thread had no core, and which other processes had one |
 //! | [`sampling`] | where another process's threads are, without stopping them |
-//! | [`never`] | states that only a bug can make: loud in tests, counted and survived in a live server |
+//! | [`never`](mod@never) | states that only a bug can make: loud in tests, counted and survived in a live server |
 //! | [`crash_signal`], [`message_pair`], [`bad_access`] | what a dying thread may do, and whom it tells: the ground of `throng-crash` |
 //! | [`random`] | one seed from the kernel; everything after it is seeded |
 #![allow(unsafe_code)]

@@ -106,9 +106,9 @@ pub fn take_unlogged() -> impl Iterator<Item = &'static Spot> {
     SPOTS.iter().filter_map(OnceLock::get).copied().filter(|spot| !spot.is_logged.swap(true, Relaxed))
 }
 
-/// Says that a state should never occur: see [`never`](crate::never). `never!("text")`, or `never!(condition, "text")`,
-/// which gives the condition's value. The text may name variables in braces, as in `panic!`; only a panic fills them
-/// in.
+/// Says that a state should never occur: see [the module](mod@crate::never). `never!("text")`, or
+/// `never!(condition, "text")`, which gives the condition's value. The text may name variables in braces, as in
+/// `panic!`; only a panic fills them in.
 #[macro_export]
 macro_rules! never {
     ($what:literal $(, $value:expr)* $(,)?) => {{

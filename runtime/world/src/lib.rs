@@ -1,6 +1,6 @@
 //! World: one world of a game server, built from a kind and a seed and run by one call.
 //!
-//! A [`GameWorld`](game_world::GameWorld) is a `bevy_ecs::World` filled by Bevy-style plugins, with everything that
+//! A [`GameWorld`] is a `bevy_ecs::World` filled by Bevy-style plugins, with everything that
 //! belongs to it: the order of its systems, its clients with their connections, what is replicated to them. It is
 //! sans-IO: mail and time come in, packets go to a sink, and a report says what the host has to do. So the same world
 //! runs in a server, in a test of a game and in a bench.
