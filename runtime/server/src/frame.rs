@@ -129,7 +129,7 @@ impl Server {
     }
 
     /// Clients that leave a world go where they want, and its messages to other worlds are delivered.
-    fn see_off(&mut self, world: &mut GameWorld) {
+    pub(crate) fn see_off(&mut self, world: &mut GameWorld) {
         let from = world.id();
         let report = world.report_mut();
         for leaving in report.leaving.drain(..) {
@@ -168,7 +168,7 @@ impl Server {
 
     /// Sends a client into a world with what it carries. If that world is no more, it goes back to where it comes from,
     /// with it; if there is nothing to go back to, it is disconnected. Whether it is on its way to `to`.
-    fn send(&mut self, client: Box<Client>, from: Option<WorldId>, to: WorldId, transfer: Transfer) -> bool {
+    pub(crate) fn send(&mut self, client: Box<Client>, from: Option<WorldId>, to: WorldId, transfer: Transfer) -> bool {
         let target = self.mailboxes.get(to).map(|_| to);
         let Some(world) = target.or(from.filter(|from| self.mailboxes.get(*from).is_some())) else {
             self.disconnect(client, "its world has ended");

@@ -90,6 +90,8 @@ impl Server {
         };
         slot.ending = Some(answer);
         slot.mailbox.push(MailItem::End { reason: "its world has ended" });
+        // Who comes after the end was told would wait in it for ever: whoever sends finds no mailbox from here on.
+        self.mailboxes.remove(id);
         self.ending.push_back(id);
     }
 
@@ -98,7 +100,9 @@ impl Server {
         for _ in 0..ARRIVALS_PER_FRAME_MAX {
             let Some(Made { id, seed, world, answer }) = self.maker.take_made() else { break };
             match world {
-                Ok(world) => {
+                Ok(mut world) => {
+                    // Those that it was made with may have been replaced meanwhile.
+                    world.set_rules(&self.rules);
                     self.place(*world, seed);
                     self.counts.server.worlds_created += 1;
                     answer.give(Ok(id));
@@ -140,13 +144,17 @@ impl Server {
         true
     }
 
-    /// Takes a world out of all tables. Mail that waits for it is answered for: a client on its way there is
-    /// disconnected and told.
+    /// Takes a world out of all tables. Mail that waits for it is answered for: a traveller on its way there goes back
+    /// with what it carries, and who comes from nowhere is disconnected and told.
     fn take_out(&mut self, id: WorldId) -> Option<WorldSlot> {
         let slot = self.worlds.remove(id)?;
         self.mailboxes.remove(id);
         for item in slot.mailbox.close().drain() {
             match item {
+                MailItem::Arrival { client, from: Some(from), transfer: Some(transfer) } => {
+                    self.counts.server.travels_refused += 1;
+                    self.send(client, None, from, transfer);
+                }
                 MailItem::Arrival { client, .. } => self.disconnect(client, "its world has ended"),
                 MailItem::Message(_) => self.counts.server.messages_undeliverable += 1,
                 _ => {}
@@ -159,7 +167,7 @@ impl Server {
 
     /// Ends a world that panicked: its state may be half changed, so it must not tick again. Its clients have kept
     /// their connections and are told.
-    pub(crate) fn end_panicked(&mut self, hosted: Box<HostedWorld>) {
+    pub(crate) fn end_panicked(&mut self, mut hosted: Box<HostedWorld>) {
         let id = hosted.world.id();
         log_error!(WORLDS, world = %id, name = &**hosted.world.name(), "world panicked in its tick and is parked");
         self.counts.server.worlds_parked += 1;
@@ -168,6 +176,8 @@ impl Server {
         {
             answer.give(Ok(()));
         }
+        // Those who were already out of it, or turned back at its door, go on.
+        self.see_off(&mut hosted.world);
         let (clients, mut rest) = hosted.into_clients();
         self.game_totals.withdraw(rest.world.gauges_mut());
         clients.into_iter().for_each(|client| self.disconnect(client, "its world panicked"));

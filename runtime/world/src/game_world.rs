@@ -508,9 +508,10 @@ impl GameWorld {
 
     /// Hands leaving clients to the host: travellers with all that is theirs, others closed.
     fn let_go(&mut self, worker: &mut Worker) {
-        let mut leaving = std::mem::take(&mut self.scratch.leavers);
-        self.clients.take_leaving(&mut leaving);
-        for mut client in leaving.drain(..) {
+        self.clients.take_leaving(&mut self.scratch.leavers);
+        // Those who still wait stay in the scratch, where a host finds them if one of these panics.
+        self.scratch.leavers.reverse();
+        while let Some(mut client) = self.scratch.leavers.pop() {
             self.delivery.outdate();
             if let Some(view) = client.exit() {
                 self.report.stats.replication.merge(&own(&mut self.replication).remove_view(view));
@@ -528,7 +529,6 @@ impl GameWorld {
                 None => {}
             }
         }
-        self.scratch.leavers = leaving;
     }
 
     fn finish_tick(&mut self) {
