@@ -288,6 +288,24 @@ fn clients_of_a_world_that_is_retired_are_told_and_free_their_places() {
     assert!(house.simulation.players().iter().all(|player| player.end().is_some() || player.was_in_world()));
 }
 
+/// Whoever comes in the very frame in which a world's end is asked for once waited in it for ever.
+#[test]
+fn a_world_that_ends_while_clients_are_on_their_way_ends_and_each_is_at_home_or_told() {
+    for frames in 0..16 {
+        let mut house = House::with_players(3);
+        let pending = house.create();
+        let world = house.answer(&pending).unwrap();
+        house.wish(house.lobby, WishKind::Send(world));
+        house.simulation.run_for(f64::from(frames) / 60.0);
+        let pending = house.control.retire_world(world);
+        house.answer(&pending).unwrap();
+        house.simulation.run_for(0.5);
+        let told = house.counter("server.disconnects") as usize;
+        assert_eq!(house.bags(house.lobby).len() + told, 3, "after {frames} frames");
+        assert_eq!(house.simulation.server_mut().worlds_count(), 2);
+    }
+}
+
 #[test]
 fn what_cannot_be_made_is_answered_with_a_reason() {
     let mut house = House::with_players(0);
