@@ -65,11 +65,15 @@ pub(crate) struct Description {
 impl Description {
     /// The name of its family in the text: what must be the only one of its kind.
     pub fn family(&self) -> Cow<'_, str> {
-        match self.kind {
-            Kind::Counter | Kind::Gauge => self.name.as_str().into(),
-            Kind::Histogram => format!("{}_seconds", self.name).into(),
-            Kind::WindowMax => format!("{}_window_max", self.name).into(),
+        match self.kind.suffix() {
+            "" => self.name.as_str().into(),
+            suffix => format!("{}{suffix}", self.name).into(),
         }
+    }
+
+    /// Whether that is its family. Allocates nothing: a game's counters are registered by a frame that counts.
+    fn is_of_family(&self, family: &str) -> bool {
+        family.strip_prefix(self.name.as_str()) == Some(self.kind.suffix())
     }
 }
 
@@ -79,6 +83,17 @@ pub(crate) enum Kind {
     Gauge,
     Histogram,
     WindowMax,
+}
+
+impl Kind {
+    /// What stands behind a metric's name in that of its family.
+    fn suffix(self) -> &'static str {
+        match self {
+            Kind::Counter | Kind::Gauge => "",
+            Kind::Histogram => "_seconds",
+            Kind::WindowMax => "_window_max",
+        }
+    }
 }
 
 impl Registry {
@@ -222,7 +237,7 @@ impl Registry {
 
     /// Whether a family of this name, as it is exposed but for the prefix, is registered.
     pub fn is_taken(&self, family: &str) -> bool {
-        self.descriptions.iter().any(|description| description.family() == family)
+        self.descriptions.iter().any(|description| description.is_of_family(family))
     }
 
     /// Says how a gauge stands.
@@ -266,9 +281,11 @@ impl Registry {
         assert!(is_name(name), "metric name {name:?}");
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let new = Description { kind, index, name: name.replace('.', "_"), help, unit: "", labels };
-        for old in self.descriptions.iter().filter(|old| old.family() == new.family()) {
+        let family = new.family();
+        for old in self.descriptions.iter().filter(|old| old.is_of_family(&family)) {
             assert!(old.kind == kind && old.labels != new.labels, "metric {name:?} is registered twice");
         }
+        drop(family);
         Arc::make_mut(&mut self.descriptions).push(new);
         index
     }
