@@ -1,10 +1,9 @@
 //! Declared counters: each is written down once, with its name, unit, help and advice, in the struct that counts it.
 //!
 //! [`counters!`](crate::counters) makes a plain struct of `u64` fields, so that counting is an addition to a field.
-//! Everything else goes by
-//! the declarations: adding up two structs, publishing, reports, the console and the operator's page visit every field,
-//! so a counter that
-//! was added is in all of them. A struct may hold others as groups; whoever visits it visits theirs.
+//! Everything else goes by the declarations: adding up two structs, publishing, reports, the console and the operator's
+//! page visit every field, so a counter that was added is in all of them. A struct may hold others as groups; whoever
+//! visits it visits theirs.
 //!
 //! ```
 //! use throng_metrics::{Counters, counters};

@@ -18,8 +18,7 @@ use crate::snapshot::{MetricsSnapshot, Values};
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Gauges of one name that come and go with what they are about, such as rows of a report: each is its labels and its
-/// value. Labels may hold
-/// any text.
+/// value. Labels may hold any text.
 #[derive(Clone, Debug)]
 pub struct LabelledGauges {
     /// Dotted, as a registered name.

@@ -7,24 +7,21 @@
 //! ```
 //!
 //! A call site is a static that learns the number of its name once, so a call costs an addition in memory of its
-//! thread: 2 ns, no lock,
-//! no atomic write. The world's tick empties that memory when it ends, and the frame adds up what all worlds counted:
+//! thread: 2 ns, no lock, no atomic write. The world's tick empties that memory when it ends, and the frame adds up
+//! what all worlds counted:
 //!
 //! ```text
-//! count!, gauge! -> the thread's tick -- tick's end --> GameSums of the worker -- frame's end --> GameTotals: sums,
-//! and this frame's
+//! count!, gauge! -> the thread's tick -- tick's end --> GameSums of the worker -- frame's end --> GameTotals
 //!                                        WorldGauges of the world
 //! ```
 //!
 //! A counter only grows, and each frame's own sum is told, so that a spike of one frame can be seen. A gauge stands as
-//! a world last set it,
-//! and worlds are added up. The same name in several places is one metric; a name is a counter or a gauge, never both.
+//! a world last set it, and worlds are added up. The same name in several places is one metric; a name is a counter or
+//! a gauge, never both.
 //!
 //! Calls outside of a tick (bots, tools, tests without a runner) do nothing. Nothing here is read by a game, so metrics
-//! never
-//! change what it computes. Names are known to the whole process, values to the server that counted them. Memory: 16 B
-//! for each name
-//! and thread, 8 B for each gauge and world that sets it. Never allocates in a steady tick.
+//! never change what it computes. Names are known to the whole process, values to the server that counted them. Memory:
+//! 16 B for each name and thread, 8 B for each gauge and world that sets it. Never allocates in a steady tick.
 
 use std::{
     cell::RefCell,
@@ -39,8 +36,7 @@ use std::{
 use crate::declared::is_name;
 
 /// Most counters, and most gauges, of a process. They are in a program's text, so it takes a generator to get here;
-/// what comes after is
-/// not counted. Each takes 5 KiB of a server's metrics, for its maximum over time.
+/// what comes after is not counted. Each takes 5 KiB of a server's metrics, for its maximum over time.
 pub const NAMES_MAX: usize = 4_096;
 
 /// Counters, and gauges, that there is room for from the start: a name that is first used long after allocates nothing
@@ -53,8 +49,7 @@ const UNKNOWN: u32 = u32::MAX;
 const REFUSED: u32 = u32::MAX - 1;
 
 /// Adds to a counter of the game: `count!("npc.casts")` one, `count!("npc.casts", n)` so many. Of the world whose tick
-/// runs on this thread; outside
-/// of a tick it does nothing.
+/// runs on this thread; outside of a tick it does nothing.
 #[macro_export]
 macro_rules! count {
     ($name:expr) => {
@@ -67,8 +62,7 @@ macro_rules! count {
 }
 
 /// Sets a gauge of the game in the world whose tick runs on this thread: `gauge!("players", n)`. It stands until the
-/// world sets it again,
-/// and is added up over worlds. Outside of a tick it does nothing.
+/// world sets it again, and is added up over worlds. Outside of a tick it does nothing.
 #[macro_export]
 macro_rules! gauge {
     ($name:expr, $value:expr) => {{
@@ -310,8 +304,7 @@ pub struct GameSums {
 }
 
 /// What all worlds of a server counted: counters since the start and of this frame, gauges as they stand. Names that
-/// this server's game has
-/// not used are not in it.
+/// this server's game has not used are not in it.
 #[derive(Debug, Default)]
 pub struct GameTotals {
     counters: Vec<Option<u64>>,

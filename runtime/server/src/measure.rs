@@ -1,9 +1,8 @@
 //! Measure: what the frame adds up about itself, and what it tells of it.
 //!
 //! A frame counts into `Server::counts`; at its end that is added to the totals since the start and to every window
-//! that is open. All
-//! of it is owned by the frame thread and costs some 100 nanoseconds per frame, without allocating; the status, once a
-//! second, allocates.
+//! that is open. All of it is owned by the frame thread and costs some 100 nanoseconds per frame, without allocating;
+//! the status, once a second, allocates.
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 

@@ -1,10 +1,9 @@
 //! Metrics: the server's figures as Prometheus sees them.
 //!
 //! The frame thread keeps a registry of its own and records every frame as it happens: its length, what it counted, and
-//! what the games
-//! counted in it, so that a single bad frame is in the histogram and in the windows' maxima whenever somebody scrapes.
-//! The whole is
-//! published once a second: a copy behind a lock that the admin thread takes to read, never the frame's own data.
+//! what the games counted in it, so that a single bad frame is in the histogram and in the windows' maxima whenever
+//! somebody scrapes. The whole is published once a second: a copy behind a lock that the admin thread takes to read,
+//! never the frame's own data.
 //!
 //! What is counted is declared where it is counted (`throng_metrics::declared`) and reaches registry, console and page
 //! from there.
@@ -69,8 +68,7 @@ pub struct PublishedMetrics {
     clock: Arc<dyn Clock>,
     snapshot: Mutex<Option<MetricsSnapshot>>,
     /// Time of the last frame's end by the server's clock. Written by the frame thread alone; an age that is read a
-    /// moment late is
-    /// still an age, so relaxed order is enough.
+    /// moment late is still an age, so relaxed order is enough.
     last_frame_at: AtomicU64,
     /// True while the frame thread waits for packets with nothing due. Written and read as above.
     is_sleeping: AtomicBool,

@@ -1,12 +1,9 @@
 //! Packet report: what each sort of message and component takes of the way to the clients, and why, as rows with rates.
 //!
 //! Built from the counts of `throng_replication::traffic`. Each world gives up its own once a second, to the worker
-//! that ticks it;
-//! the frame thread adds up the workers' and publishes the rows. A row is a kind, a cause and a world; rows do not
-//! overlap, so they add up
-//! to what went out. The first [`WORLDS_NAMED_MAX`] worlds have rows of their own, the others one for each kind of
-//! world: a thousand
-//! hideouts are read as one.
+//! that ticks it; the frame thread adds up the workers' and publishes the rows. A row is a kind, a cause and a world;
+//! rows do not overlap, so they add up to what went out. The first [`WORLDS_NAMED_MAX`] worlds have rows of their own,
+//! the others one for each kind of world: a thousand hideouts are read as one.
 //!
 //! Cost: some 20 ns per row, world and second on the workers; a few µs a second on the frame thread. Text is made where
 //! it is read.

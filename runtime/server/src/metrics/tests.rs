@@ -24,8 +24,7 @@ fn stage() -> (ServerMetrics, PublishedMetrics) {
 }
 
 /// Promise: whatever is declared is in the totals, in Prometheus' text and in the console's rows, each with its own
-/// value. (The report takes
-/// its map from the same visit, `measure`; the page has a test of its own, `page`.)
+/// value. (The report takes its map from the same visit, `measure`; the page has a test of its own, `page`.)
 #[test]
 fn every_counter_reaches_totals_prometheus_and_console() {
     let (mut metrics, published) = stage();
