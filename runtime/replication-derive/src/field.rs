@@ -98,8 +98,9 @@ impl Field {
     }
 
     fn text(ty: &Type, member: &syn::Member) -> Self {
-        let bits = quote!(<#ty>::BITS_MAX);
-        let (encode, decode) = (quote!(self.#member.encode(out);), quote!(<#ty>::decode(from)?));
+        let bits = quote!(<#ty as ReplicateText>::BITS_MAX);
+        let encode = quote!(ReplicateText::encode(&self.#member, out););
+        let decode = quote!(<#ty as ReplicateText>::decode(from)?);
         Self {
             codec: quote!(),
             bits: bits.clone(),

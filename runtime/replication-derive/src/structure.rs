@@ -33,7 +33,7 @@ pub fn expand(name: &syn::Ident, public_name: &str, fields: &syn::Fields) -> syn
         const _: () = {
             #[allow(unused_imports)]
             use ::throng_replication::{
-                Replicate, ReplicateBits, quantise, bytes::{DecodeError, Reader, Writer},
+                Replicate, ReplicateBits, ReplicateText, quantise, bytes::{DecodeError, Reader, Writer},
             };
             #(#codecs)*
 

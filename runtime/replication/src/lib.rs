@@ -62,6 +62,7 @@ pub use source::{
     rules::{self, ReplicationRules, ResolvedRules},
 };
 pub use stats::ReplicationStats;
+pub use throng_pack::Text;
 pub use throng_replication_derive::Replicate;
 pub use view::{
     audit_sample::AUDIT_SAMPLE_BYTES_MAX,
@@ -80,6 +81,6 @@ pub use wire::{
     quantise,
     replicate::{Replicate, ReplicateBits},
     schema::{ComponentIndex, ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, Schema, SchemaBuilder},
-    text::Text,
+    text::ReplicateText,
 };
 pub use world::{ViewScratch, WorldReplication};

@@ -120,8 +120,8 @@ impl<'a> EventIn<'a> {
 mod tests {
     use super::*;
     use crate::{
-        Replicate,
-        wire::{ids::NetId, schema::SchemaBuilder, text::Text},
+        Replicate, Text,
+        wire::{ids::NetId, schema::SchemaBuilder},
     };
 
     #[derive(Clone, Debug, PartialEq, Replicate)]

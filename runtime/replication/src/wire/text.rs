@@ -1,75 +1,42 @@
-//! Text: a short text as a field of a replicated component or event.
+//! Text: how a short text goes as a field of a replicated component or event.
 //!
-//! Held in place, so that a value with a text in it allocates nothing; on the wire one byte of length and the bytes of
-//! UTF-8. What a game accepts as a text (control characters, direction marks) is the game's part, on the way in.
+//! One byte of length and the bytes of UTF-8. What a game accepts as a text (control characters, direction marks) is
+//! the game's part, on the way in.
 
-use std::ops::Deref;
+use throng_pack::Text;
 
 use crate::wire::bytes::{DecodeError, Reader, Writer};
 
-/// A text of at most `N` bytes of UTF-8. [N: 1 to 250]
-#[derive(Clone, Copy)]
-pub struct Text<const N: usize> {
-    len: u8,
-    bytes: [u8; N],
+/// What a text must offer to be a field of a replicated component: [`Text<N>`] does. [N: 1 to 250]
+pub trait ReplicateText: Sized {
+    /// Length and bytes on the wire at most. (bits)
+    const BITS_MAX: u32;
+
+    fn encode(&self, out: &mut Writer<'_>);
+    /// Refuses what is longer than `N` and what is no UTF-8.
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError>;
 }
 
-impl<const N: usize> Text<N> {
-    /// Length and bytes on the wire at most. (bits)
-    pub const BITS_MAX: u32 = {
+impl<const N: usize> ReplicateText for Text<N> {
+    const BITS_MAX: u32 = {
         assert!(N >= 1 && N <= 250, "a text takes 1 to 250 bytes");
         8 + 8 * N as u32
     };
 
-    /// `None` if it is too long.
-    pub fn new(text: &str) -> Option<Self> {
-        let mut bytes = [0; N];
-        bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
-        Some(Self { len: text.len() as u8, bytes })
+    fn encode(&self, out: &mut Writer<'_>) {
+        let text: &str = self;
+        out.u8(text.len() as u8);
+        text.bytes().for_each(|byte| out.u8(byte));
     }
 
-    pub fn encode(&self, out: &mut Writer<'_>) {
-        out.u8(self.len);
-        self.bytes[..self.len.into()].iter().for_each(|byte| out.u8(*byte));
-    }
-
-    /// Refuses what is longer than `N` and what is no UTF-8.
-    pub fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let len = from.u8()?;
-        let mut bytes = [0; N];
-        for byte in bytes.get_mut(..len.into()).ok_or(DecodeError::OutOfRange)? {
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let len = usize::from(from.u8()?);
+        let mut bytes = [0_u8; N];
+        let text = bytes.get_mut(..len).ok_or(DecodeError::OutOfRange)?;
+        for byte in text.iter_mut() {
             *byte = from.u8()?;
         }
-        str::from_utf8(&bytes[..len.into()]).map_err(|_| DecodeError::OutOfRange)?;
-        Ok(Self { len, bytes })
-    }
-}
-
-impl<const N: usize> Deref for Text<N> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        str::from_utf8(&self.bytes[..self.len.into()]).expect("made from UTF-8 only")
-    }
-}
-
-impl<const N: usize> Default for Text<N> {
-    fn default() -> Self {
-        Self { len: 0, bytes: [0; N] }
-    }
-}
-
-impl<const N: usize> PartialEq for Text<N> {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl<const N: usize> Eq for Text<N> {}
-
-impl<const N: usize> std::fmt::Debug for Text<N> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Debug::fmt(&**self, out)
+        str::from_utf8(text).ok().and_then(Self::new).ok_or(DecodeError::OutOfRange)
     }
 }
 
