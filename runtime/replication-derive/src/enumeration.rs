@@ -38,7 +38,7 @@ pub fn expand(name: &syn::Ident, data: &syn::DataEnum) -> syn::Result<TokenStrea
                 const NAME: &'static str = #text;
                 const LAYOUT: u64 = CODE.fingerprint();
                 const BYTES_MAX: usize = (#bits as usize).div_ceil(8);
-                const EXACT_BYTES_MAX: usize = Self::BYTES_MAX;
+                const EXACT_BYTES_MAX: usize = <Self as Replicate>::BYTES_MAX;
 
                 fn encode(&self, out: &mut Writer<'_>) {
                     CODE.encode(self, out);

@@ -1,7 +1,7 @@
 //! The promise: what a component declares is what goes over the wire, whatever types its fields have.
 
 use glam::{Vec2, Vec3};
-use throng_replication::{DecodeError, Reader, Replicate, Writer};
+use throng_replication::{DecodeError, Reader, Replicate, Text, Writer};
 
 const SIDE_M: f32 = 64.0;
 
@@ -35,6 +35,24 @@ struct Marker;
 
 #[derive(Clone, Debug, PartialEq, Replicate)]
 struct Pair(bool, #[replicate(bits = 4)] u32);
+
+/// Declared where both traits are in scope, as by a game whose component also travels.
+mod packed_too {
+    use throng_pack::{Pack, Text};
+    use throng_replication::Replicate;
+
+    #[derive(Copy, Clone, Debug, PartialEq, Pack, Replicate)]
+    pub enum Rank {
+        Private,
+        Captain,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Pack, Replicate)]
+    pub struct Recruit {
+        pub rank: Rank,
+        pub name: Text<8>,
+    }
+}
 
 fn everything() -> Everything {
     Everything {
@@ -79,6 +97,19 @@ fn every_kind_of_field_comes_back() {
     check(&Pair(true, 15));
     for stance in [Stance::Relevance, Stance::Crouching, Stance::Prone] {
         check(&stance);
+    }
+}
+
+/// Both traits have a `BYTES_MAX`, which the derived code must not mix up.
+#[test]
+fn what_is_replicated_may_be_packed_too() {
+    for rank in [packed_too::Rank::Private, packed_too::Rank::Captain] {
+        let recruit = packed_too::Recruit { rank, name: Text::new("Fluß").unwrap() };
+        check(&rank);
+        check(&recruit);
+        let mut bytes = Vec::new();
+        throng_pack::pack_body(&recruit, &mut bytes).unwrap();
+        assert_eq!(throng_pack::unpack_body(&bytes), Ok(recruit));
     }
 }
 
