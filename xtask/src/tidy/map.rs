@@ -31,12 +31,13 @@ pub(super) fn check(root: &Path, crates: &[Crate]) -> Vec<String> {
 
 fn compare(page: &str, crates: &[Crate]) -> Vec<String> {
     let mut rows: BTreeMap<&str, (usize, &str, &str)> = BTreeMap::new();
+    let mut problems = Vec::new();
     for (index, line) in page.lines().enumerate() {
-        if let Some((rank, name, folder)) = row(line) {
-            rows.insert(name, (index + 1, rank, folder));
+        let Some((rank, name, folder)) = row(line) else { continue };
+        if let Some((first, ..)) = rows.insert(name, (index + 1, rank, folder)) {
+            problems.push(format!("{PAGE}:{}: {name} is in line {first} already; remove one of the rows", index + 1));
         }
     }
-    let mut problems = Vec::new();
     for one in mapped(crates) {
         let expected = line(one);
         match rows.remove(one.name.as_str()) {
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_moved_and_left_over_rows_are_named() {
+    fn missing_moved_left_over_and_double_rows_are_named() {
         let map = expected(&crates());
         let check = |page: &str, part: &str| {
             let found = compare(page, &crates());
@@ -135,5 +136,7 @@ mod tests {
         check(&map.replace("| `throng-net`", "| throng-net"), "lacks throng-net");
         let left_over = map.clone() + "| 3 | `throng-attic` | `runtime/attic` | Old. |\n";
         check(&left_over, "ARCHITECTURE.md:6: there is no crate throng-attic");
+        let double = map.clone() + "| 4 | `throng-net` | `runtime/net` | Sockets. |\n";
+        check(&double, "ARCHITECTURE.md:6: throng-net is in line 4 already; remove one of the rows");
     }
 }
