@@ -18,30 +18,17 @@ use super::modules::{self, Files};
 /// Files that a circle may have.
 const FILES_MAX: usize = 4;
 
-/// Circles beyond that which were there before the rule: crate folder and files of each, largest first. This list only
-/// gets shorter and its numbers only smaller.
-const KNOWN: [(&str, &[usize]); 0] = [];
-
 pub(super) fn check(root: &Path, crates: &[Crate]) -> Vec<String> {
     let load = |path: &str| fs::read_to_string(root.join(path)).ok();
     let mut problems = Vec::new();
     for one in crates {
-        let mut circles: Vec<Circle> = roots(root, &one.folder)
-            .iter()
-            .flat_map(|root_file| circles(&modules::read(root_file, &load)))
-            .filter(|circle| circle.files.len() > FILES_MAX)
-            .collect();
-        circles.sort_by_key(|circle| std::cmp::Reverse(circle.files.len()));
-        let known = KNOWN.iter().find(|known| known.0 == one.folder).map_or(&[][..], |known| known.1);
-        problems.extend(compare(&one.folder, &circles, known));
+        for root_file in roots(root, &one.folder) {
+            let circles = circles(&modules::read(&root_file, &load));
+            problems.extend(circles.iter().filter_map(|circle| circle.problem(&one.folder)));
+        }
     }
-    let is_crate = |folder: &str| crates.iter().any(|one| one.folder == folder);
-    let gone = KNOWN.iter().filter(|known| !is_crate(known.0));
-    problems.extend(gone.map(|known| format!("{HERE}: there is no crate {}; take it from KNOWN", known.0)));
     problems
 }
-
-const HERE: &str = "xtask/src/tidy/circles.rs";
 
 /// The files that a crate is compiled from: its library and its programs.
 fn roots(root: &Path, folder: &str) -> Vec<String> {
@@ -52,35 +39,6 @@ fn roots(root: &Path, folder: &str) -> Vec<String> {
     roots
 }
 
-fn compare(folder: &str, circles: &[Circle], known: &[usize]) -> Vec<String> {
-    let sizes: Vec<usize> = circles.iter().map(|circle| circle.files.len()).collect();
-    if sizes == known {
-        return Vec::new();
-    }
-    let is_smaller = sizes.len() <= known.len() && sizes.iter().zip(known).all(|(size, known)| size <= known);
-    if is_smaller {
-        return vec![format!("{folder}: its circles have shrunk to {sizes:?} files; write that into KNOWN in {HERE}")];
-    }
-    let mut left = known.to_vec();
-    let new = circles.iter().filter(|circle| match left.iter().position(|&size| size == circle.files.len()) {
-        Some(index) => {
-            left.remove(index);
-            false
-        }
-        None => true,
-    });
-    new.map(|circle| {
-        let count = circle.files.len();
-        let known = if known.is_empty() { String::new() } else { format!(", known are {known:?}") };
-        format!(
-            "{folder}: {count} files import each other in a circle (at most {FILES_MAX}{known}); \
-             move what they share below them:\n{}",
-            circle.lines()
-        )
-    })
-    .collect()
-}
-
 /// Files of which each leads to each other over imports.
 struct Circle {
     /// Path, and which of the circle's files it uses.
@@ -88,6 +46,18 @@ struct Circle {
 }
 
 impl Circle {
+    /// `None` while it is small enough.
+    fn problem(&self, folder: &str) -> Option<String> {
+        let count = self.files.len();
+        (count > FILES_MAX).then(|| {
+            format!(
+                "{folder}: {count} files import each other in a circle (at most {FILES_MAX}); \
+                 move what they share below them:\n{}",
+                self.lines()
+            )
+        })
+    }
+
     fn lines(&self) -> String {
         let line = |(path, uses): &(String, Vec<String>)| format!("    {path} uses {}", uses.join(", "));
         self.files.iter().map(line).collect::<Vec<_>>().join("\n")
@@ -192,30 +162,16 @@ mod tests {
     }
 
     #[test]
-    fn new_and_grown_circles_are_named_and_shrunken_ones_must_be_noted() {
+    fn circles_of_too_many_files_are_named() {
         let circle = |size: usize| Circle { files: (0..size).map(|n| (format!("{n}.rs"), Vec::new())).collect() };
-        let check = |sizes: &[usize], known: &[usize], expect: &[&str]| {
-            let circles: Vec<Circle> = sizes.iter().map(|&size| circle(size)).collect();
-            let problems = compare("games/duel", &circles, known);
-            assert_eq!(problems.len(), expect.len(), "{problems:?}");
-            for (problem, part) in problems.iter().zip(expect) {
-                assert!(problem.contains(part), "{problem}");
-            }
-        };
-        check(&[], &[], &[]);
-        check(&[19, 6], &[19, 6], &[]);
-        check(&[5], &[], &["games/duel: 5 files import each other in a circle (at most 4); move"]);
-        check(&[20], &[19], &["20 files import each other in a circle (at most 4, known are [19])"]);
-        check(&[19, 5], &[19], &["games/duel: 5 files"]);
-        check(&[6, 6], &[6], &["games/duel: 6 files"]);
-        check(&[17], &[19], &["games/duel: its circles have shrunk to [17] files"]);
-        check(&[6], &[19, 6], &["its circles have shrunk to [6] files"]);
-        check(&[], &[19], &["its circles have shrunk to [] files"]);
+        assert_eq!(circle(4).problem("games/duel"), None);
+        let problem = circle(5).problem("games/duel").unwrap();
+        assert!(problem.contains("games/duel: 5 files import each other in a circle (at most 4); move"), "{problem}");
     }
 
     /// The promise of this rule, for everything that we have written.
     #[test]
-    fn this_workspace_has_no_circles_but_the_known_ones() {
+    fn this_workspace_has_no_large_circles() {
         let root = crate::step::root();
         let crates = crate::tidy::crates::read(&root).unwrap();
         assert_eq!(super::check(&root, &crates), Vec::<String>::new());
