@@ -6,8 +6,7 @@
 //! never the frame's own data.
 //!
 //! What is counted is declared where it is counted (`throng_metrics::declared`) and reaches registry, console and page
-//! from there.
-//! `docs/metrics.md` is made of the same declarations (`page`).
+//! from there. `docs/metrics.md` is made of the same declarations (`page`).
 //!
 //! Cost: about 0.3 µs a frame, and some 20 µs once a second. A game's name that is new allocates once.
 

@@ -161,8 +161,7 @@ impl PathSearch {
     /// Straight lines between waypoints lie on the mesh, so step onto each before turning to the next: waypoints are
     /// corners, and seen from 30 cm before one the next may be behind the wall.
     ///
-    /// Without a search there is nothing to write: a partial path
-    /// without waypoints.
+    /// Without a search there is nothing to write: a partial path without waypoints.
     pub fn finish(&mut self, mesh: &NavMesh, waypoints: &mut [Vec3]) -> Path {
         let mut path =
             Path { outcome: PathOutcome::Partial, waypoint_count: 0, length_m: 0.0, node_count: self.node_count };

@@ -8,8 +8,7 @@
 //! ```
 //!
 //! Subsystems register with their first scope, so new ones appear while the server runs; that frame allocates, the
-//! others do not.
-//! Cost: about 1 ns per subsystem and frame.
+//! others do not. Cost: about 1 ns per subsystem and frame.
 
 use throng_metrics::{Cells, CounterId, Registry, WindowMaxId};
 use throng_platform::time::Nanos;
