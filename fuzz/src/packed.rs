@@ -2,42 +2,52 @@
 
 use throng_pack::{List, Pack, Text};
 
-#[derive(Clone, Debug, PartialEq, Pack)]
-#[pack(name = "fuzz.traveller", version = 2)]
-pub struct Traveller {
-    pub name: Text<24>,
-    #[pack(max = 100)]
-    pub health: u8,
-    #[pack(min = -512.0, max = 512.0)]
-    pub place: [f32; 3],
-    pub exact: Option<f64>,
-    pub items: List<Item, 64>,
-    pub notes: List<Text<12>, 4>,
-    #[pack(min = -7)]
-    pub scores: List<Option<i32>, 5>,
-    pub bags: List<List<u16, 9>, 300>,
-    pub known: bool,
-    #[pack(fixed)]
-    pub seeds: [u64; 2],
-    #[pack(via = u32)]
-    pub even: Even,
-    #[pack(since = 2, default = i64::MIN)]
-    pub since: i64,
+/// A traveller and an item: what they had at first, and what each has had since.
+macro_rules! versions {
+    (
+        Traveller = $traveller:tt, since: { $($field:tt)* };
+        Item = $item:tt, since: { $($variant:tt)* }, in Weapon: { $($of_weapon:tt)* };
+    ) => {
+        #[derive(Clone, Debug, PartialEq, Pack)]
+        #[pack(name = "fuzz.traveller", version = $traveller)]
+        pub struct Traveller {
+            pub name: Text<24>,
+            #[pack(max = 100)]
+            pub health: u8,
+            #[pack(min = -512.0, max = 512.0)]
+            pub place: [f32; 3],
+            pub exact: Option<f64>,
+            pub items: List<Item, 64>,
+            pub notes: List<Text<12>, 4>,
+            #[pack(min = -7)]
+            pub scores: List<Option<i32>, 5>,
+            pub bags: List<List<u16, 9>, 300>,
+            pub known: bool,
+            #[pack(fixed)]
+            pub seeds: [u64; 2],
+            #[pack(via = u32)]
+            pub even: Even,
+            $($field)*
+        }
+
+        #[derive(Clone, Debug, PartialEq, Pack)]
+        #[pack(name = "fuzz.item", version = $item)]
+        pub enum Item {
+            Medkit,
+            Weapon {
+                #[pack(min = 1, max = 7)]
+                kind: u16,
+                rounds: Option<i16>,
+                $($of_weapon)*
+            },
+            $($variant)*
+        }
+    };
 }
 
-#[derive(Clone, Debug, PartialEq, Pack)]
-#[pack(name = "fuzz.item", version = 3)]
-pub enum Item {
-    Medkit,
-    Weapon {
-        #[pack(min = 1, max = 7)]
-        kind: u16,
-        rounds: Option<i16>,
-        #[pack(since = 3, default)]
-        seed: u64,
-    },
-    #[pack(since = 2)]
-    Coins(u32, i8),
+versions! {
+    Traveller = 2, since: { #[pack(since = 2, default = i64::MIN)] pub since: i64 };
+    Item = 3, since: { #[pack(since = 2)] Coins(u32, i8) }, in Weapon: { #[pack(since = 3, default)] seed: u64 };
 }
 
 /// What a program may refuse on its own.
@@ -60,39 +70,11 @@ impl TryFrom<u32> for Even {
 
 /// The same types as they were at first, to make bytes of that version.
 pub mod first {
-    use super::Even;
-    use throng_pack::{List, Pack, Text};
+    use super::{Even, List, Pack, Text};
 
-    #[derive(Clone, Debug, PartialEq, Pack)]
-    #[pack(name = "fuzz.traveller")]
-    pub struct Traveller {
-        pub name: Text<24>,
-        #[pack(max = 100)]
-        pub health: u8,
-        #[pack(min = -512.0, max = 512.0)]
-        pub place: [f32; 3],
-        pub exact: Option<f64>,
-        pub items: List<Item, 64>,
-        pub notes: List<Text<12>, 4>,
-        #[pack(min = -7)]
-        pub scores: List<Option<i32>, 5>,
-        pub bags: List<List<u16, 9>, 300>,
-        pub known: bool,
-        #[pack(fixed)]
-        pub seeds: [u64; 2],
-        #[pack(via = u32)]
-        pub even: Even,
-    }
-
-    #[derive(Clone, Debug, PartialEq, Pack)]
-    #[pack(name = "fuzz.item")]
-    pub enum Item {
-        Medkit,
-        Weapon {
-            #[pack(min = 1, max = 7)]
-            kind: u16,
-            rounds: Option<i16>,
-        },
+    versions! {
+        Traveller = 1, since: {};
+        Item = 1, since: {}, in Weapon: {};
     }
 }
 
