@@ -131,7 +131,7 @@ pub(crate) struct WaitingFigures {
 }
 
 struct AddressEntry {
-    address: SocketAddr,
+    client: ClientKey,
     world: WorldId,
     allowance: Allowance,
     mark: SequenceMark,
@@ -140,9 +140,9 @@ struct AddressEntry {
 
 pub(crate) struct AddressTable {
     server_handshake: ServerHandshake,
-    key_of: HashMap<SocketAddr, ClientKey>,
-    entries: Vec<Option<AddressEntry>>,
-    free: Vec<ClientKey>,
+    entries: HashMap<SocketAddr, AddressEntry>,
+    address_of: HashMap<ClientKey, SocketAddr>,
+    keys_given: u32,
     sender: Box<dyn DatagramSender>,
     reply: Reply,
     packets_per_s_max: u32,
@@ -161,9 +161,9 @@ impl AddressTable {
     pub fn new(server_handshake: ServerHandshake, sender: Box<dyn DatagramSender>, settings: &ServerSettings) -> Self {
         Self {
             server_handshake,
-            key_of: HashMap::new(),
-            entries: Vec::new(),
-            free: Vec::new(),
+            entries: HashMap::new(),
+            address_of: HashMap::new(),
+            keys_given: 0,
             sender,
             reply: Reply::new(),
             packets_per_s_max: settings.client_packets_per_s_max,
@@ -186,22 +186,16 @@ impl AddressTable {
         unix_s: u64,
     ) {
         self.server_handshake.begin_frame(now, unix_s);
-        transport.receive(
-            &mut |from, datagram| match self.key_of.get(&from) {
-                Some(&client) => self.deliver(client, datagram, mailboxes, now),
-                None => self.handle_stranger(from, datagram),
-            },
-            DATAGRAMS_PER_FRAME_MAX,
-        );
+        transport.receive(&mut |from, datagram| self.deliver(from, datagram, mailboxes, now), DATAGRAMS_PER_FRAME_MAX);
         self.place_pending(mailboxes, directory, now);
         self.call_from_line(mailboxes, directory, now);
         self.counts.send_dropped += self.sender.flush().dropped as u64;
     }
 
-    fn deliver(&mut self, client: ClientKey, datagram: &mut [u8], mailboxes: &Mailboxes, now: Nanos) {
+    fn deliver(&mut self, from: SocketAddr, datagram: &mut [u8], mailboxes: &Mailboxes, now: Nanos) {
         self.counts.packets += 1;
         self.counts.bytes += datagram.len() as u64;
-        let Some(entry) = self.entries[client.0 as usize].as_mut() else { return };
+        let Some(entry) = self.entries.get_mut(&from) else { return self.handle_stranger(from, datagram) };
         if !entry.mark.is_plausible(datagram) {
             self.counts.implausible += 1;
             return;
@@ -214,15 +208,13 @@ impl AddressTable {
             self.counts.on_reserve += 1;
         }
         // A client whose world has just ended is told so; what it still sends is lost.
-        if mailboxes.get(entry.world).is_some_and(|mailbox| !mailbox.push_datagram(client, datagram)) {
+        if mailboxes.get(entry.world).is_some_and(|mailbox| !mailbox.push_datagram(entry.client, datagram)) {
             self.counts.mailbox_full += 1;
         }
     }
 
     /// A datagram of an address without a connection.
     fn handle_stranger(&mut self, from: SocketAddr, datagram: &mut [u8]) {
-        self.counts.packets += 1;
-        self.counts.bytes += datagram.len() as u64;
         if self.is_closing {
             self.counts.refused_by_handshake += 1;
             return;
@@ -341,23 +333,26 @@ impl AddressTable {
         let Admitted { link, user_data, .. } = *admitted;
         let mark = link.sequence_mark();
         let connection = Connection::new(link, address, client_id, now);
-        let client = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(None);
-            ClientKey((self.entries.len() - 1) as u32)
-        });
-        self.entries[client.0 as usize] = Some(AddressEntry {
-            address,
-            world,
-            allowance: Allowance::of_address(self.packets_per_s_max, self.bytes_per_s_max, now),
-            mark,
-            dismissed: false,
-        });
-        self.key_of.insert(address, client);
+        let client = self.next_key();
+        let allowance = Allowance::of_address(self.packets_per_s_max, self.bytes_per_s_max, now);
+        self.entries.insert(address, AddressEntry { client, world, allowance, mark, dismissed: false });
+        self.address_of.insert(client, address);
         self.counts.joined += 1;
         let allowance = Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now);
         let client = Box::new(Client::new(client, connection, Box::new(user_data), allowance));
         if let Some(mailbox) = mailboxes.get(world) {
             mailbox.push(MailItem::Arrival { client, from: None, transfer: None });
+        }
+    }
+
+    /// Keys count up; those of clients that are still here when the count has gone round are passed over.
+    fn next_key(&mut self) -> ClientKey {
+        loop {
+            let key = ClientKey(self.keys_given);
+            self.keys_given = self.keys_given.wrapping_add(1);
+            if !self.address_of.contains_key(&key) {
+                return key;
+            }
         }
     }
 
@@ -377,7 +372,8 @@ impl AddressTable {
 
     /// From now on the client's datagrams go to `world`.
     pub fn moved(&mut self, client: ClientKey, world: WorldId) {
-        if let Some(entry) = self.entries[client.0 as usize].as_mut() {
+        let entry = self.address_of.get(&client).and_then(|address| self.entries.get_mut(address));
+        if let Some(entry) = entry {
             entry.world = world;
             entry.dismissed = false;
         }
@@ -385,10 +381,9 @@ impl AddressTable {
 
     /// The client's connection is over: its address and slot are free again.
     pub fn left(&mut self, client: ClientKey) -> Option<ClientId> {
-        let entry = self.entries[client.0 as usize].take()?;
-        self.key_of.remove(&entry.address);
-        self.free.push(client);
-        self.server_handshake.disconnected(entry.address)
+        let address = self.address_of.remove(&client)?;
+        self.entries.remove(&address);
+        self.server_handshake.disconnected(address)
     }
 
     /// Tells a client that no world has that its connection is over.
@@ -398,19 +393,16 @@ impl AddressTable {
 
     /// Tells every client's world to let it go.
     pub fn dismiss_all(&mut self, mailboxes: &Mailboxes, reason: &'static str) {
-        for (index, entry) in self.entries.iter_mut().enumerate() {
-            if let Some(entry) = entry.as_mut().filter(|entry| !entry.dismissed) {
-                entry.dismissed = true;
-                let client = ClientKey(index as u32);
-                if let Some(mailbox) = mailboxes.get(entry.world) {
-                    mailbox.push(MailItem::Dismiss { client, reason });
-                }
+        for entry in self.entries.values_mut().filter(|entry| !entry.dismissed) {
+            entry.dismissed = true;
+            if let Some(mailbox) = mailboxes.get(entry.world) {
+                mailbox.push(MailItem::Dismiss { client: entry.client, reason });
             }
         }
     }
 
     pub fn players_count(&self) -> usize {
-        self.key_of.len()
+        self.entries.len()
     }
 
     /// Whether somebody waits to come in: the frames must go on.

@@ -55,7 +55,8 @@ impl fmt::Display for WorldId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorldKindId(pub u16);
 
-/// One connection for as long as it lives, in whichever world its player is. Reused after the connection has ended and
-/// every world has been told.
+/// One connection for as long as it lives, in whichever world its player is. Keys count up and come again after 2^32
+/// clients: a key in [`Departures`](crate::tick_resources::Departures) is never that of a newcomer, in whichever order a
+/// system looks at arrivals and departures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientKey(pub u32);

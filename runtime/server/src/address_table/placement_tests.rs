@@ -55,6 +55,8 @@ struct Scenario {
     clients: Vec<(MemoryEndpoint, ClientHandshake)>,
     /// These say nothing any more.
     silent: HashSet<usize>,
+    /// Of those who came in, in their order.
+    keys: Vec<ClientKey>,
     now: Nanos,
 }
 
@@ -97,6 +99,7 @@ impl Scenario {
             directory: Slow::default(),
             clients,
             silent: HashSet::new(),
+            keys: Vec::new(),
             now: Nanos::ZERO,
             network,
         }
@@ -125,7 +128,10 @@ impl Scenario {
         let mut mail = Mail::default();
         self.mailboxes.get(WORLD).unwrap().swap(&mut mail);
         let incoming = mail.drain().filter_map(|item| match item {
-            MailItem::Arrival { client, .. } => Some(client.client_id().0),
+            MailItem::Arrival { client, .. } => {
+                self.keys.push(client.key());
+                Some(client.client_id().0)
+            }
             _ => None,
         });
         incoming.collect()
@@ -165,6 +171,23 @@ fn a_client_waits_for_its_world_and_comes_in_when_it_is_there() {
     assert_eq!(scenario.states(), [HandshakeState::Connected; 3]);
     assert_eq!((scenario.directory.left.len(), scenario.addresses.counts.joined), (0, 3));
     assert!(!scenario.addresses.has_waiting());
+}
+
+/// A world hears of who left with its next tick, and perhaps of the newcomer with the same.
+#[test]
+fn who_comes_when_another_has_just_left_does_not_get_its_key() {
+    let mut scenario = Scenario::new(2, &ServerSettings::default());
+    scenario.directory.ready.insert(0);
+    assert_eq!(scenario.frames(30), [0]);
+    scenario.silent.insert(0);
+    assert_eq!(scenario.addresses.left(scenario.keys[0]), Some(ClientId(0)));
+    scenario.directory.ready.insert(1);
+    assert_eq!(scenario.frame(), [1]);
+    assert_ne!(scenario.keys[0], scenario.keys[1]);
+    assert_eq!(scenario.addresses.players_count(), 1);
+    // The count has gone round: who is here keeps its key to itself.
+    scenario.addresses.keys_given = scenario.keys[1].0;
+    assert_ne!(scenario.addresses.next_key(), scenario.keys[1]);
 }
 
 #[test]
