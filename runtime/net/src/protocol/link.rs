@@ -216,10 +216,12 @@ impl SealedLink {
         header: SealedHeader,
         datagram: &'a mut [u8],
     ) -> Result<&'a [u8], OpenError> {
-        let body = self.open_body(header, datagram)?;
-        // Counted with the packets that follow it.
-        self.mark.set(header.sequence);
-        Ok(body)
+        self.open_body(header, datagram)
+    }
+
+    /// Says which response is the newest: the packets that follow are counted with it.
+    pub(super) fn count_from(&self, sequence: u64) {
+        self.mark.set(sequence);
     }
 
     /// Seals a response, counted with the packets that will follow it.

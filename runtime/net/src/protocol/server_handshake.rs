@@ -35,7 +35,7 @@ pub use self::outcome::{Admitted, Called, DropReason, Reply, ServerHandshakeOutc
 pub use self::settings::ServerHandshakeSettings;
 pub use self::used_tokens::{JournalError, TokenJournal, UsedToken};
 
-use self::challenge::{Challenge, Challenges};
+use self::challenge::{Challenge, Challenges, challenge_number};
 use self::pending::{Pending, PendingTable};
 use self::queue::{JoinQueue, Waiting};
 use self::slots::Slots;
@@ -412,7 +412,7 @@ impl ServerHandshake {
         let sequence = self.next_handshake_sequence();
         // In line, it has started over, because our answers were lost: it keeps its place.
         let link = match in_line {
-            true => self.queue.get_mut(from).expect("it holds the token").challenged_again(),
+            true => &self.queue.get_mut(from).expect("it holds the token").link,
             false => &self.pending.get_mut(from).expect("it was there or has just been put in").link,
         };
         reply.len = link.seal_for_handshake(Kind::Challenge, sequence, &body, &mut reply.buffer);
@@ -453,7 +453,8 @@ impl ServerHandshake {
             return Ok(ServerHandshakeOutcome::Replied);
         }
         let (client, token) = ((client_id, challenge.user_data), (token_mac, expires_unix_s));
-        let waiting = Waiting::new(link, client, token, knows_queue, header.sequence, self.now);
+        let age = (challenge_number(body), header.sequence);
+        let waiting = Waiting::new(link, client, token, knows_queue, age, self.now);
         self.queue.enter(from, waiting);
         self.stats.queued += 1;
         Ok(ServerHandshakeOutcome::Queued)

@@ -247,6 +247,50 @@ fn copies_of_a_response_prove_nothing() {
     assert_eq!(server_handshake.queued_count(), 0, "silent, whoever repeats its packets");
 }
 
+/// Who repeats a request too has the server challenge the client again; that makes nothing new of its old responses.
+#[test]
+fn copies_of_a_request_and_a_response_prove_nothing() {
+    let mut server_handshake = server_handshake(settings(), 1);
+    let now = millis(1_000);
+    let mut walker = Walker::new(token(1, 1), client_address(1), true, now, 1);
+    stand_in_line(&mut server_handshake, &mut walker, now);
+    let response = walker.says(now + Nanos::from_millis(300)).expect("due again");
+    let mut reply = Reply::new();
+    for at in (1_000..8_000).step_by(100) {
+        server_handshake.begin_frame(millis(at), UNIX_S);
+        server_handshake.handle(walker.address, &mut plain_request(&token(1, 1)), &mut reply);
+        server_handshake.handle(walker.address, &mut response.clone(), &mut reply);
+    }
+    assert_eq!(server_handshake.stats().queue_silent, 1, "its place is lost");
+}
+
+/// Nor do copies from before it started over, whose sequences were others.
+#[test]
+fn copies_from_before_a_client_started_over_say_nothing_of_it() {
+    let now = millis(1_000);
+    for (seed_before, seed) in [(1, 99), (99, 1)] {
+        let mut server_handshake = server_handshake(settings(), 1);
+        let mut before = Walker::new(token(1, 1), client_address(1), true, now, seed_before);
+        stand_in_line(&mut server_handshake, &mut before, now);
+        let mut copy = before.says(now + Nanos::from_millis(300)).expect("due again");
+        let mut walker = Walker::new(token(1, 1), client_address(1), true, now, seed);
+        let mut reply = Reply::new();
+        for step in 0..3 {
+            let at = now + Nanos::from_millis(300 * step);
+            server_handshake.handle(walker.address, &mut walker.says(at).expect("a step is due"), &mut reply);
+            walker.hears(at, &reply);
+        }
+        assert_eq!(walker.handshake.queue(), Some(QueueState::InLine { place: 1, length: 1 }));
+        let outcome = server_handshake.handle(walker.address, &mut copy, &mut reply);
+        assert!(matches!(outcome, ServerHandshakeOutcome::Nothing(DropReason::ResponseReplayed)), "{outcome:?}");
+        let admitted = server_handshake.admit_next(&mut reply).expect("its turn");
+        walker.hears(now, &reply);
+        let mut out = [0; 1400];
+        let len = walker.handshake.into_link().seal_keep_alive(&mut out, now);
+        assert!(admitted.link.sequence_mark().is_plausible(&out[..len]), "its packets are known as its own");
+    }
+}
+
 #[test]
 fn a_called_client_waits_for_its_world_and_is_let_in_or_told_why_not() {
     let now = millis(1_000);

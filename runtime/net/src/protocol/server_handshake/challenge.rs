@@ -22,6 +22,11 @@ pub(super) struct Challenges {
     next_number: u64,
 }
 
+/// The number of the challenge that a response echoes. Later ones have greater numbers.
+pub(super) fn challenge_number(response: &[u8; CHALLENGE_BODY_BYTES]) -> u64 {
+    u64::from_le_bytes(*response.first_chunk().expect("a body has its fixed size"))
+}
+
 /// What a challenge says to the server that made it.
 pub(super) struct Challenge {
     pub client_id: ClientId,

@@ -29,6 +29,7 @@ use super::super::link::{OpenError, SealedLink};
 use super::super::packet::{RESPONSE_BYTES_MAX, SealedHeader};
 use super::super::queued::QueueState;
 use super::super::{ClientId, UserData};
+use super::challenge::challenge_number;
 
 /// Our clients repeat themselves every 500 ms while they wait, plain ones more often: ten tries, which at 20 % loss
 /// fail once in ten million.
@@ -52,6 +53,10 @@ pub(super) struct JoinQueue {
     silent: Vec<SocketAddr>,
 }
 
+/// Number of the challenge that a response answers, then its sequence. Of two responses the greater is the newer one,
+/// also if the client has started over and counts from elsewhere: it answers a later challenge then.
+pub(super) type ResponseAge = (u64, u64);
+
 /// A client that has proven itself.
 pub(super) struct Waiting {
     pub link: SealedLink,
@@ -63,8 +68,8 @@ pub(super) struct Waiting {
     pub knows_queue: bool,
     pub since: Nanos,
     last_heard: Nanos,
-    /// Sequence of the newest response: an older one is a copy, and proves nothing.
-    newest_response: u64,
+    /// Of the newest response: an older one is a copy, and proves nothing.
+    newest_response: ResponseAge,
     /// Its number in line; of no meaning once it is called.
     number: u64,
     is_called: bool,
@@ -76,9 +81,10 @@ impl Waiting {
         (client_id, user_data): (ClientId, UserData),
         (token_mac, expires_unix_s): ([u8; TAG_BYTES], u64),
         knows_queue: bool,
-        response_sequence: u64,
+        newest_response: ResponseAge,
         now: Nanos,
     ) -> Box<Self> {
+        link.count_from(newest_response.1);
         Box::new(Self {
             link,
             client_id,
@@ -88,28 +94,24 @@ impl Waiting {
             knows_queue,
             since: now,
             last_heard: now,
-            newest_response: response_sequence,
+            newest_response,
             number: 0,
             is_called: false,
         })
     }
 
-    /// A new challenge goes to it: whatever it answers is new.
-    pub(super) fn challenged_again(&mut self) -> &SealedLink {
-        self.newest_response = 0;
-        &self.link
-    }
-
     /// Takes a repeated response, of which the bytes are kept: they may be another handshake's.
     pub(super) fn hear(&mut self, header: SealedHeader, datagram: &[u8], now: Nanos) -> Result<(), OpenError> {
-        if header.sequence <= self.newest_response {
-            return Err(OpenError::Replayed);
-        }
         let mut copy = [0; RESPONSE_BYTES_MAX];
         let copy = copy.get_mut(..datagram.len()).ok_or(OpenError::Malformed)?;
         copy.copy_from_slice(datagram);
-        self.link.open_handshake(header, copy)?;
-        self.newest_response = header.sequence;
+        let body = self.link.open_handshake(header, copy)?;
+        let response = (challenge_number(body.try_into().map_err(|_| OpenError::Malformed)?), header.sequence);
+        if response <= self.newest_response {
+            return Err(OpenError::Replayed);
+        }
+        self.newest_response = response;
+        self.link.count_from(header.sequence);
         self.last_heard = now;
         Ok(())
     }
@@ -301,7 +303,7 @@ mod tests {
         let keys = LinkKeys { sealing: &[1; 32], opening: &[2; 32], protocol_id, first_sequence: 0 };
         let mut token_mac = [0; TAG_BYTES];
         token_mac[..8].copy_from_slice(&token.to_le_bytes());
-        Waiting::new(SealedLink::new(keys, 10, now), (ClientId(client), [0; 256]), (token_mac, 0), true, 0, now)
+        Waiting::new(SealedLink::new(keys, 10, now), (ClientId(client), [0; 256]), (token_mac, 0), true, (0, 0), now)
     }
 
     fn enter(queue: &mut JoinQueue, from: u64, client: u64, token: u64) {
