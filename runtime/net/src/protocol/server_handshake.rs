@@ -399,16 +399,16 @@ impl ServerHandshake {
             return Ok(ServerHandshakeOutcome::Replied);
         }
 
+        let challenge = Challenge { client_id: token.client_id, user_data: token.user_data, token_mac };
+        let body = self.challenges.seal(&challenge);
         let in_line = self.queue.holder_of(&token_mac) == Some(from);
         let is_pending = self.pending.get_mut(from).is_some_and(|pending| pending.token_mac == token_mac);
         if !in_line && !is_pending {
             let link = self.new_link(&token);
-            let expires_unix_s = request.expires_unix_s;
-            let pending = Pending::new(link, token.client_id, token_mac, expires_unix_s, knows_queue, self.now);
+            let (expires_unix_s, number) = (request.expires_unix_s, challenge_number(&body));
+            let pending = Pending::new(link, token.client_id, token_mac, expires_unix_s, knows_queue, number, self.now);
             self.stats.pending_evicted += self.pending.insert(from, pending) as u64;
         }
-        let challenge = Challenge { client_id: token.client_id, user_data: token.user_data, token_mac };
-        let body = self.challenges.seal(&challenge);
         let sequence = self.next_handshake_sequence();
         // In line, it has started over, because our answers were lost: it keeps its place.
         let link = match in_line {
@@ -445,6 +445,9 @@ impl ServerHandshake {
         let challenge = self.challenges.open(body).ok_or(DropReason::ResponseForged)?;
         if challenge.client_id != pending.client_id || challenge.token_mac != pending.token_mac {
             return Err(DropReason::ResponseForged);
+        }
+        if challenge_number(body) < pending.first_challenge {
+            return Err(DropReason::ResponseReplayed);
         }
         let pending = self.pending.remove(from).ok_or(DropReason::NoHandshake)?;
         let Pending { link, client_id, token_mac, expires_unix_s, knows_queue, .. } = *pending;

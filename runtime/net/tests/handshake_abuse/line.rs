@@ -262,6 +262,7 @@ fn copies_of_a_request_and_a_response_prove_nothing() {
         server_handshake.handle(walker.address, &mut response.clone(), &mut reply);
     }
     assert_eq!(server_handshake.stats().queue_silent, 1, "its place is lost");
+    assert_eq!(server_handshake.queued_count(), 0, "and it does not come in again");
 }
 
 /// Nor do copies from before it started over, whose sequences were others.

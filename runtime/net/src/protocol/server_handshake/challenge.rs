@@ -22,9 +22,9 @@ pub(super) struct Challenges {
     next_number: u64,
 }
 
-/// The number of the challenge that a response echoes. Later ones have greater numbers.
-pub(super) fn challenge_number(response: &[u8; CHALLENGE_BODY_BYTES]) -> u64 {
-    u64::from_le_bytes(*response.first_chunk().expect("a body has its fixed size"))
+/// The number of a challenge, or of the one that a response echoes. Later ones have greater numbers.
+pub(super) fn challenge_number(body: &[u8; CHALLENGE_BODY_BYTES]) -> u64 {
+    u64::from_le_bytes(*body.first_chunk().expect("a body has its fixed size"))
 }
 
 /// What a challenge says to the server that made it.

@@ -93,7 +93,7 @@ pub enum DropReason {
     /// A response where no challenge is pending: late, evicted, or made up.
     NoHandshake,
     ResponseForged,
-    /// A copy of a response of a client that waits in line.
+    /// A copy of a response: of a client that waits in line, or of its earlier handshake with the same token.
     ResponseReplayed,
     /// Of a client that waits in line, and speaks plain netcode: there is nothing to tell it.
     InLine,

@@ -40,6 +40,8 @@ pub(super) struct Pending {
     pub expires_unix_s: u64,
     /// Came by the cookie.
     pub knows_queue: bool,
+    /// Number of the first challenge that was sent to it: who answers an earlier one copies an earlier handshake.
+    pub first_challenge: u64,
     since: Nanos,
     /// Given by the table.
     stamp: u64,
@@ -52,9 +54,19 @@ impl Pending {
         token_mac: [u8; TAG_BYTES],
         expires_unix_s: u64,
         knows_queue: bool,
+        first_challenge: u64,
         now: Nanos,
     ) -> Box<Self> {
-        Box::new(Self { link, client_id, token_mac, expires_unix_s, knows_queue, since: now, stamp: 0 })
+        Box::new(Self {
+            link,
+            client_id,
+            token_mac,
+            expires_unix_s,
+            knows_queue,
+            first_challenge,
+            since: now,
+            stamp: 0,
+        })
     }
 }
 
