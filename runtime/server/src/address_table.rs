@@ -255,10 +255,9 @@ impl AddressTable {
             directory.left(client_id);
             return Next::Done;
         }
-        if self.is_closing || self.placements.is_over(pending, now) {
-            log_info!(CLIENTS, client = client_id.0, "client refused: its world was not made in time");
-            self.counts.placements_timed_out += 1;
-            self.refuse(address, DenialReason::WorldNotReady);
+        if self.is_closing {
+            log_info!(CLIENTS, client = client_id.0, "client refused: the server is closing");
+            self.refuse(address, DenialReason::Unable);
             directory.left(client_id);
             return Next::Done;
         }
@@ -267,6 +266,12 @@ impl AddressTable {
         }
         match self.place(client_id, &pending.user_data, mailboxes, directory) {
             Placement::World(world) => self.admit((client_id, address), world, mailboxes, directory, now),
+            Placement::Pending if self.placements.is_over(pending, now) => {
+                log_info!(CLIENTS, client = client_id.0, "client refused: its world was not made in time");
+                self.counts.placements_timed_out += 1;
+                self.refuse(address, DenialReason::WorldNotReady);
+                directory.left(client_id);
+            }
             Placement::Pending => return Next::Wait,
             Placement::Refuse(_) => self.refuse(address, DenialReason::RefusedByGame),
         }

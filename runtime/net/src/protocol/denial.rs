@@ -22,7 +22,7 @@ pub enum DenialReason {
     AlreadyConnected = 2,
     /// As many wait to come in as may.
     QueueFull = 3,
-    /// The server can admit nobody at the moment: it could not remember the token.
+    /// The server can admit nobody at the moment: it could not remember the token, or is closing.
     Unable = 4,
     /// The game does not want this client.
     RefusedByGame = 5,

@@ -227,6 +227,25 @@ fn a_world_that_does_not_come_in_time_is_an_answer_too() {
 }
 
 #[test]
+fn a_world_that_is_ready_when_the_time_is_over_is_ready_in_time() {
+    let settings = ServerSettings { placement_timeout_s: 1, ..ServerSettings::default() };
+    for late in [false, true] {
+        let mut scenario = Scenario::new(1, &settings);
+        while scenario.directory.asked.is_empty() {
+            scenario.frame();
+        }
+        // Called in this frame, and over twenty frames later.
+        assert_eq!(scenario.frames(19), [0; 0]);
+        if late {
+            scenario.frame();
+        }
+        scenario.directory.ready.insert(0);
+        assert_eq!(scenario.frame().len(), usize::from(!late));
+        assert_eq!(scenario.addresses.counts.placements_timed_out, u64::from(late));
+    }
+}
+
+#[test]
 fn the_game_is_told_of_who_goes_away_while_its_world_is_made() {
     let mut scenario = Scenario::new(2, &ServerSettings::default());
     scenario.frames(10);
@@ -246,6 +265,7 @@ fn a_server_that_ends_sends_them_away() {
     scenario.frame();
     scenario.frame();
     assert_eq!(scenario.directory.left, [0, 1]);
-    let denied = HandshakeState::Failed(HandshakeFailure::Denied(DenialReason::WorldNotReady));
+    let denied = HandshakeState::Failed(HandshakeFailure::Denied(DenialReason::Unable));
     assert_eq!(scenario.states(), [denied; 2]);
+    assert_eq!(scenario.addresses.counts.placements_timed_out, 0);
 }
