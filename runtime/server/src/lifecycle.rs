@@ -54,6 +54,8 @@ pub enum WorldError {
     Systems(String),
     #[error("building a world of kind `{0}` panicked; the crash is in the log")]
     Panicked(String),
+    #[error("the thread that makes worlds has died; the crash is in the log, and only a restart helps")]
+    NoMaker,
     #[error("the server is closing")]
     Closing,
 }

@@ -72,15 +72,15 @@ impl Server {
         let Some(id) = self.worlds.reserve() else {
             return answer.give(Err(WorldError::Full(WORLDS_MAX)));
         };
-        self.maker.make(Order {
+        let order = Order {
             id,
             kind: row.kind.clone(),
             new,
             schema: self.schema.clone(),
             interest: self.interest.clone(),
             rules: self.rules.clone(),
-            answer,
-        });
+        };
+        self.maker.make(order, answer);
     }
 
     /// Has a world end; its mailbox takes nothing more.

@@ -2,15 +2,17 @@
 //!
 //! A thread of low priority takes orders one after the other: to build a world costs 0.1 ms and more, to drop one with
 //! its entities not much less, and neither may wait in a frame or take a worker. What it has built comes back over a
-//! queue that the frame thread looks into once a frame. In a simulation everything is done at once on the calling
-//! thread and handed out one frame later, so that the same requests give the same game.
+//! queue that the frame thread looks into once a frame, in the order of the orders. In a simulation everything is done
+//! at once on the calling thread and handed out one frame later, so that the same requests give the same game.
+//!
+//! If the thread dies, those who wait for a world are told so, and so is whoever asks for one from then on.
 
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Receiver, Sender, TryRecvError, channel},
     },
 };
 
@@ -31,16 +33,17 @@ pub(crate) struct Order {
     pub schema: Arc<Schema>,
     pub interest: InterestSettings,
     pub rules: ReplicationRules,
-    pub answer: Answer<WorldId>,
 }
 
 /// An order that was carried out.
 pub(crate) struct Made {
     pub id: WorldId,
     pub seed: u64,
-    pub world: Result<Box<GameWorld>, WorldError>,
+    pub world: Built,
     pub answer: Answer<WorldId>,
 }
+
+type Built = Result<Box<GameWorld>, WorldError>;
 
 /// What is to be done, in its order.
 enum Job {
@@ -50,11 +53,11 @@ enum Job {
 
 /// Who builds worlds.
 pub(crate) struct WorldMaker {
-    thread: Option<(Sender<Job>, Receiver<Made>)>,
+    thread: Option<(Sender<Job>, Receiver<Built>)>,
     /// Built at once, for the next frame.
-    made_here: VecDeque<Made>,
-    /// Worlds that have been ordered and not come yet.
-    outstanding: usize,
+    made_here: VecDeque<Built>,
+    /// Worlds that have been ordered and not come yet, with their seeds, and who waits for them.
+    outstanding: VecDeque<(WorldId, u64, Answer<WorldId>)>,
 }
 
 impl WorldMaker {
@@ -68,14 +71,13 @@ impl WorldMaker {
 
     /// Builds on the calling thread.
     pub fn inline() -> Self {
-        Self { thread: None, made_here: VecDeque::new(), outstanding: 0 }
+        Self { thread: None, made_here: VecDeque::new(), outstanding: VecDeque::new() }
     }
 
-    pub fn make(&mut self, order: Order) {
-        self.outstanding += 1;
+    pub fn make(&mut self, order: Order, answer: Answer<WorldId>) {
+        self.outstanding.push_back((order.id, order.new.seed, answer));
         match &self.thread {
-            // A thread that is gone has answered for what it had; the answer in this order says that the server is
-            // closing.
+            // That the thread is gone is noticed by `take_made`.
             Some((jobs, _)) => _ = jobs.send(Job::Make(Box::new(order))),
             None => self.made_here.push_back(carry_out(order)),
         }
@@ -84,6 +86,7 @@ impl WorldMaker {
     /// Ends a world, with all that is in it.
     pub fn drop_world(&mut self, world: Box<HostedWorld>) {
         match &self.thread {
+            // With the thread gone it ends here.
             Some((jobs, _)) => _ = jobs.send(Job::Drop(world)),
             None => drop(world),
         }
@@ -91,21 +94,25 @@ impl WorldMaker {
 
     /// A world that has been built since this was last asked.
     pub fn take_made(&mut self) -> Option<Made> {
-        let made = match &self.thread {
-            Some((_, made)) => made.try_recv().ok(),
-            None => self.made_here.pop_front(),
-        }?;
-        self.outstanding -= 1;
-        Some(made)
+        let world = match &self.thread {
+            Some((_, made)) => match made.try_recv() {
+                Ok(world) => world,
+                Err(TryRecvError::Empty) => return None,
+                Err(TryRecvError::Disconnected) => Err(WorldError::NoMaker),
+            },
+            None => self.made_here.pop_front()?,
+        };
+        let (id, seed, answer) = self.outstanding.pop_front()?;
+        Some(Made { id, seed, world, answer })
     }
 
     /// Worlds that have been ordered and not come yet.
     pub fn outstanding(&self) -> usize {
-        self.outstanding
+        self.outstanding.len()
     }
 }
 
-fn work(orders: &Receiver<Job>, done: &Sender<Made>) {
+fn work(orders: &Receiver<Job>, done: &Sender<Built>) {
     // Ends with the server, which drops its end.
     for job in orders {
         match job {
@@ -120,8 +127,8 @@ fn work(orders: &Receiver<Job>, done: &Sender<Made>) {
     }
 }
 
-fn carry_out(order: Order) -> Made {
-    let Order { id, kind, new, schema, interest, rules, answer } = order;
+fn carry_out(order: Order) -> Built {
+    let Order { id, kind, new, schema, interest, rules } = order;
     let mut kind = kind.lock().unwrap_or_else(PoisonError::into_inner);
     let name = kind.name.to_string();
     let build = || {
@@ -131,9 +138,62 @@ fn carry_out(order: Order) -> Made {
             Box::new(world)
         })
     };
-    let world = match catch_unwind(AssertUnwindSafe(build)) {
+    match catch_unwind(AssertUnwindSafe(build)) {
         Ok(built) => built.map_err(|error| WorldError::Systems(error.to_string())),
         Err(_) => Err(WorldError::Panicked(name)),
-    };
-    Made { id, seed: new.seed, world, answer }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use throng_replication::SchemaBuilder;
+    use throng_world::prelude::*;
+
+    use super::*;
+    use crate::lifecycle::Pending;
+
+    struct Empty;
+
+    impl WorldKind for Empty {
+        fn name(&self) -> &str {
+            "empty"
+        }
+
+        fn tick_rate(&self) -> Hertz {
+            Hertz(20)
+        }
+
+        fn build(&self, _: &mut WorldBuilder) {}
+    }
+
+    fn order(maker: &mut WorldMaker, index: u32) -> Pending<WorldId> {
+        let schema = SchemaBuilder::new().build();
+        let kind = Arc::new(Mutex::new(Kind::new(WorldKindId(0), Box::new(Empty))));
+        let new = NewWorld::new(WorldKindId(0), u64::from(index) + 7);
+        let (interest, rules) = (InterestSettings::default(), ReplicationRules::for_schema(&schema));
+        let (pending, answer) = Pending::new();
+        maker.make(Order { id: WorldId::new(index, 0), kind, new, schema, interest, rules }, answer);
+        pending
+    }
+
+    /// Those who wait when the thread dies, and those who ask later.
+    #[test]
+    fn worlds_that_a_dead_maker_owes_come_back_as_errors_and_none_stays_outstanding() {
+        let ((jobs, orders), (done, made)) = (channel(), channel());
+        let mut maker = WorldMaker { thread: Some((jobs, made)), ..WorldMaker::inline() };
+        let waiting = order(&mut maker, 0);
+        assert!(maker.take_made().is_none() && waiting.try_take().is_none(), "not yet");
+        drop((orders, done));
+        let later = order(&mut maker, 1);
+        assert_eq!(maker.outstanding(), 2);
+        for index in 0..2 {
+            let Made { id, seed, world, answer } = maker.take_made().expect("it is owed");
+            assert_eq!((id, seed), (WorldId::new(index, 0), u64::from(index) + 7));
+            answer.give(Err(world.err().expect("nobody made it")));
+        }
+        for pending in [waiting, later] {
+            assert_eq!(pending.try_take(), Some(Err(WorldError::NoMaker)));
+        }
+        assert!(maker.take_made().is_none() && maker.outstanding() == 0);
+    }
 }
