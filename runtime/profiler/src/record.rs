@@ -18,6 +18,12 @@
 /// World numbers are 24 bits here; the last one means none.
 pub(crate) const NO_WORLD: u32 = 0xff_ffff;
 
+/// A world's number as records and captures have it: its lower 24 bits. A server's worlds have their place in the lower
+/// 20, so those that live at the same time are told apart.
+pub(crate) fn recorded_world(number: u32) -> u32 {
+    (number & NO_WORLD).min(NO_WORLD - 1)
+}
+
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub words: [u64; 2],
@@ -97,7 +103,7 @@ impl Record {
     }
 
     pub fn world(at: u64, world: Option<u32>, tick: u32) -> Record {
-        Record::of(at, tick, world.unwrap_or(NO_WORLD), WORLD)
+        Record::of(at, tick, world.map_or(NO_WORLD, recorded_world), WORLD)
     }
 
     pub fn allocations(count: u32, frees: u32, bytes: u64) -> Record {
@@ -110,7 +116,7 @@ impl Record {
     }
 
     pub fn lock_holder(thread: u32, site: Option<u32>, world: Option<u32>) -> Record {
-        Record::of(u64::from(site.unwrap_or(0)), thread, world.unwrap_or(NO_WORLD), LOCK_HOLDER)
+        Record::of(u64::from(site.unwrap_or(0)), thread, world.map_or(NO_WORLD, recorded_world), LOCK_HOLDER)
     }
 
     pub fn large_allocation(at: u64, bytes: u64) -> Record {
@@ -165,6 +171,7 @@ mod tests {
         check(Record::scope(7, 1 << 60, 500), Read::Scope { site: 7, begin: 1 << 60, length: 500 });
         check(Record::scope(7, 5, 1 << 32), Read::Scope { site: 7, begin: 5, length: 1 << 32 });
         check(Record::world(9, Some(2_001), 77), Read::World { at: 9, world: Some(2_001), tick: 77 });
+        check(Record::world(9, Some(u32::MAX), 0), Read::World { at: 9, world: Some(NO_WORLD - 1), tick: 0 });
         check(Record::world(9, None, 0), Read::World { at: 9, world: None, tick: 0 });
         check(Record::allocations(3, 2, 300), Read::Allocations { count: 3, frees: 2, bytes: 300 });
         check(Record::lock_wait(4, 9, 2_048), Read::LockWait { lock: 4, begin: 9, length: 2_048 });

@@ -10,7 +10,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use throng_capture::format;
-use throng_capture::model::{About, Capture, ProcessShare, SwitchSource, ThreadClass, Trigger, TriggerKind, Unit};
+use throng_capture::model::{
+    About, Capture, ProcessShare, SwitchSource, ThreadClass, Trigger, TriggerKind, Unit, World,
+};
 use throng_platform::allocator;
 use throng_platform::cores;
 use throng_platform::sched::{self, HostLook};
@@ -20,6 +22,7 @@ use crate::capture_builder::{self, Clock, Window};
 use crate::captures::CapturesFolder;
 use crate::hand_off::HandOff;
 use crate::memory_growth::MemoryGrowth;
+use crate::record::recorded_world;
 use crate::save_request::{ManualSave, SaveError, Saved};
 use crate::triggers::{Cause, Fired};
 use crate::{log, log_category, log_error, log_warn, pool, scope, site, sync, thread};
@@ -231,8 +234,8 @@ fn draw_up(hand_off: &HandOff, clock: &Clock, fired: &Fired, note: &str, process
     }
     let names = hand_off.worlds();
     for world in &mut capture.worlds {
-        if let Some(known) = names.iter().find(|known| known.id == world.id) {
-            *world = known.clone();
+        if let Some(known) = names.iter().find(|known| recorded_world(known.id) == world.id) {
+            *world = World { id: world.id, ..known.clone() };
         }
     }
     let free_text = hand_off.settings.free_text;
@@ -255,7 +258,7 @@ fn draw_up(hand_off: &HandOff, clock: &Clock, fired: &Fired, note: &str, process
             name: cause_name(fired.cause),
             measured: fired.measured,
             allowed: fired.allowed,
-            world: fired.world,
+            world: fired.world.map(recorded_world),
             at_ns: clock.ns(fired.at),
             note: note.into(),
         },

@@ -15,7 +15,7 @@ use std::time::Duration;
 use throng_platform::ticks;
 
 use crate::overruns::{self, LongWait};
-use crate::record::NO_WORLD;
+use crate::record::{NO_WORLD, recorded_world};
 use crate::site::SiteId;
 use crate::thread;
 
@@ -207,7 +207,7 @@ impl Watch {
 fn pack_holder() -> u64 {
     let Some(index) = thread::current_index() else { return 0 };
     let site = thread::current_site().map_or(0, |SiteId(site)| site);
-    let world = thread::current_world().unwrap_or(NO_WORLD);
+    let world = thread::current_world().map_or(NO_WORLD, recorded_world);
     (u64::from(index) + 1) << 48 | u64::from(site) << 24 | u64::from(world)
 }
 

@@ -19,7 +19,7 @@ pub use throng_capture::model::ThreadClass;
 
 use crate::block::{CurrentBlock, Writer};
 use crate::overruns::{self, Overrun};
-use crate::record::{NO_WORLD, Record, SHORT_TICKS_MAX};
+use crate::record::{Record, SHORT_TICKS_MAX};
 use crate::site::{SUBSYSTEMS_MAX, Site, SiteId, SubsystemId, word_parts};
 use crate::{is_recording, pool};
 
@@ -28,6 +28,9 @@ pub const DEPTH_MAX: usize = 64;
 
 /// Threads at most over the life of the process; later ones do not record.
 pub const THREADS_MAX: usize = 1024;
+
+/// No world's number.
+const NOWHERE: u32 = u32::MAX;
 
 /// What a thread keeps for others to read. Written by the thread alone.
 pub struct ThreadCells {
@@ -39,7 +42,7 @@ pub struct ThreadCells {
     /// Open scopes. `open[0]` stands for what is outside of every scope; the innermost one is `open[depth]`.
     depth: AtomicU32,
     open: [OpenScope; DEPTH_MAX],
-    /// The world that it works for, `NO_WORLD` for none, and the tick of it.
+    /// The world that it works for, `NOWHERE` for none, and the tick of it.
     world: AtomicU32,
     tick: AtomicU32,
     block: CurrentBlock,
@@ -219,7 +222,7 @@ pub fn note_input(client: u32, number: u16) {
 
 /// The calling thread works for this world from now on, until the guard is dropped: every record says so.
 pub fn enter_world(world: u32, tick: u32) -> InWorld {
-    set_world(world.min(NO_WORLD - 1), tick);
+    set_world(world.min(NOWHERE - 1), tick);
     InWorld(())
 }
 
@@ -229,7 +232,7 @@ pub struct InWorld(());
 
 impl Drop for InWorld {
     fn drop(&mut self) {
-        set_world(NO_WORLD, 0);
+        set_world(NOWHERE, 0);
     }
 }
 
@@ -243,7 +246,7 @@ fn set_world(world: u32, tick: u32) {
     if is_recording {
         // Costs no reading of the clock: a world changes between two scopes, and the boundary of the last one is known.
         let now = cells.charged_at.load(Ordering::Relaxed);
-        push_or_take_block(cells, Record::world(now, (world != NO_WORLD).then_some(world), tick), now);
+        push_or_take_block(cells, Record::world(now, (world != NOWHERE).then_some(world), tick), now);
     }
 }
 
@@ -439,7 +442,7 @@ impl ThreadCells {
             is_alive: AtomicBool::new(true),
             depth: AtomicU32::new(0),
             open: std::array::from_fn(|_| OpenScope { begin: zero(), word: zero(), blocks: zero(), bytes: zero() }),
-            world: AtomicU32::new(NO_WORLD),
+            world: AtomicU32::new(NOWHERE),
             tick: AtomicU32::new(0),
             block: CurrentBlock::new(),
             charged_at: AtomicU64::new(ticks::now()),
@@ -479,7 +482,7 @@ impl ThreadCells {
     /// World and tick that it works for.
     pub fn world(&self) -> Option<(u32, u32)> {
         let world = self.world.load(Ordering::Relaxed);
-        (world != NO_WORLD).then(|| (world, self.tick.load(Ordering::Relaxed)))
+        (world != NOWHERE).then(|| (world, self.tick.load(Ordering::Relaxed)))
     }
 
     /// Open scopes with their beginnings (ticks), outermost first.

@@ -18,6 +18,10 @@ static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platfor
 
 const FRAME_BUDGET_NS: u64 = 20_000_000;
 
+/// A world in a place that 20 others had before, and the 24 bits of it that captures keep.
+const WORLD: u32 = 17 | 20 << 20;
+const RECORDED: u32 = 17 | 4 << 20;
+
 static LEDGER: Mutex<u32> = Mutex::new("test.ledger", 0);
 
 struct Flight {
@@ -46,7 +50,7 @@ impl Flight {
             ..RecorderSettings::default()
         };
         let recorder = Recorder::start(settings).unwrap();
-        recorder.control().set_worlds(vec![World { id: 17, name: "hideout".into(), tick_hz: 20 }]);
+        recorder.control().set_worlds(vec![World { id: WORLD, name: "hideout".into(), tick_hz: 20 }]);
         register(ThreadClass::Frame);
         Flight { recorder, folder, frame: 0 }
     }
@@ -107,17 +111,17 @@ fn what_was_bad_is_saved_with_its_cause() {
 
     // A scope over its own budget, in a world.
     flight.frame(|| {
-        let _in_world = enter_world(17, 3);
+        let _in_world = enter_world(WORLD, 3);
         scope!("test.tick", budget_us = 5_000);
         compute(Duration::from_millis(8));
     });
     let capture = flight.capture(TriggerKind::Scope);
     is_whole(&capture);
     let trigger = &capture.about.trigger;
-    assert_eq!((trigger.name.as_str(), trigger.world), ("test.tick", Some(17)));
+    assert_eq!((trigger.name.as_str(), trigger.world), ("test.tick", Some(RECORDED)));
     assert!(trigger.measured >= 8_000_000 && trigger.allowed.abs_diff(5_000_000) < 1_000, "{trigger:?}");
     assert!(has_scope(&capture, this_thread(&capture), "test.tick"));
-    assert_eq!(capture.worlds, [World { id: 17, name: "hideout".into(), tick_hz: 20 }]);
+    assert_eq!(capture.worlds, [World { id: RECORDED, name: "hideout".into(), tick_hz: 20 }]);
 
     // A subsystem over its budget, in many small scopes.
     flight.frame(|| {
@@ -161,14 +165,14 @@ fn what_was_bad_is_saved_with_its_cause() {
 
     // A large allocation in a world's tick.
     flight.frame(|| {
-        let _in_world = enter_world(17, 4);
+        let _in_world = enter_world(WORLD, 4);
         scope!("test.satchel");
         std::hint::black_box(Vec::<u8>::with_capacity(300 << 10));
     });
     let capture = flight.capture(TriggerKind::LargeAllocation);
     is_whole(&capture);
     let trigger = &capture.about.trigger;
-    assert_eq!((trigger.name.as_str(), trigger.world, trigger.measured), ("test.satchel", Some(17), 300 << 10));
+    assert_eq!((trigger.name.as_str(), trigger.world, trigger.measured), ("test.satchel", Some(RECORDED), 300 << 10));
     let of_satchel = this_thread(&capture).events.windows(2).any(|pair| match pair {
         [Event::Scope { site, .. }, Event::Allocations { bytes, .. }] => {
             capture.sites[*site as usize].name == "test.satchel" && *bytes >= 300 << 10
@@ -186,7 +190,7 @@ fn what_was_bad_is_saved_with_its_cause() {
     // The same cause again, within its cooldown: counted, not saved.
     let before = flight.recorder.control().figures();
     flight.frame(|| {
-        let _in_world = enter_world(17, 5);
+        let _in_world = enter_world(WORLD, 5);
         Some(site!("test.tick")).map(throng_profiler::Scope::begin);
         scope!("test.weather.rain");
         compute(Duration::from_millis(8));

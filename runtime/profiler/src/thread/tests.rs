@@ -216,6 +216,25 @@ fn every_block_says_which_world_it_begins_in() {
     assert_eq!(scopes(cells).len(), 3_000, "none is lost between two blocks");
 }
 
+/// A place that many worlds had before makes a number of more than 24 bits.
+#[test]
+fn worlds_that_come_late_into_their_places_are_told_apart() {
+    let _alone = alone();
+    let ((), cells) = on_a_thread(|| {
+        for place in [7, 8] {
+            let _world = enter_world(place | 20 << 20, 9);
+            assert_eq!(this_thread().world(), Some((place | 20 << 20, 9)));
+        }
+    });
+    let world = |read| match read {
+        Read::World { world, .. } => world,
+        _ => None,
+    };
+    let mut told: Vec<u32> = blocks(cells).into_iter().flatten().filter_map(world).collect();
+    told.dedup();
+    assert_eq!(told, [7 | 4 << 20, 8 | 4 << 20]);
+}
+
 #[test]
 fn what_a_thread_has_recorded_is_there_when_it_is_gone() {
     let _alone = alone();
