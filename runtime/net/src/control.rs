@@ -52,7 +52,7 @@ pub struct EnterWorld<'a> {
     pub tick_hz: u8,
     /// The world's tick when the message was written.
     pub tick: u32,
-    /// The world's number on its server.
+    /// The world's number on its server. Comes again after 4,096 worlds in one place: `epoch` tells stays apart.
     pub world: u32,
     /// Slot and generation of the entity that the player steers, if it has one yet.
     pub own_entity: Option<(u32, u8)>,

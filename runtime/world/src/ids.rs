@@ -34,8 +34,9 @@ impl WorldId {
         Self { index: self.index, generation: self.generation.wrapping_add(1) }
     }
 
-    /// One number for logs and captures: the place, and in the upper 12 bits the generation. Comes again after 4,096
-    /// worlds in one place.
+    /// One number for who has 32 bits for it (clients, crash reports): the place, and in the upper 12 bits the
+    /// generation. Comes again after 4,096 worlds in one place; in captures, which keep 24 bits of it, after 16. So it is
+    /// for people to read: what must not be confused is held against the id itself, or against a stay's epoch.
     pub const fn number(self) -> u32 {
         self.index | self.generation << 20
     }
