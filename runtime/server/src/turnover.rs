@@ -151,9 +151,9 @@ impl Server {
         self.mailboxes.remove(id);
         for item in slot.mailbox.close().drain() {
             match item {
-                MailItem::Arrival { client, from: Some(from), transfer: Some(transfer) } => {
-                    self.counts.server.travels_refused += 1;
-                    self.send(client, None, from, transfer);
+                // As if it was sent only now that the world is no more.
+                MailItem::Arrival { client, from, transfer: Some(transfer) } => {
+                    self.send(client, from, id, transfer);
                 }
                 MailItem::Arrival { client, .. } => self.disconnect(client, "its world has ended"),
                 MailItem::Message(_) => self.counts.server.messages_undeliverable += 1,
