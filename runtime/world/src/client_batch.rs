@@ -155,8 +155,8 @@ impl ClientBatch {
             prefetch::look_ahead(
                 datagrams,
                 place,
-                |next| client(next).prefetch_lists(),
-                |next| client(next).prefetch(),
+                |next| client(next).connection.prefetch_lists(),
+                |next| client(next).prefetch_for_opening(),
             );
             let SealedDatagram { number, client, begin, end } = datagrams[place];
             let at = bytes.len();
