@@ -221,6 +221,7 @@ impl Server {
             datagrams_refused: [
                 ("gate", admission.refused_by_handshake + admission.implausible),
                 ("connection", ticks.datagrams_refused),
+                ("message", ticks.messages_refused),
                 ("over_allowance", admission.over_allowance + ticks.inputs_over_allowance),
                 ("mailbox_full", admission.mailbox_full),
                 ("game", admission.refused_by_game),

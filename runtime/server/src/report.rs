@@ -68,7 +68,7 @@ pub struct ServerReport {
     pub disconnects: u64,
     pub worlds_parked: u64,
     pub world_hangs: u64,
-    /// Datagrams that were refused, by cause.
+    /// Datagrams, and messages of those that opened, that were refused, by cause.
     pub datagrams_refused: BTreeMap<&'static str, u64>,
     /// Values that were NaN or infinite. They were not sent, and their entities are no longer replicated.
     pub poisoned: u64,

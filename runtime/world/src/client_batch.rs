@@ -282,7 +282,7 @@ fn open(
                 }
             }
             (Channel::Reliable, [kind, ..]) if *kind >= control::GAME_MIN => push(MessageKind::Reliable, begin),
-            _ => stats.datagrams_refused += 1,
+            _ => stats.messages_refused += 1,
         }
     }
 }

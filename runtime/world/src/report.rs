@@ -21,9 +21,13 @@ counters! {
             "Bytes of those datagrams.",
             "As `world.datagrams_in`.";
         Sum datagrams_refused: "net.refused_by_connection", "datagrams",
-            "Datagrams under a client's address that did not open with its key, or held what it may not send.",
+            "Datagrams under a client's address that did not open with its key, were late or doubled, or broke the \
+             rules of the channels.",
             "Few are late or doubled by the network. Many: somebody writes a player's address on datagrams of their \
              own, or a client is broken.";
+        Sum messages_refused: "net.messages_refused", "messages",
+            "Messages of clients that are neither inputs nor the game's own. The game is not given them.",
+            "A client is broken, or is not the game's own program.";
         Sum packets_out: "net.packets_out", "packets",
             "Packets sent to connected clients.",
             "Follows players and tick rates.";

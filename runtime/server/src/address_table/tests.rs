@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_metrics::Counters;
 use throng_net::{
     connection::Received,
     control,
@@ -18,7 +19,7 @@ use throng_net::{
 
 use super::*;
 use throng_replication::{InterestSettings, SchemaBuilder};
-use throng_world::{Alone, GameWorld, Mail, Worker, ids::WorldKindId, prelude::*, world_builder::Kind};
+use throng_world::{Alone, GameWorld, Mail, TickStats, Worker, ids::WorldKindId, prelude::*, world_builder::Kind};
 
 use crate::directory::Everybody;
 
@@ -61,8 +62,8 @@ struct Scene {
     addresses: AddressTable,
     mailboxes: Mailboxes,
     world: GameWorld,
-    /// Packets of the client that have come through, and whether the world wants it gone.
-    opened: u64,
+    /// What the world has counted, and whether it wants the client gone.
+    stats: TickStats,
     dismissed: bool,
 }
 
@@ -95,7 +96,7 @@ impl Scene {
         let mut kind = Kind::new(WorldKindId(0), Box::new(Empty));
         let (schema, interest) = (SchemaBuilder::new().build(), InterestSettings::default());
         let world = kind.build_world(WORLD, 1, None, &schema, &interest).unwrap();
-        Scene { network, transport, addresses, mailboxes, world, opened: 0, dismissed: false }
+        Scene { network, transport, addresses, mailboxes, world, stats: TickStats::default(), dismissed: false }
     }
 
     fn frame(&mut self, now: Nanos) {
@@ -108,7 +109,7 @@ impl Scene {
         self.mailboxes.get(WORLD).unwrap().swap(&mut mail);
         let mut worker = Worker::new(0, self.transport.sender(0));
         let report = self.world.tick(now, &mut mail, &mut worker, &Alone);
-        self.opened += report.stats.datagrams_in - report.stats.datagrams_refused;
+        self.stats.merge(&report.stats);
         self.dismissed |= !report.leaving.is_empty();
     }
 
@@ -191,7 +192,8 @@ fn share_through(forger: Forger, per_s: u64) -> (f64, AdmissionCounts) {
     }
     assert!(!scene.dismissed, "{forger:?} had the client dismissed at {per_s} packets/s");
     assert!(sent >= 70, "{sent}");
-    (scene.opened as f64 / sent as f64, scene.addresses.counts)
+    let opened = scene.stats.datagrams_in - scene.stats.datagrams_refused;
+    (opened as f64 / sent as f64, scene.addresses.counts)
 }
 
 /// Twenty times what a client is allowed, in packets a second.
@@ -221,4 +223,22 @@ fn who_sees_them_and_sends_more_than_the_reserve_is_noticed() {
     let (share, counts) = share_through(Forger::OnThePath, 20 * TWENTY_FOLD);
     assert!(share < 0.95, "{share}: {counts:?}");
     assert!(counts.over_allowance > 0, "{counts:?}");
+}
+
+/// A datagram that opened has come through, whatever its client says in it.
+#[test]
+fn what_a_client_may_not_say_is_counted_by_the_message() {
+    let mut scene = Scene::new();
+    let mut client = Tapped { endpoint: scene.network.endpoint(CLIENT), last: Vec::new() };
+    let (mut connection, now) = scene.connect(&mut client.endpoint);
+    scene.stats = TickStats::default();
+    for kind in [control::SNAPSHOT, control::GAME_MIN] {
+        connection.send_unreliable(&[kind]).unwrap();
+    }
+    connection.send_reliable(&[control::CONTROL]).unwrap();
+    connection.send_packet(now, &[control::INPUT, 0, 1, 0, 7], &mut client);
+    scene.frame(now);
+    scene.tick(now);
+    assert!(scene.stats.datagrams_in > 0);
+    assert_eq!((scene.stats.datagrams_refused, scene.stats.messages_refused), (0, 3));
 }
