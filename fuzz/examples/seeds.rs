@@ -21,7 +21,7 @@ use throng_net::{
 };
 use throng_pack::{Text, envelope, pack_body};
 use throng_platform::time::Nanos;
-use throng_replication::{InterestSettings, Replicate, ViewScratch, WorldReplication};
+use throng_replication::{InterestSettings, Replicate, Traffic, ViewScratch, WorldReplication};
 
 fn main() -> io::Result<()> {
     datagrams()?;
@@ -100,7 +100,7 @@ fn sessions() -> io::Result<()> {
 fn snapshots() -> io::Result<()> {
     let schema = small_schema();
     let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
-    let mut scratch = ViewScratch::new(&schema);
+    let (mut scratch, mut traffic) = (ViewScratch::default(), Traffic::new(&schema));
     let mut view = world.new_view(1);
     view.look_at([0.0, 0.0]);
     let mut script = vec![0];
@@ -124,13 +124,13 @@ fn snapshots() -> io::Result<()> {
         world.settle();
         world.refresh(&mut view, &mut scratch);
         let mut message = [0; 400];
-        let len = world.write_snapshot(&mut view, &mut scratch, tick, &mut message);
+        let len = world.write_snapshot(&mut view, &mut traffic, tick, &mut message);
         world.sent(&mut view, tick);
         view.acked(tick);
         script.push(0);
         script.extend(block(&message[..len]));
         let mut sample = Vec::new();
-        if world.write_audit_sample(&mut view, &mut scratch, &mut sample) {
+        if world.write_audit_sample(&mut view, &mut traffic, &mut sample) {
             script.push(4);
             script.extend(u32::from(tick).to_le_bytes());
             script.extend(block(&sample));

@@ -10,7 +10,7 @@
 
 use throng_platform::process::thread_cpu_time;
 use throng_replication::{
-    ComponentIndex, InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, View, ViewScratch,
+    ComponentIndex, InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, Traffic, View, ViewScratch,
     WorldReplication,
 };
 
@@ -44,6 +44,7 @@ struct Crowd {
     ids: Vec<NetId>,
     views: Vec<View>,
     scratch: ViewScratch,
+    traffic: Traffic,
     places: Vec<[f32; 2]>,
     tick: u32,
     random: u64,
@@ -81,7 +82,8 @@ impl Crowd {
         let mut crowd = Self {
             ids: (0..scene.entities).map(|_| world.spawn().unwrap()).collect(),
             views: (0..scene.clients).map(|_| world.new_view(0)).collect(),
-            scratch: ViewScratch::new(&schema),
+            scratch: ViewScratch::default(),
+            traffic: Traffic::new(&schema),
             places: Vec::new(),
             kinds: [schema.kind_of::<Pose>().unwrap(), schema.kind_of::<Health>().unwrap()],
             world,
@@ -137,7 +139,7 @@ impl Crowd {
             (0..packets).for_each(|packet| view.acked((self.tick as u16 - 1) * 64 + packet));
             let mut packets = 0;
             loop {
-                let len = self.world.write_snapshot(view, &mut self.scratch, 0, &mut out);
+                let len = self.world.write_snapshot(view, &mut self.traffic, 0, &mut out);
                 if len == 0 {
                     break;
                 }
@@ -189,7 +191,8 @@ fn main() {
             (0..ticks).for_each(|_| crowd.tick(scene.moving, &mut times));
             let total = |times: &Times| times.changes_us + times.interest_us + times.write_us;
             let views = crowd.views.iter().map(|view| size_of::<View>() + view.heap_bytes()).sum::<usize>();
-            times.heap_bytes = crowd.world.heap_bytes() + views + crowd.scratch.heap_bytes();
+            let around = crowd.scratch.heap_bytes() + crowd.traffic.heap_bytes();
+            times.heap_bytes = crowd.world.heap_bytes() + views + around;
             if best.as_ref().is_none_or(|best| total(&times) < total(best)) {
                 best = Some(times);
             }

@@ -3,12 +3,14 @@
 //! What a client holds and is owed is a [`View`], and belongs to the client. A tick has two halves. In the first the
 //! world's own thread changes what there is to tell: `begin_tick`; `spawn`, `update`, `remove`, `set_place`, `despawn`;
 //! `filter_visibility`. Then `settle` ends the changes. In the second half nothing changes here any more, so any number
-//! of threads may serve views at once, each with a [`ViewScratch`] of its own: `refresh`, and `write_snapshot` until it
-//! returns 0, with `sent` naming the packet that each message went into. `acked` and `lost` come whenever the
-//! connection knows. However the views are shared out, their bytes are the same.
+//! of threads may serve views at once, each with a [`ViewScratch`] and a [`Traffic`] of its own: `refresh`, and
+//! `write_snapshot` until it returns 0, with `sent` naming the packet that each message went into. `acked` and `lost`
+//! come whenever the connection knows. However the views are shared out, their bytes are the same.
 //!
 //! ```
-//! use throng_replication::{InterestSettings, Replicas, Replicate, SchemaBuilder, ViewScratch, WorldReplication};
+//! use throng_replication::{
+//!     InterestSettings, Replicas, Replicate, SchemaBuilder, Traffic, ViewScratch, WorldReplication,
+//! };
 //!
 //! #[derive(Clone, Debug, PartialEq, Replicate)]
 //! struct Health {
@@ -18,7 +20,7 @@
 //!
 //! let schema = SchemaBuilder::new().component::<Health>().build();
 //! let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
-//! let mut scratch = ViewScratch::new(&schema);
+//! let (mut scratch, mut traffic) = (ViewScratch::default(), Traffic::new(&schema));
 //! let mut view = world.new_view(0);
 //!
 //! world.begin_tick(1);
@@ -30,7 +32,7 @@
 //! view.look_at([0.0, 0.0]);
 //! world.refresh(&mut view, &mut scratch);
 //! let mut packet = [0; 1200];
-//! let len = world.write_snapshot(&mut view, &mut scratch, 0, &mut packet);
+//! let len = world.write_snapshot(&mut view, &mut traffic, 0, &mut packet);
 //! world.sent(&mut view, 17);
 //!
 //! let mut replicas = Replicas::new(schema);
@@ -67,29 +69,18 @@ use crate::{
 /// before it counts an error, and half of that is left for losses. (s)
 const AUDITED_DELAY_S_MAX: f32 = 1.0;
 
-/// What serving views needs beside them, kept from client to client and from tick to tick. One per thread that serves
-/// views.
+/// What serving views works with, kept for its memory alone: one per thread that serves views, for any world.
+#[derive(Default)]
 pub struct ViewScratch {
     found: Found,
-    /// What went out, by kind and cause, and what others count with it: empty it with `Traffic::take` or
-    /// `Traffic::absorb`.
-    pub traffic: Traffic,
-    /// Empty between questions of a visibility filter.
     allowed: Vec<u32>,
     filtered_near: Vec<u32>,
 }
 
 impl ViewScratch {
-    /// For worlds with this schema.
-    pub fn new(schema: &Schema) -> Self {
-        Self { found: Found::default(), traffic: Traffic::new(schema), allowed: Vec::new(), filtered_near: Vec::new() }
-    }
-
     /// Bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.found.heap_bytes()
-            + self.traffic.heap_bytes()
-            + (self.allowed.capacity() + self.filtered_near.capacity()) * 4
+        self.found.heap_bytes() + (self.allowed.capacity() + self.filtered_near.capacity()) * 4
     }
 }
 
@@ -289,9 +280,9 @@ impl WorldReplication {
 
     /// Writes the next message of this tick for a client, at most `out` long, and returns its length; 0 when
     /// there is nothing (more) to say. `input` is the number of the client's last input that this tick took
-    /// in; when it is new it is told even if nothing else is. After `settle`.
-    pub fn write_snapshot(&self, view: &mut View, scratch: &mut ViewScratch, input: u16, out: &mut [u8]) -> usize {
-        view.write_snapshot(&self.scene, &mut scratch.traffic, input, out)
+    /// in; when it is new it is told even if nothing else is. What it holds is counted in `traffic`. After `settle`.
+    pub fn write_snapshot(&self, view: &mut View, traffic: &mut Traffic, input: u16, out: &mut [u8]) -> usize {
+        view.write_snapshot(&self.scene, traffic, input, out)
     }
 
     /// Names the packet that the message written last for this client went into. Without it the message
@@ -326,8 +317,8 @@ impl WorldReplication {
 
     /// Appends an audit sample (`view::audit_sample`) about one entity to `out`; false when there is none to send. Call
     /// it before the tick's `settle`.
-    pub fn write_audit_sample(&mut self, view: &mut View, scratch: &mut ViewScratch, out: &mut Vec<u8>) -> bool {
-        self.write_audit_sample_from(view, scratch, &mut |id, entities| entities.slots[id.slot as usize].present, out)
+    pub fn write_audit_sample(&mut self, view: &mut View, traffic: &mut Traffic, out: &mut Vec<u8>) -> bool {
+        self.write_audit_sample_from(view, traffic, &mut |id, entities| entities.slots[id.slot as usize].present, out)
     }
 
     /// As `write_audit_sample`, with the exact values read from `source` now: what replication missed is then not
@@ -335,7 +326,7 @@ impl WorldReplication {
     pub(crate) fn write_audit_sample_from(
         &mut self,
         view: &mut View,
-        scratch: &mut ViewScratch,
+        traffic: &mut Traffic,
         source: &mut ExactSource<'_>,
         out: &mut Vec<u8>,
     ) -> bool {
@@ -343,7 +334,7 @@ impl WorldReplication {
         let written = view.write_audit_sample(&mut self.scene, source, out);
         if written {
             let bytes = (out.len() - begin) as u64;
-            scratch.traffic.add_overhead(Overhead::AuditSample, Counts { packets: 1, bytes, updates: 1 });
+            traffic.add_overhead(Overhead::AuditSample, Counts { packets: 1, bytes, updates: 1 });
         }
         written
     }

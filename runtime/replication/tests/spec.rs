@@ -1,8 +1,8 @@
 //! The promise: the bytes in `docs/spec/replication.md` are the bytes that are sent, and a client reads them so.
 
 use throng_replication::{
-    ComponentIndex, InterestSettings, NetId, Replicas, Replicate, ReplicationRules, Schema, SchemaBuilder, ViewScratch,
-    WorldReplication, rules::KindRule,
+    ComponentIndex, InterestSettings, NetId, Replicas, Replicate, ReplicationRules, Schema, SchemaBuilder, Traffic,
+    ViewScratch, WorldReplication, rules::KindRule,
 };
 
 const SPEC: &str = include_str!("../../../docs/spec/replication.md");
@@ -51,7 +51,7 @@ fn story() -> (Story, [Vec<u8>; 3]) {
     let (poses, healths): (ComponentIndex, ComponentIndex) =
         (schema.kind_of::<Pose>().unwrap(), schema.kind_of::<Health>().unwrap());
     let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
-    let mut scratch = ViewScratch::new(&schema);
+    let (mut scratch, mut traffic) = (ViewScratch::default(), Traffic::new(&schema));
     let mut view = world.new_view(3);
     let mut replicas = Replicas::new(schema.clone());
     let mut out = [0; 1200];
@@ -63,7 +63,7 @@ fn story() -> (Story, [Vec<u8>; 3]) {
     }
     world.settle();
     world.refresh(&mut view, &mut scratch);
-    let len = world.write_snapshot(&mut view, &mut scratch, 512, &mut out);
+    let len = world.write_snapshot(&mut view, &mut traffic, 512, &mut out);
     world.sent(&mut view, 1);
     replicas.apply(&out[..len]).unwrap();
     view.acked(1);
@@ -76,13 +76,13 @@ fn story() -> (Story, [Vec<u8>; 3]) {
     world.update(poses, ids[4], &pose(-150.0));
     world.settle();
     world.refresh(&mut view, &mut scratch);
-    let len = world.write_snapshot(&mut view, &mut scratch, 513, &mut out);
+    let len = world.write_snapshot(&mut view, &mut traffic, 513, &mut out);
     world.sent(&mut view, 2);
     let mut samples = [Vec::new(), Vec::new()];
     // Audit samples go round; the second is about entity 1, the fourth about what left.
     for turn in 0..4 {
         let mut sample = Vec::new();
-        assert!(world.write_audit_sample(&mut view, &mut scratch, &mut sample));
+        assert!(world.write_audit_sample(&mut view, &mut traffic, &mut sample));
         match turn {
             0 => samples[0] = sample,
             3 => samples[1] = sample,
@@ -127,7 +127,7 @@ fn an_audit_sample_keeps_silent_about_what_may_be_late() {
     let health = KindRule { range_m: Some(10.0), updates_per_s_max: None };
     let rules = ReplicationRules { components: vec![KindRule::default(), health], ..ReplicationRules::default() };
     world.set_rules(&rules.resolved(20.0), 20.0, []);
-    let mut scratch = ViewScratch::new(&schema);
+    let (mut scratch, mut traffic) = (ViewScratch::default(), Traffic::new(&schema));
     let mut view = world.new_view(3);
     view.look_at([0.0; 2]);
     world.begin_tick(7);
@@ -138,8 +138,8 @@ fn an_audit_sample_keeps_silent_about_what_may_be_late() {
     world.settle();
     world.refresh(&mut view, &mut scratch);
     let (mut out, mut sample) = ([0; 1200], Vec::new());
-    let len = world.write_snapshot(&mut view, &mut scratch, 0, &mut out);
-    assert!(world.write_audit_sample(&mut view, &mut scratch, &mut sample));
+    let len = world.write_snapshot(&mut view, &mut traffic, 0, &mut out);
+    assert!(world.write_audit_sample(&mut view, &mut traffic, &mut sample));
     check("audit-sample-partial", &sample);
     let mut replicas = Replicas::new(schema);
     replicas.apply(&out[..len]).unwrap();

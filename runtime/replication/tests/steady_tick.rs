@@ -4,8 +4,8 @@ use bevy_ecs::prelude::*;
 use throng_metrics::Counters;
 use throng_platform::allocator::{CountingAllocator, thread_counts};
 use throng_replication::{
-    InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, Team, View, ViewScratch, VisibilityFiltered,
-    WorldReplication,
+    InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, Team, Traffic, View, ViewScratch,
+    VisibilityFiltered, WorldReplication,
     ecs::{Collector, Placed, Replicated},
     listeners::Listeners,
     rules::Tier,
@@ -69,7 +69,7 @@ fn check(ruled: bool) {
         })
         .collect();
     let mut views: Vec<View> = (0..20).map(|_| replication.new_view(0)).collect();
-    let mut scratch = ViewScratch::new(&schema);
+    let (mut scratch, mut traffic) = (ViewScratch::default(), Traffic::new(&schema));
     let mut listeners = Listeners::default();
     let mut circling = world.query::<(&Round, &mut Pose)>();
     let mut packet = [0; 1200];
@@ -109,13 +109,13 @@ fn check(ruled: bool) {
         for view in &mut views {
             replication.refresh(view, &mut scratch);
             sample.clear();
-            assert!(replication.write_audit_sample(view, &mut scratch, &mut sample));
+            assert!(replication.write_audit_sample(view, &mut traffic, &mut sample));
         }
         replication.settle();
         for view in &mut views {
             for part in 0..10 {
                 let number = (tick * 10 + part) as u16;
-                if replication.write_snapshot(view, &mut scratch, 0, &mut packet) == 0 {
+                if replication.write_snapshot(view, &mut traffic, 0, &mut packet) == 0 {
                     break;
                 }
                 replication.sent(view, number);

@@ -30,7 +30,7 @@ use throng_profiler::{
     Phases, scope, site,
     thread::{enter_world, note_input},
 };
-use throng_replication::{ViewScratch, WorldReplication};
+use throng_replication::{Traffic, ViewScratch, WorldReplication};
 
 use crate::{
     allowance::Verdict,
@@ -81,17 +81,18 @@ pub struct ClientBatch {
     pub(crate) work: Work,
     pub(crate) stage: Stage,
     pub(crate) clients: Vec<Box<Client>>,
-    /// What there is to tell, while the batch is told.
+    /// What there is to tell, and where to count what was told, while the batch is told.
     pub(crate) replication: Option<Arc<WorldReplication>>,
-    /// Made when the batch is first told.
-    pub(crate) scratch: Option<ViewScratch>,
+    pub(crate) traffic: Option<Traffic>,
     /// The world's mail, while the batch is opened.
     pub(crate) mail: Option<Arc<Vec<u8>>>,
     pub(crate) datagrams: Vec<SealedDatagram>,
     /// Datagrams as they were opened, and messages that were put together from several.
     pub(crate) bytes: Vec<u8>,
     pub(crate) opened: Vec<Opened>,
+    /// Scratch of opening and of telling.
     opening: Opening,
+    views: ViewScratch,
     pub(crate) stats: TickStats,
 }
 
@@ -110,12 +111,13 @@ impl ClientBatch {
             stage: Stage { world: 0, tick: 0, now: Nanos::ZERO, worker: 0 },
             clients: Vec::new(),
             replication: None,
-            scratch: None,
+            traffic: None,
             mail: None,
             datagrams: Vec::new(),
             bytes: Vec::new(),
             opened: Vec::new(),
             opening: Opening::default(),
+            views: ViewScratch::default(),
             stats: TickStats::default(),
         }
     }
@@ -167,13 +169,13 @@ impl ClientBatch {
     }
 
     fn tell(&mut self, worker: &mut Worker) {
-        let Some(replication) = self.replication.take() else { return };
+        let (Some(replication), Some(traffic)) = (self.replication.take(), &mut self.traffic) else { return };
         let mut phases = Phases::begin(site!("replication.send"));
-        let scratch = self.scratch.get_or_insert_with(|| ViewScratch::new(replication.schema()));
         for index in 0..self.clients.len() {
             prefetch::look_ahead(&self.clients, index, |next| next.prefetch_lists(), |next| next.prefetch());
             let client = &mut self.clients[index];
-            tell(client, &replication, scratch, self.stage.now, &mut self.stats, worker, &mut phases);
+            let views_and_traffic = (&mut self.views, &mut *traffic);
+            tell(client, &replication, views_and_traffic, self.stage.now, &mut self.stats, worker, &mut phases);
             if let Some(view) = &mut client.view {
                 self.stats.replication.merge(&view.take_counts());
             }
@@ -292,7 +294,7 @@ fn open(
 fn tell(
     client: &mut Client,
     replication: &WorldReplication,
-    scratch: &mut ViewScratch,
+    (views, traffic): (&mut ViewScratch, &mut Traffic),
     now: Nanos,
     stats: &mut TickStats,
     worker: &mut Worker,
@@ -314,14 +316,14 @@ fn tell(
     let budget_bytes = pacing.begin_tick(acked, lost);
     view.set_budget(budget_bytes);
     phases.next(site!("replication.interest"));
-    replication.refresh(view, scratch);
+    replication.refresh(view, views);
     phases.next(site!("replication.send"));
     let bytes_before = connection.bytes_sent();
     let packets_before = stats.packets_out;
     for _ in 0..PACKETS_PER_TICK_MAX {
         snapshot.resize(connection.room(now), 0);
         // With nothing to spend what can wait waits: changes are owed until they are told.
-        let length = if budget_bytes == 0 { 0 } else { replication.write_snapshot(view, scratch, input, snapshot) };
+        let length = if budget_bytes == 0 { 0 } else { replication.write_snapshot(view, traffic, input, snapshot) };
         if length == 0 && !connection.wants_packet(now) {
             break;
         }

@@ -9,7 +9,7 @@
 
 use bevy_ecs::prelude::*;
 use throng_replication::{
-    NetId, ResolvedRules, ViewScratch, WorldReplication, ecs::Collector, event_throttle::EventThrottle,
+    NetId, ResolvedRules, Traffic, WorldReplication, ecs::Collector, event_throttle::EventThrottle,
     listeners::Listeners,
 };
 
@@ -31,8 +31,6 @@ pub(crate) struct Scene<'a> {
 /// What delivery needs from tick to tick.
 #[derive(Default)]
 pub(crate) struct Delivery {
-    /// Places of clients in their table.
-    hearing: Vec<u32>,
     listeners: Listeners,
     throttle: EventThrottle,
 }
@@ -43,13 +41,15 @@ impl Delivery {
         self.listeners.outdate();
     }
 
-    /// Puts what was told this tick into the queues of those who are to hear it.
+    /// Puts what was told this tick into the queues of those who are to hear it. `hearing` is scratch: their places in
+    /// the table.
     pub fn deliver(
         &mut self,
         events: &mut Events,
         scene: &Scene<'_>,
         clients: &mut Clients,
-        views: &mut ViewScratch,
+        hearing: &mut Vec<u32>,
+        traffic: &mut Traffic,
         stats: &mut TickStats,
     ) {
         let Scene { replication, rules, .. } = scene;
@@ -61,10 +61,10 @@ impl Delivery {
                 stats.events_throttled += 1;
                 continue;
             }
-            self.hearing.clear();
-            self.find_listeners(said, scene, clients);
+            hearing.clear();
+            self.find_listeners(said, scene, clients, hearing);
             let is_reliable = replication.schema().events()[said.kind.index()].reliable;
-            for place in &self.hearing {
+            for place in hearing.iter() {
                 let Some(client) = clients.at_mut(*place) else { continue };
                 message[1] = client.epoch;
                 if !is_reliable {
@@ -74,25 +74,24 @@ impl Delivery {
                     client.leave("its reliable messages pile up");
                 }
             }
-            let copies = self.hearing.len() as u64;
-            views.traffic.add_event(said.kind, said.cause, copies, message.len() as u64);
+            let copies = hearing.len() as u64;
+            traffic.add_event(said.kind, said.cause, copies, message.len() as u64);
             stats.events += 1;
             stats.event_copies += copies;
         }
     }
 
-    fn find_listeners(&mut self, said: &Said, scene: &Scene<'_>, clients: &Clients) {
+    fn find_listeners(&mut self, said: &Said, scene: &Scene<'_>, clients: &Clients, hearing: &mut Vec<u32>) {
         let Scene { ecs, collector, replication, rules } = scene;
         let range_m2 = rules.event_range_m2[said.kind.index()];
         let range_m = range_m2.is_finite().then(|| range_m2.sqrt());
-        let hearing = &mut self.hearing;
         let everybody = || (0..).zip(clients.as_slice());
         match (said.audience, range_m) {
-            (Audience::Near(place), Some(range_m)) => self.find_near(place, range_m, replication, clients),
+            (Audience::Near(place), Some(range_m)) => self.find_near(place, range_m, replication, clients, hearing),
             (Audience::Everyone, _) | (Audience::Near(_), None) => hearing.extend(0..clients.len() as u32),
             (Audience::Around(entity), _) => {
                 if let Some(id) = collector.net_id(ecs, entity) {
-                    self.find_that_hear(id, range_m, replication, clients);
+                    self.find_that_hear(id, range_m, replication, clients, hearing);
                 }
             }
             (Audience::Team(team), _) => {
@@ -104,25 +103,39 @@ impl Delivery {
     }
 
     /// Clients that look from within `range_m` of a place. The first question of a tick sorts all clients by place.
-    fn find_near(&mut self, place: [f32; 2], range_m: f32, replication: &WorldReplication, clients: &Clients) {
+    fn find_near(
+        &mut self,
+        place: [f32; 2],
+        range_m: f32,
+        replication: &WorldReplication,
+        clients: &Clients,
+        hearing: &mut Vec<u32>,
+    ) {
         self.listeners.build(replication, clients.as_slice().iter().map(|client| client.view.as_ref()));
-        self.listeners.near(place, range_m, &mut self.hearing);
+        self.listeners.near(place, range_m, hearing);
     }
 
     /// Clients that hear of an entity and look from within `range_m` of it; all that hear of it without a range, or if
     /// it has no place: that is a look at every client.
-    fn find_that_hear(&mut self, id: NetId, range_m: Option<f32>, replication: &WorldReplication, clients: &Clients) {
+    fn find_that_hear(
+        &mut self,
+        id: NetId,
+        range_m: Option<f32>,
+        replication: &WorldReplication,
+        clients: &Clients,
+        hearing: &mut Vec<u32>,
+    ) {
         if !replication.contains(id) {
             return;
         }
         match (range_m, replication.place_of(id)) {
-            (Some(range_m), Some(place)) => self.find_near(place, range_m, replication, clients),
-            _ => self.hearing.extend(0..clients.len() as u32),
+            (Some(range_m), Some(place)) => self.find_near(place, range_m, replication, clients, hearing),
+            _ => hearing.extend(0..clients.len() as u32),
         }
         let hears = |place: &u32| {
             let view = clients.as_slice()[*place as usize].view.as_ref();
             view.is_some_and(|view| replication.hears(view, id))
         };
-        self.hearing.retain(hears);
+        hearing.retain(hears);
     }
 }

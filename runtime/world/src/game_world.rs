@@ -26,7 +26,7 @@ use throng_profiler::{Phases, scope, site, thread::enter_world};
 use throng_replication::{
     ReplicationRules, ResolvedRules, Schema, View, ViewScratch, WorldReplication,
     ecs::{Collector, Replicated},
-    traffic::{Counts, Overhead, TrafficRow},
+    traffic::TrafficRow,
 };
 use throng_scheduler::Hertz;
 
@@ -40,6 +40,7 @@ use crate::{
     inbox::Inbox,
     mail::{Mail, MailItem},
     report::{Leaving, TickReport},
+    sent::Sent,
     system_order::WorldSystems,
     tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, TickInfo, WorldMessages},
     transfer::{Transfer, TransferCheck},
@@ -84,6 +85,10 @@ pub(crate) struct Scratch {
     events: Events,
     leavers: Vec<Box<Client>>,
     audit_sample: Vec<u8>,
+    /// Places of clients in their table, of those who hear one event.
+    hearing: Vec<u32>,
+    /// For what views are asked outside of batches.
+    views: ViewScratch,
 }
 
 impl Scratch {
@@ -96,6 +101,8 @@ impl Scratch {
             events: Events::new(schema.clone()),
             leavers: Vec::new(),
             audit_sample: Vec::new(),
+            hearing: Vec::new(),
+            views: ViewScratch::default(),
         }
     }
 }
@@ -119,10 +126,7 @@ pub struct GameWorld {
     /// How far and how often what is heard here.
     pub(crate) rules: Box<ResolvedRules>,
     pub(crate) delivery: Delivery,
-    /// What serves views outside of batches, and what went out by kind and cause; made for the first client.
-    pub(crate) view_scratch: Option<ViewScratch>,
-    /// Packets and bytes that went out since they were last reported.
-    pub(crate) sent: Counts,
+    pub(crate) sent: Sent,
     /// Ticks done.
     pub(crate) tick: u32,
     /// The time of this tick.
@@ -275,6 +279,9 @@ impl GameWorld {
         for mut batch in batches.drain(..) {
             self.clients.give_back(&mut batch.clients);
             self.report.stats.merge(&batch.stats);
+            if let Some(traffic) = batch.traffic.take() {
+                self.sent.take_back(traffic);
+            }
             spare_batches.push(batch);
         }
     }
@@ -295,9 +302,7 @@ impl GameWorld {
             from,
             transfer,
         };
-        if self.view_scratch.is_none() {
-            self.view_scratch = Some(ViewScratch::new(self.replication.schema()));
-        }
+        self.sent.begin();
         self.clients.add(client);
         self.delivery.outdate();
         self.filled.arrivals = true;
@@ -367,7 +372,7 @@ impl GameWorld {
                     begin = end;
                     if let Some(client) = self.clients.get_mut(client) {
                         match client.connection.send_reliable(message) {
-                            Ok(_) => book_message(&mut self.view_scratch, message),
+                            Ok(_) => self.sent.add_message(message),
                             Err(_) => client.leave("its reliable messages pile up"),
                         }
                     }
@@ -378,7 +383,7 @@ impl GameWorld {
                     if let Some(client) = self.clients.get_mut(client) {
                         // A full queue drops its oldest, counted by the connection.
                         if client.connection.send_unreliable(message).is_ok() {
-                            book_message(&mut self.view_scratch, message);
+                            self.sent.add_message(message);
                         }
                     }
                 }
@@ -439,18 +444,15 @@ impl GameWorld {
 
     /// Asks the game's filter who may see what is visibility-filtered.
     fn filter_visibility(&mut self) {
-        let Self { visibility_filter, replication, clients, collector, ecs, view_scratch: Some(scratch), .. } = self
-        else {
-            return;
-        };
-        if !replication.has_visibility_filtered() {
+        let Self { visibility_filter, replication, clients, collector, ecs, scratch, .. } = self;
+        if clients.is_empty() || !replication.has_visibility_filtered() {
             return;
         }
         own(replication).prepare_visibility_filter();
         for client in clients.iter_mut() {
             let viewer = Viewer { client: client.key, player: client.player, team: client.team };
             let Some(view) = &mut client.view else { continue };
-            replication.filter_visibility(view, scratch, &mut |id| {
+            replication.filter_visibility(view, &mut scratch.views, &mut |id| {
                 let Some(entity) = collector.entity_of(id) else { return false };
                 visibility_filter.as_ref().is_none_or(|filter| filter(ecs, viewer, entity))
             });
@@ -464,29 +466,29 @@ impl GameWorld {
             return;
         }
         std::mem::swap(&mut *told, &mut self.scratch.events);
-        let Self { ecs, clients, replication, collector, delivery, rules, report, view_scratch, scratch, .. } = self;
-        if let Some(views) = view_scratch {
+        let Self { ecs, clients, replication, collector, delivery, rules, report, sent, scratch, .. } = self;
+        let Scratch { events, hearing, .. } = scratch;
+        if let Some(traffic) = sent.traffic_mut() {
             let scene = Scene { ecs, collector, replication, rules };
-            delivery.deliver(&mut scratch.events, &scene, clients, views, &mut report.stats);
+            delivery.deliver(events, &scene, clients, hearing, traffic, &mut report.stats);
         }
-        scratch.events.clear();
+        events.clear();
     }
 
     /// Tells some of the clients, each in its turn, what one entity really looks like. First it is settled what is
     /// relevant to them in this tick: else an audit sample would be about what has just gone out of sight.
     fn write_audit_samples(&mut self) {
         let audit_period = ((AUDIT_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
-        let Self { clients, collector, replication, ecs, tick, view_scratch: Some(views), scratch, .. } = self else {
-            return;
-        };
-        let audit_sample = &mut scratch.audit_sample;
+        let Self { clients, collector, replication, ecs, tick, sent, scratch, .. } = self;
+        let Some(traffic) = sent.traffic_mut() else { return };
+        let Scratch { views, audit_sample, .. } = scratch;
         for client in clients.iter_mut().filter(|client| tick.wrapping_add(client.key.0).is_multiple_of(audit_period)) {
             let Some(view) = &mut client.view else { continue };
             audit_sample.clear();
             let replication = own(replication);
             replication.settle();
             replication.refresh(view, views);
-            if collector.write_audit_sample(ecs, replication, view, views, audit_sample) {
+            if collector.write_audit_sample(ecs, replication, view, traffic, audit_sample) {
                 // A full queue drops its oldest audit sample: one check less, never a wrong one.
                 let _ = client.connection.send_unreliable(audit_sample);
             }
@@ -501,7 +503,10 @@ impl GameWorld {
         own(&mut self.replication).settle();
         self.cut_batches(Work::Tell, self.clients.len(), worker.as_mut().number, helpers.count());
         let batches = &mut self.scratch.batches;
-        batches.iter_mut().for_each(|batch| batch.replication = Some(self.replication.clone()));
+        for batch in batches.iter_mut() {
+            batch.replication = Some(self.replication.clone());
+            batch.traffic = Some(self.sent.lend());
+        }
         helpers.fork_join(batches, worker);
         self.take_batches_back();
     }
@@ -534,8 +539,7 @@ impl GameWorld {
     fn finish_tick(&mut self) {
         self.report.stats.replication.merge(&own(&mut self.replication).take_stats());
         self.report.state_hash = self.hash_wanted.then(|| self.collector.hash_state(&mut self.ecs, self.tick));
-        self.sent.packets += self.report.stats.packets_out;
-        self.sent.bytes += self.report.stats.bytes_out;
+        self.sent.add_packets(self.report.stats.packets_out, self.report.stats.bytes_out);
         self.report.has_nothing_to_do =
             self.clients.is_empty() && self.ecs.resource::<MayBeDormant>().0 && !self.filled.departures;
         self.tick = self.tick.wrapping_add(1);
@@ -543,20 +547,7 @@ impl GameWorld {
 
     /// Gives what was sent since the last call, by kind and cause.
     pub fn take_traffic(&mut self, row: impl FnMut(TrafficRow)) {
-        let sent = std::mem::take(&mut self.sent);
-        let Some(ViewScratch { traffic, .. }) = &mut self.view_scratch else { return };
-        if sent == Counts::default() {
-            return;
-        }
-        for batch in &mut self.scratch.spare_batches {
-            if let Some(scratch) = &mut batch.scratch {
-                traffic.absorb(&mut scratch.traffic);
-            }
-        }
-        // What nobody counted by its kind is the transport's: acks, sealing, what was sent again.
-        let around = Counts { bytes: sent.bytes.saturating_sub(traffic.total().bytes), ..sent };
-        traffic.add_overhead(Overhead::Transport, around);
-        traffic.take(self.replication.schema(), row);
+        self.sent.take(row);
     }
 
     /// The game's gauges as this world last set them, for a host that takes the world out of its sums.
@@ -651,12 +642,4 @@ impl GameWorld {
 /// What batches share is the world's alone again when all are back.
 fn own<T>(shared: &mut Arc<T>) -> &mut T {
     Arc::get_mut(shared).expect("every batch has let go of what it was lent")
-}
-
-/// Counts a message of the game's own for the packet report.
-fn book_message(scratch: &mut Option<ViewScratch>, message: &[u8]) {
-    if let Some(ViewScratch { traffic, .. }) = scratch {
-        let counts = Counts { packets: 1, bytes: message.len() as u64, updates: 1 };
-        traffic.add_overhead(Overhead::Message, counts);
-    }
 }

@@ -10,7 +10,8 @@
 //!   tick(now, mail, worker, helpers) --> report        game_world  mail  worker  report
 //!   |- clients in batches: open ... tell               client  clients  client_batch  allowance
 //!   |- what systems see and say                        tick_resources  inbox  events
-//!   '- who hears an event                              deliver
+//!   |- who hears an event                              deliver
+//!   '- what was sent, by kind and cause                sent
 //! a world in a game's test                            testing
 //! ```
 //!
@@ -62,6 +63,7 @@ pub mod ids;
 pub mod inbox;
 pub mod mail;
 pub mod report;
+mod sent;
 pub mod system_order;
 pub mod testing;
 pub mod tick_resources;

@@ -16,7 +16,6 @@ use throng_profiler::Category;
 use throng_replication::{
     InterestSettings, Replicate, Schema, StateHash, WorldReplication,
     ecs::{Collector, Placed},
-    traffic::Counts,
 };
 use throng_scheduler::Hertz;
 
@@ -28,6 +27,7 @@ use crate::{
     ids::{ClientKey, WorldId, WorldKindId},
     inbox::Inbox,
     report::TickReport,
+    sent::Sent,
     system_order::{OrderError, SystemList, SystemOrder},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     transfer::{self, TransferCheck},
@@ -218,8 +218,7 @@ impl Kind {
             clients: Clients::default(),
             rules: Box::default(),
             delivery: Delivery::default(),
-            view_scratch: None,
-            sent: Counts::default(),
+            sent: Sent::new(schema.clone()),
             tick: 0,
             now: Nanos::ZERO,
             filled: Filled::default(),

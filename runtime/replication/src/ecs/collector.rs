@@ -28,9 +28,9 @@ use crate::{
         walkers::{HashWalker, KindWalker, PlaceWalker, Walker},
     },
     source::entities::Entities,
-    view::client_view::View,
+    view::{client_view::View, traffic::Traffic},
     wire::{ids::NetId, replicate::Replicate, schema::Schema},
-    world::{ViewScratch, WorldReplication},
+    world::WorldReplication,
 };
 
 /// Copies what decides who hears of an entity, its place apart: its team, its weight, its visibility filter.
@@ -128,14 +128,14 @@ impl Collector {
         world: &World,
         replication: &mut WorldReplication,
         view: &mut View,
-        scratch: &mut ViewScratch,
+        traffic: &mut Traffic,
         out: &mut Vec<u8>,
     ) -> bool {
         let mut source = |id: NetId, entities: &mut Entities| {
             let Some(entity) = self.entity_of(id).and_then(|entity| world.get_entity(entity).ok()) else { return 0 };
             self.walkers.iter().fold(0, |mask, walker| mask | walker.exact(entity, id, entities))
         };
-        replication.write_audit_sample_from(view, scratch, &mut source, out)
+        replication.write_audit_sample_from(view, traffic, &mut source, out)
     }
 
     /// The id of an entity; `None` before its first `collect`, and if it is not replicated.

@@ -11,7 +11,7 @@ use crate::{
     listeners::Listeners,
     source::rules::ResolvedRules,
     stats::ReplicationStats,
-    view::{client_view::View, interest::InterestSettings},
+    view::{client_view::View, interest::InterestSettings, traffic::Traffic},
     wire::{
         ids::NetId,
         schema::{Schema, SchemaBuilder},
@@ -60,10 +60,12 @@ pub fn pose(x: f32) -> Pose {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ViewId(pub u32);
 
-/// A world with its clients, named by number, and with the scratch memory of the thread that serves them.
+/// A world with its clients, named by number, what went out to them, and the scratch memory of the thread that serves
+/// them.
 pub struct TestWorld {
     world: WorldReplication,
     pub views: Vec<Option<View>>,
+    pub traffic: Traffic,
     pub scratch: ViewScratch,
     listeners: Listeners,
     stats: ReplicationStats,
@@ -86,7 +88,8 @@ impl std::ops::DerefMut for TestWorld {
 impl TestWorld {
     pub fn new(schema: Arc<Schema>, settings: InterestSettings) -> Self {
         Self {
-            scratch: ViewScratch::new(&schema),
+            traffic: Traffic::new(&schema),
+            scratch: ViewScratch::default(),
             world: WorldReplication::new(schema, settings),
             views: Vec::new(),
             listeners: Listeners::default(),
@@ -160,7 +163,7 @@ impl TestWorld {
     pub fn write_snapshot(&mut self, view: ViewId, input: u16, out: &mut [u8]) -> usize {
         self.world.settle();
         let view = self.views[view.0 as usize].as_mut().expect("the client is there");
-        self.world.write_snapshot(view, &mut self.scratch, input, out)
+        self.world.write_snapshot(view, &mut self.traffic, input, out)
     }
 
     pub fn sent(&mut self, view: ViewId, packet: u16) {
@@ -177,7 +180,7 @@ impl TestWorld {
 
     pub fn write_audit_sample(&mut self, view: ViewId, out: &mut Vec<u8>) -> bool {
         let view = self.views[view.0 as usize].as_mut().expect("the client is there");
-        self.world.write_audit_sample(view, &mut self.scratch, out)
+        self.world.write_audit_sample(view, &mut self.traffic, out)
     }
 
     pub fn hears(&self, view: ViewId, id: NetId) -> bool {

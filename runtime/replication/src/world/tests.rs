@@ -38,9 +38,9 @@ fn rules() -> ResolvedRules {
 
 /// Everything a crowd is sent in 60 ticks, some of it lost, with its clients served on so many threads at once.
 fn told_to_a_crowd(threads: usize) -> (Vec<(ViewId, Vec<u8>)>, Counts) {
-    type Batch = (Vec<(ViewId, View)>, ViewScratch);
+    type Batch = (Vec<(ViewId, View)>, ViewScratch, Traffic);
 
-    fn serve(world: &WorldReplication, (views, scratch): &mut Batch, tick: u32) -> Vec<(ViewId, Vec<u8>)> {
+    fn serve(world: &WorldReplication, (views, scratch, traffic): &mut Batch, tick: u32) -> Vec<(ViewId, Vec<u8>)> {
         let mut messages = Vec::new();
         for (id, view) in views {
             let mut out = [0; 200];
@@ -48,7 +48,7 @@ fn told_to_a_crowd(threads: usize) -> (Vec<(ViewId, Vec<u8>)>, Counts) {
             view.acked(tick as u16 - 1);
             (1..=3).for_each(|part| world.lost(view, tick as u16 - 1 + part * 1000));
             for part in 0..4 {
-                let len = world.write_snapshot(view, scratch, 0, &mut out);
+                let len = world.write_snapshot(view, traffic, 0, &mut out);
                 world.sent(view, tick as u16 + part * 1000);
                 messages.push((*id, out[..len].to_vec()));
             }
@@ -60,7 +60,7 @@ fn told_to_a_crowd(threads: usize) -> (Vec<(ViewId, Vec<u8>)>, Counts) {
     let mut batches: Vec<Batch> = Vec::new();
     for part in ids.chunks(ids.len().div_ceil(threads)) {
         let views = part.iter().map(|id| (*id, crowd.views[id.0 as usize].take().unwrap()));
-        batches.push((views.collect(), ViewScratch::new(&schema())));
+        batches.push((views.collect(), ViewScratch::default(), Traffic::new(&schema())));
     }
     let mut world = Arc::new(crowd.into_world());
     let mut all = Vec::new();
@@ -87,7 +87,7 @@ fn told_to_a_crowd(threads: usize) -> (Vec<(ViewId, Vec<u8>)>, Counts) {
         }
     }
     let mut counts = Counts::default();
-    batches.iter().for_each(|(_, scratch)| counts.add(scratch.traffic.total()));
+    batches.iter().for_each(|(_, _, traffic)| counts.add(traffic.total()));
     (all, counts)
 }
 
@@ -482,7 +482,8 @@ fn a_small_world_takes_a_few_kilobytes() {
         world.sent(view, tick as u16);
     }
     let view = size_of::<View>() + world.view(view).heap_bytes();
-    let bytes = size_of::<WorldReplication>() + world.heap_bytes() + view + world.scratch.heap_bytes();
+    let around = world.scratch.heap_bytes() + world.traffic.heap_bytes();
+    let bytes = size_of::<WorldReplication>() + world.heap_bytes() + view + around;
     assert!(bytes <= 10_240, "{bytes} bytes");
 }
 

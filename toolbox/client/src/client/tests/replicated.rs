@@ -2,7 +2,7 @@
 //! not, and a steady client allocates nothing.
 
 use throng_platform::allocator::{CountingAllocator, thread_counts};
-use throng_replication::{Fault, InterestSettings, Replicate, View, ViewScratch, WorldReplication};
+use throng_replication::{Fault, InterestSettings, Replicate, Traffic, View, ViewScratch, WorldReplication};
 
 use super::*;
 
@@ -29,6 +29,7 @@ struct Scene {
     world: WorldReplication,
     view: View,
     scratch: ViewScratch,
+    traffic: Traffic,
     ids: Vec<NetId>,
     epoch: u8,
     tick: u32,
@@ -45,7 +46,8 @@ impl Scene {
         let stage = Stage::connected(schema.clone());
         let mut scene = Self {
             stage,
-            scratch: ViewScratch::new(&schema),
+            scratch: ViewScratch::default(),
+            traffic: Traffic::new(&schema),
             view: WorldReplication::new(schema.clone(), InterestSettings::default()).new_view(0),
             world: WorldReplication::new(schema, InterestSettings::default()),
             ids: Vec::new(),
@@ -153,14 +155,14 @@ impl Scene {
         let Stage { now, down, server, .. } = &mut self.stage;
         let server = server.as_mut().expect("connected");
         self.audit_sample.clear();
-        if audit_samples && self.world.write_audit_sample(&mut self.view, &mut self.scratch, &mut self.audit_sample) {
+        if audit_samples && self.world.write_audit_sample(&mut self.view, &mut self.traffic, &mut self.audit_sample) {
             server.send_unreliable(&self.audit_sample).expect("an audit sample fits");
         }
         self.world.settle();
         loop {
             self.snapshot.resize(server.room(*now), 0);
             let len =
-                self.world.write_snapshot(&mut self.view, &mut self.scratch, self.input_newest, &mut self.snapshot);
+                self.world.write_snapshot(&mut self.view, &mut self.traffic, self.input_newest, &mut self.snapshot);
             if len == 0 && !server.wants_packet(*now) {
                 break;
             }
