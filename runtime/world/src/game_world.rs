@@ -21,6 +21,7 @@ use throng_net::{
     connection::SendError,
     control::{self, EnterWorld},
 };
+use throng_pack::PackError;
 use throng_platform::time::Nanos;
 use throng_profiler::{Phases, scope, site, thread::enter_world};
 use throng_replication::{
@@ -37,7 +38,7 @@ use crate::{
     deliver::{Delivery, Scene},
     events::Events,
     ids::{ClientKey, WorldId, WorldKindId},
-    inbox::Inbox,
+    inbox::{Inbox, MessageKind},
     mail::{Mail, MailItem},
     report::{Leaving, TickReport},
     sent::Sent,
@@ -65,15 +66,15 @@ const CHANGE_TICK_CHECK_PERIOD: u32 = 4096;
 
 /// Resources of a tick that are not empty.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Filled {
-    pub inbox: bool,
-    pub arrivals: bool,
-    pub departures: bool,
+struct Filled {
+    inbox: bool,
+    arrivals: bool,
+    departures: bool,
     messages: bool,
 }
 
 /// What a tick works with and leaves empty: kept for its memory, and no part of the world's state.
-pub(crate) struct Scratch {
+struct Scratch {
     /// Batches of clients, empty between their uses.
     batches: Vec<ClientBatch>,
     spare_batches: Vec<ClientBatch>,
@@ -92,7 +93,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    pub fn new(schema: &Arc<Schema>) -> Self {
+    fn new(schema: &Arc<Schema>) -> Self {
         Self {
             batches: Vec::new(),
             spare_batches: Vec::new(),
@@ -107,41 +108,85 @@ impl Scratch {
     }
 }
 
+/// What a world is put together from.
+pub(crate) struct Parts {
+    pub id: WorldId,
+    pub kind: WorldKindId,
+    pub name: Arc<str>,
+    pub rate: Hertz,
+    pub ecs: World,
+    pub systems: WorldSystems,
+    pub replication: WorldReplication,
+    pub collector: Collector,
+    pub visibility_filter: Option<VisibilityFilter>,
+    pub transfer_check: Option<TransferCheck>,
+}
+
 /// One world. Built by [`Kind`](crate::world_builder::Kind), ticked by whoever hosts it.
 pub struct GameWorld {
-    pub(crate) id: WorldId,
-    pub(crate) kind: WorldKindId,
-    pub(crate) name: Arc<str>,
-    pub(crate) rate: Hertz,
-    pub(crate) ecs: World,
-    pub(crate) systems: WorldSystems,
+    id: WorldId,
+    kind: WorldKindId,
+    name: Arc<str>,
+    rate: Hertz,
+    ecs: World,
+    systems: WorldSystems,
     /// What there is to tell. Shared with batches while they are told, the world's alone at all other times.
-    pub(crate) replication: Arc<WorldReplication>,
-    pub(crate) collector: Collector,
+    replication: Arc<WorldReplication>,
+    collector: Collector,
     /// Who may see visibility-filtered entities; everybody, if the game does not say.
-    pub(crate) visibility_filter: Option<VisibilityFilter>,
+    visibility_filter: Option<VisibilityFilter>,
     /// What travellers must carry to come in; anything, if the game does not say.
-    pub(crate) transfer_check: Option<TransferCheck>,
-    pub(crate) clients: Clients,
+    transfer_check: Option<TransferCheck>,
+    clients: Clients,
     /// How far and how often what is heard here.
-    pub(crate) rules: Box<ResolvedRules>,
-    pub(crate) delivery: Delivery,
-    pub(crate) sent: Sent,
+    rules: Box<ResolvedRules>,
+    delivery: Delivery,
+    sent: Sent,
     /// Ticks done.
-    pub(crate) tick: u32,
+    tick: u32,
     /// The time of this tick.
-    pub(crate) now: Nanos,
+    now: Nanos,
     /// Which resources hold something that the next run of the systems is to see and then to lose.
-    pub(crate) filled: Filled,
+    filled: Filled,
     /// Whether the hash of the world's state is wanted after each tick.
-    pub(crate) hash_wanted: bool,
+    hash_wanted: bool,
     /// The game's gauges as this world last set them.
-    pub(crate) gauges: WorldGauges,
-    pub(crate) report: TickReport,
-    pub(crate) scratch: Scratch,
+    gauges: WorldGauges,
+    report: TickReport,
+    scratch: Scratch,
 }
 
 impl GameWorld {
+    /// A world without clients, before its first tick.
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { id, kind, name, rate, ecs, systems, replication, collector, visibility_filter, transfer_check } =
+            parts;
+        let schema = replication.schema().clone();
+        Self {
+            id,
+            kind,
+            name,
+            rate,
+            ecs,
+            systems,
+            replication: Arc::new(replication),
+            collector,
+            visibility_filter,
+            transfer_check,
+            clients: Clients::default(),
+            rules: Box::default(),
+            delivery: Delivery::default(),
+            scratch: Scratch::new(&schema),
+            sent: Sent::new(schema),
+            tick: 0,
+            now: Nanos::ZERO,
+            filled: Filled::default(),
+            hash_wanted: false,
+            gauges: WorldGauges::default(),
+            report: TickReport::default(),
+        }
+    }
+
     /// Runs one tick at `now`. The order is the contract: what clients sent is seen by this tick's systems, and what
     /// the systems changed goes out with this tick's packets. `mail` is emptied; packets go to the worker's sender. The
     /// host empties the lists of the report.
@@ -288,9 +333,10 @@ impl GameWorld {
 
     /// Takes a client in, unless it carries what this world cannot read: then it goes back with it.
     fn take_in(&mut self, mut client: Box<Client>, from: Option<WorldId>, transfer: Option<Transfer>) {
-        let checked = self.transfer_check.zip(transfer.as_ref()).map_or(Ok(()), |(check, transfer)| check(transfer));
-        if let (Err(error), Some(transfer)) = (checked, &transfer) {
-            let transfer = transfer.clone();
+        if let Some(carried) = &transfer
+            && let Err(error) = self.check_transfer(carried)
+        {
+            let transfer = carried.clone();
             self.report.leaving.push(Leaving::Returned { client, to: from, transfer, error });
             return;
         }
@@ -305,8 +351,30 @@ impl GameWorld {
         self.sent.begin();
         self.clients.add(client);
         self.delivery.outdate();
+        self.note_arrival(arrival);
+    }
+
+    /// What this world has against a transfer.
+    pub(crate) fn check_transfer(&self, transfer: &Transfer) -> Result<(), PackError> {
+        self.transfer_check.map_or(Ok(()), |check| check(transfer))
+    }
+
+    /// The systems see an arrival in their next run.
+    pub(crate) fn note_arrival(&mut self, arrival: Arrival) {
         self.filled.arrivals = true;
         self.ecs.resource_mut::<Arrivals>().0.push(arrival);
+    }
+
+    /// The systems see in their next run that a client is gone.
+    pub(crate) fn note_departure(&mut self, client: ClientKey) {
+        self.filled.departures = true;
+        self.ecs.resource_mut::<Departures>().0.push(client);
+    }
+
+    /// The systems see in their next run a message that came in no datagram, for tests.
+    pub(crate) fn note_message(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
+        self.filled.inbox = true;
+        self.ecs.resource_mut::<Inbox>().push(client, kind, bytes);
     }
 
     fn dismiss(&mut self, client: ClientKey, reason: &'static str) {
@@ -527,8 +595,7 @@ impl GameWorld {
                 }
                 Some(Leave::Gone { reason }) => {
                     client.connection.close(self.now, &mut *worker.sender);
-                    self.filled.departures = true;
-                    self.ecs.resource_mut::<Departures>().0.push(client.key);
+                    self.note_departure(client.key);
                     self.report.leaving.push(Leaving::Gone { client: client.key, reason });
                 }
                 None => {}
@@ -538,7 +605,7 @@ impl GameWorld {
 
     fn finish_tick(&mut self) {
         self.report.stats.replication.merge(&own(&mut self.replication).take_stats());
-        self.report.state_hash = self.hash_wanted.then(|| self.collector.hash_state(&mut self.ecs, self.tick));
+        self.report.state_hash = self.hash_wanted.then(|| self.state_hash());
         self.sent.add_packets(self.report.stats.packets_out, self.report.stats.bytes_out);
         self.report.has_nothing_to_do =
             self.clients.is_empty() && self.ecs.resource::<MayBeDormant>().0 && !self.filled.departures;
@@ -608,6 +675,11 @@ impl GameWorld {
     /// counts.
     pub fn want_hash(&mut self, wanted: bool) {
         self.hash_wanted = wanted;
+    }
+
+    /// One number for the world's state as it is now: the same for the same state.
+    pub(crate) fn state_hash(&mut self) -> u64 {
+        self.collector.hash_state(&mut self.ecs, self.tick)
     }
 
     /// The world's entities and resources, for tests and tools that look in between ticks.

@@ -27,10 +27,10 @@ use crate::{
     client_batch::InTick,
     game_world::GameWorld,
     ids::{ClientKey, WorldId, WorldKindId},
-    inbox::{Inbox, MessageKind},
+    inbox::MessageKind,
     mail::{Mail, MailItem},
     report::TickReport,
-    tick_resources::{Arrival, Arrivals, Departures},
+    tick_resources::Arrival,
     transfer::{Transfer, WorldMessage},
     worker::{Alone, Worker},
     world_builder::Kind,
@@ -119,30 +119,25 @@ impl TestWorld {
         carries: &T,
     ) -> Result<(), PackError> {
         let transfer = Transfer::of(carries)?;
-        if let Some(check) = self.world.transfer_check {
-            check(&transfer)?;
-        }
+        self.world.check_transfer(&transfer)?;
         self.take_in(client, Some(from), Some(transfer));
         Ok(())
     }
 
     fn take_in(&mut self, client: ClientKey, from: Option<WorldId>, transfer: Option<Transfer>) {
         let client_id = ClientId(client.0.into());
-        self.world.filled.arrivals = true;
-        let mut arrivals = self.world.ecs.resource_mut::<Arrivals>();
-        arrivals.0.push(Arrival { client, client_id, user_data: Box::new([0; 256]), from, transfer });
+        let user_data = Box::new([0; 256]);
+        self.world.note_arrival(Arrival { client, client_id, user_data, from, transfer });
     }
 
     /// A client's connection has ended when the next tick begins.
     pub fn leave(&mut self, client: ClientKey) {
-        self.world.filled.departures = true;
-        self.world.ecs.resource_mut::<Departures>().0.push(client);
+        self.world.note_departure(client);
     }
 
     /// A client says something, which the next tick's systems find in their inbox: any bytes of any client.
     pub fn say(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
-        self.world.filled.inbox = true;
-        self.world.ecs.resource_mut::<Inbox>().push(client, kind, bytes);
+        self.world.note_message(client, kind, bytes);
     }
 
     /// Another world says something, which the next tick's systems find among its messages.
@@ -162,8 +157,7 @@ impl TestWorld {
 
     /// One number for the world's state as it is now: the same for the same state.
     pub fn state_hash(&mut self) -> u64 {
-        let GameWorld { collector, ecs, tick, .. } = &mut self.world;
-        collector.hash_state(ecs, *tick)
+        self.world.state_hash()
     }
 
     /// The world's entities and resources.

@@ -9,9 +9,7 @@ use bevy_ecs::{
 };
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng_metrics::game::WorldGauges;
 use throng_pack::{HasSchema, PackError, envelope};
-use throng_platform::time::Nanos;
 use throng_profiler::Category;
 use throng_replication::{
     InterestSettings, Replicate, Schema, StateHash, WorldReplication,
@@ -20,14 +18,10 @@ use throng_replication::{
 use throng_scheduler::Hertz;
 
 use crate::{
-    clients::Clients,
-    deliver::Delivery,
     events::Events,
-    game_world::{Filled, GameWorld, Scratch},
+    game_world::{GameWorld, Parts},
     ids::{ClientKey, WorldId, WorldKindId},
     inbox::Inbox,
-    report::TickReport,
-    sent::Sent,
     system_order::{OrderError, SystemList, SystemOrder},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     transfer::{self, TransferCheck},
@@ -204,29 +198,18 @@ impl Kind {
         let filled = self.fill(id, seed, parameters, schema, interest);
         let WorldBuilder { mut ecs, systems, collector, interest, visibility_filter, transfer_check, .. } = filled;
         let systems = systems.into_systems(&self.name, order, &mut ecs)?;
-        Ok(GameWorld {
+        Ok(GameWorld::new(Parts {
             id,
             kind: self.id,
             name: self.name.clone(),
             rate: self.tick_rate(),
             ecs,
             systems,
-            replication: Arc::new(WorldReplication::new(schema.clone(), interest)),
+            replication: WorldReplication::new(schema.clone(), interest),
             collector,
             visibility_filter,
             transfer_check,
-            clients: Clients::default(),
-            rules: Box::default(),
-            delivery: Delivery::default(),
-            sent: Sent::new(schema.clone()),
-            tick: 0,
-            now: Nanos::ZERO,
-            filled: Filled::default(),
-            hash_wanted: false,
-            gauges: WorldGauges::default(),
-            report: TickReport::default(),
-            scratch: Scratch::new(schema),
-        })
+        }))
     }
 
     fn fill(
