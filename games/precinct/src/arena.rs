@@ -14,6 +14,7 @@ use throng::prelude::{ClientKey, WorldId};
 
 use crate::{
     actors::Actors,
+    homes::Homes,
     loot::Loot,
     npc::{path_queue::PathQueue, senses::Sight},
     portals::Destination,
@@ -39,6 +40,8 @@ pub struct Arena {
     pub roster: Roster,
     /// What the fallen have left.
     pub loot: Loot,
+    /// Where players go home to.
+    pub homes: Homes,
     /// Players that go through a portal at the end of this tick, if they live to see it.
     pub leavers: Vec<Leaver>,
 }
@@ -62,6 +65,7 @@ impl Arena {
             sayings: Sayings::default(),
             roster: Roster::default(),
             loot: Loot::default(),
+            homes: Homes::default(),
             leavers: Vec::new(),
         }
     }

@@ -3,10 +3,12 @@
 //! A client that comes through a portal gets an entity at the portal that leads back, with all that it carried. One
 //! that has just connected stands up at a spawn point with a fresh [`Passport`] and the usual equipment, and the
 //! hideout that the directory chose is its home. A hideout stays awake while its owner is connected, wherever the owner
-//! is: the world in which the connection ends posts [`OwnerLeft`] to the hideout.
+//! is: the world in which the connection ends posts [`OwnerLeft`] to the hideout. One that was made again while its
+//! owner was away sleeps until the owner comes.
 //!
 //! What a traveller carries is written down at the end of the tick, when all that happens to it in this world has
-//! happened. Who is shot dead in the portal stays.
+//! happened. Who is shot dead in the portal stays. Who goes to a world that has ended, such as a hideout that is being
+//! made again, is turned back by the server, comes out where it went in, and is told to try again.
 //!
 //! Both are exclusive systems, and return at once when nobody comes or goes.
 
@@ -25,11 +27,15 @@ use crate::{
     passport::{Passport, PlayerName},
     players::tell_pockets,
     portals::PortalWatch,
+    protocol::{SAID_BYTES_MAX, encode_said},
     roster::PlayerClient,
     scene::Scene,
-    travel::{Facing, OwnerLeft, PLAYER_WEAPON, Passage, Traveller},
+    travel::{Facing, HideoutMade, OwnerLeft, PLAYER_WEAPON, Passage, Traveller},
     weapons::{CarriedWeapon, Weapon},
 };
+
+/// Who says what to a player that was turned back.
+pub const TURNED_BACK: (&str, &str) = ("Portal", "nobody gets through now, try again in a moment");
 
 /// Makes entities for those who arrived and takes away those of ended connections.
 pub fn enter(world: &mut World) {
@@ -44,9 +50,12 @@ pub fn enter(world: &mut World) {
     }
     let messages = std::mem::take(&mut world.resource_mut::<WorldMessages>().0);
     for message in messages {
-        match message.read::<OwnerLeft>() {
-            Ok(OwnerLeft) => world.resource_mut::<MayBeDormant>().0 = true,
-            Err(_) => throng::count!("world_messages_refused"),
+        if message.read::<OwnerLeft>().is_ok() {
+            world.resource_mut::<MayBeDormant>().0 = true;
+        } else if let Ok(HideoutMade { ordinal }) = message.read() {
+            world.resource_mut::<Arena>().homes.set(ordinal, message.from);
+        } else {
+            throng::count!("world_messages_refused");
         }
     }
     for arrival in std::mem::take(&mut world.resource_mut::<Arrivals>().0) {
@@ -94,12 +103,13 @@ fn count_players(world: &mut World) {
 }
 
 fn arrive(world: &mut World, arrival: Arrival) {
-    let TickInfo { tick, rate, world: here, .. } = *world.resource::<TickInfo>();
+    let TickInfo { tick, rate, .. } = *world.resource::<TickInfo>();
+    let Scene { here, hideout, .. } = *world.resource::<Scene>();
     // Those that cannot be read do not come so far (`accept_transfers`).
     let carried = arrival.transfer.and_then(|transfer| transfer.read::<Traveller>().ok());
-    let traveller = carried.unwrap_or_else(|| newcomer(here, arrival.client_id.0));
+    let traveller = carried.unwrap_or_else(|| newcomer(hideout, arrival.client_id.0));
     let Traveller { health, passport, passage, facing, weapon, inventory } = traveller;
-    if passport.home == here {
+    if passport.home == hideout {
         world.resource_mut::<MayBeDormant>().0 = false;
     }
 
@@ -108,7 +118,7 @@ fn arrive(world: &mut World, arrival: Arrival) {
         let Some(passage) = passage else {
             return (near_spawn(&scene.level.navmesh, scene.places.any_spawn(rng), rng), facing.yaw);
         };
-        let portal = scene.portals.to(passage.comes_out_at(scene.here));
+        let portal = scene.portals.to(passage.comes_out_at(here));
         let exit = portal.exit(rng.random_range(0..usize::from(u8::MAX)), &world.resource::<Arena>().actors);
         (exit, facing.yaw_on_way(portal.middle, exit.position()))
     });
@@ -141,9 +151,14 @@ fn arrive(world: &mut World, arrival: Arrival) {
     let mut outbox = world.resource_mut::<Outbox>();
     outbox.set_player(arrival.client, player);
     tell_pockets(&mut outbox, PlayerClient(arrival.client), &inventory);
+    if passage.is_some_and(|passage| passage.left == here) {
+        throng::count!("turned_back");
+        let (speaker, words) = TURNED_BACK;
+        outbox.send_reliable(arrival.client, encode_said(speaker, words, &mut [0; SAID_BYTES_MAX]));
+    }
 }
 
-fn newcomer(home: WorldId, client_id: u64) -> Traveller {
+fn newcomer(home: Option<u16>, client_id: u64) -> Traveller {
     let name = PlayerName::new(&format!("Agent {}", client_id % 1_000_000_000)).expect("15 bytes at most");
     Traveller {
         health: Vitals::FULL.health,
@@ -157,12 +172,12 @@ fn newcomer(home: WorldId, client_id: u64) -> Traveller {
 
 /// A connection has ended: the player goes, and its hideout need not wait for it any more.
 fn depart(world: &mut World, client: ClientKey) {
-    let Some(passport) = remove(world, client) else { return };
-    if passport.home == world.resource::<TickInfo>().world {
+    let Some(Passport { home, .. }) = remove(world, client) else { return };
+    if home == world.resource::<Scene>().hideout {
         world.resource_mut::<MayBeDormant>().0 = true;
-    } else {
+    } else if let Some(home) = world.resource::<Arena>().homes.world(home) {
         let here = world.resource::<TickInfo>().world;
-        let posted = world.resource_mut::<Outbox>().post(here, passport.home, &OwnerLeft);
+        let posted = world.resource_mut::<Outbox>().post(here, home, &OwnerLeft);
         posted.expect("it says nothing that has limits");
     }
 }
@@ -183,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_newcomers_name_fits_whatever_its_number() {
-        let traveller = newcomer(WorldId::new(1, 0), u64::MAX);
+        let traveller = newcomer(Some(1), u64::MAX);
         assert!(traveller.passport.name.starts_with("Agent "));
         speech::accept_name(traveller.passport.name.as_bytes(), NAME_BYTES_MAX).unwrap();
     }

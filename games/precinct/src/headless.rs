@@ -27,7 +27,7 @@ use crate::{
     roster::PlayerClient,
     scene::Shared,
     shots::ShotOrder,
-    travel::{OwnerLeft, Traveller},
+    travel::{HideoutMade, OwnerLeft, Traveller},
     weapons::{Weapon, WeaponKind, ticks_of},
     worlds::{DarkZone, Hideout, HideoutPlan, Hub},
 };
@@ -452,7 +452,7 @@ fn npcs_of_the_two_factions_hurt_each_other_in_the_hub_but_no_player() {
 #[test]
 fn a_portal_sends_a_player_off_once_with_all_that_is_its_own() {
     let mut hideout = Headless::hideout(0, 1);
-    let passport = Passport { home: WorldId::new(2, 0), name: PlayerName::new("Faye").unwrap(), kills: 3, deaths: 1 };
+    let passport = Passport { home: Some(0), name: PlayerName::new("Faye").unwrap(), kills: 3, deaths: 1 };
     let player = hideout.arrive_with(1, carrying::traveller(60, passport));
     assert_eq!(hideout.get::<Vitals>(player).health, 60);
     assert_eq!(hideout.get::<Passport>(player), passport);
@@ -475,6 +475,41 @@ fn a_portal_sends_a_player_off_once_with_all_that_is_its_own() {
     hideout.world.post(WorldId::new(0, 0), &OwnerLeft).unwrap();
     hideout.tick();
     assert!(hideout.ecs().resource::<MayBeDormant>().0);
+}
+
+#[test]
+fn a_hideout_says_once_where_it_is() {
+    let mut hideout = Headless::hideout(0, 1);
+    let mut said = || -> Vec<_> {
+        let messages = &hideout.world.tick().messages;
+        messages.iter().map(|(to, message)| (*to, message.read::<HideoutMade>().unwrap().ordinal)).collect()
+    };
+    assert_eq!(said(), [(WorldId::new(0, 0), 0), (WorldId::new(1, 0), 0)]);
+    assert!(said().is_empty());
+}
+
+/// A passport held a world's id, and a hideout's world can end while its owner is elsewhere.
+#[test]
+fn a_players_home_is_the_world_that_its_hideout_was_in_last() {
+    let mut hub = Headless::new(Destination::Hub, 0, 1);
+    let passport = Passport { home: Some(9), name: PlayerName::new("Faye").unwrap(), kills: 3, deaths: 1 };
+    let player = hub.arrive_with(1, carrying::traveller(60, passport));
+    hub.put(player, Vec3::new(16.0, 0.0, 16.0));
+    hub.tick();
+    hub.put(player, shared().portals.to(Destination::Hideout).middle);
+    hub.tick();
+    assert_eq!(hub.tally().of("travels"), 0, "it has not been told where that is");
+
+    let worlds = [WorldId::new(7, 0), WorldId::new(7, 1)];
+    hub.arrive_with(2, carrying::traveller(60, passport));
+    for world in worlds {
+        hub.world.post(world, &HideoutMade { ordinal: 9 }).unwrap();
+    }
+    hub.tick();
+    assert_eq!(hub.tally().of("travels"), 1);
+    hub.world.leave(ClientKey(2));
+    let messages = &hub.world.tick().messages;
+    assert!(matches!(&messages[..], [(to, message)] if *to == worlds[1] && message.is::<OwnerLeft>()), "{messages:?}");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! A hideout is a place in the game with an ordinal, from which its seed and its NPCs follow, and a world only while
 //! somebody needs it: its world is made when its owner comes, and retired
 //! [`PrecinctSettings::hideout_linger_s`](crate::PrecinctSettings) after the owner has left the server. Who comes back
-//! sooner finds it as it was.
+//! sooner finds it as it was. A world that ended by itself while its owner was in the hub or the dark zone is made
+//! again, so that the owner can go home.
 //!
 //! A player that connects again gets its own hideout back, since its assignment outlives its connection and its world.
 //! A new player gets the first one that was never taken; when there is none, the one whose owner has been away longest.
@@ -33,6 +34,10 @@ use throng_platform::time::Nanos;
 use throng_profiler::{log_category, log_error};
 
 log_category!(HIDEOUTS = "precinct.hideouts");
+
+/// How long after its end a world is made again whose owner is elsewhere: one that ends whenever it is made costs
+/// little.
+const REMAKE_AFTER: Nanos = Nanos::from_secs(5);
 
 /// Who makes hideouts' worlds: the server, or a test.
 pub trait Maker: Send {
@@ -100,6 +105,8 @@ pub struct Hideouts<M: Maker = ServerMaker> {
     /// Hideouts whose owners left a short while ago, and when their worlds are retired. May name some whose owners are
     /// back.
     lingering: VecDeque<(Nanos, usize, u32)>,
+    /// Hideouts whose worlds ended while their owners were connected, and when they are made again.
+    ended: Vec<(Nanos, usize)>,
     linger: Nanos,
     /// The beginning of this frame.
     now: Nanos,
@@ -132,6 +139,7 @@ impl<M: Maker> Hideouts<M> {
             ordinal_of: HashMap::new(),
             vacant: (0..count).map(|ordinal| (ordinal, 0)).collect(),
             lingering: VecDeque::new(),
+            ended: Vec::new(),
             linger,
             now: Nanos::ZERO,
             worlds: HideoutWorlds(Arc::new(Mutex::new(vec![None; count]))),
@@ -200,6 +208,26 @@ impl<M: Maker> Hideouts<M> {
         }
     }
 
+    /// Makes worlds again that ended while their owners were elsewhere.
+    fn remake_ended(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.retain(|&(at, ordinal)| self.now < at || self.is_being_remade(ordinal));
+        self.ended = ended;
+    }
+
+    /// Asks for the hideout's world, unless its owner has left meanwhile, and looks whether it has come.
+    fn is_being_remade(&mut self, ordinal: usize) -> bool {
+        let hideout = &self.hideouts[ordinal];
+        if !hideout.is_owner_connected && !matches!(hideout.world, HideoutWorld::Asked(_)) {
+            return false;
+        }
+        let answer = self.world(ordinal);
+        if let Some(Err(error)) = &answer {
+            log_error!(HIDEOUTS, hideout = ordinal, %error, "a hideout cannot be made again");
+        }
+        answer.is_none()
+    }
+
     /// Until when a hideout stays whose owner left now: not in the same frame.
     fn linger_from(&self, now: Nanos) -> Nanos {
         now.saturating_add(self.linger.max(Nanos(1)))
@@ -212,11 +240,12 @@ impl<M: Maker> Hideouts<M> {
         }
     }
 
-    fn forget_world(&mut self, world: WorldId) {
-        if let Some(ordinal) = self.ordinal_of.remove(&world) {
-            self.hideouts[ordinal].world = HideoutWorld::None;
-            self.worlds.set(ordinal, None);
-        }
+    /// Returns whose it was.
+    fn forget_world(&mut self, world: WorldId) -> Option<usize> {
+        let ordinal = self.ordinal_of.remove(&world)?;
+        self.hideouts[ordinal].world = HideoutWorld::None;
+        self.worlds.set(ordinal, None);
+        Some(ordinal)
     }
 
     /// Those who come and go again and again leave vacancies behind that no longer are.
@@ -273,10 +302,15 @@ impl<M: Maker> Directory for Hideouts<M> {
     fn frame(&mut self, now: Nanos) {
         self.now = now;
         self.retire_abandoned();
+        self.remake_ended();
     }
 
     fn world_ended(&mut self, world: WorldId) {
-        self.forget_world(world);
+        // One that was retired here is forgotten already.
+        let Some(ordinal) = self.forget_world(world) else { return };
+        if self.hideouts[ordinal].is_owner_connected {
+            self.ended.push((self.now.saturating_add(REMAKE_AFTER), ordinal));
+        }
     }
 }
 
@@ -433,6 +467,26 @@ mod tests {
         hideouts.left(ClientId(1));
         assert_eq!(place(&mut hideouts, 1), Some(0));
         assert_ne!(hideouts.worlds.alive(), [world]);
+    }
+
+    /// Its owner could not go home until the next log-in, since nobody asked for another world.
+    #[test]
+    fn a_world_that_ended_while_its_owner_was_elsewhere_is_made_again() {
+        let mut hideouts = hideouts(2);
+        place(&mut hideouts, 1);
+        place(&mut hideouts, 2);
+        let worlds = hideouts.worlds.alive();
+        hideouts.maker.made.clear();
+        worlds.iter().for_each(|world| hideouts.world_ended(*world));
+        hideouts.left(ClientId(2));
+        at(&mut hideouts, 4);
+        assert_eq!(hideouts.maker.asked_count, 2, "not at once");
+        (5..8).for_each(|second| at(&mut hideouts, second));
+        assert_eq!((hideouts.maker.asked_count, hideouts.worlds.alive().len()), (3, 1), "nobody waits for the other");
+        assert!(!worlds.contains(&hideouts.worlds.alive()[0]));
+        assert!(hideouts.ended.is_empty());
+        assert_eq!(place(&mut hideouts, 1), Some(0));
+        check(&hideouts);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //!   npc
 //!   lives                                      how a life ends and the next begins
 //!   scene     arena                            state: what a world reads; what it changes
-//!   portals   actors   roster    shots  loot   what scene and arena are made of
+//!   portals  homes  actors  roster  shots  loot   what scene and arena are made of
 //!   sayings   travel   npc::{places graph senses path_queue}
 //!   movement  passport  rules                  rules of the game
 //!   components  protocol  weapons  inventory  level      what both sides agree on
@@ -30,6 +30,7 @@ pub mod bot;
 pub mod components;
 pub mod distribution;
 pub mod hideouts;
+pub mod homes;
 pub mod inventory;
 pub mod level;
 pub mod lives;

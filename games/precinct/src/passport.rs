@@ -1,7 +1,6 @@
 //! Passport: the component that says who a player is, in every world it visits.
 
 use bevy_ecs::component::Component;
-use throng::prelude::WorldId;
 use throng_pack::{Pack, Text};
 
 use crate::protocol::NAME_BYTES_MAX;
@@ -10,8 +9,8 @@ use crate::protocol::NAME_BYTES_MAX;
 #[derive(Component, Debug, Clone, Copy, PartialEq, Pack)]
 #[pack(name = "precinct.passport")]
 pub struct Passport {
-    /// Its own hideout.
-    pub home: WorldId,
+    /// Its own hideout, by ordinal: that stays, worlds come and go. `None` if it connected elsewhere.
+    pub home: Option<u16>,
     pub name: PlayerName,
     pub kills: u32,
     pub deaths: u32,

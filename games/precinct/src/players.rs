@@ -80,7 +80,7 @@ pub fn play(
 
         let destination = player.portal_watch.pass(&scene.portals, scene.here, standing.position());
         if let Some(through) = destination
-            && let Some(to) = scene.worlds.world(through, player.passport.home)
+            && let Some(to) = scene.worlds.world(through, arena.homes.world(player.passport.home))
         {
             arena.leavers.push(Leaver { client: player.client.0, through, to });
             continue;
@@ -91,7 +91,8 @@ pub fn play(
         throng::count!("medkits_used", u64::from(has_healed));
         let mut is_equipped = false;
         if player.controls.fire() && !scene.rules.players_are_safe {
-            is_equipped = pull_trigger(&tick, &mut player, arena, rng);
+            let is_at_home = player.passport.home == scene.hideout;
+            is_equipped = pull_trigger(&tick, is_at_home, &mut player, arena, rng);
         }
         if is_richer || has_healed || is_equipped {
             tell_pockets(&mut outbox, *player.client, &player.inventory);
@@ -141,13 +142,17 @@ fn read_messages(inbox: &Inbox, arena: &mut Arena, players: &mut Query<PlayerRow
 
 /// Pulls the trigger that a living player holds. At home, who lacks rounds for a magazine is given the usual equipment
 /// first; whether that was so.
-fn pull_trigger(tick: &TickInfo, player: &mut PlayerRowItem, arena: &mut Arena, rng: &mut Xoshiro256PlusPlus) -> bool {
-    let PlayerRowItem { weapon, inventory, passport, .. } = player;
+fn pull_trigger(
+    tick: &TickInfo,
+    is_at_home: bool,
+    player: &mut PlayerRowItem,
+    arena: &mut Arena,
+    rng: &mut Xoshiro256PlusPlus,
+) -> bool {
+    let PlayerRowItem { weapon, inventory, .. } = player;
     let (kind, mut is_equipped) = (weapon.kind, false);
     let from_pockets = |wanted: u8| {
-        if passport.home == tick.world
-            && Item::rounds_of(kind).is_some_and(|item| inventory.count(item) < wanted.into())
-        {
+        if is_at_home && Item::rounds_of(kind).is_some_and(|item| inventory.count(item) < wanted.into()) {
             is_equipped = inventory.equip(kind);
         }
         inventory.load(kind, wanted)

@@ -145,14 +145,19 @@ impl SharedWorlds {
         self.0.set([hub, dark_zone]).expect("the shared worlds are made once");
     }
 
-    /// The world that a destination is to a player with this home; `None` before they are set.
-    pub fn world(&self, destination: Destination, home: WorldId) -> Option<WorldId> {
+    /// Each of them; none before they are set.
+    pub fn iter(&self) -> impl Iterator<Item = WorldId> {
+        self.0.get().into_iter().flatten().copied()
+    }
+
+    /// The world that a destination is to a player whose hideout is in this world; `None` if that is not known.
+    pub fn world(&self, destination: Destination, home: Option<WorldId>) -> Option<WorldId> {
         let &[hub, dark_zone] = self.0.get()?;
-        Some(match destination {
+        match destination {
             Destination::Hideout => home,
-            Destination::Hub => hub,
-            Destination::DarkZone => dark_zone,
-        })
+            Destination::Hub => Some(hub),
+            Destination::DarkZone => Some(dark_zone),
+        }
     }
 }
 

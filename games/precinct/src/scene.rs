@@ -48,11 +48,13 @@ pub struct Scene {
     pub rules: Rules,
     /// Which kind of world this is.
     pub here: Destination,
+    /// Which hideout this is, if it is one.
+    pub hideout: Option<u16>,
 }
 
 impl Scene {
     pub fn new(shared: &Shared, here: Destination) -> Self {
-        Self { shared: shared.clone(), rules: here.rules(), here }
+        Self { shared: shared.clone(), rules: here.rules(), here, hideout: None }
     }
 }
 

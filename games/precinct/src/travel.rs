@@ -1,7 +1,8 @@
 //! Travel: what goes from one world to another.
 //!
 //! A player that walks into a portal takes a [`Traveller`] along: everything that it has, and how it went. The world
-//! where a connection ends posts [`OwnerLeft`] to the player's hideout.
+//! where a connection ends posts [`OwnerLeft`] to the player's hideout, and a hideout that has been made posts
+//! [`HideoutMade`] to those that players go home from.
 //!
 //! Nothing in it means anything to one world only: times are durations, since worlds count their own ticks, and how the
 //! player faces is told against the way it went, so that it comes out of the other portal as it went into this one.
@@ -89,6 +90,13 @@ fn heading(from: Vec3, to: Vec3) -> f32 {
 #[pack(name = "precinct.owner_left")]
 pub struct OwnerLeft;
 
+/// Told by a hideout in its first tick: it is in the world that this comes from, whatever world it was in before.
+#[derive(Debug, Clone, Copy, Pack)]
+#[pack(name = "precinct.hideout_made")]
+pub struct HideoutMade {
+    pub ordinal: u16,
+}
+
 #[cfg(test)]
 mod tests {
     use rand::{Rng, SeedableRng};
@@ -100,7 +108,7 @@ mod tests {
     use crate::{inventory::Item, passport::PlayerName};
 
     fn passport() -> Passport {
-        Passport { home: WorldId::new(7, 3), name: PlayerName::new("Faye").unwrap(), kills: 12, deaths: 4 }
+        Passport { home: Some(7), name: PlayerName::new("Faye").unwrap(), kills: 12, deaths: 4 }
     }
 
     fn traveller() -> Traveller {

@@ -39,7 +39,7 @@ use crate::{
     scene::{Scene, Shared},
     server::FaultyHideout,
     shooting, social,
-    travel::Traveller,
+    travel::{HideoutMade, Traveller},
 };
 
 /// Name of the kind that is for tests.
@@ -153,6 +153,7 @@ impl WorldKind for Hideout {
         let plan = world.parameters::<HideoutPlan>().expect("a hideout is asked for with its plan");
         let plan = plan.expect("and the plan is of this version of the game");
         build_world(world, &self.shared, Destination::Hideout, usize::from(plan.npcs));
+        settle(world, &self.shared, plan.ordinal);
         if !self.faults.is_empty() {
             let own = self.faults.iter().filter(|faulty| faulty.hideout == usize::from(plan.ordinal));
             let faults = own.map(|faulty| faulty.fault).collect();
@@ -162,6 +163,17 @@ impl WorldKind for Hideout {
 
     fn dormant_when_empty(&self) -> bool {
         !self.keep_awake
+    }
+}
+
+/// Makes a world this hideout, which says so with its first tick to the worlds from which its owner comes home. Spare
+/// ones, made before those worlds are known, say nothing: they are nobody's.
+fn settle(world: &mut WorldBuilder, shared: &Shared, ordinal: u16) {
+    let (here, ecs) = (world.id(), world.world_mut());
+    ecs.resource_mut::<Scene>().hideout = Some(ordinal);
+    let mut outbox = ecs.resource_mut::<Outbox>();
+    for to in shared.worlds.iter() {
+        outbox.post(here, to, &HideoutMade { ordinal }).expect("it has no limits");
     }
 }
 

@@ -7,7 +7,7 @@ mod simulated;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use precinct::{PrecinctSettings, PrecinctWorlds, passport::Passport, roster::PlayerClient};
+use precinct::{PrecinctSettings, PrecinctWorlds, passport::Passport, roster::PlayerClient, scene::Scene};
 use throng::{prelude::WorldId, server::ServerError};
 use throng_bots::{Behaviour, BehaviourCounters};
 use throng_client::Client;
@@ -44,11 +44,13 @@ fn check_everybody_at_home(simulation: &mut Simulation, worlds: &PrecinctWorlds)
         let world = simulation.server_mut().world_mut(id).expect("it is at home between frames");
         assert_eq!(world.id(), id);
         let ecs = world.ecs_mut();
+        let hideout = ecs.resource::<Scene>().hideout;
+        assert!(hideout.is_some());
         let mut players = ecs.query::<(&PlayerClient, &Passport)>();
         let players: Vec<_> = players.iter(ecs).map(|(_, passport)| *passport).collect();
         assert!(players.len() <= 1, "{players:?} share a hideout");
         for passport in players {
-            assert_eq!(passport.home, id, "somebody is in another's hideout");
+            assert_eq!(passport.home, hideout, "somebody is in another's hideout");
             assert!(names.insert(passport.name.to_string()), "{} is twice", passport.name);
         }
     }

@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use glam::Vec3;
 use precinct::PrecinctWorlds;
+use precinct::arrivals::TURNED_BACK;
 use precinct::components::{Pose, Vitals};
 use precinct::inventory::{Inventory, Item};
 use precinct::level::Level;
 use precinct::passport::Passport;
 use precinct::portals::{DARK_ZONE, Destination, HIDEOUT, HUB, PORTAL_RADIUS_M, Portals};
-use precinct::protocol::Input;
+use precinct::protocol::{Input, Told};
 use precinct::roster::PlayerClient;
 use precinct::weapons::{Weapon, WeaponKind};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -50,6 +51,8 @@ struct Commuter {
     progress: Progress,
     /// Stays in each kind of world: hideout, hub, dark zone.
     stays: [u64; 3],
+    /// How often it was told that it was turned back.
+    turned_back: u64,
 }
 
 impl Commuter {
@@ -65,6 +68,7 @@ impl Commuter {
             next: 0,
             progress: Progress::default(),
             stays: [0; 3],
+            turned_back: 0,
         }
     }
 
@@ -115,6 +119,9 @@ impl Commuter {
 
 impl Behaviour for Commuter {
     fn think(&mut self, now: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
+        let (speaker, words) = TURNED_BACK;
+        let told = client.messages().filter_map(|(_, message)| Told::decode(message).ok());
+        self.turned_back += told.filter(|told| *told == Told::Said { speaker, words }).count() as u64;
         let Some(world) = client.world() else { return };
         let goal = self.goal(&world.name);
         if self.epoch.replace(world.epoch) != Some(world.epoch) {
@@ -136,6 +143,7 @@ impl Behaviour for Commuter {
         BehaviourCounters::new()
             .with("rounds", hideout.saturating_sub(1).min(hub).min(dark_zone))
             .with("been_round", u64::from(hideout > 1 && hub > 0 && dark_zone > 0))
+            .with("turned_back", self.turned_back)
     }
 }
 
@@ -265,6 +273,32 @@ fn mark_players(simulation: &mut Simulation, worlds: &PrecinctWorlds) {
 #[test]
 fn everybody_goes_everywhere_and_comes_back_as_they_were() {
     check_commuters(24, 150);
+}
+
+/// Such an owner was turned back for as long as it was connected: its passport led to the world that was no more.
+#[test]
+fn whose_hideout_ended_while_it_was_away_is_told_and_comes_home_to_the_next_one() {
+    let (mut simulation, worlds) =
+        Simulation::new(&simulated::settings(9), simulated::game(1, 0)).expect("the game can be set up");
+    simulation.join(Box::new(Commuter::new(&Level::load(), 0)));
+    let is_in = |simulation: &mut Simulation, world: WorldId| {
+        simulation.server_mut().world_mut(world).is_some_and(|world| world.clients_count() > 0)
+    };
+    assert!(simulation.run_until(300.0, |simulation| is_in(simulation, worlds.hub)));
+    let [home] = worlds.hideouts.alive()[..] else { panic!("it has one hideout") };
+
+    // Its hideout ends, and so does each that takes its place, until it has tried.
+    let control = simulation.server_mut().control();
+    let is_told = simulation.run_until(300.0, |simulation| {
+        worlds.hideouts.alive().into_iter().for_each(|world| drop(control.retire_world(world)));
+        simulation.totals().counter("turned_back") > 0
+    });
+    assert!(is_told, "{:#?}", simulation.totals());
+    let is_home = simulation.run_until(300.0, |simulation| {
+        worlds.hideouts.alive().into_iter().any(|world| world != home && is_in(simulation, world))
+    });
+    assert!(is_home, "{:#?}", simulation.totals());
+    assert_eq!((simulation.totals().playing, simulation.totals().disconnects), (1, 0));
 }
 
 /// The large form.
