@@ -17,6 +17,7 @@ use crate::{
     homes::Homes,
     loot::Loot,
     npc::{path_queue::PathQueue, senses::Sight},
+    passport::Passport,
     portals::Destination,
     roster::Roster,
     sayings::Sayings,
@@ -44,6 +45,8 @@ pub struct Arena {
     pub homes: Homes,
     /// Players that go through a portal at the end of this tick, if they live to see it.
     pub leavers: Vec<Leaver>,
+    /// Those who went through a portal when somebody last did: the connection of one may have ended in that very tick.
+    pub sent_off: Vec<(ClientKey, Passport)>,
 }
 
 /// A player in a portal.
@@ -67,6 +70,7 @@ impl Arena {
             loot: Loot::default(),
             homes: Homes::default(),
             leavers: Vec::new(),
+            sent_off: Vec::new(),
         }
     }
 }

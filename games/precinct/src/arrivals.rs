@@ -69,6 +69,7 @@ pub fn leave(world: &mut World) {
     if world.resource::<Arena>().leavers.is_empty() {
         return;
     }
+    world.resource_mut::<Arena>().sent_off.clear();
     for leaver in std::mem::take(&mut world.resource_mut::<Arena>().leavers) {
         let is_sent = send_off(world, leaver).is_some();
         throng::count!("travels", u64::from(is_sent));
@@ -94,7 +95,9 @@ fn send_off(world: &mut World, Leaver { client, through, to }: Leaver) -> Option
     };
     // What a player has is within its limits; if it were not, it would keep it and stay.
     world.resource_mut::<Outbox>().travel(client, to, &traveller).ok()?;
-    remove(world, client).map(drop)
+    let passport = remove(world, client)?;
+    world.resource_mut::<Arena>().sent_off.push((client, passport));
+    Some(())
 }
 
 fn count_players(world: &mut World) {
@@ -170,9 +173,14 @@ fn newcomer(home: Option<u16>, client_id: u64) -> Traveller {
     }
 }
 
-/// A connection has ended: the player goes, and its hideout need not wait for it any more.
+/// A connection has ended: the player goes, and its hideout need not wait for it any more. Travel gives way to a
+/// connection's end, so it may be one that was sent off in the last tick.
 fn depart(world: &mut World, client: ClientKey) {
-    let Some(Passport { home, .. }) = remove(world, client) else { return };
+    let passport = remove(world, client).or_else(|| {
+        let mut sent_off = world.resource::<Arena>().sent_off.iter();
+        sent_off.find(|(sent, _)| *sent == client).map(|(_, passport)| *passport)
+    });
+    let Some(Passport { home, .. }) = passport else { return };
     if home == world.resource::<Scene>().hideout {
         world.resource_mut::<MayBeDormant>().0 = true;
     } else if let Some(home) = world.resource::<Arena>().homes.world(home) {

@@ -123,6 +123,14 @@ impl Headless {
         self.ecs_mut().get_mut::<Pose>(entity).unwrap().set_feet(standing.position());
     }
 
+    /// Walks a player into the portal to `to`, from away.
+    fn walk_into_portal(&mut self, player: Entity, to: Destination) {
+        self.put(player, Vec3::new(16.0, 0.0, 16.0));
+        self.tick();
+        self.put(player, shared().portals.to(to).middle);
+        self.tick();
+    }
+
     fn tally(&self) -> Counted {
         self.world.counted()
     }
@@ -494,10 +502,7 @@ fn a_players_home_is_the_world_that_its_hideout_was_in_last() {
     let mut hub = Headless::new(Destination::Hub, 0, 1);
     let passport = Passport { home: Some(9), name: PlayerName::new("Faye").unwrap(), kills: 3, deaths: 1 };
     let player = hub.arrive_with(1, carrying::traveller(60, passport));
-    hub.put(player, Vec3::new(16.0, 0.0, 16.0));
-    hub.tick();
-    hub.put(player, shared().portals.to(Destination::Hideout).middle);
-    hub.tick();
+    hub.walk_into_portal(player, Destination::Hideout);
     assert_eq!(hub.tally().of("travels"), 0, "it has not been told where that is");
 
     let worlds = [WorldId::new(7, 0), WorldId::new(7, 1)];
@@ -533,6 +538,29 @@ fn a_connection_that_ends_takes_its_player_away() {
     assert_eq!(hideout.ecs_mut().query::<&PlayerClient>().iter(hideout.ecs()).count(), 0);
     assert!(hideout.ecs().resource::<MayBeDormant>().0);
     hideout.ticks(100);
+}
+
+/// Its hideout was not told, and ticked on until it was retired.
+#[test]
+fn a_connection_that_ends_in_the_tick_of_a_travel_lets_the_hideout_sleep() {
+    let mut hideout = Headless::hideout(0, 1);
+    let player = hideout.arrive(1);
+    hideout.walk_into_portal(player, Destination::Hub);
+    assert_eq!(hideout.tally().of("travels"), 1);
+    hideout.world.leave(ClientKey(1));
+    hideout.tick();
+    assert!(hideout.ecs().resource::<MayBeDormant>().0);
+
+    let mut hub = Headless::new(Destination::Hub, 0, 1);
+    let home = WorldId::new(7, 0);
+    hub.world.post(home, &HideoutMade { ordinal: 9 }).unwrap();
+    let passport = Passport { home: Some(9), name: PlayerName::new("Faye").unwrap(), kills: 3, deaths: 1 };
+    let player = hub.arrive_with(1, carrying::traveller(60, passport));
+    hub.walk_into_portal(player, Destination::Hideout);
+    assert_eq!(hub.tally().of("travels"), 1);
+    hub.world.leave(ClientKey(1));
+    let messages = &hub.world.tick().messages;
+    assert!(matches!(&messages[..], [(to, message)] if *to == home && message.is::<OwnerLeft>()), "{messages:?}");
 }
 
 #[test]
