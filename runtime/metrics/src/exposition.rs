@@ -73,7 +73,8 @@ impl Collector for MetricsSnapshot {
         for (index, first) in all.iter().enumerate() {
             let is_new = all[..index].iter().all(|earlier| earlier.family() != first.family());
             if is_new {
-                let family = all[index..].iter().filter(|member| member.family() == first.family());
+                let family =
+                    all[index..].iter().map(|member| &**member).filter(|member| member.family() == first.family());
                 encode_family(&self.values, first, family, &mut encoder)?;
             }
         }

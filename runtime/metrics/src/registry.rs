@@ -1,6 +1,7 @@
 //! All metrics of a process: what they are called and how they stand.
 //!
-//! Owned by the frame's thread. Registering allocates and belongs to the start; merging does not.
+//! Owned by the frame's thread. Registering allocates: at the start, and where a game counts something for the first
+//! time. Merging does not.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -37,8 +38,9 @@ pub const HISTOGRAM_WINDOW_S: u32 = 300;
 pub struct Registry {
     /// Before every name that is exposed; may be empty.
     prefix: &'static str,
-    /// Shared with the snapshots; written only while registering.
-    descriptions: Arc<Vec<Description>>,
+    /// Shared with the snapshots; written only while registering. Each is shared by itself, too: a game's counter is
+    /// registered by the frame that counts it first, which then copies pointers and no text.
+    descriptions: Arc<Vec<Arc<Description>>>,
     counters: Vec<u64>,
     gauges: Vec<f64>,
     histograms: Vec<(Histogram, WindowMax)>,
@@ -150,7 +152,7 @@ impl Registry {
 
     fn set_unit(&mut self, unit: &'static str) {
         if let Some(last) = Arc::make_mut(&mut self.descriptions).last_mut() {
-            last.unit = unit;
+            Arc::make_mut(last).unit = unit;
         }
     }
 
@@ -286,7 +288,7 @@ impl Registry {
             assert!(old.kind == kind && old.labels != new.labels, "metric {name:?} is registered twice");
         }
         drop(family);
-        Arc::make_mut(&mut self.descriptions).push(new);
+        Arc::make_mut(&mut self.descriptions).push(Arc::new(new));
         index
     }
 }

@@ -16,7 +16,7 @@ pub struct MetricsSnapshot {
 #[derive(Debug)]
 pub(crate) struct Values {
     pub prefix: &'static str,
-    pub descriptions: Arc<Vec<Description>>,
+    pub descriptions: Arc<Vec<Arc<Description>>>,
     pub counters: Vec<u64>,
     pub gauges: Vec<f64>,
     pub histograms: Vec<Histogram>,

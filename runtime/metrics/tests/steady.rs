@@ -32,6 +32,22 @@ fn a_steady_frame_allocates_nothing() {
     assert_eq!(registry.counter(packets), 200_000);
 }
 
+/// A game's counter is registered by the frame that counts it first, while the admin port still holds what was
+/// published last.
+#[test]
+fn a_late_metric_costs_no_copy_of_the_others() {
+    let mut registry = Registry::new();
+    for number in 0..500 {
+        registry.register_counter(&format!("early.number_{number}"), "Registered at the start");
+    }
+    let published = registry.snapshot();
+    let before = thread_counts();
+    registry.register_counter("late", "Counted for the first time");
+    let allocations = thread_counts().allocations - before.allocations;
+    assert!(allocations <= 10, "{allocations} allocations");
+    drop(published);
+}
+
 #[test]
 fn a_steady_tick_of_a_game_allocates_nothing() {
     let (mut worlds, mut sums) = ([(); 10].map(|_| WorldGauges::default()), GameSums::default());
