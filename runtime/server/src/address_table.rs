@@ -25,7 +25,7 @@
 //!
 //! Runs on the frame thread, in `begin`. Cost per datagram: one hash lookup, one copy, one lock that nobody else wants.
 
-use std::net::SocketAddr;
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use foldhash::{HashMap, HashMapExt};
 use throng_metrics::counters;
@@ -141,7 +141,8 @@ struct AddressEntry {
 pub(crate) struct AddressTable {
     server_handshake: ServerHandshake,
     entries: HashMap<SocketAddr, AddressEntry>,
-    address_of: HashMap<ClientKey, SocketAddr>,
+    /// In the order in which they came, which is the order in which they are dismissed.
+    address_of: BTreeMap<ClientKey, SocketAddr>,
     keys_given: u32,
     sender: Box<dyn DatagramSender>,
     reply: Reply,
@@ -162,7 +163,7 @@ impl AddressTable {
         Self {
             server_handshake,
             entries: HashMap::new(),
-            address_of: HashMap::new(),
+            address_of: BTreeMap::new(),
             keys_given: 0,
             sender,
             reply: Reply::new(),
@@ -398,10 +399,11 @@ impl AddressTable {
 
     /// Tells every client's world to let it go.
     pub fn dismiss_all(&mut self, mailboxes: &Mailboxes, reason: &'static str) {
-        for entry in self.entries.values_mut().filter(|entry| !entry.dismissed) {
+        for (&client, address) in &self.address_of {
+            let Some(entry) = self.entries.get_mut(address).filter(|entry| !entry.dismissed) else { continue };
             entry.dismissed = true;
             if let Some(mailbox) = mailboxes.get(entry.world) {
-                mailbox.push(MailItem::Dismiss { client: entry.client, reason });
+                mailbox.push(MailItem::Dismiss { client, reason });
             }
         }
     }
