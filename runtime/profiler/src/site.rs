@@ -127,10 +127,11 @@ impl Site {
     }
 }
 
-/// Takes a registered site's word apart.
+/// Takes a registered site's word apart. Subsystems are so few that there is room beside them for what an open scope
+/// adds.
 #[inline(always)]
 pub(crate) fn word_parts(word: u64) -> (SiteId, SubsystemId) {
-    (SiteId(word as u32), SubsystemId((word >> 32) as u32))
+    (SiteId(word as u32), SubsystemId((word >> 32) as u32 % SUBSYSTEMS_MAX as u32))
 }
 
 /// The site of this name made at run time; always the same for the same name. Allocates the first time.

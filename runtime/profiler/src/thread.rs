@@ -66,12 +66,17 @@ const INPUTS_KEPT: usize = 16;
 /// A scope that has begun and not ended.
 struct OpenScope {
     begin: AtomicU64,
-    /// Number and subsystem, see `Site::word`.
+    /// Number and subsystem, see `Site::word`, and whether it is a phase.
     word: AtomicU64,
+    /// Of a phase: what its site may take (ticks).
+    budget: AtomicU64,
     /// What it has allocated (lower half) and freed (upper half) by itself. Zero between scopes.
     blocks: AtomicU64,
     bytes: AtomicU64,
 }
+
+/// In an open scope's word, beside the subsystem: it is a phase, so whoever ends it asks here what it is by then.
+const IS_PHASE: u64 = 1 << 63;
 
 /// Just for this thread: where to write.
 struct Local {
@@ -302,16 +307,105 @@ fn end_slowly(cells: &'static ThreadCells, site: &'static Site, at: u64, now: u6
     Begun { cells, site, word: site.word(), at }.end(now);
 }
 
-/// Ends the innermost scope and begins the next one at the same moment, which reads the counter once instead of twice.
+/// A phase that is open: what it is stands in the thread's cells, because it may be another one when it ends.
+#[derive(Copy, Clone)]
+pub(crate) struct OpenPhase {
+    cells: &'static ThreadCells,
+}
+
+/// Begins a phase now. `None` if it is not recorded.
 #[inline(always)]
-pub(crate) fn end_and_begin(ended: Begun, site: &'static Site) -> Option<Begun> {
+pub(crate) fn begin_phase(site: &'static Site) -> Option<OpenPhase> {
+    let cells = match cells() {
+        Some(cells) => cells,
+        None => register_this_thread()?,
+    };
     let word = site.word();
-    let now = ticks::now();
     if word == 0 {
-        ended.end(now);
         return None;
     }
-    Some(ended.end_and_begin(site, word, now))
+    cells.begin_phase(site, word, ticks::now())
+}
+
+/// Begins a scope and its first phase at the same moment. Without the scope there is no phase.
+#[inline(always)]
+pub(crate) fn begin_divided(site: &'static Site, first: &'static Site) -> (Option<Begun>, Option<OpenPhase>) {
+    let Some(around) = begin(site) else { return (None, None) };
+    let word = first.word();
+    (Some(around), if word == 0 { None } else { around.cells.begin_phase(first, word, around.at) })
+}
+
+/// Ends the last phase, if there is one, and the scope around it at the same moment.
+#[inline(always)]
+pub(crate) fn end_divided(around: Begun, last: Option<OpenPhase>) {
+    let now = ticks::now();
+    if let Some(last) = last {
+        last.end_at(now);
+    }
+    around.end(now);
+}
+
+/// The calling thread's innermost scope, if it is a phase, whoever began it.
+#[inline(always)]
+pub(crate) fn open_phase() -> Option<OpenPhase> {
+    let cells = cells()?;
+    let is_phase = cells.innermost_open().word.load(Ordering::Relaxed) & IS_PHASE != 0;
+    is_phase.then_some(OpenPhase { cells })
+}
+
+impl OpenPhase {
+    /// Ends the phase and begins the next one at the same moment, in its place, so that the depth stays and nothing is
+    /// charged to what is around them. Reads the clock once instead of twice. A site too many changes nothing.
+    #[inline(always)]
+    pub(crate) fn next(self, site: &'static Site) {
+        let word = site.word();
+        if word == 0 {
+            return;
+        }
+        let now = ticks::now();
+        let open = self.cells.innermost_open();
+        self.record(open, now);
+        open.set_phase(site, word, now);
+        add(&self.cells.scopes, 1);
+    }
+
+    /// What the phase has taken so far is this site's, and so is what follows.
+    #[inline(always)]
+    pub(crate) fn rename(self, site: &'static Site) {
+        let word = site.word();
+        if word != 0 {
+            let open = self.cells.innermost_open();
+            open.set_phase(site, word, open.begin.load(Ordering::Relaxed));
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn end(self) {
+        self.end_at(ticks::now());
+    }
+
+    #[inline(always)]
+    fn end_at(self, now: u64) {
+        let depth = self.cells.depth.load(Ordering::Relaxed);
+        self.record(&self.cells.open[depth as usize % DEPTH_MAX], now);
+        self.cells.depth.store(depth.wrapping_sub(1), Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn record(self, open: &OpenScope, now: u64) {
+        let (id, subsystem) = word_parts(open.word.load(Ordering::Relaxed));
+        let (at, budget) = (open.begin.load(Ordering::Relaxed), open.budget.load(Ordering::Relaxed));
+        self.cells.record(open, (id, subsystem), budget, (at, now));
+    }
+}
+
+impl OpenScope {
+    #[inline(always)]
+    fn set_phase(&self, site: &'static Site, word: u64, begin: u64) {
+        self.word.store(word | IS_PHASE, Ordering::Relaxed);
+        self.budget.store(site.budget_ticks(), Ordering::Relaxed);
+        self.begin.store(begin, Ordering::Relaxed);
+    }
 }
 
 /// The calling thread's cells. The closure is as small as can be, because only then the access is inlined to two
@@ -330,44 +424,18 @@ fn register_this_thread() -> Option<&'static ThreadCells> {
 impl Begun {
     #[inline(always)]
     fn end(self, now: u64) {
-        let depth = self.cells.depth.load(Ordering::Relaxed);
-        self.record(&self.cells.open[depth as usize % DEPTH_MAX], now);
-        // Never below zero: every scope that ends has begun, in this thread.
-        self.cells.depth.store(depth.wrapping_sub(1), Ordering::Relaxed);
-    }
-
-    /// The next scope takes the place of this one, so that the depth stays and nothing is charged to what is around
-    /// them.
-    #[inline(always)]
-    fn end_and_begin(self, site: &'static Site, word: u64, now: u64) -> Begun {
-        let open = self.cells.innermost_open();
-        self.record(open, now);
-        open.word.store(word, Ordering::Relaxed);
-        open.begin.store(now, Ordering::Relaxed);
-        add(&self.cells.scopes, 1);
-        Begun { site, word, at: now, ..self }
-    }
-
-    /// All that is known of a scope when it has ended.
-    #[inline(always)]
-    fn record(self, open: &OpenScope, now: u64) {
         let Begun { cells, site, word, at } = self;
-        let (id, subsystem) = word_parts(word);
-        cells.charge(subsystem, now);
-        // Should the counter ever go backwards, this is too long to be plain.
-        let length = now.wrapping_sub(at);
-        let is_long = length > site.budget_ticks().min(SHORT_TICKS_MAX);
-        if is_long | (open.blocks.load(Ordering::Relaxed) != 0) || !push(Record::short_scope(id.0, at, length)) {
-            record_slowly(cells, site, at, now);
-        }
+        let depth = cells.depth.load(Ordering::Relaxed);
+        cells.record(&cells.open[depth as usize % DEPTH_MAX], word_parts(word), site.budget_ticks(), (at, now));
+        // Never below zero: every scope that ends has begun, in this thread.
+        cells.depth.store(depth.wrapping_sub(1), Ordering::Relaxed);
     }
 }
 
 /// Records a scope that is long, too long, has allocated or finds its block full.
 #[cold]
 #[inline(never)]
-fn record_slowly(cells: &'static ThreadCells, site: &'static Site, at: u64, now: u64) {
-    let (id, _) = word_parts(site.word());
+fn record_slowly(cells: &'static ThreadCells, id: SiteId, budget: u64, at: u64, now: u64) {
     let length = now.saturating_sub(at);
     push_or_take_block(cells, Record::scope(id.0, at, length), now);
     let open = cells.innermost_open();
@@ -378,7 +446,7 @@ fn record_slowly(cells: &'static ThreadCells, site: &'static Site, at: u64, now:
         open.bytes.store(0, Ordering::Relaxed);
         push_or_take_block(cells, Record::allocations(blocks as u32, (blocks >> 32) as u32, bytes), now);
     }
-    if length > site.budget_ticks() {
+    if length > budget {
         overruns::note(Overrun { site: id, ticks: length, at: now, thread: cells.index, world: cells.world() });
     }
 }
@@ -441,7 +509,13 @@ impl ThreadCells {
             class: AtomicU8::new(class_number(ThreadClass::Other)),
             is_alive: AtomicBool::new(true),
             depth: AtomicU32::new(0),
-            open: std::array::from_fn(|_| OpenScope { begin: zero(), word: zero(), blocks: zero(), bytes: zero() }),
+            open: std::array::from_fn(|_| OpenScope {
+                begin: zero(),
+                word: zero(),
+                budget: zero(),
+                blocks: zero(),
+                bytes: zero(),
+            }),
             world: AtomicU32::new(NOWHERE),
             tick: AtomicU32::new(0),
             block: CurrentBlock::new(),
@@ -559,6 +633,31 @@ impl ThreadCells {
         self.depth.store(depth as u32 + 1, Ordering::Relaxed);
         add(&self.scopes, 1);
         Some(Begun { cells: self, site, word, at: now })
+    }
+
+    #[inline(always)]
+    fn begin_phase(&'static self, site: &'static Site, word: u64, now: u64) -> Option<OpenPhase> {
+        self.begin(site, word | IS_PHASE, now)?;
+        self.innermost_open().budget.store(site.budget_ticks(), Ordering::Relaxed);
+        Some(OpenPhase { cells: self })
+    }
+
+    /// All that is known of a scope when it has ended.
+    #[inline(always)]
+    fn record(
+        &'static self,
+        open: &OpenScope,
+        (id, subsystem): (SiteId, SubsystemId),
+        budget: u64,
+        (at, now): (u64, u64),
+    ) {
+        self.charge(subsystem, now);
+        // Should the counter ever go backwards, this is too long to be plain.
+        let length = now.wrapping_sub(at);
+        let is_long = length > budget.min(SHORT_TICKS_MAX);
+        if is_long | (open.blocks.load(Ordering::Relaxed) != 0) || !push(Record::short_scope(id.0, at, length)) {
+            record_slowly(self, id, budget, at, now);
+        }
     }
 
     /// The time since the last boundary belongs to this subsystem.

@@ -125,6 +125,98 @@ fn a_phase_begins_at_the_very_tick_at_which_the_last_one_ended() {
 }
 
 #[test]
+fn a_scope_that_is_phases_begins_and_ends_with_them() {
+    let _alone = alone();
+    let ((), cells) = on_a_thread(|| {
+        scope!("divided.before");
+        let mut phases = Phases::divide(site!("divided_whole.tick"), site!("divided_parts.first"));
+        assert_eq!(this_thread().open_scopes().count(), 3);
+        phases.next(site!("divided_parts.last"));
+    });
+    let scopes = scopes(cells);
+    let expect = ["divided_parts.first", "divided_parts.last", "divided_whole.tick", "divided.before"];
+    assert_eq!(names(&scopes), expect);
+    let [first, last, whole, _] = scopes[..] else { panic!("{scopes:?}") };
+    assert_eq!((first.1, first.2, last.2), (whole.1, last.1, whole.2));
+    assert_eq!(cells.open_scopes().count(), 0);
+    // All of it is the phases': nothing is left for what is around them.
+    assert_eq!(subsystem_ticks(cells, "divided_parts"), whole.2 - whole.1);
+    assert_eq!(subsystem_ticks(cells, "divided_whole"), 0);
+}
+
+#[test]
+fn a_callee_has_phases_in_the_place_of_its_callers() {
+    let _alone = alone();
+    let callee = || {
+        let mut phases = Phases::split(site!("callee_a.first"));
+        {
+            scope!("callee_b.inner");
+        }
+        phases.next(site!("callee_a.second"));
+        let mut phases = Phases::go_on(site!("callee_a.never"));
+        phases.next(site!("callee_a.third"));
+    };
+    let ((from, to), cells) = on_a_thread(|| {
+        let from = this_thread().charged_at.load(Ordering::Relaxed);
+        let mut phases = Phases::begin(site!("caller.before"));
+        phases.next(site!("caller.renamed"));
+        callee();
+        let open = this_thread().open_scopes().map(|(id, _)| crate::site::get(id).unwrap().name());
+        assert_eq!(open.collect::<Vec<_>>(), ["callee_a.third"], "it is left open");
+        phases.next(site!("caller.after"));
+        drop(phases);
+        (from, this_thread().charged_at.load(Ordering::Relaxed))
+    });
+    let scopes = scopes(cells);
+    let expect =
+        ["caller.before", "callee_b.inner", "callee_a.first", "callee_a.second", "callee_a.third", "caller.after"];
+    assert_eq!(names(&scopes), expect);
+    let gapless = [0, 2, 3, 4, 5].map(|place: usize| scopes[place]);
+    assert!(gapless.windows(2).all(|pair| pair[0].2 == pair[1].1), "{scopes:?}");
+    assert_eq!(cells.open_scopes().count(), 0);
+    assert_eq!(cells.subsystem_ticks().sum::<u64>(), to - from);
+    let inner = scopes[1].2 - scopes[1].1;
+    assert_eq!(subsystem_ticks(cells, "callee_b"), inner);
+    assert_eq!(subsystem_ticks(cells, "callee_a"), scopes[4].2 - scopes[2].1 - inner);
+}
+
+/// A scope's end knows what has begun, and nothing may stand in its place.
+#[test]
+fn a_callee_without_a_phase_around_it_begins_its_own() {
+    let _alone = alone();
+    let ((), cells) = on_a_thread(|| {
+        drop(Phases::split(site!("alone.split")));
+        scope!("alone.scope");
+        drop(Phases::go_on(site!("alone.go_on")));
+        assert_eq!(this_thread().open_scopes().count(), 1);
+    });
+    assert_eq!(names(&scopes(cells)), ["alone.split", "alone.go_on", "alone.scope"]);
+}
+
+#[test]
+fn a_phase_over_its_budget_is_noted_by_the_name_that_it_had_at_its_end() {
+    let _alone = alone();
+    while overruns::take().is_some() {}
+    let ((), cells) = on_a_thread(|| {
+        let wait = |ns| {
+            let until = ticks::monotonic_ns() + ns;
+            while ticks::monotonic_ns() < until {}
+        };
+        let mut phases = Phases::divide(site!("late.whole", budget_us = 2), site!("late.caller", budget_us = 1));
+        {
+            let mut phases = Phases::split(site!("late.within", budget_us = 60_000_000));
+            wait(10_000);
+            phases.next(site!("late.over", budget_us = 1));
+            wait(10_000);
+        }
+        phases.next(site!("late.after"));
+    });
+    let noted = std::iter::from_fn(overruns::take).filter(|overrun| overrun.thread == cells.index());
+    let noted: Vec<_> = noted.map(|overrun| crate::site::get(overrun.site).unwrap().name()).collect();
+    assert_eq!(noted, ["late.over", "late.whole"]);
+}
+
+#[test]
 fn a_scope_over_its_budget_is_noted_with_thread_and_world() {
     let _alone = alone();
     while overruns::take().is_some() {}
