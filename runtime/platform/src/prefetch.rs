@@ -18,6 +18,21 @@ pub fn value<T: ?Sized>(value: &T) {
     }
 }
 
+/// Asks for the line that a value begins in, for what is written in small pieces one after the other: a store waits for
+/// its line like a read, behind some dozens of stores that the processor keeps back for it.
+#[inline(always)]
+#[cfg(target_arch = "x86_64")]
+pub fn line<T>(value: &T) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: a hint, which reads nothing and never faults, whatever the address.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
+}
+
+/// Nothing, as [`value`].
+#[inline(always)]
+#[cfg(not(target_arch = "x86_64"))]
+pub fn line<T>(_value: &T) {}
+
 /// Nothing: other processors have no such hint in stable Rust.
 #[inline]
 #[cfg(not(target_arch = "x86_64"))]

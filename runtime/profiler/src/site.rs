@@ -27,20 +27,21 @@ pub struct SiteId(pub u32);
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubsystemId(pub u32);
 
-/// A place that records scopes.
+/// A place that records scopes. What a scope reads of it comes first and lies in one line of memory.
 #[derive(Debug)]
+#[repr(C, align(16))]
 pub struct Site {
+    /// Number in the lower half, subsystem in the upper one; 0 until registered. Written once under the registry's
+    /// lock; the value is all there is to see, so relaxed order is enough.
+    word: AtomicU64,
+    /// What one scope may take (ticks); `u64::MAX` when nothing is said. Written when rules change.
+    budget_ticks: AtomicU64,
     name: &'static str,
     file: &'static str,
     line: u32,
     category: Option<Category>,
     /// What the code itself says it may take; rules come before it. (ns, 0 = nothing said)
     own_budget_ns: u64,
-    /// Number in the lower half, subsystem in the upper one; 0 until registered. Written once under the registry's
-    /// lock; the value is all there is to see, so relaxed order is enough.
-    word: AtomicU64,
-    /// What one scope may take (ticks); `u64::MAX` when nothing is said. Written when rules change.
-    budget_ticks: AtomicU64,
 }
 
 impl Site {

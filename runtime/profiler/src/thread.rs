@@ -33,27 +33,31 @@ pub const THREADS_MAX: usize = 1024;
 const NOWHERE: u32 = u32::MAX;
 
 /// What a thread keeps for others to read. Written by the thread alone.
+///
+/// The first line of memory is what every scope touches. Between two scopes of a server's tick the thread goes through
+/// more memory than its nearest cache holds, so that each line more is one to wait for.
+#[repr(C, align(64))]
 pub struct ThreadCells {
-    index: u32,
-    tid: u32,
-    name: Box<str>,
-    class: AtomicU8,
-    is_alive: AtomicBool,
     /// Open scopes. `open[0]` stands for what is outside of every scope; the innermost one is `open[depth]`.
     depth: AtomicU32,
-    open: [OpenScope; DEPTH_MAX],
     /// The world that it works for, `NOWHERE` for none, and the tick of it.
     world: AtomicU32,
     tick: AtomicU32,
     block: CurrentBlock,
     /// When time was last charged to a subsystem (ticks).
     charged_at: AtomicU64,
-    subsystem_ticks: [AtomicU64; SUBSYSTEMS_MAX],
-    lock_wait_ticks: [AtomicU64; SUBSYSTEMS_MAX],
+    scopes: AtomicU64,
     allocations: AtomicU64,
     frees: AtomicU64,
     allocated_bytes: AtomicU64,
-    scopes: AtomicU64,
+    index: u32,
+    tid: u32,
+    open: [OpenScope; DEPTH_MAX],
+    subsystem_ticks: [AtomicU64; SUBSYSTEMS_MAX],
+    lock_wait_ticks: [AtomicU64; SUBSYSTEMS_MAX],
+    name: Box<str>,
+    class: AtomicU8,
+    is_alive: AtomicBool,
     /// The last inputs that it took in, as a ring: client (32 bits), number (16), the world's last 16 bits. For crash
     /// reports.
     inputs: [AtomicU64; INPUTS_KEPT],
