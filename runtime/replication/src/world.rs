@@ -269,13 +269,21 @@ impl WorldReplication {
         scene.finder.rebuild(&mut scene.entities, scene.settings.cell_m);
     }
 
-    /// Rebuilds a client's relevant set, if it is its turn. Once per tick, after `settle`.
-    pub fn refresh(&self, view: &mut View, scratch: &mut ViewScratch) {
+    /// Whether it is a client's turn to have its relevant set rebuilt; what cannot wait has been looked at then. Once
+    /// per tick, after `settle`.
+    pub fn wants_refresh(&self, view: &mut View) -> bool {
         let entities = &self.scene.entities;
         if entities.filtered_count > 0 && view.filtered_at != Some(entities.tick) {
             view.set_allowed(&[], entities);
         }
-        view.refresh(&self.scene, &mut scratch.found);
+        view.wants_refresh(&self.scene)
+    }
+
+    /// Rebuilds a client's relevant set, if it is its turn. Once per tick, after `settle`.
+    pub fn refresh(&self, view: &mut View, scratch: &mut ViewScratch) {
+        if self.wants_refresh(view) {
+            view.refresh(&self.scene, &mut scratch.found);
+        }
     }
 
     /// Writes the next message of this tick for a client, at most `out` long, and returns its length; 0 when

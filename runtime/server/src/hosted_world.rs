@@ -11,7 +11,6 @@ use std::sync::{
 use throng_metrics::game::GameSums;
 use throng_net::transport::DatagramSender;
 use throng_platform::{allocator, clock::Clock, time::Nanos};
-use throng_profiler::scope;
 use throng_scheduler::{Helpers, ShortTask};
 use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, Worker};
 
@@ -118,7 +117,6 @@ impl ShortTask for HostedWorld {
 
     /// Hands what tasks have left in the batch to the kernel.
     fn rest(worker: &mut HostWorker) {
-        scope!("net.flush");
         let outcome = worker.worker.sender.flush();
         if outcome.dropped > 0 {
             worker.send_dropped.fetch_add(outcome.dropped as u64, Ordering::Relaxed);

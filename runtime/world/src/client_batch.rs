@@ -27,7 +27,7 @@ use throng_platform::{
     time::Nanos,
 };
 use throng_profiler::{
-    Phases, scope, site,
+    Phases, site,
     thread::{enter_world, note_input},
 };
 use throng_replication::{Traffic, ViewScratch, WorldReplication};
@@ -149,7 +149,8 @@ impl ClientBatch {
     }
 
     fn open(&mut self) {
-        scope!("net.open");
+        // The world's own worker is in this phase already.
+        let _phases = Phases::go_on(site!("net.open"));
         let Some(mail) = self.mail.take() else { return };
         let Self { clients, datagrams, bytes, opened, opening, stats, stage, .. } = self;
         for place in 0..datagrams.len() {
@@ -170,12 +171,14 @@ impl ClientBatch {
 
     fn tell(&mut self, worker: &mut Worker) {
         let (Some(replication), Some(traffic)) = (self.replication.take(), &mut self.traffic) else { return };
-        let mut phases = Phases::begin(site!("replication.send"));
+        // The world's own worker is in a phase, and stays in it until the first client's interest.
+        let mut phases = Phases::go_on(site!("replication.send"));
         for index in 0..self.clients.len() {
             prefetch::look_ahead(&self.clients, index, |next| next.prefetch_lists(), |next| next.prefetch());
             let client = &mut self.clients[index];
             let views_and_traffic = (&mut self.views, &mut *traffic);
-            tell(client, &replication, views_and_traffic, self.stage.now, &mut self.stats, worker, &mut phases);
+            let phases = (&mut phases, index == 0);
+            tell(client, &replication, views_and_traffic, self.stage.now, &mut self.stats, worker, phases);
             if let Some(view) = &mut client.view {
                 self.stats.replication.merge(&view.take_counts());
             }
@@ -298,7 +301,7 @@ fn tell(
     now: Nanos,
     stats: &mut TickStats,
     worker: &mut Worker,
-    phases: &mut Phases,
+    (phases, is_first): (&mut Phases, bool),
 ) {
     let Worker { sender, received, snapshot, .. } = worker;
     let input = client.last_input();
@@ -315,9 +318,15 @@ fn tell(
     }
     let budget_bytes = pacing.begin_tick(acked, lost);
     view.set_budget(budget_bytes);
-    phases.next(site!("replication.interest"));
-    replication.refresh(view, views);
-    phases.next(site!("replication.send"));
+    // In a large world it is seldom a client's turn, and then its share of the phase before goes on.
+    let wants_refresh = replication.wants_refresh(view);
+    if wants_refresh {
+        phases.next(site!("replication.interest"));
+        replication.refresh(view, views);
+    }
+    if wants_refresh || is_first {
+        phases.next(site!("replication.send"));
+    }
     let bytes_before = connection.bytes_sent();
     let packets_before = stats.packets_out;
     for _ in 0..PACKETS_PER_TICK_MAX {

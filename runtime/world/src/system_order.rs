@@ -3,7 +3,8 @@
 //! A Bevy `Schedule` in every world costs 79-86 KB and 92-375 µs to build (20 component types, 10 systems), and what it
 //! computes is the same for each world of a kind. So the schedule of a kind's first world is built as a template, the
 //! topological order is read off it as indices, and each world holds only its own boxed systems in that order.
-//! Running them ourselves is also where each system's time is taken: every system is a scope of its own.
+//! Running them ourselves is also where each system's time is taken: every system is a scope of its own, which it may
+//! split into phases ([`Phases::split`]).
 //!
 //! Bevy's ordering (`before`, `after`, `chain`, sets), run conditions on systems and on sets, and its automatic sync
 //! points for `Commands` are kept. Everything runs on the world's thread, one system after the other.

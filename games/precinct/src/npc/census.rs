@@ -12,12 +12,14 @@ pub const COMBAT_MS: u32 = 3_000;
 /// Between two counts. (ms)
 const PERIOD_MS: u32 = 500;
 
-/// Counts, twice a second; worlds count in different ticks.
-pub fn count(tick: &TickInfo, npcs: &Query<NpcRow>) {
+/// Twice a second; worlds count in different ticks.
+pub fn is_due(tick: &TickInfo) -> bool {
     let period = ticks_of(PERIOD_MS, tick.rate.0).max(1);
-    if !tick.tick.wrapping_add(tick.world.number()).is_multiple_of(period) {
-        return;
-    }
+    tick.tick.wrapping_add(tick.world.number()).is_multiple_of(period)
+}
+
+/// Counts, in a tick in which it is due.
+pub fn count(tick: &TickInfo, npcs: &Query<NpcRow>) {
     let combat_ticks = ticks_of(COMBAT_MS, tick.rate.0);
     let (mut count, mut alive, mut in_combat) = (0, 0, 0);
     let mut levels = [0; 3];

@@ -147,6 +147,11 @@ impl PathQueue {
         }
     }
 
+    /// Whether there is anything to search.
+    pub fn has_work(&self) -> bool {
+        self.active.is_some() || !self.waiting.is_empty()
+    }
+
     fn push(&mut self, request: PathRequest) -> bool {
         let room = self.waiting.len() < self.requests_max;
         if room {

@@ -61,21 +61,26 @@ impl View {
         }
     }
 
-    /// Rebuilds the relevant set, if it is this view's turn.
-    pub(crate) fn refresh(&mut self, scene: &Scene, found: &mut Found) {
-        let Scene { entities, finder, settings, rings, .. } = scene;
+    /// Looks at what cannot wait. Returns whether it is this view's turn to have its relevant set rebuilt.
+    pub(crate) fn wants_refresh(&mut self, scene: &Scene) -> bool {
+        let Scene { entities, settings, .. } = scene;
         self.attend(entities);
+        if self.refresh_now {
+            return true;
+        }
         let centre = self.look_from(entities);
-        let now = (centre, entities.arrangement);
         let moved = self.refreshed.is_none_or(|(before, _)| before != centre);
         let period = if is_small(entities) { 1 } else { settings.period_ticks.max(1) * if moved { 1 } else { 2 } };
-        if !self.refresh_now
-            && (self.refreshed == Some(now) || !self.turn.wrapping_add(entities.tick).is_multiple_of(period))
-        {
-            return;
-        }
+        self.refreshed != Some((centre, entities.arrangement))
+            && self.turn.wrapping_add(entities.tick).is_multiple_of(period)
+    }
+
+    /// Rebuilds the relevant set, because it is this view's turn.
+    pub(crate) fn refresh(&mut self, scene: &Scene, found: &mut Found) {
+        let Scene { entities, finder, settings, rings, .. } = scene;
+        let centre = self.look_from(entities);
         self.refresh_now = false;
-        self.refreshed = Some(now);
+        self.refreshed = Some((centre, entities.arrangement));
         let own = self.own.filter(|own| entities.get(*own).is_some()).map(|own| own.slot);
         let who = Listening { centre, own, team: self.team, allowed: &self.allowed };
         finder.find(entities, &who, settings, rings, found);
