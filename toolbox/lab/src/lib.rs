@@ -24,6 +24,7 @@ pub mod wallclock;
 
 mod charts;
 mod child;
+mod listened;
 mod machine;
 mod page;
 mod seconds;

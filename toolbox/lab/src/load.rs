@@ -20,21 +20,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use throng_platform::signals::StopFlag;
-use throng_platform::time::Nanos;
 use throng_platform::{process, random};
 
-use crate::child::{Child, Said};
+use crate::child::Child;
+use crate::listened::{LISTEN_EVERY, Listened, READY_WITHIN, STOP_WITHIN};
 use crate::load_report::{FromOutside, LoadReport, NotFilled};
 use crate::seconds::Second;
 
-/// Loading levels and making a thousand worlds takes seconds; ten times that means that it hangs.
-const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Bots that joined last may still be sending what a newcomer sends.
 const SETTLE: Duration = Duration::from_secs(2);
-/// A server says good-bye to everyone in seconds; a child that takes longer is killed.
-const STOP_WITHIN: Duration = Duration::from_secs(30);
-/// How often the children are listened to and the stop flag is read.
-const LISTEN_EVERY: Duration = Duration::from_millis(50);
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -256,104 +250,6 @@ fn listen_for(
         }
     }
     Ok(())
-}
-
-/// A child and what of its words is kept.
-struct Listened {
-    child: Child,
-    command: String,
-    /// The server's; bots tell no seconds.
-    seconds: Vec<Second>,
-    /// The bots' last word on how many of them play, and what keeps the others.
-    last_status: Option<Value>,
-    report: Option<Value>,
-}
-
-impl Listened {
-    /// Takes in what was said since the last time. A child that ended before its time is an error.
-    fn listen(&mut self) -> Result<(), LoadError> {
-        while let Some(said) = self.child.hear_now() {
-            match said {
-                Said::Ready(_) => {}
-                Said::Status(status) => self.note(&status),
-                Said::Report(report) => self.report = Some(report),
-                Said::Ended => return Err(self.ended_early()),
-            }
-        }
-        Ok(())
-    }
-
-    fn note(&mut self, status: &Value) {
-        self.seconds.extend(Second::from_status(status));
-        if status.get("players_connected").is_some() {
-            self.last_status = Some(status.clone());
-        }
-    }
-
-    fn players_connected(&self) -> u64 {
-        let players = self.last_status.as_ref().and_then(|status| status.get("players_connected"));
-        players.and_then(Value::as_u64).unwrap_or_default()
-    }
-
-    fn wait_ready(&mut self, stop: &StopFlag) -> Result<String, LoadError> {
-        let deadline = Instant::now() + READY_WITHIN;
-        while Instant::now() < deadline {
-            match self.child.hear(Instant::now() + LISTEN_EVERY) {
-                Some(Said::Ready(ready)) => {
-                    let address = ready.get("address").and_then(Value::as_str).map(str::to_owned);
-                    let cause = || format!("no address in {ready}");
-                    return address.ok_or_else(|| LoadError::BadReport { name: self.child.name(), cause: cause() });
-                }
-                Some(Said::Status(status)) => self.note(&status),
-                Some(Said::Report(_) | Said::Ended) => return Err(self.ended_early()),
-                None if stop.requested() => return Err(LoadError::Interrupted),
-                None => {}
-            }
-        }
-        Err(LoadError::NotReady { words: self.words() })
-    }
-
-    /// Orders the stop and waits for the report.
-    fn finish(&mut self) -> Result<Map<String, Value>, LoadError> {
-        let name = self.child.name();
-        let deadline = Instant::now() + STOP_WITHIN;
-        self.child.stop();
-        loop {
-            match self.child.hear(deadline) {
-                Some(Said::Ready(_)) => {}
-                Some(Said::Status(status)) => self.note(&status),
-                Some(Said::Report(report)) => self.report = Some(report),
-                Some(Said::Ended) => break,
-                None => return Err(LoadError::NoReport { name }),
-            }
-        }
-        match self.report.take() {
-            Some(Value::Object(report)) => Ok(report),
-            Some(other) => Err(LoadError::BadReport { name, cause: format!("not an object: {other}") }),
-            None => Err(self.ended_early()),
-        }
-    }
-
-    fn cpu_time(&self) -> Nanos {
-        process::cpu_time_of(self.child.pid()).unwrap_or_default()
-    }
-
-    fn ended_early(&mut self) -> LoadError {
-        let status = self.child.exit_status(Instant::now() + Duration::from_secs(1));
-        LoadError::EndedEarly {
-            name: self.child.name(),
-            status: status.map_or_else(|| "still closing".to_owned(), |status| status.to_string()),
-            command: self.command.clone(),
-            words: self.words(),
-        }
-    }
-
-    fn words(&mut self) -> String {
-        match self.child.tail() {
-            tail if tail.is_empty() => "  (none)".to_owned(),
-            tail => tail.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"),
-        }
-    }
 }
 
 #[cfg(test)]
