@@ -412,6 +412,11 @@ impl AddressTable {
         self.entries.len()
     }
 
+    /// The world of each player, in no order.
+    pub fn worlds_of_players(&self) -> impl Iterator<Item = WorldId> {
+        self.entries.values().map(|entry| entry.world)
+    }
+
     /// Whether somebody waits to come in: the frames must go on.
     pub fn has_waiting(&self) -> bool {
         self.server_handshake.queued_count() > 0

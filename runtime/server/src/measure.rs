@@ -80,6 +80,7 @@ impl Server {
         if now < self.status.next_at {
             return None;
         }
+        let players_by_kind = self.players_by_kind();
         let window = &mut self.status;
         let cpu = process::cpu_time();
         let elapsed_s = (now.saturating_sub(window.next_at).as_secs_f64() + 1.0).max(1.0);
@@ -94,6 +95,7 @@ impl Server {
         let status = ServerStatus {
             second: window.second,
             players: self.addresses.players_count(),
+            players_by_kind,
             join_queue: waiting.in_line as u64,
             placements_pending: waiting.for_world as u64,
             worlds: self.worlds.len(),
@@ -124,6 +126,15 @@ impl Server {
             metrics.publish(now, &status, &self.totals, &of_second, &self.game_totals, &self.control.published);
         }
         Some(status)
+    }
+
+    /// Once a second, a look-up in the list of worlds for each player: some 0.1 ms for a thousand in as many worlds.
+    fn players_by_kind(&self) -> BTreeMap<String, usize> {
+        let mut counts: BTreeMap<&str, usize> = self.kinds.iter().map(|row| (&*row.name, 0)).collect();
+        for slot in self.addresses.worlds_of_players().filter_map(|world| self.worlds.get(world)) {
+            *counts.entry(&*slot.name).or_default() += 1;
+        }
+        counts.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect()
     }
 
     /// Adds up what the workers' worlds have sent, and publishes the rows of the last second.

@@ -107,6 +107,8 @@ pub struct ServerReport {
 pub struct ServerStatus {
     pub second: u64,
     pub players: usize,
+    /// In the worlds of each kind, also of those that nobody is in; who is on the way counts where it goes.
+    pub players_by_kind: BTreeMap<String, usize>,
     /// Clients in line to come in, and those whose world is being made.
     pub join_queue: u64,
     pub placements_pending: u64,
