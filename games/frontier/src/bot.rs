@@ -18,6 +18,7 @@
 
 mod errand;
 mod hearing;
+mod scenarios;
 mod senses;
 mod watch;
 
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_bots::{
-    Behaviour, BehaviourCounters,
+    Behaviour, BehaviourCounters, Scenario,
     habits::{Bodiless, Progress, once_in},
 };
 use throng_client::Client;
@@ -43,6 +44,8 @@ use errand::Errand;
 use hearing::{Hearing, Told};
 use senses::{Place, Senses};
 use watch::Watch;
+
+pub use scenarios::{ONE_PLACE, SCENARIOS};
 
 /// How often a swarm has its bots think. (Hz)
 const THINK_HZ: f32 = 20.0;
@@ -137,13 +140,19 @@ pub struct FrontierBot {
 }
 
 impl FrontierBot {
+    /// A bot that plays as most do.
     pub fn new(guide: Arc<BotGuide>) -> Self {
+        Self::in_scenario(guide, scenarios::USUAL)
+    }
+
+    /// A bot that plays one of [`SCENARIOS`].
+    pub fn in_scenario(guide: Arc<BotGuide>, scenario: Scenario) -> Self {
         Self {
             guide,
             epoch: None,
             watch: Watch::default(),
             senses: Senses::default(),
-            errand: Errand::default(),
+            errand: Errand::new(if scenario == ONE_PLACE { 1 } else { errand::CAMPS }),
             progress: Progress::default(),
             bodiless: Bodiless::default(),
             thoughts: 0,
@@ -165,7 +174,7 @@ impl FrontierBot {
         }
         self.epoch = Some(epoch);
         self.watch.enter();
-        self.errand = Errand::default();
+        self.errand.forget();
         (self.target, self.in_party, self.was_alive) = (None, false, true);
         self.bodiless.forget();
         let name = format!("Wren {}", rng.random_range(0..10_000));
@@ -188,7 +197,7 @@ impl FrontierBot {
                     self.counts.teleports += u64::from(Some(who) == own);
                     self.watch.teleported(now, who, to, own);
                     if Some(who) == own {
-                        self.errand = Errand::default();
+                        self.errand.forget();
                     }
                     continue;
                 }
@@ -368,7 +377,8 @@ impl Behaviour for FrontierBot {
         self.was_alive = vitals.alive;
         if !vitals.alive {
             // It gets up by itself.
-            (self.senses, self.errand) = (Senses::default(), Errand::default());
+            self.senses = Senses::default();
+            self.errand.forget();
             let _ = client.send_input(now, &Input::default().encode());
             return;
         }

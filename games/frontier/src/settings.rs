@@ -17,6 +17,8 @@ pub struct FrontierSettings {
     pub scan_everything: bool,
     /// Sends health in points whenever these change, for comparison. The same game, many more packets. Default no.
     pub no_throttles: bool,
+    /// Has all players begin at one hearth, beside the first camp, and rise there again: a worst case. Default no.
+    pub one_hearth: bool,
     /// What is wrong with the world, for tests.
     pub faults: Vec<WorldFault>,
     /// What goes wrong beside it, for tests.
@@ -31,6 +33,7 @@ impl Default for FrontierSettings {
             keep_awake: false,
             scan_everything: false,
             no_throttles: false,
+            one_hearth: false,
             faults: Vec::new(),
             background_faults: Vec::new(),
         }

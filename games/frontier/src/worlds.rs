@@ -181,7 +181,8 @@ pub fn prepare(world: &mut World, settings: &FrontierSettings) {
     world.init_resource::<Scratch>();
     world.insert_resource(Telling { points: settings.no_throttles });
     changes::make_room(world);
-    world.insert_resource(Welcome { hearths: landscape.hearths_beside(plan.camps) });
+    let hearths = if settings.one_hearth { 1 } else { landscape.hearths_beside(plan.camps) };
+    world.insert_resource(Welcome { hearths });
 }
 
 /// The world.

@@ -5,7 +5,8 @@
 //! as every client would, and nothing else of the server's: positions, health and sides come from its replicas.
 //!
 //! Most of its time it is at home; how long, and how long it stays in a shared world before it returns, is its
-//! [`Itinerary`]. The times are drawn by chance, so a thousand bots are spread.
+//! [`Itinerary`]. The times are drawn by chance, so a thousand bots are spread; how they play otherwise is one of
+//! [`SCENARIOS`].
 //!
 //! It also holds what it is told against what must be true (places inside the level, health at most 100, an own entity
 //! soon after arriving, texts that a world may send) and counts what is not as `violations`. Replicas that are merely
@@ -13,9 +14,10 @@
 //!
 //! Runs on the swarm's thread. Cost: about 2 µs a thought, plus a path of some 5 µs every ten seconds.
 
+mod itinerary;
+
 use std::{
     f32::consts::TAU,
-    ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -34,10 +36,12 @@ use throng_replication::NetId;
 use crate::{
     components::{Action, ActionKind, CHEST, Character, EYE, HEALTH_MAX, Pose, Vitals},
     level::Level,
-    portals::{DARK_ZONE, Destination, HIDEOUT, HUB, Portals},
+    portals::{DARK_ZONE, Destination, HIDEOUT, HUB, PORTAL_CLEAR_M, PORTAL_RADIUS_M, Portals},
     protocol::{ClientMessage, Input, Told},
     rules::Side,
 };
+
+pub use itinerary::{Itinerary, SCENARIOS};
 
 /// How often a swarm has its bots think. (Hz)
 const THINK_HZ: f32 = 20.0;
@@ -53,6 +57,10 @@ const REACHED_M: f32 = 0.8;
 const WAYPOINTS_MAX: usize = 32;
 /// Thoughts without getting anywhere after which it picks another goal.
 const STUCK_THOUGHTS: u32 = 40;
+/// So near to a portal that it does not take it yet, it waits until it may pass. (m)
+const WAIT_M: f32 = PORTAL_RADIUS_M + 1.0;
+/// So far from a portal it may be taken by one. (m)
+const AWAY_M: f32 = PORTAL_CLEAR_M + 0.5;
 /// With less health it wants a medkit. (percent)
 const UNWELL_HEALTH: u8 = 40;
 /// How far outside the level a place may be by rounding. (m)
@@ -107,22 +115,6 @@ impl BotGuide {
     }
 }
 
-/// How long a bot stays where.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Itinerary {
-    /// At home, until it sets out for the hub or the dark zone. (s)
-    pub at_home_s: Range<f32>,
-    /// In a shared world, until it looks for the way back. (s)
-    pub away_s: Range<f32>,
-}
-
-impl Default for Itinerary {
-    /// With the walks to the portals, three in four bots are at home at any time.
-    fn default() -> Self {
-        Self { at_home_s: 40.0..90.0, away_s: 8.0..20.0 }
-    }
-}
-
 /// Totals of one bot, for the swarm's report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
@@ -143,6 +135,12 @@ pub struct PrecinctBot {
     /// When it wants to be somewhere else.
     leave_at: Nanos,
     leaving_for: Option<Destination>,
+    /// It logged in as one who would be away: the stay that it comes to has begun long ago.
+    begins_away: bool,
+    /// Where it goes, if that is always the same.
+    haunt: Option<Destination>,
+    /// It has been away from the portals in this stay.
+    was_away: bool,
     way: Vec<Vec3>,
     next: usize,
     progress: Progress,
@@ -169,6 +167,9 @@ impl PrecinctBot {
             stay: None,
             leave_at: Nanos::MAX,
             leaving_for: None,
+            begins_away: false,
+            haunt: None,
+            was_away: false,
             way: Vec::with_capacity(WAYPOINTS_MAX),
             next: 0,
             progress: Progress::default(),
@@ -192,14 +193,17 @@ impl PrecinctBot {
         let first = self.stay.is_none();
         self.counts.travels += u64::from(!first);
         self.stay = Some((world.epoch, here));
-        let stay_s = match here {
-            // The first outings are spread over the whole time that a bot is at home.
-            Destination::Hideout if first => rng.random_range(0.0..self.itinerary.at_home_s.end),
-            Destination::Hideout => rng.random_range(self.itinerary.at_home_s.clone()),
-            _ => rng.random_range(self.itinerary.away_s.clone()),
+        let begins_away = std::mem::replace(&mut self.begins_away, first && self.itinerary.begins_away(rng));
+        let stay_s = if self.begins_away {
+            0.0
+        } else if first || begins_away {
+            self.itinerary.rest_of_stay_s(here, rng)
+        } else {
+            self.itinerary.stay_s(here, rng)
         };
         self.leave_at = now + Nanos::from_millis((stay_s * 1_000.0) as u64);
         self.leaving_for = None;
+        self.was_away = false;
         self.way.clear();
         self.enemy = None;
         self.bodiless.forget();
@@ -210,25 +214,45 @@ impl PrecinctBot {
     /// Where to go next: to a portal when it is time, anywhere otherwise.
     fn choose_way(&mut self, now: Nanos, here: Destination, feet: Vec3, rng: &mut Xoshiro256PlusPlus) {
         if now >= self.leave_at && self.leaving_for.is_none() {
+            let next = self.itinerary.next(here, rng);
             self.leaving_for = Some(match here {
-                Destination::Hideout if rng.random_bool(0.5) => Destination::Hub,
-                Destination::Hideout => Destination::DarkZone,
-                _ => Destination::Hideout,
+                Destination::Hideout if self.itinerary.in_step => *self.haunt.get_or_insert(next),
+                _ => next,
             });
             self.way.clear();
             self.next = 0;
+        }
+        if !self.was_away && self.is_away(feet) {
+            self.was_away = true;
+            if self.leaving_for.is_some() {
+                // It walked off only so that the portal takes it when it comes back.
+                self.way.clear();
+                self.next = 0;
+            }
         }
         let stuck = self.progress.thoughts() >= STUCK_THOUGHTS;
         if self.next < self.way.len() && !stuck {
             return;
         }
         let goal = match self.leaving_for {
-            Some(destination) if !stuck => self.guide.portals.to(destination).middle,
+            Some(destination) if !stuck && self.was_away => {
+                self.guide.portals.to(destination).middle
+            }
             _ => self.guide.any_place(rng),
         };
         self.guide.find_way(feet, goal, &mut self.way);
         self.next = 0;
         self.progress.forget();
+    }
+
+    fn is_away(&self, feet: Vec3) -> bool {
+        self.guide.portals.iter().all(|portal| portal.middle.distance(feet) > AWAY_M)
+    }
+
+    /// Whether it stands before the portal that it wants to go through, and has to wait.
+    fn waits(&self, now: Nanos, here: Destination, feet: Vec3) -> bool {
+        let is_before = |destination| self.guide.portals.to(destination).middle.distance(feet) <= WAIT_M;
+        self.was_away && !self.itinerary.may_pass(now, here) && self.leaving_for.is_some_and(is_before)
     }
 
     /// The direction to go in, along the way.
@@ -344,7 +368,12 @@ impl Behaviour for PrecinctBot {
         if vitals.alive {
             self.choose_way(now, here, feet, rng);
             self.look_for_enemy(client, here, own, feet);
-            let direction = self.follow(feet);
+            let direction = if self.waits(now, here, feet) {
+                self.progress.forget();
+                [0.0, 0.0]
+            } else {
+                self.follow(feet)
+            };
             if direction != [0.0, 0.0] {
                 self.yaw = direction[0].atan2(direction[1]);
             }

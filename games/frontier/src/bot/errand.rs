@@ -12,15 +12,16 @@ use crate::landscape::{Landscape, distance_m2};
 
 /// Nearer than this a goal counts as reached. (m)
 pub const REACHED_M: f32 = 6.0;
-/// Camps that a bot wanders between.
-const CAMPS: usize = 5;
+/// Camps that a bot usually wanders between.
+pub const CAMPS: usize = 5;
 /// How far from the middle of a camp or town it may go. (m)
 const STRAY_M: f32 = 20.0;
 /// One goal in so many is the town.
 const TOWN_ONE_IN: u32 = 8;
 
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Errand {
+    camps_max: usize,
     /// Camps around its home and, last, the nearest town; empty until it has a home.
     sites: Vec<Place>,
     goal: Option<Place>,
@@ -28,6 +29,16 @@ pub struct Errand {
 }
 
 impl Errand {
+    /// Of a bot that wanders between so many camps [at least 1]. Who has only one stays in it, also with full bags.
+    pub fn new(camps_max: usize) -> Self {
+        Self { camps_max, sites: Vec::new(), goal: None, to_bank: false }
+    }
+
+    /// Begins anew, from wherever it is by then.
+    pub fn forget(&mut self) {
+        *self = Self::new(self.camps_max);
+    }
+
     /// Keeps the goal until it is reached, given up, or the bags are full.
     pub fn choose(
         &mut self,
@@ -59,11 +70,14 @@ impl Errand {
     fn settle(&mut self, landscape: &Landscape, home: Place) {
         let nearest_first = |a: &Place, b: &Place| distance_m2(*a, home).total_cmp(&distance_m2(*b, home));
         let mut camps = landscape.camps().to_vec();
-        if camps.len() > CAMPS {
-            camps.select_nth_unstable_by(CAMPS, nearest_first);
-            camps.truncate(CAMPS);
+        if camps.len() > self.camps_max {
+            camps.select_nth_unstable_by(self.camps_max, nearest_first);
+            camps.truncate(self.camps_max);
         }
         self.sites = camps;
+        if self.camps_max == 1 {
+            return;
+        }
         self.sites.extend(landscape.towns().iter().copied().min_by(nearest_first));
     }
 }
@@ -74,7 +88,7 @@ mod tests {
     use rand::SeedableRng;
 
     fn check(at: Place, to_bank: bool) -> Place {
-        let mut errand = Errand::default();
+        let mut errand = Errand::new(CAMPS);
         errand.choose(&Landscape::load(), at, to_bank, false, &mut Xoshiro256PlusPlus::seed_from_u64(5));
         errand.goal().expect("there is always somewhere to go")
     }
@@ -93,11 +107,25 @@ mod tests {
     }
 
     #[test]
+    fn who_has_one_camp_stays_in_it() {
+        let landscape = Landscape::load();
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
+        let home = landscape.hearths()[0];
+        let mut errand = Errand::new(1);
+        for to_bank in [false, true, false] {
+            errand.choose(&landscape, home, to_bank, true, &mut rng);
+            let goal = errand.goal().unwrap();
+            let nearest = landscape.camps().iter().map(|camp| distance_m2(*camp, goal)).fold(f32::INFINITY, f32::min);
+            assert!(nearest.sqrt() <= 2.0 * STRAY_M, "{goal:?}");
+        }
+    }
+
+    #[test]
     fn a_goal_stays_until_it_is_reached_or_given_up() {
         let landscape = Landscape::load();
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(6);
         let home = landscape.hearths()[3];
-        let mut errand = Errand::default();
+        let mut errand = Errand::new(CAMPS);
         errand.choose(&landscape, home, false, false, &mut rng);
         let goal = errand.goal().unwrap();
         errand.choose(&landscape, home, false, false, &mut rng);
