@@ -235,9 +235,7 @@ impl PrecinctBot {
             return;
         }
         let goal = match self.leaving_for {
-            Some(destination) if !stuck && self.was_away => {
-                self.guide.portals.to(destination).middle
-            }
+            Some(destination) if !stuck && self.was_away => self.guide.portals.to(destination).middle,
             _ => self.guide.any_place(rng),
         };
         self.guide.find_way(feet, goal, &mut self.way);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use throng_bots::{Swarm, SwarmSettings, SwarmStatus, TokenSigner, Tokens};
+use throng_bots::{Joins, Swarm, SwarmSettings, SwarmStatus, TokenSigner, Tokens};
 use throng_net::protocol::ProtocolId;
 use throng_platform::{
     signals::{self, StopFlag},
@@ -40,7 +40,7 @@ pub struct BotsArguments {
     /// What the bots do; every game has `play`.
     #[arg(long, default_value = "play", value_parser = ["play"])]
     behaviour: String,
-    /// Bots that join per second.
+    /// Bots that join per second, unless the scenario has them all join at once.
     #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     join_per_second: u32,
     /// Client id of the first bot; the others follow. Two swarms on one server need ranges apart.
@@ -75,7 +75,10 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
     let swarm = SwarmSettings {
         seconds: arguments.seconds,
         seed: arguments.seed,
-        join_per_second: arguments.join_per_second,
+        join_per_second: match arguments.game.scenario(&arguments.flags)?.joins {
+            Joins::InTurn => arguments.join_per_second,
+            Joins::AtOnce => u32::MAX,
+        },
         ..SwarmSettings::new(arguments.connect, arguments.players as usize, Tokens::Signed(signer))
     };
     let reader = arguments.output.reader();

@@ -7,7 +7,7 @@ use throng_lab::report;
 
 use crate::{
     games::GameArguments,
-    load::{plan, run_plan, tell},
+    load::{keep, plan, run_plan, tell},
     outcome::CommandResult,
 };
 
@@ -21,7 +21,7 @@ pub struct DemoArguments {
     /// End by itself after so long (s); without it, Ctrl-C ends it. Either way there is a report.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: Option<u32>,
-    /// Folder for report.json and report.html.
+    /// Folder for report.json, report.html, captures of bad frames and crash reports.
     #[arg(long, value_name = "DIR", default_value = "reports/demo")]
     report: PathBuf,
     /// Print one JSON object as the last line.
@@ -39,8 +39,10 @@ pub fn run(arguments: DemoArguments) -> CommandResult {
         arguments.game.npcs(),
         if arguments.seconds.is_none() { "; Ctrl-C ends it with a report" } else { "" }
     );
-    let plan = plan(&arguments.game, arguments.seconds.unwrap_or(UNTIL_STOPPED_S), None, None)?;
+    // Whoever looks on is not to wait for a window; bots begin in the distribution that they settle in.
+    let mut plan = plan(&arguments.game, arguments.seconds.unwrap_or(UNTIL_STOPPED_S), 0)?;
+    keep(&mut plan, &arguments.report, None, None);
     let mut run = run_plan(&plan)?;
     let files = report::write(&mut run, &arguments.report)?;
-    tell(&run, Some(&files.html), arguments.json)
+    tell(&run, &files.html, arguments.json)
 }

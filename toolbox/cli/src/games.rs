@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, builder::PossibleValue};
 use frontier::{FrontierBot, FrontierSettings};
 use precinct::{PrecinctBot, PrecinctSettings};
 use throng::{Server, server::ServerError};
-use throng_bots::Behaviour;
+use throng_bots::{Behaviour, Scenario};
 use throng_faults::FaultSwitch;
 use throng_replication::{ReplicationRules, Schema};
 
@@ -25,8 +25,10 @@ struct Row {
     /// Whether it has the place where a fault is put in.
     knows_fault: fn(FaultSwitch) -> bool,
     schema: fn() -> Arc<Schema>,
+    /// How its bots can play, the usual way first.
+    scenarios: &'static [Scenario],
     /// Loads what a swarm's bots share.
-    behaviours: fn(&GameFlags) -> MakeBehaviour,
+    behaviours: fn(&GameFlags, Scenario) -> MakeBehaviour,
     /// Creates the game's worlds in a server.
     build: fn(&GameArguments, &mut Server) -> Result<(), ServerError>,
 }
@@ -41,9 +43,10 @@ static GAMES: [Game; 2] = [
         options: &[INJECT, ALL_AWAKE],
         knows_fault: |_| true,
         schema: precinct::schema,
-        behaviours: |_| {
-            let guide = precinct::bot::BotGuide::load();
-            Box::new(move |_bot| Box::new(PrecinctBot::new(guide.clone())))
+        scenarios: &precinct::bot::SCENARIOS,
+        behaviours: |_, scenario| {
+            let (guide, itinerary) = (precinct::bot::BotGuide::load(), precinct::bot::Itinerary::of(scenario));
+            Box::new(move |_bot| Box::new(PrecinctBot::with_itinerary(guide.clone(), itinerary.clone())))
         },
         build: build_precinct,
     }),
@@ -56,9 +59,10 @@ static GAMES: [Game; 2] = [
         // There is one world, so none can be costlier than the others.
         knows_fault: |fault| fault != FaultSwitch::CostlyHideout,
         schema: frontier::schema,
-        behaviours: |flags| {
+        scenarios: &frontier::bot::SCENARIOS,
+        behaviours: |flags, scenario| {
             let guide = frontier::bot::BotGuide::load(!flags.no_throttles);
-            Box::new(move |_bot| Box::new(FrontierBot::new(guide.clone())))
+            Box::new(move |_bot| Box::new(FrontierBot::in_scenario(guide.clone(), scenario)))
         },
         build: build_frontier,
     }),
@@ -68,6 +72,7 @@ const INJECT: &str = "--inject";
 const ALL_AWAKE: &str = "--all-awake";
 const SCAN_EVERYTHING: &str = "--scan-everything";
 const NO_THROTTLES: &str = "--no-throttles";
+const SCENARIO: &str = "--scenario";
 
 fn build_precinct(arguments: &GameArguments, server: &mut Server) -> Result<(), ServerError> {
     let mut settings = PrecinctSettings {
@@ -86,6 +91,7 @@ fn build_frontier(arguments: &GameArguments, server: &mut Server) -> Result<(), 
         keep_awake: arguments.all_awake,
         scan_everything: arguments.scan_everything,
         no_throttles: arguments.flags.no_throttles,
+        one_hearth: arguments.scenario_name() == frontier::bot::ONE_PLACE.name,
         ..FrontierSettings::default()
     };
     arguments.inject.iter().for_each(|&fault| settings.inject(fault));
@@ -123,7 +129,13 @@ impl Game {
     /// Makes the behaviours of a swarm's bots, one after the other. Loads what they share.
     pub fn behaviours(self, flags: &GameFlags) -> Result<MakeBehaviour, String> {
         self.check_options(flags.given())?;
-        Ok((self.0.behaviours)(flags))
+        Ok((self.0.behaviours)(flags, self.scenario(flags)?))
+    }
+
+    /// How its bots are to play.
+    pub fn scenario(self, flags: &GameFlags) -> Result<Scenario, String> {
+        let found = Scenario::find(self.0.scenarios, flags.scenario_name());
+        found.map_err(|error| format!("--scenario: with --game {} {error}", self.name()))
     }
 
     fn check_options(self, given: impl Iterator<Item = &'static str>) -> Result<(), String> {
@@ -149,6 +161,10 @@ pub struct GameFlags {
     /// (frontier).
     #[arg(long)]
     pub no_throttles: bool,
+    /// How everybody plays: `usual`, which is the default, or one of the game's worst cases, such as everybody in one
+    /// place. An unknown name is answered with those that the game has.
+    #[arg(long, value_name = "NAME")]
+    pub scenario: Option<String>,
 }
 
 impl GameFlags {
@@ -156,8 +172,13 @@ impl GameFlags {
         self.no_throttles.then_some(NO_THROTTLES).into_iter()
     }
 
+    fn scenario_name(&self) -> &str {
+        self.scenario.as_deref().unwrap_or(Scenario::USUAL)
+    }
+
     fn to_arguments(&self) -> Vec<String> {
-        self.given().map(String::from).collect()
+        let scenario = self.scenario.iter().flat_map(|name| [SCENARIO.to_owned(), name.clone()]);
+        self.given().map(String::from).chain(scenario).collect()
     }
 }
 
@@ -199,6 +220,7 @@ impl GameArguments {
     /// Refuses what the game does not understand, with what it does.
     pub fn check(&self) -> Result<(), String> {
         self.game.check_options(self.given())?;
+        self.scenario()?;
         let Row { name, knows_fault, .. } = self.game.0;
         match self.inject.iter().find(|&&fault| !knows_fault(fault)) {
             None => Ok(()),
@@ -211,6 +233,15 @@ impl GameArguments {
                 ))
             }
         }
+    }
+
+    /// How bots are to play.
+    pub fn scenario(&self) -> Result<Scenario, String> {
+        self.game.scenario(&self.flags)
+    }
+
+    fn scenario_name(&self) -> &str {
+        self.flags.scenario_name()
     }
 
     /// Creates the game's worlds in `server`. To be checked before.
@@ -226,7 +257,9 @@ impl GameArguments {
         for fault in &self.inject {
             arguments.extend([INJECT.into(), fault.to_string()]);
         }
-        arguments.extend(self.given().filter(|&option| option != INJECT).map(String::from));
+        let own = self.given().filter(|option| ![INJECT, NO_THROTTLES].contains(option));
+        arguments.extend(own.map(String::from));
+        arguments.extend(self.flags.to_arguments());
         arguments
     }
 
@@ -308,7 +341,26 @@ mod tests {
                  lock-inversion, stolen-cores, long-tasks, alloc-rate, over-budget, big-alloc, leak, turnover",
             ),
         );
-        assert!(GAMES[0].behaviours(&GameFlags { no_throttles: true }).is_err());
+        assert!(GAMES[0].behaviours(&GameFlags { no_throttles: true, ..GameFlags::default() }).is_err());
+    }
+
+    #[test]
+    fn every_game_can_be_played_as_usual_and_has_its_worst_cases() {
+        for game in GAMES {
+            let names: Vec<&str> = game.0.scenarios.iter().map(|scenario| scenario.name).collect();
+            assert_eq!(names[0], Scenario::USUAL);
+            assert!(names.len() > 1 && (1..names.len()).all(|at| !names[..at].contains(&names[at])), "{names:?}");
+        }
+        let check = |arguments: &[&str], expect: &str| {
+            assert_eq!(parse(arguments).scenario().map(|scenario| scenario.name), Ok(expect));
+        };
+        check(&[], "usual");
+        check(&["--scenario", "dark-zone"], "dark-zone");
+        check(&["--game", "frontier", "--scenario", "one-place"], "one-place");
+        let refused = parse(&["--game", "frontier", "--scenario", "dark-zone"]).check().unwrap_err();
+        for part in ["--game frontier", "`dark-zone`", "one-place", "log-in-at-once"] {
+            assert!(refused.contains(part), "{part:?} is not in {refused}");
+        }
     }
 
     #[test]
@@ -327,6 +379,11 @@ mod tests {
             &["--game", "frontier", "--no-throttles", "--scan-everything", "--inject", "alloc-rate"],
             "--game frontier --players 2000 --npcs 10000 --inject alloc-rate --scan-everything --no-throttles",
             "--game frontier --no-throttles",
+        );
+        check(
+            &["--scenario", "dark-zone"],
+            "--game precinct --players 1000 --npcs 20000 --scenario dark-zone",
+            "--game precinct --scenario dark-zone",
         );
     }
 }

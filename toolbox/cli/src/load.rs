@@ -1,11 +1,13 @@
 //! `throng load`: the daily load test. The work is the lab's; here its plan is made from the command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use throng_bots::Joins;
 use throng_lab::{
-    load::{LoadPlan, LoadRun, Progress},
+    load::{LoadPlan, LoadRun, Progress, WindowBegin},
     report,
+    seconds::Second,
 };
 use throng_platform::signals;
 
@@ -15,13 +17,21 @@ use crate::{
     status_line::StatusLine,
 };
 
+/// A shorter window is not worth waiting for, unless somebody says so. (s)
+const MEASURED_S_MIN: u32 = 60;
+
 #[derive(Args)]
 pub struct LoadArguments {
     #[command(flatten)]
     game: GameArguments,
-    /// Length of the steady window that is measured, after every bot is in (s).
+    /// Length of the window that is measured, once every bot is in and the run has settled (s).
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
+    /// Wait at most so long for the run to settle before the window opens (s): until for 30 s players per kind of world,
+    /// packets and memory have moved by no more than 2 %. 0: the window opens when every bot is in. Without this it is
+    /// 300, and 0 for windows of less than 60 s: these are looks, and quick.
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(0..=3_600))]
+    settle_s_max: Option<u32>,
     /// Settings for the server; its address is replaced by a free port on loopback.
     #[arg(long)]
     config: Option<PathBuf>,
@@ -31,9 +41,12 @@ pub struct LoadArguments {
     /// Let the server take equally urgent worlds in any order instead of the costliest first.
     #[arg(long)]
     ignore_cost_estimates: bool,
-    /// Let the server save captures of bad frames into this folder.
+    /// Let the server save captures of bad frames into this folder; without it, into `captures` in the report's.
     #[arg(long, value_name = "DIR")]
     captures: Option<PathBuf>,
+    /// Let a server that dies leave a report of that in this folder; without it, in `crashes` in the report's.
+    #[arg(long, value_name = "DIR")]
+    crashes: Option<PathBuf>,
     /// Let the server record nothing, to see what recording costs.
     #[arg(long)]
     no_recorder: bool,
@@ -42,18 +55,27 @@ pub struct LoadArguments {
     #[arg(long)]
     recorder_turns: bool,
     /// Write report.json and report.html into this folder.
-    #[arg(long, value_name = "DIR")]
-    report: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", default_value = "reports/load")]
+    report: PathBuf,
     /// Print one JSON object as the last line.
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(arguments: LoadArguments) -> CommandResult {
-    if let Some(folder) = &arguments.report {
-        report::make_folder(folder)?;
+    arguments.game.check()?;
+    report::make_folder(&arguments.report)?;
+    let is_a_look = arguments.seconds < MEASURED_S_MIN;
+    let settle_s_max = arguments.settle_s_max.unwrap_or(if is_a_look { 0 } else { LoadPlan::SETTLE_S_MAX });
+    let mut plan = plan(&arguments.game, arguments.seconds, settle_s_max)?;
+    if let Some(path) = &arguments.config {
+        let path = path.display().to_string();
+        plan.serve_arguments.extend(["--config".to_owned(), path.clone()]);
+        plan.bots_arguments.extend(["--config".to_owned(), path]);
     }
-    let mut plan = plan(&arguments.game, arguments.seconds, arguments.config.as_deref(), arguments.workers)?;
+    if let Some(workers) = arguments.workers {
+        plan.serve_arguments.extend(["--workers".to_owned(), workers.to_string()]);
+    }
     if arguments.ignore_cost_estimates {
         plan.serve_arguments.push("--ignore-cost-estimates".into());
     }
@@ -63,49 +85,47 @@ pub fn run(arguments: LoadArguments) -> CommandResult {
     if arguments.no_recorder {
         plan.serve_arguments.push("--no-recorder".into());
     }
-    if let Some(folder) = &arguments.captures {
-        plan.serve_arguments.extend(["--captures".into(), folder.display().to_string()]);
-    }
+    keep(&mut plan, &arguments.report, arguments.captures, arguments.crashes);
     let mut run = run_plan(&plan)?;
-    let html = match &arguments.report {
-        Some(folder) => Some(report::write(&mut run, folder)?.html),
-        None => None,
-    };
-    tell(&run, html.as_deref(), arguments.json)
+    let html = report::write(&mut run, &arguments.report)?.html;
+    tell(&run, &html, arguments.json)
 }
 
 /// A plan for server and bots of this very executable.
-pub fn plan(
-    game: &GameArguments,
-    seconds: u32,
-    config: Option<&std::path::Path>,
-    workers: Option<u16>,
-) -> Result<LoadPlan, Box<dyn std::error::Error>> {
-    game.check()?;
+pub fn plan(game: &GameArguments, seconds: u32, settle_s_max: u32) -> Result<LoadPlan, Box<dyn std::error::Error>> {
+    let scenario = game.scenario()?;
     let mut serve_arguments = game.to_arguments();
     serve_arguments.extend(["--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0"].map(String::from));
     if game.could_be_all_awake() {
         serve_arguments.push("--all-awake".into());
     }
-    let mut bots_arguments = game.to_bots_arguments();
-    if let Some(path) = config {
-        let path = path.display().to_string();
-        serve_arguments.extend(["--config".to_owned(), path.clone()]);
-        bots_arguments.extend(["--config".to_owned(), path]);
-    }
-    if let Some(workers) = workers {
-        serve_arguments.extend(["--workers".to_owned(), workers.to_string()]);
-    }
     Ok(LoadPlan {
         executable: std::env::current_exe()?,
+        game: game.game.name().to_owned(),
+        scenario: scenario.name.to_owned(),
         serve_arguments,
-        bots_arguments,
+        bots_arguments: game.to_bots_arguments(),
         players: game.players(),
+        window_begin: match scenario.joins {
+            Joins::InTurn => WindowBegin::Settled { s_max: settle_s_max },
+            Joins::AtOnce => WindowBegin::FirstBot,
+        },
         seconds,
         join_within_s: LoadPlan::default_join_within_s(game.players()),
         stalled_after_s: LoadPlan::STALLED_AFTER_S,
+        captures: None,
+        crashes: None,
         command: std::env::args().collect::<Vec<_>>().join(" "),
     })
+}
+
+/// Has the server keep captures and crash reports: in the report's folder, unless others are named.
+pub fn keep(plan: &mut LoadPlan, report: &Path, captures: Option<PathBuf>, crashes: Option<PathBuf>) {
+    let captures = captures.unwrap_or_else(|| report.join("captures"));
+    let crashes = crashes.unwrap_or_else(|| report.join("crashes"));
+    let named = |folder: &Path| folder.display().to_string();
+    plan.serve_arguments.extend(["--captures".into(), named(&captures), "--crashes".into(), named(&crashes)]);
+    (plan.captures, plan.crashes) = (Some(captures), Some(crashes));
 }
 
 /// Runs a plan with its progress on the terminal.
@@ -121,34 +141,56 @@ fn one_line(progress: Progress) -> String {
     match progress {
         Progress::StartingServer => "starting the server".into(),
         Progress::Joining { players, of } => format!("joining: {players} of {of} bots are playing"),
-        Progress::Measuring { second, of, last } => format!(
-            "{second:>4} of {of} s  {} players  {} worlds awake  frame {:.1} ms max of {:.1}  missed {}  {} packets/s in, {} out  {:.2} \
-             cores  {:.0} MB",
-            last.players,
-            last.worlds_awake,
-            last.frame_ms_max,
-            last.frame_budget_ms,
-            last.ticks_missed,
-            last.packets_in,
-            last.packets_out,
-            last.cpu_cores,
-            last.rss_mb,
-        ),
+        Progress::Settling { second, last, settling } => {
+            let moves = settling.farthest().map_or_else(
+                || "30 s are waited for".to_owned(),
+                |(key, share)| {
+                    format!("{key} moves by {:.1} % of at most {:.1}", share * 100.0, settling.moved_share_max * 100.0)
+                },
+            );
+            format!("settling: {second:>4} of at most {} s  {moves}  {}", settling.s_max, figures(&last))
+        }
+        Progress::Measuring { second, of, last } => format!("{second:>4} of {of} s  {}", figures(&last)),
         Progress::Stopping => "stopping".into(),
     }
 }
 
+fn figures(last: &Second) -> String {
+    format!(
+        "{} players  {} worlds awake  frame {:.1} ms max of {:.1}  missed {}  {} packets/s in, {} out  {:.2} cores  {:.0} MB",
+        last.players,
+        last.worlds_awake,
+        last.frame_ms_max,
+        last.frame_budget_ms,
+        last.ticks_missed,
+        last.packets_in,
+        last.packets_out,
+        last.cpu_cores,
+        last.rss_mb,
+    )
+}
+
 /// Prints the outcome: bars for a person, everything for a program.
-pub fn tell(run: &LoadRun, html: Option<&std::path::Path>, json: bool) -> CommandResult {
+pub fn tell(run: &LoadRun, html: &Path, json: bool) -> CommandResult {
     if let Some(not_filled) = &run.report.not_filled {
         eprintln!("FAIL {not_filled}\nthe server's last words:\n{}", not_filled.server_words);
+    }
+    if let Some(ended_early) = &run.report.ended_early {
+        eprintln!("FAIL {ended_early}\nits last words:\n{}", ended_early.words);
+    }
+    if let Some(settling) = &run.report.settling {
+        eprintln!("{} {settling}", if settling.is_settled { "ok  " } else { "note" });
     }
     for bar in &run.report.bars {
         eprintln!("{} {}", if bar.passed { "ok  " } else { "FAIL" }, bar);
     }
-    if let Some(path) = html {
-        eprintln!("report: {}", path.display());
+    if let Some(last) = run.report.capture_files.last() {
+        eprintln!(
+            "{} captures of bad frames; the last one: throng capture show {last}",
+            run.report.capture_files.len()
+        );
     }
+    eprintln!("report: {}", html.display());
     if json {
         println!("{}", serde_json::to_string(&run.report)?);
     }

@@ -17,6 +17,8 @@ const TEAL: RGBColor = RGBColor(15, 118, 110);
 const ORANGE: RGBColor = RGBColor(217, 96, 26);
 const BLUE: RGBColor = RGBColor(52, 98, 171);
 const RED: RGBColor = RGBColor(178, 34, 52);
+const PURPLE: RGBColor = RGBColor(112, 72, 152);
+const OLIVE: RGBColor = RGBColor(124, 122, 30);
 const SHADE: RGBColor = RGBColor(238, 243, 241);
 const RULE: RGBColor = RGBColor(226, 226, 222);
 const LABEL: RGBColor = RGBColor(105, 105, 100);
@@ -31,7 +33,7 @@ const POINTS_MAX: usize = 1000;
 pub(crate) struct Chart {
     pub title: &'static str,
     pub note: String,
-    pub legend: Vec<(&'static str, String)>,
+    pub legend: Vec<(String, String)>,
     pub wide: bool,
     pub svg: String,
 }
@@ -46,7 +48,15 @@ pub struct ChartError {
 
 /// All charts, in the order of the page.
 pub(crate) fn draw_all(run: &LoadRun) -> Result<Vec<Chart>, ChartError> {
-    Ok(vec![frame_times(run)?, distribution(run)?, packets(run)?, players(run)?, cores(run)?])
+    Ok(vec![
+        frame_times(run)?,
+        distribution(run)?,
+        players_by_kind(run)?,
+        packets(run)?,
+        players(run)?,
+        cores(run)?,
+        memory(run)?,
+    ])
 }
 
 fn frame_times(run: &LoadRun) -> Result<Chart, ChartError> {
@@ -75,6 +85,33 @@ fn players(run: &LoadRun) -> Result<Chart, ChartError> {
     draw_lines(run, "Players and worlds", "at the end of each second", HALF, &lines)
 }
 
+/// Kinds beyond these would have colours that nobody can tell apart; those with the most players are drawn.
+const KIND_COLOURS: [RGBColor; 6] = [TEAL, ORANGE, BLUE, RED, PURPLE, OLIVE];
+
+fn players_by_kind(run: &LoadRun) -> Result<Chart, ChartError> {
+    let most = |kind: &str| run.seconds.iter().map(|second| second.players_of(kind)).fold(0.0, f64::max);
+    let mut kinds: Vec<&str> = Second::kinds(&run.seconds).into_iter().collect();
+    kinds.sort_by(|one, other| most(other).total_cmp(&most(one)));
+    let lines: Vec<Line> = kinds
+        .iter()
+        .zip(KIND_COLOURS)
+        .map(|(&kind, colour)| {
+            let name = kind.to_owned();
+            Line { name: name.clone(), colour, dashed: false, value: Box::new(move |second| second.players_of(&name)) }
+        })
+        .collect();
+    let note = match &run.report.settling {
+        Some(settling) => format!("at the end of each second; {settling}"),
+        None => "at the end of each second".to_owned(),
+    };
+    draw_lines(run, "Players by kind of world", &note, HALF, &lines)
+}
+
+fn memory(run: &LoadRun) -> Result<Chart, ChartError> {
+    let lines = [Line::solid("server", TEAL, |second| second.rss_mb)];
+    draw_lines(run, "Memory", "MB resident", HALF, &lines)
+}
+
 fn cores(run: &LoadRun) -> Result<Chart, ChartError> {
     let lines = [Line::solid("server", BLUE, |second| second.cpu_cores)];
     draw_lines(run, "Processor", "cores busy with the server", HALF, &lines)
@@ -82,19 +119,19 @@ fn cores(run: &LoadRun) -> Result<Chart, ChartError> {
 
 /// One line of a chart over time.
 struct Line {
-    name: &'static str,
+    name: String,
     colour: RGBColor,
     dashed: bool,
-    value: fn(&Second) -> f64,
+    value: Box<dyn Fn(&Second) -> f64>,
 }
 
 impl Line {
     fn solid(name: &'static str, colour: RGBColor, value: fn(&Second) -> f64) -> Self {
-        Self { name, colour, dashed: false, value }
+        Self { name: name.to_owned(), colour, dashed: false, value: Box::new(value) }
     }
 
     fn dashed(name: &'static str, colour: RGBColor, value: fn(&Second) -> f64) -> Self {
-        Self { name, colour, dashed: true, value }
+        Self { name: name.to_owned(), colour, dashed: true, value: Box::new(value) }
     }
 }
 
@@ -108,7 +145,7 @@ fn draw_lines(
     let at = |index: usize| run.seconds.get(index).map_or(0.0, |second| second.second as f64);
     let first = at(0);
     let last = at(run.seconds.len().saturating_sub(1)).max(first + 1.0);
-    let values = lines.iter().flat_map(|line| run.seconds.iter().map(line.value));
+    let values = lines.iter().flat_map(|line| run.seconds.iter().map(&line.value));
     let top = top_above(values);
     let shade_begin = at(run.window.start);
     let shade_end = at(run.window.end.saturating_sub(1)).max(shade_begin);
@@ -127,7 +164,7 @@ fn draw_lines(
         }
         configure(&mut chart, &|x| format!("{x:.0} s"))?;
         for line in lines {
-            let points = thinned(&run.seconds, line.value);
+            let points = thinned(&run.seconds, &line.value);
             let style = line.colour.stroke_width(2);
             if line.dashed {
                 chart.draw_series(DashedLineSeries::new(points, 7, 5, style)).map_err(text)?;
@@ -137,13 +174,13 @@ fn draw_lines(
         }
         Ok(())
     })?;
-    let legend = lines.iter().map(|line| (line.name, hex(line.colour))).collect();
+    let legend = lines.iter().map(|line| (line.name.clone(), hex(line.colour))).collect();
     Ok(Chart { title, note: note.to_owned(), legend, wide: size == WIDE, svg })
 }
 
 /// At most [`POINTS_MAX`] points of a line. Where seconds share a point the highest stands for them, so that the one
 /// bad second of a long run is still seen.
-fn thinned(seconds: &[Second], value: fn(&Second) -> f64) -> Vec<(f64, f64)> {
+fn thinned(seconds: &[Second], value: &dyn Fn(&Second) -> f64) -> Vec<(f64, f64)> {
     let share = seconds.len().div_ceil(POINTS_MAX).max(1);
     let highest = |seconds: &[Second]| {
         let points = seconds.iter().map(|second| (second.second as f64, value(second)));
@@ -184,7 +221,7 @@ fn distribution(run: &LoadRun) -> Result<Chart, ChartError> {
         chart.draw_series(bars).map_err(text)?;
         Ok(())
     })?;
-    Ok(Chart { title, note: note.to_owned(), legend: vec![(name, hex(TEAL))], wide: false, svg })
+    Ok(Chart { title, note: note.to_owned(), legend: vec![(name.to_owned(), hex(TEAL))], wide: false, svg })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -319,10 +356,10 @@ mod tests {
         let second = |second| Second { second, frame_ms_max: 1.0, ..Second::default() };
         let mut day: Vec<Second> = (0..86_400).map(second).collect();
         day[40_003].frame_ms_max = 900.0;
-        let points = thinned(&day, |second| second.frame_ms_max);
+        let points = thinned(&day, &|second| second.frame_ms_max);
         assert!(points.len() <= POINTS_MAX);
         assert!(points.contains(&(40_003.0, 900.0)));
-        assert_eq!(thinned(&day[..3], |second| second.frame_ms_max).len(), 3);
+        assert_eq!(thinned(&day[..3], &|second| second.frame_ms_max).len(), 3);
     }
 
     #[test]

@@ -20,11 +20,13 @@ pub mod load_packets;
 pub mod load_report;
 pub mod relay;
 pub mod report;
+pub mod seconds;
+pub mod settling;
 pub mod wallclock;
 
 mod charts;
 mod child;
+mod left_behind;
 mod listened;
 mod machine;
 mod page;
-mod seconds;

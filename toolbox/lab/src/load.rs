@@ -1,46 +1,69 @@
-//! The daily load test: a server and a swarm of bots as two processes, measured while steady, judged, and ended.
+//! The daily load test: a server and a swarm of bots as two processes, measured when settled, judged, and ended.
 //!
 //! ```text
 //! start server ─ ready ─ start bots ─ all in ─ settle ─┬─ measure ─┬─ stop bots ─ stop server ─ merge ─ judge
 //!                                              measure begin   measure end
 //! ```
 //!
-//! The window opens only when every bot plays: log-ins cost more than playing, and a run's figures must not depend
-//! on how long they took. A run that cannot be filled has no window; it ends, fails, and reports who is missing and
-//! why. Both processes get one private key, made here, through their environment: a command line can be read by
+//! The window opens only when every bot plays and nothing moves any more ([`settling`]): log-ins cost more than playing,
+//! and in its first minute a run is not the load that it stands for. A scenario that is about log-ins has its window
+//! open with the first bot.
+//!
+//! However a run ends, it reports. One that cannot be filled has no window, fails, and says who is missing and why; one
+//! whose server or bots end before their time fails, says how they ended, and has the figures that are there until then.
+//! Without a report is only what never began: a server that does not get ready, bots that cannot be started.
+//!
+//! Both processes get one private key, made here, through their environment: a command line can be read by
 //! every user of the host.
 //!
 //! Runs on the caller's thread for as long as the run takes; two threads per child read its output. No child outlives
 //! the run: each is told to stop, killed if it does not, and stops by itself if this process dies (see [`child`]).
 //!
 //! [`child`]: crate::child
+//! [`settling`]: crate::settling
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
 use throng_platform::signals::StopFlag;
+use throng_platform::time::Nanos;
 use throng_platform::{process, random};
 
 use crate::child::Child;
+use crate::left_behind::{captures_since, wait_for_crash_report};
 use crate::listened::{LISTEN_EVERY, Listened, READY_WITHIN, STOP_WITHIN};
-use crate::load_report::{FromOutside, LoadReport, NotFilled};
+use crate::load_report::{EndedEarly, FromOutside, LoadReport, NotFilled};
 use crate::seconds::Second;
+use crate::settling::Settling;
 
 /// Bots that joined last may still be sending what a newcomer sends.
-const SETTLE: Duration = Duration::from_secs(2);
+const NEWCOMERS_FOR: Duration = Duration::from_secs(2);
+
+/// When the measured window opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowBegin {
+    /// When all bots are in and the run has settled, or after so long without (s). 0: it is not waited for.
+    Settled { s_max: u32 },
+    /// With the first bot: it is the log-ins that are measured.
+    FirstBot,
+}
 
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct LoadPlan {
     /// The `throng` executable, usually this process's own.
     pub executable: PathBuf,
+    /// What is played, and how, for the report: the lab knows no game.
+    pub game: String,
+    pub scenario: String,
     /// For `throng serve`: the game and its size, `--address 127.0.0.1:0` for a free port. `--status-json` is added.
     pub serve_arguments: Vec<String>,
     /// For `throng bots`: the game. `--connect`, `--players` and `--status-json` are added.
     pub bots_arguments: Vec<String>,
     pub players: u32,
-    /// Length of the steady window (s, >= 1).
+    pub window_begin: WindowBegin,
+    /// Length of the steady window (s, >= 1); of what follows the last bot's arrival, if it opens with the first.
     pub seconds: u32,
     /// All bots must be playing within this long after their start (s). Too low → a slow machine fails without being
     /// measured; too high → a broken log-in takes long to show.
@@ -48,6 +71,9 @@ pub struct LoadPlan {
     /// Nor is it waited for longer than this without another bot that plays. Too low → a pause fails the run; too
     /// high → a server that lets nobody in takes long to show.
     pub stalled_after_s: u32,
+    /// Where the server was told to leave captures and crash reports, for the report to name them.
+    pub captures: Option<PathBuf>,
+    pub crashes: Option<PathBuf>,
     /// The command line as the person wrote it, for the report.
     pub command: String,
 }
@@ -55,6 +81,9 @@ pub struct LoadPlan {
 impl LoadPlan {
     /// Longer than a bot that was sent away rests before it tries again.
     pub const STALLED_AFTER_S: u32 = 30;
+    /// Half a minute of stillness is waited for at most so long: what has not settled by then does so in hours, if at
+    /// all, and is told.
+    pub const SETTLE_S_MAX: u32 = 300;
 
     /// Time in which `players` bots log in on a small machine: a minute, and one more per 1,000.
     pub fn default_join_within_s(players: u32) -> u32 {
@@ -63,11 +92,24 @@ impl LoadPlan {
 }
 
 /// How far a run is, told about once a second.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
     StartingServer,
-    Joining { players: u64, of: u32 },
-    Measuring { second: u64, of: u32, last: Second },
+    Joining {
+        players: u64,
+        of: u32,
+    },
+    /// `settling` says what moved in the last half minute.
+    Settling {
+        second: u64,
+        last: Second,
+        settling: Settling,
+    },
+    Measuring {
+        second: u64,
+        of: u32,
+        last: Second,
+    },
     Stopping,
 }
 
@@ -78,7 +120,7 @@ pub struct LoadRun {
     pub command: String,
     /// Every second of the server's life.
     pub seconds: Vec<Second>,
-    /// Places in `seconds` where the steady window began and ended.
+    /// Places in `seconds` where the window began and ended.
     pub window: std::ops::Range<usize>,
     /// Somebody asked for a stop before the window was over.
     pub interrupted: bool,
@@ -103,7 +145,7 @@ pub enum LoadError {
     Interrupted,
 }
 
-/// Runs the plan to its end. `Ok` means that figures were taken; whether they are good is in `report.passed`.
+/// Runs the plan to its end. `Ok` means that there is a report; whether it is good is in `report.passed`.
 pub fn run(plan: &LoadPlan, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<LoadRun, LoadError> {
     let key: String = random::seed().iter().map(|byte| format!("{byte:02x}")).collect();
     let environment = [("THRONG_PRIVATE_KEY", key.as_str())];
@@ -116,140 +158,271 @@ pub fn run(plan: &LoadPlan, stop: &StopFlag, progress: &mut dyn FnMut(Progress))
     let status_json = || ["--status-json".to_owned()];
 
     progress(Progress::StartingServer);
+    let started_at = SystemTime::now();
     let mut server = start("serve", [&plan.serve_arguments[..], &status_json()].concat())?;
     let address = server.wait_ready(stop)?;
-
     let joining = ["--connect", &address, "--players", &plan.players.to_string()].map(str::to_owned);
-    let mut bots = start("bots", [&plan.bots_arguments[..], &joining, &status_json()].concat())?;
-    if let Some(not_filled) = wait_all_in(plan, &mut server, &mut bots, stop, progress)? {
-        return report_unfilled(plan, server, bots, not_filled, stop, progress);
-    }
-    listen_for(SETTLE, &mut server, &mut bots, stop, &mut |_| {})?;
+    let bots = start("bots", [&plan.bots_arguments[..], &joining, &status_json()].concat())?;
 
-    server.child.order("measure begin");
-    bots.child.order("measure begin");
     let began = Instant::now();
-    let cpu_before = [&server, &bots].map(Listened::cpu_time);
-    let window_begin = server.seconds.len();
-    let length = Duration::from_secs(plan.seconds.into());
-    listen_for(length, &mut server, &mut bots, stop, &mut |server| {
-        if let Some(last) = server.seconds.last().copied() {
-            progress(Progress::Measuring { second: began.elapsed().as_secs(), of: plan.seconds, last });
-        }
-    })?;
-    let cpu_after = [&server, &bots].map(Listened::cpu_time);
-    let measured_s = began.elapsed().as_secs_f64();
-    let server_rss_mb = process::rss_bytes_of(server.child.pid()).unwrap_or(0) as f64 / f64::from(1 << 20);
-    let window_end = server.seconds.len();
-    server.child.order("measure end");
-    bots.child.order("measure end");
-
+    let mut course =
+        Course { plan, stop, server, bots, started_at, began, during: "joining", settling: None, window: None };
+    let played = course.play(progress);
     progress(Progress::Stopping);
-    let bots_report = bots.finish()?;
-    let server_report = server.finish()?;
-
-    let cores = |i: usize| cpu_after[i].saturating_sub(cpu_before[i]).as_secs_f64() / measured_s;
-    let outside = FromOutside { server_cpu_cores: cores(0), server_rss_mb, bots_cpu_cores: cores(1) };
-    let mut report = merge(server_report, bots_report, outside)?;
-    report.judge(plan.players);
-    Ok(LoadRun {
-        report,
-        command: plan.command.clone(),
-        seconds: server.seconds,
-        window: window_begin..window_end,
-        interrupted: stop.requested(),
-    })
+    course.finish(played)
 }
 
-fn wait_all_in(
-    plan: &LoadPlan,
-    server: &mut Listened,
-    bots: &mut Listened,
-    stop: &StopFlag,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Option<NotFilled>, LoadError> {
-    let began = Instant::now();
-    let mut moved = began;
-    let mut told = None;
-    loop {
-        server.listen()?;
-        let has_ended = match bots.listen() {
-            // They had begun to come in, and none is left, or all are done: what they last said tells why.
-            Err(LoadError::EndedEarly { .. }) if bots.last_status.is_some() => true,
-            listened => listened.map(|()| false)?,
+/// The window, from when it opens.
+struct Window {
+    /// Places in the server's seconds.
+    begin: usize,
+    end: Option<usize>,
+    began: Instant,
+    cpu_before: [Nanos; 2],
+    outside: FromOutside,
+}
+
+/// A run under way.
+struct Course<'a> {
+    plan: &'a LoadPlan,
+    stop: &'a StopFlag,
+    server: Listened,
+    bots: Listened,
+    started_at: SystemTime,
+    /// When the bots were started.
+    began: Instant,
+    /// What the run is at, in a word.
+    during: &'static str,
+    settling: Option<Settling>,
+    window: Option<Window>,
+}
+
+impl Course<'_> {
+    /// From the start of the bots to the end of the window.
+    fn play(&mut self, progress: &mut dyn FnMut(Progress)) -> Result<Option<NotFilled>, LoadError> {
+        if self.plan.window_begin == WindowBegin::FirstBot {
+            self.open_window();
+        }
+        if let Some(not_filled) = self.wait_all_in(progress)? {
+            return Ok(Some(not_filled));
+        }
+        if let WindowBegin::Settled { s_max } = self.plan.window_begin {
+            self.during = "settling";
+            self.settle(s_max, progress)?;
+            if self.stop.requested() {
+                return Ok(None);
+            }
+            self.open_window();
+        }
+        self.during = "measuring";
+        let (began, of) = (Instant::now(), self.plan.seconds);
+        self.listen_until(Duration::from_secs(of.into()), &mut |seconds| {
+            if let Some(last) = seconds.last().cloned() {
+                progress(Progress::Measuring { second: began.elapsed().as_secs(), of, last });
+            }
+            false
+        })?;
+        self.close_window();
+        Ok(None)
+    }
+
+    fn wait_all_in(&mut self, progress: &mut dyn FnMut(Progress)) -> Result<Option<NotFilled>, LoadError> {
+        let Self { plan, stop, server, bots, began, .. } = self;
+        let mut moved = *began;
+        let mut told = None;
+        loop {
+            server.listen()?;
+            let has_ended = match bots.listen() {
+                // They had begun to come in, and none is left, or all are done: what they last said tells why.
+                Err(LoadError::EndedEarly { .. }) if bots.last_status.is_some() => true,
+                listened => listened.map(|()| false)?,
+            };
+            let players = bots.players_connected();
+            if told != Some(players) {
+                progress(Progress::Joining { players, of: plan.players });
+                told = Some(players);
+                moved = Instant::now();
+            }
+            if players >= plan.players.into() && !has_ended {
+                return Ok(None);
+            }
+            if stop.requested() {
+                return Err(LoadError::Interrupted);
+            }
+            let is_over = began.elapsed() >= Duration::from_secs(plan.join_within_s.into());
+            let is_stalled = moved.elapsed() >= Duration::from_secs(plan.stalled_after_s.into());
+            if is_over || is_stalled || has_ended {
+                // Bots also end when their server does; then that is why.
+                server.listen()?;
+                let after_s = began.elapsed().as_secs_f64();
+                let status = bots.last_status.clone().unwrap_or_default();
+                return Ok(Some(NotFilled::from_status(&status, plan.players, after_s, server.words())));
+            }
+            std::thread::sleep(LISTEN_EVERY);
+        }
+    }
+
+    /// Waits until nothing moves any more, or as long as it may.
+    fn settle(&mut self, s_max: u32, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
+        let (began, first) = (Instant::now(), self.server.seconds.len());
+        self.listen_until(NEWCOMERS_FOR, &mut |_| false)?;
+        if s_max == 0 {
+            return Ok(());
+        }
+        let mut settling = Settling::new(self.plan.players, s_max);
+        let left = Duration::from_secs(s_max.into()).saturating_sub(began.elapsed());
+        let looked = self.listen_until(left, &mut |seconds| {
+            let is_settled = settling.look(&seconds[first..]);
+            if let Some(last) = seconds.last().cloned() {
+                let second = began.elapsed().as_secs();
+                progress(Progress::Settling { second, last, settling: settling.clone() });
+            }
+            is_settled
+        });
+        settling.after_s = began.elapsed().as_secs_f64();
+        self.settling = Some(settling);
+        looked
+    }
+
+    fn open_window(&mut self) {
+        self.server.child.order("measure begin");
+        self.bots.child.order("measure begin");
+        self.window = Some(Window {
+            begin: self.server.seconds.len(),
+            end: None,
+            began: Instant::now(),
+            cpu_before: [self.server.cpu_time(), self.bots.cpu_time()],
+            outside: FromOutside::default(),
+        });
+    }
+
+    fn close_window(&mut self) {
+        let cpu_after = [self.server.cpu_time(), self.bots.cpu_time()];
+        if let Some(window) = &mut self.window {
+            let measured_s = window.began.elapsed().as_secs_f64();
+            let cores = |i: usize| cpu_after[i].saturating_sub(window.cpu_before[i]).as_secs_f64() / measured_s;
+            let rss_bytes = process::rss_bytes_of(self.server.child.pid()).unwrap_or(0);
+            window.outside = FromOutside {
+                server_cpu_cores: cores(0),
+                server_rss_mb: rss_bytes as f64 / f64::from(1 << 20),
+                bots_cpu_cores: cores(1),
+            };
+            window.end = Some(self.server.seconds.len());
+        }
+        self.server.child.order("measure end");
+        self.bots.child.order("measure end");
+    }
+
+    /// Lets time pass and listens; ends early when a stop is asked for, or when `each`, which is called after every new
+    /// status of the server with all of its seconds, says that it is enough.
+    fn listen_until(&mut self, length: Duration, each: &mut dyn FnMut(&[Second]) -> bool) -> Result<(), LoadError> {
+        let end = Instant::now() + length;
+        while Instant::now() < end && !self.stop.requested() {
+            std::thread::sleep(LISTEN_EVERY.min(end.saturating_duration_since(Instant::now())));
+            let count_before = self.server.seconds.len();
+            self.server.listen()?;
+            self.bots.listen()?;
+            if self.server.seconds.len() > count_before && each(&self.server.seconds) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends both processes, puts together what there is to say, and judges it.
+    fn finish(mut self, played: Result<Option<NotFilled>, LoadError>) -> Result<LoadRun, LoadError> {
+        let (not_filled, mut ended_early) = match played {
+            Ok(not_filled) => (not_filled, None),
+            Err(error) => (None, Some(self.early_end(error)?)),
         };
-        let players = bots.players_connected();
-        if told != Some(players) {
-            progress(Progress::Joining { players, of: plan.players });
-            told = Some(players);
-            moved = Instant::now();
+        self.during = "stopping";
+        let last_status = self.bots.last_status.clone();
+        let bots_report = match (self.bots.finish(), last_status) {
+            (Ok(report), _) => report,
+            // Bots of which none got in have no report, nor have those that died; their last status has the same
+            // figures.
+            (Err(error), Some(Value::Object(status))) => {
+                if not_filled.is_none() && ended_early.is_none() {
+                    ended_early = Some(self.early_end(error)?);
+                }
+                status
+            }
+            (Err(_), _) if ended_early.is_some() => Map::new(),
+            (Err(error), _) => return Err(error),
+        };
+        let server_report = match self.server.finish() {
+            Ok(report) => Some(report),
+            Err(error) => {
+                let early_end = self.early_end(error)?;
+                ended_early.get_or_insert(early_end);
+                None
+            }
+        };
+
+        let Self { plan, stop, server, settling, window, .. } = self;
+        let is_measured = window.is_some();
+        let Window { begin, end, outside, .. } = window.unwrap_or(Window {
+            begin: server.seconds.len(),
+            end: None,
+            began: self.began,
+            cpu_before: [Nanos::ZERO; 2],
+            outside: FromOutside::default(),
+        });
+        let range = begin..end.unwrap_or(server.seconds.len());
+        let of_window = if is_measured { &server.seconds[range.clone()] } else { &server.seconds[..] };
+        let server_report = server_report.unwrap_or_else(|| Second::sum_up(of_window));
+        let mut report = LoadReport::merge(server_report, bots_report, outside)
+            .map_err(|cause| LoadError::BadReport { name: "serve", cause: cause.to_string() })?;
+        if report.game.is_empty() {
+            report.game.clone_from(&plan.game);
         }
-        if players >= plan.players.into() && !has_ended {
-            return Ok(None);
-        }
-        if stop.requested() {
-            return Err(LoadError::Interrupted);
-        }
-        let is_over = began.elapsed() >= Duration::from_secs(plan.join_within_s.into());
-        let is_stalled = moved.elapsed() >= Duration::from_secs(plan.stalled_after_s.into());
-        if is_over || is_stalled || has_ended {
-            let after_s = began.elapsed().as_secs_f64();
-            let status = bots.last_status.clone().unwrap_or_default();
-            return Ok(Some(NotFilled::from_status(&status, plan.players, after_s, server.words())));
-        }
-        std::thread::sleep(LISTEN_EVERY);
+        report.scenario.clone_from(&plan.scenario);
+        report.settling = settling;
+        report.players_by_kind = Second::mean_players_by_kind(&server.seconds[range.clone()]);
+        report.not_filled = not_filled;
+        report.ended_early = ended_early;
+        let captures = plan.captures.as_deref().map(|folder| captures_since(folder, self.started_at));
+        report.capture_files = captures.unwrap_or_default();
+        report.judge(plan.players);
+        // Nothing was measured, so nothing has passed.
+        report.passed &= is_measured;
+        Ok(LoadRun {
+            report,
+            command: plan.command.clone(),
+            seconds: server.seconds,
+            window: range,
+            interrupted: stop.requested(),
+        })
     }
-}
 
-/// Ends a run that never became steady: what both sides say, and a verdict that it failed.
-fn report_unfilled(
-    plan: &LoadPlan,
-    mut server: Listened,
-    mut bots: Listened,
-    not_filled: NotFilled,
-    stop: &StopFlag,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<LoadRun, LoadError> {
-    progress(Progress::Stopping);
-    let last_status = bots.last_status.clone();
-    let bots_report = match (bots.finish(), last_status) {
-        (Ok(report), _) => report,
-        // Bots of which none got in have no report; their last status has the same figures.
-        (Err(_), Some(Value::Object(status))) => status,
-        (Err(error), _) => return Err(error),
-    };
-    let mut report = merge(server.finish()?, bots_report, FromOutside::default())?;
-    report.not_filled = Some(not_filled);
-    report.judge(plan.players);
-    let window = server.seconds.len()..server.seconds.len();
-    let command = plan.command.clone();
-    Ok(LoadRun { report, command, seconds: server.seconds, window, interrupted: stop.requested() })
-}
-
-fn merge(server: Map<String, Value>, bots: Map<String, Value>, outside: FromOutside) -> Result<LoadReport, LoadError> {
-    LoadReport::merge(server, bots, outside)
-        .map_err(|cause| LoadError::BadReport { name: "serve", cause: cause.to_string() })
-}
-
-/// Lets time pass and listens; ends early when a stop is asked for. `each` is called after every new server status.
-fn listen_for(
-    length: Duration,
-    server: &mut Listened,
-    bots: &mut Listened,
-    stop: &StopFlag,
-    each: &mut dyn FnMut(&Listened),
-) -> Result<(), LoadError> {
-    let end = Instant::now() + length;
-    while Instant::now() < end && !stop.requested() {
-        std::thread::sleep(LISTEN_EVERY.min(end.saturating_duration_since(Instant::now())));
-        let count_before = server.seconds.len();
-        server.listen()?;
-        bots.listen()?;
-        if server.seconds.len() > count_before {
-            each(server);
-        }
+    /// What there is to say of a process that ended before its time. What never began to work stays an error, since it
+    /// is somebody's mistake, and it is told how to mend it.
+    fn early_end(&mut self, error: LoadError) -> Result<EndedEarly, LoadError> {
+        let (name, status, words) = match error {
+            LoadError::EndedEarly { name: "bots", .. } if self.bots.last_status.is_none() => return Err(error),
+            LoadError::EndedEarly { name, status, words, .. } => (name, status, words),
+            LoadError::NoReport { name } => {
+                let child = if name == "serve" { &mut self.server } else { &mut self.bots };
+                (name, format!("no report {} s after the order to stop", STOP_WITHIN.as_secs()), child.words())
+            }
+            other => return Err(other),
+        };
+        let is_server = name == "serve";
+        let folder = self.plan.crashes.as_deref().filter(|_| is_server);
+        let crash = folder.and_then(|folder| wait_for_crash_report(folder, self.server.child.pid()));
+        let (crash_report, crash_words) =
+            crash.map_or((None, None), |(path, words)| (Some(path.display().to_string()), Some(words)));
+        Ok(EndedEarly {
+            process: name.to_owned(),
+            during: self.during.to_owned(),
+            after_s: self.began.elapsed().as_secs_f64(),
+            status,
+            words,
+            crash_report,
+            crash_words,
+            command: if is_server { self.server.command.clone() } else { self.bots.command.clone() },
+        })
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -4,14 +4,17 @@
 //! these keys is kept: the server's in [`LoadReport::more`], flat, and all of the bots' under `bots`. The server's
 //! packets by kind and world are told by kind alone.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::bars::Bar;
 use crate::load_packets::{PacketRow, rows_of_all_worlds};
+use crate::settling::Settling;
 
 /// Keys of the report that programs rely on; a key in an object with a dot. They stay, whatever else is added.
-pub const PROMISED_KEYS: [&str; 35] = [
+pub const PROMISED_KEYS: [&str; 40] = [
     "passed",
     "game",
     "players_connected",
@@ -47,6 +50,11 @@ pub const PROMISED_KEYS: [&str; 35] = [
     "packet_report",
     "report",
     "not_filled",
+    "scenario",
+    "settling",
+    "players_by_kind",
+    "ended_early",
+    "capture_files",
 ];
 
 /// Percentiles of a time (ms).
@@ -137,6 +145,41 @@ impl std::fmt::Display for NotFilled {
     }
 }
 
+/// A process of the run that ended before it was told to, or did not end when it was.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EndedEarly {
+    /// `serve` or `bots`.
+    pub process: String,
+    /// What the run was at: `joining`, `settling`, `measuring` or `stopping`.
+    pub during: String,
+    /// How long after the bots' start that was (s).
+    pub after_s: f64,
+    /// Its exit status, or the signal that it died of.
+    pub status: String,
+    /// With which it was started.
+    pub command: String,
+    /// What it last wrote to its log.
+    pub words: String,
+    /// The report of its death, and what that says first; none if it left none.
+    pub crash_report: Option<String>,
+    pub crash_words: Option<String>,
+}
+
+impl std::fmt::Display for EndedEarly {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { process, during, after_s, status, crash_report, crash_words, .. } = self;
+        write!(out, "`throng {process}` ended early ({status}) while {during}, {after_s:.0} s after the bots' start")?;
+        if let Some(words) = crash_words {
+            write!(out, ": {words}")?;
+        }
+        if let Some(path) = crash_report {
+            write!(out, "; the report of its death is {path}")?;
+        }
+        Ok(())
+    }
+}
+
 /// A load run in figures, of its steady window unless it says otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -145,6 +188,12 @@ pub struct LoadReport {
     pub passed: bool,
     pub bars: Vec<Bar>,
     pub game: String,
+    /// How it was played: `usual`, or the name of a worst case.
+    pub scenario: String,
+    /// How it came to rest before the window; none if that was not waited for.
+    pub settling: Option<Settling>,
+    /// Players in each kind of world, mean of the window's seconds.
+    pub players_by_kind: BTreeMap<String, f64>,
     /// Bots in a world at the end of the window, by the bots' count.
     pub players_connected: u64,
     pub worlds: u64,
@@ -185,6 +234,11 @@ pub struct LoadReport {
     /// Set in a run that was never steady, since not everybody came in: then there is no window, and the server's
     /// figures are of its whole life.
     pub not_filled: Option<NotFilled>,
+    /// Set when the server or the bots ended before their time. Without a report of the server's own its figures are put
+    /// together from what it said every second.
+    pub ended_early: Option<EndedEarly>,
+    /// The captures that were saved in this run.
+    pub capture_files: Vec<String>,
     /// All that the bots reported.
     pub bots: Map<String, Value>,
     /// What else the server reported.

@@ -17,7 +17,11 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String
     let report = &run.report;
     let verdict = verdict(report.passed);
     let (players, worlds) = (grouped(report.players_connected as f64), grouped(report.worlds as f64));
-    let title = format!("{}: {players} players in {worlds} worlds", report.game);
+    let scenario = match report.scenario.as_str() {
+        "" | "usual" => String::new(),
+        other => format!(", {other}"),
+    };
+    let title = format!("{}{scenario}: {players} players in {worlds} worlds", report.game);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -34,8 +38,13 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String
                         h1 { (title) span.verdict.(verdict) { (verdict) } }
                         p.subtitle {
                             (grouped(report.npcs as f64)) " NPCs · " (rates(run)) " · steady for " (number(report.seconds)) " s"
+                            @if let Some(settling) = &report.settling {
+                                " · " (settling)
+                            }
                             @if let Some(not_filled) = &report.not_filled {
                                 " · " (not_filled)
+                            } @else if let Some(ended_early) = &report.ended_early {
+                                " · " (ended_early)
                             } @else if run.interrupted {
                                 " · stopped by hand before its time"
                             }
@@ -45,6 +54,7 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String
                     (bars(run))
                     section.charts { @for one in charts { (chart(one)) } }
                     (packets(run))
+                    (left_behind(run))
                     (figures(run))
                     (surroundings(run, machine))
                 }
@@ -177,6 +187,28 @@ fn packets(run: &LoadRun) -> Markup {
                         tr { td colspan="6" { "and " (left_out) " smaller ones, in the JSON" } }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// What it died of, and the captures that were saved.
+fn left_behind(run: &LoadRun) -> Markup {
+    let report = &run.report;
+    html! {
+        @if let Some(ended_early) = &report.ended_early {
+            section {
+                h2 { "Ended early" }
+                p { (ended_early) }
+                p { "It was started with " code { (ended_early.command) } ". Its last words:" }
+                pre { (ended_early.words) }
+            }
+        }
+        @if !report.capture_files.is_empty() {
+            section {
+                h2 { "Captures" }
+                p { "Read one with " code { "throng capture show FILE" } ":" }
+                ul { @for file in &report.capture_files { li { code { (file) } } } }
             }
         }
     }

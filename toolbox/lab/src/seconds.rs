@@ -1,15 +1,20 @@
-//! One second of a run, as the server's status line told it: what the charts are drawn from.
+//! One second of a run, as the server's status line told it: what the charts are drawn from, by what a run is judged to
+//! have settled, and all that there is of a server that died.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// Keys that a server does not send are zero; those that it adds are dropped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Second {
     /// Since the server's start (s).
     pub second: u64,
     pub players: u64,
+    /// By the name of the kind of world that they are in.
+    pub players_by_kind: BTreeMap<String, u64>,
     pub worlds: u64,
     pub worlds_awake: u64,
     pub frame_ms_p50: f64,
@@ -17,6 +22,7 @@ pub struct Second {
     pub frame_budget_ms: f64,
     pub tick_lateness_ms_max: f64,
     /// In this second.
+    pub ticks: u64,
     pub ticks_missed: u64,
     pub packets_in: u64,
     pub packets_out: u64,
@@ -29,5 +35,75 @@ impl Second {
     pub(crate) fn from_status(status: &Value) -> Option<Self> {
         status.get("second")?;
         serde_json::from_value(status.clone()).ok()
+    }
+
+    pub fn players_of(&self, kind: &str) -> f64 {
+        self.players_by_kind.get(kind).copied().unwrap_or_default() as f64
+    }
+
+    /// Names of the kinds of worlds in any of them, in order.
+    pub(crate) fn kinds(seconds: &[Self]) -> BTreeSet<&str> {
+        seconds.iter().flat_map(|second| second.players_by_kind.keys()).map(String::as_str).collect()
+    }
+
+    /// Players in each kind of world, mean of these seconds.
+    pub(crate) fn mean_players_by_kind(seconds: &[Self]) -> BTreeMap<String, f64> {
+        let mean =
+            |kind: &str| seconds.iter().map(|second| second.players_of(kind)).sum::<f64>() / seconds.len() as f64;
+        Self::kinds(seconds).into_iter().map(|kind| (kind.to_owned(), mean(kind))).collect()
+    }
+
+    /// What a server that left no report would have said in it, as far as its seconds tell.
+    pub(crate) fn sum_up(seconds: &[Self]) -> Map<String, Value> {
+        let sum = |value: fn(&Self) -> u64| seconds.iter().map(value).sum::<u64>();
+        let mean = |value: fn(&Self) -> f64| seconds.iter().map(value).sum::<f64>() / seconds.len().max(1) as f64;
+        let most = |value: fn(&Self) -> f64| seconds.iter().map(value).fold(0.0, f64::max);
+        let Some(last) = seconds.last() else { return Map::new() };
+        let report = json!({
+            "seconds": seconds.len() as f64,
+            "worlds": last.worlds,
+            "players": last.players,
+            "frame_ms": {"max": most(|second| second.frame_ms_max)},
+            "frame_budget_ms": last.frame_budget_ms,
+            "tick_lateness_ms": {"max": most(|second| second.tick_lateness_ms_max)},
+            "ticks": sum(|second| second.ticks),
+            "ticks_missed": sum(|second| second.ticks_missed),
+            "packets_in_per_s": mean(|second| second.packets_in as f64),
+            "packets_out_per_s": mean(|second| second.packets_out as f64),
+            "server_cpu_cores": mean(|second| second.cpu_cores),
+            "server_rss_mb": last.rss_mb,
+        });
+        report.as_object().cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_server_is_summed_up_from_what_it_said_of_each_second() {
+        let second = |second, cpu_cores, frame_ms_max| Second {
+            players_by_kind: [("hub".to_owned(), second)].into(),
+            ..Second {
+                second,
+                ticks: 20,
+                ticks_missed: 1,
+                packets_in: 10,
+                cpu_cores,
+                frame_ms_max,
+                ..Second::default()
+            }
+        };
+        let seconds = [second(4, 0.5, 3.0), second(5, 1.0, 7.0), second(6, 0.9, 2.0)];
+        let report = Second::sum_up(&seconds);
+        assert_eq!(
+            (&report["ticks"], &report["ticks_missed"], &report["seconds"]),
+            (&json!(60), &json!(3), &json!(3.0))
+        );
+        assert_eq!((&report["packets_in_per_s"], &report["frame_ms"]), (&json!(10.0), &json!({"max": 7.0})));
+        assert!((report["server_cpu_cores"].as_f64().unwrap() - 0.8).abs() < 1e-9);
+        assert_eq!(Second::mean_players_by_kind(&seconds), [("hub".to_owned(), 5.0)].into());
+        assert_eq!((Second::sum_up(&[]), Second::mean_players_by_kind(&[])), (Map::new(), BTreeMap::new()));
     }
 }

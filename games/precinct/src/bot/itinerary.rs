@@ -128,7 +128,12 @@ impl Itinerary {
     }
 
     fn stays_s(&self, here: Destination) -> &Range<f32> {
-        if here == Destination::Hideout { &self.at_home_s } else { &self.away_s }
+        match here {
+            Destination::Hideout => &self.at_home_s,
+            // It walked through the wrong portal on its way.
+            Destination::Hub if self.dark_zone_share >= 1.0 => &(0.0..0.0),
+            _ => &self.away_s,
+        }
     }
 }
 
@@ -201,5 +206,6 @@ mod tests {
         assert_eq!(itinerary.next(Destination::Hideout, rng), Destination::DarkZone);
         assert_eq!(itinerary.stay_s(Destination::Hideout, rng), 0.0);
         assert!(itinerary.stay_s(Destination::DarkZone, rng) > 1e6);
+        assert_eq!(itinerary.stay_s(Destination::Hub, rng), 0.0, "but who comes to the hub by mistake does not");
     }
 }

@@ -59,6 +59,8 @@ pub fn unprivileged(before: &str, arguments: &[&str]) -> Option<Command> {
 
 fn without_ours(mut command: Command, arguments: &[&str]) -> Command {
     command.args(arguments).env_remove("THRONG_PRIVATE_KEY").env_remove("THRONG_LOG").stdin(Stdio::null());
+    // Where what nobody gave a folder may be written.
+    command.current_dir(env!("CARGO_TARGET_TMPDIR"));
     command
 }
 

@@ -10,6 +10,7 @@ use crate::child::{Finished, Signal, Started, alone, finish, folder, throng};
 
 const WITHIN: Duration = Duration::from_secs(120);
 
+/// In short runs the window opens when everybody is in.
 fn load(arguments: &[&str]) -> Finished {
     finish(throng(&[&["load", "--json"], arguments].concat()), WITHIN)
 }
@@ -69,6 +70,14 @@ fn a_small_load_run_prints_every_figure_and_writes_its_report() {
     let json = std::fs::read_to_string(folder.join("report.json")).expect("the figures were written");
     let written: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(figure(&written, "ticks"), figure(&report, "ticks"), "the file says what the terminal says");
+    assert_eq!(
+        (&report["scenario"], &report["settling"], &report["ended_early"]),
+        (&"usual".into(), &Value::Null, &Value::Null)
+    );
+    let second = written["by_second"].as_array().and_then(|seconds| seconds.last()).expect("seconds were told");
+    let by_kind = ["hideout", "hub", "dark_zone"].map(|kind| figure(second, &format!("players_by_kind.{kind}")));
+    assert_eq!(by_kind.iter().sum::<f64>(), figure(second, "players"), "everybody is somewhere: {second}");
+    assert!(html.contains("Players by kind of world"));
 }
 
 #[test]
@@ -79,7 +88,7 @@ fn a_run_without_npcs_and_a_run_of_one_player_are_runs_too() {
         let report = check(&finished, players.parse().expect("a number"));
         check_ticks_missed(&report, 0.05);
         assert_eq!(figure(&report, "npcs"), npcs.parse::<f64>().expect("a number"));
-        assert_eq!(report["report"], Value::Null, "nobody asked for a page");
+        assert_eq!(report["report"], "reports/load/report.html", "nobody named another place");
     }
 }
 
@@ -120,6 +129,114 @@ fn a_run_that_cannot_be_filled_reports_all_the_same() {
     assert!(figure(&report, "not_filled.retries") >= 2.0, "they tried again: {report}");
     assert!(figure(&report, "ticks") > 0.0, "the server's figures are there: {report}");
     assert!(folder.join("report.html").exists() && folder.join("report.json").exists());
+}
+
+/// Promise: a run whose server dies reports all the same, with how far it came, what it died of, and the report of that.
+#[test]
+fn a_run_whose_server_dies_reports_all_the_same() {
+    let _alone = alone();
+    let folder = folder("load-server-dies");
+    let place = folder.to_str().expect("a plain path");
+    let size = ["--players", "4", "--npcs", "40", "--seconds", "3600", "--settle-s-max", "0"];
+    let load = Started::new(throng(&[&["load", "--json", "--report", place], &size[..]].concat()));
+    load.wait_for_words("   2 of 3600 s");
+    let servers = children_of(load.pid(), "serve");
+    let [server] = servers.as_slice() else { panic!("one server and not {servers:?}") };
+    kill_with(*server, Signal::SIGSEGV);
+    let finished = load.finish(WITHIN);
+    assert_eq!(finished.status.code(), Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("`throng serve` ended early (signal: 11 (SIGSEGV)"), "{}", finished.stderr);
+    let report = finished.json();
+    let ended = &report["ended_early"];
+    assert_eq!(
+        (&ended["process"], &ended["during"], &report["passed"]),
+        (&"serve".into(), &"measuring".into(), &false.into())
+    );
+    assert!(ended["crash_words"].as_str().is_some_and(|words| words.starts_with("SIGSEGV")), "{ended}");
+    let path = ended["crash_report"].as_str().expect("it left a report");
+    assert!(path.starts_with(place) && std::fs::metadata(path).is_ok(), "{path}");
+    assert!(figure(&report, "ticks") > 0.0 && figure(&report, "players_connected") == 4.0, "{report}");
+    assert!(folder.join("report.html").exists() && folder.join("report.json").exists());
+    assert_eq!(servers_left(&servers), 0);
+}
+
+/// Promise: the window opens when the run has settled, and the report says when that was.
+#[test]
+fn the_window_opens_when_the_run_has_settled_and_the_report_says_when() {
+    let _alone = alone();
+    let folder = folder("load-settled");
+    let place = folder.to_str().expect("a plain path");
+    let arguments = ["--players", "12", "--npcs", "60", "--seconds", "2", "--settle-s-max", "40", "--report", place];
+    let finished = load(&arguments);
+    let report = check(&finished, 12);
+    let after_s = figure(&report, "settling.after_s");
+    assert!((29.0..42.0).contains(&after_s), "half a minute of stillness: {report}");
+    let settled = report["settling"]["is_settled"].as_bool().expect("a verdict");
+    assert!(settled || after_s >= 39.0, "{report}");
+    let moved = report["settling"]["moved_share"].as_object().expect("what moved");
+    for key in ["packets_in", "packets_out", "rss_mb", "players_by_kind.hub"] {
+        assert!(moved.contains_key(key), "{key}: {moved:?}");
+    }
+    let html = std::fs::read_to_string(folder.join("report.html")).expect("a page was written");
+    assert!(html.contains("after the last bot was in"));
+}
+
+/// Promise: every worst case of every game can be run by its name.
+#[test]
+fn every_scenario_of_every_game_is_a_run() {
+    let _alone = alone();
+    let run = |game: &str, scenario: &str, seconds: &str| {
+        let size = ["--players", "6", "--npcs", "60", "--seconds", seconds];
+        let finished = load(&[&["--game", game, "--scenario", scenario], &size[..]].concat());
+        let report = check(&finished, 6);
+        assert_eq!((&report["game"], &report["scenario"]), (&game.into(), &scenario.into()), "{report}");
+        report
+    };
+    let report = run("precinct", "dark-zone", "25");
+    // With the walks there in it; a walk may lead through the wrong portal.
+    let in_dark_zone = figure(&report, "players_by_kind.dark_zone");
+    assert!(in_dark_zone > 2.0 && in_dark_zone > 2.0 * figure(&report, "players_by_kind.hub"), "{report}");
+    let report = run("precinct", "travel-at-once", "30");
+    assert!(figure(&report, "bots.counters.travels") >= 6.0, "{report}");
+    assert!(figure(&report, "game_frame_max.travels") >= 2.0, "at once: {report}");
+    for game in ["precinct", "frontier"] {
+        let report = run(game, "log-in-at-once", "2");
+        assert!(figure(&report, "joined_per_s") > 0.0, "the log-ins are in the window: {report}");
+    }
+    run("frontier", "one-place", "3");
+}
+
+#[test]
+fn an_unknown_scenario_is_told_with_those_that_there_are() {
+    for (game, known) in [("precinct", "travel-at-once"), ("frontier", "one-place")] {
+        for command in [&["load"][..], &["demo"], &["serve"], &["bots", "--connect", "127.0.0.1:9"]] {
+            let finished = finish(throng(&[command, &["--game", game, "--scenario", "rush"]].concat()), WITHIN);
+            assert_eq!(finished.status.code(), Some(2), "{}", finished.stderr);
+            for part in ["rush", "usual", "log-in-at-once", known] {
+                assert!(finished.stderr.contains(part), "{command:?}: {part:?} is not in {}", finished.stderr);
+            }
+        }
+    }
+}
+
+/// Processes that `parent` started as `throng NAME`.
+fn children_of(parent: u32, name: &str) -> Vec<u32> {
+    let pids = std::fs::read_dir("/proc").expect("this is Linux").flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_child = |pid: &u32| {
+        let read = |file| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        read("status").lines().any(|line| line.split_whitespace().eq(["PPid:", &parent.to_string()]))
+            && read("cmdline").split('\0').nth(1) == Some(name)
+    };
+    pids.filter(is_child).collect()
+}
+
+fn kill_with(pid: u32, signal: Signal) {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), signal).expect("it is there");
+}
+
+fn servers_left(pids: &[u32]) -> usize {
+    pids.iter().filter(|pid| std::path::Path::new("/proc").join(pid.to_string()).exists()).count()
 }
 
 #[test]

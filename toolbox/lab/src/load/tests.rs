@@ -38,10 +38,15 @@ impl StandIn {
             executable,
             serve_arguments: vec!["--game".to_owned(), "stand-in".to_owned()],
             bots_arguments: vec!["--behaviour".to_owned(), "still".to_owned()],
+            game: "stand-in".to_owned(),
+            scenario: "usual".to_owned(),
             players: 4,
+            window_begin: WindowBegin::Settled { s_max: 0 },
             seconds: 1,
             join_within_s: 2,
             stalled_after_s: 60,
+            captures: None,
+            crashes: None,
             command: "throng load".to_owned(),
         };
         Self { folder, plan }
@@ -113,12 +118,100 @@ fn a_server_that_cannot_start_is_quoted() {
     ]);
 }
 
+/// Promise: a server that dies takes no figures with it.
 #[test]
-fn a_server_that_dies_while_measured_is_quoted() {
+fn a_server_that_dies_while_measured_is_reported_with_what_it_had_said() {
+    let server = SERVER.replace(
+        "read order; test \"$order\" = \"measure end\"",
+        "sleep 0.2; echo 'out of worlds' >&2; mkdir -p $0.d/crash-17-$$; echo 'SIGABRT: of thirst' > $0.d/crash-17-$$/report.txt; \
+         kill -9 $$; test",
+    );
     let server =
-        SERVER.replace("read order; test \"$order\" = \"measure end\"", "echo 'out of worlds' >&2; exit 101; test");
-    StandIn::new("dies", &server, BOTS)
-        .check_error(&["`throng serve` ended early (exit status: 101)", "out of worlds"]);
+        server.replace(r#""second":2,"#, r#""second":2,"ticks":40,"ticks_missed":3,"players_by_kind":{"hub":4},"#);
+    let mut stand_in = StandIn::new("dies", &server, BOTS);
+    stand_in.plan.crashes = Some(stand_in.folder.join("throng.d"));
+    stand_in.plan.seconds = 60;
+    let mut run = stand_in.run().unwrap();
+    assert!(!run.report.passed);
+    let ended = run.report.ended_early.clone().expect("it was killed");
+    assert_eq!((ended.process.as_str(), ended.during.as_str()), ("serve", "measuring"));
+    assert!(ended.status.contains("signal: 9") && ended.words.contains("out of worlds"), "{ended:?}");
+    assert_eq!(ended.crash_words.as_deref(), Some("SIGABRT: of thirst"));
+    assert!(ended.crash_report.unwrap().ends_with("report.txt"));
+    let report = &run.report;
+    assert_eq!((report.game.as_str(), report.ticks, report.ticks_missed), ("stand-in", 40, 3));
+    assert_eq!((report.worlds, report.players_connected), (7, 4), "both sides' words");
+    assert_eq!(report.players_by_kind, [("hub".to_owned(), 4.0)].into());
+    assert_eq!(run.window, 1..2);
+    let files = crate::report::write(&mut run, &stand_in.folder).unwrap();
+    let page = std::fs::read_to_string(files.html).unwrap();
+    assert!(page.contains("`throng serve` ended early (signal: 9") && page.contains("out of worlds"), "{page}");
+}
+
+#[test]
+fn bots_that_die_while_measured_leave_the_servers_report() {
+    let bots = BOTS.replace("while read order; do :; done", "read order; echo 'no more room' >&2; exit 101");
+    let mut stand_in = StandIn::new("bots-die", SERVER, &bots);
+    stand_in.plan.seconds = 60;
+    let run = stand_in.run().unwrap();
+    let ended = run.report.ended_early.expect("they ended");
+    assert_eq!((ended.process.as_str(), ended.status.as_str()), ("bots", "exit status: 101"));
+    assert!(ended.words.contains("no more room"));
+    assert_eq!((run.report.passed, run.report.players_connected), (false, 4));
+}
+
+/// What a run says while its players leave home, until second 53: a second of it every 60 ms.
+const SECONDS_OF_SETTLING: &str = r#"
+    second=3; hub=0
+    while test $second -lt 120; do
+        echo "{\"status\":{\"second\":$second,\"players\":1000,\"players_by_kind\":{\"hub\":$hub}}}"
+        second=$((second + 1)); test $hub -lt 250 && hub=$((hub + 5)); sleep 0.06
+    done &
+    read order; test "$order" = "measure begin" || exit 3
+"#;
+
+#[test]
+fn the_window_opens_when_nothing_moves_any_more() {
+    let server = SERVER.replacen(r#"read order; test "$order" = "measure begin" || exit 3"#, SECONDS_OF_SETTLING, 1);
+    let mut stand_in =
+        StandIn::new("settles", &server, &BOTS.replace(r#""players_connected":4"#, r#""players_connected":1000"#));
+    stand_in.plan.players = 1_000;
+    stand_in.plan.window_begin = WindowBegin::Settled { s_max: 60 };
+    let run = stand_in.run().unwrap();
+    let settling = run.report.settling.expect("it was waited for");
+    assert!(settling.is_settled, "{settling:?}");
+    let opened = &run.seconds[run.window.start - 1];
+    // At most 2 s of sleep before the first look, at 0.06 s a second.
+    assert!((60..115).contains(&opened.second), "all were in the hub from second 53 on: {opened:?}");
+}
+
+#[test]
+fn a_run_that_does_not_settle_is_measured_all_the_same_and_says_so() {
+    let server = SERVER.replacen(
+        r#"read order; test "$order" = "measure begin" || exit 3"#,
+        &SECONDS_OF_SETTLING.replace("hub + 5", "hub + 2"),
+        1,
+    );
+    let mut stand_in =
+        StandIn::new("restless", &server, &BOTS.replace(r#""players_connected":4"#, r#""players_connected":1000"#));
+    stand_in.plan.players = 1_000;
+    stand_in.plan.window_begin = WindowBegin::Settled { s_max: 4 };
+    let run = stand_in.run().unwrap();
+    let settling = run.report.settling.expect("it was waited for");
+    assert!(!settling.is_settled && settling.after_s >= 4.0 && run.report.ended_early.is_none(), "{settling:?}");
+    assert_eq!(settling.farthest().map(|(key, _)| key), Some("players_by_kind.hub"));
+    assert!(run.report.ticks == 140 && run.window.start > 2, "it was measured");
+}
+
+#[test]
+fn a_scenario_of_log_ins_is_measured_from_the_first_bot_on() {
+    let server = SERVER.replacen(r#"echo '{"status":{"second":1"#, r#"read order; echo '{"status":{"second":1"#, 1);
+    let server = server.replace(r#"read order; test "$order" = "measure begin" || exit 3"#, "");
+    let mut stand_in = StandIn::new("from-first", &server, BOTS);
+    stand_in.plan.window_begin = WindowBegin::FirstBot;
+    let run = stand_in.run().unwrap();
+    assert_eq!(run.window.start, 0);
+    assert!(run.report.settling.is_none() && run.report.passed, "{:?}", run.report.bars);
 }
 
 /// Takes no order to measure: the window never opens.

@@ -6,6 +6,7 @@ use super::*;
 use crate::load_report::tests::object;
 use crate::load_report::{FromOutside, LoadReport};
 use crate::seconds::Second;
+use crate::settling::Settling;
 
 fn made_up_run(ticks_missed: u64) -> LoadRun {
     let server = json!({
@@ -24,10 +25,15 @@ fn made_up_run(ticks_missed: u64) -> LoadRun {
         "input_to_update_ms": {"p50": 41.0, "p99": 78.0},
     });
     let mut report = LoadReport::merge(object(server), object(bots), FromOutside::default()).unwrap();
+    report.scenario = "dark-zone".to_owned();
+    report.settling = Some(Settling { is_settled: true, after_s: 33.0, ..Settling::default() });
+    report.players_by_kind = [("hide<out>".to_owned(), 1000.0)].into();
+    report.capture_files = vec!["reports/load/captures/scope/<1>.capture".to_owned()];
     report.judge(1000);
     let seconds = (0..80_u64).map(|second| Second {
         second,
         players: (second * 100).min(1000),
+        players_by_kind: [("hide<out>".to_owned(), (second * 100).min(1000)), ("hub".to_owned(), 0)].into(),
         worlds: 1002,
         worlds_awake: (second * 100).min(1002),
         frame_ms_p50: 3.0 + (second % 5) as f64 * 0.1,
@@ -62,9 +68,9 @@ fn written(test: &str, mut run: LoadRun) -> (Value, String) {
 fn the_page_has_every_part() {
     let (_, html) = written("parts", made_up_run(0));
     for part in [
-        "<title>Load run passed: precinct &lt;b&gt;: 1,000 players in 1,002 worlds</title>",
+        "<title>Load run passed: precinct &lt;b&gt;, dark-zone: 1,000 players in 1,002 worlds</title>",
         "<span class=\"verdict passed\">passed</span>",
-        "20,000 NPCs · dark &lt;zone&gt; and hub at 30 Hz, hideout at 20 Hz · steady for 60 s",
+        "20,000 NPCs · dark &lt;zone&gt; and hub at 30 Hz, hideout at 20 Hz · steady for 60 s · settled 33 s after the last bot was in",
         "<b>3.25 ms</b>",
         "<b>0.620 cores</b>",
         "<code>tick_lateness_ms.max</code></td><td class=\"n\">3.25</td><td>at most 50</td><td>passed</td>",
@@ -72,6 +78,10 @@ fn the_page_has_every_part() {
         "<b>Distribution of frame times</b>",
         "<b>Packets</b>",
         "<b>Players and worlds</b>",
+        "<b>Players by kind of world</b>",
+        "hide&lt;out&gt;",
+        "<b>Memory</b>",
+        "<code>reports/load/captures/scope/&lt;1&gt;.capture</code>",
         "<td><code>pose</code></td><td>change</td><td class=\"n\">20,000</td>",
         "<td>&lt;i&gt;</td><td class=\"n\">7.50</td><td class=\"n\">7.50</td><td class=\"n\">100,000</td><td class=\"n\">25.0 %</td>",
         "<code>npc_load_levels.full</code><span>500</span>",
@@ -81,7 +91,7 @@ fn the_page_has_every_part() {
     ] {
         assert!(html.contains(part), "lacks {part:?}");
     }
-    assert_eq!(html.matches("<svg ").count(), 5);
+    assert_eq!(html.matches("<svg ").count(), 7);
     assert!(!html.contains("precinct <b>"), "a name came in as markup");
 }
 
@@ -111,6 +121,8 @@ fn the_json_has_the_figures_the_seconds_and_the_surroundings() {
     assert_eq!(json["workers"], 2);
     assert_eq!(json["bots"]["state_checks"], 31_000);
     assert_eq!(json["by_second"].as_array().unwrap().len(), 80);
+    assert_eq!((&json["settling"]["after_s"], &json["players_by_kind"]["hide<out>"]), (&json!(33.0), &json!(1000.0)));
+    assert_eq!(json["by_second"][5]["players_by_kind"]["hide<out>"], 500);
     assert_eq!(json["window"], json!({"begin": 14, "end": 74}));
     assert_eq!(json["command"], "throng load --game precinct --players 1000 --seconds 60");
     assert!(json["machine"]["cores"].as_u64().unwrap() >= 1);
@@ -123,7 +135,7 @@ fn a_run_without_seconds_still_has_a_page() {
     run.seconds.clear();
     run.window = 0..0;
     let (_, html) = written("empty", run);
-    assert_eq!(html.matches("<svg ").count(), 5);
+    assert_eq!(html.matches("<svg ").count(), 7);
 }
 
 #[test]

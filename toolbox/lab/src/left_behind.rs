@@ -1,0 +1,75 @@
+//! What a run's server left on the disk: captures of bad frames, and the report of its death.
+//!
+//! Both folders outlive a run, and their own limits keep them small; here those files are named that are of this run.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A crash report is there within 3 s of a death (reliability R40); as much again for a machine that is busy.
+const CRASH_REPORT_WITHIN: Duration = Duration::from_secs(6);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Written last into a death's folder: where it is, the rest is whole.
+const CRASH_TEXT: &str = "report.txt";
+
+/// Captures in `folder`, a folder for each trigger, that were written after `since`; by name.
+pub(crate) fn captures_since(folder: &Path, since: SystemTime) -> Vec<String> {
+    let mut found: Vec<String> = entries(folder)
+        .into_iter()
+        .flat_map(|trigger| entries(&trigger))
+        .filter(|path| path.is_file() && path.metadata().and_then(|it| it.modified()).is_ok_and(|at| at >= since))
+        .map(|path| path.display().to_string())
+        .collect();
+    found.sort();
+    found
+}
+
+/// The report of this process's death: its file, and the first line of it. Waits for it, since the monitor that writes
+/// it outlives the server.
+pub(crate) fn wait_for_crash_report(folder: &Path, pid: u32) -> Option<(PathBuf, String)> {
+    let deadline = Instant::now() + CRASH_REPORT_WITHIN;
+    let ending = format!("-{pid}");
+    loop {
+        let is_its = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&ending));
+        let text =
+            entries(folder).into_iter().filter(is_its).map(|death| death.join(CRASH_TEXT)).find(|it| it.is_file());
+        if let Some(path) = text {
+            let words = std::fs::read_to_string(&path).unwrap_or_default();
+            return Some((path, words.lines().next().unwrap_or_default().to_owned()));
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_of_this_run_is_named() {
+        let folder = std::env::temp_dir().join(format!("throng-left-behind-{}", std::process::id()));
+        let (captures, crashes) = (folder.join("captures"), folder.join("crashes"));
+        let write = |path: PathBuf, text: &str| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write(captures.join("frame/1.capture"), "");
+        write(crashes.join("crash-17-4711/report.txt"), "SIGABRT: the program ended itself\nand more");
+        let capture = captures.join("frame/1.capture").display().to_string();
+        assert_eq!(captures_since(&captures, SystemTime::now() - Duration::from_secs(60)), [capture]);
+        assert_eq!(captures_since(&captures, SystemTime::now() + Duration::from_secs(60)), [""; 0]);
+        assert_eq!(captures_since(&folder.join("none"), SystemTime::UNIX_EPOCH), [""; 0]);
+        let (path, words) = wait_for_crash_report(&crashes, 4711).unwrap();
+        assert_eq!(
+            (path, words.as_str()),
+            (crashes.join("crash-17-4711/report.txt"), "SIGABRT: the program ended itself")
+        );
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
