@@ -73,12 +73,12 @@ impl std::fmt::Display for Settling {
 
 /// How far each figure moved from the earlier half of `seconds` to the later one.
 fn moved_shares(seconds: &[Second]) -> BTreeMap<String, f64> {
+    type Figure = fn(&Second) -> f64;
     let halves = seconds.split_at(seconds.len() / 2);
     let moved = |value: &dyn Fn(&Second) -> f64, whole: &dyn Fn(&Second) -> f64| {
         let way = (mean(halves.1, value) - mean(halves.0, value)).abs();
         if way > 0.0 { way / mean(seconds, whole) } else { 0.0 }
     };
-    type Figure = fn(&Second) -> f64;
     let figures: [(&str, Figure); 3] = [
         ("packets_in", |second| second.packets_in as f64),
         ("packets_out", |second| second.packets_out as f64),
