@@ -73,6 +73,8 @@ pub mod rules;
 pub mod server;
 pub mod settings;
 mod suggested_budgets;
+#[cfg(test)]
+mod testing;
 pub mod tick_trace;
 mod timeline;
 pub mod token_journal;

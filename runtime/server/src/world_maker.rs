@@ -150,21 +150,7 @@ mod tests {
     use throng_world::prelude::*;
 
     use super::*;
-    use crate::lifecycle::Pending;
-
-    struct Empty;
-
-    impl WorldKind for Empty {
-        fn name(&self) -> &str {
-            "empty"
-        }
-
-        fn tick_rate(&self) -> Hertz {
-            Hertz(20)
-        }
-
-        fn build(&self, _: &mut WorldBuilder) {}
-    }
+    use crate::{lifecycle::Pending, testing::Empty};
 
     fn order(maker: &mut WorldMaker, index: u32) -> Pending<WorldId> {
         let schema = SchemaBuilder::new().build();

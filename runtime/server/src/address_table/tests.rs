@@ -19,9 +19,9 @@ use throng_net::{
 
 use super::*;
 use throng_replication::{InterestSettings, SchemaBuilder};
-use throng_world::{Alone, GameWorld, Mail, TickStats, Worker, ids::WorldKindId, prelude::*, world_builder::Kind};
+use throng_world::{Alone, GameWorld, Mail, TickStats, Worker, ids::WorldKindId, world_builder::Kind};
 
-use crate::directory::Everybody;
+use crate::{directory::Everybody, testing::Empty};
 
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1_000);
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2_000);
@@ -38,21 +38,6 @@ enum Forger {
     Anywhere,
     /// All that the client has sent so far.
     OnThePath,
-}
-
-/// A world in which nothing happens.
-struct Empty;
-
-impl WorldKind for Empty {
-    fn name(&self) -> &str {
-        "empty"
-    }
-
-    fn tick_rate(&self) -> Hertz {
-        Hertz(20)
-    }
-
-    fn build(&self, _: &mut WorldBuilder) {}
 }
 
 /// An address table, a world behind it, and one client.
