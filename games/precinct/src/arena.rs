@@ -7,7 +7,8 @@
 //!
 //! The arena knows the types of its parts and nothing of the systems that work on them.
 //!
-//! Size: about 2 KB and 100 bytes per character.
+//! Size: about 2 KB and 100 bytes per character, on the heap: Bevy keeps a resource in a column that has room for 64 of
+//! them from the start, which is 64 times the size of whatever is not boxed.
 
 use bevy_ecs::resource::Resource;
 use throng::prelude::{ClientKey, WorldId};
@@ -24,9 +25,12 @@ use crate::{
     shots::Shots,
 };
 
-/// The changing state of one world.
+/// The changing state of one world, as its systems find it.
 #[derive(Resource)]
-pub struct Arena {
+pub struct Arena(Box<ArenaParts>);
+
+/// What it is made of.
+pub struct ArenaParts {
     /// Everybody's position and side, as columns.
     pub actors: Actors,
     /// Shots fired this tick.
@@ -60,7 +64,7 @@ pub struct Leaver {
 impl Arena {
     /// An empty arena for so many NPCs.
     pub fn new(npc_count: usize) -> Self {
-        Self {
+        Self(Box::new(ArenaParts {
             actors: Actors::default(),
             shots: Shots::default(),
             sight: Sight::default(),
@@ -71,6 +75,20 @@ impl Arena {
             homes: Homes::default(),
             leavers: Vec::new(),
             sent_off: Vec::new(),
-        }
+        }))
+    }
+}
+
+impl std::ops::Deref for Arena {
+    type Target = ArenaParts;
+
+    fn deref(&self) -> &ArenaParts {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Arena {
+    fn deref_mut(&mut self) -> &mut ArenaParts {
+        &mut self.0
     }
 }

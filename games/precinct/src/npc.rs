@@ -57,7 +57,7 @@ pub fn live(
     mut rng: ResMut<WorldRng>,
     mut npcs: Query<NpcRow>,
 ) {
-    let (arena, rng) = (&mut *arena, &mut rng.0);
+    let (arena, rng) = (&mut **arena, &mut rng.0);
     let mut phases = Phases::split(site!("ai.move"));
     arena.sight.askers.clear();
     arena.shots.shooters.clear();

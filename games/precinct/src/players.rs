@@ -11,7 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
 
 use crate::{
-    arena::{Arena, Leaver},
+    arena::{Arena, ArenaParts, Leaver},
     components::{Action, ActionKind, Character, HEALTH_MAX, Pose, Slot, Standing, Vitals},
     inventory::{Inventory, Item},
     lives::{LifeClock, begin_life},
@@ -59,7 +59,7 @@ pub fn play(
     mut outbox: ResMut<Outbox>,
     mut players: Query<PlayerRow>,
 ) {
-    let (arena, rng) = (&mut *arena, &mut rng.0);
+    let (arena, rng) = (&mut **arena, &mut rng.0);
     read_messages(&inbox, arena, &mut players);
     for mut player in &mut players {
         let velocity = player.controls.settle(tick.dt_s);
@@ -117,8 +117,8 @@ fn heal(tick: &TickInfo, player: &mut PlayerRowItem) -> bool {
 }
 
 /// Decodes what clients sent: inputs to their controls, words to the [`Sayings`](crate::sayings::Sayings).
-fn read_messages(inbox: &Inbox, arena: &mut Arena, players: &mut Query<PlayerRow>) {
-    let Arena { roster, sayings, .. } = arena;
+fn read_messages(inbox: &Inbox, arena: &mut ArenaParts, players: &mut Query<PlayerRow>) {
+    let ArenaParts { roster, sayings, .. } = arena;
     for message in inbox.iter() {
         // Messages of a client that left in an earlier tick have no addressee.
         let Some(player) = roster.entity(message.client) else { continue };
@@ -146,7 +146,7 @@ fn pull_trigger(
     tick: &TickInfo,
     is_at_home: bool,
     player: &mut PlayerRowItem,
-    arena: &mut Arena,
+    arena: &mut ArenaParts,
     rng: &mut Xoshiro256PlusPlus,
 ) -> bool {
     let PlayerRowItem { weapon, inventory, .. } = player;

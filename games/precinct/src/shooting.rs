@@ -11,7 +11,13 @@ use bevy_ecs::prelude::*;
 use throng::prelude::*;
 
 use crate::{
-    arena::Arena, components::Vitals, lives::LifeClock, npc::Senses, passport::Passport, scene::Scene, weapons::Weapon,
+    arena::{Arena, ArenaParts},
+    components::Vitals,
+    lives::LifeClock,
+    npc::Senses,
+    passport::Passport,
+    scene::Scene,
+    weapons::Weapon,
 };
 
 /// Whether there is anything for [`resolve`] to do.
@@ -30,7 +36,7 @@ type Victim = (
 
 /// Casts the tick's shots and hurts who was hit.
 pub fn resolve(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>, mut victims: Query<Victim>) {
-    let Arena { shots, actors, loot, .. } = &mut *arena;
+    let ArenaParts { shots, actors, loot, .. } = &mut **arena;
     throng::count!("shots", shots.count());
     throng::count!("casts", u64::from(shots.cast(&scene.level.geometry, &actors.capsules()).cast));
 

@@ -9,7 +9,7 @@ use speech::SpeechAllowance;
 use throng::prelude::*;
 
 use crate::{
-    arena::Arena,
+    arena::{Arena, ArenaParts},
     components::Pose,
     passport::{Passport, PlayerName},
     protocol::{ClientMessage, SAID_BYTES_MAX, encode_said},
@@ -34,7 +34,7 @@ pub fn speak(
     mut speakers: Query<(&mut Passport, &mut SpeechAllowance, &Pose)>,
     listeners: Query<(&PlayerClient, &Pose)>,
 ) {
-    let Arena { sayings, .. } = &mut *arena;
+    let ArenaParts { sayings, .. } = &mut **arena;
     sayings.drain(|speaker, said| {
         let Ok((mut passport, mut allowance, pose)) = speakers.get_mut(speaker) else { return };
         if !allowance.take(tick.tick, f32::from(tick.rate.0)) {

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     actors::Actors,
-    arena::Arena,
+    arena::ArenaParts,
     components::{HEALTH_MAX, Pose, Slot, Vitals},
     scene::Scene,
     weapons::{Weapon, endless, ticks_of},
@@ -44,11 +44,11 @@ const COMFORT: f32 = 0.7;
 pub fn think(
     tick: &TickInfo,
     scene: &Scene,
-    arena: &mut Arena,
+    arena: &mut ArenaParts,
     rng: &mut Xoshiro256PlusPlus,
     npcs: &mut Query<NpcRow>,
 ) {
-    let Arena { sight, actors, paths, .. } = arena;
+    let ArenaParts { sight, actors, paths, .. } = arena;
     for &asker in &sight.askers {
         let Ok(npc) = npcs.get_mut(actors.entity(Slot(asker as u16))) else { continue };
         let NpcRowItem { slot, npc, pace, standing, senses, mut brain, vitals, pose, weapon, path, .. } = npc;

@@ -9,14 +9,14 @@ use throng::prelude::*;
 
 use super::{Moment, NpcRow};
 use crate::{
-    arena::Arena,
+    arena::ArenaParts,
     components::{ActionKind, CHEST, EYE},
     weapons::{Trigger, endless},
 };
 
 /// Fires for those who are in the middle of a burst: the shooters.
-pub fn fire(tick: &TickInfo, arena: &mut Arena, rng: &mut Xoshiro256PlusPlus, npcs: &mut Query<NpcRow>) {
-    let Arena { shots, actors, .. } = arena;
+pub fn fire(tick: &TickInfo, arena: &mut ArenaParts, rng: &mut Xoshiro256PlusPlus, npcs: &mut Query<NpcRow>) {
+    let ArenaParts { shots, actors, .. } = arena;
     for index in 0..shots.shooters.len() {
         let slot = shots.shooters[index];
         let Ok(mut npc) = npcs.get_mut(actors.entity(slot)) else { continue };

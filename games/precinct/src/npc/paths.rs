@@ -17,7 +17,7 @@ use throng::prelude::*;
 use throng_query::nav::{NavMesh, NavPoint, PathOutcome, PathSearch, SearchState, WalkOutcome};
 
 use super::{NpcRow, NpcRowItem, PathFollow, path_queue::Way};
-use crate::{arena::Arena, scene::Scene};
+use crate::{arena::ArenaParts, scene::Scene};
 
 /// Nearer than this a goal needs no search if the straight way is free. (m)
 const STRAIGHT_M_MAX: f32 = 15.0;
@@ -29,8 +29,8 @@ const RUN_M_PER_S: f32 = 5.0;
 const SPARES_MAX: usize = 4;
 
 /// Searches ways until the tick's node budget is used up.
-pub fn solve(scene: &Scene, arena: &mut Arena, npcs: &mut Query<NpcRow>) {
-    let Arena { paths: queue, actors, .. } = arena;
+pub fn solve(scene: &Scene, arena: &mut ArenaParts, npcs: &mut Query<NpcRow>) {
+    let ArenaParts { paths: queue, actors, .. } = arena;
     throng::count!("paths_refused", std::mem::take(&mut queue.refused));
     throng::gauge!("paths_waiting", queue.waiting.len());
     let navmesh = &scene.level.navmesh;

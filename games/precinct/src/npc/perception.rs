@@ -18,7 +18,7 @@ use throng_query::casts::lines_of_sight;
 use super::{LoadLevel, Moment, NpcRow, NpcRowItem, Senses, senses::Sight};
 use crate::{
     actors::Actors,
-    arena::Arena,
+    arena::ArenaParts,
     components::{CHEST, EYE, Pose, Slot},
     rules::Rules,
     scene::Scene,
@@ -36,8 +36,8 @@ const CANDIDATES_MAX: usize = 2;
 const LOYALTY: f32 = 0.5;
 
 /// Lets those look around whose turn it is: the askers.
-pub fn perceive(tick: &TickInfo, scene: &Scene, arena: &mut Arena, npcs: &mut Query<NpcRow>) {
-    let Arena { sight: Sight { askers, near, candidates, lines, seen }, actors, .. } = arena;
+pub fn perceive(tick: &TickInfo, scene: &Scene, arena: &mut ArenaParts, npcs: &mut Query<NpcRow>) {
+    let ArenaParts { sight: Sight { askers, near, candidates, lines, seen }, actors, .. } = arena;
     if askers.is_empty() {
         return;
     }
