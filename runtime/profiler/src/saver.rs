@@ -172,6 +172,10 @@ impl<'a> Saver<'a> {
 
     fn save(&mut self, fired: &Fired, note: &str, processes: Vec<ProcessShare>) -> Result<Saved, SaveError> {
         scope!("profiler.save");
+        allocator::hand_memory_back(|| self.write(fired, note, processes))
+    }
+
+    fn write(&mut self, fired: &Fired, note: &str, processes: Vec<ProcessShare>) -> Result<Saved, SaveError> {
         let Some(folder) = &mut self.folder else { return Err(SaveError::NoFolder) };
         self.clock.calibration = self.clock.calibration.renewed();
         let capture = draw_up(self.hand_off, &self.clock, fired, note, processes);

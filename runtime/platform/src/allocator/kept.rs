@@ -6,6 +6,9 @@
 //! across threads that come and go. A first touch is costlier still: on a fresh virtual machine the first fault of a 2
 //! MiB page took 5 ms here, because the host has to find it too. [`commit_memory`] moves those to the start.
 //!
+//! [`hand_memory_back`] is for work that knows better: a capture takes 100 MB while it is written, and the next may be
+//! hours away.
+//!
 //! Two kinds of blocks go back to the kernel all the same, as mimalloc takes them from it directly: those above 2 GiB,
 //! and those aligned to more than 64 KiB.
 
@@ -19,6 +22,21 @@ use mimalloc::MiMalloc;
 pub fn keep_memory() {
     // SAFETY: sets one number inside mimalloc; -1 is its documented "never purge".
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
+}
+
+/// Does work that takes far more memory than is needed again soon, and hands back to the kernel what it frees, also after
+/// [`keep_memory`]. What other threads free in large pieces meanwhile goes back, too. Best on a thread of low priority:
+/// each MiB costs some 0.1 ms, and a page fault when it is needed again.
+pub fn hand_memory_back<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: reads and sets one number inside mimalloc; 0 is its documented "purge at once".
+    let delay_ms = unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, 0) };
+    let done = work();
+    // SAFETY: may be called at any time, by any thread; empty pages that the thread holds for its next use go back, too.
+    unsafe { libmimalloc_sys::mi_collect(true) };
+    // SAFETY: as above.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, delay_ms) };
+    done
 }
 
 /// `mi_option_purge_delay` of mimalloc.h (v3), which the bindings do not name.
