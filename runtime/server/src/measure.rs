@@ -191,6 +191,7 @@ impl Server {
         let waiting = self.addresses.waiting();
         let mut counters = BTreeMap::new();
         measure.counts.each(&mut |counter, value| _ = counters.insert(counter.name, value));
+        let recorder_share = self.recorder_turns.as_ref().and_then(RecorderTurns::share);
         ServerReport {
             game: self.game.clone(),
             worlds: self.worlds.len(),
@@ -250,7 +251,8 @@ impl Server {
             captures_lost: recorder_now.crowded_out + recorder_now.captures_failed,
             scopes_per_s: per_s(recorder.scopes - recorder_begin.scopes),
             records_lost: recorder.records_lost - recorder_begin.records_lost,
-            recorder_cpu_share: self.recorder_turns.as_ref().and_then(RecorderTurns::share),
+            recorder_cpu_share: recorder_share.map(|share| share.median),
+            recorder_cpu_share_interval: recorder_share.map(|share| share.interval),
             game_per_s: self.game_counters().map(|(name, (sum, _))| (name, per_s(sum))).collect(),
             game_frame_max: self.game_counters().map(|(name, (_, most))| (name, most)).collect(),
             game_gauges: game_gauges.clone(),

@@ -11,69 +11,128 @@ use throng_profiler::Recorder;
 /// whole number of seconds, or what the server does once a second would always fall to the same side.
 const TURN_FRAMES: u64 = 21;
 
+/// Turns of one comparison.
+const ABBA: u64 = 4;
+
 /// Processor time with and without recording.
 #[derive(Debug, Default)]
 pub(crate) struct RecorderTurns {
-    /// Frame in which the running turn began, with what the process had used and the ticks it had done.
-    turn: Option<(u64, Nanos, u64)>,
-    is_on: bool,
-    /// Processor time per tick (ns), of each turn with recording and each without.
-    on: Vec<f64>,
-    off: Vec<f64>,
+    running: Option<Turn>,
+    /// Processor time per tick (ns), without and with recording, of the turns of a comparison that are over.
+    without_and_with: [f64; 2],
+    turns_done: u64,
+    /// Of each comparison: what recording added, as a share of what it took without.
+    shares: Vec<f64>,
 }
 
-/// Turns that are kept; a run of an hour has fewer.
-const TURNS_MAX: usize = 1 << 14;
+/// How things were when a turn began.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    number: u64,
+    cpu: Nanos,
+    ticks: u64,
+}
+
+/// What recording adds to the processor time of a tick, as a share of what it takes without.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RecorderShare {
+    /// Of the usual comparison: the median.
+    pub median: f64,
+    /// Where the median of endless comparisons would be, in 95 of 100 runs such as this.
+    pub interval: [f64; 2],
+}
+
+/// Comparisons that are kept: six hours.
+const COMPARISONS_MAX: usize = 1 << 14;
 
 impl RecorderTurns {
     /// A frame begins; if it begins a turn, the one before is booked.
     pub fn frame(&mut self, frame: u64, recorder: &mut Recorder, ticks: u64) {
-        if self.turn.is_some_and(|(began, _, _)| frame < began + TURN_FRAMES) {
+        let number = frame / TURN_FRAMES;
+        if self.running.is_some_and(|turn| turn.number == number) {
             return;
         }
-        let cpu = process::cpu_time();
-        if let Some((_, cpu_before, ticks_before)) = self.turn.filter(|(_, _, before)| ticks > *before) {
-            let cost = (cpu.saturating_sub(cpu_before)).0 as f64 / (ticks - ticks_before) as f64;
-            let turns = if self.is_on { &mut self.on } else { &mut self.off };
-            if turns.len() < TURNS_MAX {
-                turns.push(cost);
-            }
+        if let Some(turn) = self.running {
+            let cpu = process::cpu_time().saturating_sub(turn.cpu);
+            let is_whole = frame.is_multiple_of(TURN_FRAMES) && turn.number + 1 == number && ticks > turn.ticks;
+            self.book(turn.number, is_whole.then(|| cpu.0 as f64 / (ticks - turn.ticks) as f64));
         }
-        // A B B A: what grows or falls steadily is the same for both.
-        self.is_on = matches!(frame / TURN_FRAMES % 4, 0 | 3);
-        recorder.switch_on(self.is_on);
-        self.turn = Some((frame, process::cpu_time(), ticks));
+        recorder.switch_on(is_on(number));
+        self.running = Some(Turn { number, cpu: process::cpu_time(), ticks });
+    }
+
+    /// Notes what a tick cost in a turn; none if that is not known.
+    fn book(&mut self, number: u64, cost: Option<f64>) {
+        if number.is_multiple_of(ABBA) {
+            (self.without_and_with, self.turns_done) = ([0.0; 2], 0);
+        }
+        let Some(cost) = cost else { return };
+        self.without_and_with[usize::from(is_on(number))] += cost;
+        self.turns_done += 1;
+        let [without, with] = self.without_and_with;
+        if number % ABBA == ABBA - 1 && self.turns_done == ABBA && self.shares.len() < COMPARISONS_MAX {
+            self.shares.push(with / without - 1.0);
+        }
     }
 
     /// Forgets what was before the steady window.
     pub fn begin(&mut self) {
-        self.on.clear();
-        self.off.clear();
+        self.shares.clear();
     }
 
-    /// What recording adds to the processor time of a tick, as a share of what it takes without: medians over all
-    /// turns.
-    pub fn share(&self) -> Option<f64> {
-        let (on, off) = (median(&self.on)?, median(&self.off)?);
-        Some(on / off - 1.0)
+    /// None before the first comparison is over.
+    pub fn share(&self) -> Option<RecorderShare> {
+        let mut sorted = self.shares.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let last = sorted.len().checked_sub(1)?;
+        // The sign test's interval: of n values, those 0.98 sqrt(n) places on each side of the middle one.
+        let aside = (0.98 * (sorted.len() as f64).sqrt()).ceil() as usize;
+        let interval = [sorted[(sorted.len() / 2).saturating_sub(aside)], sorted[last.min(last / 2 + aside)]];
+        Some(RecorderShare { median: sorted[sorted.len() / 2], interval })
     }
 }
 
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied()
+/// A B B A: what grows or falls steadily is the same for both.
+fn is_on(turn: u64) -> bool {
+    matches!(turn % ABBA, 0 | 3)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Turns of a server that grows by 1 % a turn, with so much more for recording.
+    fn turns(costs: impl Iterator<Item = f64>) -> RecorderTurns {
+        let mut turns = RecorderTurns::default();
+        for (number, share) in (0..).zip(costs) {
+            let cost = 1_000.0 + 10.0 * number as f64;
+            turns.book(number, Some(if is_on(number) { cost * (1.0 + share) } else { cost }));
+        }
+        turns
+    }
+
     #[test]
-    fn the_share_is_of_the_usual_turn() {
-        let turns =
-            RecorderTurns { on: vec![102.0, 101.0, 900.0], off: vec![100.0, 100.0, 50.0], ..Default::default() };
-        assert!((turns.share().unwrap() - 0.02).abs() < 1e-9);
+    fn the_share_is_of_the_usual_comparison() {
+        let disturbed = (0..400).map(|number| if number % 40 == 3 { 9.0 } else { 0.02 });
+        let RecorderShare { median, interval: [low, high] } = turns(disturbed).share().unwrap();
+        assert!((median - 0.02).abs() < 1e-3, "{median}");
+        assert!(low <= median && median <= high && high - low < 0.01, "{low} {high}");
+    }
+
+    #[test]
+    fn few_comparisons_say_little() {
         assert_eq!(RecorderTurns::default().share(), None);
+        assert_eq!(turns([0.02; 3].into_iter()).share(), None);
+        let wild = turns((0..20).map(|number| f64::from(number / 4) / 10.0)).share().unwrap();
+        assert!(wild.interval[0] < 0.01 && wild.interval[1] > 0.39, "{wild:?}");
+    }
+
+    #[test]
+    fn a_comparison_with_a_turn_that_is_not_known_is_none() {
+        let mut turns = RecorderTurns::default();
+        for number in 0..8 {
+            turns.book(number, (number != 2).then_some(1.0));
+        }
+        assert_eq!(turns.shares.len(), 1);
     }
 }
