@@ -72,6 +72,8 @@ pub struct SwarmReport {
     /// Times that a bot was due and skipped, because the swarm was a whole period behind. More than
     /// a few mean that this machine is too slow for so many bots, and that latencies are the bots'.
     pub thinks_skipped: u64,
+    /// The same as a share of the times that a bot was due, over `seconds`.
+    pub thinks_skipped_share: f64,
     /// The first few state errors in words; only in the report at the end.
     pub state_error_examples: Vec<String>,
     /// The game's own totals.
@@ -164,6 +166,10 @@ impl SwarmReport {
             entity_updates_per_s: per_s(now.entity_updates, since.entity_updates),
             bytes_per_entity_update: ratio((now.traffic.bytes_in - since.traffic.bytes_in) as f64, updates as f64),
             thinks_skipped: now.thinks_skipped,
+            thinks_skipped_share: ratio(
+                (now.thinks_skipped - since.thinks_skipped) as f64,
+                (now.thinks_due - since.thinks_due) as f64,
+            ),
             state_error_examples: Vec::new(),
             counters: now.counters.clone(),
         }
@@ -194,6 +200,8 @@ mod tests {
             traffic: Traffic { packets_in: 100, bytes_in: 10_000, ..Traffic::default() },
             entity_updates: 1_000,
             state_checks: 5,
+            thinks_due: 200,
+            thinks_skipped: 10,
             ..Tally::default()
         };
         let now = Tally {
@@ -202,6 +210,8 @@ mod tests {
             traffic: Traffic { packets_in: 300, bytes_in: 40_000, ..Traffic::default() },
             entity_updates: 4_000,
             state_checks: 9,
+            thinks_due: 600,
+            thinks_skipped: 30,
             ..Tally::default()
         };
         let report = SwarmReport::between(&since, &now, LatencyMs::default());
@@ -209,6 +219,7 @@ mod tests {
         assert_eq!((report.packets_in_per_s, report.bytes_in_per_s), (20.0, 3_000.0));
         assert_eq!((report.entity_updates_per_s, report.bytes_per_entity_update), (300.0, 10.0));
         assert_eq!(report.state_checks, 9);
+        assert_eq!((report.thinks_skipped, report.thinks_skipped_share), (30, 0.05));
     }
 
     #[test]

@@ -334,6 +334,7 @@ impl<F: FnMut(usize) -> Box<dyn Behaviour>> Run<F> {
             at: self.clock.now(),
             cpu: thread_cpu_time().saturating_sub(self.cpu_at_start),
             players_wanted: self.players as u64,
+            thinks_due: self.turns.due(),
             thinks_skipped: self.turns.skipped(),
             ..Tally::default()
         };

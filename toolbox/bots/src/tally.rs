@@ -55,6 +55,7 @@ pub(crate) struct Tally {
     pub protocol_errors: u64,
     pub inputs_unanswered: u64,
     pub entity_updates: u64,
+    pub thinks_due: u64,
     pub thinks_skipped: u64,
     pub traffic: Traffic,
     pub counters: BTreeMap<String, u64>,

@@ -48,6 +48,11 @@ impl Turns {
         Some(bot)
     }
 
+    /// Turns that have come due, those that were left out included.
+    pub fn due(&self) -> u64 {
+        self.next
+    }
+
     /// Turns that were left out because the swarm was too late.
     pub fn skipped(&self) -> u64 {
         self.skipped
@@ -92,6 +97,7 @@ mod tests {
         let after = take_all(&mut turns, 1_000);
         assert!(after.len() <= 2 * 3, "no more than it owes of one period: {after:?}");
         assert_eq!(turns.skipped() + after.len() as u64 + 1, 3 * 20 + 1);
+        assert_eq!(turns.due(), 3 * 20 + 1);
         assert!(turns.next_at() > Nanos::from_millis(1_000));
     }
 }

@@ -11,6 +11,9 @@ use crate::load_report::LoadReport;
 /// A tick may finish this long after its period before the run fails (ms): one tick at 20 Hz.
 const TICK_LATENESS_MS_MAX: f64 = 50.0;
 
+/// Share of its bots' turns that a run may leave out and still be the load that it says: half a second of a minute.
+const THINKS_SKIPPED_SHARE_MAX: f64 = 0.01;
+
 /// One requirement, what was measured, and whether it held.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bar {
@@ -81,6 +84,10 @@ impl LoadReport {
         if let Some(errors) = of_bots("protocol_errors") {
             bars.push(Bar::new("bots.protocol_errors", errors, Exactly, 0.0));
         }
+        // Bots that hold still are no load.
+        if let Some(share) = of_bots("thinks_skipped_share") {
+            bars.push(Bar::new("bots.thinks_skipped_share", share, AtMost, THINKS_SKIPPED_SHARE_MAX));
+        }
         // What a game's bots hold against its own rules, if they do.
         let violations = self.bots.get("counters").and_then(|counters| counters.get("violations"));
         if let Some(violations) = violations.and_then(serde_json::Value::as_f64) {
@@ -104,6 +111,7 @@ mod tests {
         report.bots.insert("state_checks".to_owned(), 20.into());
         report.bots.insert("seconds".to_owned(), 2.into());
         report.bots.insert("protocol_errors".to_owned(), 0.into());
+        report.bots.insert("thinks_skipped_share".to_owned(), 0.01.into());
         report.bots.insert("counters".to_owned(), serde_json::json!({"violations": 0}));
         report.tick_lateness_ms = LatenessMs { p50: 0.0, p99: 1.0, max: 50.0 };
         report
@@ -131,6 +139,8 @@ mod tests {
         check(|report| report.state_errors = 1, &["state_errors"]);
         check(|report| drop(report.bots.insert("state_checks".to_owned(), 19.into())), &["state_checks_per_bot_per_s"]);
         check(|report| drop(report.bots.insert("protocol_errors".to_owned(), 1.into())), &["bots.protocol_errors"]);
+        let idle = |report: &mut LoadReport| drop(report.bots.insert("thinks_skipped_share".to_owned(), 0.011.into()));
+        check(idle, &["bots.thinks_skipped_share"]);
         let violated = serde_json::json!({"violations": 1});
         check(|report| drop(report.bots.insert("counters".to_owned(), violated)), &["bots.counters.violations"]);
         check(|report| drop(report.bots.remove("counters")), &[]);
