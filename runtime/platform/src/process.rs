@@ -7,6 +7,8 @@
 use std::fs;
 use std::io;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use nix::time::ClockId;
 use nix::unistd::Pid;
 
@@ -15,6 +17,13 @@ use crate::time::Nanos;
 /// Processor time of this process since its start, user and system, all threads together.
 pub fn cpu_time() -> Nanos {
     read(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default()
+}
+
+/// The part of it that the kernel took on the process's behalf. One system call; the kernel counts in microseconds, and
+/// splits by samples where it does not measure.
+pub fn kernel_time() -> Nanos {
+    let used = getrusage(UsageWho::RUSAGE_SELF).map(|usage| usage.system_time().num_nanoseconds());
+    Nanos(used.unwrap_or_default().unsigned_abs())
 }
 
 /// The same of another process. Fails when there is none of that number.

@@ -86,6 +86,9 @@ impl Server {
         PLAYERS.set(self.addresses.players_count() as f32);
         WORLDS_STARTED.set(worlds_started as f32);
         let figures = recorder.frame_end();
+        if !self.measure.is_over() {
+            self.measure.tick_time.frame(figures);
+        }
         if let Some(metrics) = &mut self.metrics {
             metrics.subsystems(figures);
         }

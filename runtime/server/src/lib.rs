@@ -75,6 +75,7 @@ pub mod settings;
 mod suggested_budgets;
 #[cfg(test)]
 mod testing;
+mod tick_time;
 pub mod tick_trace;
 mod timeline;
 pub mod token_journal;

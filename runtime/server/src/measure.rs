@@ -163,6 +163,7 @@ impl Server {
         self.measure.ended = Some(WindowEnd {
             at: now,
             cpu: process::cpu_time(),
+            kernel: process::kernel_time(),
             players: self.addresses.players_count(),
             recorder: self.recorder_figures(),
             game_gauges: named_gauges(&self.game_totals),
@@ -174,7 +175,7 @@ impl Server {
         let now = self.clock.now();
         self.end_measure(now);
         let measure = &self.measure;
-        let Some(WindowEnd { at, cpu, players, recorder, game_gauges }) = &measure.ended else {
+        let Some(WindowEnd { at, cpu, kernel, players, recorder, game_gauges }) = &measure.ended else {
             unreachable!("the window was closed two lines above")
         };
         let Totals { server, admission, ticks } = &measure.counts;
@@ -184,6 +185,7 @@ impl Server {
         let per_s = |count: u64| count as f64 / seconds.max(1e-9);
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         let players = *players;
+        let (cpu, kernel) = (cpu.saturating_sub(measure.cpu_at_begin), kernel.saturating_sub(measure.kernel_at_begin));
         let bytes_out_per_s = per_s(ticks.bytes_out);
         let mut counted = Counted::default();
         self.packets_of_window.copy_to(seconds, &mut counted);
@@ -210,7 +212,9 @@ impl Server {
             ticks_missed: server.ticks_missed,
             idle_tail_share: ratio(measure.idle_tail_shares, measure.frames_with_worlds as f64),
             players,
-            server_cpu_cores: cpu.saturating_sub(measure.cpu_at_begin).as_secs_f64() / seconds.max(1e-9),
+            server_cpu_cores: cpu.as_secs_f64() / seconds.max(1e-9),
+            tick_time_us: measure.tick_time.parts(cpu, kernel, server.ticks),
+            scopes_us_per_tick: measure.tick_time.by_subsystem_us(server.ticks),
             server_rss_mb: process::rss_bytes() as f64 / 1e6,
             packets_in_per_s: per_s(admission.packets),
             packets_out_per_s: per_s(ticks.packets_out),

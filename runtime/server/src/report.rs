@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::packet_report::PacketRow;
+pub use crate::tick_time::TickTimeUs;
 
 /// Milliseconds at percentiles of a distribution.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -44,6 +45,10 @@ pub struct ServerReport {
     pub idle_tail_share: f64,
     pub players: usize,
     pub server_cpu_cores: f64,
+    /// What a tick of a world costs the processor, split; none without a recorder.
+    pub tick_time_us: Option<TickTimeUs>,
+    /// What the scopes of each subsystem took per tick (µs), waits for a core included.
+    pub scopes_us_per_tick: BTreeMap<&'static str, f64>,
     pub server_rss_mb: f64,
     pub packets_in_per_s: f64,
     pub packets_out_per_s: f64,

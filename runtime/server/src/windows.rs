@@ -9,7 +9,7 @@ use throng_metrics::{Counters, Histogram};
 use throng_platform::{process, time::Nanos};
 use throng_profiler::RecorderFigures;
 
-use crate::totals::Totals;
+use crate::{tick_time::TickTime, totals::Totals};
 
 /// Game metrics of a window: sums, and the most in one frame, by the counter's number; the highest of each gauge by the
 /// gauge's.
@@ -41,6 +41,7 @@ impl GameWindow {
 pub(crate) struct WindowEnd {
     pub at: Nanos,
     pub cpu: Nanos,
+    pub kernel: Nanos,
     pub players: usize,
     pub recorder: RecorderFigures,
     pub game_gauges: BTreeMap<&'static str, i64>,
@@ -53,6 +54,8 @@ pub(crate) struct Measure {
     pub counts: Totals,
     pub game: GameWindow,
     pub cpu_at_begin: Nanos,
+    pub kernel_at_begin: Nanos,
+    pub tick_time: TickTime,
     pub recorder_at_begin: RecorderFigures,
     pub frame: Histogram,
     pub lateness: Histogram,
@@ -69,6 +72,8 @@ impl Default for Measure {
             counts: Totals::default(),
             game: GameWindow::default(),
             cpu_at_begin: Nanos::ZERO,
+            kernel_at_begin: Nanos::ZERO,
+            tick_time: TickTime::default(),
             recorder_at_begin: RecorderFigures::default(),
             frame: Histogram::new(),
             lateness: Histogram::new(),
@@ -80,8 +85,13 @@ impl Default for Measure {
 
 impl Measure {
     pub fn begin(&mut self, now: Nanos, recorder: RecorderFigures) {
-        *self =
-            Self { began_at: now, cpu_at_begin: process::cpu_time(), recorder_at_begin: recorder, ..Self::default() };
+        *self = Self {
+            began_at: now,
+            cpu_at_begin: process::cpu_time(),
+            kernel_at_begin: process::kernel_time(),
+            recorder_at_begin: recorder,
+            ..Self::default()
+        };
     }
 
     /// What happens now is not in the report any more.

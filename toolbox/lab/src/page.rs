@@ -53,6 +53,7 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String
                     (tiles(run))
                     (bars(run))
                     section.charts { @for one in charts { (chart(one)) } }
+                    (tick_time(run))
                     (packets(run))
                     (left_behind(run))
                     (figures(run))
@@ -152,6 +153,42 @@ fn chart(chart: &Chart) -> Markup {
                 span.note { (chart.note) }
             }
             (PreEscaped(&chart.svg))
+        }
+    }
+}
+
+/// What a tick of a world costs: game, engine and kernel, and by subsystem, the costliest first; nothing if the server
+/// recorded nothing.
+fn tick_time(run: &LoadRun) -> Markup {
+    let figures_of = |key: &str| -> Vec<(String, f64)> {
+        let object = run.report.more.get(key).and_then(Value::as_object);
+        let figures = object.into_iter().flatten();
+        figures.filter_map(|(name, us)| Some((name.clone(), us.as_f64()?))).collect()
+    };
+    let (parts, mut subsystems) = (figures_of("tick_time_us"), figures_of("scopes_us_per_tick"));
+    subsystems.sort_by(|(_, one_us), (_, other_us)| other_us.total_cmp(one_us));
+    let all_us = |rows: &[(String, f64)]| rows.iter().map(|(_, us)| us).sum::<f64>();
+    html! {
+        @if !parts.is_empty() {
+            section {
+                h2 { "Time of a tick" }
+                p { "Of one world, mean of all worlds and of the window: what the processor did, and how long scopes took, waits for a core included." }
+                div.pair {
+                    @for (title, rows) in [("Processor", parts), ("Scopes of", subsystems)] {
+                        @let all_us = all_us(&rows);
+                        table {
+                            tr { th { (title) } th.n { "µs per tick" } th.n { "Share" } }
+                            @for (name, us) in &rows {
+                                tr {
+                                    td { code { (name) } }
+                                    td.n { (number(*us)) }
+                                    td.n { (format!("{:.1} %", 100.0 * us / all_us.max(f64::MIN_POSITIVE))) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }

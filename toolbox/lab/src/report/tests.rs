@@ -15,6 +15,7 @@ fn made_up_run(ticks_missed: u64) -> LoadRun {
         "frame_ms": {"p50": 3.1, "p99": 6.2, "p999": 8.9, "max": 12.5}, "frame_budget_ms": 16.666, "workers": 2,
         "tick_lateness_ms": {"p50": 0.0, "p99": 0.0, "max": 3.25}, "server_cpu_cores": 0.62, "server_rss_mb": 143.6,
         "game_gauges": {"npcs": 20000}, "packets_out_per_s": 20040.0, "npc_load_levels": {"full": 500, "far": 19500},
+        "tick_time_us": {"game": 30.0, "engine": 15.0, "kernel": 5.0}, "scopes_us_per_tick": {"ai": 12.5, "net.<in>": 37.5},
         "packets": [
             {"kind": "pose", "cause": "change", "world": 1, "packets_per_s": 20_000.0, "bytes_per_s": 300_000.0, "updates_per_s": 90_000.0},
             {"kind": "chat.say", "cause": "<i>", "world": 1, "packets_per_s": 7.5, "bytes_per_s": 100_000.0, "updates_per_s": 7.5},
@@ -82,6 +83,8 @@ fn the_page_has_every_part() {
         "hide&lt;out&gt;",
         "<b>Memory</b>",
         "<code>reports/load/captures/scope/&lt;1&gt;.capture</code>",
+        "<td><code>game</code></td><td class=\"n\">30</td><td class=\"n\">60.0 %</td>",
+        "<td><code>net.&lt;in&gt;</code></td><td class=\"n\">37.5</td><td class=\"n\">75.0 %</td></tr><tr><td><code>ai</code>",
         "<td><code>pose</code></td><td>change</td><td class=\"n\">20,000</td>",
         "<td>&lt;i&gt;</td><td class=\"n\">7.50</td><td class=\"n\">7.50</td><td class=\"n\">100,000</td><td class=\"n\">25.0 %</td>",
         "<code>npc_load_levels.full</code><span>500</span>",

@@ -1,0 +1,122 @@
+//! Tick time: what a tick of a world costs the processor, in three parts: game, engine and kernel.
+//!
+//! The recorder has the sums of all scopes of a frame anyway. A scope lasts longer than it has the core where others
+//! want that core, too. So only proportions are taken from scopes: they split the processor time of the process. Scopes
+//! around system calls are the engine's, and what the kernel took in them is told apart. Without a recorder there are
+//! no parts.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use throng_platform::time::Nanos;
+use throng_profiler::{FrameFigures, site};
+
+/// Names with which the engine's subsystems begin. All others are the game's, with what it calls for its own ends, such
+/// as `query`.
+const ENGINE: [&str; 6] = ["frame", "net", "profiler", "replication", "scheduler", "world"];
+
+/// Nobody's: threads that wait.
+const IDLE: &str = "idle";
+
+/// Processor time of a tick (µs), mean of a window.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TickTimeUs {
+    /// The game's systems, and what they call.
+    pub game: f64,
+    /// Everything else of this process.
+    pub engine: f64,
+    /// The kernel on its behalf: packets in and out, switches.
+    pub kernel: f64,
+}
+
+/// What scopes took in a window, by subsystem.
+#[derive(Debug, Default)]
+pub(crate) struct TickTime {
+    /// By number (ns).
+    subsystems: Vec<u64>,
+}
+
+impl TickTime {
+    /// A frame has ended. Allocates when there are more subsystems than before.
+    pub fn frame(&mut self, figures: &FrameFigures) {
+        self.subsystems.resize(site::subsystems_count().max(self.subsystems.len()), 0);
+        for (sum, ns) in self.subsystems.iter_mut().zip(&figures.subsystem_ns) {
+            *sum += ns;
+        }
+    }
+
+    /// What each subsystem's scopes took per tick (µs), waits for a core included. Those that took nothing are left out.
+    pub fn by_subsystem_us(&self, ticks: u64) -> BTreeMap<&'static str, f64> {
+        let us = |ns: u64| ns as f64 / 1e3 / ticks.max(1) as f64;
+        self.named(&site::subsystems()).filter(|(_, ns)| *ns > 0).map(|(name, ns)| (name, us(ns))).collect()
+    }
+
+    /// The three parts of the processor time of so many ticks; none if nothing was recorded.
+    pub fn parts(&self, cpu: Nanos, kernel: Nanos, ticks: u64) -> Option<TickTimeUs> {
+        split(self.named(&site::subsystems()), cpu, kernel, ticks)
+    }
+
+    /// Without what is outside of all scopes, which is number 0, and without waiting.
+    fn named<'a>(&self, names: &'a [&'static str]) -> impl Iterator<Item = (&'static str, u64)> + use<'a, '_> {
+        let named = names.iter().copied().zip(self.subsystems.iter().copied()).skip(1);
+        named.filter(|(name, _)| first_word(name) != IDLE)
+    }
+}
+
+fn first_word(subsystem: &str) -> &str {
+    subsystem.split_once('.').map_or(subsystem, |(first, _)| first)
+}
+
+fn split<'a>(
+    subsystems: impl Iterator<Item = (&'a str, u64)>,
+    cpu: Nanos,
+    kernel: Nanos,
+    ticks: u64,
+) -> Option<TickTimeUs> {
+    let (mut game_ns, mut all_ns) = (0, 0);
+    for (name, ns) in subsystems {
+        all_ns += ns;
+        game_ns += if ENGINE.contains(&first_word(name)) { 0 } else { ns };
+    }
+    if all_ns == 0 || ticks == 0 {
+        return None;
+    }
+    let per_tick_us = |ns: f64| ns / 1e3 / ticks as f64;
+    let game = cpu.0 as f64 * game_ns as f64 / all_ns as f64;
+    // The kernel's time is inside the engine's scopes, as far as these say the truth.
+    let engine = (cpu.0 as f64 - kernel.0 as f64 - game).max(0.0);
+    Some(TickTimeUs {
+        game: per_tick_us(game),
+        engine: per_tick_us(engine),
+        kernel: per_tick_us(cpu.0 as f64 - game - engine),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(subsystems: &[(&str, u64)], expect: Option<[f64; 3]>) {
+        let parts = split(subsystems.iter().copied(), Nanos(1_000_000), Nanos(200_000), 10);
+        assert_eq!(parts.map(|TickTimeUs { game, engine, kernel }| [game, engine, kernel]), expect);
+    }
+
+    #[test]
+    fn scopes_split_what_the_processor_took() {
+        check(
+            &[("ai", 300), ("query.sight", 100), ("net", 500), ("replication.interest", 100)],
+            Some([40.0, 40.0, 20.0]),
+        );
+        // As many again waited for a core: the parts stay.
+        check(&[("ai", 600), ("query", 200), ("net", 1_000), ("replication", 200)], Some([40.0, 40.0, 20.0]));
+        check(&[("networth.count", 100)], Some([100.0, 0.0, 0.0]));
+    }
+
+    #[test]
+    fn nothing_recorded_is_no_parts() {
+        check(&[], None);
+        check(&[("ai", 0), ("net", 0)], None);
+        assert_eq!(split([("ai", 1)].into_iter(), Nanos(5), Nanos(1), 0), None);
+    }
+}
