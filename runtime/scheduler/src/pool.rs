@@ -62,7 +62,7 @@ impl<T: ShortTask> ShortTaskPool<T> {
         for index in 0..count {
             let shared = Arc::clone(&shared);
             // Not joined: a thread that hangs could not be, and the others leave by themselves.
-            spawn_named(&format!("worker-{index}"), Priority::Normal, move || work(&shared, index))
+            spawn_named(&format!("worker-{index}"), Priority::Frame, move || work(&shared, index))
                 .expect("no room for another thread: raise `ulimit -u` or the container's pids limit");
         }
         ShortTaskPool { shared, sequence: 0, to_wake: Vec::with_capacity(count) }

@@ -18,6 +18,7 @@ use throng_platform::{
     clock::{Clock, MonotonicClock},
     cores, random,
     signals::StopFlag,
+    threads::shorten_turns,
     time::Nanos,
 };
 use throng_profiler::{Recorder, RecorderFigures, log_category, log_warn, scope};
@@ -461,6 +462,7 @@ impl Server {
         on_status: &mut dyn FnMut(&ServerStatus),
     ) -> Result<ServerReport, ServerError> {
         self.prepare(self.clock.now())?;
+        shorten_turns();
         let mut frame = 0;
         while !stop.requested() && !self.control.stop.load(Ordering::Relaxed) {
             self.frame(frame);
