@@ -24,7 +24,12 @@ fn what_work_took_goes_back_to_the_kernel() {
     let after_handing_back = rss_bytes().saturating_sub(before);
     work();
     let after_keeping = rss_bytes().saturating_sub(before);
+    // Memory is kept again, also when the work panicked.
+    std::panic::catch_unwind(|| hand_memory_back(|| panic!("on purpose"))).unwrap_err();
+    work();
+    let kept_again = rss_bytes().saturating_sub(before);
     assert!(after_keeping > 40 << 20, "{after_keeping} bytes kept: the work is too small for this test");
+    assert!(kept_again > after_keeping / 2, "{kept_again} bytes kept after a panic, {after_keeping} before");
     assert!(
         after_handing_back < after_keeping / 4,
         "{after_handing_back} bytes left, {after_keeping} when they are kept"

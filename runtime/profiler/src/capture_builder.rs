@@ -96,10 +96,12 @@ impl<'a> CaptureBuilder<'a> {
     }
 
     fn read(&mut self, pinned: &Pinned) {
-        // Some 20 MB of events per second of a busy server: no more than that is taken while they are read.
+        // Some 20 MB of events per second of a busy server, which lists that double would take twice.
         let mut counts = vec![0; self.threads.len()];
         for (owner, records) in pinned.blocks() {
-            counts.get_mut(owner as usize).into_iter().for_each(|count| *count += records.size_hint().0);
+            if let Some(count) = counts.get_mut(owner as usize) {
+                *count += records.size_hint().0;
+            }
         }
         for (thread, count) in self.threads.iter_mut().zip(counts) {
             thread.events.reserve_exact(count);

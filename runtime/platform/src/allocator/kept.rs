@@ -13,6 +13,7 @@
 //! and those aligned to more than 64 KiB.
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::sync::{Mutex, PoisonError};
 
 use mimalloc::MiMalloc;
 
@@ -24,20 +25,51 @@ pub fn keep_memory() {
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
 }
 
-/// Does work that takes far more memory than is needed again soon, and hands back to the kernel what it frees, also after
-/// [`keep_memory`]. What other threads free in large pieces meanwhile goes back, too. Best on a thread of low priority:
-/// each MiB costs some 0.1 ms, and a page fault when it is needed again.
+/// Does work that takes far more memory than is needed again soon, and hands back to the kernel what is freed meanwhile,
+/// also after [`keep_memory`]. What other threads free in these moments goes back with it, but none of them does the
+/// handing back. Best on a thread of low priority: each MiB costs some 0.1 ms, and page faults when it is needed again.
 pub fn hand_memory_back<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: reads and sets one number inside mimalloc; 0 is its documented "purge at once".
-    let delay_ms = unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, 0) };
-    let done = work();
-    // SAFETY: may be called at any time, by any thread; empty pages that the thread holds for its next use go back, too.
-    unsafe { libmimalloc_sys::mi_collect(true) };
-    // SAFETY: as above.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, delay_ms) };
-    done
+    let _handing_back = HandingBack::begin();
+    work()
 }
+
+/// While one of these lives, the allocator notes what is freed.
+struct HandingBack;
+
+/// How many live, and what they have changed.
+static HANDING_BACK: Mutex<(u32, i64)> = Mutex::new((0, 0));
+
+impl HandingBack {
+    fn begin() -> HandingBack {
+        let mut handing_back = HANDING_BACK.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, usual_delay_ms) = &mut *handing_back;
+        *count += 1;
+        if *count == 1 {
+            // SAFETY: reads one number inside mimalloc.
+            *usual_delay_ms = i64::from(unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) });
+            // SAFETY: sets it. With 0 each thread would purge for itself, in the middle of a tick.
+            unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, LONG_DELAY_MS) };
+        }
+        HandingBack
+    }
+}
+
+impl Drop for HandingBack {
+    fn drop(&mut self) {
+        let mut handing_back = HANDING_BACK.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, usual_delay_ms) = &mut *handing_back;
+        // SAFETY: may be called at any time, by any thread; does not wait for the delay.
+        unsafe { libmimalloc_sys::mi_collect(true) };
+        *count -= 1;
+        if *count == 0 {
+            // SAFETY: sets one number inside mimalloc.
+            unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, *usual_delay_ms as _) };
+        }
+    }
+}
+
+/// Longer than any work whose memory is handed back. (ms)
+const LONG_DELAY_MS: std::ffi::c_long = 3_600_000;
 
 /// `mi_option_purge_delay` of mimalloc.h (v3), which the bindings do not name.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
