@@ -1,4 +1,4 @@
-//! Threads with a name, with a low priority where the work can wait, and with short turns where it cannot.
+//! Threads with a name, with a low priority where the work can wait, and with a short slice where it cannot.
 //!
 //! The name is what `top -H`, a debugger and a capture show. A low thread gets what the frame's threads
 //! leave over, so that writing a save does not make a tick late.
@@ -10,7 +10,7 @@ use std::thread::{Builder, JoinHandle};
 /// How urgent a thread's work is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// The frame's own threads: as [`shorten_turns`].
+    /// The frame's own threads. They get a short slice, see [`shorten_slice`].
     Frame,
     /// Work that is neither a frame's nor can wait.
     Normal,
@@ -22,10 +22,10 @@ pub enum Priority {
 /// (each step of nice is a factor of 1.25, and 1.25^10 = 9.3).
 const LOW_NICE: libc::c_int = 10;
 
-/// A turn of a thread of [`Priority::Frame`] (ns). The kernel's own are some 3 ms, rounded up to its clock's step of 1 to
-/// 10 ms. Too high: a worker that wakes waits behind whoever has the core. Too low: more switches, where the cores are
-/// full.
-const FRAME_TURN_NS: u64 = 300_000;
+/// The slice of a thread of [`Priority::Frame`]: how long it may run before others get their turn (ns). The kernel's own
+/// is 1 to 3 ms, rounded up to the step of its clock, 1 to 10 ms. Too high: a worker that wakes waits behind whoever has
+/// the core. Too low: more switches, where the cores are full.
+const FRAME_SLICE_NS: u64 = 300_000;
 
 /// Starts a thread. The kernel keeps the first 15 bytes of its name.
 ///
@@ -37,32 +37,43 @@ pub fn spawn_named<T: Send + 'static>(
 ) -> io::Result<JoinHandle<T>> {
     Builder::new().name(name.into()).spawn(move || {
         match priority {
-            Priority::Frame => shorten_turns(),
-            Priority::Normal => {}
-            Priority::Low => lower(this_thread_id()),
+            Priority::Frame => shorten_slice(),
+            // Whoever starts it hands its own slice down.
+            Priority::Normal => set_slice(USUAL_SLICE),
+            Priority::Low => {
+                set_slice(USUAL_SLICE);
+                lower(this_thread_id());
+            }
         }
         work()
     })
 }
 
-/// Asks the kernel for short turns of the calling thread: its share of a core stays the same, but when it wakes it need
-/// not wait until another thread's turn is over. Linux has this since 6.12 (a slice of its own for each thread, under
-/// `sched_setattr`); where it has not, or forbids it, nothing changes.
-pub fn shorten_turns() {
+/// Asks the kernel for a short slice for the calling thread, and those that it starts without [`spawn_named`]: its share
+/// of a core stays the same, but when it wakes it need not wait until another thread's slice is over. Linux has this
+/// since 6.12; where it has not, or forbids it, or the thread is a real-time one, nothing changes.
+pub fn shorten_slice() {
+    set_slice(FRAME_SLICE_NS);
+}
+
+/// The kernel's word for its own choice.
+const USUAL_SLICE: u64 = 0;
+
+fn set_slice(slice_ns: u64) {
     let thread = this_thread_id();
-    // SAFETY: plain numbers in, a number out. Set along with the rest, it must stay what it is.
+    // SAFETY: plain numbers in, a number out. Set along with the slice, it must stay what it is.
     let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, thread) };
     let attributes = libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,
         sched_policy: libc::SCHED_OTHER as u32,
-        sched_flags: 0,
+        sched_flags: libc::SCHED_FLAG_KEEP_POLICY as u64,
         sched_nice: nice,
         sched_priority: 0,
-        sched_runtime: FRAME_TURN_NS,
+        sched_runtime: slice_ns,
         sched_deadline: 0,
         sched_period: 0,
     };
-    // SAFETY: the structure is of the size that it says, and the kernel only reads it.
+    // SAFETY: the structure is of the size that it says, and the kernel only reads it. Refused, nothing has changed.
     unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attributes, 0) };
 }
 
@@ -114,32 +125,33 @@ mod tests {
         assert_eq!(nice_of_this_thread(), before, "the others keep theirs");
     }
 
-    fn turn_ns_of_this_thread() -> u64 {
+    /// `None` where the kernel does not tell it.
+    fn slice_ns_of_this_thread() -> Option<u64> {
         // SAFETY: all fields are numbers.
         let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
         let size = size_of::<libc::sched_attr>();
         // SAFETY: the kernel writes as many bytes as it is told that there is room for.
         let outcome = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
-        assert_eq!(outcome, 0);
-        attributes.sched_runtime
+        (outcome == 0).then_some(attributes.sched_runtime)
     }
 
     #[test]
-    fn a_frames_thread_has_short_turns_and_keeps_its_nice_value() {
-        let seen = |priority, nice| {
-            let work = move || {
-                // SAFETY: plain numbers in, a number out.
-                unsafe { libc::setpriority(libc::PRIO_PROCESS, this_thread_id(), nice) };
-                let started = spawn_named("worker-9", priority, || (turn_ns_of_this_thread(), nice_of_this_thread()));
-                started.unwrap().join().unwrap()
-            };
-            std::thread::spawn(work).join().unwrap()
+    fn a_frames_thread_has_a_short_slice_keeps_its_nice_value_and_does_not_hand_it_down() {
+        let seen = || (slice_ns_of_this_thread(), nice_of_this_thread());
+        let of_frame = move || {
+            let own = seen();
+            (own, spawn_named("worker-10", Priority::Normal, seen).unwrap().join().unwrap())
         };
         let nice = nice_of_this_thread().max(3);
-        let (usual_ns, _) = seen(Priority::Normal, nice);
-        // Before 6.12 the kernel takes the request and tells 0 for everybody.
-        let expect_ns = if usual_ns == 0 { 0 } else { FRAME_TURN_NS };
-        assert_eq!(seen(Priority::Frame, nice), (expect_ns, nice));
-        assert_ne!(usual_ns, FRAME_TURN_NS);
+        let work = move || {
+            // SAFETY: plain numbers in, a number out.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, this_thread_id(), nice) };
+            let before = seen();
+            (before, spawn_named("worker-9", Priority::Frame, of_frame).unwrap().join().unwrap())
+        };
+        let (before, (frame, started)) = std::thread::spawn(work).join().unwrap();
+        // Where the kernel forbids it or does not know it, all have what they had.
+        assert!([Some(FRAME_SLICE_NS), before.0].contains(&frame.0), "{before:?} {frame:?}");
+        assert_eq!((frame.1, started), (nice, before));
     }
 }

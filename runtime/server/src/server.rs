@@ -18,7 +18,7 @@ use throng_platform::{
     clock::{Clock, MonotonicClock},
     cores, random,
     signals::StopFlag,
-    threads::shorten_turns,
+    threads::shorten_slice,
     time::Nanos,
 };
 use throng_profiler::{Recorder, RecorderFigures, log_category, log_warn, scope};
@@ -456,13 +456,14 @@ impl Server {
     }
 
     /// Runs frames until `stop`, `ServerControl::stop` or SIGTERM; then tells the clients and returns the report.
+    /// The calling thread keeps the short slice of a frame's thread afterwards ([`shorten_slice`]).
     pub fn run(
         &mut self,
         stop: &StopFlag,
         on_status: &mut dyn FnMut(&ServerStatus),
     ) -> Result<ServerReport, ServerError> {
         self.prepare(self.clock.now())?;
-        shorten_turns();
+        shorten_slice();
         let mut frame = 0;
         while !stop.requested() && !self.control.stop.load(Ordering::Relaxed) {
             self.frame(frame);
