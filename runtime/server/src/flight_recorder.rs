@@ -87,7 +87,7 @@ impl Server {
         WORLDS_STARTED.set(worlds_started as f32);
         let figures = recorder.frame_end();
         if !self.measure.is_over() {
-            self.measure.tick_time.frame(figures);
+            self.measure.tick_time.frame(figures, worlds_started as u64);
         }
         if let Some(metrics) = &mut self.metrics {
             metrics.subsystems(figures);

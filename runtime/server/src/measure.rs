@@ -164,6 +164,7 @@ impl Server {
             at: now,
             cpu: process::cpu_time(),
             kernel: process::kernel_time(),
+            recorder_share: self.recorder_turns.as_ref().and_then(RecorderTurns::share),
             players: self.addresses.players_count(),
             recorder: self.recorder_figures(),
             game_gauges: named_gauges(&self.game_totals),
@@ -175,7 +176,7 @@ impl Server {
         let now = self.clock.now();
         self.end_measure(now);
         let measure = &self.measure;
-        let Some(WindowEnd { at, cpu, kernel, players, recorder, game_gauges }) = &measure.ended else {
+        let Some(WindowEnd { at, cpu, kernel, recorder_share, players, recorder, game_gauges }) = &measure.ended else {
             unreachable!("the window was closed two lines above")
         };
         let Totals { server, admission, ticks } = &measure.counts;
@@ -193,7 +194,6 @@ impl Server {
         let waiting = self.addresses.waiting();
         let mut counters = BTreeMap::new();
         measure.counts.each(&mut |counter, value| _ = counters.insert(counter.name, value));
-        let recorder_share = self.recorder_turns.as_ref().and_then(RecorderTurns::share);
         ServerReport {
             game: self.game.clone(),
             worlds: self.worlds.len(),
@@ -214,7 +214,7 @@ impl Server {
             players,
             server_cpu_cores: cpu.as_secs_f64() / seconds.max(1e-9),
             tick_time_us: measure.tick_time.parts(cpu, kernel, server.ticks),
-            scopes_us_per_tick: measure.tick_time.by_subsystem_us(server.ticks),
+            scopes_us_per_tick: measure.tick_time.by_subsystem_us(),
             server_rss_mb: process::rss_bytes() as f64 / 1e6,
             packets_in_per_s: per_s(admission.packets),
             packets_out_per_s: per_s(ticks.packets_out),
@@ -256,7 +256,7 @@ impl Server {
             scopes_per_s: per_s(recorder.scopes - recorder_begin.scopes),
             records_lost: recorder.records_lost - recorder_begin.records_lost,
             recorder_cpu_share: recorder_share.map(|share| share.median),
-            recorder_cpu_share_interval: recorder_share.map(|share| share.interval),
+            recorder_cpu_share_interval: recorder_share.and_then(|share| share.interval),
             game_per_s: self.game_counters().map(|(name, (sum, _))| (name, per_s(sum))).collect(),
             game_frame_max: self.game_counters().map(|(name, (_, most))| (name, most)).collect(),
             game_gauges: game_gauges.clone(),

@@ -1,19 +1,23 @@
 //! Tick time: what a tick of a world costs the processor, in three parts: game, engine and kernel.
 //!
 //! The recorder has the sums of all scopes of a frame anyway. A scope lasts longer than it has the core where others
-//! want that core, too. So only proportions are taken from scopes: they split the processor time of the process. Scopes
-//! around system calls are the engine's, and what the kernel took in them is told apart. Without a recorder there are
-//! no parts.
+//! want that core, too. So only proportions are taken from scopes: they split the processor time of the process, what
+//! is outside of scopes included. Scopes around system calls are the engine's, and what the kernel took in them is told
+//! apart. A capture that is saved waits more than others do, and makes the engine's part a little large. Without a
+//! recorder there are no parts.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use throng_platform::time::Nanos;
-use throng_profiler::{FrameFigures, site};
+use throng_profiler::{
+    FrameFigures,
+    site::{self, SUBSYSTEMS_MAX},
+};
 
-/// Names with which the engine's subsystems begin. All others are the game's, with what it calls for its own ends, such
-/// as `query`.
-const ENGINE: [&str; 6] = ["frame", "net", "profiler", "replication", "scheduler", "world"];
+/// Names with which the engine's subsystems begin; a game's crate that has one of them counts as the engine. All others
+/// are the game's, with what it calls for its own ends, such as `query`.
+const ENGINE: [&str; 7] = ["admin", "frame", "net", "profiler", "replication", "scheduler", "world"];
 
 /// Nobody's: threads that wait.
 const IDLE: &str = "idle";
@@ -23,31 +27,40 @@ const IDLE: &str = "idle";
 pub struct TickTimeUs {
     /// The game's systems, and what they call.
     pub game: f64,
-    /// Everything else of this process.
+    /// Replication, net, world, frame, and the recorder.
     pub engine: f64,
     /// The kernel on its behalf: packets in and out, switches.
     pub kernel: f64,
 }
 
 /// What scopes took in a window, by subsystem.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct TickTime {
     /// By number (ns).
-    subsystems: Vec<u64>,
+    subsystems: [u64; SUBSYSTEMS_MAX],
+    /// Ticks of the frames that were recorded.
+    ticks: u64,
+}
+
+impl Default for TickTime {
+    fn default() -> Self {
+        Self { subsystems: [0; SUBSYSTEMS_MAX], ticks: 0 }
+    }
 }
 
 impl TickTime {
-    /// A frame has ended. Allocates when there are more subsystems than before.
-    pub fn frame(&mut self, figures: &FrameFigures) {
-        self.subsystems.resize(site::subsystems_count().max(self.subsystems.len()), 0);
+    /// A frame has ended that was recorded, with so many ticks of worlds in it.
+    pub fn frame(&mut self, figures: &FrameFigures, ticks: u64) {
+        self.ticks += ticks;
         for (sum, ns) in self.subsystems.iter_mut().zip(&figures.subsystem_ns) {
             *sum += ns;
         }
     }
 
-    /// What each subsystem's scopes took per tick (µs), waits for a core included. Those that took nothing are left out.
-    pub fn by_subsystem_us(&self, ticks: u64) -> BTreeMap<&'static str, f64> {
-        let us = |ns: u64| ns as f64 / 1e3 / ticks.max(1) as f64;
+    /// What each subsystem's scopes took per tick (µs), waits for a core included, in the frames that were recorded.
+    /// Those that took nothing are left out.
+    pub fn by_subsystem_us(&self) -> BTreeMap<&'static str, f64> {
+        let us = |ns: u64| ns as f64 / 1e3 / self.ticks.max(1) as f64;
         self.named(&site::subsystems()).filter(|(_, ns)| *ns > 0).map(|(name, ns)| (name, us(ns))).collect()
     }
 
@@ -110,7 +123,9 @@ mod tests {
         );
         // As many again waited for a core: the parts stay.
         check(&[("ai", 600), ("query", 200), ("net", 1_000), ("replication", 200)], Some([40.0, 40.0, 20.0]));
+        // More for game and kernel than there was: the samples that tell the kernel's time are few.
         check(&[("networth.count", 100)], Some([100.0, 0.0, 0.0]));
+        check(&[("ai", 90), ("net", 10)], Some([90.0, 0.0, 10.0]));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use throng_metrics::{Counters, Histogram};
 use throng_platform::{process, time::Nanos};
 use throng_profiler::RecorderFigures;
 
-use crate::{tick_time::TickTime, totals::Totals};
+use crate::{recorder_turns::RecorderShare, tick_time::TickTime, totals::Totals};
 
 /// Game metrics of a window: sums, and the most in one frame, by the counter's number; the highest of each gauge by the
 /// gauge's.
@@ -42,6 +42,7 @@ pub(crate) struct WindowEnd {
     pub at: Nanos,
     pub cpu: Nanos,
     pub kernel: Nanos,
+    pub recorder_share: Option<RecorderShare>,
     pub players: usize,
     pub recorder: RecorderFigures,
     pub game_gauges: BTreeMap<&'static str, i64>,
