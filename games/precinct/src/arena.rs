@@ -29,7 +29,7 @@ use crate::{
 #[derive(Resource)]
 pub struct Arena(Box<ArenaParts>);
 
-/// What it is made of.
+/// The parts of an [`Arena`].
 pub struct ArenaParts {
     /// Everybody's position and side, as columns.
     pub actors: Actors,

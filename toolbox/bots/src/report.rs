@@ -72,7 +72,7 @@ pub struct SwarmReport {
     /// Times that a bot was due and skipped, because the swarm was a whole period behind. More than
     /// a few mean that this machine is too slow for so many bots, and that latencies are the bots'.
     pub thinks_skipped: u64,
-    /// The same as a share of the times that a bot was due, over `seconds`.
+    /// Share that was skipped of the times that a bot was due, over `seconds`.
     pub thinks_skipped_share: f64,
     /// The first few state errors in words; only in the report at the end.
     pub state_error_examples: Vec<String>,

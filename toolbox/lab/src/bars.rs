@@ -1,6 +1,6 @@
 //! Bars: what a load run must reach to pass.
 //!
-//! They are on ticks and on what players saw, not on frame times: a shared machine makes a frame slow now and then,
+//! They are on ticks, on what players saw and on whether the bots kept up, not on frame times: a shared machine makes a frame slow now and then,
 //! and a server that holds its ticks through that is a good server. Frame times are in the report to tell where the
 //! time went.
 
@@ -11,7 +11,8 @@ use crate::load_report::LoadReport;
 /// A tick may finish this long after its period before the run fails (ms): one tick at 20 Hz.
 const TICK_LATENESS_MS_MAX: f64 = 50.0;
 
-/// Share of its bots' turns that a run may leave out and still be the load that it says: half a second of a minute.
+/// Share of its bots' turns that a run may leave out, since the last of them was sent in, and still be the load that it
+/// says.
 const THINKS_SKIPPED_SHARE_MAX: f64 = 0.01;
 
 /// One requirement, what was measured, and whether it held.

@@ -172,7 +172,10 @@ fn tick_time(run: &LoadRun) -> Markup {
         @if !parts.is_empty() {
             section {
                 h2 { "Time of a tick" }
-                p { "Of one world, mean of all worlds and of the window: what the processor did, and how long scopes took, waits for a core included." }
+                p {
+                    "Of one world, mean of all worlds and of the window: what the processor did, and how long scopes "
+                    "took, waits for a core included."
+                }
                 div.pair {
                     @for (title, rows) in [("Processor", parts), ("Scopes of", subsystems)] {
                         @let all_us = all_us(&rows);
