@@ -13,6 +13,7 @@
 //! and those aligned to more than 64 KiB.
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::ffi::c_long;
 use std::sync::{Mutex, PoisonError};
 
 use mimalloc::MiMalloc;
@@ -37,7 +38,7 @@ pub fn hand_memory_back<T>(work: impl FnOnce() -> T) -> T {
 struct HandingBack;
 
 /// How many live, and what they have changed.
-static HANDING_BACK: Mutex<(u32, i64)> = Mutex::new((0, 0));
+static HANDING_BACK: Mutex<(u32, c_long)> = Mutex::new((0, 0));
 
 impl HandingBack {
     fn begin() -> HandingBack {
@@ -46,7 +47,7 @@ impl HandingBack {
         *count += 1;
         if *count == 1 {
             // SAFETY: reads one number inside mimalloc.
-            *usual_delay_ms = i64::from(unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) });
+            *usual_delay_ms = unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
             // SAFETY: sets it. With 0 each thread would purge for itself, in the middle of a tick.
             unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, LONG_DELAY_MS) };
         }
@@ -63,13 +64,13 @@ impl Drop for HandingBack {
         *count -= 1;
         if *count == 0 {
             // SAFETY: sets one number inside mimalloc.
-            unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, *usual_delay_ms as _) };
+            unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, *usual_delay_ms) };
         }
     }
 }
 
 /// Longer than any work whose memory is handed back. (ms)
-const LONG_DELAY_MS: std::ffi::c_long = 3_600_000;
+const LONG_DELAY_MS: c_long = 3_600_000;
 
 /// `mi_option_purge_delay` of mimalloc.h (v3), which the bindings do not name.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
