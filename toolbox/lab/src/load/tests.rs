@@ -170,14 +170,20 @@ const SECONDS_OF_SETTLING: &str = r#"
     read order; test "$order" = "measure begin" || exit 3
 "#;
 
+/// A run of 1,000 players of whom so many more are in the hub each second.
+fn leaving_home(test: &str, hub_per_s: u32, s_max: u32) -> StandIn {
+    let seconds = SECONDS_OF_SETTLING.replace("hub + 5", &format!("hub + {hub_per_s}"));
+    let server = SERVER.replacen(r#"read order; test "$order" = "measure begin" || exit 3"#, &seconds, 1);
+    let bots = BOTS.replace(r#""players_connected":4"#, r#""players_connected":1000"#);
+    let mut stand_in = StandIn::new(test, &server, &bots);
+    stand_in.plan.players = 1_000;
+    stand_in.plan.window_begin = WindowBegin::Settled { s_max };
+    stand_in
+}
+
 #[test]
 fn the_window_opens_when_nothing_moves_any_more() {
-    let server = SERVER.replacen(r#"read order; test "$order" = "measure begin" || exit 3"#, SECONDS_OF_SETTLING, 1);
-    let mut stand_in =
-        StandIn::new("settles", &server, &BOTS.replace(r#""players_connected":4"#, r#""players_connected":1000"#));
-    stand_in.plan.players = 1_000;
-    stand_in.plan.window_begin = WindowBegin::Settled { s_max: 60 };
-    let run = stand_in.run().unwrap();
+    let run = leaving_home("settles", 5, 60).run().unwrap();
     let settling = run.report.settling.expect("it was waited for");
     assert!(settling.is_settled, "{settling:?}");
     let opened = &run.seconds[run.window.start - 1];
@@ -187,16 +193,7 @@ fn the_window_opens_when_nothing_moves_any_more() {
 
 #[test]
 fn a_run_that_does_not_settle_is_measured_all_the_same_and_says_so() {
-    let server = SERVER.replacen(
-        r#"read order; test "$order" = "measure begin" || exit 3"#,
-        &SECONDS_OF_SETTLING.replace("hub + 5", "hub + 2"),
-        1,
-    );
-    let mut stand_in =
-        StandIn::new("restless", &server, &BOTS.replace(r#""players_connected":4"#, r#""players_connected":1000"#));
-    stand_in.plan.players = 1_000;
-    stand_in.plan.window_begin = WindowBegin::Settled { s_max: 4 };
-    let run = stand_in.run().unwrap();
+    let run = leaving_home("restless", 2, 4).run().unwrap();
     let settling = run.report.settling.expect("it was waited for");
     assert!(!settling.is_settled && settling.after_s >= 4.0 && run.report.ended_early.is_none(), "{settling:?}");
     assert_eq!(settling.farthest().map(|(key, _)| key), Some("players_by_kind.hub"));
