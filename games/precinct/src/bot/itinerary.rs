@@ -2,8 +2,8 @@
 //!
 //! A bot begins as if it had played for long. It logs in at home, as everybody does, but has a part of its stay behind
 //! it: those who would be away set out at once, and stay away for what is left of that. So after a walk to the portals,
-//! some 12 s, worlds have as many players as they go on having. (When everybody began with a whole stay at home, a run
-//! took two minutes to become what it is.)
+//! some 12 s, worlds would have as many players as they go on having, if walks were all that comes between. A run of
+//! 1,000 settles within a minute. (When everybody began with a whole stay at home, it took two.)
 //!
 //! What is left of a stay, for somebody met at any time, is a uniform part of a stay that is drawn by its length: long
 //! stays are met more often. (The inspection paradox of renewal processes; Feller II, XI.4.)
@@ -17,13 +17,14 @@ use throng_platform::time::Nanos;
 
 use crate::portals::Destination;
 
-/// From anywhere in the level to a portal. (s) Together with the stays it explains that three in four are at home.
+/// From anywhere in the level to a portal. (s) Stays and walks alone would have three in four at home; runs settle with
+/// seven in ten.
 const WALK_S: f32 = 11.5;
 
 /// As most play.
 pub const USUAL: Scenario = Scenario {
     name: Scenario::USUAL,
-    about: "three in four at home, the others in hub and dark zone",
+    about: "seven in ten at home, the others in hub and dark zone",
     joins: Joins::InTurn,
 };
 /// The most players in a world in which everybody shoots.
@@ -54,7 +55,7 @@ pub struct Itinerary {
 }
 
 impl Default for Itinerary {
-    /// With the walks to the portals, three in four bots are at home at any time.
+    /// With the walks to the portals, three in four bots would be at home at any time; runs settle with seven in ten.
     fn default() -> Self {
         Self { at_home_s: 40.0..90.0, away_s: 8.0..20.0, dark_zone_share: 0.5, in_step: false }
     }
