@@ -46,7 +46,7 @@ pub(crate) struct RecorderShare {
     pub interval: Option<[f64; 2]>,
 }
 
-/// Fewer than six all fall on one side of the middle once in 20 times.
+/// Of fewer than six, all fall on one side of the middle more often than once in 20 times.
 const COMPARISONS_FOR_INTERVAL: usize = 6;
 
 /// Comparisons that are kept: six hours.

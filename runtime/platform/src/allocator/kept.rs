@@ -6,8 +6,8 @@
 //! across threads that come and go. A first touch is costlier still: on a fresh virtual machine the first fault of a 2
 //! MiB page took 5 ms here, because the host has to find it too. [`commit_memory`] moves those to the start.
 //!
-//! [`hand_memory_back`] is for work that knows better: a capture takes 100 MB while it is written, and the next may be
-//! hours away.
+//! [`hand_memory_back`] is for work that knows better: a capture of a busy server takes 40 MB and more while it is
+//! written, and the next may be hours away.
 //!
 //! Two kinds of blocks go back to the kernel all the same, as mimalloc takes them from it directly: those above 2 GiB,
 //! and those aligned to more than 64 KiB.
@@ -26,9 +26,10 @@ pub fn keep_memory() {
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
 }
 
-/// Does work that takes far more memory than is needed again soon, and hands back to the kernel what is freed meanwhile,
-/// also after [`keep_memory`]. What other threads free in these moments goes back with it, but none of them does the
-/// handing back. Best on a thread of low priority: each MiB costs some 0.1 ms, and page faults when it is needed again.
+/// Does work that takes far more memory than is needed again soon, and hands back to the kernel what is freed
+/// meanwhile, also after [`keep_memory`]. What other threads free in these moments goes back with it, but none of them
+/// does the handing back. Best on a thread of low priority, since it takes system calls; and whoever needs memory next
+/// pays with page faults.
 pub fn hand_memory_back<T>(work: impl FnOnce() -> T) -> T {
     let _handing_back = HandingBack::begin();
     work()
