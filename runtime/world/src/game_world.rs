@@ -308,6 +308,8 @@ impl GameWorld {
         let per_batch = count.div_ceil(batches_count);
         let stage = Stage { world: self.id.number(), tick: self.tick, now: self.now, worker };
         let Scratch { batches, spare_batches, .. } = &mut self.scratch;
+        // Exactly: a batch takes most of a kilobyte, and a list that grows by itself begins with room for four.
+        batches.reserve_exact(count.div_ceil(per_batch));
         for index in (0..count.div_ceil(per_batch)).rev() {
             let mut batch = spare_batches.pop().unwrap_or_else(ClientBatch::empty);
             batch.begin(work, stage);
@@ -320,6 +322,7 @@ impl GameWorld {
 
     fn take_batches_back(&mut self) {
         let Scratch { batches, spare_batches, .. } = &mut self.scratch;
+        spare_batches.reserve_exact(batches.len());
         for mut batch in batches.drain(..) {
             self.clients.give_back(&mut batch.clients);
             self.report.stats.merge(&batch.stats);
