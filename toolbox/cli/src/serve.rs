@@ -89,7 +89,8 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     settings.recorder.on &= !arguments.no_recorder;
     let key = private_key(&settings)?;
     let mut server = Server::bind(&settings, arguments.game.game.schema(), key)?;
-    arguments.game.build(&mut server)?;
+    // A level takes more memory while it is made than it has afterwards.
+    throng_platform::allocator::hand_memory_back(|| arguments.game.build(&mut server))?;
     if arguments.recorder_turns {
         server.take_recorder_turns();
     }
