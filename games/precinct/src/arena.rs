@@ -7,11 +7,10 @@
 //!
 //! The arena knows the types of its parts and nothing of the systems that work on them.
 //!
-//! Size: about 2 KB and 100 bytes per character, on the heap: Bevy keeps a resource in a column that has room for 64 of
-//! them from the start, which is 64 times the size of whatever is not boxed.
+//! Size: about 2 KB and 100 bytes per character, on the heap.
 
-use bevy_ecs::resource::Resource;
 use throng::prelude::{ClientKey, WorldId};
+use throng_replication::table_resource;
 
 use crate::{
     actors::Actors,
@@ -26,8 +25,9 @@ use crate::{
 };
 
 /// The changing state of one world, as its systems find it.
-#[derive(Resource)]
 pub struct Arena(Box<ArenaParts>);
+
+table_resource!(Arena);
 
 /// The parts of an [`Arena`].
 pub struct ArenaParts {

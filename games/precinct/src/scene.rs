@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use bevy_ecs::resource::Resource;
+use throng_replication::table_resource;
 
 use crate::{
     level::Level,
@@ -42,7 +42,7 @@ impl Shared {
 }
 
 /// One world's view of it.
-#[derive(Resource, Clone)]
+#[derive(Clone)]
 pub struct Scene {
     pub shared: Shared,
     pub rules: Rules,
@@ -51,6 +51,8 @@ pub struct Scene {
     /// Which hideout this is, if it is one.
     pub hideout: Option<u16>,
 }
+
+table_resource!(Scene);
 
 impl Scene {
     pub fn new(shared: &Shared, here: Destination) -> Self {

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
-use throng_replication::{EVENT_BYTES_MAX, EventId, ReplicatedEvent, Schema, write_event};
+use throng_replication::{EVENT_BYTES_MAX, EventId, ReplicatedEvent, Schema, table_resource, write_event};
 
 use crate::ids::ClientKey;
 
@@ -47,12 +47,13 @@ pub(crate) struct Said {
 }
 
 /// What this world tells once. Delivered after the tick's systems, in order.
-#[derive(Resource)]
 pub struct Events {
     schema: Arc<Schema>,
     bytes: Vec<u8>,
     said: Vec<Said>,
 }
+
+table_resource!(Events);
 
 impl Events {
     pub(crate) fn new(schema: Arc<Schema>) -> Self {

@@ -4,7 +4,7 @@
 //! its whole buffer, and goes back to be filled again. So an input is copied twice between the kernel and the system
 //! that reads it: into the world's mail, and into the buffer in which it is opened.
 
-use bevy_ecs::prelude::*;
+use throng_replication::table_resource;
 
 use crate::{client_batch::ClientBatch, ids::ClientKey};
 
@@ -37,13 +37,15 @@ pub(crate) struct Opened {
 }
 
 /// Messages that clients sent since the last tick, in the order in which their datagrams arrived.
-#[derive(Resource, Default)]
+#[derive(Default)]
 pub struct Inbox {
     /// The first is for messages that are pushed one by one; then one of each batch.
     buffers: Vec<Vec<u8>>,
     /// Each with its buffer.
     messages: Vec<(u32, Opened)>,
 }
+
+table_resource!(Inbox);
 
 impl Inbox {
     pub fn iter(&self) -> impl Iterator<Item = InboxMessage<'_>> {

@@ -6,9 +6,9 @@
 use bevy_ecs::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::protocol::{ClientId, UserData};
-use throng_scheduler::Hertz;
-
 use throng_pack::{HasSchema, PackError};
+use throng_replication::table_resource;
+use throng_scheduler::Hertz;
 
 use crate::{
     ids::{ClientKey, WorldId},
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The tick that is being run.
-#[derive(Resource, Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct TickInfo {
     /// Ticks of this world before this one.
     pub tick: u32,
@@ -27,7 +27,7 @@ pub struct TickInfo {
 }
 
 /// The world's only source of chance, seeded at its creation: the same inputs give the same world.
-#[derive(Resource, Debug, Clone)]
+#[derive(Debug, Clone)]
 pub struct WorldRng(pub Xoshiro256PlusPlus);
 
 /// A client that has come into this world: newly connected (no transfer) or from another world.
@@ -44,20 +44,22 @@ pub struct Arrival {
 }
 
 /// Who came since the last tick.
-#[derive(Resource, Default)]
+#[derive(Default)]
 pub struct Arrivals(pub Vec<Arrival>);
 
 /// Whose connection ended since the last tick. A client that travelled away is not in it: its world sent it itself.
-#[derive(Resource, Default)]
+#[derive(Default)]
 pub struct Departures(pub Vec<ClientKey>);
 
 /// What other worlds have sent to this one.
-#[derive(Resource, Default)]
+#[derive(Default)]
 pub struct WorldMessages(pub Vec<WorldMessage>);
 
 /// Whether this world may stop ticking while nobody is in it. Set from the kind; a system may change it.
-#[derive(Resource, Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct MayBeDormant(pub bool);
+
+table_resource!(TickInfo, WorldRng, Arrivals, Departures, WorldMessages, MayBeDormant, Outbox);
 
 /// One thing that a world wants done after its tick.
 pub(crate) enum Order {
@@ -72,7 +74,7 @@ pub(crate) enum Order {
 }
 
 /// What this world sends. Carried out after the tick's systems, in order.
-#[derive(Resource, Default)]
+#[derive(Default)]
 pub struct Outbox {
     pub(crate) bytes: Vec<u8>,
     pub(crate) orders: Vec<Order>,

@@ -28,13 +28,15 @@ pub trait Placed {
 }
 
 /// What hooks saw since the last `collect`.
-#[derive(Resource, Default)]
+#[derive(Default)]
 pub(crate) struct Journal {
     pub arrivals: Vec<Entity>,
     pub departures: Vec<NetId>,
     /// Entities of which a team, a weight or a visibility filter came or went.
     pub attribute_changes: Vec<Entity>,
 }
+
+crate::table_resource!(Journal);
 
 fn note_arrival(mut world: DeferredWorld<'_>, context: HookContext) {
     if let Some(mut journal) = world.get_resource_mut::<Journal>() {
