@@ -37,7 +37,7 @@ use std::ops::Sub;
 use mimalloc::MiMalloc;
 
 pub use deferred::{DeferredFrees, defer_large_frees, deferred_frees, free_deferred};
-pub use kept::{commit_memory, hand_memory_back, keep_memory};
+pub use kept::{commit_memory, hand_memory_back, keep_memory, take_small_pages};
 pub use observer::{AllocationObserver, ObserverAlreadySet, set_observer};
 
 /// mimalloc behind the counters. Without state of its own.

@@ -26,6 +26,15 @@ pub fn keep_memory() {
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
 }
 
+/// Has the kernel give this process memory in pages of 4 KiB only, and not in the 2 MiB ones that mimalloc asks for. Call
+/// first thing in `main`. Returns whether the kernel does; one that has no huge pages does not mind.
+///
+/// A huge page is there as a whole from the first byte that is touched, and what has been allocated has holes:
+/// 1,000 worlds with 20 NPCs and a player each took 250 MB with huge pages and 195 MB without, at the same speed.
+pub fn take_small_pages() -> bool {
+    nix::sys::prctl::set_thp_disable(true).is_ok()
+}
+
 /// Does work that takes far more memory than is needed again soon, and hands back to the kernel what is freed
 /// meanwhile, also after [`keep_memory`]. What other threads free in these moments goes back with it, but none of them
 /// does the handing back. Best on a thread of low priority, since it takes system calls; and whoever needs memory next
