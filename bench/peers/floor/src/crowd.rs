@@ -25,7 +25,7 @@ impl Clients for FloorClients {
     fn new(terms: &Terms, _scene: &Scene) -> Self {
         let client = |number| Client { cipher: Cipher::new(number), tick: 0, packets: 0, held: BTreeMap::new() };
         let clients = (0..terms.clients).map(client).collect();
-        Self { clients, is_lasting: terms.load == Load::W3, is_plain: terms.plain }
+        Self { clients, is_lasting: matches!(terms.load, Load::W3 | Load::W4), is_plain: terms.plain }
     }
 
     fn receive(&mut self, client: u32, packet: &mut [u8]) {

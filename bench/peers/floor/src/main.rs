@@ -5,6 +5,8 @@
 //! owed again, no entering and leaving: every packet says all there is, and the network may not lose one. A library
 //! cannot be as fast; how near it comes is the question.
 //!
+//! Of small worlds (`W4`) it needs no grid: world after world, what has moved is written into the packet of its client.
+//!
 //! ```text
 //! packet  | tick (u32 LE) | record | record | ..  | tag (16) |
 //! record  | number (u32 LE) | pose (7, see `peers_scenario::pack`) | health (u16 LE) |

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use nix::sys::socket::SockaddrStorage;
-use peers_scenario::{Load, Outbox, Scene, Server, Sight, Terms};
+use peers_scenario::{Load, Outbox, Scene, Server, Sight, Terms, WORLD_ENTITIES, WORLD_MOVERS};
 
 use crate::cipher::{Cipher, TAG_BYTES};
 use crate::gather::{Gather, RECORD_BYTES, append, record};
@@ -12,6 +12,8 @@ use crate::way_out::{WayOut, storage};
 /// Records in a full packet: 1,200 bytes with tick and tag.
 pub const RECORDS_MAX: usize = (1200 - 4 - TAG_BYTES) / RECORD_BYTES;
 pub const PACKET_BYTES: usize = 4 + RECORDS_MAX * RECORD_BYTES + TAG_BYTES;
+// A small world is told in one packet.
+const _: () = assert!(WORLD_ENTITIES as usize <= RECORDS_MAX);
 
 pub struct FloorServer {
     load: Load,
@@ -61,6 +63,25 @@ impl Part {
         }
     }
 
+    /// Tells each client of the first `count` entities of its own world, which become its packet where they are written.
+    fn write_worlds(&mut self, scene: &Scene, count: u32, is_plain: bool) {
+        let Self { first, ciphers, packets, ends, updates, .. } = self;
+        packets.clear();
+        ends.clear();
+        for (client, cipher) in (*first..).zip(ciphers) {
+            let begin = packets.len();
+            packets.extend_from_slice(&scene.tick.to_le_bytes());
+            let number = client * WORLD_ENTITIES as usize;
+            (number..number + count as usize).for_each(|number| append(&record(scene, number), packets));
+            packets.extend_from_slice(&[0; TAG_BYTES]);
+            if !is_plain {
+                cipher.seal(0, &mut packets[begin..]);
+            }
+            *updates += u64::from(count);
+            ends.push(packets.len());
+        }
+    }
+
     /// Each client's packets of this tick.
     fn packets(&self) -> impl Iterator<Item = &[u8]> {
         let mut begin = 0;
@@ -97,6 +118,7 @@ impl Server for FloorServer {
         shared.clear();
         match load {
             Load::W1 => gather.fill(scene),
+            Load::W4 => {}
             // What does not change is told once.
             Load::W3 if scene.tick > 1 => {
                 scene.moved.iter().for_each(|&number| append(&record(scene, number as usize), shared));
@@ -104,14 +126,20 @@ impl Server for FloorServer {
             _ => (0..scene.poses.len()).for_each(|number| append(&record(scene, number), shared)),
         }
         let shared = (*load != Load::W1).then_some(&shared[..]);
+        // Of a small world, too, what does not change is told once.
+        let own_world = (*load == Load::W4).then_some(if scene.tick > 1 { WORLD_MOVERS } else { WORLD_ENTITIES });
         let (here, elsewhere) = parts.split_first_mut().expect("there are clients");
         // A thread for each tick, which costs some 30 us: only the row of two workers has any.
         std::thread::scope(|scope| {
             let (gather, is_plain) = (&*gather, *is_plain);
+            let write = move |part: &mut Part| match own_world {
+                Some(count) => part.write_worlds(scene, count, is_plain),
+                None => part.write(scene, gather, shared, is_plain),
+            };
             elsewhere.iter_mut().for_each(|part| {
-                scope.spawn(move || part.write(scene, gather, shared, is_plain));
+                scope.spawn(move || write(part));
             });
-            here.write(scene, gather, shared, is_plain);
+            write(here);
         });
         if let Some(way_out) = way_out {
             let packets = parts.iter().flat_map(Part::packets);

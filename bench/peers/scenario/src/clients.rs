@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::io::BufReader;
 use std::net::UdpSocket;
 
-use crate::sight::distance_m;
+use crate::sight::is_beyond;
 use crate::wire::{ADDRESSES, CONNECTED, END, Outbox, REPORT, read_turn};
 use crate::{Clients, Held, Pose, SIGHT_M, Scene, Sight, Terms};
 
@@ -47,6 +47,7 @@ pub(crate) fn run<C: Clients>(terms: &Terms) {
     let mut text = Vec::new();
     loop {
         let mark = read_turn(&mut from, &mut text, |client, packet| clients.receive(client, packet));
+        drain(&sockets, &mut clients);
         if mark.expect("the server speaks") == CONNECTED {
             break;
         }
@@ -54,17 +55,12 @@ pub(crate) fn run<C: Clients>(terms: &Terms) {
         out.end(END, &[]);
     }
     let (mut checks, mut past) = (Checks::default(), VecDeque::new());
-    let mut datagram = [0; 2048];
     loop {
         let mark = read_turn(&mut from, &mut text, |client, packet| clients.receive(client, packet));
         if mark.expect("the server speaks") != END {
             break;
         }
-        for (client, socket) in sockets.iter().enumerate() {
-            while let Ok(len) = socket.recv(&mut datagram) {
-                clients.receive(client as u32, &mut datagram[..len]);
-            }
-        }
+        drain(&sockets, &mut clients);
         scene.step();
         sight.look(&scene);
         remember(&mut past, &scene, &sight, &sampled, C::BEHIND_TICKS_MAX);
@@ -97,6 +93,16 @@ fn bind(count: u32) -> Vec<UdpSocket> {
     (0..count).map(|_| one()).collect()
 }
 
+/// Takes what has come through sockets.
+fn drain<C: Clients>(sockets: &[UdpSocket], clients: &mut C) {
+    let mut datagram = [0; 2048];
+    for (client, socket) in (0..).zip(sockets) {
+        while let Ok(len) = socket.recv(&mut datagram) {
+            clients.receive(client, &mut datagram[..len]);
+        }
+    }
+}
+
 fn remember(past: &mut VecDeque<Past>, scene: &Scene, sight: &Sight, sampled: &[u32], behind_ticks: u32) {
     let visible = sampled.iter().map(|&client| sight.visible[client as usize].clone()).collect();
     past.push_front(Past { poses: scene.poses.clone(), health: scene.health.clone(), visible });
@@ -123,7 +129,7 @@ fn check<C: Clients>(
     }
     for one in &held {
         let was_here = (0..past.len()).any(|age| was_visible(age, one.number));
-        if !was_here && distance_m(scene, client, one.number) > SIGHT_M + C::BEYOND_M {
+        if !was_here && is_beyond(scene, client, one.number, SIGHT_M + C::BEYOND_M) {
             checks.extra += 1;
         }
         checks.checked += 1;

@@ -2,6 +2,8 @@
 
 use clap::{Parser, ValueEnum};
 
+use crate::WORLD_ENTITIES;
+
 /// Which world is replicated.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "UPPER")]
@@ -12,6 +14,8 @@ pub enum Load {
     W2,
     /// One entity in a hundred changes per tick, and everybody hears all of them.
     W3,
+    /// Each client has a small world of its own, in which 10 of 20 entities move, and hears all of it.
+    W4,
 }
 
 /// What one run is like.
@@ -20,7 +24,7 @@ pub struct Terms {
     pub load: Load,
     #[arg(long, default_value_t = 200)]
     pub clients: u32,
-    /// At least as many as clients: each client owns one.
+    /// At least as many as clients: each client owns one. Of `W4` as many as its worlds have.
     #[arg(long, default_value_t = 0)]
     pub entities: u32,
     /// Ticks that are measured.
@@ -52,10 +56,14 @@ pub struct Terms {
 }
 
 impl Terms {
-    pub(crate) fn from_arguments() -> Self {
+    /// What this process was started with.
+    pub fn from_arguments() -> Self {
         let mut terms = Self::parse();
         terms.clients = terms.clients.max(1);
-        terms.entities = terms.entities.max(terms.clients);
+        terms.entities = match terms.load {
+            Load::W4 => terms.clients * WORLD_ENTITIES,
+            _ => terms.entities.max(terms.clients),
+        };
         terms.ticks = terms.ticks.max(1);
         terms
     }

@@ -3,6 +3,12 @@
 //! A square with walls, in which entities wander 0.25 m per tick and turn a little; at a wall they turn back. (No
 //! replication library knows worlds that wrap round, and an entity that jumps across would be another load.) The
 //! side is chosen so that the mean client sees 50 entities, those at the edge fewer.
+//!
+//! In `W4` there are as many such squares as clients. They are one list of entities, world after world:
+//!
+//! ```text
+//! world 0: | 10 that move | 10 that never change |  world 1: | 10 that move | ..      the first of each is its client's
+//! ```
 
 use crate::{Load, SIGHT_M, Terms};
 
@@ -20,8 +26,15 @@ const STEP_M: f32 = 0.25;
 const HEIGHT_M: f32 = 10.0;
 /// Entities within sight of the mean client of `W1`, itself among them.
 const VISIBLE_MEAN: f64 = 50.0;
+/// Entities of a world of `W4`.
+pub const WORLD_ENTITIES: u32 = 20;
+/// Those of them that move: the first.
+pub const WORLD_MOVERS: u32 = 10;
 /// Side of a world in which everybody sees everybody. (m)
 const SIDE_ALL_SEEN_M: f32 = 30.0;
+
+/// Side of a world of `W4`: a house. (m)
+const SIDE_SMALL_M: f32 = 20.0;
 
 /// The world at one tick.
 pub struct Scene {
@@ -35,7 +48,7 @@ pub struct Scene {
     /// Entities whose health changed in this tick, ascending.
     pub hurt: Vec<u32>,
     turns: Vec<f32>,
-    load: Load,
+    pub(crate) load: Load,
     random: Random,
 }
 
@@ -73,6 +86,9 @@ impl Scene {
         self.hurt.clear();
         match self.load {
             Load::W1 | Load::W2 => self.moved.extend(0..count),
+            Load::W4 => {
+                self.moved.extend((0..count).filter(|number| number % WORLD_ENTITIES < WORLD_MOVERS));
+            }
             Load::W3 => {
                 let changes = (count / 100).max(1) as usize;
                 while self.moved.len() < changes {
@@ -127,8 +143,10 @@ impl Scene {
 
 /// Side of the square. (m)
 fn side_m(terms: &Terms) -> f32 {
-    if terms.load != Load::W1 {
-        return SIDE_ALL_SEEN_M;
+    match terms.load {
+        Load::W1 => {}
+        Load::W2 | Load::W3 => return SIDE_ALL_SEEN_M,
+        Load::W4 => return SIDE_SMALL_M,
     }
     // Two places drawn from a square of side 1 are nearer than `r` with this probability.
     let near = |r: f64| std::f64::consts::PI * r * r - 8.0 / 3.0 * r.powi(3) + r.powi(4) / 2.0;

@@ -3,7 +3,9 @@
 //! Not timed, and told to peers that ask for it: they have no spatial query of their own. Cost: about 2 us per
 //! client with 50 in sight.
 
-use crate::{Load, Scene, Terms};
+use std::ops::Range;
+
+use crate::{Load, Scene, Terms, WORLD_ENTITIES};
 
 /// A client sees entities up to this far from its own. (m)
 pub const SIGHT_M: f32 = 50.0;
@@ -24,7 +26,7 @@ pub struct Sight {
     /// Entities by cell, and where each cell begins.
     items: Vec<u32>,
     begins: Vec<u32>,
-    is_all: bool,
+    load: Load,
     is_first: bool,
 }
 
@@ -39,7 +41,7 @@ impl Sight {
             before: Vec::new(),
             items: Vec::new(),
             begins: Vec::new(),
-            is_all: terms.load != Load::W1,
+            load: terms.load,
             is_first: true,
         }
     }
@@ -47,12 +49,13 @@ impl Sight {
     /// Sees for this tick.
     pub fn look(&mut self, scene: &Scene) {
         let is_first = std::mem::replace(&mut self.is_first, false);
-        if self.is_all {
-            self.changes = scene.moved.len() as u64 * self.visible.len() as u64;
-            for (visible, entered) in self.visible.iter_mut().zip(&mut self.entered) {
+        if self.load != Load::W1 {
+            let viewers_count = if self.load == Load::W4 { 1 } else { self.visible.len() };
+            self.changes = scene.moved.len() as u64 * viewers_count as u64;
+            for (client, (visible, entered)) in (0..).zip(self.visible.iter_mut().zip(&mut self.entered)) {
                 *entered = Vec::new();
                 if is_first {
-                    visible.extend(0..scene.poses.len() as u32);
+                    visible.extend(world_of(scene, client));
                     entered.extend_from_slice(visible);
                 }
             }
@@ -107,10 +110,24 @@ impl Sight {
     }
 }
 
-/// How far two entities are from each other, on the ground. (m)
-pub(crate) fn distance_m(scene: &Scene, a: u32, b: u32) -> f32 {
-    let (a, b) = (scene.poses[a as usize].place, scene.poses[b as usize].place);
-    (a[0] - b[0]).hypot(a[2] - b[2])
+/// Whether an entity is farther than `reach_m` from that of a client, on the ground; who is in another world is.
+pub(crate) fn is_beyond(scene: &Scene, client: u32, number: u32, reach_m: f32) -> bool {
+    let world = world_of(scene, client);
+    if !world.contains(&number) {
+        return true;
+    }
+    // Where a client has a world of its own, the first in it is the client's.
+    let own = if scene.load == Load::W4 { world.start } else { client };
+    let (a, b) = (scene.poses[own as usize].place, scene.poses[number as usize].place);
+    (a[0] - b[0]).hypot(a[2] - b[2]) > reach_m
+}
+
+/// Everybody in the world of a client.
+fn world_of(scene: &Scene, client: u32) -> Range<u32> {
+    match scene.load {
+        Load::W4 => client * WORLD_ENTITIES..(client + 1) * WORLD_ENTITIES,
+        _ => 0..scene.poses.len() as u32,
+    }
 }
 
 fn is_near(scene: &Scene, a: u32, b: u32) -> bool {
@@ -160,5 +177,27 @@ mod tests {
         }
         let mean = sight.visible.iter().map(Vec::len).sum::<usize>() as f32 / 300.0;
         assert!((40.0..60.0).contains(&mean), "{mean} visible");
+    }
+
+    #[test]
+    fn each_client_of_small_worlds_sees_its_own_and_nobody_else() {
+        let terms = Terms::parse_from(["peer", "W4", "--clients", "3", "--entities", "60"]);
+        let (mut scene, mut sight) = (Scene::new(&terms), Sight::new(&terms));
+        for tick in 0..3 {
+            let before = scene.poses.clone();
+            scene.step();
+            sight.look(&scene);
+            let changed: Vec<u32> = (0..60).filter(|&n| scene.poses[n as usize] != before[n as usize]).collect();
+            let movers = (0..10).chain(20..30).chain(40..50);
+            assert!(movers.clone().eq(changed) && movers.eq(scene.moved.iter().copied()));
+            assert_eq!(sight.changes, 30);
+            for client in 0..3 {
+                let world: Vec<u32> = (client * 20..client * 20 + 20).collect();
+                assert_eq!(sight.visible[client as usize], world);
+                assert_eq!(sight.entered[client as usize], if tick == 0 { world } else { Vec::new() });
+                let others = (0..60).filter(|number| is_beyond(&scene, client, *number, SIGHT_M));
+                assert!(others.eq((0..60).filter(|number| number / 20 != client)));
+            }
+        }
     }
 }

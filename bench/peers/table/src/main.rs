@@ -26,7 +26,8 @@ struct Arguments {
     /// Instead of the planned sizes: so many clients.
     #[arg(long)]
     clients: Option<u32>,
-    /// With `--clients`: so many entities; otherwise as many as clients, and ten times as many in W3.
+    /// With `--clients`: so many entities; otherwise as many as clients, and ten times as many in W3. Of W4 always 20
+    /// times as many.
     #[arg(long)]
     entities: Option<u32>,
     /// Which loads, such as `W1,W3`.

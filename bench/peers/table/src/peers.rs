@@ -24,6 +24,8 @@ const MANY: u32 = u32::MAX;
 const SHARED_MIN: u32 = 400;
 const ON_ALL_CORES: &[&str] = &["--on-all-cores"];
 const UDP: &[&str] = &["--udp"];
+/// The loads that every peer is written for.
+const ONE_WORLD: &[&str] = &["W1", "W2", "W3"];
 
 pub const ROWS: &[Row] = &[
     Row {
@@ -31,7 +33,7 @@ pub const ROWS: &[Row] = &[
         peer: "floor",
         program: "peer-floor",
         arguments: &[],
-        includes: "query, gather, AES-128-GCM; nothing else",
+        includes: "query (not in W4), gather, AES-128-GCM; nothing else",
         clients_min: 0,
         clients_max: MANY,
         loads: &[],
@@ -61,7 +63,7 @@ pub const ROWS: &[Row] = &[
         peer: "throng",
         program: "peer-throng",
         arguments: &[],
-        includes: "query, acks, owed values, pacing, ChaCha20-Poly1305",
+        includes: "query, acks, owed values, pacing, ChaCha20-Poly1305; in W4 the whole frame",
         clients_min: 0,
         clients_max: MANY,
         loads: &[],
@@ -94,7 +96,7 @@ pub const ROWS: &[Row] = &[
         includes: "acks; no query, no transport, no cipher",
         clients_min: 0,
         clients_max: MANY,
-        loads: &[],
+        loads: ONE_WORLD,
     },
     Row {
         name: "lightyear",
@@ -104,7 +106,7 @@ pub const ROWS: &[Row] = &[
         includes: "acks, packets; no query, no cipher",
         clients_min: 0,
         clients_max: 1000,
-        loads: &[],
+        loads: ONE_WORLD,
     },
     Row {
         name: "naia",
@@ -114,7 +116,7 @@ pub const ROWS: &[Row] = &[
         includes: "acks, packets; no query, no cipher",
         clients_min: 0,
         clients_max: MANY,
-        loads: &[],
+        loads: ONE_WORLD,
     },
     Row {
         name: "floor, UDP",

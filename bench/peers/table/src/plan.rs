@@ -24,23 +24,30 @@ pub struct Plan {
 }
 
 /// The sizes for which there are goals, and the two whose ratio is the growth.
-const SIZES: [Size; 6] = [
+const SIZES: [Size; 7] = [
     Size { load: "W1", clients: 200, entities: 200 },
     Size { load: "W1", clients: 500, entities: 500 },
     Size { load: "W1", clients: 1000, entities: 1000 },
     Size { load: "W1", clients: 2000, entities: 2000 },
     Size { load: "W2", clients: 400, entities: 400 },
     Size { load: "W3", clients: 200, entities: 2000 },
+    Size { load: "W4", clients: 1000, entities: 20_000 },
 ];
 
-const LOADS: [&str; 3] = ["W1", "W2", "W3"];
+const LOADS: [&str; 4] = ["W1", "W2", "W3", "W4"];
+/// Of each world of W4, of which each client has one.
+const WORLD_ENTITIES: u32 = 20;
 
 impl Plan {
     pub fn new(arguments: &Arguments) -> Self {
         let is_small = arguments.small;
         let is_wanted = |load: &str| arguments.loads.is_empty() || arguments.loads.iter().any(|one| one == load);
         let own_size = |load: &'static str, clients: u32| {
-            let entities = arguments.entities.unwrap_or(if load == "W3" { clients * 10 } else { clients });
+            let entities = match load {
+                "W4" => clients * WORLD_ENTITIES,
+                "W3" => arguments.entities.unwrap_or(clients * 10),
+                _ => arguments.entities.unwrap_or(clients),
+            };
             Size { load, clients, entities: entities.max(clients) }
         };
         let sizes: Vec<Size> = match arguments.clients {

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use crate::plan::{Plan, Size};
 use crate::runner::Outcome;
 
+/// The load of which each client has a world of its own.
+const SMALL_WORLDS: &str = "W4";
+
 /// All rounds of a row as one.
 struct Sums {
     /// The median of the round in which that was lowest.
@@ -68,6 +71,11 @@ impl Sums {
             behind_ticks: behind.max().unwrap_or(0),
         })
     }
+
+    /// Of a load with as many worlds as clients. (us per tick)
+    fn us_per_world(&self, size: Size) -> f64 {
+        self.quiet_ms * 1e3 / f64::from(size.clients)
+    }
 }
 
 fn find<'a>(outcomes: &'a [Outcome], name: &str, size: Size) -> Option<&'a Outcome> {
@@ -114,6 +122,7 @@ pub fn table(plan: &Plan, outcomes: &[Outcome]) -> String {
             );
         }
         workers(outcomes, size, &mut out);
+        worlds(outcomes, size, &mut out);
     }
     growth(plan, outcomes, &mut out);
     out
@@ -128,6 +137,21 @@ fn workers(outcomes: &[Outcome], size: Size, out: &mut String) {
             let ratio = one_sums.quiet_wall_ms / two_sums.quiet_wall_ms;
             let _ = writeln!(out, "\n{two}: {ratio:.2} times the throughput of one (wall time), {same} bytes.");
         }
+    }
+}
+
+/// What one small world costs in a tick, and how near that is to the floor of the same way out.
+fn worlds(outcomes: &[Outcome], size: Size, out: &mut String) {
+    if size.load != SMALL_WORLDS {
+        return;
+    }
+    out.push_str("\n| peer | us per world and tick | x floor |\n|---|---|---|\n");
+    for outcome in outcomes.iter().filter(|outcome| outcome.size == size) {
+        let Some(sums) = Sums::of(outcome) else { continue };
+        let floor = if outcome.row.name.ends_with(", UDP") { "floor, UDP" } else { "floor" };
+        let floor_ms = find(outcomes, floor, size).and_then(Sums::of).map_or(f64::NAN, |floor| floor.quiet_ms);
+        let (us, ratio) = (sums.us_per_world(size), sums.quiet_ms / floor_ms);
+        let _ = writeln!(out, "| {} | {us:.3} | {ratio:.2} |", outcome.row.name);
     }
 }
 
@@ -169,6 +193,9 @@ pub fn figures(plan: &Plan, outcomes: &[Outcome]) -> Value {
             row["cpu_ms"] = json!(sums.quiet_ms);
             row["cpu_ms_median"] = json!(sums.median_ms);
             row["cpu_ms_p99"] = json!(sums.p99_ms);
+            if size.load == SMALL_WORLDS {
+                row["us_per_world_tick"] = json!(sums.us_per_world(size));
+            }
             row["wall_ms"] = json!(sums.quiet_wall_ms);
             row["bytes_per_client_s"] = json!(sums.bytes_per_client_s);
             row["bytes_per_update"] = json!(sums.bytes_per_update);

@@ -22,10 +22,10 @@ pub struct ThrongClients {
 }
 
 /// Puts one client's packets into the outbox.
-struct ToOutbox<'a> {
-    buffer: &'a mut [u8; PACKET_BYTES_MAX],
-    client: u32,
-    out: &'a mut Outbox,
+pub struct ToOutbox<'a> {
+    pub buffer: &'a mut [u8; PACKET_BYTES_MAX],
+    pub client: u32,
+    pub out: &'a mut Outbox,
 }
 
 impl PacketSink for ToOutbox<'_> {
@@ -76,11 +76,15 @@ impl Clients for ThrongClients {
     }
 
     fn held(&mut self, client: u32, into: &mut Vec<Held>) {
-        let replicas = &self.clients[client as usize].replicas;
-        for (id, number) in replicas.iter::<Number>() {
-            let (Some(pose), Some(health)) = (replicas.get::<Pose>(id), replicas.get::<Health>(id)) else { continue };
-            let pose = ScenePose { place: [pose.east, pose.up, pose.north], yaw: pose.yaw };
-            into.push(Held { number: number.number, pose, health: health.points });
-        }
+        add_held(&self.clients[client as usize].replicas, into);
+    }
+}
+
+/// Adds all copies that a client has.
+pub fn add_held(replicas: &Replicas, into: &mut Vec<Held>) {
+    for (id, number) in replicas.iter::<Number>() {
+        let (Some(pose), Some(health)) = (replicas.get::<Pose>(id), replicas.get::<Health>(id)) else { continue };
+        let pose = ScenePose { place: [pose.east, pose.up, pose.north], yaw: pose.yaw };
+        into.push(Held { number: number.number, pose, health: health.points });
     }
 }

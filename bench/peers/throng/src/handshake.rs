@@ -13,30 +13,43 @@ use throng_net::protocol::{
 };
 use throng_platform::time::Nanos;
 
-const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1000);
-const UNIX_S: u64 = 1000;
+/// Where clients believe the server to be.
+pub const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1000);
+/// The date of every run.
+pub const UNIX_S: u64 = 1000;
 const TIMEOUT_S: i32 = 15;
+/// Of small worlds' clients, some wait in line for a while.
+const TOKEN_LIFE_S: u64 = 300;
+
+/// What lets client `number` in.
+pub fn token(number: u32, protocol_id: ProtocolId, rng: &mut ChaCha20Rng) -> ConnectToken {
+    let request = TokenRequest {
+        protocol_id,
+        client_id: ClientId(number.into()),
+        server_addresses: vec![SERVER],
+        created_unix_s: UNIX_S,
+        expires_unix_s: UNIX_S + TOKEN_LIFE_S,
+        timeout_s: TIMEOUT_S,
+        user_data: [0; 256],
+    };
+    ConnectToken::generate(&request, &private_key(), rng).expect("the request is in order")
+}
+
+/// Known to the server and to whoever makes tokens.
+pub fn private_key() -> PrivateKey {
+    PrivateKey::new([7; 32])
+}
 
 /// The client's and the server's connection of client `number`, whose datagrams go to `address`.
 pub fn connect(number: u32, address: SocketAddr) -> (Connection, Connection) {
     let mut rng = ChaCha20Rng::seed_from_u64(number.into());
     let (protocol_id, client_id) = (ProtocolId(1), ClientId(number.into()));
-    let key = PrivateKey::new([7; 32]);
-    let request = TokenRequest {
-        protocol_id,
-        client_id,
-        server_addresses: vec![SERVER],
-        created_unix_s: UNIX_S,
-        expires_unix_s: UNIX_S + 60,
-        timeout_s: TIMEOUT_S,
-        user_data: [0; 256],
-    };
-    let token = ConnectToken::generate(&request, &key, &mut rng).expect("the request is in order");
+    let token = token(number, protocol_id, &mut rng);
     let now = Nanos::ZERO;
     let mut seed = [1; 32];
     seed[..4].copy_from_slice(&number.to_le_bytes());
     let mut server_handshake =
-        ServerHandshake::new(ServerHandshakeSettings::new(protocol_id, key, vec![SERVER], 1), seed);
+        ServerHandshake::new(ServerHandshakeSettings::new(protocol_id, private_key(), vec![SERVER], 1), seed);
     server_handshake.begin_frame(now, UNIX_S);
     let mut client = ClientHandshake::new(token, ClientHandshakeSettings::default(), now, seed);
     let (mut datagram, mut reply) = ([0; 1400], Reply::new());

@@ -5,19 +5,30 @@
 //! query of Throng itself, audit samples, pacing, choosing and copying each client's snapshot, sealing. With `--udp`
 //! also handing the datagrams to the kernel; without, they are copied to memory. Not there: a server's frame, its
 //! door and mailboxes, and a game's own systems, of which the peers have none either.
+//!
+//! Of small worlds (`W4`) it is the server that ships, with all of that: see `shipped_server`.
 
 mod components;
 mod crowd;
+mod door_crowd;
+mod frame_clock;
 mod handshake;
 mod server;
+mod shipped_server;
+mod small_world;
+mod way_in;
 mod way_out;
 mod world;
 
+use peers_scenario::{Load, Terms};
 use throng_platform::allocator::CountingAllocator;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() {
-    peers_scenario::run::<server::ThrongServer, crowd::ThrongClients>("throng");
+    match Terms::from_arguments().load {
+        Load::W4 => peers_scenario::run::<shipped_server::ShippedServer, door_crowd::DoorCrowd>("throng"),
+        _ => peers_scenario::run::<server::ThrongServer, crowd::ThrongClients>("throng"),
+    }
 }

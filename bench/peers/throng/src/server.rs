@@ -16,7 +16,7 @@ use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, MailItem, Worke
 
 use crate::components::schema;
 use crate::handshake::{connect, made_up_address};
-use crate::way_out::Sent;
+use crate::way_out::{Sent, WayOut};
 use crate::world::{Changes, Field, TICK};
 
 /// What a server lets a client send, by default.
@@ -90,8 +90,9 @@ impl Server for ThrongServer {
             mail.push(MailItem::Arrival { client, from: None, transfer: None });
         }
         let sent = Sent::default();
-        let senders = (0..).zip(sent.senders(terms));
-        let workers = senders.map(|(number, sender)| Worker::new(number, sender)).collect();
+        let mut way_out = WayOut::new(terms, sent.clone());
+        let workers = 0..terms.workers.max(1) as usize;
+        let workers = workers.map(|number| Worker::new(number, way_out.sender(number))).collect();
         Self {
             pool: ShortTaskPool::new(workers, Arc::new(MonotonicClock::new())),
             hosted: Some(Box::new(HostedWorld { world, mail, now: Nanos::ZERO, allocations: 0 })),

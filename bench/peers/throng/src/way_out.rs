@@ -40,23 +40,6 @@ struct Packets {
 }
 
 impl Sent {
-    /// A sender for each worker.
-    pub fn senders(&self, terms: &Terms) -> Vec<Box<dyn DatagramSender>> {
-        let workers = terms.workers.max(1) as usize;
-        if !terms.udp {
-            let sender = || Box::new(ToMemory::new(self.clone())) as Box<dyn DatagramSender>;
-            return std::iter::repeat_with(sender).take(workers).collect();
-        }
-        let address = "127.0.0.1:0".parse().expect("an address");
-        let bound = UdpTransport::bind(address, workers, SEND_BUFFER_BYTES, SEND_BUFFER_BYTES);
-        let (mut transport, _) = bound.expect("a port is free");
-        let sender = |worker| {
-            let inner = transport.sender(worker);
-            Box::new(Counting { inner, packets: 0, bytes: 0, sent: self.clone() }) as Box<dyn DatagramSender>
-        };
-        (0..workers).map(sender).collect()
-    }
-
     /// Copies what was sent to the wire, by client: which worker served whom is chance.
     pub fn hand_over(&self, out: &mut Outbox) {
         let mut batches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,6 +63,32 @@ impl Sent {
             packets.bytes.clear();
             packets.ends.clear();
             spare.push(packets);
+        }
+    }
+}
+
+/// Gives workers their senders.
+pub struct WayOut {
+    sent: Sent,
+    udp: Option<UdpTransport>,
+}
+
+impl WayOut {
+    pub fn new(terms: &Terms, sent: Sent) -> Self {
+        let bind = || {
+            let address = "127.0.0.1:0".parse().expect("an address");
+            let sockets = terms.workers.max(1) as usize;
+            let bound = UdpTransport::bind(address, sockets, SEND_BUFFER_BYTES, SEND_BUFFER_BYTES);
+            bound.expect("a port is free").0
+        };
+        Self { sent, udp: terms.udp.then(bind) }
+    }
+
+    pub fn sender(&mut self, worker: usize) -> Box<dyn DatagramSender> {
+        let sent = self.sent.clone();
+        match &mut self.udp {
+            Some(udp) => Box::new(Counting { inner: udp.sender(worker), packets: 0, bytes: 0, sent }),
+            None => Box::new(ToMemory::new(sent)),
         }
     }
 }
