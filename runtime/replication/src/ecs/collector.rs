@@ -23,7 +23,7 @@ use bevy_ecs::{change_detection::Tick, prelude::*};
 use crate::{
     ecs::{
         attributes::{Team, VisibilityFiltered, Weight},
-        replicated::{Journal, Placed, Replicated},
+        replicated::{Placed, Replicated, SharedJournal},
         state_hash::{self, StateHash},
         walkers::{HashWalker, KindWalker, PlaceWalker, Walker},
     },
@@ -46,6 +46,9 @@ pub struct Collector {
     walkers: Vec<Box<dyn Walker>>,
     /// The world's change tick when `collect` ran last.
     last_run: Tick,
+    /// Also a resource of the world, from the first use on.
+    journal: SharedJournal,
+    is_journal_kept: bool,
     arrivals: Vec<Entity>,
     departures: Vec<NetId>,
     attribute_changes: Vec<Entity>,
@@ -59,6 +62,8 @@ impl Collector {
             schema,
             walkers: Vec::new(),
             last_run: Tick::new(0),
+            journal: SharedJournal::default(),
+            is_journal_kept: false,
             arrivals: Vec::new(),
             departures: Vec::new(),
             attribute_changes: Vec::new(),
@@ -94,10 +99,11 @@ impl Collector {
     /// `WorldReplication::begin_tick`, before `World::clear_trackers`.
     pub fn collect(&mut self, world: &mut World, replication: &mut WorldReplication) {
         self.begin(world);
-        let mut journal = world.resource_mut::<Journal>();
+        let mut journal = self.journal.lock();
         std::mem::swap(&mut journal.arrivals, &mut self.arrivals);
         std::mem::swap(&mut journal.departures, &mut self.departures);
         std::mem::swap(&mut journal.attribute_changes, &mut self.attribute_changes);
+        drop(journal);
         for id in self.departures.drain(..) {
             replication.despawn(id);
             self.owners[id.slot as usize] = None;
@@ -181,16 +187,16 @@ impl Collector {
             false
         });
         if !arrivals.is_empty() {
-            world.resource_mut::<Journal>().arrivals.append(&mut arrivals);
+            self.journal.lock().arrivals.append(&mut arrivals);
         }
         self.arrivals = arrivals;
     }
 
-    /// Makes the journal, and enters what was spawned before there was one.
+    /// Has the journal kept, and enters what was spawned before.
     fn begin(&mut self, world: &mut World) {
-        if !world.contains_resource::<Journal>() {
-            let arrivals = world.query_filtered::<Entity, With<Replicated>>().iter(world).collect();
-            world.insert_resource(Journal { arrivals, ..Journal::default() });
+        if !std::mem::replace(&mut self.is_journal_kept, true) {
+            self.journal.lock().arrivals = world.query_filtered::<Entity, With<Replicated>>().iter(world).collect();
+            world.insert_resource(self.journal.clone());
         }
     }
 }
