@@ -83,4 +83,4 @@ pub use wire::{
     schema::{ComponentIndex, ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, Schema, SchemaBuilder},
     text::ReplicateText,
 };
-pub use world::{ViewScratch, WorldReplication};
+pub use world::{UpdateBuffers, ViewScratch, WorldReplication};

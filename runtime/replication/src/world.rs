@@ -45,6 +45,7 @@ use std::sync::Arc;
 
 use crate::{
     source::{
+        bulk::Bulk,
         entities::{EntitiesFull, Relevance},
         fault::Fault,
         rings::Rings,
@@ -68,6 +69,10 @@ use crate::{
 /// Audit samples leave out components that may reach the client later than this: it waits 2 s for what a sample tells
 /// before it counts an error, and half of that is left for losses. (s)
 const AUDITED_DELAY_S_MAX: f32 = 1.0;
+
+/// What the updates of one tick are put together in, kept for its memory alone: one per thread that ticks worlds.
+#[derive(Default)]
+pub struct UpdateBuffers(Bulk);
 
 /// What serving views works with, kept for its memory alone: one per thread that serves views, for any world.
 #[derive(Default)]
@@ -259,6 +264,13 @@ impl WorldReplication {
             }
         });
         view.set_allowed(allowed, &scene.entities);
+    }
+
+    /// Has the updates of this tick put together in other buffers, and gives away those that it had. Between two ticks a
+    /// world needs none.
+    pub fn swap_buffers(&mut self, buffers: &mut UpdateBuffers) {
+        std::mem::swap(&mut self.scene.bulk, &mut buffers.0);
+        self.scene.bulk.outdate();
     }
 
     /// Ends the changes of the tick, before any view is refreshed. Cheap when nothing has changed since it was last

@@ -25,7 +25,7 @@ use throng_pack::PackError;
 use throng_platform::time::Nanos;
 use throng_profiler::{Phases, site, thread::enter_world};
 use throng_replication::{
-    ReplicationRules, ResolvedRules, Schema, View, ViewScratch, WorldReplication,
+    ReplicationRules, ResolvedRules, View, WorldReplication,
     ecs::{Collector, Replicated},
     traffic::TrafficRow,
 };
@@ -41,6 +41,7 @@ use crate::{
     inbox::{Inbox, MessageKind},
     mail::{Mail, MailItem},
     report::{Leaving, TickReport},
+    scratch::{Lent, Scratch},
     sent::Sent,
     system_order::WorldSystems,
     tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, TickInfo, WorldMessages},
@@ -71,41 +72,6 @@ struct Filled {
     arrivals: bool,
     departures: bool,
     messages: bool,
-}
-
-/// What a tick works with and leaves empty: kept for its memory, and no part of the world's state.
-struct Scratch {
-    /// Batches of clients, empty between their uses.
-    batches: Vec<ClientBatch>,
-    spare_batches: Vec<ClientBatch>,
-    /// Changes places with the mail's bytes while batches read them.
-    mail_bytes: Arc<Vec<u8>>,
-    /// Changes places with the world's `Outbox` after the systems.
-    outbox: Outbox,
-    /// Changes places with the world's `Events` after the systems.
-    events: Events,
-    leavers: Vec<Box<Client>>,
-    audit_sample: Vec<u8>,
-    /// Places of clients in their table, of those who hear one event.
-    hearing: Vec<u32>,
-    /// For what views are asked outside of batches.
-    views: ViewScratch,
-}
-
-impl Scratch {
-    fn new(schema: &Arc<Schema>) -> Self {
-        Self {
-            batches: Vec::new(),
-            spare_batches: Vec::new(),
-            mail_bytes: Arc::default(),
-            outbox: Outbox::default(),
-            events: Events::new(schema.clone()),
-            leavers: Vec::new(),
-            audit_sample: Vec::new(),
-            hearing: Vec::new(),
-            views: ViewScratch::default(),
-        }
-    }
 }
 
 /// What a world is put together from.
@@ -153,7 +119,8 @@ pub struct GameWorld {
     /// The game's gauges as this world last set them.
     gauges: WorldGauges,
     report: TickReport,
-    scratch: Scratch,
+    /// The worker's, in a tick.
+    scratch: Lent,
 }
 
 impl GameWorld {
@@ -176,7 +143,7 @@ impl GameWorld {
             clients: Clients::default(),
             rules: Box::default(),
             delivery: Delivery::default(),
-            scratch: Scratch::new(&schema),
+            scratch: Lent::default(),
             sent: Sent::new(schema),
             tick: 0,
             now: Nanos::ZERO,
@@ -204,6 +171,8 @@ impl GameWorld {
         self.now = now;
         self.report.stats = Default::default();
         let counting = begin_tick();
+        self.scratch.take(&mut worker.as_mut().scratch, self.replication.schema());
+        own(&mut self.replication).swap_buffers(&mut self.scratch.updates);
         self.take_mail(mail, worker, helpers);
         phases.next(site!("world.systems"));
         self.run_systems(&mut phases);
@@ -221,6 +190,8 @@ impl GameWorld {
         phases.next(site!("world.finish"));
         self.let_go(worker.as_mut());
         self.finish_tick();
+        own(&mut self.replication).swap_buffers(&mut self.scratch.updates);
+        self.scratch.give_back(&mut worker.as_mut().scratch);
         counting.end(&mut self.gauges, &mut worker.as_mut().game);
         &mut self.report
     }
@@ -289,7 +260,7 @@ impl GameWorld {
             }
             begin = end;
         }
-        let Scratch { batches, mail_bytes, .. } = &mut self.scratch;
+        let Scratch { batches, mail_bytes, .. } = &mut *self.scratch;
         std::mem::swap(own(mail_bytes), &mut mail.bytes);
         batches.iter_mut().for_each(|batch| batch.mail = Some(mail_bytes.clone()));
         helpers.fork_join(batches, worker);
@@ -307,7 +278,7 @@ impl GameWorld {
         let batches_count = worthwhile.min(2 * (helpers_count + 1)).clamp(1, ClientBatch::PER_WORLD_MAX);
         let per_batch = count.div_ceil(batches_count);
         let stage = Stage { world: self.id.number(), tick: self.tick, now: self.now, worker };
-        let Scratch { batches, spare_batches, .. } = &mut self.scratch;
+        let Scratch { batches, spare_batches, .. } = &mut *self.scratch;
         // Exactly: a batch takes most of a kilobyte, and a list that grows by itself begins with room for four.
         batches.reserve_exact(count.div_ceil(per_batch));
         for index in (0..count.div_ceil(per_batch)).rev() {
@@ -321,7 +292,7 @@ impl GameWorld {
     }
 
     fn take_batches_back(&mut self) {
-        let Scratch { batches, spare_batches, .. } = &mut self.scratch;
+        let Scratch { batches, spare_batches, .. } = &mut *self.scratch;
         spare_batches.reserve_exact(batches.len());
         for mut batch in batches.drain(..) {
             self.clients.give_back(&mut batch.clients);
@@ -542,7 +513,7 @@ impl GameWorld {
         phases.next(site!("replication.events"));
         std::mem::swap(&mut *told, &mut self.scratch.events);
         let Self { ecs, clients, replication, collector, delivery, rules, report, sent, scratch, .. } = self;
-        let Scratch { events, hearing, .. } = scratch;
+        let Scratch { events, hearing, .. } = &mut **scratch;
         if let Some(traffic) = sent.traffic_mut() {
             let scene = Scene { ecs, collector, replication, rules };
             delivery.deliver(events, &scene, clients, hearing, traffic, &mut report.stats);
@@ -556,7 +527,7 @@ impl GameWorld {
         let audit_period = ((AUDIT_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
         let Self { clients, collector, replication, ecs, tick, sent, scratch, .. } = self;
         let Some(traffic) = sent.traffic_mut() else { return };
-        let Scratch { views, audit_sample, .. } = scratch;
+        let Scratch { views, audit_sample, .. } = &mut **scratch;
         let mut is_first = true;
         for client in clients.iter_mut().filter(|client| tick.wrapping_add(client.key.0).is_multiple_of(audit_period)) {
             let Some(view) = &mut client.view else { continue };
@@ -637,10 +608,11 @@ impl GameWorld {
     /// them may be half done: whoever takes them gives them a new view, and their connections go on. The world is not
     /// to tick again.
     pub fn take_clients(&mut self) -> Vec<Box<Client>> {
-        let Scratch { batches, leavers, .. } = &mut self.scratch;
         let mut clients: Vec<_> = self.clients.drain().collect();
-        batches.iter_mut().for_each(|batch| clients.append(&mut batch.clients));
-        clients.append(leavers);
+        if let Some(Scratch { batches, leavers, .. }) = self.scratch.left() {
+            batches.iter_mut().for_each(|batch| clients.append(&mut batch.clients));
+            clients.append(leavers);
+        }
         clients.iter_mut().for_each(|client| _ = client.exit());
         clients
     }
@@ -712,7 +684,7 @@ impl GameWorld {
         self.clients.check();
         self.clients.as_slice().iter().filter_map(|client| client.view.as_ref()).for_each(View::check);
         self.replication.check();
-        assert!(self.scratch.batches.is_empty() && self.scratch.leavers.is_empty());
+        assert!(self.scratch.is_back(), "the worker has its scratch");
         assert_eq!(Arc::strong_count(&self.replication), 1, "nothing is lent");
     }
 

@@ -63,6 +63,7 @@ pub mod ids;
 pub mod inbox;
 pub mod mail;
 pub mod report;
+mod scratch;
 mod sent;
 pub mod system_order;
 pub mod testing;

@@ -4,7 +4,7 @@ use throng_metrics::game::GameSums;
 use throng_net::{connection::Received, transport::DatagramSender};
 use throng_scheduler::{Helpers, ShortTask};
 
-use crate::client_batch::ClientBatch;
+use crate::{client_batch::ClientBatch, scratch::Scratch};
 
 /// What a thread that ticks worlds keeps for itself, whichever world it has.
 pub struct Worker {
@@ -16,13 +16,15 @@ pub struct Worker {
     pub game: GameSums,
     pub(crate) received: Received,
     pub(crate) snapshot: Vec<u8>,
+    /// `None` while a world has it.
+    pub(crate) scratch: Option<Box<Scratch>>,
 }
 
 impl Worker {
     /// `number`: another one for each worker of a host.
     pub fn new(number: usize, sender: Box<dyn DatagramSender>) -> Self {
         let snapshot = Vec::with_capacity(throng_net::protocol::PAYLOAD_BYTES_MAX);
-        Self { sender, number, game: GameSums::default(), received: Received::default(), snapshot }
+        Self { sender, number, game: GameSums::default(), received: Received::default(), snapshot, scratch: None }
     }
 }
 

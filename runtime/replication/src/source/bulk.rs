@@ -50,6 +50,7 @@ pub(crate) struct RingBulk {
     pub waits: bool,
 }
 
+/// All rings' updates. The memory may have served another world in the tick before.
 #[derive(Default)]
 pub(crate) struct Bulk {
     pub rings: Vec<RingBulk>,
@@ -118,14 +119,19 @@ impl Bulk {
     /// Puts together this tick's updates, unless that is done and nothing has changed since.
     pub fn build(&mut self, entities: &mut Entities, rings: &Rings) {
         let from = (entities.tick, entities.changes);
-        if self.built == Some(from) && self.rings.len() == rings.count() {
+        if self.built == Some(from) {
             return;
         }
         self.built = Some(from);
         entities.sort_touched();
         let slots_count = entities.slots.len();
-        self.rings.resize_with(rings.count(), RingBulk::default);
-        for (bulk, ring) in self.rings.iter_mut().zip(rings.all()) {
+        if self.rings.len() < rings.count() {
+            self.rings.resize_with(rings.count(), RingBulk::default);
+        }
+        // The world before may have had more.
+        let (needed, spare) = self.rings.split_at_mut(rings.count());
+        spare.iter_mut().for_each(|bulk| bulk.clear(0));
+        for (bulk, ring) in needed.iter_mut().zip(rings.all()) {
             bulk.clear(slots_count);
             (bulk.far, bulk.waits) = (ring.far, ring.period > 1);
             gather_ring(bulk, entities, ring, rings.keepalive);
@@ -139,7 +145,7 @@ impl Bulk {
         }
     }
 
-    /// Forgets what it was built from: the rings are others.
+    /// Forgets what it was built from: the rings are others, or the world is.
     pub fn outdate(&mut self) {
         self.built = None;
     }
