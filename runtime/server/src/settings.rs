@@ -19,19 +19,21 @@ mod mistake;
 mod recorder;
 mod secret_key;
 mod section;
+mod workers;
 
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, Unexpected, Visitor};
+use serde::de::{Deserializer, Error as _};
 
 pub(crate) use mistake::nearest as nearest_name;
 pub use mistake::{Mistake, SettingsError};
 pub use recorder::RecorderSettings;
 pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};
 pub use section::{Checks, Section};
+pub use workers::Workers;
 
 use document::Document;
 
@@ -307,37 +309,6 @@ impl Section for ReplicationSettings {
         checks.range("cell_m", self.cell_m, 1.0..=1_000.0, "m");
         checks.range("period_ticks", self.period_ticks, 1..=64, "ticks");
         checks.range("budget_bytes_per_tick", self.budget_bytes_per_tick, 200..=65_536, "bytes");
-    }
-}
-
-/// How many threads run worlds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workers {
-    /// One per core that this process may use.
-    Auto,
-    Count(u16),
-}
-
-impl<'de> Deserialize<'de> for Workers {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct AutoOrCount;
-        impl Visitor<'_> for AutoOrCount {
-            type Value = Workers;
-            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                out.write_str("\"auto\" or a whole number from 1 to 256")
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Workers, E> {
-                match text {
-                    "auto" => Ok(Workers::Auto),
-                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
-                }
-            }
-            fn visit_i64<E: serde::de::Error>(self, count: i64) -> Result<Workers, E> {
-                let count = u16::try_from(count).map_err(|_| E::invalid_value(Unexpected::Signed(count), &self))?;
-                Ok(Workers::Count(count))
-            }
-        }
-        from.deserialize_any(AutoOrCount)
     }
 }
 
