@@ -33,7 +33,7 @@ pub use mistake::{Mistake, SettingsError};
 pub use recorder::RecorderSettings;
 pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};
 pub use section::{Checks, Section};
-pub use workers::Workers;
+pub use workers::{ReservedCores, Workers};
 
 use document::Document;
 
@@ -126,9 +126,13 @@ pub struct ServerSettings {
     /// that strangers can reach shows them the server's figures.
     #[serde(deserialize_with = "address_or_off")]
     pub admin_address: Option<SocketAddr>,
-    /// Threads that run worlds: `"auto"` or 1 to 256. Default `"auto"` = usable cores.
+    /// Threads that run worlds: `"auto"` or 1 to 256. Default `"auto"` = usable cores less `reserved_cores`.
     /// Too low → ticks start late; more than cores → threads take turns and single ticks come late.
     pub workers: Workers,
+    /// Cores that `workers = "auto"` leaves to the frame's thread, to threads of low priority, to the kernel and to
+    /// others: `"auto"` or 0 to 255. Default `"auto"` = 0 of up to 4, 1 of up to 15, 2 of more. One worker remains.
+    /// Too low → the frame begins late behind a worker; too high → ticks start late on cores that idle.
+    pub reserved_cores: ReservedCores,
     /// Connected clients at most [clients, 1 to 65,535]. Default 4,096.
     /// Too low → players are refused; too high → memory for 64 KB per client may be asked for.
     pub clients_max: u32,
@@ -191,6 +195,7 @@ impl Default for ServerSettings {
             public_addresses: Vec::new(),
             admin_address: Some(SocketAddr::from(([127, 0, 0, 1], 9100))),
             workers: Workers::Auto,
+            reserved_cores: ReservedCores::Auto,
             clients_max: 4096,
             protocol_id: 0x7468_726f_6e67_0001,
             private_key: None,
@@ -234,6 +239,12 @@ impl Section for ServerSettings {
         const BUFFER_BYTES: std::ops::RangeInclusive<usize> = 65_536..=268_435_456;
         if let Workers::Count(count) = self.workers {
             checks.range("workers", count, 1..=256, "threads");
+            if let ReservedCores::Count(_) = self.reserved_cores {
+                checks.mistake(
+                    "reserved_cores",
+                    format!("does nothing beside workers = {count}; remove it, or write workers = \"auto\""),
+                );
+            }
         }
         checks.range("clients_max", self.clients_max, 1..=65_535, "clients");
         checks.range("sockets", self.sockets, 1..=64, "sockets");
