@@ -262,6 +262,7 @@ address = "127.0.0.1:0"
 public_addresses = ["203.0.113.7:40000"]
 admin_address = "off"
 workers = "auto"
+reserved_cores = 1
 clients_max = 100
 protocol_id = 0xff
 token_journal = "tokens.used"

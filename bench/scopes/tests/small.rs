@@ -14,4 +14,11 @@ fn the_small_size_runs_every_variant_and_all_do_the_same_work() {
     assert_eq!(rows[0]["name"], "floor");
     assert!(rows.iter().all(|row| row["hot_ns"].is_number() && row["work_ns"].is_number()), "{rows:?}");
     assert!(result["off_ns"].is_number() && result["floor_ns"].is_number());
+    for (key, name) in
+        [("scope_over_floor", "scope"), ("nested_scope_over_floor", "nested"), ("phase_over_floor", "phases")]
+    {
+        // Without the feature `record` there are none of these, and their keys say so.
+        let row = rows.iter().find(|row| row["name"] == name);
+        assert_eq!(result.get(key), Some(row.map_or(&Value::Null, |row| &row["hot_over_floor"])), "{key}");
+    }
 }

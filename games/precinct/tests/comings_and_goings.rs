@@ -174,3 +174,22 @@ fn a_hideout_is_made_in_a_fraction_of_a_frame() {
     println!("{hideout_us:.0} us to make a hideout with 19 NPCs");
     assert!(hideout_us < 16_000.0, "it must fit into a frame, even unoptimised");
 }
+
+/// Promise: a hideout's first tick, which has all its NPCs to tell of, is known to cost more before it starts. The clock
+/// stands still while worlds run, so that all else is expected to cost nothing.
+#[test]
+fn a_hideout_is_expected_to_be_busy_in_its_first_tick() {
+    let estimates = |npcs: usize| {
+        let (mut simulation, worlds) = Simulation::new(&simulated::settings(1), game(1, npcs)).unwrap();
+        simulation.server_mut().trace_ticks(true);
+        simulation.join(Box::new(Visitor));
+        simulation.run_for(2.0);
+        let hideout = worlds.hideouts.alive()[0];
+        let (records, _) = simulation.server_mut().take_tick_trace();
+        let own = records.into_iter().filter(|record| record.world == hideout);
+        own.map(|record| record.estimate).collect::<Vec<Nanos>>()
+    };
+    let (empty, peopled) = (estimates(0), estimates(20));
+    assert!(peopled[0] > empty[0], "{peopled:?}, without NPCs {empty:?}");
+    assert!(peopled.len() > 20 && peopled[1..].iter().all(|estimate| *estimate == Nanos::ZERO), "{peopled:?}");
+}

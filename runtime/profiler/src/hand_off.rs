@@ -41,6 +41,9 @@ pub(crate) struct HandOff {
     /// Counts changes of `rules`; written under its lock.
     rules_version: AtomicU64,
     worlds: Mutex<Arc<Vec<World>>>,
+    /// Clients and worlds. Written by the frame's thread, read by the recorder's once a second for its own sake alone:
+    /// relaxed.
+    pub population: AtomicU64,
     is_stopping: AtomicBool,
     bell: Condvar,
     /// With `bell`: the recorder's thread sleeps under it.
@@ -73,6 +76,7 @@ impl HandOff {
             rules: Mutex::new(rules),
             rules_version: AtomicU64::new(0),
             worlds: Mutex::default(),
+            population: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),
             bell: Condvar::new(),
             asleep: Mutex::default(),

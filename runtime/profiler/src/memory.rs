@@ -68,11 +68,11 @@ pub fn take_large_allocation() -> Option<LargeAllocation> {
 }
 
 /// Notes the live bytes of every scope for [`view`] and [`leak()`]. `now_ns` on the recorder's clock; to be called
-/// about once a second.
+/// about once a second. `population` is how many clients and worlds there are, who may hold more when they are more.
 ///
 /// Takes a few microseconds, and allocates when a scope has live memory for the first time. False, and nothing noted,
 /// when another thread is in [`view`] just now: the caller is not made to wait for it.
-pub fn note(now_ns: u64) -> bool {
+pub fn note(now_ns: u64, population: u64) -> bool {
     let Some(observer) = OBSERVER.get() else {
         return false;
     };
@@ -80,7 +80,7 @@ pub fn note(now_ns: u64) -> bool {
         return false;
     };
     let live_bytes = observer.live_bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed));
-    history.get_or_insert_with(History::new).note(now_ns, live_bytes);
+    history.get_or_insert_with(History::new).note(now_ns, population, live_bytes);
     true
 }
 
@@ -91,11 +91,12 @@ pub fn view() -> View {
 }
 
 /// The scope whose live memory has grown fastest and steadily through the last `window_s` seconds, by
-/// `growth_bytes_min` at least.
+/// `growth_bytes_min` at least, and by 256 KiB more for each client and world that has come since a window before it:
+/// those hold memory for a good reason, and come to hold more of it for a while.
 ///
 /// `None` as long as less than the window was noted, while [`view`] runs, and for growth that pauses, comes at once, or
-/// stops; see [`Leak`]. A window of 60 s with 8 MB is quick, one of 600 s with 16 MB is sure. Too short: a wave of
-/// players joining is called a leak. Too long: memory is gone before it is over.
+/// stops; see [`Leak`]. A window of 60 s with 8 MB is quick, one of 600 s with 16 MB is sure. Too short: a cache that
+/// fills is called a leak. Too long: memory is gone before it is over.
 pub fn leak(window_s: u64, growth_bytes_min: u64) -> Option<Leak> {
     history_unless_busy()?.as_ref()?.leak(window_s, growth_bytes_min)
 }

@@ -4,6 +4,8 @@
 //! A thread that allocates too fast shows in the difference of a second; a leak only over many. What is found goes to
 //! the frame's thread, which knows about cooldowns.
 
+use std::sync::atomic::Ordering;
+
 use throng_capture::model::TriggerKind;
 
 use crate::capture_builder::Clock;
@@ -31,7 +33,7 @@ impl MemoryGrowth {
         }
         let is_first = self.looked_at == 0;
         self.looked_at = now;
-        memory::note(clock.ns(now));
+        memory::note(clock.ns(now), hand_off.population.load(Ordering::Relaxed));
         let rules = hand_off.rules();
         let fired = |kind, cause, measured| Fired {
             kind,

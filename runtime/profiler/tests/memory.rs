@@ -140,7 +140,7 @@ fn a_scope_that_keeps_a_little_each_second_is_named() {
     for second in 0..90_u64 {
         within(leaking, || (0..2_000).for_each(|_| kept.push(Vec::<u8>::with_capacity(300))));
         within(steady, || drop((0..5_000).map(|_| Box::new([0_u8; 400])).collect::<Vec<_>>()));
-        assert!(memory::note(second * 1_000_000_000));
+        assert!(memory::note(second * 1_000_000_000, 0));
         found = found.or(memory::leak(60, 8_000_000).map(|leak| (second, leak)));
     }
     let (second, leak) = found.expect("600 KB/s are a leak");

@@ -346,9 +346,7 @@ impl AddressTable {
         self.counts.joined += 1;
         let allowance = Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now);
         let client = Box::new(Client::new(client, connection, Box::new(user_data), allowance));
-        if let Some(mailbox) = mailboxes.get(world) {
-            mailbox.push(MailItem::Arrival { client, from: None, transfer: None });
-        }
+        mailboxes.push_arrival(world, client, None, None);
     }
 
     /// Keys count up; those of clients that are still here when the count has gone round are passed over.

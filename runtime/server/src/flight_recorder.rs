@@ -85,6 +85,7 @@ impl Server {
         let Some(recorder) = self.recorder.as_mut().filter(|_| is_recording()) else { return };
         PLAYERS.set(self.addresses.players_count() as f32);
         WORLDS_STARTED.set(worlds_started as f32);
+        recorder.set_population((self.addresses.players_count() + self.worlds.len()) as u64);
         let figures = recorder.frame_end();
         if !self.measure.is_over() {
             self.measure.tick_time.frame(figures, worlds_started as u64);

@@ -18,7 +18,7 @@ use throng_metrics::Counters;
 use throng_platform::time::Nanos;
 use throng_profiler::{Phases, log_category, log_debug, log_error, log_warn, site};
 use throng_scheduler::Scheduled;
-use throng_world::{Client, GameWorld, Leaving, MailItem, ids::WorldId, transfer::Transfer};
+use throng_world::{Client, GameWorld, Leaving, ids::WorldId, transfer::Transfer};
 
 use crate::{address_table::CLIENTS, server::Server, tick_trace::TickRecord, world_hash::WorldHash};
 
@@ -78,6 +78,7 @@ impl Server {
             // A world that is away is not due until it is home again; what it misses meanwhile is counted then.
             let Some(mut world) = slot.home.take() else { continue };
             world.now = now;
+            slot.expect_arrivals(self.mailboxes.take_arrivals_count(slot.id));
             let cost = if self.uses_cost_estimates { slot.cost.estimate() } else { Nanos::ZERO };
             self.due.push(Scheduled { task: world, deadline: slot.deadline(&self.timeline), cost });
         }
@@ -106,6 +107,7 @@ impl Server {
                 estimate: slot.cost.estimate(),
             });
             slot.cost.measured(cost);
+            slot.cost.hint(world.report_mut().next_tick_hint);
             let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline);
             self.counts.server.ticks += 1;
             self.counts.server.ticks_missed += outcome.missed;
@@ -177,9 +179,7 @@ impl Server {
         self.counts.server.travels_refused += u64::from(target.is_none());
         self.addresses.moved(client.key(), world);
         let from = from.filter(|_| target.is_some());
-        if let Some(mailbox) = self.mailboxes.get(world) {
-            mailbox.push(MailItem::Arrival { client, from, transfer: Some(transfer) });
-        }
+        self.mailboxes.push_arrival(world, client, from, Some(transfer));
         target.is_some()
     }
 

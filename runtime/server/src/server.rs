@@ -42,7 +42,7 @@ use crate::{
     packet_report::PacketSums,
     recorder_turns::RecorderTurns,
     report::{ServerReport, ServerStatus},
-    settings::{Settings, Workers},
+    settings::{ServerSettings, Settings},
     suggested_budgets::SuggestedBudgets,
     tick_trace::{TickRecord, TickTrace},
     timeline::Timeline,
@@ -232,11 +232,8 @@ impl Server {
     /// A server on a real host: real clock, UDP, the operating system's randomness. Binds its sockets; warnings about
     /// what the host did not grant are logged.
     pub fn bind(settings: &Settings, schema: Arc<Schema>, private_key: PrivateKey) -> Result<Self, ServerError> {
-        let usable = cores::usable();
-        let workers_count = match settings.server.workers {
-            Workers::Auto => usable.count,
-            Workers::Count(count) => usize::from(count),
-        };
+        let ServerSettings { workers, reserved_cores, .. } = settings.server;
+        let workers_count = workers.count(reserved_cores, cores::usable().count);
         let (transport, warnings) = UdpTransport::bind(
             settings.server.address,
             usize::from(settings.server.sockets),
@@ -433,6 +430,11 @@ impl Server {
 
     pub fn worlds_count(&self) -> usize {
         self.worlds.len()
+    }
+
+    /// Threads that run worlds.
+    pub fn workers_count(&self) -> usize {
+        self.pool.worker_count()
     }
 
     /// Lays the frame grid for the rates of all kinds and spreads the worlds that there are over it. Call once, after

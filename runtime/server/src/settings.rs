@@ -19,19 +19,21 @@ mod mistake;
 mod recorder;
 mod secret_key;
 mod section;
+mod workers;
 
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, Unexpected, Visitor};
+use serde::de::{Deserializer, Error as _};
 
 pub(crate) use mistake::nearest as nearest_name;
 pub use mistake::{Mistake, SettingsError};
 pub use recorder::RecorderSettings;
 pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};
 pub use section::{Checks, Section};
+pub use workers::{ReservedCores, Workers};
 
 use document::Document;
 
@@ -124,9 +126,13 @@ pub struct ServerSettings {
     /// that strangers can reach shows them the server's figures.
     #[serde(deserialize_with = "address_or_off")]
     pub admin_address: Option<SocketAddr>,
-    /// Threads that run worlds: `"auto"` or 1 to 256. Default `"auto"` = usable cores.
+    /// Threads that run worlds: `"auto"` or 1 to 256. Default `"auto"` = usable cores less `reserved_cores`.
     /// Too low → ticks start late; more than cores → threads take turns and single ticks come late.
     pub workers: Workers,
+    /// Cores that `workers = "auto"` leaves to the frame's thread, to threads of low priority, to the kernel and to
+    /// others: `"auto"` or 0 to 255. Default `"auto"` = 0 of up to 4, 1 of up to 15, 2 of more. One worker remains.
+    /// Too low → the frame begins late behind a worker; too high → ticks start late on cores that idle.
+    pub reserved_cores: ReservedCores,
     /// Connected clients at most [clients, 1 to 65,535]. Default 4,096.
     /// Too low → players are refused; too high → memory for 64 KB per client may be asked for.
     pub clients_max: u32,
@@ -189,6 +195,7 @@ impl Default for ServerSettings {
             public_addresses: Vec::new(),
             admin_address: Some(SocketAddr::from(([127, 0, 0, 1], 9100))),
             workers: Workers::Auto,
+            reserved_cores: ReservedCores::Auto,
             clients_max: 4096,
             protocol_id: 0x7468_726f_6e67_0001,
             private_key: None,
@@ -232,6 +239,12 @@ impl Section for ServerSettings {
         const BUFFER_BYTES: std::ops::RangeInclusive<usize> = 65_536..=268_435_456;
         if let Workers::Count(count) = self.workers {
             checks.range("workers", count, 1..=256, "threads");
+            if let ReservedCores::Count(_) = self.reserved_cores {
+                checks.mistake(
+                    "reserved_cores",
+                    format!("does nothing beside workers = {count}; remove it, or write workers = \"auto\""),
+                );
+            }
         }
         checks.range("clients_max", self.clients_max, 1..=65_535, "clients");
         checks.range("sockets", self.sockets, 1..=64, "sockets");
@@ -307,37 +320,6 @@ impl Section for ReplicationSettings {
         checks.range("cell_m", self.cell_m, 1.0..=1_000.0, "m");
         checks.range("period_ticks", self.period_ticks, 1..=64, "ticks");
         checks.range("budget_bytes_per_tick", self.budget_bytes_per_tick, 200..=65_536, "bytes");
-    }
-}
-
-/// How many threads run worlds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workers {
-    /// One per core that this process may use.
-    Auto,
-    Count(u16),
-}
-
-impl<'de> Deserialize<'de> for Workers {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct AutoOrCount;
-        impl Visitor<'_> for AutoOrCount {
-            type Value = Workers;
-            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                out.write_str("\"auto\" or a whole number from 1 to 256")
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Workers, E> {
-                match text {
-                    "auto" => Ok(Workers::Auto),
-                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
-                }
-            }
-            fn visit_i64<E: serde::de::Error>(self, count: i64) -> Result<Workers, E> {
-                let count = u16::try_from(count).map_err(|_| E::invalid_value(Unexpected::Signed(count), &self))?;
-                Ok(Workers::Count(count))
-            }
-        }
-        from.deserialize_any(AutoOrCount)
     }
 }
 

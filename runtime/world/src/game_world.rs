@@ -126,9 +126,11 @@ pub struct GameWorld {
 impl GameWorld {
     /// A world without clients, before its first tick.
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { id, kind, name, rate, ecs, systems, replication, collector, visibility_filter, transfer_check } =
+        let Parts { id, kind, name, rate, mut ecs, systems, replication, collector, visibility_filter, transfer_check } =
             parts;
         let schema = replication.schema().clone();
+        // Other orders wait for the first tick; what is said of that tick must be known before.
+        let next_tick_hint = std::mem::take(&mut ecs.resource_mut::<Outbox>().next_tick_hint);
         Self {
             id,
             kind,
@@ -150,7 +152,7 @@ impl GameWorld {
             filled: Filled::default(),
             hash_wanted: false,
             gauges: WorldGauges::default(),
-            report: TickReport::default(),
+            report: TickReport { next_tick_hint, ..TickReport::default() },
         }
     }
 
@@ -458,6 +460,7 @@ impl GameWorld {
             }
         }
         outbox.bytes.clear();
+        self.report.next_tick_hint = std::mem::take(&mut outbox.next_tick_hint);
         self.scratch.outbox = outbox;
     }
 

@@ -2,6 +2,7 @@
 
 use throng_metrics::counters;
 use throng_pack::PackError;
+use throng_platform::time::Nanos;
 use throng_replication::ReplicationStats;
 
 use crate::{
@@ -96,6 +97,8 @@ pub struct TickReport {
     pub leaving: Vec<Leaving>,
     /// Messages to other worlds.
     pub messages: Vec<(WorldId, WorldMessage)>,
+    /// How much longer than its last ones the next tick will take, as far as the game knows.
+    pub next_tick_hint: Nanos,
     /// Nobody is here and the game allows sleep: unless there is mail, the next tick would do nothing.
     pub has_nothing_to_do: bool,
     /// One number for the world's state, if it was asked for.

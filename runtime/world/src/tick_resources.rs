@@ -7,6 +7,7 @@ use bevy_ecs::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::protocol::{ClientId, UserData};
 use throng_pack::{HasSchema, PackError};
+use throng_platform::time::Nanos;
 use throng_replication::table_resource;
 use throng_scheduler::Hertz;
 
@@ -78,6 +79,7 @@ pub(crate) enum Order {
 pub struct Outbox {
     pub(crate) bytes: Vec<u8>,
     pub(crate) orders: Vec<Order>,
+    pub(crate) next_tick_hint: Nanos,
 }
 
 impl Outbox {
@@ -137,5 +139,17 @@ impl Outbox {
         let message = WorldMessage::of(from, message)?;
         self.orders.push(Order::Post { to, message });
         Ok(())
+    }
+
+    /// Says that the world's next tick will take so much longer than its last ones (ns of one core; several hints add
+    /// up): a wave of NPCs is about to come, or a door to open on a thousand things. Of worlds that are equally urgent
+    /// those that cost most start first, so a world that gets busy all at once starts in time. Said while the world is
+    /// built, it is about the first tick, of which nothing else is known.
+    ///
+    /// A guess to a factor of two will do. Too low → the world starts behind others, and that tick may be late; too high
+    /// → it starts before others once. It counts for one tick, and never changes what a world computes. Clients that
+    /// come in are no reason for a hint: the host knows of them.
+    pub fn hint_next_tick(&mut self, extra: Nanos) {
+        self.next_tick_hint = self.next_tick_hint.saturating_add(extra);
     }
 }

@@ -108,10 +108,11 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
         obey_parent(server.control())?;
     } else {
         eprintln!(
-            "{} on {}: {} worlds{}",
+            "{} on {}: {} worlds, {} workers{}",
             arguments.game.game.name(),
             server.local_addr(),
             server.worlds_count(),
+            server.workers_count(),
             admin_address.map_or_else(String::new, |address| format!(", metrics on http://{address}/metrics"))
         );
     }

@@ -41,8 +41,11 @@ struct Owner(ClientKey);
 #[derive(Resource, Clone)]
 struct Outside(Arc<AtomicU32>);
 
+#[derive(Default)]
 struct Meadow {
     outside: Option<Outside>,
+    /// Hints in every other tick that the next one will cost more.
+    hints: bool,
 }
 
 impl WorldKind for Meadow {
@@ -58,6 +61,9 @@ impl WorldKind for Meadow {
         world.replicate::<Marble>().placed_by::<Marble>().add_systems((come_and_go, push, roll).chain());
         if let Some(outside) = &self.outside {
             world.insert_resource(outside.clone()).add_systems(look_outside);
+        }
+        if self.hints {
+            world.add_systems(hint);
         }
     }
 }
@@ -102,6 +108,12 @@ fn look_outside(tick: Res<TickInfo>, outside: Res<Outside>, mut marbles: Query<&
     }
 }
 
+fn hint(tick: Res<TickInfo>, mut outbox: ResMut<Outbox>) {
+    if tick.tick.is_multiple_of(2) {
+        outbox.hint_next_tick(Nanos::from_millis(1));
+    }
+}
+
 #[derive(Default)]
 struct Pusher {
     thoughts: u64,
@@ -124,8 +136,12 @@ fn settings(seed: u64) -> SimulationSettings {
 }
 
 fn meadow(outside: Option<Outside>) -> impl FnOnce(&mut Server) -> Result<WorldId, ServerError> {
+    one_world(Meadow { outside, hints: false })
+}
+
+fn one_world(meadow: Meadow) -> impl FnOnce(&mut Server) -> Result<WorldId, ServerError> {
     move |server| {
-        let meadow = server.add_kind(Meadow { outside })?;
+        let meadow = server.add_kind(meadow)?;
         server.create_world(meadow, 1)
     }
 }
@@ -231,4 +247,38 @@ fn impairments_hold_from_when_they_are_set() {
     let totals: Totals = simulation.totals();
     assert_eq!((totals.playing, totals.disconnects), (0, 2), "{totals:#?}");
     assert_eq!(simulation.players()[1].end(), Some(DisconnectReason::TimedOut));
+}
+
+/// Promise: a world is expected to cost more in the tick that takes players in, so much for each of them, and in no
+/// other. The clock stands still while worlds run, so that nothing else costs anything.
+#[test]
+fn players_who_come_in_raise_the_estimate_of_that_tick_alone() {
+    let mut simulation = play(&settings(7), 0);
+    let mut raised_by_joins_of = |newcomers: usize| {
+        (0..newcomers).for_each(|_| _ = simulation.join(Box::<Pusher>::default()));
+        simulation.server_mut().trace_ticks(true);
+        simulation.run_for(3.0);
+        let (records, _) = simulation.server_mut().take_tick_trace();
+        let raised: Vec<Nanos> = records.iter().map(|record| record.estimate).filter(|ns| *ns > Nanos::ZERO).collect();
+        assert!(records.len() > 40 && raised.len() <= newcomers, "{raised:?} of {} ticks", records.len());
+        raised.into_iter().sum::<Nanos>()
+    };
+    let one = raised_by_joins_of(1);
+    assert!(one > Nanos::ZERO);
+    assert_eq!(raised_by_joins_of(4), Nanos(4 * one.0));
+    assert_eq!(raised_by_joins_of(0), Nanos::ZERO);
+}
+
+#[test]
+fn hints_change_nothing_in_what_a_world_computes() {
+    let run = |hints: bool| {
+        let meadow = Meadow { hints, ..Meadow::default() };
+        let (mut simulation, _) = Simulation::new(&settings(8), one_world(meadow)).unwrap();
+        (0..4).for_each(|_| _ = simulation.join(Box::<Pusher>::default()));
+        simulation.run_for(3.0);
+        (simulation.hashes().to_vec(), simulation.totals())
+    };
+    let ((hashes, totals), (hinted, hinted_totals)) = (run(false), run(true));
+    assert!(hashes.len() > 40);
+    assert_eq!((first_difference(&hashes, &hinted), totals), (None, hinted_totals));
 }

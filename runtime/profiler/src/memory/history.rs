@@ -29,23 +29,38 @@ pub struct LiveBytes {
     pub bytes: Vec<u64>,
 }
 
+/// What a client or a world may come to hold in one scope without being called a leak. (bytes)
+///
+/// A hideout with its player and NPCs holds 280 KB in all its scopes together, and counts twice: as a client and as a
+/// world. Too low: players who come in are called a leak. Too high: a leak shows only when they have been in for long.
+const NEWCOMER_BYTES: u64 = 256 << 10;
+
 pub(super) struct History {
     /// Rings: moment m is at place m % 600 of each.
     at_ns: Box<[u64]>,
     by_place: Vec<Option<Box<[u64]>>>,
+    /// Clients and worlds at each moment, another ring.
+    population: Box<[u64]>,
     /// Moments noted since the start.
     moments: usize,
 }
 
 impl History {
     pub(super) fn new() -> History {
-        History { at_ns: vec![0; MOMENTS_MAX].into(), by_place: vec![None; SITES_MAX + 1], moments: 0 }
+        History {
+            at_ns: vec![0; MOMENTS_MAX].into(),
+            by_place: vec![None; SITES_MAX + 1],
+            population: vec![0; MOMENTS_MAX].into(),
+            moments: 0,
+        }
     }
 
-    /// Notes a moment: live bytes by place, as in `MemoryObserver::live_bytes`.
-    pub(super) fn note(&mut self, now_ns: u64, live_bytes: impl Iterator<Item = u64>) {
+    /// Notes a moment: how many clients and worlds there are, and live bytes by place, as in
+    /// `MemoryObserver::live_bytes`.
+    pub(super) fn note(&mut self, now_ns: u64, population: u64, live_bytes: impl Iterator<Item = u64>) {
         let at = self.moments % MOMENTS_MAX;
         self.at_ns[at] = now_ns;
+        self.population[at] = population;
         for (series, bytes) in self.by_place.iter_mut().zip(live_bytes) {
             match series {
                 Some(series) => series[at] = bytes,
@@ -80,6 +95,8 @@ impl History {
         if last_ns.saturating_sub(oldest_ns) < window_ns / 10 * 9 {
             return None;
         }
+        let since_ns = first_ns.saturating_sub(window_ns);
+        let growth_bytes_min = growth_bytes_min.saturating_add(self.newcomers(since_ns).saturating_mul(NEWCOMER_BYTES));
         let in_window = || self.kept().filter(|&at| self.at_ns[at] >= first_ns);
         self.series()
             .filter_map(|(site, series)| {
@@ -92,6 +109,13 @@ impl History {
                 })
             })
             .max_by_key(|leak| leak.bytes_per_s)
+    }
+
+    /// By how many clients and worlds there are more now than there were at any moment from then on.
+    fn newcomers(&self, since_ns: u64) -> u64 {
+        let since = self.kept().filter(|&at| self.at_ns[at] >= since_ns).map(|at| self.population[at]);
+        let now = since.clone().last().unwrap_or_default();
+        now - since.min().unwrap_or_default()
     }
 
     fn series(&self) -> impl Iterator<Item = (Option<SiteId>, &[u64])> {
@@ -115,9 +139,9 @@ mod tests {
     fn scopes_come_with_their_values_at_all_moments() {
         let mut history = History::new();
         assert_eq!(history.view(), View::default());
-        history.note(5, [0, 10, 0, 7].into_iter());
-        history.note(6, [0, 20, 0, 30].into_iter());
-        history.note(7, [1, 0, 0, 30].into_iter());
+        history.note(5, 0, [0, 10, 0, 7].into_iter());
+        history.note(6, 0, [0, 20, 0, 30].into_iter());
+        history.note(7, 0, [1, 0, 0, 30].into_iter());
         let of = |site: Option<u32>, bytes: [u64; 3]| LiveBytes { site: site.map(SiteId), bytes: bytes.to_vec() };
         assert_eq!(
             history.view(),
@@ -132,7 +156,7 @@ mod tests {
     fn only_the_last_moments_are_kept() {
         let mut history = History::new();
         for moment in 0..2_000 {
-            history.note(moment * S, [if moment == 0 { 99 } else { 0 }, moment].into_iter());
+            history.note(moment * S, 0, [if moment == 0 { 99 } else { 0 }, moment].into_iter());
         }
         let view = history.view();
         assert_eq!(view.at_ns, (1_400..2_000).map(|moment| moment * S).collect::<Vec<_>>());
@@ -146,7 +170,7 @@ mod tests {
         let mut found = Vec::new();
         for second in 0..200 {
             let leak = [50_000_000, second * 400_000, 1_000_000 + second * 900_000, second % 7 * 1_000_000];
-            history.note(second * S, leak.into_iter());
+            history.note(second * S, 1_000, leak.into_iter());
             if let Some(leak) = history.leak(60, 8_000_000) {
                 found.push((second, leak));
             }
@@ -158,6 +182,47 @@ mod tests {
             assert!(leak.to_bytes - leak.from_bytes >= 8_000_000);
         }
         assert_eq!(found.len(), 146);
+    }
+
+    /// The first leak that is seen, if one is, and when: live bytes and population by second.
+    fn first_leak(population: impl Fn(u64) -> u64, live_bytes: impl Fn(u64) -> [u64; 3]) -> Option<(u64, Leak)> {
+        let mut history = History::new();
+        (0..300).find_map(|second| {
+            history.note(second * S, population(second), live_bytes(second).into_iter());
+            Some((second, history.leak(30, 3_000_000)?))
+        })
+    }
+
+    /// 1,000 players log in within a minute, each to a world of his own; and hold 40 KB each at once, and 150 KB more in
+    /// another scope after they have played for 20 s.
+    fn joined(second: u64) -> u64 {
+        (second * 1_000 / 60).min(1_000)
+    }
+
+    fn held(second: u64) -> [u64; 3] {
+        let grown: u64 = (0..20).map(|ago| joined(second.saturating_sub(ago)) * 150_000 / 20).sum();
+        [0, joined(second) * 40_000, grown]
+    }
+
+    #[test]
+    fn players_who_log_in_are_no_leak() {
+        assert_eq!(first_leak(|second| 3 + 2 * joined(second), held), None);
+        let told_of_nobody = first_leak(|_| 3, held);
+        assert!(told_of_nobody.is_some(), "else this test would say nothing");
+    }
+
+    #[test]
+    fn a_leak_shows_when_those_who_logged_in_have_been_there_for_two_windows() {
+        let leaking = |second| [second * 600_000, held(second)[1], held(second)[2]];
+        let (second, leak) = first_leak(|second| 3 + 2 * joined(second), leaking).expect("600 KB/s are a leak");
+        assert_eq!(leak.site, None);
+        assert!((60..=121).contains(&second), "seen after {second} s");
+    }
+
+    #[test]
+    fn players_who_come_for_others_who_go_hide_no_leak() {
+        let (second, leak) = first_leak(|second| 2_000 + second * 7 % 20, |second| [0, second * 600_000, 0]).unwrap();
+        assert_eq!((leak.site, second), (Some(SiteId(1)), 27), "as soon as without them");
     }
 
     #[test]

@@ -41,6 +41,7 @@ address = "127.0.0.1:0"
 public_addresses = ["203.0.113.7:40000", "[2001:db8::7]:40000"]
 admin_address = "off"
 workers = 3
+reserved_cores = "auto"
 clients_max = 100
 protocol_id = 0xff
 private_key = "{key}"
@@ -78,6 +79,7 @@ context_switches = false
         public_addresses: vec!["203.0.113.7:40000".parse().unwrap(), "[2001:db8::7]:40000".parse().unwrap()],
         admin_address: None,
         workers: Workers::Count(3),
+        reserved_cores: ReservedCores::Auto,
         clients_max: 100,
         protocol_id: 255,
         private_key: Some(SecretKey::new([0xab; 32])),
@@ -114,6 +116,8 @@ context_switches = false
         context_switches: false,
     };
     assert_eq!(settings.recorder, recorder);
+    let spare = accept("[server]\nworkers = \"auto\"\nreserved_cores = 2\n").server;
+    assert_eq!((spare.workers, spare.reserved_cores), (Workers::Auto, ReservedCores::Count(2)));
 }
 
 #[test]
@@ -155,6 +159,10 @@ fn wrong_types_are_told_in_words() {
         "[server]\nworkers = 1.5\n",
         "throng.toml:2: [server] workers: must be \"auto\" or a whole number from 1 to 256, not 1.5",
     );
+    check(
+        "[server]\nreserved_cores = \"some\"\n",
+        "throng.toml:2: [server] reserved_cores: must be \"auto\" or a whole number from 0 to 255, not \"some\"",
+    );
     check("[server]\nplain_netcode = 1\n", "throng.toml:2: [server] plain_netcode: must be true or false, not 1");
     check("[replication]\ncell_m = [16]\n", "throng.toml:2: [replication] cell_m: must be a number, not a list");
     check("[server]\naddress = 40000\n", "throng.toml:2: [server] address: must be text in quotes, not 40000");
@@ -166,6 +174,14 @@ fn impossible_values_are_told_with_their_range() {
     check(
         "[server]\nworkers = -2\n",
         "throng.toml:2: [server] workers: must be \"auto\" or a whole number from 1 to 256, not -2",
+    );
+    check(
+        "[server]\nreserved_cores = 256\n",
+        "throng.toml:2: [server] reserved_cores: must be \"auto\" or a whole number from 0 to 255, not 256",
+    );
+    check(
+        "[server]\nreserved_cores = 2\nworkers = 3\n",
+        "throng.toml:2: [server] reserved_cores: does nothing beside workers = 3; remove it, or write workers = \"auto\"",
     );
     check(
         "[server]\nclients_max = -1\n",

@@ -14,7 +14,7 @@ use throng_platform::process::cpu_time_of;
 
 use crate::{
     address::{KEY, token},
-    child::{Server, alone, finish, folder, throng},
+    child::{Server, Started, alone, finish, folder, throng},
     crowd::Crowd,
     player::Player,
 };
@@ -80,6 +80,19 @@ fn a_server_with_nobody_ends_as_well() {
     assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
     assert!(ended.after <= Duration::from_secs(5), "nobody has to be told, and it took {:?}", ended.after);
     assert_eq!(ended.report["worlds"], 2, "hideouts come with their owners");
+}
+
+/// Promise: whoever starts a server reads how many workers it has. Of all cores reserved, one has a worker still.
+#[test]
+fn a_server_says_how_many_workers_it_has() {
+    let settings = folder("workers").join("throng.toml");
+    std::fs::write(&settings, "[server]\nreserved_cores = 255\n").expect("a folder of ours");
+    let settings = settings.to_str().expect("a plain path");
+    let small =
+        ["serve", "--players", "1", "--npcs", "0", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0"];
+    Started::new(throng(&[&small[..], &["--config", settings]].concat())).wait_for_words(", 1 workers,");
+    Started::new(throng(&[&small[..], &["--config", settings, "--workers", "3"]].concat()))
+        .wait_for_words(", 3 workers,");
 }
 
 #[test]
