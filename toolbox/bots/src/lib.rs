@@ -38,10 +38,12 @@
 
 mod behaviour;
 mod bot;
+mod driver;
 mod error;
 pub mod habits;
 mod report;
 mod scenario;
+mod settings;
 mod swarm;
 mod tally;
 mod tokens;
@@ -51,5 +53,6 @@ pub use behaviour::{Behaviour, BehaviourCounters};
 pub use error::SwarmError;
 pub use report::{LatencyMs, SwarmReport, SwarmStatus};
 pub use scenario::{Joins, Scenario, UnknownScenario};
-pub use swarm::{Swarm, SwarmSettings};
+pub use settings::SwarmSettings;
+pub use swarm::Swarm;
 pub use tokens::{TokenSigner, Tokens};
