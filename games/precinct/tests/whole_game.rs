@@ -41,7 +41,7 @@ fn bots_play_all_worlds_and_find_nothing_wrong() {
         let guide = BotGuide::load();
         // Restless, so that a short test sees many travels.
         let itinerary = Itinerary { at_home_s: 0.5..3.0, away_s: 0.5..3.0, ..Itinerary::default() };
-        let make = |_| Box::new(PrecinctBot::with_itinerary(guide.clone(), itinerary.clone())) as Box<_>;
+        let make = move |_| Box::new(PrecinctBot::with_itinerary(guide.clone(), itinerary.clone())) as Box<_>;
         let report = Swarm::run(swarm, schema(), make, StopFlag::new().unwrap(), &mut |_| {});
         control.stop();
         report.unwrap()

@@ -74,7 +74,7 @@ pub(crate) struct Driver<F> {
     span_since: Tally,
 }
 
-impl<F: FnMut(usize) -> Box<dyn Behaviour>> Driver<F> {
+impl<F: Fn(usize) -> Box<dyn Behaviour>> Driver<F> {
     pub fn begin(settings: SwarmSettings, schema: Arc<Schema>, make_behaviour: F) -> Result<Self, SwarmError> {
         let SwarmSettings { connect, players, seconds, tick_hz, seed, tokens, join_per_second, retry, status_every } =
             settings;

@@ -55,4 +55,4 @@ pub use report::{LatencyMs, SwarmReport, SwarmStatus};
 pub use scenario::{Joins, Scenario, UnknownScenario};
 pub use settings::SwarmSettings;
 pub use swarm::Swarm;
-pub use tokens::{TokenSigner, Tokens};
+pub use tokens::{MakeToken, TokenSigner, Tokens};

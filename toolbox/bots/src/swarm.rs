@@ -35,7 +35,7 @@ impl Swarm {
     pub fn run(
         settings: SwarmSettings,
         schema: Arc<Schema>,
-        make_behaviour: impl FnMut(usize) -> Box<dyn Behaviour>,
+        make_behaviour: impl Fn(usize) -> Box<dyn Behaviour> + Send + Sync + 'static,
         stop: StopFlag,
         on_status: &mut dyn FnMut(&SwarmStatus),
     ) -> Result<SwarmReport, SwarmError> {

@@ -14,11 +14,14 @@ const TOKEN_LIFE_S: u64 = 120;
 /// Who makes the connect tokens of a swarm.
 pub enum Tokens {
     /// The caller: given a bot's index, a token that is good now and was never given before. Called when that bot
-    /// is sent in, and each time it tries again.
-    Made(Box<dyn FnMut(usize) -> ConnectToken>),
+    /// is sent in, and each time it tries again, on any thread. An error ends the run.
+    Made(Box<MakeToken>),
     /// The swarm, with the key that the server has.
     Signed(TokenSigner),
 }
+
+/// Makes the connect token of the bot with this index.
+pub type MakeToken = dyn Fn(usize) -> Result<ConnectToken, TokenError> + Send + Sync;
 
 /// What it takes to make tokens for a server.
 pub struct TokenSigner {
@@ -55,8 +58,8 @@ impl TokenSource {
     }
 
     pub fn next(&mut self, bot: usize, unix_s: u64) -> Result<ConnectToken, TokenError> {
-        match &mut self.tokens {
-            Tokens::Made(make) => Ok(make(bot)),
+        match &self.tokens {
+            Tokens::Made(make) => make(bot),
             Tokens::Signed(signer) => {
                 let request = TokenRequest {
                     protocol_id: signer.protocol_id,
