@@ -1,157 +1,198 @@
-//! The loop that drives all bots: send some in, sleep, read, think, tell.
+//! The loop that drives the bots of one thread: send some in, sleep, read, think, tell.
 //!
 //! The loop sleeps until 2 ms after its last wake, then in epoll until something can be read or a bot
 //! is due. Under load the second wait returns at once with everything that came in the meantime: 500
 //! wakes a second instead of 20,000. With few bots it is the second wait that sleeps.
+//!
+//! A driver has its own bots, sockets, epoll and random source. With the others it shares what nobody changes
+//! ([`Plan`]), and the few facts of the [`Course`].
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng_client::{Client, RetrySettings};
+use throng_client::{Client, DisconnectReason, RetrySettings};
 use throng_platform::clock::{Clock, MonotonicClock};
-use throng_platform::limits::raise_open_files;
 use throng_platform::poll::Epoll;
 use throng_platform::process::thread_cpu_time;
 use throng_platform::random;
-use throng_platform::signals::StopFlag;
 use throng_platform::time::Nanos;
 use throng_platform::udp::{BindOptions, UdpSocket};
 use throng_profiler::scoped;
 use throng_replication::Schema;
 
+use crate::batch::BotBatch;
 use crate::behaviour::Behaviour;
 use crate::bot::{Bot, Buffers, Findings};
+use crate::course::Course;
 use crate::error::SwarmError;
-use crate::report::{LatencyHistogram, SwarmReport, SwarmStatus};
-use crate::settings::SwarmSettings;
+use crate::report::LatencyHistogram;
 use crate::tally::Tally;
-use crate::tokens::TokenSource;
+use crate::tokens::{TokenSource, Tokens};
+use crate::told::Told;
 use crate::turns::Turns;
 
 /// The least time between two wakes. Longer saves system calls and adds to what bots measure.
-const WAKE_PERIOD: Nanos = Nanos::from_millis(2);
-
-/// Files that this process has open beside the bots' sockets: the usual three, epoll, logs, reports.
-const FILES_BESIDE_SOCKETS: u64 = 64;
+pub(crate) const WAKE_PERIOD: Nanos = Nanos::from_millis(2);
 
 /// Kernel buffer of each bot's socket (bytes). A bot reads every few ms; this holds over 100 packets.
 const SOCKET_BUFFER_BYTES: usize = 256 * 1024;
 
-/// Goodbyes said at once, and the pause before the next: 1,000 bots are gone within 0.2 s.
+/// Goodbyes said at once, and the pause before the next, which is longer by as many threads as say some: 1,000 bots are
+/// gone within 0.2 s.
 const GOODBYES_AT_ONCE: usize = 25;
 const GOODBYE_PAUSE: Nanos = Nanos::from_millis(4);
 
-/// One run in progress.
-pub(crate) struct Driver<F> {
-    clock: MonotonicClock,
-    connect: SocketAddr,
-    players: usize,
-    seed: u64,
-    join_per_second: u32,
-    retry: RetrySettings,
-    status_every: Nanos,
-    seconds: Option<u64>,
-    schema: Arc<Schema>,
-    make_behaviour: F,
+/// Makes the behaviour of the bot with this index.
+pub(crate) type MakeBehaviour = dyn Fn(usize) -> Box<dyn Behaviour> + Send + Sync;
+
+/// What all drivers of a swarm are given: its settings, as far as they are theirs, and what bots are made of.
+pub(crate) struct Plan {
+    /// Shows all of them the same time.
+    pub clock: MonotonicClock,
+    pub connect: SocketAddr,
+    pub seconds: Option<u64>,
+    pub tick_hz: u32,
+    pub seed: u64,
+    pub tokens: Arc<Tokens>,
+    pub join_per_second: u32,
+    pub retry: RetrySettings,
+    pub status_every: Nanos,
+    pub schema: Arc<Schema>,
+    pub make_behaviour: Box<MakeBehaviour>,
+    pub course: Course,
+}
+
+/// What a driver saw from beginning to end.
+pub(crate) struct Outcome {
+    /// Sums over its bots when the report's span began, and at the end.
+    pub span_since: Tally,
+    pub tally: Tally,
+    /// Samples of the span.
+    pub latency: LatencyHistogram,
+    /// The first ones, and when they came.
+    pub state_errors: Vec<(Nanos, String)>,
+    /// The first of its bots that never got in, and why.
+    pub connect_failure: Option<(usize, DisconnectReason)>,
+    /// Why it could not go on.
+    pub error: Option<SwarmError>,
+}
+
+/// Drives one batch of bots.
+pub(crate) struct Driver {
+    plan: Arc<Plan>,
+    batch: BotBatch,
+    told: Sender<Told>,
     tokens: TokenSource,
     turns: Turns,
     epoll: Epoll,
     buffers: Buffers,
-    /// Bots that have been sent in, dead ones included; the index is the token in epoll.
+    /// Bots that have been sent in, dead ones included; the place is the token in epoll.
     bots: Vec<Bot>,
     readable: Vec<u64>,
     last_wake: Nanos,
     cpu_at_start: Nanos,
-    /// When to stop; known once the last bot was sent in.
+    /// The course knows that all have been sent in, and that none is left.
+    is_sent_in: bool,
+    is_gone: bool,
+    /// When to stop; known once the last bot of all was sent in.
     end: Nanos,
     next_status: Nanos,
     findings: Findings,
     /// Samples of the report's span without those of the current status interval.
     latency: LatencyHistogram,
-    interval_since: Tally,
-    span_since: Tally,
+    span_since: Option<Tally>,
 }
 
-impl<F: Fn(usize) -> Box<dyn Behaviour>> Driver<F> {
-    pub fn begin(settings: SwarmSettings, schema: Arc<Schema>, make_behaviour: F) -> Result<Self, SwarmError> {
-        let SwarmSettings { connect, players, seconds, tick_hz, seed, tokens, join_per_second, retry, status_every } =
-            settings;
-        if players == 0 {
-            return Err(SwarmError::NoPlayers);
-        }
-        if !(1..=1_000).contains(&tick_hz) {
-            return Err(SwarmError::TickRate { tick_hz });
-        }
-        raise_open_files(players as u64 + FILES_BESIDE_SOCKETS)
-            .map_err(|source| SwarmError::OpenFiles { players, source })?;
-        Ok(Self {
-            clock: MonotonicClock::new(),
-            connect,
-            players,
-            seed,
-            join_per_second: join_per_second.max(1),
-            retry,
-            status_every: status_every.max(WAKE_PERIOD),
-            seconds,
-            schema,
-            make_behaviour,
-            tokens: TokenSource::new(tokens, connect, random::seed()),
-            turns: Turns::new(Nanos::ZERO, players, tick_hz),
-            epoll: Epoll::new().map_err(SwarmError::Epoll)?,
+impl Driver {
+    /// A driver for the calling thread. Status by status, it tells `told` about its bots.
+    pub fn new(plan: Arc<Plan>, batch: BotBatch, epoll: Epoll, told: Sender<Told>) -> Self {
+        Self {
+            batch,
+            told,
+            tokens: TokenSource::new(plan.tokens.clone(), plan.connect, random::seed()),
+            turns: Turns::new(Nanos::ZERO, batch, plan.tick_hz),
+            epoll,
             buffers: Buffers::new(),
-            bots: Vec::with_capacity(players),
+            bots: Vec::with_capacity(batch.count()),
             readable: Vec::new(),
             last_wake: Nanos::ZERO,
             cpu_at_start: thread_cpu_time(),
+            is_sent_in: false,
+            is_gone: false,
             end: Nanos::MAX,
-            next_status: status_every,
+            next_status: plan.status_every,
             findings: Findings::new(),
             latency: LatencyHistogram::new(),
-            interval_since: Tally::default(),
-            span_since: Tally::default(),
-        })
+            span_since: None,
+            plan,
+        }
     }
 
-    pub fn play(&mut self, stop: &StopFlag, on_status: &mut dyn FnMut(&SwarmStatus)) -> Result<(), SwarmError> {
-        while !self.is_over() && !stop.requested() {
+    /// Sends the bots in, lets them play until the run is over, and lets them say goodbye.
+    pub fn drive(mut self) -> Outcome {
+        let error = self.play().err();
+        let outcome = self.outcome(error);
+        self.say_goodbye();
+        outcome
+    }
+
+    fn play(&mut self) -> Result<(), SwarmError> {
+        while !self.is_over() {
             self.send_in_due()?;
             self.wait()?;
             self.receive()?;
             self.think()?;
-            self.tell_due(on_status);
+            self.tell_due();
         }
         Ok(())
     }
 
-    fn is_over(&self) -> bool {
-        let all_are_sent_in = self.bots.len() == self.players;
-        self.clock.now() >= self.end || (all_are_sent_in && !self.bots.iter().any(Bot::is_alive))
+    /// A thread without bots goes on for as long as another has some: its figures are those of the same time.
+    fn is_over(&mut self) -> bool {
+        if self.is_sent_in && !self.is_gone && !self.bots.iter().any(Bot::is_alive) {
+            self.is_gone = true;
+            self.plan.course.batch_is_gone();
+        }
+        self.now() >= self.end || self.plan.course.is_over()
+    }
+
+    fn now(&self) -> Nanos {
+        self.plan.clock.now()
     }
 
     fn next_join_at(&self) -> Nanos {
-        if self.bots.len() == self.players {
+        if self.bots.len() == self.batch.count() {
             return Nanos::MAX;
         }
-        Nanos((self.bots.len() as u64).saturating_mul(1_000_000_000) / u64::from(self.join_per_second))
+        let bot = self.batch.bot(self.bots.len()) as u64;
+        Nanos(bot.saturating_mul(1_000_000_000) / u64::from(self.plan.join_per_second))
     }
 
     fn send_in_due(&mut self) -> Result<(), SwarmError> {
-        while self.next_join_at() <= self.clock.now() {
+        while self.next_join_at() <= self.now() {
             self.send_in()?;
-            if self.bots.len() == self.players {
-                self.begin_span();
-            }
+        }
+        if !self.is_sent_in && self.bots.len() == self.batch.count() {
+            self.is_sent_in = true;
+            self.plan.course.batch_is_sent_in(self.now());
+        }
+        if self.span_since.is_none()
+            && let Some(at) = self.plan.course.all_sent_in_at()
+        {
+            self.begin_span(at);
         }
         Ok(())
     }
 
     fn send_in(&mut self) -> Result<(), SwarmError> {
-        let bot = self.bots.len();
-        let (now, unix_s) = (self.clock.now(), self.clock.unix_seconds());
+        let place = self.bots.len();
+        let bot = self.batch.bot(place);
+        let (now, unix_s) = (self.now(), self.plan.clock.unix_seconds());
         let token = self.tokens.next(bot, unix_s).map_err(|source| SwarmError::Token { bot, source })?;
-        let server = token.server_addresses().first().copied().unwrap_or(self.connect);
+        let server = token.server_addresses().first().copied().unwrap_or(self.plan.connect);
         let options = BindOptions {
             reuse_port: false,
             receive_buffer_bytes: SOCKET_BUFFER_BYTES,
@@ -162,45 +203,45 @@ impl<F: Fn(usize) -> Box<dyn Behaviour>> Driver<F> {
         if bot == 0 {
             warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         }
-        self.epoll.add(&socket, bot as u64).map_err(SwarmError::Epoll)?;
+        self.epoll.add(&socket, place as u64).map_err(SwarmError::Epoll)?;
         // The seeds of links come from the operating system: the caller may show a token twice.
-        let client = Client::new(token, self.schema.clone(), now, random::seed()).with_retries(self.retry);
-        let rng = Xoshiro256PlusPlus::seed_from_u64(self.seed.wrapping_add(bot as u64));
-        self.bots.push(Bot::new(bot, client, (self.make_behaviour)(bot), rng, socket, now));
+        let client = Client::new(token, self.plan.schema.clone(), now, random::seed()).with_retries(self.plan.retry);
+        let rng = Xoshiro256PlusPlus::seed_from_u64(self.plan.seed.wrapping_add(bot as u64));
+        self.bots.push(Bot::new(bot, client, (self.plan.make_behaviour)(bot), rng, socket, now));
         Ok(())
     }
 
-    /// Everybody is on the way: what the report's rates and latencies cover begins here.
-    fn begin_span(&mut self) {
-        self.span_since = self.tally();
+    /// Everybody has been on the way since `at`: what the report's rates and latencies cover begins here.
+    fn begin_span(&mut self, at: Nanos) {
+        self.span_since = Some(self.tally());
         self.latency = LatencyHistogram::new();
         self.findings.latency = LatencyHistogram::new();
-        if let Some(seconds) = self.seconds {
-            self.end = self.span_since.at.saturating_add(Nanos(seconds.saturating_mul(1_000_000_000)));
+        if let Some(seconds) = self.plan.seconds {
+            self.end = at.saturating_add(Nanos(seconds.saturating_mul(1_000_000_000)));
         }
     }
 
-    /// Sleeps; `readable` then names bots whose sockets have something.
+    /// Sleeps; `readable` then has the places of bots whose sockets have something.
     #[scoped("idle.bots")]
     fn wait(&mut self) -> Result<(), SwarmError> {
-        self.clock.sleep_until(self.last_wake + WAKE_PERIOD);
+        self.plan.clock.sleep_until(self.last_wake + WAKE_PERIOD);
         let next = self.turns.next_at().min(self.next_status).min(self.next_join_at()).min(self.end);
-        let timeout_ms = next.saturating_sub(self.clock.now()).as_micros() / 1_000;
+        let timeout_ms = next.saturating_sub(self.now()).as_micros() / 1_000;
         let timeout_ms = u16::try_from(timeout_ms).unwrap_or(u16::MAX);
         self.epoll.wait(&mut self.readable, timeout_ms).map_err(SwarmError::Epoll)?;
-        self.last_wake = self.clock.now();
+        self.last_wake = self.now();
         Ok(())
     }
 
     /// Reads every socket that has something: those of `readable`, then those that did not fit into it.
     #[scoped("bots.receive")]
     fn receive(&mut self) -> Result<(), SwarmError> {
-        let unix_s = self.clock.unix_seconds();
+        let unix_s = self.plan.clock.unix_seconds();
         let mut left = self.bots.len();
         while !self.readable.is_empty() {
             for &token in &self.readable {
                 if let Some(bot) = self.bots.get_mut(token as usize) {
-                    bot.receive(self.clock.now(), unix_s, &mut self.buffers, &mut self.findings);
+                    bot.receive(self.plan.clock.now(), unix_s, &mut self.buffers, &mut self.findings);
                 }
             }
             left = left.saturating_sub(self.readable.len());
@@ -215,44 +256,49 @@ impl<F: Fn(usize) -> Box<dyn Behaviour>> Driver<F> {
 
     #[scoped("bots.think")]
     fn think(&mut self) -> Result<(), SwarmError> {
-        let unix_s = self.clock.unix_seconds();
+        let clock = &self.plan.clock;
+        let unix_s = clock.unix_seconds();
         // Only the turns that are due now: those that come due meanwhile must not keep the sockets waiting.
-        let due = self.clock.now();
-        while let Some(index) = self.turns.take(due) {
-            let Some(bot) = self.bots.get_mut(index) else { continue };
-            if bot.wants_token(self.clock.now()) {
-                let token =
-                    self.tokens.next(index, unix_s).map_err(|source| SwarmError::Token { bot: index, source })?;
-                bot.try_again(token, self.clock.now(), random::seed());
+        let due = clock.now();
+        while let Some(place) = self.turns.take(due) {
+            let Some(bot) = self.bots.get_mut(place) else { continue };
+            if bot.wants_token(clock.now()) {
+                let number = self.batch.bot(place);
+                let token = self.tokens.next(number, unix_s);
+                let token = token.map_err(|source| SwarmError::Token { bot: number, source })?;
+                bot.try_again(token, clock.now(), random::seed());
             }
-            bot.think(self.clock.now(), unix_s, &mut self.buffers);
+            bot.think(clock.now(), unix_s, &mut self.buffers);
         }
         Ok(())
     }
 
-    fn tell_due(&mut self, on_status: &mut dyn FnMut(&SwarmStatus)) {
-        if self.clock.now() < self.next_status {
+    fn tell_due(&mut self) {
+        let now = self.now();
+        if now < self.next_status {
             return;
         }
-        let tally = self.tally();
-        let latency = self.findings.latency.percentiles();
-        on_status(&SwarmStatus {
-            elapsed_s: tally.at.as_secs_f64(),
-            players_joining: tally.joining,
-            figures: SwarmReport::between(&self.interval_since, &tally, latency),
-        });
-        self.latency.take(&mut self.findings.latency);
-        while self.next_status <= tally.at {
-            self.next_status += self.status_every;
+        while self.next_status <= now {
+            self.next_status += self.plan.status_every;
         }
-        self.interval_since = tally;
+        let tally = self.tally();
+        self.tell(tally, self.next_status);
+    }
+
+    fn tell(&mut self, tally: Tally, next: Nanos) {
+        let latency = std::mem::replace(&mut self.findings.latency, LatencyHistogram::new());
+        self.latency.add(&latency);
+        if self.told.send(Told { thread: self.batch.thread, next, tally, latency }).is_err() {
+            // Nobody waits for the report any more.
+            self.plan.course.cut_short();
+        }
     }
 
     fn tally(&self) -> Tally {
         let mut tally = Tally {
-            at: self.clock.now(),
+            at: self.now(),
             cpu: thread_cpu_time().saturating_sub(self.cpu_at_start),
-            players_wanted: self.players as u64,
+            players_wanted: self.batch.count() as u64,
             thinks_due: self.turns.due(),
             thinks_skipped: self.turns.skipped(),
             ..Tally::default()
@@ -261,31 +307,37 @@ impl<F: Fn(usize) -> Box<dyn Behaviour>> Driver<F> {
         tally
     }
 
-    pub fn report(&mut self) -> SwarmReport {
-        let mut tally = self.tally();
-        tally.connect_failures += std::mem::take(&mut tally.joining);
-        self.latency.take(&mut self.findings.latency);
-        let state_error_examples = std::mem::take(&mut self.findings.state_errors);
-        let report = SwarmReport::between(&self.span_since, &tally, self.latency.percentiles());
-        SwarmReport { state_error_examples, ..report }
+    fn outcome(&mut self, error: Option<SwarmError>) -> Outcome {
+        let tally = self.tally();
+        self.tell(tally.clone(), Nanos::MAX);
+        let failures = self.bots.iter().enumerate();
+        let mut failures = failures.filter_map(|(place, bot)| Some((self.batch.bot(place), bot.connect_failure()?)));
+        Outcome {
+            connect_failure: failures.next(),
+            span_since: self.span_since.take().unwrap_or_default(),
+            tally,
+            latency: std::mem::replace(&mut self.latency, LatencyHistogram::new()),
+            state_errors: std::mem::take(&mut self.findings.state_errors),
+            error,
+        }
     }
 
-    pub fn say_goodbye(&mut self) {
+    fn say_goodbye(&mut self) {
+        let pause = Nanos(GOODBYE_PAUSE.0 * self.batch.threads as u64);
         for some in self.bots.chunks_mut(GOODBYES_AT_ONCE) {
-            let now = self.clock.now();
+            let now = self.plan.clock.now();
             if some.iter().any(Bot::is_alive) {
                 some.iter_mut().for_each(|bot| bot.close(now, &mut self.buffers));
-                self.clock.sleep_until(now + GOODBYE_PAUSE);
+                self.plan.clock.sleep_until(now + pause);
             }
         }
     }
+}
 
-    pub fn nobody_got_in(&self) -> SwarmError {
-        SwarmError::NobodyGotIn {
-            address: self.connect,
-            tried: self.bots.len() as u64,
-            first_failure: self.bots.iter().find_map(Bot::connect_failure),
-        }
+/// A thread that cannot go on, or whose bot panics, takes the whole swarm with it. Otherwise the run is over anyway.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.plan.course.cut_short();
     }
 }
 

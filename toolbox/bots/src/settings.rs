@@ -28,6 +28,9 @@ pub struct SwarmSettings {
     pub join_per_second: u32,
     /// How often a bot that was not let in tries again.
     pub retry: RetrySettings,
+    /// How many threads drive the bots, at most one per bot; `None` = one per 400 bots, and no more than there are cores
+    /// for this process. Too few: they are late, see `thinks_skipped_share`. Too many: they wake for nothing.
+    pub threads: Option<usize>,
     /// How often the status is told (> 0; default 1 s).
     pub status_every: Nanos,
 }
@@ -44,6 +47,7 @@ impl SwarmSettings {
             tokens,
             join_per_second: 120,
             retry: RetrySettings::default(),
+            threads: None,
             status_every: Nanos::from_secs(1),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -43,9 +44,9 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// Makes tokens for the bots of one run.
+/// Makes tokens for the bots of one thread.
 pub(crate) struct TokenSource {
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
     address: SocketAddr,
     /// Seeded by the operating system, not by the swarm: a key and nonce of an earlier run with the
     /// same seed must not come back, and a server refuses a token that it has seen.
@@ -53,12 +54,12 @@ pub(crate) struct TokenSource {
 }
 
 impl TokenSource {
-    pub fn new(tokens: Tokens, address: SocketAddr, seed: [u8; 32]) -> Self {
+    pub fn new(tokens: Arc<Tokens>, address: SocketAddr, seed: [u8; 32]) -> Self {
         Self { tokens, address, rng: ChaCha20Rng::from_seed(seed) }
     }
 
     pub fn next(&mut self, bot: usize, unix_s: u64) -> Result<ConnectToken, TokenError> {
-        match &self.tokens {
+        match &*self.tokens {
             Tokens::Made(make) => make(bot),
             Tokens::Signed(signer) => {
                 let request = TokenRequest {
