@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use throng_client::RetrySettings;
+use throng_platform::threads::Priority;
 use throng_platform::time::Nanos;
 
 use crate::tokens::Tokens;
@@ -31,6 +32,9 @@ pub struct SwarmSettings {
     /// How many threads drive the bots, at most one per bot; `None` = one per 400 bots, and no more than there are cores
     /// for this process. Too few: they are late, see `thinks_skipped_share`. Too many: they wake for nothing.
     pub threads: Option<usize>,
+    /// Of the bots' threads (default: normal). [`Priority::Low`] is for bots that share a host with their server: its
+    /// workers then need not wait until a bot's turn is over. Where the server fills the cores, such bots are late.
+    pub priority: Priority,
     /// How often the status is told (> 0; default 1 s).
     pub status_every: Nanos,
 }
@@ -48,6 +52,7 @@ impl SwarmSettings {
             join_per_second: 120,
             retry: RetrySettings::default(),
             threads: None,
+            priority: Priority::Normal,
             status_every: Nanos::from_secs(1),
         }
     }

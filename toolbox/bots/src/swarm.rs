@@ -23,7 +23,7 @@ use throng_platform::cores;
 use throng_platform::limits::raise_open_files;
 use throng_platform::poll::Epoll;
 use throng_platform::signals::StopFlag;
-use throng_platform::threads::{Priority, spawn_named};
+use throng_platform::threads::spawn_named;
 use throng_replication::Schema;
 
 use crate::batch::{BotBatch, usual_threads};
@@ -94,7 +94,7 @@ impl Swarm {
         for (batch, epoll) in drivers {
             let (plan_too, teller) = (plan.clone(), teller.clone());
             let drive = move || Driver::new(plan_too, batch, epoll, teller).drive();
-            match spawn_named(&format!("bots-{}", batch.thread), Priority::Normal, drive) {
+            match spawn_named(&format!("bots-{}", batch.thread), settings.priority, drive) {
                 Ok(thread) => running.push(thread),
                 Err(cause) => {
                     plan.course.cut_short();

@@ -18,6 +18,7 @@ use throng_net::protocol::{ClientId, ConnectToken, TokenError, TokenRequest};
 use throng_platform::clock::{Clock, MonotonicClock};
 use throng_platform::random;
 use throng_platform::signals::StopFlag;
+use throng_platform::threads::Priority;
 use throng_platform::time::Nanos;
 use throng_replication::{Schema, SchemaBuilder};
 
@@ -223,6 +224,38 @@ fn a_thread_whose_bots_are_all_turned_out_stays_until_the_time_is_up() {
     assert_eq!((report.players_connected, report.disconnects, server.finish().goodbyes), (10, 10, 10));
     // Its turns are counted like the others', so the shares and rates are those of the whole swarm.
     assert!(report.seconds > 1.9, "{report:?}");
+}
+
+/// As the kernel tells it for the calling thread: field 19 of its `stat`, counted from behind the name.
+fn nice_of_this_thread() -> i32 {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("Linux has it");
+    let behind_name = &stat[stat.rfind(')').expect("a name in brackets") + 2..];
+    behind_name.split(' ').nth(16).expect("a field").parse().expect("a number")
+}
+
+#[test]
+fn bots_that_share_a_host_with_their_server_give_way_and_the_caller_does_not() {
+    struct Nice(u64);
+    impl Behaviour for Nice {
+        fn think(&mut self, _now: Nanos, _client: &mut Client, _rng: &mut Xoshiro256PlusPlus) {
+            self.0 = u64::from(nice_of_this_thread() >= 10);
+        }
+        fn counters(&self) -> BehaviourCounters {
+            BehaviourCounters::new().with("nice", self.0)
+        }
+    }
+    let before = nice_of_this_thread();
+    let check = |priority: Priority, expect: u64| {
+        let server = TappingServer::start(Trouble::default());
+        let settings = SwarmSettings { threads: Some(2), priority, ..settings(server.address, 6, 1, 10) };
+        let stop = StopFlag::new().expect("a descriptor");
+        let report = Swarm::run(settings, schema(), |_bot| Box::new(Nice(0)), stop, &mut |_| {});
+        assert_eq!(report.expect("a healthy server").counters["nice"], expect);
+        assert_eq!(nice_of_this_thread(), before);
+        server.finish();
+    };
+    check(Priority::Low, 6);
+    check(Priority::Normal, if before >= 10 { 6 } else { 0 });
 }
 
 fn token(server: SocketAddr, bot: usize) -> Result<ConnectToken, TokenError> {
