@@ -13,7 +13,7 @@
 //!
 //! Replicas that are merely old or wrong are found by the client's own checks.
 //!
-//! Runs on the swarm's thread. Cost: about 1 µs a thought, and some 3 µs more a few times a second, for fifty entities
+//! Runs on one of the swarm's threads. Cost: about 1 µs a thought, and some 3 µs more a few times a second, for fifty entities
 //! around it.
 
 mod errand;

@@ -12,7 +12,7 @@
 //! soon after arriving, texts that a world may send) and counts what is not as `violations`. Replicas that are merely
 //! old or wrong are found by the client's own checks.
 //!
-//! Runs on the swarm's thread. Cost: about 2 µs a thought, plus a path of some 5 µs every ten seconds.
+//! Runs on one of the swarm's threads. Cost: about 2 µs a thought, plus a path of some 5 µs every ten seconds.
 
 mod itinerary;
 

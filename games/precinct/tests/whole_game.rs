@@ -38,10 +38,11 @@ fn bots_play_all_worlds_and_find_nothing_wrong() {
         let signer = TokenSigner { protocol_id, private_key: PrivateKey::new(KEY), client_id_first: 1, timeout_s: 10 };
         let mut swarm = SwarmSettings::new(address, PLAYERS, Tokens::Signed(signer));
         swarm.seconds = Some(15);
+        swarm.threads = Some(3);
         let guide = BotGuide::load();
         // Restless, so that a short test sees many travels.
         let itinerary = Itinerary { at_home_s: 0.5..3.0, away_s: 0.5..3.0, ..Itinerary::default() };
-        let make = |_| Box::new(PrecinctBot::with_itinerary(guide.clone(), itinerary.clone())) as Box<_>;
+        let make = move |_| Box::new(PrecinctBot::with_itinerary(guide.clone(), itinerary.clone())) as Box<_>;
         let report = Swarm::run(swarm, schema(), make, StopFlag::new().unwrap(), &mut |_| {});
         control.stop();
         report.unwrap()

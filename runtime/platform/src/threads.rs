@@ -14,7 +14,7 @@ pub enum Priority {
     Frame,
     /// Work that is neither a frame's nor can wait.
     Normal,
-    /// Work that takes many frames: saves, logs, exports.
+    /// Work that takes many frames, such as saves, logs and exports; and load that must not slow down what it is for.
     Low,
 }
 

@@ -1,9 +1,9 @@
 //! What a bot does with its client: the part that a game writes.
 //!
 //! A behaviour sees what a player's program sees: the replicas, the own entity, the messages. It
-//! answers with inputs and messages of its own. It runs on the swarm's one thread, so a slow
-//! `think` delays every other bot; a thousand bots at 20 Hz leave 50 µs for each, of which the
-//! network takes about ten.
+//! answers with inputs and messages of its own. It stays on the thread that made it, which drives hundreds of
+//! bots, so a slow `think` delays all of these; a thousand bots at 20 Hz leave 50 µs for each, of which
+//! the network takes about ten. What bots of several threads share is locked for as short as it can be.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_client::Client;

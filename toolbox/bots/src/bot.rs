@@ -18,7 +18,7 @@ use crate::tally::{Tally, Traffic};
 /// packets per tick; what is above that is reported as readable again.
 const DATAGRAMS_PER_VISIT_MAX: usize = 16;
 
-/// Buffers that all bots share, since one acts at a time: a thousand bots need one of each.
+/// Buffers that all bots of a thread share, since one acts at a time: a thousand bots need one of each.
 pub(crate) struct Buffers {
     pub receive: [u8; 2_048],
     pub send: [u8; SEND_BYTES_MAX],
@@ -31,14 +31,14 @@ impl Buffers {
 }
 
 /// State errors that are told in words; the rest is only counted.
-const STATE_ERRORS_TOLD_MAX: usize = 8;
+pub(crate) const STATE_ERRORS_TOLD_MAX: usize = 8;
 
 /// What bots find out that is more than a count.
 pub(crate) struct Findings {
     /// `input_to_update` since the last status.
     pub latency: LatencyHistogram,
-    /// The first state errors of the run, one line each.
-    pub state_errors: Vec<String>,
+    /// The first state errors of the run, one line each, and when they came.
+    pub state_errors: Vec<(Nanos, String)>,
 }
 
 impl Findings {
@@ -46,11 +46,11 @@ impl Findings {
         Self { latency: LatencyHistogram::new(), state_errors: Vec::new() }
     }
 
-    fn note(&mut self, bot: usize, error: StateError) {
+    fn note(&mut self, now: Nanos, bot: usize, error: StateError) {
         if self.state_errors.len() == STATE_ERRORS_TOLD_MAX {
             return;
         }
-        self.state_errors.push(format!("bot {bot}: {error}"));
+        self.state_errors.push((now, format!("bot {bot}: {error}")));
     }
 }
 
@@ -119,7 +119,7 @@ impl Bot {
             findings.latency.record(sample);
         }
         while let Some(error) = self.client.next_state_error() {
-            findings.note(self.index, error);
+            findings.note(now, self.index, error);
         }
         if self.client.state() == ClientState::Connecting {
             // The next step of a handshake is not worth waiting a whole period for.
@@ -191,10 +191,7 @@ impl Bot {
         tally.entity_updates += stats.entity_updates;
         tally.traffic.add(&self.traffic);
         for (name, total) in self.behaviour.counters().iter() {
-            match tally.counters.get_mut(name) {
-                Some(sum) => *sum += total,
-                None => drop(tally.counters.insert(name.to_owned(), total)),
-            }
+            tally.count(name, total);
         }
     }
 

@@ -17,6 +17,8 @@ pub enum SwarmError {
     TickRate { tick_hz: u32 },
     #[error("each of {players} bots needs a socket: {source}")]
     OpenFiles { players: usize, source: LimitError },
+    #[error("no thread for the bots: {0} (`ulimit -u`, or pids.max of the control group, may be too low)")]
+    Thread(io::Error),
     #[error("bot {bot} has no socket: {source}")]
     Socket { bot: usize, source: BindError },
     #[error("the kernel's list of readable sockets failed: {0}")]

@@ -5,10 +5,11 @@
 //! machine would, so a server cannot tell the difference, and what a bot measures a player feels:
 //! `input_to_update`, wrong or missing values, disconnects.
 //!
-//! One thread drives them all. It sleeps in the kernel, wakes at most every 2 ms, reads the sockets
+//! A thread drives hundreds of them. It sleeps in the kernel, wakes at most every 2 ms, reads the sockets
 //! that have something, and lets those bots think whose turn it is; turns are spread evenly over the
-//! thinking period. Cost sketch per bot at 20 Hz, 20 packets a second each way: a send 5 µs, a receive
-//! 1.5 µs, opening and applying a few µs, so 1,000 bots take 0.2 to 0.3 of a core. The report says how
+//! thinking period. A large swarm has several such threads, which share nothing that changes but the run's course: a
+//! bot is the same on whichever it is. Cost sketch per bot at 20 Hz, 20 packets a second each way: a send 5 µs, a
+//! receive 1.5 µs, opening and applying a few µs, so 1,000 bots take 0.2 to 0.3 of a core. The report says how
 //! much it was, and `thinks_skipped` says when it was too much.
 //!
 //! ```no_run
@@ -36,20 +37,26 @@
 //! # }
 //! ```
 
+mod batch;
 mod behaviour;
 mod bot;
+mod course;
+mod driver;
 mod error;
 pub mod habits;
 mod report;
 mod scenario;
+mod settings;
 mod swarm;
 mod tally;
 mod tokens;
+mod told;
 mod turns;
 
 pub use behaviour::{Behaviour, BehaviourCounters};
 pub use error::SwarmError;
 pub use report::{LatencyMs, SwarmReport, SwarmStatus};
 pub use scenario::{Joins, Scenario, UnknownScenario};
-pub use swarm::{Swarm, SwarmSettings};
-pub use tokens::{TokenSigner, Tokens};
+pub use settings::SwarmSettings;
+pub use swarm::Swarm;
+pub use tokens::{MakeToken, TokenSigner, Tokens};

@@ -53,7 +53,7 @@ pub struct SwarmReport {
     pub input_to_update_ms: LatencyMs,
     /// Inputs that no snapshot ever answered.
     pub inputs_unanswered: u64,
-    /// Share of one core that the swarm's thread used.
+    /// Cores that the threads used that drive the bots.
     pub cpu_cores: f64,
     /// Datagrams received by all bots.
     pub packets_in_per_s: f64,
@@ -69,7 +69,7 @@ pub struct SwarmReport {
     pub entity_updates_per_s: f64,
     /// Everything received, headers and acks included, divided by the updates in it.
     pub bytes_per_entity_update: f64,
-    /// Times that a bot was due and skipped, because the swarm was a whole period behind. More than
+    /// Times that a bot was due and skipped, because its thread was a whole period behind. More than
     /// a few mean that this machine is too slow for so many bots, and that latencies are the bots'.
     pub thinks_skipped: u64,
     /// Share that was skipped of the times that a bot was due, over `seconds`.
@@ -125,10 +125,9 @@ impl LatencyHistogram {
         }
     }
 
-    /// Moves all samples of `other` into this one and empties it.
-    pub fn take(&mut self, other: &mut Self) {
+    /// Adds all samples of `other` to this one.
+    pub fn add(&mut self, other: &Self) {
         self.0.add(&other.0).expect("both have the same bounds");
-        other.0.reset();
     }
 }
 
@@ -230,13 +229,14 @@ mod tests {
 
     #[test]
     fn percentiles_come_from_all_samples() {
-        let mut interval = LatencyHistogram::new();
+        let [mut even, mut odd] = [LatencyHistogram::new(), LatencyHistogram::new()];
         for ms in 1..=100 {
-            interval.record(Nanos::from_millis(ms));
+            let thread = if ms % 2 == 0 { &mut even } else { &mut odd };
+            thread.record(Nanos::from_millis(ms));
         }
         let mut whole = LatencyHistogram::new();
-        whole.take(&mut interval);
-        assert_eq!(interval.percentiles().samples, 0);
+        whole.add(&even);
+        whole.add(&odd);
         let LatencyMs { p50, p99, max, samples } = whole.percentiles();
         assert_eq!(samples, 100);
         for (found, expected) in [(p50, 50.0), (p99, 99.0), (max, 100.0)] {

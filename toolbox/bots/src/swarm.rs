@@ -1,380 +1,142 @@
-//! The loop that drives all bots: send some in, sleep, read, think, tell.
+//! A swarm: how a run begins and ends, and how its threads' figures become one report.
 //!
 //! ```text
 //!   start                    last bot sent in                        end
 //!     |------ joining ---------------|------------ seconds -----------|-- goodbye --|
 //!                                    the report's rates and latencies
+//!
+//!   bots-0   bots 0, 3, 6 ...  --tallies, histograms--+
+//!   bots-1   bots 1, 4, 7 ...  -----------------------+--> caller's thread: a status a second, the report
+//!   bots-2   bots 2, 5, 8 ...  -----------------------+
 //! ```
 //!
-//! The loop sleeps until 2 ms after its last wake, then in epoll until something can be read or a bot
-//! is due. Under load the second wait returns at once with everything that came in the meantime: 500
-//! wakes a second instead of 20,000. With few bots it is the second wait that sleeps.
-//!
-//! A run ends when its time is up, when a stop is requested, or when no bot is left. Audit samples that are
-//! due by then have been checked, because every snapshot checks them; those inside their grace are
-//! left out. Then every bot says goodbye, a few at a time, so that the server's socket keeps up.
+//! A run ends when its time is up, when a stop is requested, when no bot is left, or when a thread cannot go on.
+//! Audit samples that are due by then have been checked, because every snapshot checks them; those inside their grace
+//! are left out. Then every bot says goodbye, a few at a time, so that the server's socket keeps up.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
-use rand::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use throng_client::{Client, RetrySettings};
-use throng_platform::clock::{Clock, MonotonicClock};
+use throng_platform::clock::MonotonicClock;
+use throng_platform::cores;
 use throng_platform::limits::raise_open_files;
 use throng_platform::poll::Epoll;
-use throng_platform::process::thread_cpu_time;
-use throng_platform::random;
 use throng_platform::signals::StopFlag;
-use throng_platform::time::Nanos;
-use throng_platform::udp::{BindOptions, UdpSocket};
-use throng_profiler::scoped;
+use throng_platform::threads::spawn_named;
 use throng_replication::Schema;
 
+use crate::batch::{BotBatch, usual_threads};
 use crate::behaviour::Behaviour;
-use crate::bot::{Bot, Buffers, Findings};
+use crate::bot::STATE_ERRORS_TOLD_MAX;
+use crate::course::Course;
+use crate::driver::{Driver, Outcome, Plan, WAKE_PERIOD};
 use crate::error::SwarmError;
 use crate::report::{LatencyHistogram, SwarmReport, SwarmStatus};
+use crate::settings::SwarmSettings;
 use crate::tally::Tally;
-use crate::tokens::{TokenSource, Tokens};
-use crate::turns::Turns;
+use crate::told::Statuses;
 
-/// The least time between two wakes. Longer saves system calls and adds to what bots measure.
-const WAKE_PERIOD: Nanos = Nanos::from_millis(2);
+/// Files that this process has open beside the bots' sockets and an epoll for each thread: the usual three, logs,
+/// reports.
+const FILES_BESIDE_SOCKETS: usize = 64;
 
-/// Files that this process has open beside the bots' sockets: the usual three, epoll, logs, reports.
-const FILES_BESIDE_SOCKETS: u64 = 64;
-
-/// Kernel buffer of each bot's socket (bytes). A bot reads every few ms; this holds over 100 packets.
-const SOCKET_BUFFER_BYTES: usize = 256 * 1024;
-
-/// Goodbyes said at once, and the pause before the next: 1,000 bots are gone within 0.2 s.
-const GOODBYES_AT_ONCE: usize = 25;
-const GOODBYE_PAUSE: Nanos = Nanos::from_millis(4);
-
-/// What a swarm does.
-#[derive(Debug)]
-pub struct SwarmSettings {
-    /// The server. Tokens that the caller makes name their own addresses; this one is then for errors.
-    pub connect: SocketAddr,
-    /// How many bots (> 0).
-    pub players: usize,
-    /// How long to play after the last bot was sent in (s); `None` = until stopped.
-    pub seconds: Option<u64>,
-    /// How often a bot thinks and sends an input [Hz, 1 to 1,000; default 20]. The rate of the game's
-    /// players: lower flatters the server, higher overloads it.
-    pub tick_hz: u32,
-    /// Seed of the bots' behaviour; bot `i` behaves the same in every run, as far as the server does.
-    pub seed: u64,
-    /// Who makes the connect tokens.
-    pub tokens: Tokens,
-    /// How many bots are sent in per second (> 0; default 120). More than the server lets in, by default 8
-    /// per frame and so 480 a second: they wait in its line. Too few: the run takes longer.
-    pub join_per_second: u32,
-    /// How often a bot that was not let in tries again.
-    pub retry: RetrySettings,
-    /// How often the status is told (> 0; default 1 s).
-    pub status_every: Nanos,
-}
-
-impl SwarmSettings {
-    /// Settings with every default, to be changed by field.
-    pub fn new(connect: SocketAddr, players: usize, tokens: Tokens) -> Self {
-        Self {
-            connect,
-            players,
-            seconds: None,
-            tick_hz: 20,
-            seed: 1,
-            tokens,
-            join_per_second: 120,
-            retry: RetrySettings::default(),
-            status_every: Nanos::from_secs(1),
-        }
-    }
-}
-
-/// Many bots on one thread.
+/// Many bots, on as many threads as they need.
 pub struct Swarm;
 
 impl Swarm {
     /// Sends the bots in, lets them play, and reports what they saw. Blocks the calling thread.
     ///
-    /// `make_behaviour` is given each bot's index when it is sent in. `on_status` is called on this
-    /// thread, between two bots: keep it short. A stop request ends the run early with a report.
+    /// `make_behaviour` is given each bot's index when it is sent in, on the thread on which it will stay. `on_status`
+    /// is called on the calling thread. A stop request ends the run early with a report.
     ///
     /// Fails before anything is sent when the machine cannot give every bot a socket, and at the end
-    /// when not a single bot got into a world.
+    /// when not a single bot got into a world. When a thread cannot go on, all end: `on_status` is told once more, with
+    /// what was seen until then, and the error is returned.
     pub fn run(
         settings: SwarmSettings,
         schema: Arc<Schema>,
-        make_behaviour: impl FnMut(usize) -> Box<dyn Behaviour>,
+        make_behaviour: impl Fn(usize) -> Box<dyn Behaviour> + Send + Sync + 'static,
         stop: StopFlag,
         on_status: &mut dyn FnMut(&SwarmStatus),
     ) -> Result<SwarmReport, SwarmError> {
-        let mut run = Run::begin(settings, schema, make_behaviour)?;
-        let played = run.play(&stop, on_status);
-        let report = run.report();
-        run.say_goodbye();
-        played?;
-        if report.players_connected + report.disconnects == 0 && !stop.requested() {
-            return Err(run.nobody_got_in());
-        }
-        Ok(report)
-    }
-}
-
-/// One run in progress.
-struct Run<F> {
-    clock: MonotonicClock,
-    connect: SocketAddr,
-    players: usize,
-    seed: u64,
-    join_per_second: u32,
-    retry: RetrySettings,
-    status_every: Nanos,
-    seconds: Option<u64>,
-    schema: Arc<Schema>,
-    make_behaviour: F,
-    tokens: TokenSource,
-    turns: Turns,
-    epoll: Epoll,
-    buffers: Buffers,
-    /// Bots that have been sent in, dead ones included; the index is the token in epoll.
-    bots: Vec<Bot>,
-    readable: Vec<u64>,
-    last_wake: Nanos,
-    cpu_at_start: Nanos,
-    /// When to stop; known once the last bot was sent in.
-    end: Nanos,
-    next_status: Nanos,
-    findings: Findings,
-    /// Samples of the report's span without those of the current status interval.
-    latency: LatencyHistogram,
-    interval_since: Tally,
-    span_since: Tally,
-}
-
-impl<F: FnMut(usize) -> Box<dyn Behaviour>> Run<F> {
-    fn begin(settings: SwarmSettings, schema: Arc<Schema>, make_behaviour: F) -> Result<Self, SwarmError> {
-        let SwarmSettings { connect, players, seconds, tick_hz, seed, tokens, join_per_second, retry, status_every } =
-            settings;
+        let SwarmSettings { players, tick_hz, connect, .. } = settings;
         if players == 0 {
             return Err(SwarmError::NoPlayers);
         }
         if !(1..=1_000).contains(&tick_hz) {
             return Err(SwarmError::TickRate { tick_hz });
         }
-        raise_open_files(players as u64 + FILES_BESIDE_SOCKETS)
+        let threads = settings.threads.unwrap_or_else(|| usual_threads(players, cores::usable().count));
+        let batches = BotBatch::deal(players, threads);
+        raise_open_files((players + batches.len() + FILES_BESIDE_SOCKETS) as u64)
             .map_err(|source| SwarmError::OpenFiles { players, source })?;
-        Ok(Self {
+        let drivers = batches.map(|batch| Ok((batch, Epoll::new()?))).collect::<Result<Vec<_>, _>>();
+        let drivers = drivers.map_err(SwarmError::Epoll)?;
+
+        let mut statuses = Statuses::new(drivers.len());
+        let plan = Arc::new(Plan {
             clock: MonotonicClock::new(),
             connect,
-            players,
-            seed,
-            join_per_second: join_per_second.max(1),
-            retry,
-            status_every: status_every.max(WAKE_PERIOD),
-            seconds,
+            seconds: settings.seconds,
+            tick_hz,
+            seed: settings.seed,
+            tokens: Arc::new(settings.tokens),
+            join_per_second: settings.join_per_second.max(1),
+            retry: settings.retry,
+            status_every: settings.status_every.max(WAKE_PERIOD),
             schema,
-            make_behaviour,
-            tokens: TokenSource::new(tokens, connect, random::seed()),
-            turns: Turns::new(Nanos::ZERO, players, tick_hz),
-            epoll: Epoll::new().map_err(SwarmError::Epoll)?,
-            buffers: Buffers::new(),
-            bots: Vec::with_capacity(players),
-            readable: Vec::new(),
-            last_wake: Nanos::ZERO,
-            cpu_at_start: thread_cpu_time(),
-            end: Nanos::MAX,
-            next_status: status_every,
-            findings: Findings::new(),
-            latency: LatencyHistogram::new(),
-            interval_since: Tally::default(),
-            span_since: Tally::default(),
-        })
-    }
-
-    fn play(&mut self, stop: &StopFlag, on_status: &mut dyn FnMut(&SwarmStatus)) -> Result<(), SwarmError> {
-        while !self.is_over() && !stop.requested() {
-            self.send_in_due()?;
-            self.wait()?;
-            self.receive()?;
-            self.think()?;
-            self.tell_due(on_status);
-        }
-        Ok(())
-    }
-
-    fn is_over(&self) -> bool {
-        let all_are_sent_in = self.bots.len() == self.players;
-        self.clock.now() >= self.end || (all_are_sent_in && !self.bots.iter().any(Bot::is_alive))
-    }
-
-    fn next_join_at(&self) -> Nanos {
-        if self.bots.len() == self.players {
-            return Nanos::MAX;
-        }
-        Nanos((self.bots.len() as u64).saturating_mul(1_000_000_000) / u64::from(self.join_per_second))
-    }
-
-    fn send_in_due(&mut self) -> Result<(), SwarmError> {
-        while self.next_join_at() <= self.clock.now() {
-            self.send_in()?;
-            if self.bots.len() == self.players {
-                self.begin_span();
-            }
-        }
-        Ok(())
-    }
-
-    fn send_in(&mut self) -> Result<(), SwarmError> {
-        let bot = self.bots.len();
-        let (now, unix_s) = (self.clock.now(), self.clock.unix_seconds());
-        let token = self.tokens.next(bot, unix_s).map_err(|source| SwarmError::Token { bot, source })?;
-        let server = token.server_addresses().first().copied().unwrap_or(self.connect);
-        let options = BindOptions {
-            reuse_port: false,
-            receive_buffer_bytes: SOCKET_BUFFER_BYTES,
-            send_buffer_bytes: SOCKET_BUFFER_BYTES,
-        };
-        let (socket, warnings) =
-            UdpSocket::bind(any_port_for(server), &options).map_err(|source| SwarmError::Socket { bot, source })?;
-        if bot == 0 {
-            warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-        }
-        self.epoll.add(&socket, bot as u64).map_err(SwarmError::Epoll)?;
-        // The seeds of links come from the operating system: the caller may show a token twice.
-        let client = Client::new(token, self.schema.clone(), now, random::seed()).with_retries(self.retry);
-        let rng = Xoshiro256PlusPlus::seed_from_u64(self.seed.wrapping_add(bot as u64));
-        self.bots.push(Bot::new(bot, client, (self.make_behaviour)(bot), rng, socket, now));
-        Ok(())
-    }
-
-    /// Everybody is on the way: what the report's rates and latencies cover begins here.
-    fn begin_span(&mut self) {
-        self.span_since = self.tally();
-        self.latency = LatencyHistogram::new();
-        self.findings.latency = LatencyHistogram::new();
-        if let Some(seconds) = self.seconds {
-            self.end = self.span_since.at.saturating_add(Nanos(seconds.saturating_mul(1_000_000_000)));
-        }
-    }
-
-    /// Sleeps; `readable` then names bots whose sockets have something.
-    #[scoped("idle.bots")]
-    fn wait(&mut self) -> Result<(), SwarmError> {
-        self.clock.sleep_until(self.last_wake + WAKE_PERIOD);
-        let next = self.turns.next_at().min(self.next_status).min(self.next_join_at()).min(self.end);
-        let timeout_ms = next.saturating_sub(self.clock.now()).as_micros() / 1_000;
-        let timeout_ms = u16::try_from(timeout_ms).unwrap_or(u16::MAX);
-        self.epoll.wait(&mut self.readable, timeout_ms).map_err(SwarmError::Epoll)?;
-        self.last_wake = self.clock.now();
-        Ok(())
-    }
-
-    /// Reads every socket that has something: those of `readable`, then those that did not fit into it.
-    #[scoped("bots.receive")]
-    fn receive(&mut self) -> Result<(), SwarmError> {
-        let unix_s = self.clock.unix_seconds();
-        let mut left = self.bots.len();
-        while !self.readable.is_empty() {
-            for &token in &self.readable {
-                if let Some(bot) = self.bots.get_mut(token as usize) {
-                    bot.receive(self.clock.now(), unix_s, &mut self.buffers, &mut self.findings);
+            make_behaviour: Box::new(make_behaviour),
+            course: Course::new(stop.clone(), drivers.len()),
+        });
+        let (teller, told) = channel();
+        let (mut running, mut error) = (Vec::new(), None);
+        for (batch, epoll) in drivers {
+            let (plan_too, teller) = (plan.clone(), teller.clone());
+            let drive = move || Driver::new(plan_too, batch, epoll, teller).drive();
+            match spawn_named(&format!("bots-{}", batch.thread), settings.priority, drive) {
+                Ok(thread) => running.push(thread),
+                Err(cause) => {
+                    plan.course.cut_short();
+                    error = Some(SwarmError::Thread(cause));
+                    break;
                 }
             }
-            left = left.saturating_sub(self.readable.len());
-            if left == 0 {
-                // Each had a chance; a flood of datagrams must not keep the others from thinking.
-                break;
-            }
-            self.epoll.wait(&mut self.readable, 0).map_err(SwarmError::Epoll)?;
         }
-        Ok(())
-    }
+        drop(teller);
+        // Ends when the last thread has.
+        told.iter().filter_map(|told| statuses.note(told)).for_each(|status| on_status(&status));
 
-    #[scoped("bots.think")]
-    fn think(&mut self) -> Result<(), SwarmError> {
-        let unix_s = self.clock.unix_seconds();
-        // Only the turns that are due now: those that come due meanwhile must not keep the sockets waiting.
-        let due = self.clock.now();
-        while let Some(index) = self.turns.take(due) {
-            let Some(bot) = self.bots.get_mut(index) else { continue };
-            if bot.wants_token(self.clock.now()) {
-                let token =
-                    self.tokens.next(index, unix_s).map_err(|source| SwarmError::Token { bot: index, source })?;
-                bot.try_again(token, self.clock.now(), random::seed());
-            }
-            bot.think(self.clock.now(), unix_s, &mut self.buffers);
+        let joined: Vec<_> = running.into_iter().map(|thread| thread.join()).collect();
+        let joined: Result<Vec<Outcome>, _> = joined.into_iter().collect();
+        let mut outcomes = joined.unwrap_or_else(|panic| resume_unwind(panic));
+        error = error.or(outcomes.iter_mut().find_map(|outcome| outcome.error.take()));
+        if let Some(error) = error {
+            on_status(&statuses.status());
+            return Err(error);
         }
-        Ok(())
-    }
-
-    fn tell_due(&mut self, on_status: &mut dyn FnMut(&SwarmStatus)) {
-        if self.clock.now() < self.next_status {
-            return;
+        let report = report(&outcomes);
+        if report.players_connected + report.disconnects == 0 && !stop.requested() {
+            let failures = outcomes.iter().filter_map(|outcome| outcome.connect_failure);
+            return Err(SwarmError::NobodyGotIn {
+                address: connect,
+                tried: report.connect_failures,
+                first_failure: failures.min_by_key(|(bot, _)| *bot).map(|(_, reason)| reason),
+            });
         }
-        let tally = self.tally();
-        let latency = self.findings.latency.percentiles();
-        on_status(&SwarmStatus {
-            elapsed_s: tally.at.as_secs_f64(),
-            players_joining: tally.joining,
-            figures: SwarmReport::between(&self.interval_since, &tally, latency),
-        });
-        self.latency.take(&mut self.findings.latency);
-        while self.next_status <= tally.at {
-            self.next_status += self.status_every;
-        }
-        self.interval_since = tally;
-    }
-
-    fn tally(&self) -> Tally {
-        let mut tally = Tally {
-            at: self.clock.now(),
-            cpu: thread_cpu_time().saturating_sub(self.cpu_at_start),
-            players_wanted: self.players as u64,
-            thinks_due: self.turns.due(),
-            thinks_skipped: self.turns.skipped(),
-            ..Tally::default()
-        };
-        self.bots.iter().for_each(|bot| bot.count_into(&mut tally));
-        tally
-    }
-
-    fn report(&mut self) -> SwarmReport {
-        let mut tally = self.tally();
-        tally.connect_failures += std::mem::take(&mut tally.joining);
-        self.latency.take(&mut self.findings.latency);
-        let state_error_examples = std::mem::take(&mut self.findings.state_errors);
-        let report = SwarmReport::between(&self.span_since, &tally, self.latency.percentiles());
-        SwarmReport { state_error_examples, ..report }
-    }
-
-    fn say_goodbye(&mut self) {
-        for some in self.bots.chunks_mut(GOODBYES_AT_ONCE) {
-            let now = self.clock.now();
-            if some.iter().any(Bot::is_alive) {
-                some.iter_mut().for_each(|bot| bot.close(now, &mut self.buffers));
-                self.clock.sleep_until(now + GOODBYE_PAUSE);
-            }
-        }
-    }
-
-    fn nobody_got_in(&self) -> SwarmError {
-        SwarmError::NobodyGotIn {
-            address: self.connect,
-            tried: self.bots.len() as u64,
-            first_failure: self.bots.iter().find_map(Bot::connect_failure),
-        }
+        Ok(report)
     }
 }
 
-/// Any free port, of the family that reaches `server`.
-fn any_port_for(server: SocketAddr) -> SocketAddr {
-    let any: IpAddr = match server {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    SocketAddr::new(any, 0)
+/// What all threads saw.
+fn report(outcomes: &[Outcome]) -> SwarmReport {
+    let since = Tally::sum(outcomes.iter().map(|outcome| &outcome.span_since));
+    let mut tally = Tally::sum(outcomes.iter().map(|outcome| &outcome.tally));
+    tally.connect_failures += std::mem::take(&mut tally.joining);
+    let mut latency = LatencyHistogram::new();
+    outcomes.iter().for_each(|outcome| latency.add(&outcome.latency));
+    let mut state_errors: Vec<_> = outcomes.iter().flat_map(|outcome| outcome.state_errors.clone()).collect();
+    state_errors.sort();
+    let state_error_examples = state_errors.into_iter().map(|(_, error)| error).take(STATE_ERRORS_TOLD_MAX).collect();
+    SwarmReport { state_error_examples, ..SwarmReport::between(&since, &tally, latency.percentiles()) }
 }

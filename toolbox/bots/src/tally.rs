@@ -30,7 +30,7 @@ impl Traffic {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     pub at: Nanos,
-    /// Processor time of the swarm's thread.
+    /// Processor time of the threads that drive the bots.
     pub cpu: Nanos,
     pub players_wanted: u64,
     /// Bots that have been sent in and have not been in a world yet.
@@ -59,4 +59,135 @@ pub(crate) struct Tally {
     pub thinks_skipped: u64,
     pub traffic: Traffic,
     pub counters: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    /// Sums over the bots of several threads. These tell within milliseconds of each other: `at` is the mean, by which
+    /// the difference of two sums, divided by their time, is the sum of the threads' rates.
+    pub fn sum<'a>(tallies: impl ExactSizeIterator<Item = &'a Self>) -> Self {
+        let (mut sum, threads) = (Self::default(), tallies.len().max(1) as u64);
+        tallies.for_each(|tally| sum.add(tally));
+        sum.at.0 /= threads;
+        sum
+    }
+
+    fn add(&mut self, other: &Self) {
+        // By name, so that no field is forgotten.
+        let Self {
+            at,
+            cpu,
+            players_wanted,
+            joining,
+            queued,
+            awaiting_world,
+            login_retries,
+            login_refusals,
+            login_timeouts,
+            login_took_max,
+            playing,
+            disconnects,
+            connect_failures,
+            state_checks,
+            state_errors,
+            state_error_bots,
+            state_checks_superseded,
+            protocol_errors,
+            inputs_unanswered,
+            entity_updates,
+            thinks_due,
+            thinks_skipped,
+            traffic,
+            counters,
+        } = other;
+        self.at += *at;
+        self.cpu += *cpu;
+        self.login_took_max = self.login_took_max.max(*login_took_max);
+        for (sum, count) in [
+            (&mut self.players_wanted, players_wanted),
+            (&mut self.joining, joining),
+            (&mut self.queued, queued),
+            (&mut self.awaiting_world, awaiting_world),
+            (&mut self.login_retries, login_retries),
+            (&mut self.login_timeouts, login_timeouts),
+            (&mut self.playing, playing),
+            (&mut self.disconnects, disconnects),
+            (&mut self.connect_failures, connect_failures),
+            (&mut self.state_checks, state_checks),
+            (&mut self.state_errors, state_errors),
+            (&mut self.state_error_bots, state_error_bots),
+            (&mut self.state_checks_superseded, state_checks_superseded),
+            (&mut self.protocol_errors, protocol_errors),
+            (&mut self.inputs_unanswered, inputs_unanswered),
+            (&mut self.entity_updates, entity_updates),
+            (&mut self.thinks_due, thinks_due),
+            (&mut self.thinks_skipped, thinks_skipped),
+        ] {
+            *sum += count;
+        }
+        for (sum, count) in self.login_refusals.iter_mut().zip(login_refusals) {
+            *sum += count;
+        }
+        self.traffic.add(traffic);
+        for (name, total) in counters {
+            self.count(name, *total);
+        }
+    }
+
+    /// Adds to one of the game's own totals.
+    pub fn count(&mut self, name: &str, total: u64) {
+        match self.counters.get_mut(name) {
+            Some(sum) => *sum += total,
+            None => drop(self.counters.insert(name.to_owned(), total)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tally of a thread, in which every count is `count`.
+    fn tally(at_ms: u64, count: u64, counter: &str) -> Tally {
+        Tally {
+            at: Nanos::from_millis(at_ms),
+            cpu: Nanos(count),
+            players_wanted: count,
+            joining: count,
+            queued: count,
+            awaiting_world: count,
+            login_retries: count,
+            login_refusals: [count; DenialReason::ALL.len()],
+            login_timeouts: count,
+            login_took_max: Nanos(count),
+            playing: count,
+            disconnects: count,
+            connect_failures: count,
+            state_checks: count,
+            state_errors: count,
+            state_error_bots: count,
+            state_checks_superseded: count,
+            protocol_errors: count,
+            inputs_unanswered: count,
+            entity_updates: count,
+            thinks_due: count,
+            thinks_skipped: count,
+            traffic: Traffic {
+                packets_in: count,
+                packets_out: count,
+                bytes_in: count,
+                bytes_out: count,
+                packets_refused: count,
+            },
+            counters: [("taps".to_owned(), count), (counter.to_owned(), count)].into(),
+        }
+    }
+
+    #[test]
+    fn a_sum_has_all_counts_the_longest_log_in_and_the_mean_moment() {
+        let sum = Tally::sum([tally(1_000, 3, "shots"), tally(1_010, 5, "hits")].iter());
+        let mut expect = tally(1_005, 8, "taps");
+        expect.login_took_max = Nanos(5);
+        expect.counters = [("taps", 8), ("shots", 3), ("hits", 5)].map(|(name, sum)| (name.to_owned(), sum)).into();
+        assert_eq!(format!("{sum:?}"), format!("{expect:?}"));
+    }
 }

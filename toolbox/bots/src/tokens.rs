@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -14,11 +15,14 @@ const TOKEN_LIFE_S: u64 = 120;
 /// Who makes the connect tokens of a swarm.
 pub enum Tokens {
     /// The caller: given a bot's index, a token that is good now and was never given before. Called when that bot
-    /// is sent in, and each time it tries again.
-    Made(Box<dyn FnMut(usize) -> ConnectToken>),
+    /// is sent in, and each time it tries again, on any thread. An error ends the run.
+    Made(Box<MakeToken>),
     /// The swarm, with the key that the server has.
     Signed(TokenSigner),
 }
+
+/// Makes the connect token of the bot with this index.
+pub type MakeToken = dyn Fn(usize) -> Result<ConnectToken, TokenError> + Send + Sync;
 
 /// What it takes to make tokens for a server.
 pub struct TokenSigner {
@@ -40,9 +44,9 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// Makes tokens for the bots of one run.
+/// Makes tokens for the bots of one thread.
 pub(crate) struct TokenSource {
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
     address: SocketAddr,
     /// Seeded by the operating system, not by the swarm: a key and nonce of an earlier run with the
     /// same seed must not come back, and a server refuses a token that it has seen.
@@ -50,13 +54,13 @@ pub(crate) struct TokenSource {
 }
 
 impl TokenSource {
-    pub fn new(tokens: Tokens, address: SocketAddr, seed: [u8; 32]) -> Self {
+    pub fn new(tokens: Arc<Tokens>, address: SocketAddr, seed: [u8; 32]) -> Self {
         Self { tokens, address, rng: ChaCha20Rng::from_seed(seed) }
     }
 
     pub fn next(&mut self, bot: usize, unix_s: u64) -> Result<ConnectToken, TokenError> {
-        match &mut self.tokens {
-            Tokens::Made(make) => Ok(make(bot)),
+        match &*self.tokens {
+            Tokens::Made(make) => make(bot),
             Tokens::Signed(signer) => {
                 let request = TokenRequest {
                     protocol_id: signer.protocol_id,

@@ -43,6 +43,12 @@ pub struct BotsArguments {
     /// Bots that join per second, unless the scenario has them all join at once.
     #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     join_per_second: u32,
+    /// Threads that drive them; without it, one per 400 bots, and no more than there are cores.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+    /// Let their threads have a low priority: for a server on the same host, whose workers must not wait for them.
+    #[arg(long)]
+    low_priority: bool,
     /// Client id of the first bot; the others follow. Two swarms on one server need ranges apart.
     #[arg(long, default_value_t = 1)]
     first_client_id: u64,
@@ -79,6 +85,8 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
             Joins::InTurn => arguments.join_per_second,
             Joins::AtOnce => u32::MAX,
         },
+        threads: arguments.threads.map(usize::from),
+        priority: if arguments.low_priority { Priority::Low } else { Priority::Normal },
         ..SwarmSettings::new(arguments.connect, arguments.players as usize, Tokens::Signed(signer))
     };
     let reader = arguments.output.reader();

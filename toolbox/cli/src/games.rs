@@ -10,8 +10,8 @@ use throng_bots::{Behaviour, Scenario};
 use throng_faults::FaultSwitch;
 use throng_replication::{ReplicationRules, Schema};
 
-/// Makes the behaviours of a swarm's bots, one after the other.
-pub type MakeBehaviour = Box<dyn FnMut(usize) -> Box<dyn Behaviour>>;
+/// Makes the behaviour of a swarm's bot with this index, on the thread that drives it.
+pub type MakeBehaviour = Box<dyn Fn(usize) -> Box<dyn Behaviour> + Send + Sync>;
 
 /// A game that ships with the command.
 struct Row {
@@ -126,7 +126,7 @@ impl Game {
         (self.0.schema)()
     }
 
-    /// Makes the behaviours of a swarm's bots, one after the other. Loads what they share.
+    /// What makes the behaviours of a swarm's bots. Loads what they share.
     pub fn behaviours(self, flags: &GameFlags) -> Result<MakeBehaviour, String> {
         self.check_options(flags.given())?;
         Ok((self.0.behaviours)(flags, self.scenario(flags)?))

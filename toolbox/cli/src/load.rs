@@ -38,6 +38,9 @@ pub struct LoadArguments {
     /// Threads that run worlds.
     #[arg(long)]
     workers: Option<u16>,
+    /// Threads that drive the bots; without it, one per 400 bots, and no more than there are cores.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    bots_threads: Option<u16>,
     /// Let the server take equally urgent worlds in any order instead of the costliest first.
     #[arg(long)]
     ignore_cost_estimates: bool,
@@ -75,6 +78,9 @@ pub fn run(arguments: LoadArguments) -> CommandResult {
     }
     if let Some(workers) = arguments.workers {
         plan.serve_arguments.extend(["--workers".to_owned(), workers.to_string()]);
+    }
+    if let Some(threads) = arguments.bots_threads {
+        plan.bots_arguments.extend(["--threads".to_owned(), threads.to_string()]);
     }
     if arguments.ignore_cost_estimates {
         plan.serve_arguments.push("--ignore-cost-estimates".into());

@@ -59,7 +59,7 @@ pub struct LoadPlan {
     pub scenario: String,
     /// For `throng serve`: the game and its size, `--address 127.0.0.1:0` for a free port. `--status-json` is added.
     pub serve_arguments: Vec<String>,
-    /// For `throng bots`: the game. `--connect`, `--players` and `--status-json` are added.
+    /// For `throng bots`: the game. `--connect`, `--players`, `--low-priority` and `--status-json` are added.
     pub bots_arguments: Vec<String>,
     pub players: u32,
     pub window_begin: WindowBegin,
@@ -161,7 +161,8 @@ pub fn run(plan: &LoadPlan, stop: &StopFlag, progress: &mut dyn FnMut(Progress))
     let started_at = SystemTime::now();
     let mut server = start("serve", [&plan.serve_arguments[..], &status_json()].concat())?;
     let address = server.wait_ready(stop)?;
-    let joining = ["--connect", &address, "--players", &plan.players.to_string()].map(str::to_owned);
+    // Bots are players from elsewhere: a worker of the server that wakes must not wait until one's turn is over.
+    let joining = ["--connect", &address, "--players", &plan.players.to_string(), "--low-priority"].map(str::to_owned);
     let bots = start("bots", [&plan.bots_arguments[..], &joining, &status_json()].concat())?;
 
     let began = Instant::now();

@@ -79,13 +79,13 @@ fn play(
     // The first address is tried first; the server knows itself by its own.
     let addresses: Vec<SocketAddr> = relay.into_iter().chain([server]).collect();
     let tokens =
-        Tokens::Made(Box::new(move |bot| token_for(addresses.clone(), client_id_first + bot as u64, TIMEOUT_S)));
+        Tokens::Made(Box::new(move |bot| Ok(token_for(addresses.clone(), client_id_first + bot as u64, TIMEOUT_S))));
     let settings =
         SwarmSettings { status_every: Nanos::from_millis(250), ..SwarmSettings::new(server, players, tokens) };
     let report = Swarm::run(
         settings,
         precinct::schema(),
-        |_bot| Box::new(PrecinctBot::new(guide.clone())),
+        move |_bot| Box::new(PrecinctBot::new(guide.clone())),
         stop,
         &mut |status| *last.lock().unwrap_or_else(PoisonError::into_inner) = status.figures.clone(),
     );

@@ -104,7 +104,7 @@ fn a_run_without_npcs_and_a_run_of_one_player_are_runs_too() {
 fn everybody_in_one_world_is_a_run_too() {
     let _alone = alone();
     let frontier = ["--game", "frontier", "--players", "10", "--npcs", "200", "--seconds", "5"];
-    for flags in [&[][..], &["--scan-everything", "--no-throttles"]] {
+    for flags in [&[][..], &["--scan-everything", "--no-throttles", "--bots-threads", "3"]] {
         let finished = load(&[&frontier, flags].concat());
         let report = check(&finished, 10);
         check_ticks_missed(&report, 0.05);

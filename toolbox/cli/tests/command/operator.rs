@@ -169,10 +169,10 @@ fn a_server_that_does_not_answer_is_named_with_what_to_look_at() {
 
 #[test]
 fn too_few_descriptors_are_told_with_the_command_that_raises_them() {
-    let arguments = ["bots", "--connect", "127.0.0.1:9", "--players", "3000"];
+    let arguments = ["bots", "--connect", "127.0.0.1:9", "--players", "3000", "--threads", "2"];
     let Some(mut command) = unprivileged("ulimit -n 200", &arguments) else { return };
     command.env("THRONG_PRIVATE_KEY", KEY);
-    check(command, &["each of 3000 bots needs a socket", "may open 200 files", "ulimit -n 3064", "LimitNOFILE=3064"]);
+    check(command, &["each of 3000 bots needs a socket", "may open 200 files", "ulimit -n 3066", "LimitNOFILE=3066"]);
 
     let Some(command) = unprivileged("ulimit -n 64", &["serve", "--address", "127.0.0.1:0"]) else { return };
     check(command, &["may open 64 files", "ulimit -n 256"]);

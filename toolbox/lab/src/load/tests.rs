@@ -89,7 +89,7 @@ fn a_run_is_measured_while_steady_and_both_reports_are_merged() {
     assert_eq!((run.report.game.as_str(), run.report.ticks), ("stand-in", 140));
     assert_eq!(
         run.report.bots["arguments"],
-        "bots --behaviour still --connect 127.0.0.1:40123 --players 4 --status-json"
+        "bots --behaviour still --connect 127.0.0.1:40123 --players 4 --low-priority --status-json"
     );
     assert_eq!(run.seconds.len(), 2);
     assert_eq!(run.window, 1..2);

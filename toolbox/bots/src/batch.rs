@@ -1,0 +1,80 @@
+//! Which bots a thread drives, and how many threads there are.
+//!
+//! Bots are dealt out like cards: of three threads the second one has bots 1, 4, 7 and so on. All have as many, but for
+//! one; each sends its bots in, and lets them think, when one thread would have done it. So nothing that a bot does
+//! depends on how many threads there are.
+
+/// Bots for which it takes another thread. A thread needs 0.12 to 0.2 of a core for so many, so it keeps up where it
+/// gets what others leave over. Fewer: threads that wake for nothing. More: a thread of low priority falls behind when
+/// the server's workers are busy for half of the time, and drives them all alone.
+const BOTS_PER_THREAD: usize = 400;
+
+/// How many threads drive `players` bots on a host with so many cores, unless somebody says otherwise.
+pub(crate) fn usual_threads(players: usize, cores: usize) -> usize {
+    players.div_ceil(BOTS_PER_THREAD).clamp(1, cores.max(1))
+}
+
+/// The bots that one thread drives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BotBatch {
+    /// The thread's number; its first bot has the same.
+    pub thread: usize,
+    /// How many threads there are; so far apart are the numbers of its bots.
+    pub threads: usize,
+    /// How many bots there are in all.
+    pub players: usize,
+}
+
+impl BotBatch {
+    /// A batch for each of so many threads, or for as many as there are bots.
+    pub fn deal(players: usize, threads: usize) -> impl ExactSizeIterator<Item = Self> {
+        let threads = threads.clamp(1, players.max(1));
+        (0..threads).map(move |thread| Self { thread, threads, players })
+    }
+
+    /// Bots in it.
+    pub fn count(&self) -> usize {
+        (self.players - self.thread).div_ceil(self.threads)
+    }
+
+    /// The number, in the whole swarm, of the bot at this place in the batch.
+    pub fn bot(&self, place: usize) -> usize {
+        self.thread + place * self.threads
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Promise: every bot is driven by one thread, and no thread has more than one bot more than another.
+    #[test]
+    fn bots_are_dealt_out_completely_and_evenly() {
+        let check = |players: usize, threads: usize, expect_counts: &[usize]| {
+            let batches: Vec<_> = BotBatch::deal(players, threads).collect();
+            assert_eq!(batches.iter().map(BotBatch::count).collect::<Vec<_>>(), expect_counts);
+            let mut bots: Vec<usize> =
+                batches.iter().flat_map(|batch| (0..batch.count()).map(|place| batch.bot(place))).collect();
+            bots.sort_unstable();
+            assert_eq!(bots, (0..players).collect::<Vec<_>>());
+        };
+        check(10, 1, &[10]);
+        check(10, 3, &[4, 3, 3]);
+        check(11, 3, &[4, 4, 3]);
+        check(12, 3, &[4, 4, 4]);
+        check(2, 3, &[1, 1]);
+        check(1, 0, &[1]);
+        check(3_000, 8, &[375; 8]);
+    }
+
+    #[test]
+    fn many_bots_have_many_threads_but_no_more_than_there_are_cores() {
+        let check = |players, cores, expect| assert_eq!(usual_threads(players, cores), expect, "{players}, {cores}");
+        check(1, 64, 1);
+        check(400, 64, 1);
+        check(401, 64, 2);
+        check(3_000, 64, 8);
+        check(3_000, 2, 2);
+        check(16_384, 1, 1);
+    }
+}
