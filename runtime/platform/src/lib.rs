@@ -15,6 +15,7 @@
 //! | [`prefetch`] | memory that is going to be read, early |
 //! | [`ticks`] | the cheapest clock, for measuring |
 //! | [`perf`], [`sched`] | when a thread had no core, and which other processes had one |
+//! | [`steal`] | for how long a hypervisor gave our cores to somebody else |
 //! | [`sampling`] | where another process's threads are, without stopping them |
 //! | [`never`](mod@never) | states that only a bug can make: loud in tests, counted and survived in a live server |
 //! | [`crash_signal`], [`message_pair`], [`bad_access`] | what a dying thread may do, and whom it tells: the ground of `throng-crash` |
@@ -38,6 +39,7 @@ mod raw_address;
 pub mod sampling;
 pub mod sched;
 pub mod signals;
+pub mod steal;
 pub mod threads;
 pub mod ticks;
 pub mod time;

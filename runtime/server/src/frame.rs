@@ -23,6 +23,7 @@ use throng_world::{Client, GameWorld, Leaving, ids::WorldId, transfer::Transfer}
 use crate::{address_table::CLIENTS, server::Server, tick_trace::TickRecord, world_hash::WorldHash};
 
 log_category!(WORLD = "server.world");
+log_category!(HOST = "server.host");
 
 impl Server {
     /// Runs frame number `frame` of the grid, on the frame thread.
@@ -87,6 +88,7 @@ impl Server {
     /// Worlds that have finished rejoin, in the order of their ids so that it does not matter which worker was quicker.
     fn welcome_home(&mut self, frame: u64) {
         let mut finished = std::mem::take(&mut self.finished);
+        let mut taken_max = Nanos::ZERO;
         finished.sort_unstable_by_key(|finished| finished.task.world.id());
         for finished in finished.drain(..) {
             let cost = finished.cost();
@@ -108,9 +110,11 @@ impl Server {
             });
             slot.cost.measured(cost);
             slot.cost.hint(world.report_mut().next_tick_hint);
-            let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline);
+            let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline, &mut self.host_watch);
             self.counts.server.ticks += 1;
             self.counts.server.ticks_missed += outcome.missed;
+            self.counts.server.ticks_missed_host += outcome.of_host.missed;
+            taken_max = taken_max.max(outcome.of_host.taken);
             self.counts.ticks.merge(&world.report_mut().stats);
             self.measure.tick_lateness(outcome.lateness);
             self.status.tick_lateness(outcome.lateness);
@@ -128,6 +132,23 @@ impl Server {
             }
         }
         self.finished = finished;
+        self.tell_of_host(taken_max);
+    }
+
+    /// Says that the host took a core away, and what that cost: in the status, and in the log, from which captures have
+    /// it.
+    fn tell_of_host(&mut self, taken_max: Nanos) {
+        if taken_max == Nanos::ZERO {
+            return;
+        }
+        self.status.host_took(taken_max);
+        let ticks_missed = self.counts.server.ticks_missed_host;
+        log_warn!(
+            HOST,
+            taken_ms = taken_max.as_millis_f64(),
+            ticks_missed,
+            "the host took a core away, and ticks were missed for it"
+        );
     }
 
     /// Clients that leave a world go where they want, and its messages to other worlds are delivered.

@@ -59,6 +59,7 @@ mod address_table;
 pub mod directory;
 pub mod flight_recorder;
 mod frame;
+mod host_watch;
 mod hosted_world;
 pub mod inspection;
 pub mod lifecycle;

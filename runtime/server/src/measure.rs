@@ -47,6 +47,7 @@ impl Server {
         self.status.frame.record_time(length);
         self.measure_game();
         let now = self.clock.now();
+        self.host_watch.look_if_due(now);
         if let Some(metrics) = &mut self.metrics {
             metrics.frame(length, now, &counts, &self.control.published);
         }
@@ -106,6 +107,8 @@ impl Server {
             tick_lateness_ms_max: std::mem::take(&mut window.lateness_max).as_millis_f64(),
             ticks: counts.server.ticks,
             ticks_missed: counts.server.ticks_missed,
+            ticks_missed_host: counts.server.ticks_missed_host,
+            host_took_ms_max: std::mem::take(&mut window.host_took_max).as_millis_f64(),
             packets_in: per_s(counts.admission.packets),
             packets_out: per_s(counts.ticks.packets_out),
             bytes_out: per_s(counts.ticks.bytes_out),
@@ -149,7 +152,7 @@ impl Server {
     }
 
     /// Closes the steady window; what follows is not in the report. A window that is closed stays as it is. What a
-    /// world that is still away has missed counts in it.
+    /// world that is still away has missed counts in it, as our own.
     pub(crate) fn end_measure(&mut self, now: Nanos) {
         if self.measure.is_over() {
             return;
@@ -210,6 +213,7 @@ impl Server {
             tick_lateness_ms: percentiles_ms(&measure.lateness.percentiles()),
             ticks: server.ticks,
             ticks_missed: server.ticks_missed,
+            ticks_missed_host: server.ticks_missed_host,
             idle_tail_share: ratio(measure.idle_tail_shares, measure.frames_with_worlds as f64),
             players,
             server_cpu_cores: cpu.as_secs_f64() / seconds.max(1e-9),

@@ -39,7 +39,10 @@ pub struct ServerReport {
     pub frames_over_budget: u64,
     pub tick_lateness_ms: PercentilesMs,
     pub ticks: u64,
+    /// Ticks that did not start within their period, and those of them that are the host's: it took a core away
+    /// for 25 ms or more. The others are our own.
     pub ticks_missed: u64,
+    pub ticks_missed_host: u64,
     /// Share of a frame's time in the worlds part in which a worker had nothing to do while another still worked, mean
     /// of frames.
     pub idle_tail_share: f64,
@@ -127,6 +130,9 @@ pub struct ServerStatus {
     pub tick_lateness_ms_max: f64,
     pub ticks: u64,
     pub ticks_missed: u64,
+    /// Of these the host's, and the most that it took of a core for one of them; zero if none is.
+    pub ticks_missed_host: u64,
+    pub host_took_ms_max: f64,
     pub packets_in: u64,
     pub packets_out: u64,
     pub bytes_out: u64,

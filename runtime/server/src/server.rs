@@ -18,6 +18,7 @@ use throng_platform::{
     clock::{Clock, MonotonicClock},
     cores, random,
     signals::StopFlag,
+    steal::{KernelSteal, StealRecords},
     threads::shorten_slice,
     time::Nanos,
 };
@@ -35,6 +36,7 @@ use throng_world::{
 use crate::{
     address_table::AddressTable,
     directory::{Directory, Everybody},
+    host_watch::HostWatch,
     hosted_world::{HostWorker, HostedWorld},
     lifecycle::{Answer, NewWorld, Pending, WorldError},
     mailboxes::Mailboxes,
@@ -68,6 +70,8 @@ const IDLE_WAKE_PERIOD: Nanos = Nanos::from_secs(1);
 pub struct Environment {
     pub clock: Arc<dyn Clock>,
     pub transport: Box<dyn ServerTransport>,
+    /// What the host took of our cores, by which a missed tick is told to be its doing.
+    pub steal: Box<dyn StealRecords>,
     /// Seeds the handshake's secrets; from the operating system, or fixed in a simulation.
     pub seed: [u8; 32],
     pub private_key: PrivateKey,
@@ -195,6 +199,8 @@ pub struct Server {
     pub(crate) due: Vec<Scheduled<HostedWorld>>,
     pub(crate) finished: Vec<Finished<HostedWorld>>,
     pub(crate) timeline: Timeline,
+    /// Knows which missed ticks are the host's.
+    pub(crate) host_watch: HostWatch,
     /// The frame that is being run, or was run last; `None` before the first.
     pub(crate) frame_number: Option<u64>,
 
@@ -246,6 +252,7 @@ impl Server {
         let environment = Environment {
             clock,
             transport: Box::new(transport),
+            steal: Box::new(KernelSteal::open()),
             seed: random::seed(),
             private_key,
             public_addresses: settings.server.public_addresses.clone(),
@@ -269,7 +276,8 @@ impl Server {
         environment: Environment,
         journal: Option<OpenedTokenJournal>,
     ) -> Self {
-        let Environment { clock, mut transport, seed, private_key, mut public_addresses, workers_count } = environment;
+        let Environment { clock, mut transport, steal, seed, private_key, mut public_addresses, workers_count } =
+            environment;
         if public_addresses.is_empty() {
             public_addresses.extend(reachable_as(transport.local_addr()));
         }
@@ -307,6 +315,7 @@ impl Server {
         let published = Arc::new(PublishedMetrics::new(clock.clone()));
         Self {
             pool: ShortTaskPool::new(workers, clock.clone()),
+            host_watch: HostWatch::new(steal, clock.clone()),
             clock,
             transport,
             addresses,

@@ -27,7 +27,12 @@ counters! {
         Sum ticks_missed: "server.ticks_missed", "ticks",
             "Ticks that did not start within their period.",
             "Players feel it. Too many worlds for the cores, a world that hangs (`server.world_hangs`), or a host that \
-             gives its cores to others.";
+             gives its cores to others (`server.ticks_missed_host`).";
+        Sum ticks_missed_host: "server.ticks_missed_host", "ticks",
+            "Of the ticks missed, those that are the host's: it took a core away for 25 ms or more, by the kernel's records \
+             of steal, and they would have been in time otherwise.",
+            "The host gives its cores to others: ask for cores of your own. Those missed beyond these are the server's own, \
+             or have no record to show otherwise.";
         Sum hangs: "server.world_hangs", "hangs",
             "Times a world did not come back from a tick within 100 ms.",
             "The log names the world; a capture shows where it is. The other worlds play on with a worker less.";

@@ -127,6 +127,8 @@ pub(crate) struct StatusWindow {
     pub cpu_at_begin: Nanos,
     pub frame: Histogram,
     pub lateness_max: Nanos,
+    /// The most that the host took of a core for missed ticks.
+    pub host_took_max: Nanos,
 }
 
 impl Default for StatusWindow {
@@ -138,6 +140,7 @@ impl Default for StatusWindow {
             cpu_at_begin: Nanos::ZERO,
             frame: Histogram::new(),
             lateness_max: Nanos::ZERO,
+            host_took_max: Nanos::ZERO,
         }
     }
 }
@@ -145,5 +148,9 @@ impl Default for StatusWindow {
 impl StatusWindow {
     pub fn tick_lateness(&mut self, lateness: Nanos) {
         self.lateness_max = self.lateness_max.max(lateness);
+    }
+
+    pub fn host_took(&mut self, taken: Nanos) {
+        self.host_took_max = self.host_took_max.max(taken);
     }
 }

@@ -10,7 +10,13 @@ use throng_scheduler::{CostEstimate, Hertz, TickPhase};
 
 use throng_world::{GameWorld, ids::WorldId};
 
-use crate::{hosted_world::HostedWorld, lifecycle::Answer, mailbox::Mailbox, timeline::Timeline};
+use crate::{
+    host_watch::{HostShare, HostWatch},
+    hosted_world::HostedWorld,
+    lifecycle::Answer,
+    mailbox::Mailbox,
+    timeline::Timeline,
+};
 
 /// A world that has been in one tick for this long is reported as hanging (reliability R24 asks for 100 ms).
 const HANG_REPORT_AFTER: Nanos = Nanos::from_millis(100);
@@ -40,6 +46,8 @@ pub(crate) struct WorldSlot {
     next_frame: u64,
     /// Ticks missed since the start.
     pub ticks_missed: u64,
+    /// What the host took until then was its share of earlier misses.
+    excused_until: Nanos,
     hang_is_reported: bool,
     /// It is to end as soon as it is home and nobody is in it; who asked for that is told.
     pub ending: Option<Answer<()>>,
@@ -52,6 +60,8 @@ pub(crate) struct TickOutcome {
     pub lateness: Nanos,
     /// Periods that went by before it started: ticks that were never run.
     pub missed: u64,
+    /// What of that is the host's.
+    pub of_host: HostShare,
 }
 
 impl WorldSlot {
@@ -74,6 +84,7 @@ impl WorldSlot {
             phase_index,
             next_frame: phase.next_due(frame),
             ticks_missed: 0,
+            excused_until: Nanos::ZERO,
             hang_is_reported: false,
             ending: None,
         }
@@ -116,18 +127,36 @@ impl WorldSlot {
     }
 
     /// Books a finished tick and moves on to the next period.
-    pub fn close_tick(&mut self, started: Nanos, finished: Nanos, timeline: &Timeline) -> TickOutcome {
-        let started_in = timeline.frame_at(started);
-        let mut missed = 0;
-        let mut next = self.phase.next_due(self.next_frame + 1);
-        while next <= started_in {
-            missed += 1;
-            next = self.phase.next_due(next + 1);
+    pub fn close_tick(
+        &mut self,
+        started: Nanos,
+        finished: Nanos,
+        timeline: &Timeline,
+        host: &mut HostWatch,
+    ) -> TickOutcome {
+        let (missed, next) = self.missed_if_started_in(timeline.frame_at(started));
+        let mut of_host = HostShare::default();
+        if missed > 0 {
+            let missed_if_at = |at| self.missed_if_started_in(timeline.frame_at(at)).0;
+            let from = timeline.start_of(self.next_frame).max(self.excused_until);
+            of_host = host.share_of(missed, from, started, missed_if_at);
+            self.excused_until = self.excused_until.max(of_host.until);
         }
         self.next_frame = next;
         self.ticks_missed += missed;
         self.hang_is_reported = false;
-        TickOutcome { lateness: finished.saturating_sub(timeline.start_of(next)), missed }
+        TickOutcome { lateness: finished.saturating_sub(timeline.start_of(next)), missed, of_host }
+    }
+
+    /// Periods that have gone by when the tick that is due starts in this frame, and where the one after it begins.
+    fn missed_if_started_in(&self, frame: u64) -> (u64, u64) {
+        let mut missed = 0;
+        let mut next = self.phase.next_due(self.next_frame + 1);
+        while next <= frame {
+            missed += 1;
+            next = self.phase.next_due(next + 1);
+        }
+        (missed, next)
     }
 
     /// For how long a worker has been running it, once per hang.

@@ -163,12 +163,13 @@ fn one_line(progress: Progress) -> String {
 
 fn figures(last: &Second) -> String {
     format!(
-        "{} players  {} worlds awake  frame {:.1} ms max of {:.1}  missed {}  {} packets/s in, {} out  {:.2} cores  {:.0} MB",
+        "{} players  {} worlds awake  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  {:.0} MB",
         last.players,
         last.worlds_awake,
         last.frame_ms_max,
         last.frame_budget_ms,
         last.ticks_missed,
+        last.ticks_missed_host,
         last.packets_in,
         last.packets_out,
         last.cpu_cores,
@@ -189,6 +190,9 @@ pub fn tell(run: &LoadRun, html: &Path, json: bool) -> CommandResult {
     }
     for bar in &run.report.bars {
         eprintln!("{} {}", if bar.passed { "ok  " } else { "FAIL" }, bar);
+    }
+    if let Some(missed) = run.missed_ticks() {
+        eprintln!("note {missed}");
     }
     if let Some(last) = run.report.capture_files.last() {
         eprintln!(

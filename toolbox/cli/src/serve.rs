@@ -158,7 +158,7 @@ fn tell_statuses(reader: Reader) -> std::io::Result<(SyncSender<ServerStatus>, J
 
 fn one_line(status: &ServerStatus) -> String {
     format!(
-        "{:>5} s  {} players  {} of {} worlds awake  frame {:.1} ms max of {:.1}  missed {}  {} packets/s in, {} out  {:.2} cores  \
+        "{:>5} s  {} players  {} of {} worlds awake  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  \
          {:.0} MB",
         status.second,
         status.players,
@@ -167,6 +167,7 @@ fn one_line(status: &ServerStatus) -> String {
         status.frame_ms_max,
         status.frame_budget_ms,
         status.ticks_missed,
+        status.ticks_missed_host,
         status.packets_in,
         status.packets_out,
         status.cpu_cores,

@@ -29,4 +29,5 @@ mod child;
 mod left_behind;
 mod listened;
 mod machine;
+mod missed_ticks;
 mod page;

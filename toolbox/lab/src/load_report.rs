@@ -14,7 +14,7 @@ use crate::load_packets::{PacketRow, rows_of_all_worlds};
 use crate::settling::Settling;
 
 /// Keys of the report that programs rely on; a key in an object with a dot. They stay, whatever else is added.
-pub const PROMISED_KEYS: [&str; 40] = [
+pub const PROMISED_KEYS: [&str; 41] = [
     "passed",
     "game",
     "players_connected",
@@ -33,6 +33,7 @@ pub const PROMISED_KEYS: [&str; 40] = [
     "frames_over_budget",
     "ticks",
     "ticks_missed",
+    "ticks_missed_host",
     "server_cpu_cores",
     "server_rss_mb",
     "bots_cpu_cores",
@@ -206,8 +207,10 @@ pub struct LoadReport {
     pub frame_budget_ms: f64,
     pub frames_over_budget: u64,
     pub ticks: u64,
-    /// Ticks that did not start within their period.
+    /// Ticks that did not start within their period, whoever is to blame.
     pub ticks_missed: u64,
+    /// Of these the host's: it took a core away for 25 ms or more, and they would have been in time otherwise.
+    pub ticks_missed_host: u64,
     /// Processor time of the server / time, by the server's word; by the kernel's if it says nothing.
     pub server_cpu_cores: f64,
     pub server_rss_mb: f64,
@@ -255,6 +258,11 @@ pub(crate) struct FromOutside {
 }
 
 impl LoadReport {
+    /// Missed ticks that are not the host's, or of which nothing shows that they are.
+    pub fn ticks_missed_ours(&self) -> u64 {
+        self.ticks_missed.saturating_sub(self.ticks_missed_host)
+    }
+
     /// Puts the two reports together. `bars` are not judged yet.
     pub(crate) fn merge(
         server: Map<String, Value>,

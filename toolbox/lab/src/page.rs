@@ -90,7 +90,11 @@ fn rates(run: &LoadRun) -> String {
 /// The six figures that are asked for first.
 fn tiles(run: &LoadRun) -> Markup {
     let report = &run.report;
-    let missed = (grouped(report.ticks_missed as f64), format!("of {}", grouped(report.ticks as f64)));
+    let of_host = match report.ticks_missed_host {
+        0 => String::new(),
+        count => format!(", {} the host's", grouped(count as f64)),
+    };
+    let missed = (grouped(report.ticks_missed as f64), format!("of {}{of_host}", grouped(report.ticks as f64)));
     let latest = (format!("{} ms", number(report.tick_lateness_ms.max)), "after its period".to_owned());
     let frame =
         (format!("{} ms", number(report.frame_ms.p99)), format!("budget {} ms", number(report.frame_budget_ms)));
@@ -135,6 +139,9 @@ fn bars(run: &LoadRun) -> Markup {
                         td { (verdict(bar.passed)) }
                     }
                 }
+            }
+            @if let Some(missed) = run.missed_ticks() {
+                p { (missed) }
             }
         }
     }

@@ -24,6 +24,9 @@ pub struct Second {
     /// In this second.
     pub ticks: u64,
     pub ticks_missed: u64,
+    /// Of these the host's, and the most that it took of a core for one of them.
+    pub ticks_missed_host: u64,
+    pub host_took_ms_max: f64,
     pub packets_in: u64,
     pub packets_out: u64,
     pub cpu_cores: f64,
@@ -68,6 +71,7 @@ impl Second {
             "tick_lateness_ms": {"max": most(|second| second.tick_lateness_ms_max)},
             "ticks": sum(|second| second.ticks),
             "ticks_missed": sum(|second| second.ticks_missed),
+            "ticks_missed_host": sum(|second| second.ticks_missed_host),
             "packets_in_per_s": mean(|second| second.packets_in as f64),
             "packets_out_per_s": mean(|second| second.packets_out as f64),
             "server_cpu_cores": mean(|second| second.cpu_cores),
@@ -88,7 +92,8 @@ mod tests {
             ..Second {
                 second,
                 ticks: 20,
-                ticks_missed: 1,
+                ticks_missed: 2,
+                ticks_missed_host: 1,
                 packets_in: 10,
                 cpu_cores,
                 frame_ms_max,
@@ -99,8 +104,9 @@ mod tests {
         let report = Second::sum_up(&seconds);
         assert_eq!(
             (&report["ticks"], &report["ticks_missed"], &report["seconds"]),
-            (&json!(60), &json!(3), &json!(3.0))
+            (&json!(60), &json!(6), &json!(3.0))
         );
+        assert_eq!(report["ticks_missed_host"], 3);
         assert_eq!((&report["packets_in_per_s"], &report["frame_ms"]), (&json!(10.0), &json!({"max": 7.0})));
         assert!((report["server_cpu_cores"].as_f64().unwrap() - 0.8).abs() < 1e-9);
         assert_eq!(Second::mean_players_by_kind(&seconds), [("hub".to_owned(), 5.0)].into());

@@ -8,6 +8,7 @@ use throng::inspection::WorldHash;
 use throng::server::{Environment, ServerError};
 use throng_net::transport::ServerTransport;
 use throng_platform::clock::{Clock, ManualClock};
+use throng_platform::steal::ManualSteal;
 use throng_platform::time::Nanos;
 
 use crate::settings::{Purpose, SERVER_ADDRESS, SimulationSettings};
@@ -41,6 +42,7 @@ impl VirtualServer {
         let environment = Environment {
             clock: Arc::new(clock.clone()),
             transport,
+            steal: Box::new(ManualSteal::new(settings.workers_count)),
             seed,
             private_key: settings.private_key(),
             public_addresses: vec![SERVER_ADDRESS],

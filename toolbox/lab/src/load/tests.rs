@@ -109,6 +109,13 @@ fn a_missed_tick_fails_the_run_but_still_reports() {
 }
 
 #[test]
+fn a_tick_that_the_host_took_fails_no_run() {
+    let server = SERVER.replace(r#""ticks_missed":0"#, r#""ticks_missed":2,"ticks_missed_host":2"#);
+    let run = StandIn::new("missed-host", &server, BOTS).run().unwrap();
+    assert!(run.report.passed, "{:?}", run.report.bars);
+}
+
+#[test]
 fn a_server_that_cannot_start_is_quoted() {
     let server = "echo 'address 0.0.0.0:40000 is in use' >&2; exit 2";
     StandIn::new("used", server, BOTS).check_error(&[

@@ -112,8 +112,23 @@ fn the_page_fetches_nothing() {
 fn a_failed_bar_is_named() {
     let (json, html) = written("failed", made_up_run(7));
     assert!(html.contains("<span class=\"verdict failed\">failed</span>"));
-    assert!(html.contains("<tr class=\"failed\"><td><code>ticks_missed</code></td><td class=\"n\">7</td>"));
+    assert!(html.contains("<tr class=\"failed\"><td><code>ticks_missed_ours</code></td><td class=\"n\">7</td>"));
     assert_eq!(json["passed"], false);
+}
+
+#[test]
+fn ticks_that_the_host_took_are_told_and_fail_no_bar() {
+    let mut run = made_up_run(7);
+    run.report.ticks_missed_host = 7;
+    (run.seconds[17].ticks_missed_host, run.seconds[17].host_took_ms_max) = (7, 240.0);
+    run.report.judge(1000);
+    let (json, html) = written("host", run);
+    assert_eq!(
+        (&json["passed"], &json["ticks_missed"], &json["ticks_missed_host"]),
+        (&json!(true), &json!(7), &json!(7))
+    );
+    assert!(html.contains("<b>7</b><span>of 1,202,400, 7 the host's</span>"));
+    assert!(html.contains("<p>ticks_missed: 7, of these the host's: 7, since it took 240 ms (steal) at second 17</p>"));
 }
 
 #[test]

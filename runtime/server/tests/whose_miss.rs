@@ -1,0 +1,179 @@
+//! The promise: every missed tick is counted, and it is counted as the host's where the host's records show that it took
+//! a core away for 25 ms or more, and nowhere else.
+//!
+//! The shipped server's own loop on a clock that the test moves: a host that steals moves it while the frame thread
+//! sleeps, a world that is slow moves it in its tick.
+
+use std::sync::{Arc, Mutex};
+
+use bevy_ecs::prelude::*;
+use throng::{
+    prelude::*,
+    report::{ServerReport, ServerStatus},
+    server::{Environment, Server},
+    settings::Settings,
+};
+use throng_net::{
+    protocol::PrivateKey,
+    transport::{Impairment, MemoryNetwork},
+};
+use throng_platform::{
+    clock::{Clock, ManualClock},
+    signals::StopFlag,
+    steal::ManualSteal,
+    time::Nanos,
+};
+use throng_replication::SchemaBuilder;
+
+/// At this time nobody runs for a while: whoever sleeps then is woken late.
+#[derive(Clone, Copy)]
+struct Pause {
+    at: Nanos,
+    length: Nanos,
+    /// What the host's records say of it.
+    stolen: Nanos,
+}
+
+/// A host on which sleeping moves the clock, and which pauses once.
+struct Host {
+    clock: ManualClock,
+    steal: ManualSteal,
+    pause: Mutex<Option<Pause>>,
+}
+
+impl Clock for Host {
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn unix_seconds(&self) -> u64 {
+        self.clock.unix_seconds()
+    }
+
+    fn sleep_until(&self, at: Nanos) {
+        self.clock.set(at);
+        if let Some(pause) = self.pause.lock().unwrap().take_if(|pause| pause.at <= at) {
+            self.clock.advance(pause.length);
+            self.steal.steal(1, pause.stolen);
+        }
+    }
+}
+
+/// Ticks at 128 Hz, and takes `slow_for` in one tick.
+struct Field {
+    clock: ManualClock,
+    slow_for: Nanos,
+}
+
+#[derive(Resource)]
+struct Slow(ManualClock, Nanos);
+
+/// The tick that is slow: two seconds after the start.
+const SLOW_TICK: u32 = 256;
+
+fn be_slow(tick: Res<TickInfo>, slow: Res<Slow>) {
+    if tick.tick == SLOW_TICK {
+        slow.0.advance(slow.1);
+    }
+}
+
+impl WorldKind for Field {
+    fn name(&self) -> &str {
+        "field"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(128)
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        world.insert_resource(Slow(self.clock.clone(), self.slow_for)).add_systems(be_slow);
+    }
+
+    fn dormant_when_empty(&self) -> bool {
+        false
+    }
+}
+
+/// Three seconds of one world of 128 Hz that is slow for once, on a host that pauses once.
+fn run(slow_for: Nanos, pause: Option<Pause>) -> (ServerReport, Vec<ServerStatus>) {
+    let (clock, steal) = (ManualClock::new(), ManualSteal::new(2));
+    let host = Host { clock: clock.clone(), steal: steal.clone(), pause: Mutex::new(pause) };
+    let network = MemoryNetwork::new(1, Impairment::default());
+    let environment = Environment {
+        clock: Arc::new(host),
+        transport: Box::new(network.server("10.0.0.1:40000".parse().unwrap())),
+        steal: Box::new(steal),
+        seed: [1; 32],
+        private_key: PrivateKey::new([1; 32]),
+        public_addresses: Vec::new(),
+        workers_count: 1,
+    };
+    let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
+    let field = server.add_kind(Field { clock, slow_for }).unwrap();
+    server.create_world(field, 1).unwrap();
+    let control = server.control();
+    let mut statuses = Vec::new();
+    let report = server.run(&StopFlag::new().unwrap(), &mut |status| {
+        statuses.push(status.clone());
+        if status.second == 3 {
+            control.stop();
+        }
+    });
+    (report.unwrap(), statuses)
+}
+
+const NO_TIME: Nanos = Nanos::ZERO;
+
+fn paused_ms(length: u64, stolen: u64) -> Option<Pause> {
+    let [length, stolen] = [length, stolen].map(Nanos::from_millis);
+    Some(Pause { at: Nanos::from_millis(1_500), length, stolen })
+}
+
+#[track_caller]
+fn check(slow_for: Nanos, pause: Option<Pause>, missed: u64, of_host: u64) {
+    let (report, statuses) = run(slow_for, pause);
+    assert_eq!((report.ticks_missed, report.ticks_missed_host), (missed, of_host));
+    assert_eq!(
+        (report.counters["server.ticks_missed"], report.counters["server.ticks_missed_host"]),
+        (missed, of_host)
+    );
+    assert_eq!(statuses.iter().map(|status| status.ticks_missed_host).sum::<u64>(), of_host);
+}
+
+#[test]
+fn a_steady_server_misses_nothing() {
+    check(NO_TIME, None, 0, 0);
+    // A period of 128 Hz is 7.8 ms.
+    check(Nanos::from_millis(7), None, 0, 0);
+}
+
+#[test]
+fn ticks_that_a_host_stole_are_the_hosts() {
+    check(NO_TIME, paused_ms(40, 40), 5, 5);
+    let (_, statuses) = run(NO_TIME, paused_ms(40, 40));
+    let took: Vec<f64> = statuses.iter().map(|status| status.host_took_ms_max).collect();
+    assert_eq!(took, [0.0, 0.0, 40.0, 0.0], "it is told in the second in which it happened");
+}
+
+#[test]
+fn ticks_that_a_slow_world_missed_are_our_own() {
+    check(Nanos::from_millis(50), None, 5, 0);
+}
+
+#[test]
+fn a_pause_that_no_record_tells_of_is_our_own() {
+    check(NO_TIME, paused_ms(40, 0), 5, 0);
+}
+
+#[test]
+fn a_theft_of_20_ms_is_our_own() {
+    check(NO_TIME, paused_ms(20, 20), 2, 0);
+}
+
+/// The theft ends with the late start of the very tick that is slow: it is an excuse for the first, not for both.
+#[test]
+fn a_theft_excuses_no_slow_world_after_it() {
+    let [at, length] = [1_995, 40].map(Nanos::from_millis);
+    check(Nanos::from_millis(500), Some(Pause { at, length, stolen: length }), 5 + 63, 5);
+}
