@@ -133,6 +133,9 @@ pub struct ServerSettings {
     /// others: `"auto"` or 0 to 255. Default `"auto"` = 0 of up to 4, 1 of up to 15, 2 of more. One worker remains.
     /// Too low → the frame begins late behind a worker; too high → ticks start late on cores that idle.
     pub reserved_cores: ReservedCores,
+    /// Memory in pages of 2 MiB, where the host has them on request. Default true.
+    /// False → a server of many small worlds takes a quarter less memory and 5 to 8 % more processor time.
+    pub huge_pages: bool,
     /// Connected clients at most [clients, 1 to 65,535]. Default 4,096.
     /// Too low → players are refused; too high → memory for 64 KB per client may be asked for.
     pub clients_max: u32,
@@ -196,6 +199,7 @@ impl Default for ServerSettings {
             admin_address: Some(SocketAddr::from(([127, 0, 0, 1], 9100))),
             workers: Workers::Auto,
             reserved_cores: ReservedCores::Auto,
+            huge_pages: true,
             clients_max: 4096,
             protocol_id: 0x7468_726f_6e67_0001,
             private_key: None,

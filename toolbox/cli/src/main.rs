@@ -75,8 +75,6 @@ fn main() -> ExitCode {
         return crash_monitor::monitor();
     }
     throng_platform::allocator::keep_memory();
-    // Where the kernel cannot, it takes more memory and works as well.
-    throng_platform::allocator::take_small_pages();
     // Written by a thread of its own: a reader of stderr that stalls costs lines, never a frame.
     let (log, _flushed_at_exit) = tracing_appender::non_blocking(std::io::stderr());
     if let Err(error) = set_log_levels() {

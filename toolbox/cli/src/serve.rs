@@ -87,6 +87,9 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
         settings.server.workers = throng::settings::Workers::Count(workers);
     }
     settings.recorder.on &= !arguments.no_recorder;
+    if !settings.server.huge_pages && !throng_platform::allocator::take_small_pages() {
+        tracing::warn!("huge_pages = false has no effect: the kernel does not take it");
+    }
     let key = private_key(&settings)?;
     let mut server = Server::bind(&settings, arguments.game.game.schema(), key)?;
     // A level takes more memory while it is made than it has afterwards.

@@ -42,6 +42,7 @@ public_addresses = ["203.0.113.7:40000", "[2001:db8::7]:40000"]
 admin_address = "off"
 workers = 3
 reserved_cores = "auto"
+huge_pages = false
 clients_max = 100
 protocol_id = 0xff
 private_key = "{key}"
@@ -80,6 +81,7 @@ context_switches = false
         admin_address: None,
         workers: Workers::Count(3),
         reserved_cores: ReservedCores::Auto,
+        huge_pages: false,
         clients_max: 100,
         protocol_id: 255,
         private_key: Some(SecretKey::new([0xab; 32])),
