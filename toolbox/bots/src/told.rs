@@ -2,7 +2,7 @@
 //!
 //! All threads tell at the same moments, each as soon as it comes to it. A status is complete when the last of them has
 //! told, which is milliseconds later, or as late as the thread is that keeps up worst. Runs on the thread that waits for
-//! the swarm. Cost: some 0.1 ms per thread and status, for the histograms.
+//! the swarm, so that bots do not wait for it. Cost: per thread and status, a pass over a histogram of 140 KB.
 
 use throng_platform::time::Nanos;
 
