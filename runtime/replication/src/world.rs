@@ -266,8 +266,8 @@ impl WorldReplication {
         view.set_allowed(allowed, &scene.entities);
     }
 
-    /// Has the updates of this tick put together in other buffers, and gives away those that it had. Between two ticks a
-    /// world needs none.
+    /// Has the updates of this tick put together in `buffers`, and at its end gives them back: a world needs none between
+    /// two ticks. Before the tick's first `settle`, and after its last message was written.
     pub fn swap_buffers(&mut self, buffers: &mut UpdateBuffers) {
         std::mem::swap(&mut self.scene.bulk, &mut buffers.0);
         self.scene.bulk.outdate();

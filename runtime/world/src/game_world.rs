@@ -263,6 +263,7 @@ impl GameWorld {
             begin = end;
         }
         let Scratch { batches, mail_bytes, .. } = &mut *self.scratch;
+        self.ecs.resource_mut::<Inbox>().lend_buffers(batches);
         std::mem::swap(own(mail_bytes), &mut mail.bytes);
         batches.iter_mut().for_each(|batch| batch.mail = Some(mail_bytes.clone()));
         helpers.fork_join(batches, worker);
@@ -408,8 +409,12 @@ impl GameWorld {
 
     /// Does what the systems asked for, in their order.
     fn carry_out_orders(&mut self) {
-        let mut outbox = std::mem::take(&mut self.scratch.outbox);
-        std::mem::swap(&mut *self.ecs.resource_mut::<Outbox>(), &mut outbox);
+        let mut held = self.ecs.resource_mut::<Outbox>();
+        self.report.next_tick_hint = std::mem::take(&mut held.next_tick_hint);
+        if held.orders.is_empty() {
+            return;
+        }
+        let mut outbox = std::mem::take(&mut *held);
         let mut begin = 0;
         for order in outbox.orders.drain(..) {
             match order {
@@ -460,8 +465,8 @@ impl GameWorld {
             }
         }
         outbox.bytes.clear();
-        self.report.next_tick_hint = std::mem::take(&mut outbox.next_tick_hint);
-        self.scratch.outbox = outbox;
+        // Back for its memory.
+        *self.ecs.resource_mut::<Outbox>() = outbox;
     }
 
     /// Tells clients which world they are in and which entity is theirs, when that is new.
@@ -522,6 +527,8 @@ impl GameWorld {
             delivery.deliver(events, &scene, clients, hearing, traffic, &mut report.stats);
         }
         events.clear();
+        // Back for its memory.
+        std::mem::swap(&mut *ecs.resource_mut::<Events>(), events);
     }
 
     /// Tells some of the clients, each in its turn, what one entity really looks like. First it is settled what is

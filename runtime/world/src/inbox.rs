@@ -75,17 +75,25 @@ impl Inbox {
         self.messages.clear();
     }
 
-    /// Takes over what batches have opened; they get buffers of earlier ticks for theirs.
-    pub(crate) fn take_opened(&mut self, batches: &mut [ClientBatch]) {
+    /// Lends a buffer to each batch, to open datagrams in.
+    pub(crate) fn lend_buffers(&mut self, batches: &mut [ClientBatch]) {
         self.buffers.resize_with(self.buffers.len().max(batches.len() + 1), Vec::new);
+        self.swap_buffers(batches);
+    }
+
+    /// Takes the buffers back, with what the batches have opened.
+    pub(crate) fn take_opened(&mut self, batches: &mut [ClientBatch]) {
         match batches {
             [only] => self.messages.extend(only.opened.iter().map(|opened| (1, *opened))),
             _ => self.merge(batches),
         }
-        for (buffer, batch) in self.buffers[1..].iter_mut().zip(batches) {
-            std::mem::swap(buffer, &mut batch.bytes);
-            batch.opened.clear();
-        }
+        self.swap_buffers(batches);
+        batches.iter_mut().for_each(|batch| batch.opened.clear());
+    }
+
+    fn swap_buffers(&mut self, batches: &mut [ClientBatch]) {
+        let pairs = self.buffers[1..].iter_mut().zip(batches);
+        pairs.for_each(|(buffer, batch)| std::mem::swap(buffer, &mut batch.bytes));
     }
 
     /// The messages of all batches, those of the oldest datagram first.

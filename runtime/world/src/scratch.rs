@@ -2,7 +2,8 @@
 //!
 //! It is kept for its memory and is no part of a world's state. So it belongs to the worker, and a world has it for as
 //! long as its tick takes: it is in the core's cache from the world before, and a thousand worlds need as many as there
-//! are workers.
+//! are workers. Buffers in which a world's own things grow stay with the world: else a small world would hold on to what
+//! a crowded one before it had needed.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -11,7 +12,7 @@ use std::{
 
 use throng_replication::{Schema, UpdateBuffers, ViewScratch};
 
-use crate::{client::Client, client_batch::ClientBatch, events::Events, tick_resources::Outbox};
+use crate::{client::Client, client_batch::ClientBatch, events::Events};
 
 /// One worker's.
 pub(crate) struct Scratch {
@@ -20,9 +21,7 @@ pub(crate) struct Scratch {
     pub spare_batches: Vec<ClientBatch>,
     /// Changes places with the mail's bytes while batches read them.
     pub mail_bytes: Arc<Vec<u8>>,
-    /// Changes places with the world's `Outbox` after the systems.
-    pub outbox: Outbox,
-    /// Changes places with the world's `Events` after the systems.
+    /// In the place of the world's `Events` while these are delivered; always empty.
     pub events: Events,
     pub leavers: Vec<Box<Client>>,
     pub audit_sample: Vec<u8>,
@@ -40,7 +39,6 @@ impl Scratch {
             batches: Vec::new(),
             spare_batches: Vec::new(),
             mail_bytes: Arc::default(),
-            outbox: Outbox::default(),
             events: Events::new(schema.clone()),
             leavers: Vec::new(),
             audit_sample: Vec::new(),

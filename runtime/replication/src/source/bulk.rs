@@ -14,7 +14,8 @@
 //!
 //! A client's update is then one copy, without a look at its entry, and where it hears of all slots in a row, runs
 //! between breaks are one copy for all (`snapshot`). Written once per tick by the world's thread, read by all
-//! writers. Cost: about 10 ns per hot slot and ring; nothing in a tick in which nothing was due.
+//! writers. Cost: about 10 ns per hot slot and ring; nothing in a tick in which nothing was due, but for the records (16 B a
+//! slot and ring) that are made empty where a smaller world had the memory before.
 
 use crate::{
     source::{
@@ -53,7 +54,9 @@ pub(crate) struct RingBulk {
 /// All rings' updates. The memory may have served another world in the tick before.
 #[derive(Default)]
 pub(crate) struct Bulk {
-    pub rings: Vec<RingBulk>,
+    /// The first `rings_count` are this world's; another may have had more.
+    rings: Vec<RingBulk>,
+    rings_count: usize,
     /// Slots that are hot in any ring.
     pub hot_slots: Vec<u32>,
     /// What it was built from.
@@ -125,24 +128,30 @@ impl Bulk {
         self.built = Some(from);
         entities.sort_touched();
         let slots_count = entities.slots.len();
-        if self.rings.len() < rings.count() {
-            self.rings.resize_with(rings.count(), RingBulk::default);
+        self.rings_count = rings.count();
+        if self.rings.len() < self.rings_count {
+            self.rings.resize_with(self.rings_count, RingBulk::default);
         }
-        // The world before may have had more.
-        let (needed, spare) = self.rings.split_at_mut(rings.count());
-        spare.iter_mut().for_each(|bulk| bulk.clear(0));
-        for (bulk, ring) in needed.iter_mut().zip(rings.all()) {
+        for (bulk, ring) in self.rings.iter_mut().zip(rings.all()) {
             bulk.clear(slots_count);
             (bulk.far, bulk.waits) = (ring.far, ring.period > 1);
             gather_ring(bulk, entities, ring, rings.keepalive);
             bulk.lay_out(entities);
         }
         self.hot_slots.clear();
-        self.rings.iter().for_each(|ring| self.hot_slots.extend_from_slice(&ring.hot_slots));
-        if self.rings.len() > 1 {
+        for ring in &self.rings[..self.rings_count] {
+            self.hot_slots.extend_from_slice(&ring.hot_slots);
+        }
+        if self.rings_count > 1 {
             self.hot_slots.sort_unstable();
             self.hot_slots.dedup();
         }
+    }
+
+    /// What each ring's entities are told. Empty until it is built.
+    #[inline]
+    pub fn rings(&self) -> &[RingBulk] {
+        &self.rings[..self.rings_count]
     }
 
     /// Forgets what it was built from: the rings are others, or the world is.
@@ -202,5 +211,5 @@ fn turns_of(tick: u32, period: u32, slots_count: usize) -> impl Iterator<Item = 
 
 /// Most bytes that the records of all rings can take together.
 pub(crate) fn stream_bytes(bulk: &Bulk) -> usize {
-    bulk.rings.iter().map(|ring| ring.stream.len()).sum()
+    bulk.rings().iter().map(|ring| ring.stream.len()).sum()
 }

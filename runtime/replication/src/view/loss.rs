@@ -162,7 +162,7 @@ impl View {
     fn owe_again(&mut self, index: usize, kinds: u16, scene: &Scene) {
         let Entry { slot, ring, .. } = self.list.entries[index];
         let is_left_out = self.bulk_from <= slot && kinds != 0 && self.list.keys[index].is_plain();
-        let this_tick = scene.bulk.rings.get(usize::from(ring)).filter(|_| is_left_out && self.bulk_from != END);
+        let this_tick = scene.bulk.rings().get(usize::from(ring)).filter(|_| is_left_out && self.bulk_from != END);
         self.owe(index, kinds | this_tick.map_or(0, |ring| ring.mask(slot)), Cause::Resent);
     }
 }

@@ -105,7 +105,7 @@ impl<'a> Message<'a> {
 
     /// Counts all that is in the message.
     pub fn count(&mut self, scene: &Scene, records: u64, despawns: u64) {
-        for (index, ring) in scene.bulk.rings.iter().enumerate() {
+        for (index, ring) in scene.bulk.rings().iter().enumerate() {
             let tally = std::mem::take(&mut self.tallies[index]);
             if tally.count > 0 {
                 self.count_tally(&scene.entities.schema, tally, ring);

@@ -146,7 +146,7 @@ impl View {
 
     /// Takes in this tick's changes of slow entries, and puts those that are owed anything into `pending`.
     fn gather_slow(&mut self, scene: &Scene) {
-        let rings = &scene.bulk.rings;
+        let rings = scene.bulk.rings();
         for (index, key) in self.list.keys.iter().enumerate().filter(|(_, key)| !key.is_plain()) {
             let entry = &mut self.list.entries[index];
             if entry.is_relevant() {
@@ -166,7 +166,7 @@ impl View {
         for index in 0..self.list.entries.len() {
             let entry = &mut self.list.entries[index];
             if entry.takes_updates()
-                && let Some(ring) = scene.bulk.rings.get(usize::from(entry.ring))
+                && let Some(ring) = scene.bulk.rings().get(usize::from(entry.ring))
             {
                 if entry.owed == 0 {
                     entry.cause = Cause::Deferred;
@@ -194,7 +194,7 @@ impl View {
         if slow + stream_bytes(&scene.bulk) + scene.bulk.hot_slots.len() * RECORD_HEADER_BYTES_LIKELY <= budget {
             return true;
         }
-        let rings = &scene.bulk.rings;
+        let rings = scene.bulk.rings();
         let plain = self.list.keys.iter().filter(|key| key.is_plain()).map(|key| {
             let record = &rings[key.ring()].records[key.slot() as usize];
             if record.mask == 0 { 0 } else { 1 + usize::from(record.len) }
@@ -269,7 +269,7 @@ impl View {
         let bulk = &scene.bulk;
         let full_at = if bulk.hot_slots.is_empty() || self.list.keys.is_empty() {
             None
-        } else if let [ring] = &bulk.rings[..] {
+        } else if let [ring] = bulk.rings() {
             let span = self.list.keys[self.list.keys.len() - 1].slot() - self.list.keys[0].slot() + 1;
             if span as usize == self.list.keys.len() && self.list.slow_count == 0 {
                 self.put_row(end, ring, scene, message)
@@ -277,7 +277,7 @@ impl View {
                 self.put_each(end, |_| ring, scene, message)
             }
         } else {
-            self.put_each(end, |key| &bulk.rings[key.ring()], scene, message)
+            self.put_each(end, |key| &bulk.rings()[key.ring()], scene, message)
         };
         self.counts.entity_updates += u64::from(std::mem::take(&mut message.pen.copied));
         self.bulk_from = full_at.unwrap_or(end);

@@ -496,3 +496,53 @@ fn the_turn_of_a_client_that_left_is_given_again() {
     assert_eq!(world.add_client(1), views[3]);
     assert_eq!(turns(&world), before);
 }
+
+/// What the clients of two worlds are told whose ticks take turns: one with a single ring, one with several and more
+/// entities. Packets are short, so that they fill.
+fn told_in_turns(mut shared: Option<UpdateBuffers>) -> Vec<Vec<u8>> {
+    let settings = InterestSettings { enter_radius_m: 300.0, leave_radius_m: 310.0, ..InterestSettings::default() };
+    let mut worlds = [(20, None), (300, Some(rules()))].map(|(entities_count, rules)| {
+        let mut world = TestWorld::new(schema(), settings.clone());
+        if let Some(rules) = rules {
+            world.set_rules(&rules, 20.0);
+        }
+        let ids: Vec<NetId> = (0..entities_count).map(|_| world.spawn().unwrap()).collect();
+        let view = world.add_client(0);
+        world.set_own(view, Some(ids[0]));
+        (world, ids, view)
+    });
+    let mut told = Vec::new();
+    for tick in 1..40 {
+        for (world, ids, view) in &mut worlds {
+            if let Some(buffers) = &mut shared {
+                world.swap_buffers(buffers);
+            }
+            world.begin_tick(tick);
+            for (index, id) in ids.iter().enumerate() {
+                let x = (index % 40) as f32 * 0.3 + (tick % 5) as f32 * 0.1;
+                world.set_place(*id, [x, 0.0]);
+                world.update(ComponentIndex(0), *id, &pose(x));
+            }
+            world.refresh_interest();
+            for part in 0..3 {
+                let mut out = [0; 100];
+                let len = world.write_snapshot(*view, tick as u16 + part * 1000, &mut out);
+                world.sent(*view, tick as u16 + part * 1000);
+                told.push(out[..len].to_vec());
+            }
+            (0..3).for_each(|part| world.acked(*view, tick as u16 + part * 1000));
+            if let Some(buffers) = &mut shared {
+                world.swap_buffers(buffers);
+            }
+        }
+    }
+    told
+}
+
+#[test]
+fn whose_buffers_the_updates_are_put_together_in_changes_no_byte() {
+    let told = told_in_turns(None);
+    let filled = told.chunks(3).filter(|messages| messages.iter().filter(|message| !message.is_empty()).count() > 1);
+    assert!(filled.count() > 60, "packets fill, in both worlds");
+    assert!(told == told_in_turns(Some(UpdateBuffers::default())));
+}
