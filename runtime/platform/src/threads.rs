@@ -14,13 +14,19 @@ pub enum Priority {
     Frame,
     /// Work that is neither a frame's nor can wait.
     Normal,
-    /// Work that takes many frames, such as saves, logs and exports; and load that must not slow down what it is for.
+    /// Load that shares the host with what it is for: it gives way, and still keeps up.
+    Load,
+    /// Work that takes many frames, such as saves, logs and exports.
     Low,
 }
 
 /// Nice value of [`Priority::Low`]: about a tenth of a normal thread's share when both want the core
 /// (each step of nice is a factor of 1.25, and 1.25^10 = 9.3).
 const LOW_NICE: libc::c_int = 10;
+
+/// Nice value of [`Priority::Load`]: a third of a normal thread's share. A thousand bots need half a core of two; with a
+/// tenth of a share they fall behind where server and bots fill both, and late answers look like losses to the server.
+const LOAD_NICE: libc::c_int = 5;
 
 /// The slice of a thread of [`Priority::Frame`]: how long it may run before others get their turn (ns). The kernel's own
 /// is 1 to 3 ms, rounded up to the step of its clock, 1 to 10 ms. Too high: a worker that wakes waits behind whoever has
@@ -40,9 +46,13 @@ pub fn spawn_named<T: Send + 'static>(
             Priority::Frame => shorten_slice(),
             // Whoever starts it hands its own slice down.
             Priority::Normal => set_slice(USUAL_SLICE),
+            Priority::Load => {
+                set_slice(USUAL_SLICE);
+                lower(this_thread_id(), LOAD_NICE);
+            }
             Priority::Low => {
                 set_slice(USUAL_SLICE);
-                lower(this_thread_id());
+                lower(this_thread_id(), LOW_NICE);
             }
         }
         work()
@@ -93,15 +103,15 @@ pub fn lower_threads(prefix: &str) -> io::Result<()> {
         // A thread may have ended meanwhile.
         let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
         let number = entry.file_name().to_str().and_then(|number| number.parse().ok());
-        number.filter(|_| name.starts_with(prefix)).into_iter().for_each(lower);
+        number.filter(|_| name.starts_with(prefix)).into_iter().for_each(|thread| lower(thread, LOW_NICE));
     }
     Ok(())
 }
 
 /// Lowering one's own priority is always allowed, and the work is done either way: a thread may have ended meanwhile.
-fn lower(thread: u32) {
+fn lower(thread: u32, nice: libc::c_int) {
     // SAFETY: plain numbers in, a number out. On Linux a thread id as "process" means that thread alone.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, LOW_NICE) };
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, nice) };
 }
 
 #[cfg(test)]
@@ -121,6 +131,7 @@ mod tests {
             spawn_named("worker-7", priority, work).unwrap().join().unwrap()
         };
         assert_eq!(seen(Priority::Normal), (Some("worker-7".into()), before));
+        assert_eq!(seen(Priority::Load), (Some("worker-7".into()), before.max(LOAD_NICE)));
         assert_eq!(seen(Priority::Low), (Some("worker-7".into()), before.max(LOW_NICE)));
         assert_eq!(nice_of_this_thread(), before, "the others keep theirs");
     }

@@ -32,7 +32,7 @@ pub struct SwarmSettings {
     /// How many threads drive the bots, at most one per bot; `None` = one per 400 bots, and no more than there are cores
     /// for this process. Too few: they are late, see `thinks_skipped_share`. Too many: they wake for nothing.
     pub threads: Option<usize>,
-    /// Of the bots' threads (default: normal). [`Priority::Low`] is for bots that share a host with their server: its
+    /// Of the bots' threads (default: normal). [`Priority::Load`] is for bots that share a host with their server: its
     /// workers then need not wait until a bot's turn is over. Where the server fills the cores, such bots are late.
     pub priority: Priority,
     /// How often the status is told (> 0; default 1 s).

@@ -86,7 +86,7 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
             Joins::AtOnce => u32::MAX,
         },
         threads: arguments.threads.map(usize::from),
-        priority: if arguments.low_priority { Priority::Low } else { Priority::Normal },
+        priority: if arguments.low_priority { Priority::Load } else { Priority::Normal },
         ..SwarmSettings::new(arguments.connect, arguments.players as usize, Tokens::Signed(signer))
     };
     let reader = arguments.output.reader();
