@@ -263,6 +263,7 @@ public_addresses = ["203.0.113.7:40000"]
 admin_address = "off"
 workers = "auto"
 reserved_cores = 1
+huge_pages = false
 clients_max = 100
 protocol_id = 0xff
 token_journal = "tokens.used"

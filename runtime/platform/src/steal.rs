@@ -75,7 +75,7 @@ fn note_stolen(stat: &[u8], cores: &[u32], stolen: &mut [Nanos]) {
         let place = core.and_then(|core| cores.binary_search(&core).ok()).filter(|_| !line.starts_with(' '));
         let steps = columns.nth(7).and_then(|steps| steps.parse::<u64>().ok());
         if let (Some(place), Some(steps)) = (place, steps) {
-            stolen[place] = stolen[place].max(Nanos(steps * STEP.0));
+            stolen[place] = stolen[place].max(Nanos(steps.saturating_mul(STEP.0)));
         }
     }
 }

@@ -22,6 +22,9 @@
 //!   tick by one of the two.
 //! - Less than 25 ms was stolen.
 //!
+//! Theft while a tick runs that had started late for another reason is taken for theft before its start, up to the
+//! reading that follows; it is then spent, and excuses nothing after it.
+//!
 //! The records come in steps of 10 ms, so three steps count: 20 to 40 ms. They do not tell whose thread was on the core.
 //! Theft shortly before the time in question is taken for theft in it: back to the last reading. On a host that steals
 //! a little all the time that is soon 25 ms (of 250 ms of a core, 30 and more were stolen 62 times in 25 minutes of two

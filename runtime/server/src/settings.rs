@@ -133,7 +133,8 @@ pub struct ServerSettings {
     /// others: `"auto"` or 0 to 255. Default `"auto"` = 0 of up to 4, 1 of up to 15, 2 of more. One worker remains.
     /// Too low → the frame begins late behind a worker; too high → ticks start late on cores that idle.
     pub reserved_cores: ReservedCores,
-    /// Memory in pages of 2 MiB, where the host has them on request. Default true.
+    /// Memory in pages of 2 MiB, where the host has them on request. Default true. `throng serve` follows it; a program
+    /// of its own calls `throng_platform::allocator::take_small_pages`, as early as it can.
     /// False → a server of many small worlds takes a quarter less memory and 5 to 8 % more processor time.
     pub huge_pages: bool,
     /// Connected clients at most [clients, 1 to 65,535]. Default 4,096.

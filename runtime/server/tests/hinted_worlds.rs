@@ -18,7 +18,7 @@ use throng_net::{
     protocol::PrivateKey,
     transport::{Impairment, MemoryNetwork},
 };
-use throng_platform::{clock::ManualClock, time::Nanos};
+use throng_platform::{clock::ManualClock, steal::ManualSteal, time::Nanos};
 use throng_replication::SchemaBuilder;
 
 const EXTRA: Nanos = Nanos::from_micros(300);
@@ -76,6 +76,7 @@ fn places(uses_cost_estimates: bool) -> Vec<(usize, usize)> {
         clock: Arc::new(clock.clone()),
         transport: Box::new(MemoryNetwork::new(1, Impairment::NONE).server(address)),
         seed: [1; 32],
+        steal: Box::new(ManualSteal::new(1)),
         private_key: PrivateKey::new([1; 32]),
         public_addresses: vec![address],
         workers_count: 1,

@@ -2,7 +2,7 @@
 //!
 //! A behaviour sees what a player's program sees: the replicas, the own entity, the messages. It
 //! answers with inputs and messages of its own. It stays on the thread that made it, which drives hundreds of
-//! bots, so a slow `think` delays all of these; a thousand bots at 20 Hz leave 50 µs for each, of which
+//! bots, so a slow `think` delays all of these; 400 bots at 20 Hz leave 125 µs for each, of which
 //! the network takes about ten. What bots of several threads share is locked for as short as it can be.
 
 use rand_xoshiro::Xoshiro256PlusPlus;

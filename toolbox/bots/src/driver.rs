@@ -134,6 +134,10 @@ impl Driver {
     /// Sends the bots in, lets them play until the run is over, and lets them say goodbye.
     pub fn drive(mut self) -> Outcome {
         let error = self.play().err();
+        if error.is_some() {
+            // At once: goodbyes take a while, and the others would play on.
+            self.plan.course.cut_short();
+        }
         let outcome = self.outcome(error);
         self.say_goodbye();
         outcome

@@ -9,7 +9,7 @@
 //! that have something, and lets those bots think whose turn it is; turns are spread evenly over the
 //! thinking period. A large swarm has several such threads, which share nothing that changes but the run's course: a
 //! bot is the same on whichever it is. Cost sketch per bot at 20 Hz, 20 packets a second each way: a send 5 µs, a
-//! receive 1.5 µs, opening and applying a few µs, so 1,000 bots take 0.2 to 0.3 of a core. The report says how
+//! receive 1.5 µs, opening and applying a few µs, so 1,000 bots take 0.3 to 0.5 of a core. The report says how
 //! much it was, and `thinks_skipped` says when it was too much.
 //!
 //! ```no_run

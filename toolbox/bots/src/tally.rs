@@ -62,8 +62,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Sums over the bots of several threads. These tell within milliseconds of each other: `at` is the mean, by which
-    /// the difference of two sums, divided by their time, is the sum of the threads' rates.
+    /// Sums over the bots of several threads. These tell at about the same time: `at` is the mean, by which the
+    /// difference of two sums, divided by their time, is about the sum of the threads' rates.
     pub fn sum<'a>(tallies: impl ExactSizeIterator<Item = &'a Self>) -> Self {
         let (mut sum, threads) = (Self::default(), tallies.len().max(1) as u64);
         tallies.for_each(|tally| sum.add(tally));

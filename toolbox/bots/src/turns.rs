@@ -113,6 +113,7 @@ mod tests {
         assert_eq!(turns.due(), 3 * 20 + 1);
         assert!(turns.next_at() > Nanos::from_millis(1_000));
     }
+
     #[test]
     fn a_bots_turns_are_the_same_on_any_number_of_threads() {
         let turns_on = |threads: usize| {

@@ -17,6 +17,7 @@ use throng::ids::WorldId;
 use throng::server::Environment;
 use throng::settings::Settings;
 use throng_net::protocol::{ClientId, UserData};
+use throng_platform::steal::ManualSteal;
 use throng_platform::time::Nanos;
 
 use crate::components::schema;
@@ -102,6 +103,7 @@ impl Server for ShippedServer {
             clock: Arc::new(clock.clone()),
             transport: Box::new(transport),
             seed: [terms.seed as u8; 32],
+            steal: Box::new(ManualSteal::new(1)),
             private_key: private_key(),
             public_addresses: vec![SERVER],
             workers_count: terms.workers.max(1) as usize,
