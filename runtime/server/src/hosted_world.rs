@@ -23,7 +23,6 @@ use crate::{
 pub(crate) struct HostWorker {
     worker: Worker,
     clock: Arc<dyn Clock>,
-    mail: Mail,
     /// What the worlds that ran here since the frame thread last took it have sent, by kind and cause.
     pub packets: PacketSums,
     /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the
@@ -38,13 +37,7 @@ impl HostWorker {
         clock: Arc<dyn Clock>,
         send_dropped: Arc<AtomicU64>,
     ) -> Self {
-        Self {
-            worker: Worker::new(number, sender),
-            clock,
-            mail: Mail::default(),
-            packets: PacketSums::default(),
-            send_dropped,
-        }
+        Self { worker: Worker::new(number, sender), clock, packets: PacketSums::default(), send_dropped }
     }
 }
 
@@ -65,6 +58,9 @@ impl AsMut<Worker> for HostWorker {
 pub(crate) struct HostedWorld {
     pub world: GameWorld,
     mailbox: Arc<Mailbox>,
+    /// The mail of the tick; empty between two. It changes places with what waits in the mailbox, so that buffers which
+    /// grew for a crowded world stay with it: one that all worlds of a worker share would leave each with the largest.
+    mail: Mail,
     /// When a worker began this tick, 0 while none has it. Written by the worker, read by the frame thread to tell a
     /// world that hangs from one that waits for its turn; nothing else follows from it, so relaxed order is enough.
     running_since: Arc<AtomicU64>,
@@ -74,7 +70,7 @@ pub(crate) struct HostedWorld {
 
 impl HostedWorld {
     pub fn new(world: GameWorld, mailbox: Arc<Mailbox>, running_since: Arc<AtomicU64>) -> Self {
-        Self { world, mailbox, running_since, now: Nanos::ZERO }
+        Self { world, mailbox, mail: Mail::default(), running_since, now: Nanos::ZERO }
     }
 
     /// Takes its clients out, those included that a panic left in the middle of a tick. The rest is to be dropped.
@@ -84,10 +80,8 @@ impl HostedWorld {
     }
 
     fn tick(&mut self, worker: &mut HostWorker, helpers: &Helpers<Self>) {
-        let mut mail = std::mem::take(&mut worker.mail);
-        self.mailbox.swap(&mut mail);
-        self.world.tick(self.now, &mut mail, worker, helpers);
-        worker.mail = mail;
+        self.mailbox.swap(&mut self.mail);
+        self.world.tick(self.now, &mut self.mail, worker, helpers);
         // Once a second, and not all worlds in the same tick.
         let turn = self.world.ticks().wrapping_sub(1).wrapping_add(self.world.id().number());
         if turn.is_multiple_of(u32::from(self.world.rate().0)) {
