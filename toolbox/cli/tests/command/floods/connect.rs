@@ -17,7 +17,7 @@ use super::{
 use crate::{
     abuse::{Mutations, check_unharmed},
     address::token,
-    child::{Server, alone},
+    child::alone,
     crowd::Crowd,
     figures::{at_rate, both, check_ticks_kept},
     half_open::HalfOpen,
@@ -36,7 +36,8 @@ const RSS_GROWN_BYTES_MAX: i64 = 1 << 20;
 fn a_connect_flood_disturbs_nobody(form: &ConnectFlood) {
     const SOURCES: usize = 65_536;
     let _alone = alone();
-    let server = Server::start(&form.size);
+    // One page of 2 MiB is more than what is looked for.
+    let server = start_with("connect-flood", "[server]\nhuge_pages = false\n", &form.size);
     let genuine = what_is_genuine(server.address);
     let crowd = Crowd::start(server.address, form.bots);
     // Bots have been everywhere, and newcomers too: what grows with play has grown.
