@@ -135,7 +135,7 @@ pub struct ServerSettings {
     pub reserved_cores: ReservedCores,
     /// Memory in pages of 2 MiB, where the host has them on request. Default true. `throng serve` follows it; a program
     /// of its own calls `throng_platform::allocator::take_small_pages`, as early as it can.
-    /// False → a server of many small worlds takes a quarter less memory and 5 to 8 % more processor time.
+    /// False → a server of many small worlds takes a fifth less memory and some 6 % more processor time.
     pub huge_pages: bool,
     /// Connected clients at most [clients, 1 to 65,535]. Default 4,096.
     /// Too low → players are refused; too high → memory for 64 KB per client may be asked for.
