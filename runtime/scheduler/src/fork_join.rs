@@ -26,7 +26,6 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
@@ -46,24 +45,30 @@ pub struct Helpers<T: ShortTask> {
     /// `None`: no pool, the task is run by something else.
     shared: Option<Arc<Shared<T>>>,
     index: usize,
-    /// A worker has one list of batches, so two threads must not fork through the same value.
-    one_thread: PhantomData<Cell<()>>,
+    /// Other workers in use when the task was taken. In a cell, so that no other thread forks through the same value:
+    /// a worker has one list of batches.
+    count: Cell<usize>,
 }
 
 impl<T: ShortTask> Helpers<T> {
     /// Without other workers, for tasks that are run without a pool. Allocates nothing.
     pub fn alone() -> Helpers<T> {
-        Helpers { shared: None, index: 0, one_thread: PhantomData }
+        Helpers { shared: None, index: 0, count: Cell::new(0) }
     }
 
     pub(crate) fn of_worker(shared: Arc<Shared<T>>, index: usize) -> Helpers<T> {
-        Helpers { shared: Some(shared), index, one_thread: PhantomData }
+        Helpers { shared: Some(shared), index, count: Cell::new(0) }
     }
 
-    /// How many other workers could help: those in use besides this one, be they idle now or at work on a task
-    /// after which they would take batches first. 0: splitting is no use.
+    /// The next task has so many other workers.
+    pub(crate) fn set_count(&self, count: usize) {
+        self.count.set(count);
+    }
+
+    /// How many other workers could help: those in use besides this one when the task was taken, be they idle now or
+    /// at work on a task after which they would take batches first. 0: splitting is no use.
     pub fn count(&self) -> usize {
-        self.shared.as_ref().map_or(0, |shared| shared.lock().workers_used.saturating_sub(1))
+        self.count.get()
     }
 
     /// Runs all `batches`, here and on workers that have nothing else to do, and returns when the last is back.

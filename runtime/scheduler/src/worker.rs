@@ -118,6 +118,7 @@ pub(crate) fn work<T: ShortTask>(shared: &Arc<Shared<T>>, index: usize) {
         state = match state.claim(index, &*shared.clock) {
             Some(Claimed::Batch(taken, context)) => help(shared, index, state, taken, context),
             Some(Claimed::Task(claimed)) => {
+                helpers.set_count(state.workers_used.saturating_sub(1));
                 drop(state);
                 run_task(shared, index, &helpers, claimed)
             }
