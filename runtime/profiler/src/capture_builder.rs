@@ -12,6 +12,7 @@ use throng_capture::{Capture, model};
 use throng_platform::perf;
 use throng_platform::ticks::Calibration;
 
+use crate::pace::Pace;
 use crate::pool::Pinned;
 use crate::record::Read;
 use crate::site::{self, SiteId};
@@ -56,11 +57,11 @@ pub(crate) struct FrameNote {
 
 /// Takes everything that threads have recorded within the window. Frames, logs, memory and the rest are the caller's to
 /// add.
-pub(crate) fn threads(window: &Window) -> Capture {
+pub(crate) fn threads(window: &Window, pace: &mut Pace) -> Capture {
     let all = thread::all();
     let pinned = pool().pin(window.begin_ticks, all.iter().filter_map(|cells| cells.block()));
     let mut builder = CaptureBuilder::new(window, &all);
-    builder.read(&pinned);
+    builder.read(&pinned, pace);
     drop(pinned);
     builder.finish(&all)
 }
@@ -95,7 +96,7 @@ impl<'a> CaptureBuilder<'a> {
         }
     }
 
-    fn read(&mut self, pinned: &Pinned) {
+    fn read(&mut self, pinned: &Pinned, pace: &mut Pace) {
         // Some 20 MB of events per second of a busy server, which lists that double would take twice.
         let mut counts = vec![0; self.threads.len()];
         for (owner, records) in pinned.blocks() {
@@ -107,6 +108,7 @@ impl<'a> CaptureBuilder<'a> {
             thread.events.reserve_exact(count);
         }
         for (owner, records) in pinned.blocks() {
+            pace.rest_if_due();
             // A thread that registered after the list was made has nothing to tell of what came before.
             if (owner as usize) < self.threads.len() {
                 records.for_each(|record| self.add(owner as usize, record.read()));

@@ -25,6 +25,7 @@ pub mod log;
 pub mod memory;
 mod memory_growth;
 mod overruns;
+mod pace;
 pub mod pool;
 mod record;
 mod recorder;

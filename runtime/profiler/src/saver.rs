@@ -22,6 +22,7 @@ use crate::capture_builder::{self, Clock, Window};
 use crate::captures::CapturesFolder;
 use crate::hand_off::HandOff;
 use crate::memory_growth::MemoryGrowth;
+use crate::pace::{Pace, PacedWriter};
 use crate::record::recorded_world;
 use crate::save_request::{ManualSave, SaveError, Saved};
 use crate::triggers::{Cause, Fired};
@@ -178,14 +179,16 @@ impl<'a> Saver<'a> {
     fn write(&mut self, fired: &Fired, note: &str, processes: Vec<ProcessShare>) -> Result<Saved, SaveError> {
         let Some(folder) = &mut self.folder else { return Err(SaveError::NoFolder) };
         self.clock.calibration = self.clock.calibration.renewed();
-        let capture = draw_up(self.hand_off, &self.clock, fired, note, processes);
+        let mut pace = Pace::begin();
+        let capture = draw_up(self.hand_off, &self.clock, fired, note, processes, &mut pace);
         let write_error = |path: PathBuf, cause: &dyn std::fmt::Display| SaveError::Write {
             path: path.display().to_string(),
             cause: cause.to_string(),
         };
         let root = self.hand_off.settings.captures.clone().unwrap_or_default();
         let mut bytes = Vec::new();
-        format::write(&capture, &mut bytes).map_err(|cause| write_error(root.clone(), &cause))?;
+        let out = PacedWriter { bytes: &mut bytes, pace: &mut pace };
+        format::write(&capture, out).map_err(|cause| write_error(root.clone(), &cause))?;
         let budget_bytes = self.hand_off.rules().trigger(fired.kind).disk_budget_bytes;
         let about = &capture.about;
         let kept = folder.keep(fired.kind, about.saved_unix_s, about.frame, &bytes, budget_bytes);
@@ -203,12 +206,20 @@ pub(crate) fn crash_capture(hand_off: &HandOff, world: Option<u32>) -> io::Resul
     let (kind, at) = (TriggerKind::Crash, ticks::now());
     let fired = Fired { kind, cause: Cause::Frame, measured: 0, allowed: 0, world, at, frame: u64::MAX };
     let mut bytes = Vec::new();
-    format::write(&draw_up(hand_off, &clock, &fired, "", Vec::new()), &mut bytes).map_err(io::Error::other)?;
+    let capture = draw_up(hand_off, &clock, &fired, "", Vec::new(), &mut Pace::unbroken());
+    format::write(&capture, &mut bytes).map_err(io::Error::other)?;
     Ok(bytes)
 }
 
 /// Everything about the moments around `fired`.
-fn draw_up(hand_off: &HandOff, clock: &Clock, fired: &Fired, note: &str, processes: Vec<ProcessShare>) -> Capture {
+fn draw_up(
+    hand_off: &HandOff,
+    clock: &Clock,
+    fired: &Fired,
+    note: &str,
+    processes: Vec<ProcessShare>,
+    pace: &mut Pace,
+) -> Capture {
     let rules = hand_off.rules();
     let rule = rules.trigger(fired.kind);
     let now = ticks::now();
@@ -221,7 +232,7 @@ fn draw_up(hand_off: &HandOff, clock: &Clock, fired: &Fired, note: &str, process
         end_ticks: fired.at.saturating_add(ticks_of(rule.post_roll_s.into())).min(now),
         clock: *clock,
     };
-    let mut capture = capture_builder::threads(&window);
+    let mut capture = capture_builder::threads(&window, pace);
     let begin_ns = clock.ns(window.begin_ticks);
     let end_ns = clock.ns(window.end_ticks);
     let frames = hand_off.frames_between(window.begin_ticks, window.end_ticks);

@@ -1,9 +1,10 @@
 //! Triggers: when something was bad enough to be kept.
 //!
 //! Looked at once a frame on the frame's thread, with what the frame summed up and what scopes and locks have noted
-//! meanwhile. The same cause (this scope in this world, that lock, that thread) fires again only after its cooldown;
-//! what is inside it is counted. A cause is remembered in a list of fixed size, so a steady frame neither allocates nor
-//! formats.
+//! meanwhile. The same cause (this scope in this world, that lock, that thread) fires again only after its cooldown,
+//! which doubles with every capture of a cause that does not go away: a server that is sick all day is not the sicker
+//! for being looked at, and its first captures are still there in the evening. What is inside a cooldown is counted. A
+//! cause is remembered in a list of fixed size, so a steady frame neither allocates nor formats.
 
 use throng_capture::model::TriggerKind;
 
@@ -42,6 +43,31 @@ const CAUSES_MAX: usize = 64;
 /// enough.
 const CAPTURES_PER_COOLDOWN_MAX: usize = 8;
 
+/// How often a cause's cooldown doubles: 30 s become 16 minutes at most.
+const DOUBLINGS_MAX: u32 = 5;
+
+/// A cause is gone when it has not fired for so many of its first cooldowns, 5 minutes with 30 s, or for the one that it
+/// is in, if that is longer: what comes then is news.
+const QUIET_COOLDOWNS: u64 = 10;
+
+/// A cause that has fired.
+#[derive(Debug)]
+struct Remembered {
+    kind: TriggerKind,
+    cause: Cause,
+    /// When it was saved last, and when it last fired, saved or not (ticks).
+    saved_at: u64,
+    fired_at: u64,
+    /// How often its cooldown has doubled.
+    doublings: u32,
+}
+
+impl Remembered {
+    fn cooldown(&self, first: u64) -> u64 {
+        first << self.doublings
+    }
+}
+
 /// What became of the triggers since the start.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct TriggerCounts {
@@ -57,7 +83,7 @@ pub(crate) struct Triggers {
     /// What each subsystem may take in a frame (ns), by its number.
     subsystem_budgets_ns: Vec<Option<u64>>,
     /// Oldest first.
-    remembered: Vec<(TriggerKind, Cause, u64)>,
+    remembered: Vec<Remembered>,
     pub counts: TriggerCounts,
     /// Length of a second (ticks).
     second: u64,
@@ -101,20 +127,23 @@ impl Triggers {
         if !rule.is_on {
             return false;
         }
-        let cooldown = (f64::from(rule.cooldown_s) * self.second as f64) as u64;
-        let known = self.remembered.iter().position(|(kind, cause, _)| (*kind, *cause) == (fired.kind, fired.cause));
+        let first = (f64::from(rule.cooldown_s) * self.second as f64) as u64;
+        let known = self.remembered.iter().position(|known| (known.kind, known.cause) == (fired.kind, fired.cause));
+        let mut doublings = 0;
         if let Some(place) = known {
-            let (_, _, last) = self.remembered[place];
-            if fired.at.saturating_sub(last) < cooldown {
+            let known = &mut self.remembered[place];
+            let cooldown = known.cooldown(first);
+            let is_news = fired.at.saturating_sub(known.fired_at) >= cooldown.max(QUIET_COOLDOWNS * first);
+            known.fired_at = fired.at;
+            if fired.at.saturating_sub(known.saved_at) < cooldown {
                 self.counts.in_cooldown += 1;
                 return false;
             }
+            doublings = if is_news { 0 } else { DOUBLINGS_MAX.min(known.doublings + 1) };
             self.remembered.remove(place);
         }
-        let of_kind = self
-            .remembered
-            .iter()
-            .filter(|(kind, _, last)| *kind == fired.kind && fired.at.saturating_sub(*last) < cooldown);
+        let is_recent = |known: &&Remembered| fired.at.saturating_sub(known.saved_at) < first;
+        let of_kind = self.remembered.iter().filter(|known| known.kind == fired.kind).filter(is_recent);
         if of_kind.count() >= CAPTURES_PER_COOLDOWN_MAX {
             self.counts.in_cooldown += 1;
             return false;
@@ -122,7 +151,8 @@ impl Triggers {
         if self.remembered.len() == CAUSES_MAX {
             self.remembered.remove(0);
         }
-        self.remembered.push((fired.kind, fired.cause, fired.at));
+        let Fired { kind, cause, at, .. } = *fired;
+        self.remembered.push(Remembered { kind, cause, saved_at: at, fired_at: at, doublings });
         true
     }
 }
@@ -150,6 +180,25 @@ mod tests {
         assert!(triggers.admit(&fired(IN_WORLD_4, 29_999)));
         assert!(triggers.admit(&fired(IN_WORLD_3, 30_000)));
         assert_eq!(triggers.counts, TriggerCounts { in_cooldown: 1, crowded_out: 0 });
+    }
+
+    /// Promise: a cause that never goes away is saved ever more seldom, down to one in 16 minutes; one that comes back
+    /// after a quiet time is saved at once, and then again after its first cooldown.
+    #[test]
+    fn a_cause_that_stays_is_saved_ever_more_seldom() {
+        const MINUTE: u64 = 60_000;
+        let mut triggers = triggers();
+        let saved: Vec<u64> =
+            (0..60 * 60).map(|s| s * 1_000).filter(|&at| triggers.admit(&fired(IN_WORLD_3, at))).collect();
+        let minutes = saved.iter().map(|&at| at as f64 / MINUTE as f64).collect::<Vec<_>>();
+        assert_eq!(minutes, [0.0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 47.5]);
+        let back = saved[7] + 60 * MINUTE;
+        assert!(triggers.admit(&fired(IN_WORLD_3, back)));
+        assert!(!triggers.admit(&fired(IN_WORLD_3, back + 29_000)));
+        assert!(triggers.admit(&fired(IN_WORLD_3, back + 30_000)));
+        // Every 40 s is not gone in between.
+        let saved = (0..15).filter(|n| triggers.admit(&fired(IN_WORLD_4, n * 40_000))).count();
+        assert_eq!(saved, 5);
     }
 
     #[test]
