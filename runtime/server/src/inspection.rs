@@ -3,6 +3,7 @@
 //! A live server uses none of it: nothing here costs anything until it is asked for. With hashes wanted, a world's
 //! state is hashed at the end of each of its ticks, about 50 ns for each component that counts.
 
+use throng_metrics::Counters;
 use throng_platform::time::Nanos;
 use throng_replication::Fault;
 
@@ -22,6 +23,16 @@ impl Server {
     /// taken.
     pub fn take_hashes(&mut self) -> impl Iterator<Item = WorldHash> + '_ {
         self.hashes.drain(..)
+    }
+
+    /// What the server has counted since its start, by the counter's name in `docs/metrics.md`.
+    ///
+    /// # Panics
+    /// If there is no such counter.
+    pub fn count_of(&self, name: &str) -> u64 {
+        let mut count = None;
+        self.totals.each(&mut |counter, value| count = count.or((counter.name == name).then_some(value)));
+        count.unwrap_or_else(|| panic!("there is no counter {name}"))
     }
 
     /// A world to look into; `None` while a worker has it, and for an id that no world has any more.

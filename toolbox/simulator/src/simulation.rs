@@ -138,6 +138,24 @@ impl Simulation {
         &mut self.virtual_server.server
     }
 
+    /// Allocations of the server so far, in its frames and in the ticks of its worlds, where the program has a
+    /// [`CountingAllocator`](throng_platform::allocator::CountingAllocator); 0 otherwise.
+    pub fn allocations(&self) -> u64 {
+        let VirtualServer { server, frame_allocations, .. } = &self.virtual_server;
+        frame_allocations + server.count_of("world.allocations")
+    }
+
+    /// Runs so many frames, and returns what the server allocated in each.
+    pub fn allocations_per_frame(&mut self, frames: usize) -> Vec<u64> {
+        let mut before = self.allocations();
+        let mut next = || {
+            self.step();
+            let now = self.allocations();
+            now - std::mem::replace(&mut before, now)
+        };
+        (0..frames).map(|_| next()).collect()
+    }
+
     /// The hashes of all worlds and ticks so far, if `settings.hash` was set.
     pub fn hashes(&self) -> &[WorldHash] {
         &self.virtual_server.hashes

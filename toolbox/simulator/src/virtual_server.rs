@@ -7,6 +7,7 @@ use throng::Server;
 use throng::inspection::WorldHash;
 use throng::server::{Environment, ServerError};
 use throng_net::transport::ServerTransport;
+use throng_platform::allocator;
 use throng_platform::clock::{Clock, ManualClock};
 use throng_platform::steal::ManualSteal;
 use throng_platform::time::Nanos;
@@ -23,6 +24,8 @@ pub(crate) struct VirtualServer {
     pub frames: u64,
     /// Of all worlds and ticks so far, if they are wanted.
     pub hashes: Vec<WorldHash>,
+    /// Allocations of the server's frames so far, those of the worlds' ticks left out.
+    pub frame_allocations: u64,
 }
 
 /// The server's invariants are asserted so often: once a second of its time at 60 frames/s.
@@ -52,7 +55,7 @@ impl VirtualServer {
         let built = build(&mut server)?;
         server.want_hashes(settings.hash);
         server.prepare(clock.now())?;
-        Ok((Self { server, clock, frames: 0, hashes: Vec::new() }, built))
+        Ok((Self { server, clock, frames: 0, hashes: Vec::new(), frame_allocations: 0 }, built))
     }
 
     pub fn now(&self) -> Nanos {
@@ -71,7 +74,9 @@ impl VirtualServer {
 
     /// Runs that frame. Its worlds are all back at the end: the clock stands still while they run.
     pub fn run_frame(&mut self) {
+        let before = allocator::thread_counts().allocations;
         self.server.frame(self.frames);
+        self.frame_allocations += allocator::thread_counts().allocations - before;
         self.frames += 1;
         self.hashes.extend(self.server.take_hashes());
         if self.frames.is_multiple_of(CHECK_PERIOD_FRAMES) {

@@ -5,7 +5,7 @@
 //! time has come. What happens to a datagram ([`super::impairment`]) does not follow from the order in which
 //! threads send. So a server with eight workers meets the same network as a server with one.
 //!
-//! For tests and the simulator: one lock around everything, an allocation per datagram.
+//! For tests and the simulator: one lock around everything, an allocation per datagram that is on its way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -186,8 +186,13 @@ impl ServerTransport for MemoryServer {
     }
 
     fn sender(&mut self, _worker: usize) -> Box<dyn DatagramSender> {
-        let endpoint = self.endpoint.network.endpoint(self.endpoint.address);
-        Box::new(MemorySender { endpoint, committed: 0 })
+        Box::new(MemorySender {
+            network: self.endpoint.network.clone(),
+            address: self.endpoint.address,
+            committed: Vec::new(),
+            bytes: Vec::new(),
+            used: 0,
+        })
     }
 
     /// Returns at once: whoever has a network in memory also moves the clock.
@@ -198,26 +203,43 @@ impl ServerTransport for MemoryServer {
     }
 }
 
+/// Datagrams enter the network when they are flushed, as they enter the kernel: until then a worker allocates nothing
+/// for them once its buffer has grown.
 struct MemorySender {
-    endpoint: MemoryEndpoint,
-    committed: usize,
+    network: MemoryNetwork,
+    address: SocketAddr,
+    /// To whom, and where in `bytes` the datagram ends.
+    committed: Vec<(SocketAddr, usize)>,
+    bytes: Vec<u8>,
+    /// Where the last datagram ends.
+    used: usize,
 }
 
 impl PacketSink for MemorySender {
     fn buffer(&mut self) -> &mut [u8] {
-        self.endpoint.buffer()
+        self.bytes.resize(self.bytes.len().max(self.used + DATAGRAM_BYTES_MAX), 0);
+        &mut self.bytes[self.used..]
     }
 
     fn commit(&mut self, to: SocketAddr, len: usize) {
-        self.endpoint.commit(to, len);
-        self.committed += 1;
+        self.used += len;
+        self.committed.push((to, self.used));
     }
 }
 
 impl DatagramSender for MemorySender {
     /// Everything counts as sent: what the network loses, no sender hears of.
     fn flush(&mut self) -> SendOutcome {
-        SendOutcome { sent: std::mem::take(&mut self.committed), dropped: 0 }
+        let mut state = self.network.lock();
+        let mut begin = 0;
+        for &(to, end) in &self.committed {
+            state.send(self.address, to, &self.bytes[begin..end]);
+            begin = end;
+        }
+        self.used = 0;
+        let sent = self.committed.len();
+        self.committed.clear();
+        SendOutcome { sent, dropped: 0 }
     }
 }
 
