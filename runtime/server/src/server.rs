@@ -291,6 +291,7 @@ impl Server {
             admissions_per_frame_max: settings.server.joins_per_frame_max,
             ..ServerHandshakeSettings::new(protocol_id, private_key, public_addresses, clients_max)
         };
+            timeout_s_max: settings.server.timeout_s,
         let send_dropped = Arc::new(AtomicU64::default());
         let workers: Vec<_> = (0..workers_count.max(1))
             .map(|worker| HostWorker::new(worker, transport.sender(worker), clock.clone(), send_dropped.clone()))

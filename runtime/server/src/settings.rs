@@ -161,7 +161,7 @@ pub struct ServerSettings {
     /// Kernel send buffer of each socket [bytes, 65,536 to 268,435,456]. Default 4 MiB, as for receiving.
     /// Too low → packets of a full frame are dropped and owed again; too high → memory held.
     pub send_buffer_bytes: usize,
-    /// A client not heard of for this long is gone [s, 1 to 600]. Default 10.
+    /// A client not heard of for this long is gone [s, 1 to 600]. Default 10. Its connect token may say less.
     /// Too low → a short blackout disconnects; too high → ghosts stand in the world.
     pub timeout_s: u32,
     /// Accept netcode 1.02 clients that know nothing of address cookies. Default false.

@@ -532,7 +532,7 @@ impl ServerHandshake {
             protocol_id: self.settings.protocol_id,
             first_sequence: self.rng.random_range(0..SEQUENCE_START_MAX),
         };
-        SealedLink::new(keys, token.timeout_s, self.now)
+        SealedLink::new(keys, self.settings.timeout_s(token.timeout_s), self.now)
     }
 
     fn next_handshake_sequence(&mut self) -> u64 {

@@ -5,4 +5,5 @@ mod line;
 mod mutations;
 mod nonces;
 mod scene;
+mod silence;
 mod stolen_tokens;

@@ -323,6 +323,13 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A settings file of its own for a test.
+pub fn settings_file(name: &str, text: &str) -> std::path::PathBuf {
+    let path = folder(name).join("throng.toml");
+    std::fs::write(&path, text).expect("a folder of ours");
+    path
+}
+
 /// A folder of its own for a test, empty.
 pub fn folder(name: &str) -> std::path::PathBuf {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

@@ -10,15 +10,8 @@ use std::{
 
 use crate::{
     address::KEY,
-    child::{Server, finish, folder, throng, unprivileged},
+    child::{Server, Signal, finish, settings_file, throng, unprivileged, wait_until},
 };
-
-/// A settings file of its own for a test.
-fn settings_file(name: &str, text: &str) -> PathBuf {
-    let path = folder(name).join("throng.toml");
-    std::fs::write(&path, text).expect("a folder of ours");
-    path
-}
 
 /// The command must refuse, and its last words must hold all of `parts`.
 #[track_caller]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::{
     abuse::check_unharmed,
     address::{KEY, TIMEOUT_S, token, token_for},
-    child::{Server, Signal, Started, alone, folder, throng},
+    child::{Server, Signal, Started, alone, settings_file, throng},
     crowd::Crowd,
     figures::{check_ticks_kept, quiet_window, window},
     player::Player,
@@ -32,10 +32,14 @@ const GROWN_BYTES_PER_CLIENT_MAX: i64 = (64 << 20) / 100;
 /// From the end of the silence until the status says so.
 const NOTICED_WITHIN: Duration = Duration::from_secs(4);
 
+/// The text of a settings file in which the server bears so much silence.
+fn bearing(silence_s: u32) -> String {
+    format!("[server]\ntimeout_s = {silence_s}\n")
+}
+
 /// Bots in a process of their own, which can be stopped as a whole.
 fn swarm(server: &Server, silence_s: u32, client_id_first: u64, players: usize) -> Started {
-    let settings = folder(&format!("slow-{client_id_first}")).join("throng.toml");
-    std::fs::write(&settings, format!("[server]\ntimeout_s = {silence_s}\n")).expect("a folder of ours");
+    let settings = settings_file(&format!("slow-{client_id_first}"), &bearing(silence_s));
     let (address, id, players) = (server.address.to_string(), client_id_first.to_string(), players.to_string());
     let arguments = ["bots", "--json", "--connect", &address, "--first-client-id", &id, "--players", &players];
     let mut command = throng(&arguments);
@@ -45,7 +49,8 @@ fn swarm(server: &Server, silence_s: u32, client_id_first: u64, players: usize) 
 
 fn players_that_stand_still(form: &Form) {
     let _alone = alone();
-    let server = Server::start(&form.size);
+    let settings = settings_file("slow-server", &bearing(600)).display().to_string();
+    let server = Server::start(&[&form.size[..], &["--config", &settings]].concat());
     let crowd = Crowd::start(server.address, form.awake);
     let napping = swarm(&server, form.silence_s, 1_000_000, form.napping);
     let dead = swarm(&server, form.silence_s, 2_000_000, form.dead);
@@ -117,6 +122,21 @@ fn r19_a_hundred_of_two_hundred_players_stand_still() {
         silence_s: TIMEOUT_S as u32,
         more_missed_share_max: 0.01,
     });
+}
+
+/// Promise: what the server bears counts, where a token would bear more.
+#[test]
+fn nobody_is_silent_for_longer_than_the_server_bears() {
+    let settings = settings_file("slow-setting", &bearing(2)).display().to_string();
+    let server = Server::start(&["--players", "4", "--npcs", "80", "--config", &settings]);
+    let mut silent = Player::enter(token_for(vec![server.address], 1, 600));
+    silent.play_until(Duration::from_secs(1), |_| false);
+    let begin = Instant::now();
+    server.wait_for_status("players", |players| players == 1.0);
+    server.wait_for_status("players", |players| players == 0.0);
+    // For an answer that it owes it would be let go after 10 s.
+    assert!(begin.elapsed() < Duration::from_secs(2) + NOTICED_WITHIN, "{:?}", begin.elapsed());
+    assert!(server.stop().status.success());
 }
 
 /// How long somebody who took nothing for `pause` needs until it is shown the present.

@@ -44,6 +44,9 @@ pub struct ServerHandshakeSettings {
     /// 100 B each. Above that new clients are denied. Too low for logins a second times the life of a
     /// token: honest clients are denied.
     pub used_tokens_per_slot: usize,
+    /// A client not heard of for this long is gone [s, > 0, default 600], however much more its token says, and where
+    /// that says nothing. Too low: a short blackout disconnects. Too high: who is gone holds a slot and its id.
+    pub timeout_s_max: u32,
     /// How long after its expiry a token still counts [s, default 60]: the clocks of back end and server
     /// may differ by this much. Too low: clients are refused where clocks are bad.
     pub clock_skew_s: u64,
@@ -75,9 +78,16 @@ impl ServerHandshakeSettings {
             queue_max: 4_096,
             admissions_per_frame_max: 256,
             used_tokens_per_slot: 16,
+            timeout_s_max: 600,
             clock_skew_s: 60,
             tokens_expire_from_unix_s: 0,
         }
+    }
+
+    /// How long a client with this token may be silent (s).
+    pub(super) fn timeout_s(&self, of_token: i32) -> i32 {
+        let most = i32::try_from(self.timeout_s_max).unwrap_or(i32::MAX);
+        if of_token > 0 { of_token.min(most) } else { most }
     }
 
     pub(super) fn pending_max(&self) -> usize {
