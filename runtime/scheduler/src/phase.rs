@@ -54,6 +54,16 @@ impl TickPhase {
         frame + missing.div_ceil(self.rate_hz.into())
     }
 
+    /// In how many frames after `after` and up to `until` the world ticks, however many these are.
+    pub fn due_count(self, after: u64, until: u64) -> u64 {
+        let due_up_to = |frame: u64| {
+            let (pattern, in_pattern) = (frame / u64::from(self.frame_hz), frame % u64::from(self.frame_hz));
+            let steps = in_pattern * u64::from(self.rate_hz) + u64::from(self.progress);
+            pattern * u64::from(self.rate_hz) + steps / u64::from(self.frame_hz)
+        };
+        due_up_to(until).saturating_sub(due_up_to(after))
+    }
+
     fn progress_at(self, frame: u64) -> u64 {
         let frame_hz = u64::from(self.frame_hz);
         (frame % frame_hz * u64::from(self.rate_hz) + u64::from(self.progress)) % frame_hz
@@ -112,6 +122,19 @@ mod tests {
             let (least, most) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
             let ideal = 1_000 * usize::from(rate) / usize::from(frame_hz);
             assert!(most - least <= 1 + ideal / 50, "{rate} Hz on {frame_hz}: {least}..={most} worlds per frame");
+        }
+    }
+
+    #[test]
+    fn due_frames_are_counted_as_if_one_by_one() {
+        for (frame_hz, rate) in [(60, 20), (128, 20), (128, 30), (60, 1), (60, 60), (75, 64)] {
+            let phase = TickPhase::new(7, Hertz(rate), grid(frame_hz));
+            for (after, until) in [(0, 0), (0, 1), (3, 400), (59, 61), (127, 128), (100, 99), (1_000, 5_000)] {
+                let one_by_one = (after + 1..=until).filter(|frame| phase.due(*frame)).count() as u64;
+                assert_eq!(phase.due_count(after, until), one_by_one, "{rate} Hz on {frame_hz}, {after} to {until}");
+            }
+            let (begin, century) = (12_345, 100 * 365 * 24 * 3_600);
+            assert_eq!(phase.due_count(begin, begin + century * u64::from(frame_hz)), century * u64::from(rate));
         }
     }
 

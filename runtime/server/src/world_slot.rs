@@ -150,13 +150,8 @@ impl WorldSlot {
 
     /// Periods that have gone by when the tick that is due starts in this frame, and where the one after it begins.
     fn missed_if_started_in(&self, frame: u64) -> (u64, u64) {
-        let mut missed = 0;
-        let mut next = self.phase.next_due(self.next_frame + 1);
-        while next <= frame {
-            missed += 1;
-            next = self.phase.next_due(next + 1);
-        }
-        (missed, next)
+        let missed = self.phase.due_count(self.next_frame, frame);
+        (missed, self.phase.next_due(frame.max(self.next_frame) + 1))
     }
 
     /// For how long a worker has been running it, once per hang.
@@ -172,13 +167,6 @@ impl WorldSlot {
         if !self.is_away() {
             return 0;
         }
-        let frame = timeline.frame_at(now);
-        let mut missed = 0;
-        let mut next = self.phase.next_due(self.phase.next_due(self.next_frame + 1) + 1);
-        while next <= frame {
-            missed += 1;
-            next = self.phase.next_due(next + 1);
-        }
-        missed
+        self.phase.due_count(self.next_frame, timeline.frame_at(now)).saturating_sub(1)
     }
 }
