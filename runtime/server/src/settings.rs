@@ -21,6 +21,7 @@ mod secret_key;
 mod section;
 mod workers;
 
+use std::fmt;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const SECTIONS: [&str; 4] = ["server", "replication", "recorder", "game"];
 
 /// Everything an operator chose, checked; defaults where nothing was said.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Settings {
     pub server: ServerSettings,
     pub replication: ReplicationSettings,
@@ -52,6 +53,16 @@ pub struct Settings {
     /// Kept so that `[game]` can be read later with lines to point at.
     file: String,
     text: String,
+}
+
+/// Without the file's text, which may have a private key in it.
+impl fmt::Debug for Settings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { server, replication, recorder, file, text: _ } = self;
+        let mut out = out.debug_struct("Settings");
+        out.field("server", server).field("replication", replication).field("recorder", recorder).field("file", file);
+        out.finish_non_exhaustive()
+    }
 }
 
 impl Settings {

@@ -37,7 +37,12 @@ impl SecretKey {
         if digits.len() != 64 {
             return Err(format!("has {} digits; {FIX}", digits.len()));
         }
-        Ok(Self(std::array::from_fn(|i| digits[2 * i] << 4 | digits[2 * i + 1])))
+        let key = std::array::from_fn(|i| digits[2 * i] << 4 | digits[2 * i + 1]);
+        // What a placeholder looks like, and the first guess of a stranger.
+        if key == [0; 32] {
+            return Err(format!("is all zeros, which anybody can guess; {FIX}"));
+        }
+        Ok(Self(key))
     }
 
     pub(super) fn from_environment(text: &str) -> Result<Self, SettingsError> {
