@@ -163,7 +163,7 @@ pub struct ServerSettings {
     /// Without it, and with a key that outlives the process → a token used before a restart could be used once more
     /// after it, until it expires. On a disk that stalls → frames wait for it when players come in.
     pub token_journal: Option<PathBuf>,
-    /// UDP sockets that share the port [sockets, 1 to 64]. Default 1.
+    /// UDP sockets that share the port [sockets, 1 to 32]. Default 1.
     /// Too low → the kernel drops bursts one socket cannot drain; too high → batches get small and calls costly.
     pub sockets: u16,
     /// Kernel receive buffer of each socket [bytes, 65,536 to 268,435,456]. Default 4 MiB = 2 frames of 60 Hz
@@ -198,7 +198,7 @@ pub struct ServerSettings {
     /// Packets accepted from one client [packets/s, 20 to 10,000]. Default 300: 128 Hz twice over and acks.
     /// Too low → honest clients lose input after a lag burst; too high → one attacker costs many players' time.
     pub client_packets_per_s_max: u32,
-    /// Bytes accepted from one client [bytes/s, 1,000 to 10,000,000]. Default 131,072.
+    /// Bytes accepted from one client [bytes/s, 2,400 to 10,000,000]. Default 131,072. Two full packets at least.
     /// Too low → honest messages are dropped; too high → one attacker fills the receive buffer.
     pub client_bytes_per_s_max: u32,
 }
@@ -263,7 +263,7 @@ impl Section for ServerSettings {
             }
         }
         checks.range("clients_max", self.clients_max, 1..=65_535, "clients");
-        checks.range("sockets", self.sockets, 1..=64, "sockets");
+        checks.range("sockets", self.sockets, 1..=32, "sockets");
         checks.range("receive_buffer_bytes", self.receive_buffer_bytes, BUFFER_BYTES, "bytes");
         checks.range("send_buffer_bytes", self.send_buffer_bytes, BUFFER_BYTES, "bytes");
         checks.range("timeout_s", self.timeout_s, 1..=600, "s");
@@ -273,7 +273,7 @@ impl Section for ServerSettings {
         checks.range("placements_pending_max", self.placements_pending_max, 1..=65_535, "clients");
         checks.range("placement_timeout_s", self.placement_timeout_s, 1..=600, "s");
         checks.range("client_packets_per_s_max", self.client_packets_per_s_max, 20..=10_000, "packets/s");
-        checks.range("client_bytes_per_s_max", self.client_bytes_per_s_max, 1_000..=10_000_000, "bytes/s");
+        checks.range("client_bytes_per_s_max", self.client_bytes_per_s_max, 2_400..=10_000_000, "bytes/s");
         if self.public_addresses.len() > 32 {
             checks.mistake("public_addresses", "a connect token holds at most 32 addresses; remove some");
         }

@@ -288,7 +288,7 @@ fn all_mistakes_of_a_file_come_at_once_in_its_order() {
          throng.toml:3: [replication] cel_m: unknown key; did you mean `cell_m`?\n\
          throng.toml:5: [server] workers: 0 is too low; it may be 1 to 256 threads\n\
          throng.toml:6: [server] timeout_s: must be a whole number from 0 to 4294967295, not true\n\
-         throng.toml:7: [server] sockets: 0 is too low; it may be 1 to 64 sockets",
+         throng.toml:7: [server] sockets: 0 is too low; it may be 1 to 32 sockets",
     );
 }
 
