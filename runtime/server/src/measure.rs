@@ -28,9 +28,10 @@ log_category!(BUGS = "server.bugs");
 const FRAME_STEPS: usize = 40;
 
 impl Server {
-    /// Books a frame that began at `began_at` and is over now.
+    /// Books a frame that began at `began_at` and is over now. One that a packet or the second's status woke the thread
+    /// for began when that came, somewhere within the grid.
     pub(crate) fn measure_frame(&mut self, began_at: Nanos, worlds_started: usize) {
-        let length = self.clock.now().saturating_sub(began_at);
+        let length = self.clock.now().saturating_sub(began_at.max(self.woke_at));
         let mut counts = std::mem::take(&mut self.counts);
         counts.server.frames = 1;
         counts.server.frames_over_budget = u64::from(length > self.timeline.grid.period());

@@ -217,6 +217,8 @@ pub struct Server {
     /// Made by `prepare`.
     pub(crate) metrics: Option<ServerMetrics>,
     pub(crate) allocations_before: u64,
+    /// When the frame's thread last woke up from waiting for packets with nothing due.
+    pub(crate) woke_at: Nanos,
     pub(crate) impossible_before: u64,
     /// Written by the workers, see `HostWorker`.
     pub(crate) send_dropped: Arc<AtomicU64>,
@@ -346,6 +348,7 @@ impl Server {
             status: StatusWindow::default(),
             metrics: None,
             allocations_before: 0,
+            woke_at: Nanos::ZERO,
             impossible_before: 0,
             send_dropped,
             hashes: Vec::new(),
@@ -506,6 +509,7 @@ impl Server {
             self.control.published.set_sleeping(true);
             self.transport.wait(Some(IDLE_WAKE_PERIOD));
             self.control.published.set_sleeping(false);
+            self.woke_at = self.clock.now();
         }
         let frames_per_wake = u64::from(self.timeline.grid.frame_hz());
         let next = match next_due {

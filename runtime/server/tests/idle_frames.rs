@@ -1,0 +1,106 @@
+//! The promise: a frame is as long as its work. A server that nobody plays on sleeps, and what wakes it comes somewhere
+//! within the grid of its frames: the time before that is no frame's.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use throng::{
+    prelude::*,
+    server::{Environment, Server},
+    settings::Settings,
+};
+use throng_net::{
+    protocol::PrivateKey,
+    transport::{DatagramSender, Impairment, MemoryNetwork, MemoryServer, ServerTransport},
+};
+use throng_platform::{
+    clock::{Clock, ManualClock},
+    signals::StopFlag,
+    steal::ManualSteal,
+    time::Nanos,
+};
+use throng_replication::SchemaBuilder;
+
+/// Sleeping moves the clock.
+struct Host(ManualClock);
+
+impl Clock for Host {
+    fn now(&self) -> Nanos {
+        self.0.now()
+    }
+
+    fn unix_seconds(&self) -> u64 {
+        self.0.unix_seconds()
+    }
+
+    fn sleep_until(&self, at: Nanos) {
+        self.0.set(at);
+    }
+}
+
+/// Something comes every 0.3 s and a bit, which is no multiple of any frame.
+struct Noise {
+    network: MemoryServer,
+    clock: ManualClock,
+}
+
+impl ServerTransport for Noise {
+    fn receive(&mut self, each: &mut dyn FnMut(SocketAddr, &mut [u8]), max: usize) -> usize {
+        self.network.receive(each, max)
+    }
+
+    fn sender(&mut self, worker: usize) -> Box<dyn DatagramSender> {
+        self.network.sender(worker)
+    }
+
+    fn wait(&self, _timeout: Option<Nanos>) {
+        self.clock.advance(Nanos::from_micros(307_111));
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.network.local_addr()
+    }
+}
+
+struct Empty;
+
+impl WorldKind for Empty {
+    fn name(&self) -> &str {
+        "empty"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn build(&self, _world: &mut WorldBuilder) {}
+}
+
+#[test]
+fn an_idle_servers_frames_take_no_time() {
+    let clock = ManualClock::new();
+    let network = MemoryNetwork::new(1, Impairment::default());
+    let address = "10.0.0.1:40000".parse().unwrap();
+    let environment = Environment {
+        clock: Arc::new(Host(clock.clone())),
+        transport: Box::new(Noise { network: network.server(address), clock }),
+        steal: Box::new(ManualSteal::new(1)),
+        seed: [1; 32],
+        private_key: PrivateKey::new([1; 32]),
+        public_addresses: Vec::new(),
+        workers_count: 1,
+    };
+    let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
+    let empty = server.add_kind(Empty).unwrap();
+    server.create_world(empty, 1).unwrap();
+    let control = server.control();
+    let mut longest_ms = Vec::new();
+    server
+        .run(&StopFlag::new().unwrap(), &mut |status| {
+            longest_ms.push(status.frame_ms_max);
+            if status.second == 20 {
+                control.stop();
+            }
+        })
+        .unwrap();
+    assert_eq!(longest_ms, vec![0.0; longest_ms.len()]);
+}
