@@ -62,6 +62,7 @@ mod frame;
 mod host_watch;
 mod hosted_world;
 pub mod inspection;
+mod latest;
 pub mod lifecycle;
 mod mailbox;
 mod mailboxes;

@@ -2,8 +2,8 @@
 //!
 //! The frame thread keeps a registry of its own and records every frame as it happens: its length, what it counted, and
 //! what the games counted in it, so that a single bad frame is in the histogram and in the windows' maxima whenever
-//! somebody scrapes. The whole is published once a second: a copy behind a lock that the admin thread takes to read,
-//! never the frame's own data.
+//! somebody scrapes. The whole is published once a second (`latest`): the admin thread reads a copy, never the frame's
+//! own data.
 //!
 //! What is counted is declared where it is counted (`throng_metrics::declared`) and reaches registry, console and page
 //! from there. `docs/metrics.md` is made of the same declarations (`page`).
@@ -15,7 +15,7 @@ mod page;
 mod subsystems;
 
 use std::sync::{
-    Arc, Mutex, OnceLock, PoisonError,
+    Arc, OnceLock,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
@@ -30,6 +30,7 @@ use throng_profiler::{FrameFigures, RecorderControl, RecorderFigures};
 use self::subsystems::SubsystemMetrics;
 use crate::{
     ids::WorldKindId,
+    latest::Latest,
     packet_report::{self, Counted, PacketRow, PacketSums},
     report::ServerStatus,
     totals::{LastSecond, Totals},
@@ -65,7 +66,7 @@ struct CounterNow {
 /// What the admin thread reads: written by the frame thread, read by anybody.
 pub struct PublishedMetrics {
     clock: Arc<dyn Clock>,
-    snapshot: Mutex<Option<MetricsSnapshot>>,
+    snapshot: Latest<Option<MetricsSnapshot>>,
     /// Time of the last frame's end by the server's clock. Written by the frame thread alone; an age that is read a
     /// moment late is still an age, so relaxed order is enough.
     last_frame_at: AtomicU64,
@@ -74,9 +75,9 @@ pub struct PublishedMetrics {
     /// Set once, before the first frame.
     recorder: OnceLock<RecorderControl>,
     /// The packet report of the last second.
-    packets: Mutex<Counted>,
+    packets: Latest<Counted>,
     /// All counters as of the last second.
-    counters: Mutex<Vec<CounterNow>>,
+    counters: Latest<Vec<CounterNow>>,
     /// Names of the kinds of worlds, by id. Set once, before the first frame.
     kind_names: OnceLock<Vec<Arc<str>>>,
 }
@@ -85,12 +86,12 @@ impl PublishedMetrics {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
-            snapshot: Mutex::default(),
+            snapshot: Latest::default(),
             last_frame_at: AtomicU64::default(),
             is_sleeping: AtomicBool::default(),
             recorder: OnceLock::new(),
-            packets: Mutex::default(),
-            counters: Mutex::default(),
+            packets: Latest::default(),
+            counters: Latest::default(),
             kind_names: OnceLock::new(),
         }
     }
@@ -101,7 +102,7 @@ impl PublishedMetrics {
             let names = self.kind_names.get().and_then(|names| names.get(usize::from(kind.0)));
             names.map_or_else(|| "world".to_owned(), |name| name.to_string())
         };
-        self.packets.lock().unwrap_or_else(PoisonError::into_inner).rows(name)
+        self.packets.read().rows(name)
     }
 
     /// All counters of the server, and its game's counters and gauges, as of the last second. Empty before the first
@@ -118,7 +119,9 @@ impl PublishedMetrics {
     }
 
     pub(crate) fn set_packets(&self, packets: &PacketSums, seconds: f64) {
-        packets.copy_to(seconds, &mut self.packets.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut counted = Counted::default();
+        packets.copy_to(seconds, &mut counted);
+        self.packets.publish(counted);
     }
 
     pub(crate) fn set_kind_names(&self, names: Vec<Arc<str>>) {
@@ -138,8 +141,8 @@ impl PublishedMetrics {
 
     /// Prometheus text as of the last second; empty before the first one is over.
     pub fn to_prometheus_text(&self) -> String {
-        let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        snapshot.map_or_else(String::new, |snapshot| {
+        let snapshot = self.snapshot.read();
+        snapshot.as_ref().as_ref().map_or_else(String::new, |snapshot| {
             snapshot.to_prometheus_text_with(packet_report::gauges(&self.packets()))
         })
     }
@@ -402,12 +405,11 @@ impl ServerMetrics {
         self.registry.set(self.worlds_awake, status.worlds_awake as f64);
         self.registry.set(self.cpu_cores, status.cpu_cores);
         self.registry.set(self.rss_bytes, status.rss_mb * 1e6);
-        let snapshot = self.registry.snapshot();
-        *published.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
-        let rows = &mut *published.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.clear();
-        list_declared(totals, last, rows);
-        self.game.list(game, last.seconds, rows);
+        published.snapshot.publish(Some(self.registry.snapshot()));
+        let mut rows = Vec::new();
+        list_declared(totals, last, &mut rows);
+        self.game.list(game, last.seconds, &mut rows);
+        published.counters.publish(rows);
     }
 }
 
