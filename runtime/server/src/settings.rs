@@ -137,6 +137,10 @@ pub struct ServerSettings {
     /// that strangers can reach shows them the server's figures.
     #[serde(deserialize_with = "address_or_off")]
     pub admin_address: Option<SocketAddr>,
+    /// Names that this port may be asked for by, beside addresses and `localhost`: `["metrics.example"]`. Default none.
+    /// A name that is missing → whoever asks by it is told so. One that others may point to this host → web pages from
+    /// there can read figures and give orders, through the browser of somebody who reaches the port.
+    pub admin_names: Vec<String>,
     /// Threads that run worlds: `"auto"` or 1 to 256. Default `"auto"` = usable cores less `reserved_cores`.
     /// Too low → ticks start late; more than cores → threads take turns and single ticks come late.
     pub workers: Workers,
@@ -209,6 +213,7 @@ impl Default for ServerSettings {
             address: SocketAddr::from(([0, 0, 0, 0], 40000)),
             public_addresses: Vec::new(),
             admin_address: Some(SocketAddr::from(([127, 0, 0, 1], 9100))),
+            admin_names: Vec::new(),
             workers: Workers::Auto,
             reserved_cores: ReservedCores::Auto,
             huge_pages: true,
@@ -285,6 +290,9 @@ impl Section for ServerSettings {
         }
         if self.token_journal.as_ref().is_some_and(|path| path.as_os_str().is_empty()) {
             checks.mistake("token_journal", "names no file; write a path, or remove the key");
+        }
+        if self.admin_names.iter().any(|name| name.is_empty() || name.contains([':', '/', ' '])) {
+            checks.mistake("admin_names", "holds host names alone, without port and path, such as \"metrics.example\"");
         }
         if self.admin_address.is_some_and(|admin| admin.port() != 0 && admin == self.address) {
             checks.mistake("admin_address", "is the same as `address`; give each its own port");

@@ -7,7 +7,8 @@
 //! CONNECTIONS_MAX places x (1 descriptor + REQUEST_BYTES_MAX + a page of text), each for at most LIFE_MAX
 //! ```
 //!
-//! With all places taken, newcomers wait in the kernel's backlog until the oldest has lived its [`LIFE_MAX`].
+//! With all places taken, newcomers wait in the kernel's backlog until the oldest has lived its [`LIFE_MAX`]. Those
+//! that say nothing are gone after [`SILENCE_MAX`]: a supervisor that gives a probe some seconds gets its answer.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +22,7 @@ use throng_profiler::log_warn;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 use crate::ADMIN;
 
@@ -31,6 +32,8 @@ pub(crate) const CONNECTIONS_MAX: usize = 32;
 pub(crate) const REQUEST_BYTES_MAX: usize = 16 << 10;
 /// A request and its answer take milliseconds on loopback; a slow line has 10 s for a page of text.
 pub(crate) const LIFE_MAX: Duration = Duration::from_secs(10);
+/// Until the first byte, which whoever has something to ask sends at once.
+pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// After a failed accept (no descriptors left, mostly), so that the thread does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -78,7 +81,10 @@ impl Listener for BoundedListener {
 /// A connection that ends when it has lived or sent too much.
 pub(crate) struct BoundedStream {
     stream: TcpStream,
+    /// Until something was said, the end of the silence that is borne.
     end_of_life: Pin<Box<Sleep>>,
+    /// What its whole life may take, from the beginning.
+    lives_until: Instant,
     request_bytes_left: usize,
     /// Given back when the connection is dropped.
     _place: OwnedSemaphorePermit,
@@ -86,9 +92,11 @@ pub(crate) struct BoundedStream {
 
 impl BoundedStream {
     fn new(stream: TcpStream, place: OwnedSemaphorePermit, life_max: Duration) -> Self {
+        let now = Instant::now();
         Self {
             stream,
-            end_of_life: Box::pin(tokio::time::sleep(life_max)),
+            end_of_life: Box::pin(tokio::time::sleep_until(now + life_max.min(SILENCE_MAX))),
+            lives_until: now + life_max,
             request_bytes_left: REQUEST_BYTES_MAX,
             _place: place,
         }
@@ -112,6 +120,12 @@ impl AsyncRead for BoundedStream {
         let filled_before = buffer.filled().len();
         let result = Pin::new(&mut self.stream).poll_read(context, buffer);
         let read_bytes = buffer.filled().len() - filled_before;
+        if read_bytes > 0 && self.request_bytes_left == REQUEST_BYTES_MAX {
+            let lives_until = self.lives_until;
+            self.end_of_life.as_mut().reset(lives_until);
+            // It wakes whoever has asked it last.
+            self.check_life(context)?;
+        }
         match self.request_bytes_left.checked_sub(read_bytes) {
             Some(left) => self.request_bytes_left = left,
             None => {

@@ -7,7 +7,8 @@
 //!
 //! It has no password yet and therefore no command that changes the game, and listens where it is told, by default on
 //! loopback. Captures and commands are for requests with the header `x-throng: capture` or `x-throng: console` only,
-//! which no web page can have a browser send here. What a stranger can make it hold is bounded: connections, bytes and
+//! which no web page can have a browser send here; and nothing is for pages of other servers ([`asker`]). What a
+//! stranger can make it hold is bounded: connections, bytes and
 //! time of each (see [`bounds`]).
 //!
 //! Runs on one low-priority thread, `admin`, with a tokio runtime of its own; tokio never runs on frame threads.
@@ -15,6 +16,7 @@
 
 pub mod console;
 
+mod asker;
 mod bounds;
 mod counter_table;
 mod packet_table;
@@ -88,17 +90,20 @@ impl AdminServer {
     /// Listens on `address` (port 0 = any free one) until the handle is dropped.
     ///
     /// Binds before it returns, so a used port is the caller's error and not a line in a log.
+    /// It may be asked for by address, as `localhost` and by `names`.
     /// The console has the commands `packets` and `counters` of the source beside those of `console`.
     pub fn start(
         address: SocketAddr,
+        names: &[String],
         source: Arc<dyn AdminSource>,
         console: Console,
     ) -> Result<AdminHandle, AdminError> {
-        Self::start_with_life(address, source, console, bounds::LIFE_MAX)
+        Self::start_with_life(address, names, source, console, bounds::LIFE_MAX)
     }
 
     fn start_with_life(
         address: SocketAddr,
+        names: &[String],
         source: Arc<dyn AdminSource>,
         console: Console,
         life_max: Duration,
@@ -109,7 +114,7 @@ impl AdminServer {
         let bound = listener.local_addr().map_err(listen)?;
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(AdminError::Thread)?;
-        let pages = pages::router(source, console);
+        let pages = pages::router(source, console, asker::OwnNames::new(names));
         let thread = spawn_named("admin", Priority::Low, move || {
             runtime.block_on(serve(listener, pages, life_max, stopped));
             // Dropped here: connections that are still open end with the runtime.

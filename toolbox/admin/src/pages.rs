@@ -6,16 +6,17 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::middleware::map_response;
+use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use throng_profiler::scope;
 
 use super::AdminSource;
+use super::asker::OwnNames;
 use super::console::Console;
 use super::counter_table;
 use super::packet_table;
@@ -51,7 +52,7 @@ impl HealthState {
 
 type Source = State<Arc<dyn AdminSource>>;
 
-pub(crate) fn router(source: Arc<dyn AdminSource>, console: Console) -> Router {
+pub(crate) fn router(source: Arc<dyn AdminSource>, console: Console, names: OwnNames) -> Router {
     let (packets, counters) = (source.clone(), source.clone());
     let console = console.with("packets", packet_table::ARGUMENTS, packet_table::HELP, move |call| {
         packet_table::command(call, &packets.packets())
@@ -69,9 +70,17 @@ pub(crate) fn router(source: Arc<dyn AdminSource>, console: Console) -> Router {
         .fallback(unknown)
         .layer(map_response(close))
 }
+        .layer(from_fn_with_state(Arc::new(names), admit))
 
 async fn metrics(State(source): Source) -> Response {
     scope!("admin.metrics");
+async fn admit(State(names): State<Arc<OwnNames>>, request: Request, next: Next) -> Response {
+    match names.refuse(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(reason) => refused(&reason),
+    }
+}
+
     let text = source.metrics_text();
     // OpenMetrics demands its end mark, by which a scraper knows that nothing was cut off; the older format has none.
     let format = if text.ends_with("# EOF\n") {

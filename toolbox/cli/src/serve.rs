@@ -101,7 +101,10 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     let rules = flight_recorder::start(&settings, arguments.captures.as_deref(), crash_state::build(), &mut server)?;
     let _crash_guard = arguments.crashes.as_deref().map(|folder| crash_state::install(folder, &server)).transpose()?;
     let admin = match settings.server.admin_address {
-        Some(address) => Some(AdminServer::start(address, server.control().published(), console(rules))?),
+        Some(address) => {
+            let names = &settings.server.admin_names;
+            Some(AdminServer::start(address, names, server.control().published(), console(rules))?)
+        }
         None => None,
     };
     let admin_address = admin.as_ref().map(|admin| admin.local_addr());

@@ -40,6 +40,7 @@ fn every_setting_is_read() {
 address = "127.0.0.1:0"
 public_addresses = ["203.0.113.7:40000", "[2001:db8::7]:40000"]
 admin_address = "off"
+admin_names = ["metrics.example"]
 workers = 3
 reserved_cores = "auto"
 huge_pages = false
@@ -79,6 +80,7 @@ context_switches = false
         address: "127.0.0.1:0".parse().unwrap(),
         public_addresses: vec!["203.0.113.7:40000".parse().unwrap(), "[2001:db8::7]:40000".parse().unwrap()],
         admin_address: None,
+        admin_names: vec!["metrics.example".into()],
         workers: Workers::Count(3),
         reserved_cores: ReservedCores::Auto,
         huge_pages: false,
@@ -241,6 +243,10 @@ fn addresses_say_which_half_is_wrong() {
     check(
         "[server]\npublic_addresses = [\"0.0.0.0:40000\"]\n",
         "throng.toml:2: [server] public_addresses: nobody can reach 0.0.0.0 or port 0; write what players connect to",
+    );
+    check(
+        "[server]\nadmin_names = [\"metrics.example:9100\"]\n",
+        "throng.toml:2: [server] admin_names: holds host names alone, without port and path, such as \"metrics.example\"",
     );
     check(
         "[server]\naddress = \"127.0.0.1:9100\"\n",

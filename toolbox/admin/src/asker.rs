@@ -1,0 +1,88 @@
+//! Who asks: a program that somebody runs, or a web page that somebody happens to look at.
+//!
+//! A browser sends a page's requests wherever the page says, to this port, too. It says so in the header `Origin`, and
+//! lets the page set no header of its own. A page can get round both by making the name that it came from mean this
+//! host's address (DNS rebinding): to the browser this port is then the page's own server. The header `Host` still has
+//! that name. So a request must ask for an address, for `localhost` or for a name that the operator gave, and a page's
+//! origin must be this port itself.
+
+use std::net::IpAddr;
+
+use axum::http::HeaderMap;
+use axum::http::header::{HOST, ORIGIN};
+
+/// The names that this port goes by, beside addresses and `localhost`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnNames(Vec<String>);
+
+impl OwnNames {
+    pub fn new(names: &[String]) -> Self {
+        Self(names.to_vec())
+    }
+
+    /// Why a request with these headers is not answered, if it is not.
+    pub fn refuse(&self, headers: &HeaderMap) -> Result<(), String> {
+        let texts = |name| headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("\u{fffd}"));
+        // Programs of the old kind send none; browsers always do.
+        let hosts: Vec<&str> = texts(HOST).collect();
+        if let Some(foreign) = hosts.iter().find(|host| !self.is_own(name_of(host))) {
+            return Err(format!(
+                "this port does not go by the name {:?}: ask it by its address, or add the name to [server] admin_names",
+                name_of(foreign)
+            ));
+        }
+        let is_own_page = |origin: &str| origin.strip_prefix("http://").is_some_and(|own| hosts.contains(&own));
+        if texts(ORIGIN).any(|origin| !is_own_page(origin)) {
+            return Err("web pages of other servers are not answered".to_owned());
+        }
+        Ok(())
+    }
+
+    fn is_own(&self, name: &str) -> bool {
+        let is_address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+        is_address || name.eq_ignore_ascii_case("localhost") || self.0.iter().any(|own| own.eq_ignore_ascii_case(name))
+    }
+}
+
+/// Without the port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn is_answered(headers: &[(&HeaderName, &str)]) -> bool {
+        let pairs = headers.iter().map(|(name, text)| ((*name).clone(), HeaderValue::from_str(text).unwrap()));
+        OwnNames::new(&["metrics.example".to_owned()]).refuse(&pairs.collect()).is_ok()
+    }
+
+    #[test]
+    fn addresses_localhost_and_given_names_are_own() {
+        for host in
+            ["127.0.0.1:9100", "127.0.0.1", "[::1]:9100", "[::1]", "10.1.2.3:80", "localhost:9100", "Metrics.Example"]
+        {
+            assert!(is_answered(&[(&HOST, host)]), "{host}");
+        }
+        assert!(is_answered(&[]), "a program of the old kind");
+        for host in ["evil.example", "evil.example:9100", "127.0.0.1.evil.example", "", ":9100", "localhost.evil:1"] {
+            assert!(!is_answered(&[(&HOST, host)]), "{host}");
+        }
+        assert!(!is_answered(&[(&HOST, "localhost"), (&HOST, "evil.example")]), "whichever of them is believed");
+    }
+
+    #[test]
+    fn only_this_ports_own_pages_are_answered() {
+        let host = (&HOST, "127.0.0.1:9100");
+        assert!(is_answered(&[host, (&ORIGIN, "http://127.0.0.1:9100")]));
+        for origin in ["http://evil.example", "http://127.0.0.1:9101", "https://127.0.0.1:9100", "null"] {
+            assert!(!is_answered(&[host, (&ORIGIN, origin)]), "{origin}");
+        }
+    }
+}
