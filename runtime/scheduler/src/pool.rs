@@ -146,6 +146,11 @@ impl<T: ShortTask> ShortTaskPool<T> {
         IdleTail { tail, frame: state.last_finish.saturating_sub(state.submitted) }
     }
 
+    /// Workers that have neither a task nor a batch now.
+    pub fn idle_workers(&self) -> usize {
+        self.shared.lock().posts.iter().filter(|post| post.context.is_some()).count()
+    }
+
     /// Visits the contexts of the workers that are idle; after [`Completion::AllDone`], that is all of them.
     ///
     /// Takes place on the calling thread, under the pool's lock: a worker that finishes meanwhile waits.

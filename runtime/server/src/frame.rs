@@ -20,7 +20,10 @@ use throng_profiler::{Phases, log_category, log_debug, log_error, log_warn, site
 use throng_scheduler::Scheduled;
 use throng_world::{Client, GameWorld, Leaving, ids::WorldId, transfer::Transfer};
 
-use crate::{address_table::CLIENTS, server::Server, tick_trace::TickRecord, world_hash::WorldHash};
+use crate::{
+    address_table::CLIENTS, server::Server, tick_trace::TickRecord, world_hash::WorldHash,
+    world_slot::HANG_REPORT_AFTER,
+};
 
 log_category!(WORLD = "server.world");
 log_category!(HOST = "server.host");
@@ -218,5 +221,13 @@ impl Server {
                 );
             }
         }
+        self.control.published.set_workers_stuck_for(self.workers_stuck_for(now));
+    }
+
+    /// For how long no worker has finished a tick, though each has one; zero while one of them is free.
+    fn workers_stuck_for(&self, now: Nanos) -> Nanos {
+        let shortest = self.worlds.iter().filter_map(|slot| slot.running_for(now)).min().unwrap_or_default();
+        // The pool's lock is asked for only where it matters.
+        if shortest > HANG_REPORT_AFTER && self.pool.idle_workers() == 0 { shortest } else { Nanos::ZERO }
     }
 }

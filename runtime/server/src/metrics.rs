@@ -72,6 +72,8 @@ pub struct PublishedMetrics {
     last_frame_at: AtomicU64,
     /// True while the frame thread waits for packets with nothing due. Written and read as above.
     is_sleeping: AtomicBool,
+    /// For how long all workers have been stuck (ns). Written and read as above.
+    workers_stuck_for: AtomicU64,
     /// Set once, before the first frame.
     recorder: OnceLock<RecorderControl>,
     /// The packet report of the last second.
@@ -89,6 +91,7 @@ impl PublishedMetrics {
             snapshot: Latest::default(),
             last_frame_at: AtomicU64::default(),
             is_sleeping: AtomicBool::default(),
+            workers_stuck_for: AtomicU64::default(),
             recorder: OnceLock::new(),
             packets: Latest::default(),
             counters: Latest::default(),
@@ -115,7 +118,7 @@ impl PublishedMetrics {
             unit,
             help,
         };
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner).iter().map(row).collect()
+        self.counters.read().iter().map(row).collect()
     }
 
     pub(crate) fn set_packets(&self, packets: &PacketSums, seconds: f64) {
@@ -155,6 +158,16 @@ impl PublishedMetrics {
     /// True while nothing is due and nobody is there, so that no frame is a good sign.
     pub fn is_sleeping(&self) -> bool {
         self.is_sleeping.load(Ordering::Relaxed)
+    }
+
+    /// For how long no worker has finished a tick though each has one, as of the last frame; zero while one is free.
+    /// Frames go on meanwhile, and no world ticks.
+    pub fn workers_stuck_for(&self) -> Nanos {
+        Nanos(self.workers_stuck_for.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_workers_stuck_for(&self, stuck: Nanos) {
+        self.workers_stuck_for.store(stuck.0, Ordering::Relaxed);
     }
 
     pub(crate) fn set_sleeping(&self, is_sleeping: bool) {

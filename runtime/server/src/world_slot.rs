@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A world that has been in one tick for this long is reported as hanging (reliability R24 asks for 100 ms).
-const HANG_REPORT_AFTER: Nanos = Nanos::from_millis(100);
+pub const HANG_REPORT_AFTER: Nanos = Nanos::from_millis(100);
 
 /// What it costs a world that a client comes in: its view is made, its player too, and it is greeted and shown all that
 /// is near. Ticks of precinct that took one in took 65 to 100 µs longer than others of their worlds (12 bots and 200
@@ -156,10 +156,14 @@ impl WorldSlot {
 
     /// For how long a worker has been running it, once per hang.
     pub fn reports_hang(&mut self, now: Nanos) -> Option<Nanos> {
+        let hanging = self.running_for(now).filter(|&running| running > HANG_REPORT_AFTER)?;
+        (!std::mem::replace(&mut self.hang_is_reported, true)).then_some(hanging)
+    }
+
+    /// How long its tick has been running; `None` for worlds that are home or in the list.
+    pub fn running_for(&self, now: Nanos) -> Option<Nanos> {
         let running_since = Nanos(self.running_since.load(Ordering::Relaxed));
-        let running = now.saturating_sub(running_since);
-        let hangs = self.is_away() && running_since > Nanos::ZERO && running > HANG_REPORT_AFTER;
-        (hangs && !std::mem::replace(&mut self.hang_is_reported, true)).then_some(running)
+        (self.is_away() && running_since > Nanos::ZERO).then(|| now.saturating_sub(running_since))
     }
 
     /// Ticks that a world which is away has missed up to `now`: periods that began and ended while it was in one tick.

@@ -27,6 +27,8 @@ pub struct Health {
     pub state: HealthState,
     /// Since the end of the last frame (ms).
     pub frame_age_ms: f64,
+    /// For how long no worker has finished a tick though each has one (ms).
+    pub workers_stuck_ms: f64,
 }
 
 /// The verdict that a supervisor acts on.
@@ -36,7 +38,7 @@ pub enum HealthState {
     Running,
     /// Nobody is here and nothing is due: no frame for a while, and that is right.
     Sleeping,
-    /// A frame should have come and did not.
+    /// A frame should have come and did not, or frames come and no world ticks in them.
     Stuck,
 }
 
@@ -68,12 +70,10 @@ pub(crate) fn router(source: Arc<dyn AdminSource>, console: Console, names: OwnN
         .with_state(source)
         .merge(console)
         .fallback(unknown)
+        .layer(from_fn_with_state(Arc::new(names), admit))
         .layer(map_response(close))
 }
-        .layer(from_fn_with_state(Arc::new(names), admit))
 
-async fn metrics(State(source): Source) -> Response {
-    scope!("admin.metrics");
 async fn admit(State(names): State<Arc<OwnNames>>, request: Request, next: Next) -> Response {
     match names.refuse(request.headers()) {
         Ok(()) => next.run(request).await,
@@ -81,6 +81,8 @@ async fn admit(State(names): State<Arc<OwnNames>>, request: Request, next: Next)
     }
 }
 
+async fn metrics(State(source): Source) -> Response {
+    scope!("admin.metrics");
     let text = source.metrics_text();
     // OpenMetrics demands its end mark, by which a scraper knows that nothing was cut off; the older format has none.
     let format = if text.ends_with("# EOF\n") {
@@ -92,12 +94,15 @@ async fn admit(State(names): State<Arc<OwnNames>>, request: Request, next: Next)
 }
 
 async fn health(State(source): Source) -> Response {
-    let Health { state, frame_age_ms } = source.health();
+    let Health { state, frame_age_ms, workers_stuck_ms } = source.health();
     let status = match state {
         HealthState::Running | HealthState::Sleeping => StatusCode::OK,
         HealthState::Stuck => StatusCode::SERVICE_UNAVAILABLE,
     };
-    let body = format!("{{\"state\":\"{}\",\"frame_age_ms\":{frame_age_ms:.1}}}\n", state.name());
+    let state = state.name();
+    let body = format!(
+        "{{\"state\":\"{state}\",\"frame_age_ms\":{frame_age_ms:.1},\"workers_stuck_ms\":{workers_stuck_ms:.1}}}\n"
+    );
     answer(status, JSON, body)
 }
 

@@ -1,4 +1,5 @@
-//! What the pages show of a Throng server: its published metrics, and the age of its last frame.
+//! What the pages show of a Throng server: its published metrics, the age of its last frame, and whether its workers get
+//! anything done.
 
 use throng::metrics::PublishedMetrics;
 use throng_platform::time::Nanos;
@@ -6,7 +7,7 @@ use throng_platform::time::Nanos;
 use crate::{AdminSource, Health, HealthState, SavedCapture};
 
 /// Without a frame for this long a server that is not asleep is stuck: frames come every 17 ms, and at least once a
-/// second.
+/// second. So it is when no worker has finished a tick for this long: frames go on then, and nobody can play.
 const STUCK_AFTER: Nanos = Nanos::from_secs(3);
 
 impl AdminSource for PublishedMetrics {
@@ -15,13 +16,13 @@ impl AdminSource for PublishedMetrics {
     }
 
     fn health(&self) -> Health {
-        let frame_age = self.frame_age();
+        let (frame_age, workers_stuck) = (self.frame_age(), self.workers_stuck_for());
         let state = match frame_age {
             _ if self.is_sleeping() => HealthState::Sleeping,
-            age if age > STUCK_AFTER => HealthState::Stuck,
+            age if age > STUCK_AFTER || workers_stuck > STUCK_AFTER => HealthState::Stuck,
             _ => HealthState::Running,
         };
-        Health { state, frame_age_ms: frame_age.as_millis_f64() }
+        Health { state, frame_age_ms: frame_age.as_millis_f64(), workers_stuck_ms: workers_stuck.as_millis_f64() }
     }
 
     fn packets(&self) -> String {

@@ -40,7 +40,10 @@ impl AdminSource for FixedSource {
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 fn source(text: &str, state: HealthState) -> Arc<FixedSource> {
-    Arc::new(FixedSource { text: text.to_owned(), health: Health { state, frame_age_ms: 12.34 } })
+    Arc::new(FixedSource {
+        text: text.to_owned(),
+        health: Health { state, frame_age_ms: 12.34, workers_stuck_ms: 0.0 },
+    })
 }
 
 fn start(text: &str, state: HealthState) -> AdminHandle {
@@ -91,9 +94,6 @@ fn a_capture_is_saved_for_those_who_mean_it() {
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("the disk is full"), "{answer}");
 }
 
-#[test]
-fn a_command_is_carried_out_for_those_who_mean_it() {
-    let check = |header: &str, line: &str, status: &str, words: &str| {
 /// A page that was loaded from a name which means this host by now says everything right but that name.
 #[test]
 fn pages_of_other_servers_are_not_answered_whatever_their_name_means() {
@@ -111,6 +111,9 @@ fn pages_of_other_servers_are_not_answered_whatever_their_name_means() {
     }
 }
 
+#[test]
+fn a_command_is_carried_out_for_those_who_mean_it() {
+    let check = |header: &str, line: &str, status: &str, words: &str| {
         let answer = post("/console", header, line);
         assert!(answer.starts_with(status) && answer.contains(words), "{line}: {answer}");
     };
@@ -155,9 +158,13 @@ fn metrics_come_with_the_format_they_are_in() {
 #[test]
 fn health_tells_running_sleeping_and_stuck_apart() {
     let check = |state, status: &str, body: &str| check(&start("", state), "/health", &[status, body]);
-    check(HealthState::Running, "200 OK", "{\"state\":\"running\",\"frame_age_ms\":12.3}\n");
-    check(HealthState::Sleeping, "200 OK", "{\"state\":\"sleeping\",\"frame_age_ms\":12.3}\n");
-    check(HealthState::Stuck, "503 Service Unavailable", "{\"state\":\"stuck\",\"frame_age_ms\":12.3}\n");
+    check(HealthState::Running, "200 OK", "{\"state\":\"running\",\"frame_age_ms\":12.3,\"workers_stuck_ms\":0.0}\n");
+    check(HealthState::Sleeping, "200 OK", "{\"state\":\"sleeping\",\"frame_age_ms\":12.3,\"workers_stuck_ms\":0.0}\n");
+    check(
+        HealthState::Stuck,
+        "503 Service Unavailable",
+        "{\"state\":\"stuck\",\"frame_age_ms\":12.3,\"workers_stuck_ms\":0.0}\n",
+    );
 }
 
 #[test]
@@ -220,13 +227,6 @@ fn connections_that_never_ask_lose_their_places() {
 }
 
 #[test]
-fn dropping_the_handle_closes_the_port_at_once() {
-    let admin = start("", HealthState::Running);
-    let address = admin.local_addr();
-    let open = connect(&admin);
-    let began = Instant::now();
-    drop(admin);
-#[test]
 fn health_is_answered_while_others_hold_the_line() {
     let admin = start("", HealthState::Running);
     let began = Instant::now();
@@ -235,6 +235,13 @@ fn health_is_answered_while_others_hold_the_line() {
     assert!(began.elapsed() < bounds::LIFE_MAX / 2, "{:?}", began.elapsed());
 }
 
+#[test]
+fn dropping_the_handle_closes_the_port_at_once() {
+    let admin = start("", HealthState::Running);
+    let address = admin.local_addr();
+    let open = connect(&admin);
+    let began = Instant::now();
+    drop(admin);
     assert!(began.elapsed() < bounds::LIFE_MAX / 2, "an open connection held the stop up");
     assert!(TcpStream::connect(address).is_err());
     drop(open);
