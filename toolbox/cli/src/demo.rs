@@ -42,6 +42,7 @@ pub fn run(arguments: DemoArguments) -> CommandResult {
     // Whoever looks on is not to wait for a window; bots begin in the distribution that they settle in.
     let mut plan = plan(&arguments.game, arguments.seconds.unwrap_or(UNTIL_STOPPED_S), 0)?;
     keep(&mut plan, &arguments.report, None, None);
+    plan.until_stopped = arguments.seconds.is_none();
     let mut run = run_plan(&plan)?;
     let files = report::write(&mut run, &arguments.report)?;
     tell(&run, &files.html, arguments.json)

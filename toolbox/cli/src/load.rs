@@ -118,6 +118,7 @@ pub fn plan(game: &GameArguments, seconds: u32, settle_s_max: u32) -> Result<Loa
         },
         seconds,
         join_within_s: LoadPlan::default_join_within_s(game.players()),
+        until_stopped: false,
         stalled_after_s: LoadPlan::STALLED_AFTER_S,
         captures: None,
         crashes: None,
@@ -183,7 +184,10 @@ pub fn tell(run: &LoadRun, html: &Path, json: bool) -> CommandResult {
         eprintln!("FAIL {not_filled}\nthe server's last words:\n{}", not_filled.server_words);
     }
     if let Some(ended_early) = &run.report.ended_early {
-        eprintln!("FAIL {ended_early}\nits last words:\n{}", ended_early.words);
+        remark(format_args!("FAIL {ended_early}\nits last words:\n{}", ended_early.words));
+    }
+    if run.report.interrupted {
+        remark("FAIL stopped before its time: the figures are of what there was of the window");
     }
     if let Some(settling) = &run.report.settling {
         eprintln!("{} {settling}", if settling.is_settled { "ok  " } else { "note" });

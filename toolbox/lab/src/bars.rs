@@ -100,7 +100,8 @@ impl LoadReport {
         if let Some(parked) = self.more.get("worlds_parked").and_then(serde_json::Value::as_f64) {
             bars.push(Bar::new("worlds_parked", parked, Exactly, 0.0));
         }
-        self.passed = self.not_filled.is_none() && self.ended_early.is_none() && bars.iter().all(|bar| bar.passed);
+        let is_whole = self.not_filled.is_none() && self.ended_early.is_none() && !self.interrupted;
+        self.passed = is_whole && bars.iter().all(|bar| bar.passed);
         self.bars = bars;
     }
 }

@@ -65,6 +65,8 @@ pub struct LoadPlan {
     pub window_begin: WindowBegin,
     /// Length of the steady window (s, >= 1); of what follows the last bot's arrival, if it opens with the first.
     pub seconds: u32,
+    /// A stop is how the window is to end; otherwise it is an interruption, and the run has not passed.
+    pub until_stopped: bool,
     /// All bots must be playing within this long after their start (s). Too low → a slow machine fails without being
     /// measured; too high → a broken log-in takes long to show.
     pub join_within_s: u32,
@@ -122,8 +124,6 @@ pub struct LoadRun {
     pub seconds: Vec<Second>,
     /// Places in `seconds` where the window began and ended.
     pub window: std::ops::Range<usize>,
-    /// Somebody asked for a stop before the window was over.
-    pub interrupted: bool,
 }
 
 /// Why there are no figures.
@@ -178,6 +178,8 @@ struct Window {
     /// Places in the server's seconds.
     begin: usize,
     end: Option<usize>,
+    /// Somebody wanted it to end before its time.
+    interrupted: bool,
     began: Instant,
     cpu_before: [Nanos; 2],
     outside: FromOutside,
@@ -291,6 +293,7 @@ impl Course<'_> {
         self.window = Some(Window {
             begin: self.server.seconds.len(),
             end: None,
+            interrupted: false,
             began: Instant::now(),
             cpu_before: [self.server.cpu_time(), self.bots.cpu_time()],
             outside: FromOutside::default(),
@@ -309,6 +312,7 @@ impl Course<'_> {
                 bots_cpu_cores: cores(1),
             };
             window.end = Some(self.server.seconds.len());
+            window.interrupted = self.stop.requested() && !self.plan.until_stopped;
         }
         self.server.child.order("measure end");
         self.bots.child.order("measure end");
@@ -360,11 +364,12 @@ impl Course<'_> {
             }
         };
 
-        let Self { plan, stop, server, settling, window, .. } = self;
+        let Self { plan, server, settling, window, .. } = self;
         let is_measured = window.is_some();
-        let Window { begin, end, outside, .. } = window.unwrap_or(Window {
+        let Window { begin, end, outside, interrupted, .. } = window.unwrap_or(Window {
             begin: server.seconds.len(),
             end: None,
+            interrupted: false,
             began: self.began,
             cpu_before: [Nanos::ZERO; 2],
             outside: FromOutside::default(),
@@ -382,18 +387,13 @@ impl Course<'_> {
         report.players_by_kind = Second::mean_players_by_kind(&server.seconds[range.clone()]);
         report.not_filled = not_filled;
         report.ended_early = ended_early;
+        report.interrupted = interrupted;
         let captures = plan.captures.as_deref().map(|folder| captures_since(folder, self.started_at));
         report.capture_files = captures.unwrap_or_default();
         report.judge(plan.players);
         // Nothing was measured, so nothing has passed.
         report.passed &= is_measured;
-        Ok(LoadRun {
-            report,
-            command: plan.command.clone(),
-            seconds: server.seconds,
-            window: range,
-            interrupted: stop.requested(),
-        })
+        Ok(LoadRun { report, command: plan.command.clone(), seconds: server.seconds, window: range })
     }
 
     /// What there is to say of a process that ended before its time. What never began to work stays an error, since it

@@ -14,7 +14,7 @@ use crate::load_packets::{PacketRow, rows_of_all_worlds};
 use crate::settling::Settling;
 
 /// Keys of the report that programs rely on; a key in an object with a dot. They stay, whatever else is added.
-pub const PROMISED_KEYS: [&str; 41] = [
+pub const PROMISED_KEYS: [&str; 42] = [
     "passed",
     "game",
     "players_connected",
@@ -56,6 +56,7 @@ pub const PROMISED_KEYS: [&str; 41] = [
     "players_by_kind",
     "ended_early",
     "capture_files",
+    "interrupted",
 ];
 
 /// Percentiles of a time (ms).
@@ -185,7 +186,7 @@ impl std::fmt::Display for EndedEarly {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadReport {
-    /// Did every bar hold?
+    /// Did every bar hold to the end of the window?
     pub passed: bool,
     pub bars: Vec<Bar>,
     pub game: String,
@@ -240,6 +241,9 @@ pub struct LoadReport {
     /// Set when the server or the bots ended before their time. Without a report of the server's own its figures are put
     /// together from what it said every second.
     pub ended_early: Option<EndedEarly>,
+    /// Somebody asked for a stop before the window was over: the figures are of what there was of it, and it has not
+    /// passed.
+    pub interrupted: bool,
     /// The captures that were saved in this run.
     pub capture_files: Vec<String>,
     /// All that the bots reported.

@@ -52,7 +52,6 @@ mod tests {
             command: String::new(),
             seconds: (0..20).map(second).collect(),
             window: 5..18,
-            interrupted: false,
         };
         assert_eq!(run.missed_ticks().as_deref(), expect);
     }

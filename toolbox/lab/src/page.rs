@@ -45,7 +45,7 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String
                                 " · " (not_filled)
                             } @else if let Some(ended_early) = &report.ended_early {
                                 " · " (ended_early)
-                            } @else if run.interrupted {
+                            } @else if report.interrupted {
                                 " · stopped by hand before its time"
                             }
                         }

@@ -45,7 +45,6 @@ pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportErro
     let mut object = serde_json::to_value(&run.report)?;
     if let Some(object) = object.as_object_mut() {
         object.insert("command".to_owned(), run.command.clone().into());
-        object.insert("interrupted".to_owned(), run.interrupted.into());
         object.insert("machine".to_owned(), serde_json::to_value(&machine)?);
         object.insert("window".to_owned(), json!({"begin": run.window.start, "end": run.window.end}));
         object.insert("by_second".to_owned(), serde_json::to_value(&run.seconds)?);

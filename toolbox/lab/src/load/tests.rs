@@ -35,6 +35,7 @@ impl StandIn {
         let executable = folder.join("throng");
         write_executable(&executable, &format!("#!/bin/sh\ncase $1 in\nserve)\n{server};;\nbots)\n{bots};;\nesac\n"));
         let plan = LoadPlan {
+            until_stopped: false,
             executable,
             serve_arguments: vec!["--game".to_owned(), "stand-in".to_owned()],
             bots_arguments: vec!["--behaviour".to_owned(), "still".to_owned()],
@@ -93,11 +94,26 @@ fn a_run_is_measured_while_steady_and_both_reports_are_merged() {
     );
     assert_eq!(run.seconds.len(), 2);
     assert_eq!(run.window, 1..2);
-    assert!(!run.interrupted);
+    assert!(!run.report.interrupted);
     assert_eq!(seen.first(), Some(&Progress::StartingServer));
     assert!(seen.contains(&Progress::Joining { players: 4, of: 4 }));
     assert!(seen.iter().any(|progress| matches!(progress, Progress::Measuring { last, .. } if last.players == 4)));
     assert_eq!(seen.last(), Some(&Progress::Stopping));
+}
+
+#[test]
+fn a_run_that_is_stopped_in_its_window_has_not_passed() {
+    let stand_in = StandIn::new("stopped", SERVER, BOTS);
+    let stop = StopFlag::new().unwrap();
+    let plan = LoadPlan { seconds: 60, ..stand_in.plan.clone() };
+    let run = run(&plan, &stop, &mut |progress| {
+        if let Progress::Measuring { .. } = progress {
+            stop.request();
+        }
+    });
+    let report = run.unwrap().report;
+    assert!(report.bars.iter().all(|bar| bar.passed), "{:?}", report.bars);
+    assert_eq!((report.interrupted, report.passed), (true, false));
 }
 
 #[test]

@@ -50,7 +50,6 @@ fn made_up_run(ticks_missed: u64) -> LoadRun {
         command: "throng load --game precinct --players 1000 --seconds 60".to_owned(),
         seconds: seconds.collect(),
         window: 14..74,
-        interrupted: false,
     }
 }
 
