@@ -291,9 +291,9 @@ impl Server {
             proven_openings_per_frame_max: settings.server.openings_per_frame_max,
             queue_max: settings.server.join_queue_max as usize,
             admissions_per_frame_max: settings.server.joins_per_frame_max,
+            timeout_s_max: settings.server.timeout_s,
             ..ServerHandshakeSettings::new(protocol_id, private_key, public_addresses, clients_max)
         };
-            timeout_s_max: settings.server.timeout_s,
         let send_dropped = Arc::new(AtomicU64::default());
         let workers: Vec<_> = (0..workers_count.max(1))
             .map(|worker| HostWorker::new(worker, transport.sender(worker), clock.clone(), send_dropped.clone()))

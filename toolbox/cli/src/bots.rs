@@ -17,7 +17,7 @@ use crate::{
     games::{Game, GameFlags},
     key::KeyArguments,
     outcome::{CommandResult, Verdict},
-    output::{OutputArguments, Reader},
+    output::{OutputArguments, Reader, say},
     status_line::StatusLine,
 };
 
@@ -96,7 +96,8 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
     let line = StatusLine::new();
     let report = Swarm::run(swarm, arguments.game.schema(), behaviours, stop, &mut |status| {
         if reader == Reader::Parent {
-            println!("{}", serde_json::json!({ "status": status }));
+            // A parent that is gone says so by the end of stdin, too.
+            let _ = say(serde_json::json!({ "status": status }));
         } else {
             line.show(&one_line(status));
         }

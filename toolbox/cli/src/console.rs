@@ -13,6 +13,7 @@ use throng_capture::story::printable_text;
 use crate::{
     admin_port,
     outcome::{CommandResult, Verdict},
+    output::remark,
 };
 
 #[derive(Args)]
@@ -68,7 +69,7 @@ fn converse(server: &str, json: bool) -> CommandResult {
                 Ok(text) => print(&text, json || line.split_whitespace().any(|word| word == "--json"))?,
                 Err(reason) => {
                     refused += 1;
-                    eprintln!("{}", printable_lines(&reason).join("\n"));
+                    remark(format_args!("{}", printable_lines(&reason).join("\n")));
                 }
             }
         }

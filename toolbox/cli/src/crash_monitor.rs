@@ -31,6 +31,7 @@ use throng_profiler::{
 use crate::{
     crash_state::{RecorderSource, WorldFacts, build},
     outcome::{CommandResult, Verdict},
+    output::remark,
 };
 
 /// Sleeps until the server at the other end of stdin ends.
@@ -38,7 +39,7 @@ pub fn monitor() -> ExitCode {
     match crash::monitor::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("throng: crash monitor: {error}");
+            remark(format_args!("throng: crash monitor: {error}"));
             ExitCode::from(2)
         }
     }
@@ -103,7 +104,7 @@ pub fn drill(arguments: DrillArguments) -> CommandResult {
     are_busy.iter().take(BYSTANDERS.len()).for_each(drop);
     recorder.frame_begin(1, 50_000_000);
     recorder.frame_end();
-    eprintln!("ready");
+    remark(format_args!("ready"));
     match arguments.death {
         Drill::Die(death) => {
             let dies = move || with_secrets_on_the_stack(&secrets, || die(death));

@@ -9,6 +9,7 @@ use crate::{
     games::GameArguments,
     load::{keep, plan, run_plan, tell},
     outcome::CommandResult,
+    output::remark,
 };
 
 /// Without `--seconds` the demo runs until it is stopped; a day is as good as that.
@@ -32,17 +33,17 @@ pub struct DemoArguments {
 pub fn run(arguments: DemoArguments) -> CommandResult {
     arguments.game.check()?;
     report::make_folder(&arguments.report)?;
-    eprintln!(
+    remark(format_args!(
         "{} bots play {} on a server with {} NPCs; both run on this machine, over encrypted UDP{}",
         arguments.game.players(),
         arguments.game.game.name(),
         arguments.game.npcs(),
         if arguments.seconds.is_none() { "; Ctrl-C ends it with a report" } else { "" }
-    );
+    ));
     // Whoever looks on is not to wait for a window; bots begin in the distribution that they settle in.
     let mut plan = plan(&arguments.game, arguments.seconds.unwrap_or(UNTIL_STOPPED_S), 0)?;
-    keep(&mut plan, &arguments.report, None, None);
     plan.until_stopped = arguments.seconds.is_none();
+    keep(&mut plan, &arguments.report, None, None);
     let mut run = run_plan(&plan)?;
     let files = report::write(&mut run, &arguments.report)?;
     tell(&run, &files.html, arguments.json)

@@ -14,6 +14,7 @@ use throng_platform::signals;
 use crate::{
     games::GameArguments,
     outcome::{CommandResult, Verdict},
+    output::{remark, say},
     status_line::StatusLine,
 };
 
@@ -117,8 +118,8 @@ pub fn plan(game: &GameArguments, seconds: u32, settle_s_max: u32) -> Result<Loa
             Joins::AtOnce => WindowBegin::FirstBot,
         },
         seconds,
-        join_within_s: LoadPlan::default_join_within_s(game.players()),
         until_stopped: false,
+        join_within_s: LoadPlan::default_join_within_s(game.players()),
         stalled_after_s: LoadPlan::STALLED_AFTER_S,
         captures: None,
         crashes: None,
@@ -181,7 +182,7 @@ fn figures(last: &Second) -> String {
 /// Prints the outcome: bars for a person, everything for a program.
 pub fn tell(run: &LoadRun, html: &Path, json: bool) -> CommandResult {
     if let Some(not_filled) = &run.report.not_filled {
-        eprintln!("FAIL {not_filled}\nthe server's last words:\n{}", not_filled.server_words);
+        remark(format_args!("FAIL {not_filled}\nthe server's last words:\n{}", not_filled.server_words));
     }
     if let Some(ended_early) = &run.report.ended_early {
         remark(format_args!("FAIL {ended_early}\nits last words:\n{}", ended_early.words));
@@ -190,23 +191,23 @@ pub fn tell(run: &LoadRun, html: &Path, json: bool) -> CommandResult {
         remark("FAIL stopped before its time: the figures are of what there was of the window");
     }
     if let Some(settling) = &run.report.settling {
-        eprintln!("{} {settling}", if settling.is_settled { "ok  " } else { "note" });
+        remark(format_args!("{} {settling}", if settling.is_settled { "ok  " } else { "note" }));
     }
     for bar in &run.report.bars {
-        eprintln!("{} {}", if bar.passed { "ok  " } else { "FAIL" }, bar);
+        remark(format_args!("{} {}", if bar.passed { "ok  " } else { "FAIL" }, bar));
     }
     if let Some(missed) = run.missed_ticks() {
-        eprintln!("note {missed}");
+        remark(format_args!("note {missed}"));
     }
     if let Some(last) = run.report.capture_files.last() {
-        eprintln!(
+        remark(format_args!(
             "{} captures of bad frames; the last one: throng capture show {last}",
             run.report.capture_files.len()
-        );
+        ));
     }
-    eprintln!("report: {}", html.display());
+    remark(format_args!("report: {}", html.display()));
     if json {
-        println!("{}", serde_json::to_string(&run.report)?);
+        say(serde_json::to_string(&run.report)?)?;
     }
     Ok(if run.report.passed { Verdict::Fine } else { Verdict::Failed })
 }

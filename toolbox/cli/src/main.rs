@@ -29,7 +29,7 @@ use throng_profiler::log::{self, CategoryFilter, Lines};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::outcome::Verdict;
+use crate::{outcome::Verdict, output::remark};
 
 #[global_allocator]
 static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platform::allocator::CountingAllocator;
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     // Written by a thread of its own: a reader of stderr that stalls costs lines, never a frame.
     let (log, _flushed_at_exit) = tracing_appender::non_blocking(std::io::stderr());
     if let Err(error) = set_log_levels() {
-        eprintln!("throng: THRONG_LOG: {error}");
+        remark(format_args!("throng: THRONG_LOG: {error}"));
         return ExitCode::from(2);
     }
     let lines = tracing_subscriber::fmt::layer().with_writer(log);
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("throng: {error}");
+            remark(format_args!("throng: {error}"));
             ExitCode::from(2)
         }
     }

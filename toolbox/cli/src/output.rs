@@ -1,6 +1,8 @@
 //! What a command that ran for a while says on stdout: objects for a parent process, one object for a script, or text
 //! for people.
 
+use std::io::{Error, Write};
+
 use clap::Args;
 use serde::Serialize;
 
@@ -38,13 +40,26 @@ pub enum Reader {
 
 impl Reader {
     /// Tells the report that ends the command.
-    pub fn tell_report(self, report: &impl Serialize) -> serde_json::Result<()> {
+    pub fn tell_report(self, report: &impl Serialize) -> Result<(), Box<dyn std::error::Error>> {
         let text = match self {
             Reader::Parent => serde_json::to_string(&serde_json::json!({ "report": report }))?,
             Reader::Script => serde_json::to_string(report)?,
             Reader::Person => serde_json::to_string_pretty(report)?,
         };
-        println!("{text}");
-        Ok(())
+        Ok(say(text)?)
     }
+}
+
+/// Writes a line to stdout. What cannot be written, since the disk is full or nobody reads any more, is an error of the
+/// command, and no panic.
+pub fn say(line: impl std::fmt::Display) -> Result<(), Error> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .map_err(|cause| Error::new(cause.kind(), format!("standard output: {cause}")))
+}
+
+/// Writes a line to stderr. If it cannot be written, there is nobody to tell.
+pub fn remark(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -15,7 +15,7 @@ use throng::{
     Server,
     report::ServerStatus,
     server::ServerControl,
-    settings::{PRIVATE_KEY_VARIABLE, Settings},
+    settings::{PRIVATE_KEY_VARIABLE, Settings, parse_address},
 };
 use throng_admin::{AdminServer, console::Console};
 use throng_net::protocol::PrivateKey;
@@ -29,7 +29,7 @@ use crate::{
     games::GameArguments,
     key,
     outcome::{CommandResult, Verdict},
-    output::{OutputArguments, Reader},
+    output::{OutputArguments, Reader, remark, say},
     rules::FollowedRules,
     status_line::StatusLine,
 };
@@ -47,9 +47,9 @@ pub struct ServeArguments {
     /// Use this UDP address instead of the settings'.
     #[arg(long)]
     address: Option<std::net::SocketAddr>,
-    /// Use this admin address instead of the settings'; port 0 = any free one.
-    #[arg(long)]
-    admin_address: Option<std::net::SocketAddr>,
+    /// Use this admin address instead of the settings'; port 0 = any free one; "off" = none.
+    #[arg(long, value_name = "IP:PORT", value_parser = admin_address)]
+    admin_address: Option<AdminAddress>,
     /// Threads that run worlds, instead of the settings'.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: Option<u16>,
@@ -72,6 +72,17 @@ pub struct ServeArguments {
     output: OutputArguments,
 }
 
+/// `None`: off.
+#[derive(Clone, Copy)]
+struct AdminAddress(Option<std::net::SocketAddr>);
+
+fn admin_address(text: &str) -> Result<AdminAddress, String> {
+    match text {
+        "off" => Ok(AdminAddress(None)),
+        text => parse_address(text).map(|address| AdminAddress(Some(address))),
+    }
+}
+
 pub fn run(arguments: ServeArguments) -> CommandResult {
     arguments.game.check()?;
     let stop = signals::install_stop();
@@ -80,8 +91,8 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     if let Some(address) = arguments.address {
         settings.server.address = address;
     }
-    if let Some(address) = arguments.admin_address {
-        settings.server.admin_address = Some(address);
+    if let Some(AdminAddress(address)) = arguments.admin_address {
+        settings.server.admin_address = address;
     }
     if let Some(workers) = arguments.workers {
         settings.server.workers = throng::settings::Workers::Count(workers);
@@ -110,17 +121,17 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     let admin_address = admin.as_ref().map(|admin| admin.local_addr());
     let reader = arguments.output.reader();
     if reader == Reader::Parent {
-        println!("{}", serde_json::json!({"ready": {"address": server.local_addr(), "admin_address": admin_address}}));
+        say(serde_json::json!({"ready": {"address": server.local_addr(), "admin_address": admin_address}}))?;
         obey_parent(server.control())?;
     } else {
-        eprintln!(
+        remark(format_args!(
             "{} on {}: {} worlds, {} workers{}",
             arguments.game.game.name(),
             server.local_addr(),
             server.worlds_count(),
             server.workers_count(),
             admin_address.map_or_else(String::new, |address| format!(", metrics on http://{address}/metrics"))
-        );
+        ));
     }
     let (statuses, teller) = tell_statuses(reader)?;
     // A reader that is slow loses a second's line; the frame never waits for it.
@@ -152,7 +163,8 @@ fn tell_statuses(reader: Reader) -> std::io::Result<(SyncSender<ServerStatus>, J
         let line = StatusLine::new();
         for status in statuses {
             if reader == Reader::Parent {
-                println!("{}", serde_json::json!({ "status": status }));
+                // A parent that is gone says so by the end of stdin, too.
+                let _ = say(serde_json::json!({ "status": status }));
             } else {
                 line.show(&one_line(&status));
             }

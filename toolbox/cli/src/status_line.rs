@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal, Write};
 
+use crate::output::remark;
+
 /// Writes a status to stderr, so that stdout stays for JSON.
 pub struct StatusLine {
     is_terminal: bool,
@@ -22,7 +24,7 @@ impl StatusLine {
     /// Leaves the last status on its own line.
     pub fn finish(&self) {
         if self.is_terminal {
-            eprintln!();
+            remark("");
         }
     }
 }

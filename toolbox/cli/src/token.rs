@@ -11,6 +11,7 @@ use throng_platform::{clock::Clock, clock::MonotonicClock, random};
 use crate::{
     key::KeyArguments,
     outcome::{CommandResult, Verdict},
+    output::say,
 };
 
 #[derive(Args)]
@@ -73,7 +74,7 @@ pub fn run(arguments: TokenArguments) -> CommandResult {
             "token_base64": BASE64.encode(bytes),
             "file": arguments.out,
         });
-        println!("{object}");
+        say(object)?;
     }
     Ok(Verdict::Fine)
 }

@@ -6,7 +6,10 @@ use clap::Args;
 use throng_lab::wallclock::{self, WallclockPlan, WallclockReport};
 use throng_platform::signals;
 
-use crate::outcome::{CommandResult, Verdict};
+use crate::{
+    outcome::{CommandResult, Verdict},
+    output::say,
+};
 
 #[derive(Args)]
 pub struct WallclockArguments {
@@ -35,9 +38,9 @@ pub fn run(arguments: WallclockArguments) -> CommandResult {
     let files = wallclock::write(&profile, &out)?;
     let report = WallclockReport::of(&profile, Some(&files));
     if json {
-        println!("{}", serde_json::to_string(&report)?);
+        say(serde_json::to_string(&report)?)?;
     } else {
-        print!("{report}");
+        say(report.to_string().trim_end())?;
     }
     Ok(Verdict::Fine)
 }

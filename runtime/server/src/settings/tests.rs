@@ -266,18 +266,18 @@ fn a_key_is_checked_and_never_shown() {
         "throng.toml:2: [server] private_key: has characters that are not hexadecimal digits; a private key is 64 \
          hexadecimal digits; make one with `openssl rand -hex 32`",
     );
-    let key = "5e".repeat(32);
-    let both = format!("[server]\nprivate_key = \"{key}\"\nprivate_key_file = \"key.hex\"\n");
-    check(&both, "throng.toml:3: [server] private_key_file: `private_key` is given too; keep one of them");
-    let shown = format!("{:?}", accept(&format!("[server]\nprivate_key = \"{key}\"\n")));
-    assert!(shown.contains("SecretKey(hidden)") && !shown.contains("5e5e") && !shown.contains("94, 94"));
-}
     let zeros = "0".repeat(64);
     check(
         &format!("[server]\nprivate_key = \"{zeros}\"\n"),
         "throng.toml:2: [server] private_key: is all zeros, which anybody can guess; a private key is 64 hexadecimal \
          digits; make one with `openssl rand -hex 32`",
     );
+    let key = "5e".repeat(32);
+    let both = format!("[server]\nprivate_key = \"{key}\"\nprivate_key_file = \"key.hex\"\n");
+    check(&both, "throng.toml:3: [server] private_key_file: `private_key` is given too; keep one of them");
+    let shown = format!("{:?}", accept(&format!("[server]\nprivate_key = \"{key}\"\n")));
+    assert!(shown.contains("SecretKey(hidden)") && !shown.contains("5e5e") && !shown.contains("94, 94"));
+}
 
 #[test]
 fn what_is_not_toml_is_told_with_its_line() {

@@ -7,6 +7,7 @@ use throng_capture::story::printable_text;
 use crate::{
     admin_port,
     outcome::{CommandResult, Verdict},
+    output::say,
 };
 
 #[derive(Args)]
@@ -38,9 +39,10 @@ pub fn run(arguments: &SaveArguments) -> CommandResult {
     match answer {
         Some(Answer { path: Some(path), bytes, .. }) if status == 200 => {
             if arguments.json {
-                println!("{}", serde_json::json!({ "path": path, "bytes": bytes }));
+                say(serde_json::json!({ "path": path, "bytes": bytes }))?;
             } else {
-                println!("{} ({} bytes, on the server's host)", printable_text(&path), bytes.unwrap_or(0));
+                let (path, bytes) = (printable_text(&path), bytes.unwrap_or(0));
+                say(format_args!("{path} ({bytes} bytes, on the server's host)"))?;
             }
             Ok(Verdict::Fine)
         }

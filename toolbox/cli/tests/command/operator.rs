@@ -2,11 +2,14 @@
 //! starts.
 
 use std::{
+    fs::File,
     net::{TcpListener, UdpSocket},
     path::PathBuf,
-    process::Command,
+    process::{Command, Stdio},
     time::Duration,
 };
+
+use nix::{sys::signal::kill, unistd::Pid};
 
 use crate::{
     address::KEY,
@@ -200,4 +203,48 @@ fn a_socket_buffer_that_is_not_granted_is_a_warning_with_the_sysctl_that_grants_
     assert!(ended.status.success(), "it serves all the same: {}", ended.stderr);
     let fix = format!("run `sysctl -w net.core.rmem_max={WANTED_BYTES}`");
     assert!(ended.stderr.contains("WARN") && ended.stderr.contains(&fix), "{}", ended.stderr);
+}
+
+/// A disk that is full, or a pipe that nobody reads any more.
+fn full() -> File {
+    File::options().write(true).open("/dev/full").expect("Linux has it")
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_an_error_and_no_panic() {
+    let mut command = throng(&["token", "--client-id", "1", "--server", "127.0.0.1:40000", "--json"]);
+    let output = command.env("THRONG_PRIVATE_KEY", KEY).stdout(full()).output().expect("it starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("standard output: No space left"), "{stderr}");
+}
+
+#[test]
+fn a_server_whose_words_cannot_be_written_serves_on() {
+    for (is_stdout_full, status) in [(false, 0), (true, 2)] {
+        let arguments = ["serve", "--address", "127.0.0.1:0", "--admin-address", "off", "--npcs", "4", "--json"];
+        let mut command = throng(&arguments);
+        command.stdout(if is_stdout_full { Stdio::from(full()) } else { Stdio::piped() }).stderr(full());
+        let child = command.spawn().expect("it starts");
+        let threads = PathBuf::from(format!("/proc/{}/task", child.id()));
+        let names = || std::fs::read_dir(&threads).expect("it runs").map(|thread| thread.expect("listed").path());
+        let is_worker =
+            |thread: PathBuf| std::fs::read_to_string(thread.join("comm")).is_ok_and(|name| name == "status\n");
+        // The last thread that is started before the first frame.
+        wait_until(Duration::from_secs(60), || names().any(is_worker).then_some(())).expect("it serves");
+        std::thread::sleep(Duration::from_secs(1));
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).expect("it runs on");
+        let output = child.wait_with_output().expect("a child of ours");
+        assert_eq!(output.status.code(), Some(status), "its stdout was full: {is_stdout_full}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(is_stdout_full || stdout.contains("\"ticks\":"), "{stdout}");
+    }
+}
+
+#[test]
+fn the_admin_port_can_be_switched_off_on_the_command_line() {
+    let ports =
+        |arguments: &[&str]| finish(throng(&[&["serve", "--help"], arguments].concat()), Duration::from_secs(60));
+    assert!(ports(&[]).stdout.contains("\"off\" = none"));
+    check(throng(&["serve", "--admin-address", "of"]), &["--admin-address", "\"of\" has no port; write IP:PORT"]);
 }
