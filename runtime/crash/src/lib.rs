@@ -105,7 +105,8 @@ pub enum CrashError {
     System(#[from] io::Error),
 }
 
-/// Reports deaths until it is dropped, which says that the process ends in good order.
+/// Reports deaths until it is dropped, which says that the process ends in good order. Dropped by a panic on its way out
+/// of the process it says no such thing: it ends the process by SIGABRT there and then, with a report.
 #[must_use = "without it nothing is reported"]
 pub struct CrashGuard {
     state_writer: Option<state_writer::Running>,
@@ -153,6 +154,10 @@ const MONITOR_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Drop for CrashGuard {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Nobody has caught it, so it is the server's death. What was said of it is in the log.
+            std::process::abort();
+        }
         // The handler first: it uses the state writer. Dropping it says goodbye, on which the monitor ends.
         drop(self.handler.take());
         drop(self.state_writer.take());

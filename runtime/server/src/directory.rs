@@ -1,7 +1,10 @@
 //! Directory: the game's answer to "where does this client start?".
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use throng_net::protocol::{ClientId, UserData};
 use throng_platform::time::Nanos;
+use throng_profiler::{log_category, log_error};
 
 use throng_world::ids::WorldId;
 
@@ -36,6 +39,54 @@ pub trait Directory: Send {
     }
 }
 
+log_category!(DIRECTORY = "server.directory");
+
+/// A game's directory, whose panics end neither the frame nor the worlds. It is asked again afterwards: what it knows may
+/// be half changed then, and a server that lets nobody in is no better.
+pub(crate) struct CaughtDirectory {
+    of_game: Box<dyn Directory>,
+    /// Since they were last taken.
+    panics: u64,
+}
+
+impl CaughtDirectory {
+    pub fn new(of_game: Box<dyn Directory>) -> Self {
+        Self { of_game, panics: 0 }
+    }
+
+    pub fn take_panics(&mut self) -> u64 {
+        std::mem::take(&mut self.panics)
+    }
+
+    fn ask<T>(&mut self, question: &'static str, ask: impl FnOnce(&mut dyn Directory) -> T) -> Option<T> {
+        let answer = catch_unwind(AssertUnwindSafe(|| ask(&mut *self.of_game))).ok();
+        if answer.is_none() {
+            self.panics += 1;
+            log_error!(DIRECTORY, question, "the game's directory panicked; the server goes on");
+        }
+        answer
+    }
+}
+
+impl Directory for CaughtDirectory {
+    fn place(&mut self, client_id: ClientId, user_data: &UserData) -> Placement {
+        let answer = self.ask("place", |of_game| of_game.place(client_id, user_data));
+        answer.unwrap_or(Placement::Refuse("the game's directory panicked"))
+    }
+
+    fn left(&mut self, client_id: ClientId) {
+        self.ask("left", |of_game| of_game.left(client_id));
+    }
+
+    fn frame(&mut self, now: Nanos) {
+        self.ask("frame", |of_game| of_game.frame(now));
+    }
+
+    fn world_ended(&mut self, world: WorldId) {
+        self.ask("world_ended", |of_game| of_game.world_ended(world));
+    }
+}
+
 /// Puts everybody in one world.
 pub struct Everybody(pub WorldId);
 
@@ -45,4 +96,41 @@ impl Directory for Everybody {
     }
 
     fn left(&mut self, _: ClientId) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cannot bear one client.
+    struct Allergic;
+
+    impl Directory for Allergic {
+        fn place(&mut self, client_id: ClientId, _: &UserData) -> Placement {
+            assert_ne!(client_id.0, 7, "a bug in a game");
+            Placement::World(WorldId::new(0, 0))
+        }
+
+        fn left(&mut self, client_id: ClientId) {
+            assert_ne!(client_id.0, 7, "a bug in a game");
+        }
+
+        fn frame(&mut self, _: Nanos) {
+            std::panic::panic_any("a bug in a game")
+        }
+    }
+
+    #[test]
+    fn a_panic_refuses_the_one_and_lets_the_others_in() {
+        let mut directory = CaughtDirectory::new(Box::new(Allergic));
+        let mut place = |id| directory.place(ClientId(id), &[0; 256]);
+        assert_eq!(place(6), Placement::World(WorldId::new(0, 0)));
+        assert_eq!(place(7), Placement::Refuse("the game's directory panicked"));
+        assert_eq!(place(8), Placement::World(WorldId::new(0, 0)));
+        directory.left(ClientId(7));
+        directory.left(ClientId(6));
+        directory.frame(Nanos::ZERO);
+        directory.world_ended(WorldId::new(0, 0));
+        assert_eq!((directory.take_panics(), directory.take_panics()), (3, 0));
+    }
 }

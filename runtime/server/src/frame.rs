@@ -21,7 +21,7 @@ use throng_scheduler::Scheduled;
 use throng_world::{Client, GameWorld, Leaving, ids::WorldId, transfer::Transfer};
 
 use crate::{
-    address_table::CLIENTS, server::Server, tick_trace::TickRecord, world_hash::WorldHash,
+    address_table::CLIENTS, directory::Directory, server::Server, tick_trace::TickRecord, world_hash::WorldHash,
     world_slot::HANG_REPORT_AFTER,
 };
 
@@ -66,7 +66,7 @@ impl Server {
     /// Datagrams go to their worlds' mailboxes, still sealed; new clients are let in.
     fn receive_packets(&mut self, now: Nanos) {
         let unix_s = self.clock.unix_seconds();
-        self.addresses.receive(&mut *self.transport, &self.mailboxes, &mut *self.directory, now, unix_s);
+        self.addresses.receive(&mut *self.transport, &self.mailboxes, &mut self.directory, now, unix_s);
     }
 
     /// Fills the list of worlds to tick in this frame.

@@ -37,6 +37,7 @@ impl Server {
         counts.server.frames_over_budget = u64::from(length > self.timeline.grid.period());
         counts.admission = self.addresses.take_counts();
         counts.server.worker_send_dropped = self.send_dropped.swap(0, Ordering::Relaxed);
+        counts.server.directory_panics = self.directory.take_panics();
         let allocations = throng_platform::allocator::thread_counts().allocations;
         let impossible = never::count();
         counts.server.impossible_states = impossible - std::mem::replace(&mut self.impossible_before, impossible);

@@ -35,7 +35,7 @@ use throng_world::{
 
 use crate::{
     address_table::AddressTable,
-    directory::{Directory, Everybody},
+    directory::{CaughtDirectory, Directory, Everybody},
     host_watch::HostWatch,
     hosted_world::{HostWorker, HostedWorld},
     lifecycle::{Answer, NewWorld, Pending, WorldError},
@@ -179,7 +179,7 @@ pub struct Server {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) transport: Box<dyn ServerTransport>,
     pub(crate) addresses: AddressTable,
-    pub(crate) directory: Box<dyn Directory>,
+    pub(crate) directory: CaughtDirectory,
     pub(crate) schema: Arc<Schema>,
     pub(crate) interest: InterestSettings,
     pub(crate) rules: ReplicationRules,
@@ -322,7 +322,7 @@ impl Server {
             clock,
             transport,
             addresses,
-            directory: Box::new(Everybody(WorldId::new(0, 0))),
+            directory: CaughtDirectory::new(Box::new(Everybody(WorldId::new(0, 0)))),
             rules: ReplicationRules::for_schema(&schema),
             schema,
             interest,
@@ -403,7 +403,7 @@ impl Server {
     }
 
     pub fn set_directory(&mut self, directory: impl Directory + 'static) {
-        self.directory = Box::new(directory);
+        self.directory = CaughtDirectory::new(Box::new(directory));
     }
 
     pub fn control(&self) -> ServerControl {

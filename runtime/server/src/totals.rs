@@ -39,6 +39,9 @@ counters! {
         Sum worlds_parked: "server.worlds_parked", "worlds",
             "Worlds taken out of service after a panic.",
             "A bug: any is one too many. The log has the panic; the world's players were disconnected.";
+        Sum directory_panics: "server.directory_panics", "panics",
+            "Panics of the game's directory.",
+            "A bug: any is one too many. The log has the panic. Whoever was to be placed was refused.";
         Sum worlds_created: "server.worlds_created", "worlds",
             "Worlds that were asked for at run time and made.",
             "Follows what the game asks for.";

@@ -19,6 +19,7 @@ use throng_world::{
 
 use crate::{
     address_table::CLIENTS,
+    directory::Directory,
     hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld, WorldError},
     server::{Server, ServerError},

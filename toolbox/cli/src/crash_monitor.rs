@@ -47,8 +47,8 @@ pub fn monitor() -> ExitCode {
 
 #[derive(Args)]
 pub struct DrillArguments {
-    /// `stack-overflow`, `abort`, `segv`, `bus`, `out-of-memory`, `memory-limit` or `double-panic`; `wait` to be killed
-    /// or stopped.
+    /// `stack-overflow`, `abort`, `segv`, `bus`, `out-of-memory`, `memory-limit` or `double-panic`; `panic` for one that
+    /// nobody catches, on the thread that runs the frames; `wait` to be killed or stopped.
     death: Drill,
     /// Folder for the report.
     #[arg(long)]
@@ -61,6 +61,7 @@ pub struct DrillArguments {
 #[derive(Clone, Copy)]
 enum Drill {
     Die(Death),
+    Panic,
     Wait,
 }
 
@@ -68,7 +69,11 @@ impl std::str::FromStr for Drill {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        if name == "wait" { Ok(Self::Wait) } else { name.parse().map(Self::Die) }
+        match name {
+            "wait" => Ok(Self::Wait),
+            "panic" => Ok(Self::Panic),
+            name => name.parse().map(Self::Die),
+        }
     }
 }
 
@@ -111,6 +116,7 @@ pub fn drill(arguments: DrillArguments) -> CommandResult {
             let culprit = spawn_named(CULPRIT, Priority::Normal, dies)?;
             return Err(culprit.join().unwrap_or_else(|_| io::Error::other("it panicked, and lives")).into());
         }
+        Drill::Panic => std::panic::panic_any("a panic that nobody catches, on purpose"),
         Drill::Wait => {
             while !stop.requested() {
                 thread::sleep(Duration::from_millis(5));

@@ -174,6 +174,24 @@ fn every_kind_of_death_leaves_a_report_without_secrets() {
     }
 }
 
+/// Promise: a panic on the thread that runs the frames, which takes the whole server along, is reported as any death.
+#[test]
+fn a_panic_that_nobody_catches_leaves_a_report() {
+    let crashes = folder("crash-panic");
+    let Finished { status, stderr, .. } = {
+        let _alone = alone();
+        drill("panic", &crashes, &[]).finish(PATIENCE)
+    };
+    assert_eq!(status.signal(), Some(Signal::SIGABRT as i32), "{status}\n{stderr}");
+    assert!(stderr.contains("a panic that nobody catches"), "{stderr}");
+    let (death, report) = report_in(&crashes);
+    let page = fs::read_to_string(death.join("report.txt")).expect("it is there");
+    let culprit = report.culprit().expect("somebody died");
+    let functions = culprit.stack.iter().filter_map(|frame| frame.function.as_deref());
+    assert!(functions.clone().any(|name| name.contains("drill")), "{page}");
+    check_nothing_is_secret(&death);
+}
+
 #[test]
 #[ignore = "full form: takes 3 min"]
 fn r40_three_hundred_deaths() {
