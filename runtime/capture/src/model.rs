@@ -53,7 +53,8 @@ pub struct About {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Trigger {
     pub kind: TriggerKind,
-    /// What it was about: the name of a scope, subsystem, thread or lock; empty for `Frame` and `Manual`.
+    /// What it was about: the name of a scope, subsystem, thread or lock; `world.tick` for `Tick`, empty for `Frame` and
+    /// `Manual`.
     pub name: String,
     /// What was measured and what was allowed, in the kind's [`TriggerKind::unit`].
     pub measured: u64,
@@ -91,10 +92,12 @@ pub enum TriggerKind {
     Leak,
     /// The process died.
     Crash,
+    /// A tick of a world ended after its period, or was missed. (ns)
+    Tick,
 }
 
 impl TriggerKind {
-    pub const ALL: [TriggerKind; 10] = [
+    pub const ALL: [TriggerKind; 11] = [
         TriggerKind::Manual,
         TriggerKind::Frame,
         TriggerKind::Subsystem,
@@ -105,6 +108,7 @@ impl TriggerKind {
         TriggerKind::LargeAllocation,
         TriggerKind::Leak,
         TriggerKind::Crash,
+        TriggerKind::Tick,
     ];
 
     /// Its name in rules, folders and files.
@@ -120,6 +124,7 @@ impl TriggerKind {
             TriggerKind::LargeAllocation => "large-allocation",
             TriggerKind::Leak => "leak",
             TriggerKind::Crash => "crash",
+            TriggerKind::Tick => "tick",
         }
     }
 
@@ -127,6 +132,7 @@ impl TriggerKind {
     pub fn unit(self) -> Unit {
         match self {
             TriggerKind::Frame
+            | TriggerKind::Tick
             | TriggerKind::Subsystem
             | TriggerKind::Scope
             | TriggerKind::LockWait

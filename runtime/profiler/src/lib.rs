@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use category::Category;
 pub use control::{RecorderControl, RecorderFigures};
 pub use counter::Counter;
-pub use recorder::{FrameFigures, Recorder};
+pub use recorder::{FrameFigures, LateTick, Recorder};
 pub use save_request::{SaveError, Saved};
 pub use scope::{Phases, Scope};
 pub use settings::RecorderSettings;

@@ -49,6 +49,8 @@ pub struct Recorder {
     before: Sums,
     figures: FrameFigures,
     frame: FrameNote,
+    /// Of the frame under way, the latest of each kind of world.
+    late_ticks: Vec<LateTick>,
 }
 
 /// What one frame's end adds up.
@@ -114,6 +116,7 @@ impl Recorder {
             before: Sums::default(),
             figures: FrameFigures::default(),
             frame: FrameNote::default(),
+            late_ticks: Vec::with_capacity(LATE_TICKS_KEPT),
         })
     }
 
@@ -149,6 +152,24 @@ impl Recorder {
             self.renewed_at = self.frame.begin_ticks;
         }
         self.switches.begin(self.calibration.monotonic_ns(self.frame.begin_ticks));
+    }
+
+    /// A tick of a world came to its end in this frame, so long after its period (ns). Of each kind of world the latest
+    /// tick of a frame is kept. Never allocates.
+    pub fn note_late_tick(&mut self, late: LateTick) {
+        let known = self.late_ticks.iter().position(|known| known.kind == late.kind);
+        match known {
+            Some(place) => {
+                let known = &mut self.late_ticks[place];
+                let is_missed = known.is_missed || late.is_missed;
+                if late.late_ns > known.late_ns {
+                    *known = late;
+                }
+                known.is_missed = is_missed;
+            }
+            None if self.late_ticks.len() < LATE_TICKS_KEPT => self.late_ticks.push(late),
+            None => {}
+        }
     }
 
     /// The frame ends. What it took is in the figures until the next one ends.
@@ -236,6 +257,15 @@ impl Recorder {
         if let Some(allowed) = self.triggers.threshold(TriggerKind::Frame).filter(|&allowed| length_ns > allowed) {
             self.fire(Fired { measured: length_ns, allowed, ..base });
         }
+        let mut late_ticks = std::mem::take(&mut self.late_ticks);
+        for LateTick { world, kind, late_ns, is_missed } in late_ticks.drain(..) {
+            let allowed = self.triggers.threshold(TriggerKind::Tick);
+            if let Some(allowed) = allowed.filter(|&allowed| late_ns > allowed || is_missed) {
+                let (kind, cause) = (TriggerKind::Tick, Cause::Tick(kind));
+                self.fire(Fired { kind, cause, measured: late_ns, allowed, world: Some(world), ..base });
+            }
+        }
+        self.late_ticks = late_ticks;
         let count = site::subsystems_count();
         for number in 1..count {
             let measured = self.figures.subsystem_ns[number];
@@ -306,6 +336,21 @@ impl Recorder {
         }
     }
 }
+
+/// A tick that ended after its period.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct LateTick {
+    pub world: u32,
+    /// The number of the world's kind: each has a cooldown of its own.
+    pub kind: u32,
+    /// How long after (ns).
+    pub late_ns: u64,
+    /// It did not even begin within it.
+    pub is_missed: bool,
+}
+
+/// Kinds of worlds whose late ticks one frame remembers; a game with more has one frame's triggers less.
+const LATE_TICKS_KEPT: usize = 16;
 
 /// How often the two clocks are bound together again (ns).
 const RENEW_EVERY_NS: u64 = 1_000_000_000;

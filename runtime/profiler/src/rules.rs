@@ -60,6 +60,8 @@ fn default_threshold(kind: TriggerKind) -> u64 {
         TriggerKind::Manual | TriggerKind::Crash | TriggerKind::Subsystem | TriggerKind::Scope => 0,
         // The frame of a 20 Hz game; a frame is closed on time, so only its serial parts can make it this long.
         TriggerKind::Frame => 50 * MS,
+        // A tenth of a period at 20 Hz; whoever plays at 128 Hz has lost most of one.
+        TriggerKind::Tick => 5 * MS,
         TriggerKind::LockWait => 5 * MS,
         // A few turns of the kernel's scheduler (about 3 ms each), within one frame.
         TriggerKind::RunQueue => 10 * MS,

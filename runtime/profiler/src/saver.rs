@@ -291,9 +291,13 @@ fn is_time(kind: TriggerKind) -> bool {
     kind.unit() == Unit::Nanoseconds
 }
 
+/// What a tick is recorded as.
+const TICK_SCOPE: &str = "world.tick";
+
 fn cause_name(cause: Cause) -> String {
     match cause {
         Cause::Frame => String::new(),
+        Cause::Tick(_) => TICK_SCOPE.into(),
         Cause::Subsystem(number) => site::subsystems().get(number as usize).copied().unwrap_or_default().into(),
         Cause::Scope { site, .. } => site::get(site).map(|site| site.name()).unwrap_or_default().into(),
         Cause::Lock(number) => sync::lock_names().get(number as usize).copied().unwrap_or_default().into(),

@@ -30,9 +30,14 @@ pub(crate) struct Fired {
 pub(crate) enum Cause {
     Frame,
     Subsystem(u32),
-    Scope { site: SiteId, world: Option<u32> },
+    Scope {
+        site: SiteId,
+        world: Option<u32>,
+    },
     Lock(u32),
     Thread(u32),
+    /// Late ticks of one kind of world, by the kind's number.
+    Tick(u32),
     Memory(Option<SiteId>),
 }
 

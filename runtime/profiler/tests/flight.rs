@@ -11,7 +11,7 @@ use throng_capture::model::{Capture, Event, Thread, TriggerKind, World};
 use throng_profiler::rules::Rules;
 use throng_profiler::sync::Mutex;
 use throng_profiler::thread::{ThreadClass, enter_world, register};
-use throng_profiler::{Recorder, RecorderSettings, SaveError, scope, site};
+use throng_profiler::{LateTick, Recorder, RecorderSettings, SaveError, scope, site};
 
 #[global_allocator]
 static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platform::allocator::CountingAllocator;
@@ -122,6 +122,18 @@ fn what_was_bad_is_saved_with_its_cause() {
     assert!(trigger.measured >= 8_000_000 && trigger.allowed.abs_diff(5_000_000) < 1_000, "{trigger:?}");
     assert!(has_scope(&capture, this_thread(&capture), "test.tick"));
     assert_eq!(capture.worlds, [World { id: RECORDED, name: "hideout".into(), tick_hz: 20 }]);
+
+    // A tick that was missed by little, and one that was a little late before it.
+    let late = |late_ns, is_missed| LateTick { world: WORLD, kind: 3, late_ns, is_missed };
+    flight.recorder.note_late_tick(late(1_000_000, false));
+    flight.frame(|| {});
+    flight.recorder.note_late_tick(late(100_000, true));
+    flight.recorder.note_late_tick(late(50_000, false));
+    flight.frame(|| {});
+    let capture = flight.capture(TriggerKind::Tick);
+    is_whole(&capture);
+    let trigger = &capture.about.trigger;
+    assert_eq!((trigger.name.as_str(), trigger.world, trigger.measured), ("world.tick", Some(RECORDED), 100_000));
 
     // A subsystem over its budget, in many small scopes.
     flight.frame(|| {

@@ -16,7 +16,7 @@
 
 use throng_metrics::Counters;
 use throng_platform::time::Nanos;
-use throng_profiler::{Phases, log_category, log_debug, log_error, log_warn, site};
+use throng_profiler::{LateTick, Phases, is_recording, log_category, log_debug, log_error, log_warn, site};
 use throng_scheduler::Scheduled;
 use throng_world::{Client, GameWorld, Leaving, ids::WorldId, transfer::Transfer};
 
@@ -118,6 +118,11 @@ impl Server {
             self.counts.server.ticks_missed += outcome.missed;
             self.counts.server.ticks_missed_host += outcome.of_host.missed;
             taken_max = taken_max.max(outcome.of_host.taken);
+            if outcome.late_by > Nanos::ZERO {
+                let (world, kind) = (slot.id.number(), u32::from(world.kind().0));
+                let late = LateTick { world, kind, late_ns: outcome.late_by.0, is_missed: outcome.missed > 0 };
+                self.recorder.iter_mut().filter(|_| is_recording()).for_each(|recorder| recorder.note_late_tick(late));
+            }
             self.counts.ticks.merge(&world.report_mut().stats);
             self.measure.tick_lateness(outcome.lateness);
             self.status.tick_lateness(outcome.lateness);

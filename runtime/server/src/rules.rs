@@ -40,11 +40,12 @@ use budgets::Budgets;
 use levels::Levels;
 
 /// The sections that a rules file may have. A new one is a name here and a line in [`ServerRules::parse`].
-const SECTIONS: [&str; 16] = [
+const SECTIONS: [&str; 17] = [
     "budgets.scopes_us",
     "budgets.subsystems_us",
     "triggers.manual",
     "triggers.frame",
+    "triggers.tick",
     "triggers.subsystem",
     "triggers.scope",
     "triggers.lock-wait",

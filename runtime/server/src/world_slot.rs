@@ -58,6 +58,8 @@ pub(crate) struct WorldSlot {
 pub(crate) struct TickOutcome {
     /// How long after the end of its period it finished; zero when in time.
     pub lateness: Nanos,
+    /// How long after the period that it was due in: longer by the periods that it missed.
+    pub late_by: Nanos,
     /// Periods that went by before it started: ticks that were never run.
     pub missed: u64,
     /// What of that is the host's.
@@ -134,6 +136,7 @@ impl WorldSlot {
         timeline: &Timeline,
         host: &mut HostWatch,
     ) -> TickOutcome {
+        let late_by = finished.saturating_sub(self.deadline(timeline));
         let (missed, next) = self.missed_if_started_in(timeline.frame_at(started));
         let mut of_host = HostShare::default();
         if missed > 0 {
@@ -145,7 +148,7 @@ impl WorldSlot {
         self.next_frame = next;
         self.ticks_missed += missed;
         self.hang_is_reported = false;
-        TickOutcome { lateness: finished.saturating_sub(timeline.start_of(next)), missed, of_host }
+        TickOutcome { lateness: finished.saturating_sub(timeline.start_of(next)), late_by, missed, of_host }
     }
 
     /// Periods that have gone by when the tick that is due starts in this frame, and where the one after it begins.

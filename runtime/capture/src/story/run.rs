@@ -30,11 +30,11 @@ impl Run {
     }
 }
 
-/// The run of the trigger's scope whose length is nearest to what the trigger measured, of those that touch `window`.
-/// `None` for triggers that are not about a scope's time.
+/// The run of the trigger's scope whose length is nearest to what the trigger measured, of those that touch `window`;
+/// for a late tick, the world's last run before the trigger. `None` for triggers that are not about a scope's time.
 pub fn of_trigger(capture: &Capture, window: (u64, u64)) -> Option<Run> {
     let trigger = &capture.about.trigger;
-    if trigger.kind != TriggerKind::Scope {
+    if !matches!(trigger.kind, TriggerKind::Scope | TriggerKind::Tick) {
         return None;
     }
     // Several places in the code may share a name.
@@ -50,7 +50,11 @@ pub fn of_trigger(capture: &Capture, window: (u64, u64)) -> Option<Run> {
                 Event::Scope { site, begin_ns, end_ns }
                     if is_wanted(site) && end_ns > window.0 && begin_ns < window.1 =>
                 {
-                    let distance = end_ns.saturating_sub(begin_ns).abs_diff(trigger.measured);
+                    let distance = match trigger.kind {
+                        TriggerKind::Tick if world != trigger.world || end_ns > trigger.at_ns => continue,
+                        TriggerKind::Tick => trigger.at_ns - end_ns,
+                        _ => end_ns.saturating_sub(begin_ns).abs_diff(trigger.measured),
+                    };
                     if found.as_ref().is_none_or(|(nearest, _)| distance < *nearest) {
                         found = Some((distance, Run { thread, begin_ns, end_ns, world }));
                     }

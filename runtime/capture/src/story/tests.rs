@@ -247,6 +247,43 @@ fn without_a_core(trigger: &str, waited_ms: f64, long: Vec<Event>) -> Capture {
 }
 
 #[test]
+fn a_late_tick_is_told_by_what_it_took_or_by_what_it_waited_for() {
+    let late = |capture: &mut Capture, world: u32, measured: u64| {
+        capture.about.trigger = Trigger {
+            kind: TriggerKind::Tick,
+            name: "server.tick".into(),
+            measured,
+            allowed: 5 * MS,
+            world: Some(world),
+            at_ns: at(45.0),
+            note: String::new(),
+        };
+    };
+    let mut capture = slow_world();
+    late(&mut capture, 17, 18 * MS);
+    check(
+        &capture,
+        "a tick of world 17 (hideout) ended 18 ms after its period: it took 42.5 ms; 41.3 ms of it in game.inflict, \
+         running",
+        &[],
+    );
+
+    let mut capture = without_a_core("worker-1", 35.0, vec![]);
+    let events = &mut capture.threads[WORKER_1].events;
+    let place = events.iter().position(|event| end_of(event) > at(39.0)).unwrap_or(events.len());
+    let next = [world(at(39.0), Some(12), 812), scope(TICK, at(39.0), at(40.0)), world(at(40.0), None, 0)];
+    events.splice(place..place, next);
+    late(&mut capture, 12, 35 * MS);
+    let verdict = tell(&capture, &Options::default()).expect("the frame is there").verdict;
+    let began = "a tick of world 12 (hideout) ended 35 ms after its period: it began late: the cores were taken by other \
+                 processes: worker-1 was ready and had no core for 33 ms";
+    assert!(verdict.starts_with(began), "{verdict}");
+    late(&mut capture, 12, 300 * MS);
+    let verdict = tell(&capture, &Options::default()).expect("the frame is there").verdict;
+    assert!(verdict.ends_with("it began late; the workers had other worlds until then"), "{verdict}");
+}
+
+#[test]
 fn cores_taken_by_other_processes_are_told_from_those_taken_by_our_own() {
     let capture = without_a_core("worker-1", 35.0, vec![]);
     check(

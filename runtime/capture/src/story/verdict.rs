@@ -40,6 +40,7 @@ pub fn of_trigger(context: &Context, story: &Story) -> String {
         TriggerKind::LargeAllocation => large_allocation(context),
         TriggerKind::Leak => leak(context),
         TriggerKind::Crash => crash(context),
+        TriggerKind::Tick => tick(context),
     }
 }
 
@@ -190,24 +191,58 @@ fn scope(context: &Context) -> String {
         words::name(&trigger.name),
         words::time(trigger.allowed)
     );
-    let Some(run) = run else { return said };
     let over_ns = trigger.measured.saturating_sub(trigger.allowed).max(1);
+    match run.and_then(|run| run_cause(context, &run, over_ns)) {
+        Some(cause) => format!("{said}: {cause}"),
+        None => said,
+    }
+}
+
+/// A tick is late because it took long, or because it began late; then its worker had no core, or other worlds.
+fn tick(context: &Context) -> String {
+    let trigger = &context.capture.about.trigger;
+    let world = trigger.world.map_or_else(|| "a world".into(), |world| format!("world {}", context.world(world)));
+    let late_ns = trigger.measured;
+    let said = format!("a tick of {world} ended {} after its period", words::time(late_ns));
+    let Some(run) = context.run else { return said };
+    let run_ns = run.end_ns - run.begin_ns;
+    if dominates(run_ns, late_ns) {
+        let took = format!("{said}: it took {}", words::time(run_ns));
+        return match run_cause(context, &run, run_ns / 2) {
+            Some(cause) => format!("{took}; {cause}"),
+            None => took,
+        };
+    }
+    let window = (run.end_ns.saturating_sub(late_ns + run_ns), run.begin_ns);
+    let began = format!("{said}: it began late");
+    let waited = |thread| cores::sum_ns(&cores::waits(context, thread, Switch::Preempted, window));
+    let workers = (0..).zip(&context.capture.threads).filter(|(_, it)| is_urgent(it.class)).map(|(thread, _)| thread);
+    let longest = workers.map(|thread| (waited(thread), thread)).max();
+    match longest.filter(|&(waited_ns, _)| dominates(waited_ns, late_ns)) {
+        Some((waited_ns, thread)) => {
+            let wait = Wait { thread, waited_ns, window, is_whole: false };
+            format!("{began}: {}", without_core::sentence(context, &wait))
+        }
+        None => format!("{began}; the workers had other worlds until then"),
+    }
+}
+
+/// What a run of a scope, or at least half of `over_ns` of it, went by with.
+fn run_cause(context: &Context, run: &Run, over_ns: u64) -> Option<String> {
+    let trigger = &context.capture.about.trigger;
     let locks = waits::lock_waits(context, run.begin_ns, run.end_ns);
     if let Some(lock) = locks.iter().find(|it| it.longest.thread == run.thread)
         && dominates(lock.sum_ns, over_ns)
     {
-        return format!("{said}: {} {}", context.thread(run.thread), waits::sentence(context, lock, lock.sum_ns));
+        return Some(format!("{} {}", context.thread(run.thread), waits::sentence(context, lock, lock.sum_ns)));
     }
     let window = (run.begin_ns, run.end_ns);
     let without_ns = cores::sum_ns(&cores::waits(context, run.thread, Switch::Preempted, window));
     if dominates(without_ns, over_ns) {
         let wait = Wait { thread: run.thread, waited_ns: without_ns, window, is_whole: false };
-        return format!("{said}: {}", without_core::sentence(context, &wait));
+        return Some(without_core::sentence(context, &wait));
     }
-    match dearest_of_run(context, &run, trigger.world.or(run.world)) {
-        Some(dearest) => format!("{said}: {dearest}"),
-        None => said,
-    }
+    dearest_of_run(context, run, trigger.world.or(run.world))
 }
 
 /// The innermost scopes that had the time of a run: `40.0 ms of it in a.b, running; 9.00 ms in c.d, asleep`.

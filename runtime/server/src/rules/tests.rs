@@ -97,7 +97,7 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
     check("[logs]\n", "rules.toml:1: [logs] unknown section; did you mean [log]?");
     check(
         "triggers = 3\n",
-        "rules.toml:1: triggers: holds sections; write one of [triggers.manual], [triggers.frame], [triggers.subsystem], \
+        "rules.toml:1: triggers: holds sections; write one of [triggers.manual], [triggers.frame], [triggers.tick], [triggers.subsystem], \
          [triggers.scope], [triggers.lock-wait], [triggers.run-queue], [triggers.memory-rate], \
          [triggers.large-allocation], [triggers.leak], [triggers.crash]",
     );
@@ -175,7 +175,7 @@ fn all_mistakes_of_a_file_come_at_once_in_its_order() {
          rules.toml:7: [budgets.scopes_us] x: must be a whole number of microseconds, after a name in quotes such as \
          \"world.tick\", not 1.5\n\
          rules.toml:8: [extra] unknown section; there are [budgets.scopes_us], [budgets.subsystems_us], [triggers.manual], \
-         [triggers.frame], [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], \
+         [triggers.frame], [triggers.tick], [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], \
          [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash], [log], [replication], \
          [components], [events]",
     );
