@@ -148,6 +148,7 @@ pub(crate) struct AddressTable {
     reply: Reply,
     packets_per_s_max: u32,
     bytes_per_s_max: u32,
+    messages_per_s_max: u32,
     /// What clients may use over their own allowances, all together.
     reserve: Allowance,
     placements: Placements,
@@ -169,6 +170,7 @@ impl AddressTable {
             reply: Reply::new(),
             packets_per_s_max: settings.client_packets_per_s_max,
             bytes_per_s_max: settings.client_bytes_per_s_max,
+            messages_per_s_max: settings.client_messages_per_s_max,
             reserve: Allowance::reserve(Nanos::ZERO),
             placements: Placements::new(settings.placements_pending_max, settings.placement_timeout_s),
             is_closing: false,
@@ -345,6 +347,7 @@ impl AddressTable {
         self.address_of.insert(client, address);
         self.counts.joined += 1;
         let allowance = Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now);
+        let allowance = allowance.with_messages(self.messages_per_s_max);
         let client = Box::new(Client::new(client, connection, Box::new(user_data), allowance));
         mailboxes.push_arrival(world, client, None, None);
     }

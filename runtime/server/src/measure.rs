@@ -244,7 +244,10 @@ impl Server {
                 ("gate", admission.refused_by_handshake + admission.implausible),
                 ("connection", ticks.datagrams_refused),
                 ("message", ticks.messages_refused),
-                ("over_allowance", admission.over_allowance + ticks.inputs_over_allowance),
+                (
+                    "over_allowance",
+                    admission.over_allowance + ticks.inputs_over_allowance + ticks.messages_over_allowance,
+                ),
                 ("mailbox_full", admission.mailbox_full),
                 ("game", admission.refused_by_game),
                 ("stale_input", ticks.inputs_stale),

@@ -205,6 +205,10 @@ pub struct ServerSettings {
     /// Bytes accepted from one client [bytes/s, 2,400 to 10,000,000]. Default 131,072. Two full packets at least.
     /// Too low → honest messages are dropped; too high → one attacker fills the receive buffer.
     pub client_bytes_per_s_max: u32,
+    /// Messages accepted from one client, inputs among them [messages/s, 20 to 100,000]. Default 1,000: a packet holds up
+    /// to 200. Too low → honest clients lose input, or their connection, after a lag burst; too high → one attacker costs
+    /// its world's tick.
+    pub client_messages_per_s_max: u32,
 }
 
 impl Default for ServerSettings {
@@ -234,6 +238,7 @@ impl Default for ServerSettings {
             placement_timeout_s: 30,
             client_packets_per_s_max: 300,
             client_bytes_per_s_max: 128 << 10,
+            client_messages_per_s_max: 1_000,
         }
     }
 }
@@ -279,6 +284,7 @@ impl Section for ServerSettings {
         checks.range("placement_timeout_s", self.placement_timeout_s, 1..=600, "s");
         checks.range("client_packets_per_s_max", self.client_packets_per_s_max, 20..=10_000, "packets/s");
         checks.range("client_bytes_per_s_max", self.client_bytes_per_s_max, 2_400..=10_000_000, "bytes/s");
+        checks.range("client_messages_per_s_max", self.client_messages_per_s_max, 20..=100_000, "messages/s");
         if self.public_addresses.len() > 32 {
             checks.mistake("public_addresses", "a connect token holds at most 32 addresses; remove some");
         }

@@ -1,7 +1,8 @@
-//! Allowance: how many packets and bytes one client may send, in a moment and in the long run.
+//! Allowance: how many packets, bytes and messages one client may send, in a moment and in the long run.
 //!
-//! A bucket for packets and one for bytes fill at a fixed rate and hold one second's worth, so that a lag burst passes
-//! and a flood does not. A client that stays over is dismissed.
+//! A bucket for each fills at a fixed rate and holds one second's worth, so that a lag burst passes and a flood does not.
+//! A client that stays over is dismissed. Messages have a bucket of their own, because a packet holds two hundred of the
+//! shortest ones, and it is messages that cost a game its time.
 //!
 //! There are two for each client. Its world charges what has opened, so that only the client itself can use it up:
 //! whoever forges its address cannot have it dismissed. The host's address table has a wider one for what merely claims
@@ -9,12 +10,12 @@
 //! What is over it may still pass on the server's common reserve, so that a client whose address is being forged keeps
 //! its place for as long as the reserve lasts.
 //!
-//! Looked at once per datagram; a few arithmetic operations.
+//! Looked at once per datagram and once per message; a few arithmetic operations.
 
 use throng_platform::time::Nanos;
 
 /// Datagrams dropped in a row of seconds before a client is dismissed, in units of its packet rate: two seconds of
-/// twice the rate.
+/// twice the rate. Messages likewise, in units of theirs.
 const DROPPED_RATES_MAX: f64 = 2.0;
 
 /// Times the client's own allowance that the address table lets through to be opened: at 300 packets/s and 0.3 us each,
@@ -41,6 +42,9 @@ pub struct Allowance {
     bytes: f64,
     filled_at: Nanos,
     dropped: f64,
+    messages_per_s: f64,
+    messages: f64,
+    messages_dropped: f64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -55,7 +59,24 @@ impl Allowance {
     pub fn new(packets_per_s: u32, bytes_per_s: u32, now: Nanos) -> Self {
         let (packets_per_s, bytes_per_s) = (f64::from(packets_per_s), f64::from(bytes_per_s));
         let (packets, bytes) = (packets_per_s, bytes_per_s);
-        Self { packets_per_s, bytes_per_s, holds_s: 1.0, packets, bytes, filled_at: now, dropped: 0.0 }
+        Self {
+            packets_per_s,
+            bytes_per_s,
+            holds_s: 1.0,
+            packets,
+            bytes,
+            filled_at: now,
+            dropped: 0.0,
+            messages_per_s: f64::INFINITY,
+            messages: f64::INFINITY,
+            messages_dropped: 0.0,
+        }
+    }
+
+    /// With a limit of messages, which there is none of otherwise.
+    pub fn with_messages(self, messages_per_s: u32) -> Self {
+        let messages_per_s = f64::from(messages_per_s);
+        Self { messages_per_s, messages: messages_per_s, ..self }
     }
 
     /// The server's own, for what is over its client's at the address table.
@@ -74,6 +95,10 @@ impl Allowance {
         self.filled_at = now;
         self.packets = (self.packets + elapsed_s * self.packets_per_s).min(self.packets_per_s * self.holds_s);
         self.bytes = (self.bytes + elapsed_s * self.bytes_per_s).min(self.bytes_per_s * self.holds_s);
+        if self.messages_per_s.is_finite() {
+            self.messages = (self.messages + elapsed_s * self.messages_per_s).min(self.messages_per_s * self.holds_s);
+            self.messages_dropped = (self.messages_dropped - elapsed_s * self.messages_per_s / 10.0).max(0.0);
+        }
         // What was dropped is forgiven at a tenth of the rate: a burst now and then is nobody's fault.
         self.dropped = (self.dropped - elapsed_s * self.packets_per_s / 10.0).max(0.0);
         if self.packets >= 1.0 && self.bytes >= size_bytes as f64 {
@@ -83,6 +108,16 @@ impl Allowance {
         }
         self.dropped += 1.0;
         if self.dropped > DROPPED_RATES_MAX * self.packets_per_s { Verdict::Dismiss } else { Verdict::Drop }
+    }
+
+    /// For a message of the datagram that was last spent for.
+    pub fn spend_message(&mut self) -> Verdict {
+        if self.messages >= 1.0 {
+            self.messages -= 1.0;
+            return Verdict::Pass;
+        }
+        self.messages_dropped += 1.0;
+        if self.messages_dropped > DROPPED_RATES_MAX * self.messages_per_s { Verdict::Dismiss } else { Verdict::Drop }
     }
 }
 
@@ -130,6 +165,22 @@ mod tests {
         assert_eq!(passed(Nanos::ZERO), 2_000);
         assert_eq!((1..=1_000).map(|ms| passed(Nanos::from_millis(ms))).sum::<usize>(), 40_000);
         assert_eq!(passed(Nanos::from_secs(100)), 2_000);
+    }
+
+    #[test]
+    fn messages_have_a_limit_of_their_own() {
+        let mut allowance = Allowance::new(100, 1_000_000, Nanos::ZERO).with_messages(500);
+        let mut passed = |ms, count| {
+            assert_eq!(allowance.spend(1_200, Nanos::from_millis(ms)), Verdict::Pass);
+            (0..count).filter(|_| allowance.spend_message() == Verdict::Pass).count()
+        };
+        assert_eq!(passed(0, 600), 500, "a second's worth at once");
+        assert_eq!(passed(100, 200), 50);
+        assert_eq!(passed(10_000, 600), 500);
+        let verdicts = (0..1_200).map(|_| allowance.spend_message());
+        assert_eq!(verdicts.last(), Some(Verdict::Dismiss), "who goes on is not just in a hurry");
+        let mut unlimited = Allowance::new(100, 1_000_000, Nanos::ZERO);
+        assert!((0..100_000).all(|_| unlimited.spend_message() == Verdict::Pass));
     }
 
     #[test]

@@ -270,6 +270,15 @@ fn open(
     }
     for (channel, begin, end) in messages.drain(..) {
         let key = client.key;
+        let message_verdict = client.allowance.spend_message();
+        if message_verdict != Verdict::Pass {
+            stats.messages_over_allowance += 1;
+            // What was sent reliably is not lost by a client that stays.
+            if message_verdict == Verdict::Dismiss || channel == Channel::Reliable {
+                client.leave("sent more messages than its allowance");
+            }
+            continue;
+        }
         let mut push = |kind, begin: usize| {
             opened.push(Opened { number, client: key, kind, begin: begin as u32, end: end as u32 });
         };

@@ -47,6 +47,10 @@ counters! {
             "Inputs that were dropped because their client sends more than its allowance.",
             "A client that sends too often. It is dismissed if it goes on; raise the allowance in the settings if \
              honest ones are.";
+        Sum messages_over_allowance: "net.messages_over_allowance", "messages",
+            "Messages, inputs among them, that were dropped because their client sends more than its allowance.",
+            "A client that packs many messages into few packets. It is dismissed if it goes on, or if one was sent \
+             reliably; raise `client_messages_per_s_max` in the settings if honest ones are.";
         Sum allocations: "world.allocations", "allocations",
             "Allocations in ticks of worlds, on all workers.",
             "A steady tick makes none. A capture with memory on names the scope that allocates.";

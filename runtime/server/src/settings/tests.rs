@@ -60,6 +60,7 @@ placements_pending_max = 3
 placement_timeout_s = 7
 client_packets_per_s_max = 30
 client_bytes_per_s_max = 4_000
+client_messages_per_s_max = 40
 [replication]
 enter_radius_m = 10
 leave_radius_m = 12.5
@@ -101,6 +102,7 @@ context_switches = false
         placement_timeout_s: 7,
         client_packets_per_s_max: 30,
         client_bytes_per_s_max: 4_000,
+        client_messages_per_s_max: 40,
     };
     assert_eq!(settings.server, server);
     let replication = ReplicationSettings {

@@ -255,6 +255,26 @@ fn flood_in_rounds(server: &Server, bots: usize, rounds: &[usize]) {
     }
 }
 
+/// Promise: messages are counted by themselves. A hundred inputs in a packet are 5,000 a second here, in 50 packets.
+#[test]
+fn a_player_who_packs_many_messages_into_few_packets_is_dismissed() {
+    let server = Server::start(&SIZE);
+    let mut abuser = Player::enter(token(server.address, 1));
+    abuser.play_until(Duration::from_secs(1), |_| false);
+    let begin = Instant::now();
+    while abuser.is_connected() && begin.elapsed() < Duration::from_secs(30) {
+        abuser.send_inputs_together(100);
+        abuser.receive();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let state = abuser.client.state();
+    assert_eq!(state, ClientState::Disconnected(DisconnectReason::ClosedByServer), "after {:?}", begin.elapsed());
+    let report = server.stop().report;
+    let count = |name: &str| report["counters"][name].as_u64().expect("it is counted");
+    assert!(count("net.messages_over_allowance") > 1_000, "{report}");
+    assert_eq!((count("net.over_allowance"), count("net.inputs_over_allowance")), (0, 0), "{report}");
+}
+
 #[test]
 fn a_player_who_floods_is_dismissed_alone() {
     flooding_players(SIZE, BOTS, &[1], 0.05);

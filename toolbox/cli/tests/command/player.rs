@@ -87,6 +87,15 @@ impl Player {
         self.send();
     }
 
+    /// Sends so many inputs in as few packets as hold them.
+    pub fn send_inputs_together(&mut self, count: usize) {
+        let input = Input::new([0.0, 0.0], 0.0, 0.0, false, false).encode();
+        for _ in 0..count {
+            let _ = self.client.send_input(self.clock.now(), &input);
+        }
+        self.send();
+    }
+
     fn send(&mut self) {
         let mut wire = Wire { socket: &self.socket, buffer: [0; 1_400], sent: &mut self.sent };
         self.client.poll(self.clock.now(), self.clock.unix_seconds(), &mut wire);
