@@ -83,7 +83,8 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
             // One folder that may not be read hides the others as little as one broken file does.
             let Ok(entries) = std::fs::read_dir(&path) else { continue };
             files.extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()));
-        } else {
+        } else if path.is_file() {
+            // A pipe of that name would be waited for.
             files.push(path);
         }
     }

@@ -256,3 +256,12 @@ fn a_server_that_does_not_save_is_told_with_its_reason() {
     asked.join().expect("the server answered");
     check_refused(&["save", "--connect", "nonsense"], &["--connect nonsense", "HOST:PORT"]);
 }
+
+#[test]
+fn a_pipe_that_is_named_as_a_capture_is_not_waited_for() {
+    let folder = folder("capture-pipe");
+    let mode = nix::sys::stat::Mode::S_IRWXU;
+    nix::unistd::mkfifo(&folder.join("x.capture"), mode).expect("a folder of ours");
+    let finished = run_well(&["list", text(&folder)]);
+    assert!(finished.stdout.starts_with("no captures in "), "{}", finished.stdout);
+}
