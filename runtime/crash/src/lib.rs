@@ -106,7 +106,8 @@ pub enum CrashError {
 }
 
 /// Reports deaths until it is dropped, which says that the process ends in good order. Dropped by a panic on its way out
-/// of the process it says no such thing: it ends the process by SIGABRT there and then, with a report.
+/// of the process it says no such thing: it ends the process by SIGABRT there and then, with a report. That has all
+/// threads and their scopes; what the panic said and where it was is on stderr alone, since its frames are gone by then.
 #[must_use = "without it nothing is reported"]
 pub struct CrashGuard {
     state_writer: Option<state_writer::Running>,
@@ -155,7 +156,7 @@ const MONITOR_PATIENCE: Duration = Duration::from_secs(10);
 impl Drop for CrashGuard {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // Nobody has caught it, so it is the server's death. What was said of it is in the log.
+            // Nobody has caught it, so it is the server's death.
             std::process::abort();
         }
         // The handler first: it uses the state writer. Dropping it says goodbye, on which the monitor ends.

@@ -2,7 +2,7 @@
 //!
 //! A low thread that works for 10 ms in one go keeps a core that a worker could have had: the kernel looks for a free
 //! core when a worker wakes, takes the low thread's for busy, and puts the worker behind another one. So the thread
-//! rests every millisecond: its core is idle then, and takes a worker that waits elsewhere.
+//! rests every millisecond or so: its core is idle then, and takes a worker that waits elsewhere.
 
 use std::io::{self, Write};
 use std::thread;
@@ -33,7 +33,8 @@ impl Pace {
         Pace { rested_at: None }
     }
 
-    /// Between two parts of the work, each of which takes less than [`WORK_MAX`].
+    /// Between two parts of the work, as often as these can be told apart: a part that takes longer than [`WORK_MAX`]
+    /// is done in one go.
     pub fn rest_if_due(&mut self) {
         if let Some(rested_at) = &mut self.rested_at
             && rested_at.elapsed() >= WORK_MAX

@@ -242,6 +242,7 @@ fn draw_up(
     if hand_off.switch_source == SwitchSource::PerfEvent {
         let monotonic_ns = |ns: u64| ns + clock.start_ns;
         for (thread, records) in hand_off.switch_history.between(monotonic_ns(begin_ns), monotonic_ns(end_ns)) {
+            pace.rest_if_due();
             if let Some(thread) = capture.threads.get_mut(thread as usize) {
                 capture_builder::merge(&mut thread.events, capture_builder::moments(records, clock, begin_ns));
             }

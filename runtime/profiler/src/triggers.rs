@@ -2,9 +2,9 @@
 //!
 //! Looked at once a frame on the frame's thread, with what the frame summed up and what scopes and locks have noted
 //! meanwhile. The same cause (this scope in this world, that lock, that thread) fires again only after its cooldown,
-//! which doubles with every capture of a cause that does not go away: a server that is sick all day is not the sicker
-//! for being looked at, and its first captures are still there in the evening. What is inside a cooldown is counted. A
-//! cause is remembered in a list of fixed size, so a steady frame neither allocates nor formats.
+//! which doubles with every capture of a cause that does not go away: the tenth capture of it tells no more than the
+//! first ones, and would push them out of the disk budget. What is inside a cooldown is counted. A cause is remembered
+//! in a list of fixed size, so a steady frame neither allocates nor formats.
 
 use throng_capture::model::TriggerKind;
 
@@ -41,7 +41,8 @@ pub(crate) enum Cause {
     Memory(Option<SiteId>),
 }
 
-/// Causes that are remembered at most. With more of them the oldest is forgotten, and may fire early.
+/// Causes that are remembered at most. With more of them the one that has not fired for longest is forgotten, and may
+/// be saved early.
 const CAUSES_MAX: usize = 64;
 
 /// Captures of one kind within one cooldown, whatever their causes: of a thousand sick worlds the first few tell
@@ -87,7 +88,7 @@ pub(crate) struct Triggers {
     rules: Rules,
     /// What each subsystem may take in a frame (ns), by its number.
     subsystem_budgets_ns: Vec<Option<u64>>,
-    /// Oldest first.
+    /// In no order.
     remembered: Vec<Remembered>,
     pub counts: TriggerCounts,
     /// Length of a second (ticks).
@@ -145,7 +146,6 @@ impl Triggers {
                 return false;
             }
             doublings = if is_news { 0 } else { DOUBLINGS_MAX.min(known.doublings + 1) };
-            self.remembered.remove(place);
         }
         let is_recent = |known: &&Remembered| fired.at.saturating_sub(known.saved_at) < first;
         let of_kind = self.remembered.iter().filter(|known| known.kind == fired.kind).filter(is_recent);
@@ -153,8 +153,9 @@ impl Triggers {
             self.counts.in_cooldown += 1;
             return false;
         }
-        if self.remembered.len() == CAUSES_MAX {
-            self.remembered.remove(0);
+        let quietest = || (0..self.remembered.len()).min_by_key(|&place| self.remembered[place].fired_at);
+        if let Some(place) = known.or_else(|| quietest().filter(|_| self.remembered.len() == CAUSES_MAX)) {
+            self.remembered.swap_remove(place);
         }
         let Fired { kind, cause, at, .. } = *fired;
         self.remembered.push(Remembered { kind, cause, saved_at: at, fired_at: at, doublings });
@@ -204,6 +205,23 @@ mod tests {
         // Every 40 s is not gone in between.
         let saved = (0..15).filter(|n| triggers.admit(&fired(IN_WORLD_4, n * 40_000))).count();
         assert_eq!(saved, 5);
+    }
+
+    /// Promise: it is saved seldom also among many others, of which more fire than a cooldown lets through or than are
+    /// remembered.
+    #[test]
+    fn a_cause_that_stays_among_many_others_keeps_its_cooldown() {
+        let mut triggers = triggers();
+        let others = |s: u64| (0..20).map(move |n| Cause::Scope { site: SiteId(2), world: Some((s * 20 + n) as u32) });
+        let mut saved = Vec::new();
+        for s in 0..30 * 60 {
+            let at = s * 1_000;
+            if triggers.admit(&fired(IN_WORLD_3, at)) {
+                saved.push(s);
+            }
+            others(s).for_each(|cause| drop(triggers.admit(&fired(cause, at))));
+        }
+        assert_eq!(saved.len(), 6, "{saved:?}");
     }
 
     #[test]

@@ -47,11 +47,17 @@ pub(crate) struct CaughtDirectory {
     of_game: Box<dyn Directory>,
     /// Since they were last taken.
     panics: u64,
+    /// Of [`Directory::frame`], since the start.
+    frame_panics: u32,
 }
+
+/// After so many panics of [`Directory::frame`] it is called no more: each writes to stderr from the frame's thread, and
+/// comes again in the next frame.
+const FRAME_PANICS_MAX: u32 = 8;
 
 impl CaughtDirectory {
     pub fn new(of_game: Box<dyn Directory>) -> Self {
-        Self { of_game, panics: 0 }
+        Self { of_game, panics: 0, frame_panics: 0 }
     }
 
     pub fn take_panics(&mut self) -> u64 {
@@ -79,7 +85,13 @@ impl Directory for CaughtDirectory {
     }
 
     fn frame(&mut self, now: Nanos) {
-        self.ask("frame", |of_game| of_game.frame(now));
+        if self.frame_panics >= FRAME_PANICS_MAX || self.ask("frame", |of_game| of_game.frame(now)).is_some() {
+            return;
+        }
+        self.frame_panics += 1;
+        if self.frame_panics == FRAME_PANICS_MAX {
+            log_error!(DIRECTORY, "the game's directory panics in every frame, and is told of frames no more");
+        }
     }
 
     fn world_ended(&mut self, world: WorldId) {
@@ -102,10 +114,10 @@ impl Directory for Everybody {
 mod tests {
     use super::*;
 
-    /// Cannot bear one client.
-    struct Allergic;
+    /// Panics over client 7, and in every frame.
+    struct Faulty;
 
-    impl Directory for Allergic {
+    impl Directory for Faulty {
         fn place(&mut self, client_id: ClientId, _: &UserData) -> Placement {
             assert_ne!(client_id.0, 7, "a bug in a game");
             Placement::World(WorldId::new(0, 0))
@@ -122,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_panic_refuses_the_one_and_lets_the_others_in() {
-        let mut directory = CaughtDirectory::new(Box::new(Allergic));
+        let mut directory = CaughtDirectory::new(Box::new(Faulty));
         let mut place = |id| directory.place(ClientId(id), &[0; 256]);
         assert_eq!(place(6), Placement::World(WorldId::new(0, 0)));
         assert_eq!(place(7), Placement::Refuse("the game's directory panicked"));
@@ -132,5 +144,7 @@ mod tests {
         directory.frame(Nanos::ZERO);
         directory.world_ended(WorldId::new(0, 0));
         assert_eq!((directory.take_panics(), directory.take_panics()), (3, 0));
+        (0..1_000).for_each(|frame| directory.frame(Nanos(frame)));
+        assert_eq!(directory.take_panics(), u64::from(FRAME_PANICS_MAX) - 1, "then it is left alone");
     }
 }

@@ -1,8 +1,8 @@
 //! Latest: a value that the frame's thread replaces now and then, and others read.
 //!
-//! The lock is held for the copy of a pointer. A low thread that is read with the lock in its hand, on a host without a
-//! free core, would still keep it for tens of milliseconds: so the frame's thread tries it and never waits. What it
-//! could not publish is out of date a second later, and then it tries again.
+//! The lock is held for the copy of a pointer. A low-priority thread that is preempted while it holds it may keep it for
+//! tens of milliseconds on a host without a free core: so the frame's thread tries the lock and never waits for it. What
+//! it could not publish is out of date a second later, and then it tries again.
 
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
@@ -41,8 +41,16 @@ mod tests {
         latest.publish(1);
         let held = latest.read();
         let lock = latest.current.lock().unwrap();
-        latest.publish(2);
-        drop(lock);
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                latest.publish(2);
+                done.send(()).unwrap();
+            });
+            let waited = is_done.recv_timeout(std::time::Duration::from_secs(60));
+            drop(lock);
+            waited.expect("it publishes while the lock is held");
+        });
         assert_eq!((*held, *latest.read()), (1, 1), "it was being read");
         latest.publish(3);
         assert_eq!((*held, *latest.read()), (1, 3), "what is held stays as it was");

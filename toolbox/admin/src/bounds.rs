@@ -116,11 +116,18 @@ impl AsyncRead for BoundedStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.check_life(context)?;
+        let has_spoken = self.request_bytes_left < REQUEST_BYTES_MAX;
+        if has_spoken {
+            self.check_life(context)?;
+        }
         let filled_before = buffer.filled().len();
         let result = Pin::new(&mut self.stream).poll_read(context, buffer);
+        // What has come already is no silence, however late this thread looks.
+        if !has_spoken && result.is_pending() {
+            self.check_life(context)?;
+        }
         let read_bytes = buffer.filled().len() - filled_before;
-        if read_bytes > 0 && self.request_bytes_left == REQUEST_BYTES_MAX {
+        if read_bytes > 0 && !has_spoken {
             let lives_until = self.lives_until;
             self.end_of_life.as_mut().reset(lives_until);
             // It wakes whoever has asked it last.

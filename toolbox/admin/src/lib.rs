@@ -7,7 +7,7 @@
 //!
 //! It has no password yet and therefore no command that changes the game, and listens where it is told, by default on
 //! loopback. Captures and commands are for requests with the header `x-throng: capture` or `x-throng: console` only,
-//! which no web page can have a browser send here; and nothing is for pages of other servers ([`asker`]). What a
+//! which no web page can have a browser send here; and nothing is for pages of other servers ([`origin_check`]). What a
 //! stranger can make it hold is bounded: connections, bytes and
 //! time of each (see [`bounds`]).
 //!
@@ -16,9 +16,9 @@
 
 pub mod console;
 
-mod asker;
 mod bounds;
 mod counter_table;
+mod origin_check;
 mod packet_table;
 mod pages;
 mod published;
@@ -114,7 +114,7 @@ impl AdminServer {
         let bound = listener.local_addr().map_err(listen)?;
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(AdminError::Thread)?;
-        let pages = pages::router(source, console, asker::OwnNames::new(names));
+        let pages = pages::router(source, console, origin_check::OwnNames::new(names));
         let thread = spawn_named("admin", Priority::Low, move || {
             runtime.block_on(serve(listener, pages, life_max, stopped));
             // Dropped here: connections that are still open end with the runtime.

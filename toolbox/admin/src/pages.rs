@@ -16,9 +16,9 @@ use axum::routing::{get, post};
 use throng_profiler::scope;
 
 use super::AdminSource;
-use super::asker::OwnNames;
 use super::console::Console;
 use super::counter_table;
+use super::origin_check::OwnNames;
 use super::packet_table;
 
 /// How the server's frame is doing.

@@ -364,12 +364,12 @@ impl Course<'_> {
             }
         };
 
-        let Self { plan, server, settling, window, .. } = self;
+        let Self { plan, stop, server, settling, window, .. } = self;
         let is_measured = window.is_some();
         let Window { begin, end, outside, interrupted, .. } = window.unwrap_or(Window {
             begin: server.seconds.len(),
             end: None,
-            interrupted: false,
+            interrupted: stop.requested(),
             began: self.began,
             cpu_before: [Nanos::ZERO; 2],
             outside: FromOutside::default(),

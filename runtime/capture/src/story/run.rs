@@ -52,7 +52,7 @@ pub fn of_trigger(capture: &Capture, window: (u64, u64)) -> Option<Run> {
                 {
                     let distance = match trigger.kind {
                         TriggerKind::Tick if world != trigger.world || end_ns > trigger.at_ns => continue,
-                        TriggerKind::Tick => trigger.at_ns - end_ns,
+                        TriggerKind::Tick => trigger.at_ns.saturating_sub(end_ns),
                         _ => end_ns.saturating_sub(begin_ns).abs_diff(trigger.measured),
                     };
                     if found.as_ref().is_none_or(|(nearest, _)| distance < *nearest) {

@@ -276,11 +276,34 @@ fn a_late_tick_is_told_by_what_it_took_or_by_what_it_waited_for() {
     late(&mut capture, 12, 35 * MS);
     let verdict = tell(&capture, &Options::default()).expect("the frame is there").verdict;
     let began = "a tick of world 12 (hideout) ended 35 ms after its period: it began late: the cores were taken by other \
-                 processes: worker-1 was ready and had no core for 33 ms";
+                 processes: worker-1 was ready and had no core for 35 ms";
     assert!(verdict.starts_with(began), "{verdict}");
+
+    // A short run of a world that was due long before, behind a long one of another's.
+    let mut capture = slow_world();
+    let events = &mut capture.threads[WORKER_0].events;
+    let place = events.iter().position(|event| end_of(event) > at(44.0)).unwrap_or(events.len());
+    let next = [world(at(43.0), Some(12), 812), scope(TICK, at(43.0), at(44.0)), world(at(44.0), None, 0)];
+    events.splice(place..place, next);
+    late(&mut capture, 12, 6 * MS);
+    check(
+        &capture,
+        "a tick of world 12 (hideout) ended 6.00 ms after its period: it began late: worker-0 had other worlds for \
+         42.5 ms before it",
+        &[],
+    );
+    // Nothing that the capture shows.
     late(&mut capture, 12, 300 * MS);
-    let verdict = tell(&capture, &Options::default()).expect("the frame is there").verdict;
-    assert!(verdict.ends_with("it began late; the workers had other worlds until then"), "{verdict}");
+    check(&capture, "a tick of world 12 (hideout) ended 300 ms after its period: it began late", &[]);
+    // A capture may say anything.
+    late(&mut capture, 12, u64::MAX);
+    story_of(&capture);
+    let strange = capture.threads[WORKER_0].events.iter_mut().filter_map(|event| match event {
+        Event::Scope { begin_ns, end_ns, .. } => Some((begin_ns, end_ns)),
+        _ => None,
+    });
+    strange.for_each(|(begin_ns, end_ns)| std::mem::swap(begin_ns, end_ns));
+    story_of(&capture);
 }
 
 #[test]

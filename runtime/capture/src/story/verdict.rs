@@ -202,29 +202,52 @@ fn scope(context: &Context) -> String {
 fn tick(context: &Context) -> String {
     let trigger = &context.capture.about.trigger;
     let world = trigger.world.map_or_else(|| "a world".into(), |world| format!("world {}", context.world(world)));
-    let late_ns = trigger.measured;
-    let said = format!("a tick of {world} ended {} after its period", words::time(late_ns));
+    let said = format!("a tick of {world} ended {} after its period", words::time(trigger.measured));
     let Some(run) = context.run else { return said };
-    let run_ns = run.end_ns - run.begin_ns;
-    if dominates(run_ns, late_ns) {
+    let run_ns = run.end_ns.saturating_sub(run.begin_ns);
+    let worlds = &context.capture.worlds;
+    let tick_hz = worlds.iter().find(|it| Some(it.id) == trigger.world).map_or(0, |it| it.tick_hz);
+    let period_ns = 1_000_000_000_u64.checked_div(tick_hz.into()).unwrap_or(0);
+    // When it was due, and how long after that it began.
+    let due_ns = run.end_ns.saturating_sub(trigger.measured.saturating_add(period_ns));
+    let waited_ns = run.begin_ns.saturating_sub(due_ns);
+    if run_ns > waited_ns {
         let took = format!("{said}: it took {}", words::time(run_ns));
         return match run_cause(context, &run, run_ns / 2) {
             Some(cause) => format!("{took}; {cause}"),
             None => took,
         };
     }
-    let window = (run.end_ns.saturating_sub(late_ns + run_ns), run.begin_ns);
+    let window = (due_ns, run.begin_ns);
     let began = format!("{said}: it began late");
-    let waited = |thread| cores::sum_ns(&cores::waits(context, thread, Switch::Preempted, window));
-    let workers = (0..).zip(&context.capture.threads).filter(|(_, it)| is_urgent(it.class)).map(|(thread, _)| thread);
-    let longest = workers.map(|thread| (waited(thread), thread)).max();
-    match longest.filter(|&(waited_ns, _)| dominates(waited_ns, late_ns)) {
-        Some((waited_ns, thread)) => {
-            let wait = Wait { thread, waited_ns, window, is_whole: false };
-            format!("{began}: {}", without_core::sentence(context, &wait))
-        }
-        None => format!("{began}; the workers had other worlds until then"),
+    let without_core = |thread| cores::sum_ns(&cores::waits(context, thread, Switch::Preempted, window));
+    let threads = (0..).zip(&context.capture.threads).filter(|(_, it)| is_urgent(it.class)).map(|(thread, _)| thread);
+    let longest = threads.map(|thread| (without_core(thread), thread)).max();
+    if let Some((longest_ns, thread)) = longest.filter(|&(longest_ns, _)| dominates(longest_ns, trigger.measured)) {
+        let wait = Wait { thread, waited_ns: longest_ns, window, is_whole: false };
+        return format!("{began}: {}", without_core::sentence(context, &wait));
     }
+    let others_ns = other_runs_ns(context, &run, window);
+    if dominates(others_ns, waited_ns) {
+        let thread = context.thread(run.thread);
+        return format!("{began}: {thread} had other worlds for {} before it", words::time(others_ns));
+    }
+    began
+}
+
+/// How long the run's thread was in other runs of the same scope, within `window`. (ns)
+fn other_runs_ns(context: &Context, run: &Run, window: (u64, u64)) -> u64 {
+    let Some(thread) = context.capture.threads.get(run.thread as usize) else { return 0 };
+    let is_same = |site: u32| {
+        context.capture.sites.get(site as usize).is_some_and(|it| it.name == context.capture.about.trigger.name)
+    };
+    let within = |event: &Event| match *event {
+        Event::Scope { site, begin_ns, end_ns } if is_same(site) => {
+            end_ns.min(window.1).saturating_sub(begin_ns.max(window.0))
+        }
+        _ => 0,
+    };
+    thread.events.iter().map(within).fold(0, u64::saturating_add)
 }
 
 /// What a run of a scope, or at least half of `over_ns` of it, went by with.

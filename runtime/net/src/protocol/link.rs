@@ -180,7 +180,8 @@ impl SealedLink {
         self.last_sent
     }
 
-    /// How long the other side may be silent, as its token says. `Nanos::MAX` = for ever.
+    /// How long the other side may be silent: as the token says, on a server no longer than its own limit. `Nanos::MAX` =
+    /// for ever.
     pub fn timeout(&self) -> Nanos {
         self.timeout
     }

@@ -61,7 +61,8 @@ pub struct TokenRequest {
     /// Last moment to begin a connection. Keep it near, 30 to 300 s: until then a server must remember
     /// the token. Too near, and clients with slow disks or long queues come too late.
     pub expires_unix_s: u64,
-    /// How long either side bears silence (s). 0 or less: for ever, for debugging only.
+    /// How long either side bears silence (s). 0 or less: for ever, for debugging only. A server has a limit of its own,
+    /// which counts if it is shorter.
     pub timeout_s: i32,
     pub user_data: UserData,
 }
@@ -188,7 +189,7 @@ impl ConnectToken {
         self.expires_unix_s
     }
 
-    /// How long either side bears silence (s); 0 or less = for ever.
+    /// How long either side bears silence (s), a server no longer than its own limit; 0 or less = for ever.
     pub fn timeout_s(&self) -> i32 {
         self.timeout_s
     }

@@ -1,15 +1,21 @@
-//! Who asks: a program that somebody runs, or a web page that somebody happens to look at.
+//! Origin check: no web page of another server gets anything out of this port, or anything done.
 //!
-//! A browser sends a page's requests wherever the page says, to this port, too. It says so in the header `Origin`, and
-//! lets the page set no header of its own. A page can get round both by making the name that it came from mean this
-//! host's address (DNS rebinding): to the browser this port is then the page's own server. The header `Host` still has
-//! that name. So a request must ask for an address, for `localhost` or for a name that the operator gave, and a page's
-//! origin must be this port itself.
+//! A browser sends a page's requests wherever the page says, to this port, too. It says so in the header `Origin` of
+//! requests that change something, in `Sec-Fetch-Site` of all of them (browsers since 2023), and lets the page set no
+//! header of its own. Of an answer to a plain request without either, such as an old browser's for an image, the page
+//! learns nothing. A page can get round all that by making the name that it came from mean this host's address (DNS
+//! rebinding): to the browser this port is then the page's own server. The header `Host` still has that name. So a
+//! request must ask for an address, for `localhost` or for a name that the operator gave, and a page's origin must be
+//! this port itself.
 
 use std::net::IpAddr;
 
-use axum::http::HeaderMap;
 use axum::http::header::{HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderName};
+
+/// What the page that a request comes from is to this port: `none`, where a person typed the address, `same-origin`, or
+/// a stranger.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The names that this port goes by, beside addresses and `localhost`.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +28,7 @@ impl OwnNames {
 
     /// Why a request with these headers is not answered, if it is not.
     pub fn refuse(&self, headers: &HeaderMap) -> Result<(), String> {
-        let texts = |name| headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("\u{fffd}"));
+        let texts = |name: HeaderName| headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("\u{fffd}"));
         // Programs of the old kind send none; browsers always do.
         let hosts: Vec<&str> = texts(HOST).collect();
         if let Some(foreign) = hosts.iter().find(|host| !self.is_own(name_of(host))) {
@@ -32,7 +38,8 @@ impl OwnNames {
             ));
         }
         let is_own_page = |origin: &str| origin.strip_prefix("http://").is_some_and(|own| hosts.contains(&own));
-        if texts(ORIGIN).any(|origin| !is_own_page(origin)) {
+        let is_foreign = |site: &str| matches!(site, "cross-site" | "same-site");
+        if texts(ORIGIN).any(|origin| !is_own_page(origin)) || texts(SEC_FETCH_SITE).any(is_foreign) {
             return Err("web pages of other servers are not answered".to_owned());
         }
         Ok(())
@@ -54,7 +61,7 @@ fn name_of(host: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::{HeaderName, HeaderValue};
+    use axum::http::HeaderValue;
 
     use super::*;
 
@@ -83,6 +90,9 @@ mod tests {
         assert!(is_answered(&[host, (&ORIGIN, "http://127.0.0.1:9100")]));
         for origin in ["http://evil.example", "http://127.0.0.1:9101", "https://127.0.0.1:9100", "null"] {
             assert!(!is_answered(&[host, (&ORIGIN, origin)]), "{origin}");
+        }
+        for (site, is_own) in [("none", true), ("same-origin", true), ("same-site", false), ("cross-site", false)] {
+            assert_eq!(is_answered(&[host, (&SEC_FETCH_SITE, site)]), is_own, "{site}");
         }
     }
 }
