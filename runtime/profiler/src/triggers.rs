@@ -219,7 +219,7 @@ mod tests {
             if triggers.admit(&fired(IN_WORLD_3, at)) {
                 saved.push(s);
             }
-            others(s).for_each(|cause| drop(triggers.admit(&fired(cause, at))));
+            others(s).for_each(|cause| _ = triggers.admit(&fired(cause, at)));
         }
         assert_eq!(saved.len(), 6, "{saved:?}");
     }
