@@ -31,12 +31,15 @@ impl Run {
 }
 
 /// The run of the trigger's scope whose length is nearest to what the trigger measured, of those that touch `window`;
-/// for a late tick, the world's last run before the trigger. `None` for triggers that are not about a scope's time.
+/// for a late tick, the world's last run before the trigger, wherever it is. `None` for triggers that are not about a
+/// scope's time.
 pub fn of_trigger(capture: &Capture, window: (u64, u64)) -> Option<Run> {
     let trigger = &capture.about.trigger;
     if !matches!(trigger.kind, TriggerKind::Scope | TriggerKind::Tick) {
         return None;
     }
+    // A late tick may have come to its end between two frames.
+    let window = if trigger.kind == TriggerKind::Tick { (0, u64::MAX) } else { window };
     // Several places in the code may share a name.
     let is_wanted = |site: u32| capture.sites.get(site as usize).is_some_and(|site| site.name == trigger.name);
     let mut found: Option<(u64, Run)> = None;

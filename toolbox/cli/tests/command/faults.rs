@@ -112,16 +112,6 @@ fn foreign_processes_that_take_the_cores_are_named() {
 }
 
 #[test]
-fn ticks_that_are_late_for_it_are_saved_in_a_folder_of_their_own() {
-    check_in_attempts(
-        "stolen-cores",
-        12,
-        "tick",
-        &["a tick of world ", " after its period: ", "taken by other processes"],
-    );
-}
-
-#[test]
 fn our_own_long_tasks_that_take_the_cores_are_named() {
     check_in_attempts("long-tasks", 12, "run-queue", &["our own long task", "export-"]);
 }

@@ -13,6 +13,7 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use nix::{sys::signal::kill, unistd::Pid};
 use throng_capture::{
     format,
     model::{Capture, SwitchSource},
@@ -21,7 +22,7 @@ use throng_net::protocol::ConnectToken;
 
 use crate::{
     address::{KEY, token},
-    child::{Finished, Server, Started, alone, finish, folder, throng, wait_until},
+    child::{Finished, Server, Signal, Started, alone, finish, folder, throng, wait_until},
     player::Player,
 };
 
@@ -356,4 +357,29 @@ fn captures_of_a_live_server_have_no_address_token_or_key() {
             assert_eq!(found_in(&bytes, &secrets), Vec::<String>::new(), "{}", path.display());
         }
     }
+}
+
+/// Promise: a host that takes all cores away for a moment leaves a capture that tells of the ticks that were late for it,
+/// in a folder of its own.
+#[test]
+fn late_ticks_are_captured_in_a_folder_of_their_own() {
+    let captures = folder("recorder-late-ticks");
+    let server = Server::start(&[&SMALL[..], &["--captures", &captures.display().to_string()]].concat());
+    server.wait_for_status("ticks", |ticks| ticks > 0.0);
+    let signal = |signal| kill(Pid::from_raw(server.pid() as i32), signal).expect("it runs");
+    signal(Signal::SIGSTOP);
+    std::thread::sleep(Duration::from_millis(300));
+    signal(Signal::SIGCONT);
+    let is_capture = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "capture");
+    let saved = wait_until(WITHIN, || {
+        fs::read_dir(captures.join("tick")).ok()?.flatten().map(|entry| entry.path()).find(is_capture)
+    });
+    let saved = saved.expect("it is saved").display().to_string();
+    let told = finish(throng(&["capture", "show", "--json", &saved]), WITHIN).json();
+    let verdict = told["verdict"].as_str().expect("a story has one");
+    assert!(
+        verdict.starts_with("a tick of world ") && verdict.contains(" after its period: it began late"),
+        "{verdict}"
+    );
+    assert!(server.stop().status.success());
 }

@@ -56,7 +56,7 @@ fn seen_by(server: &Server, place: &Place) -> PathBuf {
 fn health(admin: SocketAddr) -> Option<String> {
     let mut stream = TcpStream::connect(admin).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(15))).ok()?;
-    stream.write_all(b"GET /health HTTP/1.1\r\nhost: test\r\n\r\n").ok()?;
+    stream.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
     Some(answer)
