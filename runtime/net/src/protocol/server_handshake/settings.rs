@@ -44,7 +44,7 @@ pub struct ServerHandshakeSettings {
     /// 100 B each. Above that new clients are denied. Too low for logins a second times the life of a
     /// token: honest clients are denied.
     pub used_tokens_per_slot: usize,
-    /// A client not heard of for this long is gone [s, > 0, default 600], however much more its token says, and where
+    /// A client not heard of for this long is gone (s; > 0, default 600), however much more its token says, and where
     /// that says nothing. Too low: a short blackout disconnects. Too high: who is gone holds a slot and its id.
     pub timeout_s_max: u32,
     /// How long after its expiry a token still counts [s, default 60]: the clocks of back end and server
