@@ -47,11 +47,15 @@ pub(crate) fn test(filter: Option<&str>) -> Result<(), XtaskError> {
     step::run("test", &mut command, "run the failed one alone: `cargo test -p CRATE NAME`")
 }
 
-/// The recorder's lock-free parts on a checker's atomics: a few thousand random orders of what its threads do.
+/// The recorder's lock-free parts and the pool on a checker's atomics and locks: a few thousand random orders of what
+/// their threads do.
 fn models() -> Result<(), XtaskError> {
-    let mut command = cargo();
-    command.args(["test", "--package", "throng-profiler", "--features", "shuttle", "--lib", "--locked", "r25_"]);
-    step::run("models", &mut command, "the failed order is printed; `--features loom` tries all orders")
+    for package in ["throng-profiler", "throng-scheduler"] {
+        let mut command = cargo();
+        command.args(["test", "--package", package, "--features", "shuttle", "--lib", "--locked", "r25_"]);
+        step::run("models", &mut command, "the failed order is printed; the recorder's has `--features loom` for all orders")?;
+    }
+    Ok(())
 }
 
 /// The documentation of all crates; a link that leads nowhere fails.

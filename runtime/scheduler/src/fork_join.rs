@@ -29,8 +29,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use throng_profiler::scope;
-
+use crate::shim::scope;
 use crate::task::ShortTask;
 use crate::worker::{Rest, Shared, State};
 
@@ -225,5 +224,5 @@ impl<T: ShortTask> Shared<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests;

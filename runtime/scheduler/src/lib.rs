@@ -54,10 +54,13 @@
 
 mod cost;
 mod fork_join;
+#[cfg(all(test, feature = "shuttle"))]
+mod model_tests;
 mod order;
 mod phase;
 mod pool;
 mod rates;
+mod shim;
 mod task;
 mod worker;
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use throng_platform::clock::Clock;
-use throng_platform::threads::{Priority, spawn_named};
 use throng_platform::time::Nanos;
 
 use crate::order::{self, Entry};
+use crate::shim::start_worker;
 use crate::task::{Finished, Scheduled, ShortTask};
 use crate::worker::{Rest, Shared, work};
 
@@ -61,8 +61,7 @@ impl<T: ShortTask> ShortTaskPool<T> {
         let shared = Arc::new(Shared::new(workers, clock));
         for index in 0..count {
             let shared = Arc::clone(&shared);
-            // Not joined: a thread that hangs could not be, and the others leave by themselves.
-            spawn_named(&format!("worker-{index}"), Priority::Frame, move || work(&shared, index))
+            start_worker(index, move || work(&shared, index))
                 .expect("no room for another thread: raise `ulimit -u` or the container's pids limit");
         }
         ShortTaskPool { shared, sequence: 0, to_wake: Vec::with_capacity(count) }
@@ -185,7 +184,7 @@ impl<T: ShortTask> Drop for ShortTaskPool<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "shuttle")))]
 impl<T: ShortTask> ShortTaskPool<T> {
     /// Tasks that are in the list or running.
     pub(crate) fn outstanding(&self) -> usize {
@@ -214,5 +213,5 @@ impl<T: ShortTask> ShortTaskPool<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests;

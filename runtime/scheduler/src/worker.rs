@@ -9,12 +9,10 @@ use std::sync::Arc;
 
 use throng_platform::clock::Clock;
 use throng_platform::time::Nanos;
-use throng_profiler::scope;
-use throng_profiler::sync::{Condvar, Mutex, MutexGuard};
-use throng_profiler::thread::{self, ThreadClass};
 
 use crate::fork_join::{Fork, Helpers, TakenBatch, run_batch};
 use crate::order::Entry;
+use crate::shim::{Condvar, Mutex, MutexGuard, scope};
 use crate::task::{Finished, ShortTask};
 
 /// What the frame's thread and the workers share.
@@ -111,7 +109,6 @@ impl<T: ShortTask> Shared<T> {
 
 /// A worker thread's life: take the next batch or task, run it, hand it in, until the pool stops.
 pub(crate) fn work<T: ShortTask>(shared: &Arc<Shared<T>>, index: usize) {
-    thread::register(ThreadClass::ShortTask);
     let helpers = Helpers::of_worker(Arc::clone(shared), index);
     let mut state = shared.lock();
     while !state.stopping {
