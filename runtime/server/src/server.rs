@@ -66,6 +66,10 @@ const DRAIN_MAX: Nanos = Nanos::from_millis(1500);
 /// With nothing due, the frame thread looks up this often all the same, to publish metrics and to time out handshakes.
 const IDLE_WAKE_PERIOD: Nanos = Nanos::from_secs(1);
 
+/// Tokens opened per frame for addresses that are proven, as a multiple of those for any: here a flood needs real
+/// addresses, and each of them gets its share only.
+const PROVEN_OPENINGS_FACTOR: u32 = 4;
+
 /// Everything that comes from outside: the same server runs on a real host or in a simulation.
 pub struct Environment {
     pub clock: Arc<dyn Clock>,
@@ -288,7 +292,7 @@ impl Server {
         let handshake_settings = ServerHandshakeSettings {
             plain_netcode: settings.server.plain_netcode,
             openings_per_frame_max: settings.server.openings_per_frame_max,
-            proven_openings_per_frame_max: settings.server.openings_per_frame_max,
+            proven_openings_per_frame_max: settings.server.openings_per_frame_max * PROVEN_OPENINGS_FACTOR,
             queue_max: settings.server.join_queue_max as usize,
             admissions_per_frame_max: settings.server.joins_per_frame_max,
             timeout_s_max: settings.server.timeout_s,

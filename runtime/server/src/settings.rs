@@ -182,7 +182,8 @@ pub struct ServerSettings {
     /// Accept netcode 1.02 clients that know nothing of address cookies. Default false.
     /// True → a flood of requests costs the server one decryption each, up to `openings_per_frame_max`.
     pub plain_netcode: bool,
-    /// Connect tokens opened per frame [tokens, 1 to 10,000]. Default 64, about 0.2 ms.
+    /// Connect tokens opened per frame [tokens, 1 to 10,000]. Default 64, about 0.2 ms. For clients that have proven
+    /// their address four times as many, of which an address that asks for more than 8 a second gets half at most.
     /// Too low → log-ins queue after a restart; too high → a flood takes the frame's time.
     pub openings_per_frame_max: u32,
     /// Players put into worlds per frame [players, 1 to 10,000]. Default 8 = 480 a second at 60 Hz: while somebody

@@ -7,6 +7,7 @@
 //! the front ([`ServerHandshake::call_next`]) and admits or refuses it. Admission takes the slot and spends the token.
 //!
 //! - Before an address is proven, no reply is longer than what asked for it, and nothing is remembered.
+//! - An address that shows tokens by the thousand leaves half of the openings to others ([`address_shares`]).
 //! - Every table has a maximum: pending handshakes evict their oldest, the line and used tokens deny the new.
 //! - Who stands in line has its slot kept: it is not told that the server is full after it has waited.
 //! - No scan over clients: an id, an address or a token is one look-up.
@@ -16,6 +17,7 @@
 //! good request 4.2 us (XChaCha20-Poly1305 of 1 KB, two key schedules, the challenge), a forged response
 //! 0.4 us for the address of a pending handshake and 0.03 us for any other.
 
+mod address_shares;
 mod challenge;
 mod outcome;
 mod pending;
@@ -35,6 +37,7 @@ pub use self::outcome::{Admitted, Called, DropReason, Reply, ServerHandshakeOutc
 pub use self::settings::ServerHandshakeSettings;
 pub use self::used_tokens::{JournalError, TokenJournal, UsedToken};
 
+use self::address_shares::AddressShares;
 use self::challenge::{Challenge, Challenges, challenge_number};
 use self::pending::{Pending, PendingTable};
 use self::queue::{JoinQueue, Waiting};
@@ -56,6 +59,7 @@ pub struct ServerHandshake {
     now: Nanos,
     unix_s: u64,
     budget: FrameBudget,
+    shares: AddressShares,
     cookies: CookieJar,
     challenges: Challenges,
     /// Counts what is sealed before there is a link. Starts at a random number above 2^63, so that a
@@ -76,6 +80,8 @@ struct FrameBudget {
     cookies: u32,
     plain_openings: u32,
     proven_openings: u32,
+    /// Of those, what addresses may have that ask for more than their share.
+    over_share: u32,
     calls: u32,
     admissions: u32,
 }
@@ -137,6 +143,7 @@ impl ServerHandshake {
             unix_s: 0,
             budget: FrameBudget::default(),
             cookies: CookieJar::new(&mut rng),
+            shares: AddressShares::new(&mut rng),
             challenges: Challenges::new(&mut rng),
             handshake_sequence: HANDSHAKE_SEQUENCE_START + rng.random_range(0..HANDSHAKE_SEQUENCE_START / 2),
             pending: PendingTable::new(settings.pending_max(), &mut rng),
@@ -159,6 +166,7 @@ impl ServerHandshake {
             cookies: self.settings.cookies_per_frame_max,
             plain_openings: self.settings.openings_per_frame_max,
             proven_openings: self.settings.proven_openings_per_frame_max,
+            over_share: self.settings.proven_openings_per_frame_max.div_ceil(2),
             calls: self.settings.admissions_per_frame_max,
             admissions: self.settings.admissions_per_frame_max,
         };
@@ -328,6 +336,9 @@ impl ServerHandshake {
             return Err(DropReason::BadCookie);
         }
         let request = self.check_request(from, body)?;
+        if !self.shares.ask(from.ip(), self.now) {
+            spend(&mut self.budget.over_share).map_err(|_| DropReason::OverShare)?;
+        }
         spend(&mut self.budget.proven_openings)?;
         self.answer_request(from, request, true, reply)
     }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use throng_net::protocol::{HandshakeState, Reply, ServerHandshake, ServerHandshakeSettings};
+use throng_net::protocol::{DropReason, HandshakeState, PrivateKey, Reply, ServerHandshake, ServerHandshakeSettings};
 use throng_platform::time::Nanos;
 
 use crate::scene::*;
@@ -129,6 +129,55 @@ fn honest_clients_come_in_through_a_crowd_of_half_open_handshakes() {
 #[ignore = "the full size: 100,000 half-open and 500 honest in 60 s"]
 fn r09_five_hundred_honest_clients_come_in_through_a_hundred_thousand() {
     check_a_crowd(60, 28, 500);
+}
+
+/// A request of a forged token with the cookie of an address that is the forger's own.
+fn forged_request(server_handshake: &mut ServerHandshake, from: SocketAddr, now: Nanos) -> Vec<u8> {
+    let other_key = PrivateKey::new([9; 32]);
+    let mut forger = Walker::new(token_with(&token_request(1), &other_key, 1), from, true, now, 1);
+    let mut reply = Reply::new();
+    let mut hello = forger.says(now).expect("a hello is due at once");
+    server_handshake.handle(from, &mut hello, &mut reply);
+    forger.hears(now, &reply);
+    forger.says(now).expect("the request follows the cookie")
+}
+
+/// Hosts with addresses of their own, each of which sends more than a frame opens. Without shares nobody else comes in:
+/// their requests are first in every frame.
+#[test]
+fn honest_clients_come_in_beside_hosts_that_show_forged_tokens_by_the_thousand() {
+    let settings = ServerHandshakeSettings { proven_openings_per_frame_max: 64, ..settings() };
+    let mut server_handshake = ServerHandshake::new(settings, wide_seed(1));
+    let mut reply = Reply::new();
+    let forgers: Vec<SocketAddr> = (0..4).map(|n| client_address(1_000_000 + n)).collect();
+    let mut requests: Vec<Vec<u8>> = Vec::new();
+    let mut honest: Vec<Walker> =
+        (0..60).map(|n| Walker::new(token(n, n), client_address(n), true, Nanos::ZERO, n)).collect();
+    for frame in 0..120 {
+        let now = Nanos(FRAME.0 * frame);
+        server_handshake.begin_frame(now, UNIX_S);
+        if frame == 0 {
+            requests = forgers.iter().map(|&from| forged_request(&mut server_handshake, from, now)).collect();
+        }
+        for (&from, request) in forgers.iter().zip(&requests) {
+            (0..100).for_each(|_| _ = server_handshake.handle(from, &mut request.clone(), &mut reply));
+        }
+        for walker in &mut honest {
+            while let Some(mut datagram) = walker.says(now) {
+                server_handshake.handle_and_admit(walker.address, &mut datagram, &mut reply);
+                if reply.is_empty() {
+                    break;
+                }
+                walker.hears(now, &reply);
+            }
+        }
+    }
+    let inside = honest.iter().filter(|walker| walker.handshake.state() == HandshakeState::Connected).count();
+    assert_eq!(inside, honest.len(), "{:?}", server_handshake.stats());
+    let over_share = server_handshake.stats().dropped(DropReason::OverShare);
+    assert!(over_share > 120 * 400 * 9 / 10, "{over_share} of the forgers' requests were beyond their share");
+    let opened = server_handshake.stats().dropped(DropReason::TokenForged);
+    assert!(opened <= 120 * 32 + 2 * 4 * 8, "{opened} forged tokens were opened: half of the frames' openings at most");
 }
 
 /// A path that loses a third of everything, both ways.

@@ -82,6 +82,8 @@ pub enum DropReason {
     BadCookie,
     /// The frame's budget is spent; an honest client asks again.
     OverBudget,
+    /// Its address asks for more than its share, and what there is for those is spent.
+    OverShare,
     TokenExpired,
     /// A session was made with it, or another address is shaking hands with it.
     TokenUsed,
@@ -100,12 +102,13 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Malformed,
         Self::OtherProtocol,
         Self::PlainNetcodeOff,
         Self::BadCookie,
         Self::OverBudget,
+        Self::OverShare,
         Self::TokenExpired,
         Self::TokenUsed,
         Self::TokenForged,
@@ -125,6 +128,7 @@ impl DropReason {
             Self::PlainNetcodeOff => "plain_netcode_off",
             Self::BadCookie => "bad_cookie",
             Self::OverBudget => "over_budget",
+            Self::OverShare => "over_share",
             Self::TokenExpired => "token_expired",
             Self::TokenUsed => "token_used",
             Self::TokenForged => "token_forged",

@@ -24,7 +24,7 @@ pub struct ServerHandshakeSettings {
     /// in a rush. Too high: a flood takes that much of every frame.
     pub openings_per_frame_max: u32,
     /// Tokens of proven addresses opened per frame [default 256]. As above, but an attacker needs real
-    /// addresses.
+    /// addresses, and one that asks for more than 8 a second gets at most half of these.
     pub proven_openings_per_frame_max: u32,
     /// Hellos answered per frame [default 2,048], 0.07 us and 25 bytes out each. Too low: a flood of
     /// hellos crowds out honest ones. Too high: more small datagrams to spoofed addresses.
