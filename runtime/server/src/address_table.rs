@@ -12,6 +12,9 @@
 //!                                                                -> Refuse   -> told why
 //! ```
 //!
+//! A player who comes back after a crash, or under a new address, has a session still: the one that shows a fresh token
+//! takes it over. The earlier one is dismissed, as if its player had left, and the game is asked when it is gone.
+//!
 //! Whoever knows a player's address can write it on datagrams of their own. What stands between them and that player's
 //! place:
 //!
@@ -37,7 +40,7 @@ use throng_net::{
     transport::{DatagramSender, ServerTransport},
 };
 use throng_platform::time::Nanos;
-use throng_profiler::{log_category, log_error, log_info};
+use throng_profiler::{log_category, log_error, log_info, log_warn};
 
 use throng_world::{
     Client, MailItem,
@@ -58,6 +61,8 @@ log_category!(
     /// Who comes, who is refused, who goes.
     pub(crate) CLIENTS = "server.clients"
 );
+
+const TAKEN_OVER: &str = "its player came back with a fresh token";
 
 /// Datagrams taken from the sockets per frame at most: 16 times what 1,000 clients at 20 Hz send in a 60 Hz frame. What
 /// is left waits in the kernel's buffer, so a flood costs a bounded share of the frame.
@@ -93,6 +98,10 @@ counters! {
         Sum joined: "server.joined", "clients",
             "Clients let in.",
             "Follows players. Many more than players stay: they come and go; look at `server.disconnects`.";
+        Sum sessions_taken_over: "server.sessions_taken_over", "clients",
+            "Sessions ended because their player came back with a fresh token.",
+            "Clients crash, or change their address: some are usual with mobile networks. One player again and again: two who share an \
+             account.";
         Sum placements_timed_out: "server.placements_timed_out", "clients",
             "Clients whose world was not made in time.",
             "The game's directory asks for worlds faster than they are made. Look at `server.worlds_created` and at what \
@@ -136,6 +145,18 @@ struct AddressEntry {
     allowance: Allowance,
     mark: SequenceMark,
     dismissed: bool,
+}
+
+impl AddressEntry {
+    /// Tells the client's world to let it go, unless that one has been told.
+    fn dismiss(&mut self, mailboxes: &Mailboxes, reason: &'static str) {
+        if std::mem::replace(&mut self.dismissed, true) {
+            return;
+        }
+        if let Some(mailbox) = mailboxes.get(self.world) {
+            mailbox.push(MailItem::Dismiss { client: self.client, reason });
+        }
+    }
 }
 
 pub(crate) struct AddressTable {
@@ -237,7 +258,7 @@ impl AddressTable {
         }
         let mut waiting = self.placements.take();
         let mut is_paused = false;
-        waiting.retain(|pending| {
+        waiting.retain_mut(|pending| {
             let next = if is_paused { Next::Wait } else { self.place_again(pending, mailboxes, directory, now) };
             is_paused |= matches!(next, Next::Pause);
             !matches!(next, Next::Done)
@@ -247,22 +268,30 @@ impl AddressTable {
 
     fn place_again(
         &mut self,
-        pending: &Pending,
+        pending: &mut Pending,
         mailboxes: &Mailboxes,
         directory: &mut dyn Directory,
         now: Nanos,
     ) -> Next {
         let Pending { client_id, address, .. } = *pending;
+        // Of one whose earlier session has not ended the directory knows that session only.
+        let mut left = || if pending.session.is_none() { directory.left(client_id) };
         if !self.server_handshake.is_called(address) {
             self.counts.waiting_left += 1;
-            directory.left(client_id);
+            left();
             return Next::Done;
         }
         if self.is_closing {
             log_info!(CLIENTS, client = client_id.0, "client refused: the server is closing");
             self.refuse(address, DenialReason::Unable);
-            directory.left(client_id);
+            left();
             return Next::Done;
+        }
+        if let Some(session) = pending.session {
+            if self.server_handshake.is_connected(client_id) {
+                return self.await_end_of(session, pending, mailboxes, now);
+            }
+            pending.session = None;
         }
         if !self.server_handshake.may_admit() {
             return Next::Pause;
@@ -281,10 +310,36 @@ impl AddressTable {
         Next::Done
     }
 
+    /// A client waits for its earlier session to end. Again in every frame: a player on the way to another world is let go
+    /// by the one that it reaches.
+    fn await_end_of(
+        &mut self,
+        session: SocketAddr,
+        pending: &Pending,
+        mailboxes: &Mailboxes,
+        now: Nanos,
+    ) -> Next {
+        if self.placements.is_over(pending, now) {
+            let client = pending.client_id.0;
+            log_warn!(CLIENTS, client, "client refused: its earlier session has not ended; does the world of that hang?");
+            self.refuse(pending.address, DenialReason::AlreadyConnected);
+            return Next::Done;
+        }
+        self.dismiss(session, mailboxes, TAKEN_OVER);
+        Next::Wait
+    }
+
     /// Calls those at the front of the line, as many as may come in in a frame.
     fn call_from_line(&mut self, mailboxes: &Mailboxes, directory: &mut dyn Directory, now: Nanos) {
         while !self.is_closing && !self.placements.is_full() {
             let Some(called) = self.server_handshake.call_next() else { return };
+            if let Some(session) = called.session {
+                log_info!(CLIENTS, client = called.client_id.0, "client came back: its earlier session ends");
+                self.counts.sessions_taken_over += 1;
+                self.dismiss(session, mailboxes, TAKEN_OVER);
+                self.placements.add(called, now);
+                continue;
+            }
             match self.place(called.client_id, &called.user_data, mailboxes, directory) {
                 Placement::World(world) => {
                     self.admit((called.client_id, called.address), world, mailboxes, directory, now)
@@ -400,13 +455,13 @@ impl AddressTable {
 
     /// Tells every client's world to let it go.
     pub fn dismiss_all(&mut self, mailboxes: &Mailboxes, reason: &'static str) {
-        for (&client, address) in &self.address_of {
-            let Some(entry) = self.entries.get_mut(address).filter(|entry| !entry.dismissed) else { continue };
-            entry.dismissed = true;
-            if let Some(mailbox) = mailboxes.get(entry.world) {
-                mailbox.push(MailItem::Dismiss { client, reason });
-            }
+        for address in self.address_of.values() {
+            self.entries.get_mut(address).into_iter().for_each(|entry| entry.dismiss(mailboxes, reason));
         }
+    }
+
+    fn dismiss(&mut self, address: SocketAddr, mailboxes: &Mailboxes, reason: &'static str) {
+        self.entries.get_mut(&address).into_iter().for_each(|entry| entry.dismiss(mailboxes, reason));
     }
 
     pub fn players_count(&self) -> usize {

@@ -48,7 +48,7 @@ use crate::{
     suggested_budgets::SuggestedBudgets,
     tick_trace::{TickRecord, TickTrace},
     timeline::Timeline,
-    token_journal::{OpenedTokenJournal, TokenJournalError, open_as_set},
+    token_journal::{StartedTokenJournal, TokenJournalError, start_as_set},
     totals::Totals,
     windows::{Measure, StatusWindow},
     world_hash::WorldHash,
@@ -254,7 +254,7 @@ impl Server {
         )?;
         warnings.iter().for_each(|warning| log_warn!(UDP, %warning, "a socket is not as it was asked for"));
         let clock: Arc<dyn Clock> = Arc::new(MonotonicClock::new());
-        let journal = open_as_set(&settings.server, &clock)?;
+        let journal = start_as_set(settings, |name| std::env::var(name).ok(), &clock)?;
         let environment = Environment {
             clock,
             transport: Box::new(transport),
@@ -280,7 +280,7 @@ impl Server {
         settings: &Settings,
         schema: Arc<Schema>,
         environment: Environment,
-        journal: Option<OpenedTokenJournal>,
+        journal: Option<StartedTokenJournal>,
     ) -> Self {
         let Environment { clock, mut transport, steal, seed, private_key, mut public_addresses, workers_count } =
             environment;
@@ -304,8 +304,8 @@ impl Server {
             .collect();
         let workers_count = workers.len();
         let server_handshake = match journal {
-            Some(opened) => {
-                ServerHandshake::with_journal(handshake_settings, seed, opened.used, Box::new(opened.journal))
+            Some(StartedTokenJournal { journal, used }) => {
+                ServerHandshake::with_journal(handshake_settings, seed, used, Box::new(journal))
             }
             None => ServerHandshake::new(handshake_settings, seed),
         };

@@ -53,12 +53,14 @@ pub struct Settings {
     /// Kept so that `[game]` can be read later with lines to point at.
     file: String,
     text: String,
+    /// Where the file is; `None` for settings from memory.
+    folder: Option<PathBuf>,
 }
 
 /// Without the file's text, which may have a private key in it.
 impl fmt::Debug for Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, replication, recorder, file, text: _ } = self;
+        let Self { server, replication, recorder, file, text: _, folder: _ } = self;
         let mut out = out.debug_struct("Settings");
         out.field("server", server).field("replication", replication).field("recorder", recorder).field("file", file);
         out.finish_non_exhaustive()
@@ -69,7 +71,8 @@ impl Settings {
     /// Reads and checks a file. All of its mistakes are in the error, in the order of their lines.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
         let text = read_file(path, "with --config PATH")?;
-        Self::parse(&path.display().to_string(), &text)
+        let settings = Self::parse(&path.display().to_string(), &text)?;
+        Ok(Self { folder: path.parent().map(Path::to_owned), ..settings })
     }
 
     /// As [`load`](Self::load), from text already in memory; `file` is the name that mistakes show.
@@ -89,7 +92,17 @@ impl Settings {
             &mut mistakes,
         );
         SettingsError::unless_empty(mistakes)?;
-        Ok(Self { server, replication, recorder, file: file.to_owned(), text: text.to_owned() })
+        Ok(Self { server, replication, recorder, file: file.to_owned(), text: text.to_owned(), folder: None })
+    }
+
+    /// The folder of the settings file; `None` if they are not from a file.
+    pub fn folder(&self) -> Option<PathBuf> {
+        self.folder.clone()
+    }
+
+    /// A path that an operator wrote in the settings: a relative one counts from their file.
+    pub(crate) fn beside(&self, path: &Path) -> PathBuf {
+        self.folder.as_deref().unwrap_or(Path::new("")).join(path)
     }
 
     /// The game's own section, `[game]`, read into the game's type and checked by it.
@@ -163,10 +176,16 @@ pub struct ServerSettings {
     pub private_key: Option<SecretKey>,
     /// A file that holds the key instead, so that this one can be shown around. Default none.
     pub private_key_file: Option<PathBuf>,
-    /// A file that remembers which connect tokens made a session, made if there is none. Default none.
-    /// Without it, and with a key that outlives the process → a token used before a restart could be used once more
-    /// after it, until it expires. On a disk that stalls → frames wait for it when players come in.
-    pub token_journal: Option<PathBuf>,
+    /// A file that remembers which connect tokens made a session, made if there is none, or `"off"`. A relative path
+    /// counts from the settings file. Default: `tokens-PORT.used`, with a private key that was given, in the folder that
+    /// systemd keeps for the service (`STATE_DIRECTORY`); else, with one in the settings, beside their file.
+    /// Off, with a key that outlives the process → a token used before a restart could be used once more after it, until
+    /// it expires. On a disk that stalls → players wait in line, frames do not.
+    pub token_journal: TokenJournalFile,
+    /// Send audit samples to clients whose connect token asks for them: exact state, twice a second, for a client that
+    /// checks what it is shown, as bots do. Default false.
+    /// True → whoever issues tokens can have a client told more precisely than players are, at some microseconds each.
+    pub audit_samples: bool,
     /// UDP sockets that share the port [sockets, 1 to 32]. Default 1.
     /// Too low → the kernel drops bursts one socket cannot drain; too high → batches get small and calls costly.
     pub sockets: u16,
@@ -226,7 +245,8 @@ impl Default for ServerSettings {
             protocol_id: 0x7468_726f_6e67_0001,
             private_key: None,
             private_key_file: None,
-            token_journal: None,
+            token_journal: TokenJournalFile::Implied,
+            audit_samples: false,
             sockets: 1,
             receive_buffer_bytes: 4 << 20,
             send_buffer_bytes: 4 << 20,
@@ -241,6 +261,22 @@ impl Default for ServerSettings {
             client_bytes_per_s_max: 128 << 10,
             client_messages_per_s_max: 1_000,
         }
+    }
+}
+
+/// Where used connect tokens are remembered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenJournalFile {
+    /// Where the settings or the service manager let a server keep files, if tokens outlive it.
+    Implied,
+    Named(PathBuf),
+    Off,
+}
+
+impl<'de> Deserialize<'de> for TokenJournalFile {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        Ok(if text == "off" { Self::Off } else { Self::Named(text.into()) })
     }
 }
 
@@ -295,8 +331,8 @@ impl Section for ServerSettings {
         if self.private_key.is_some() && self.private_key_file.is_some() {
             checks.mistake("private_key_file", "`private_key` is given too; keep one of them");
         }
-        if self.token_journal.as_ref().is_some_and(|path| path.as_os_str().is_empty()) {
-            checks.mistake("token_journal", "names no file; write a path, or remove the key");
+        if self.token_journal == TokenJournalFile::Named(PathBuf::new()) {
+            checks.mistake("token_journal", "names no file; write a path, or \"off\"");
         }
         if self.admin_names.iter().any(|name| name.is_empty() || name.contains([':', '/', ' '])) {
             checks.mistake("admin_names", "holds host names alone, without port and path, such as \"metrics.example\"");

@@ -18,8 +18,8 @@
 //! and its place is free. One server at a time: the file is locked.
 //!
 //! A record is in the kernel when its client is admitted: it survives the death of the process, and of the host but
-//! for what the kernel had not yet put on the disk, 30 s by default. Runs on the frame thread: per admission one
-//! `pwrite` of 32 bytes, about 2 us, and 16 bytes of memory per record.
+//! for what the kernel had not yet put on the disk, 30 s by default. A thread of its own writes it ([`recording_thread`]):
+//! per log-in one `pwrite` of 32 bytes, about 2 us, and 16 bytes of memory per record.
 
 use std::{
     cmp::Reverse,
@@ -31,11 +31,14 @@ use std::{
     sync::Arc,
 };
 
-use throng_net::protocol::{JournalError, TokenJournal, UsedToken};
+use throng_net::protocol::{JournalError, Recorded, TokenJournal, UsedToken};
 use throng_platform::clock::Clock;
 use throng_profiler::{log_category, log_error, log_info, log_warn};
 
-use crate::settings::ServerSettings;
+use self::recording_thread::RecordingThread;
+use crate::settings::{PRIVATE_KEY_VARIABLE, Settings, TokenJournalFile};
+
+mod recording_thread;
 
 log_category!(TOKENS = "server.tokens");
 
@@ -72,24 +75,20 @@ pub(crate) struct OpenedTokenJournal {
     pub damaged_count: usize,
 }
 
-/// Opens the journal that the settings name, if they do; logs what an operator should know about it.
-pub(crate) fn open_as_set(
-    settings: &ServerSettings,
+/// The journal that the settings name or imply, written by a thread of its own, and what it holds of earlier runs.
+pub(crate) struct StartedTokenJournal {
+    pub journal: RecordingThread,
+    pub used: Vec<UsedToken>,
+}
+
+/// Opens the journal as the settings say; logs what an operator should know about it. `environment` looks a variable up.
+pub(crate) fn start_as_set(
+    settings: &Settings,
+    environment: impl Fn(&str) -> Option<String>,
     clock: &Arc<dyn Clock>,
-) -> Result<Option<OpenedTokenJournal>, TokenJournalError> {
-    let Some(path) = &settings.token_journal else {
-        // A key of the server's own dies with it, and every token with the key.
-        let key_outlives_us = settings.private_key(|name| std::env::var(name).ok()).is_ok_and(|key| key.is_some());
-        if key_outlives_us {
-            log_warn!(
-                TOKENS,
-                "after a restart, connect tokens that were used before it could be used once more until they expire: name \
-                 a file in [server] token_journal to remember them"
-            );
-        }
-        return Ok(None);
-    };
-    let opened = FileTokenJournal::open(path, clock.clone())?;
+) -> Result<Option<StartedTokenJournal>, TokenJournalError> {
+    let Some(path) = path_as_set(settings, environment) else { return Ok(None) };
+    let opened = FileTokenJournal::open(&path, clock.clone())?;
     if opened.damaged_count > 0 {
         log_warn!(
             TOKENS,
@@ -98,15 +97,50 @@ pub(crate) fn open_as_set(
             "damaged records left out; their tokens, until they expire, could be used once more"
         );
     }
-    Ok(Some(opened))
+    log_info!(TOKENS, file = %path.display(), records = opened.used.len(), "connect tokens that are used are remembered");
+    let journal = RecordingThread::start(opened.journal, settings.server.join_queue_max as usize);
+    let journal = journal.map_err(TokenJournalError::Thread)?;
+    Ok(Some(StartedTokenJournal { journal, used: opened.used }))
 }
+
+/// The file that is to be the journal; `None` for a server without one.
+fn path_as_set(settings: &Settings, environment: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let server = &settings.server;
+    if let TokenJournalFile::Named(path) = &server.token_journal {
+        return Some(settings.beside(path));
+    }
+    // A key of the server's own dies with it, and every token with the key.
+    if !server.private_key(&environment).is_ok_and(|key| key.is_some()) {
+        return None;
+    }
+    // One from the environment may be for this run alone.
+    let key_is_set = environment(PRIVATE_KEY_VARIABLE).is_none();
+    let folder = match &server.token_journal {
+        TokenJournalFile::Off => None,
+        _ => {
+            let beside = settings.folder().filter(|_| key_is_set);
+            environment(STATE_FOLDER_VARIABLE).map(PathBuf::from).or(beside)
+        }
+    };
+    if folder.is_none() {
+        log_warn!(
+            TOKENS,
+            "after a restart, connect tokens that were used before it could be used once more until they expire: name \
+             a file in [server] token_journal to remember them"
+        );
+    }
+    Some(folder?.join(format!("tokens-{}.used", server.address.port())))
+}
+
+/// Where systemd's `StateDirectory=` lets a service keep files.
+const STATE_FOLDER_VARIABLE: &str = "STATE_DIRECTORY";
 
 /// Why there is no journal. `[server] token_journal` is where the file was named.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenJournalError {
     #[error(
         "{}: cannot be used as the token journal: {cause}; let this user write it and its folder, or name another file in \
-         [server] token_journal", .path.display()
+         [server] token_journal, or \"off\" to do without", .path.display()
     )]
     Unusable { path: PathBuf, cause: io::Error },
     #[error(
@@ -115,6 +149,8 @@ pub enum TokenJournalError {
         .0.display()
     )]
     Foreign(PathBuf),
+    #[error("the token journal's thread cannot start: {0}; raise `ulimit -u` or the container's pids limit")]
+    Thread(io::Error),
     #[error(
         "{}: is the token journal of another server that runs; stop it, or name another file in [server] token_journal",
         .0.display()
@@ -186,7 +222,7 @@ impl FileTokenJournal {
 }
 
 impl TokenJournal for FileTokenJournal {
-    fn record(&mut self, used: &UsedToken) -> Result<(), JournalError> {
+    fn record(&mut self, used: &UsedToken) -> Result<Recorded, JournalError> {
         let Some(index) = self.take_slot() else {
             self.tell(Some(&"its records have not expired, and there are as many as there may be"));
             return Err(JournalError);
@@ -197,7 +233,7 @@ impl TokenJournal for FileTokenJournal {
         let expires_unix_s = if written.is_ok() { used.expires_unix_s() } else { 0 };
         self.by_expiry.push(Reverse((expires_unix_s, index)));
         self.tell(written.as_ref().err().map(|cause| cause as _));
-        written.map_err(|_| JournalError)
+        written.map(|()| Recorded::Now).map_err(|_| JournalError)
     }
 }
 

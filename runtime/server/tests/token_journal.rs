@@ -3,11 +3,19 @@
 //!
 //! Real sockets, real files: the whole way from the settings to the handshake.
 
-use std::{net::UdpSocket, path::Path, time::Duration};
+use std::{
+    net::UdpSocket,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use throng::{prelude::*, server::Server, settings::Settings};
+use throng::{
+    prelude::*,
+    server::Server,
+    settings::{Settings, TokenJournalFile},
+};
 use throng_net::protocol::{
     ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, HandshakeState, PrivateKey, ProtocolId,
     TokenRequest,
@@ -43,7 +51,7 @@ fn settings(journal: &Path) -> Settings {
     let mut settings = Settings::default();
     settings.server.address = "127.0.0.1:0".parse().unwrap();
     settings.server.public_addresses = vec![PUBLIC_ADDRESS.parse().unwrap()];
-    settings.server.token_journal = Some(journal.to_owned());
+    settings.server.token_journal = TokenJournalFile::Named(journal.to_owned());
     settings
 }
 
@@ -95,10 +103,34 @@ fn gets_in(token: ConnectToken, server: std::net::SocketAddr) -> bool {
     client.state() == HandshakeState::Connected
 }
 
+fn folder(test: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("throng-token-journal-{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// An operator who gives a key and says nothing of journals.
+#[test]
+fn a_token_lets_in_once_though_nobody_named_a_journal() {
+    let folder = folder("implied");
+    let file = folder.join("throng.toml");
+    let key = "07".repeat(32);
+    let server = format!("address = \"127.0.0.1:0\"\npublic_addresses = [\"{PUBLIC_ADDRESS}\"]\nprivate_key = \"{key}\"");
+    std::fs::write(&file, format!("[server]\n{server}\n")).unwrap();
+    let remembering = Settings::load(&file).unwrap();
+    let shown = token(&remembering, 1);
+    assert_eq!(run_and_show(&remembering, std::slice::from_ref(&shown)), [true]);
+    assert!(folder.join("tokens-0.used").exists());
+    assert_eq!(run_and_show(&remembering, std::slice::from_ref(&shown)), [false]);
+
+    std::fs::write(&file, format!("[server]\n{server}\ntoken_journal = \"off\"\n")).unwrap();
+    assert_eq!(run_and_show(&Settings::load(&file).unwrap(), &[shown]), [true], "as it was wanted");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn a_token_lets_in_once_over_all_runs_of_the_server() {
-    let folder = std::env::temp_dir().join(format!("throng-token-journal-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = folder("named");
     let settings = settings(&folder.join("tokens.used"));
     let [first, second] = [1, 2].map(|client| token(&settings, client));
     assert_eq!(run_and_show(&settings, std::slice::from_ref(&first)), [true]);
@@ -107,7 +139,7 @@ fn a_token_lets_in_once_over_all_runs_of_the_server() {
     let foreign = folder.join("notes.txt");
     std::fs::write(&foreign, "somebody's notes\n").unwrap();
     let mut mistaken = settings.clone();
-    mistaken.server.token_journal = Some(foreign);
+    mistaken.server.token_journal = TokenJournalFile::Named(foreign);
     let error = Server::bind(&mistaken, SchemaBuilder::new().build(), KEY).err().unwrap().to_string();
     assert!(error.contains("notes.txt: is not a token journal"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();

@@ -41,7 +41,7 @@ pub use packet::{HANDSHAKE_BYTES_MAX, PACKET_BYTES_MAX, PAYLOAD_BYTES_MAX};
 pub use queued::QueueState;
 pub use replay::{ReplayWindow, WINDOW_PACKETS};
 pub use server_handshake::{
-    Admitted, Called, DropReason, JournalError, Reply, ServerHandshake, ServerHandshakeOutcome,
+    Admitted, Called, DropReason, JournalError, Recorded, Reply, ServerHandshake, ServerHandshakeOutcome,
     ServerHandshakeSettings, ServerHandshakeStats, TokenJournal, UsedToken,
 };
 pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenRequest};

@@ -35,12 +35,12 @@ use throng_platform::time::Nanos;
 
 pub use self::outcome::{Admitted, Called, DropReason, Reply, ServerHandshakeOutcome, ServerHandshakeStats};
 pub use self::settings::ServerHandshakeSettings;
-pub use self::used_tokens::{JournalError, TokenJournal, UsedToken};
+pub use self::used_tokens::{JournalError, Recorded, TokenJournal, UsedToken};
 
 use self::address_shares::AddressShares;
 use self::challenge::{Challenge, Challenges, challenge_number};
 use self::pending::{Pending, PendingTable};
-use self::queue::{JoinQueue, Waiting};
+use self::queue::{JoinQueue, Record, Waiting};
 use self::slots::Slots;
 use self::used_tokens::UsedTokens;
 use super::ClientId;
@@ -90,7 +90,6 @@ struct FrameBudget {
 #[derive(Clone, Copy)]
 enum Denial {
     Full,
-    Connected,
     QueueFull,
     TokensFull,
     Journal,
@@ -101,7 +100,6 @@ impl Denial {
     fn reason(self) -> DenialReason {
         match self {
             Self::Full => DenialReason::ServerFull,
-            Self::Connected => DenialReason::AlreadyConnected,
             Self::QueueFull => DenialReason::QueueFull,
             Self::TokensFull | Self::Journal => DenialReason::Unable,
             Self::ByCaller(reason) => reason,
@@ -194,14 +192,21 @@ impl ServerHandshake {
         if self.budget.calls == 0 || self.budget.admissions == 0 {
             return None;
         }
+        self.hear_journal();
         let (address, waiting) = self.queue.call()?;
         self.budget.calls -= 1;
-        Some(Called { client_id: waiting.client_id, user_data: waiting.user_data, address })
+        let (client_id, user_data) = (waiting.client_id, waiting.user_data);
+        Some(Called { client_id, user_data, address, session: self.slots.address_of(client_id) })
     }
 
     /// Whether a called client still waits; it may have fallen silent, or come again from elsewhere.
     pub fn is_called(&self, address: SocketAddr) -> bool {
         self.queue.is_called(address)
+    }
+
+    /// Whether this client holds a slot.
+    pub fn is_connected(&self, client_id: ClientId) -> bool {
+        self.slots.holds_client(client_id)
     }
 
     /// Whether another client may be admitted in this frame.
@@ -212,15 +217,19 @@ impl ServerHandshake {
     /// Lets a called client in: it gets a slot, and its token is spent. `reply` is to be sent to it: its first
     /// keep-alive; with `None` a denial, because its token could not be kept. Nobody who was called is at this
     /// address: `None`, and nothing to send.
+    ///
+    /// # Panics
+    /// When the client is [connected](Self::is_connected): its earlier session ends first.
     pub fn admit(&mut self, address: SocketAddr, reply: &mut Reply) -> Option<Box<Admitted>> {
         reply.len = 0;
         let waiting = self.queue.take_called(address)?;
         self.budget.admissions = self.budget.admissions.saturating_sub(1);
-        if self.record_use(&waiting.token_mac, waiting.expires_unix_s).is_err() {
+        if waiting.record != Record::Kept {
             self.deny(&waiting.link, Denial::Journal, waiting.knows_queue, reply);
             return None;
         }
-        let Waiting { mut link, client_id, user_data, since, .. } = *waiting;
+        let Waiting { mut link, client_id, user_data, since, token_mac, expires_unix_s, .. } = *waiting;
+        self.used_tokens.spend(token_mac, self.forget_at(expires_unix_s));
         let slot = self.slots.take(client_id, address);
         link.set_slot(slot, u32::try_from(self.settings.clients_max).unwrap_or(u32::MAX));
         link.begin(self.now, false);
@@ -238,10 +247,14 @@ impl ServerHandshake {
         }
     }
 
-    /// Calls and admits the next in line, for a server that has a place for everybody. `reply` is for the client's
-    /// address.
+    /// Calls and admits the next in line, for a server that has a place for everybody and ends nobody's session for a
+    /// later one: who is connected already is denied. `reply` is for the client's address.
     pub fn admit_next(&mut self, reply: &mut Reply) -> Option<Box<Admitted>> {
         let called = self.call_next()?;
+        if called.session.is_some() {
+            self.refuse(called.address, DenialReason::AlreadyConnected, reply);
+            return None;
+        }
         self.admit(called.address, reply)
     }
 
@@ -261,7 +274,9 @@ impl ServerHandshake {
 
     /// Gives back the slot of the client at this address, and says which client that was.
     pub fn disconnected(&mut self, address: SocketAddr) -> Option<ClientId> {
-        self.slots.leave(address)
+        let client_id = self.slots.leave(address)?;
+        self.queue.session_ended(client_id);
+        Some(client_id)
     }
 
     pub fn settings(&self) -> &ServerHandshakeSettings {
@@ -466,10 +481,15 @@ impl ServerHandshake {
             self.deny(&link, denial, knows_queue, reply);
             return Ok(ServerHandshakeOutcome::Replied);
         }
+        let Ok(record) = self.begin_record(token_mac, expires_unix_s) else {
+            self.deny(&link, Denial::Journal, knows_queue, reply);
+            return Ok(ServerHandshakeOutcome::Replied);
+        };
         let (client, token) = ((client_id, challenge.user_data), (token_mac, expires_unix_s));
         let age = (challenge_number(body), header.sequence);
-        let waiting = Waiting::new(link, client, token, knows_queue, age, self.now);
-        self.queue.enter(from, waiting);
+        let mut waiting = Waiting::new(link, client, token, knows_queue, age, self.now);
+        waiting.record = record;
+        self.queue.enter(from, waiting, self.slots.holds_client(client_id));
         self.stats.queued += 1;
         Ok(ServerHandshakeOutcome::Queued)
     }
@@ -485,30 +505,38 @@ impl ServerHandshake {
 
     /// Why an authentic client cannot come in now. Asked when it shows its token, to tell it early, and again when
     /// it takes its place in line. Who stands there has a slot and a memory of its token promised, so that neither
-    /// is lacking later.
+    /// is lacking later; the slot may be the one that its own earlier session still has.
     fn denial(&self, client_id: ClientId) -> Option<Denial> {
-        if self.slots.holds_client(client_id) {
-            return Some(Denial::Connected);
-        }
         if self.queue.holds_client(client_id) {
             return None;
         }
-        let promised = self.queue.len();
-        if self.slots.count() + promised >= self.settings.clients_max {
+        let has_slot = self.slots.holds_client(client_id);
+        if !has_slot && self.slots.count() + self.queue.promised_slots() >= self.settings.clients_max {
             return Some(Denial::Full);
         }
-        if self.used_tokens.is_full(promised) {
+        if self.used_tokens.is_full(self.queue.len()) {
             return Some(Denial::TokensFull);
         }
         self.queue.is_full().then_some(Denial::QueueFull)
     }
 
-    fn record_use(&mut self, token_mac: &[u8; TAG_BYTES], expires_unix_s: u64) -> Result<(), JournalError> {
-        if let Some(journal) = &mut self.journal {
-            journal.record(&UsedToken::new(*token_mac, expires_unix_s))?;
+    /// Has the journal keep a token, unless that was asked for when its client came into the line before.
+    fn begin_record(&mut self, token_mac: [u8; TAG_BYTES], expires_unix_s: u64) -> Result<Record, JournalError> {
+        if let Some(begun) = self.queue.record_of(&token_mac) {
+            return Ok(begun);
         }
-        self.used_tokens.spend(*token_mac, self.forget_at(expires_unix_s));
-        Ok(())
+        let Some(journal) = &mut self.journal else { return Ok(Record::Kept) };
+        Ok(match journal.record(&UsedToken::new(token_mac, expires_unix_s))? {
+            Recorded::Now => Record::Kept,
+            Recorded::Later => Record::Begun,
+        })
+    }
+
+    fn hear_journal(&mut self) {
+        let Some(journal) = &mut self.journal else { return };
+        while let Some((used, result)) = journal.next_done() {
+            self.queue.set_record(&used.token_mac, if result.is_ok() { Record::Kept } else { Record::Failed });
+        }
     }
 
     fn deny(&mut self, link: &SealedLink, denial: Denial, knows_queue: bool, reply: &mut Reply) {
@@ -518,10 +546,10 @@ impl ServerHandshake {
         reply.len = link.seal_for_handshake(Kind::Denied, sequence, body, &mut reply.buffer);
         *match denial {
             Denial::Full => &mut self.stats.denied_full,
-            Denial::Connected => &mut self.stats.denied_connected,
             Denial::QueueFull => &mut self.stats.denied_queue_full,
             Denial::TokensFull => &mut self.stats.denied_tokens_full,
             Denial::Journal => &mut self.stats.denied_journal,
+            Denial::ByCaller(DenialReason::AlreadyConnected) => &mut self.stats.denied_connected,
             Denial::ByCaller(_) => &mut self.stats.denied_by_caller,
         } += 1;
     }
@@ -532,7 +560,7 @@ impl ServerHandshake {
     /// When one is: tests and the simulator ask after each step.
     pub fn check(&self) {
         self.queue.check();
-        assert!(self.slots.count() + self.queue.len() <= self.settings.clients_max);
+        assert!(self.slots.count() + self.queue.promised_slots() <= self.settings.clients_max);
         assert!(self.pending.len() <= self.settings.pending_max());
     }
 

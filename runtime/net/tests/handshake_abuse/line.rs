@@ -338,3 +338,30 @@ fn slots_are_kept_for_those_in_line() {
     let mut reply = Reply::new();
     assert_eq!(std::iter::from_fn(|| server_handshake.admit_next(&mut reply)).count(), 2);
 }
+
+/// After a crash, or under a new address, a player comes back with a fresh token while the server still has its earlier
+/// session: on a full server, too, since it is given the slot that it has.
+#[test]
+fn a_player_who_comes_back_is_called_with_its_earlier_session() {
+    let mut server_handshake = server_handshake(ServerHandshakeSettings { clients_max: 2, ..settings() }, 1);
+    let now = millis(1_000);
+    for n in 1..=2 {
+        connect(&mut server_handshake, token(n, n), client_address(n), n).expect("there is room");
+    }
+    let mut back = Walker::new(token(1, 11), client_address(11), true, now, 11);
+    stand_in_line(&mut server_handshake, &mut back, now);
+    let called = server_handshake.call_next().expect("its turn");
+    assert_eq!((called.client_id, called.session), (ClientId(1), Some(client_address(1))));
+    assert!(server_handshake.is_connected(ClientId(1)));
+
+    assert_eq!(server_handshake.disconnected(client_address(1)), Some(ClientId(1)));
+    server_handshake.check();
+    let mut third = Walker::new(token(3, 3), client_address(3), true, now, 3);
+    assert!(third.walk(&mut server_handshake, now).is_none(), "the slot is promised");
+    let mut reply = Reply::new();
+    assert!(server_handshake.admit(back.address, &mut reply).is_some());
+    server_handshake.check();
+    back.hears(now, &reply);
+    assert_eq!(back.handshake.state(), HandshakeState::Connected);
+    assert_eq!(server_handshake.connected_count(), 2);
+}

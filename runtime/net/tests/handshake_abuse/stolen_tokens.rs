@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::protocol::{
-    ClientId, DenialReason, DropReason, HandshakeFailure, HandshakeState, JournalError, PrivateKey, ProtocolId, Reply,
-    ServerHandshake, ServerHandshakeOutcome, ServerHandshakeSettings, TokenJournal, UsedToken,
+    ClientId, DenialReason, DropReason, HandshakeFailure, HandshakeState, JournalError, PrivateKey, ProtocolId, Recorded,
+    Reply, ServerHandshake, ServerHandshakeOutcome, ServerHandshakeSettings, TokenJournal, UsedToken,
 };
 use throng_platform::time::Nanos;
 
@@ -173,9 +173,9 @@ fn of_two_challenged_for_the_last_slot_one_is_denied() {
 struct Journal(Arc<Mutex<Vec<u8>>>);
 
 impl TokenJournal for Journal {
-    fn record(&mut self, used: &UsedToken) -> Result<(), JournalError> {
+    fn record(&mut self, used: &UsedToken) -> Result<Recorded, JournalError> {
         self.0.lock().unwrap().extend_from_slice(&used.to_bytes());
-        Ok(())
+        Ok(Recorded::Now)
     }
 }
 
@@ -233,7 +233,7 @@ fn r05_a_used_token_stays_used_after_a_restart_without_a_journal_by_the_rule_of_
 fn a_journal_that_cannot_write_admits_nobody() {
     struct FullDisk;
     impl TokenJournal for FullDisk {
-        fn record(&mut self, _: &UsedToken) -> Result<(), JournalError> {
+        fn record(&mut self, _: &UsedToken) -> Result<Recorded, JournalError> {
             Err(JournalError)
         }
     }
@@ -242,6 +242,50 @@ fn a_journal_that_cannot_write_admits_nobody() {
     assert!(walker.walk(&mut server_handshake, NOW).is_none());
     assert_eq!(walker.handshake.state(), HandshakeState::Failed(HandshakeFailure::Denied(DenialReason::Unable)));
     assert_eq!((server_handshake.stats().denied_journal, server_handshake.connected_count()), (1, 0));
+}
+
+/// A disk that is slow: clients wait in line, and no frame for it.
+#[test]
+fn a_client_waits_for_a_slow_journal_and_for_nothing_else() {
+    #[derive(Default)]
+    struct Disk {
+        asked: Vec<UsedToken>,
+        done: Vec<(UsedToken, Result<(), JournalError>)>,
+    }
+    #[derive(Clone, Default)]
+    struct SlowDisk(Arc<Mutex<Disk>>);
+    impl TokenJournal for SlowDisk {
+        fn record(&mut self, used: &UsedToken) -> Result<Recorded, JournalError> {
+            self.0.lock().unwrap().asked.push(*used);
+            Ok(Recorded::Later)
+        }
+
+        fn next_done(&mut self) -> Option<(UsedToken, Result<(), JournalError>)> {
+            self.0.lock().unwrap().done.pop()
+        }
+    }
+    for result in [Ok(()), Err(JournalError)] {
+        let disk = SlowDisk::default();
+        let journal = Box::new(disk.clone());
+        let mut server_handshake = opened(ServerHandshake::with_journal(settings(), wide_seed(1), [], journal));
+        let mut walker = Walker::new(token(1, 1), client_address(0), true, NOW, 1);
+        assert!(walker.walk(&mut server_handshake, NOW).is_none());
+        let mut reply = Reply::new();
+        assert!(server_handshake.admit_next(&mut reply).is_none() && reply.is_empty(), "its token is not kept yet");
+        assert_eq!(walker.handshake.state(), HandshakeState::Connecting);
+
+        let asked = disk.0.lock().unwrap().asked.clone();
+        assert_eq!(asked.len(), 1, "once");
+        disk.0.lock().unwrap().done.push((asked[0], result));
+        assert_eq!(server_handshake.admit_next(&mut reply).is_some(), result.is_ok());
+        walker.hears(NOW, &reply);
+        let expect = match result {
+            Ok(()) => HandshakeState::Connected,
+            Err(JournalError) => HandshakeState::Failed(HandshakeFailure::Denied(DenialReason::Unable)),
+        };
+        assert_eq!(walker.handshake.state(), expect);
+        assert_eq!(server_handshake.used_token_count(), usize::from(result.is_ok()));
+    }
 }
 
 /// Ten thousand showings of few tokens at many times, from few addresses, over restarts and clock steps,

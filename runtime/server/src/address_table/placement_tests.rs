@@ -19,6 +19,7 @@ use throng_world::Mail;
 use super::*;
 
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1_000);
+const KEY: [u8; 32] = [7; 32];
 const UNIX_S: u64 = 1_000;
 const WORLD: WorldId = WorldId::new(0, 0);
 const FRAME: Nanos = Nanos::from_millis(50);
@@ -57,6 +58,8 @@ struct Scenario {
     silent: HashSet<usize>,
     /// Of those who came in, in their order.
     keys: Vec<ClientKey>,
+    /// Those whom the world was told to let go.
+    dismissed: Vec<ClientKey>,
     now: Nanos,
 }
 
@@ -65,31 +68,14 @@ impl Scenario {
     fn new(clients: u64, settings: &ServerSettings) -> Self {
         let network = MemoryNetwork::new(1, Impairment::default());
         let mut transport = network.server(SERVER);
-        let key = PrivateKey::new([7; 32]);
+        let key = PrivateKey::new(KEY);
         let handshake_settings = ServerHandshakeSettings {
             admissions_per_frame_max: settings.joins_per_frame_max,
             ..ServerHandshakeSettings::new(ProtocolId(1), key.clone(), vec![SERVER], 100)
         };
         let addresses =
             AddressTable::new(ServerHandshake::new(handshake_settings, [1; 32]), transport.sender(0), settings);
-        let mut rng = ChaCha20Rng::seed_from_u64(3);
-        let client = |number: u64| {
-            let request = TokenRequest {
-                protocol_id: ProtocolId(1),
-                client_id: ClientId(number),
-                server_addresses: vec![SERVER],
-                created_unix_s: UNIX_S,
-                expires_unix_s: UNIX_S + 60,
-                timeout_s: 15,
-                user_data: [0; 256],
-            };
-            let token = ConnectToken::generate(&request, &key, &mut rng).expect("the request is in order");
-            let seed = [number as u8; 32];
-            let handshake = ClientHandshake::new(token, ClientHandshakeSettings::default(), Nanos::ZERO, seed);
-            let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2_000 + number as u16);
-            (network.endpoint(address), handshake)
-        };
-        let clients = (0..clients).map(client).collect();
+        let clients = (0..clients).map(|number| newcomer(&network, number, number, Nanos::ZERO)).collect();
         let mut mailboxes = Mailboxes::default();
         mailboxes.insert(WORLD, Default::default());
         Self {
@@ -100,9 +86,16 @@ impl Scenario {
             clients,
             silent: HashSet::new(),
             keys: Vec::new(),
+            dismissed: Vec::new(),
             now: Nanos::ZERO,
             network,
         }
+    }
+
+    /// A client comes once more, from another port and with a fresh token.
+    fn come_back(&mut self, client: u64) {
+        let number = self.clients.len() as u64;
+        self.clients.push(newcomer(&self.network, client, number, self.now));
     }
 
     /// Gives those who came into the world in this frame.
@@ -132,6 +125,10 @@ impl Scenario {
                 self.keys.push(client.key());
                 Some(client.client_id().0)
             }
+            MailItem::Dismiss { client, .. } => {
+                self.dismissed.push(client);
+                None
+            }
             _ => None,
         });
         incoming.collect()
@@ -148,6 +145,23 @@ impl Scenario {
     fn states(&self) -> Vec<HandshakeState> {
         self.clients.iter().map(|(_, handshake)| handshake.state()).collect()
     }
+}
+
+fn newcomer(network: &MemoryNetwork, client: u64, number: u64, now: Nanos) -> (MemoryEndpoint, ClientHandshake) {
+    let request = TokenRequest {
+        protocol_id: ProtocolId(1),
+        client_id: ClientId(client),
+        server_addresses: vec![SERVER],
+        created_unix_s: UNIX_S,
+        expires_unix_s: UNIX_S + 60,
+        timeout_s: 15,
+        user_data: [0; 256],
+    };
+    let mut rng = ChaCha20Rng::seed_from_u64(number);
+    let token = ConnectToken::generate(&request, &PrivateKey::new(KEY), &mut rng).expect("the request is in order");
+    let handshake = ClientHandshake::new(token, ClientHandshakeSettings::default(), now, [number as u8; 32]);
+    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2_000 + number as u16);
+    (network.endpoint(address), handshake)
 }
 
 fn in_line(place: u32, length: u32) -> Option<QueueState> {
@@ -268,4 +282,45 @@ fn a_server_that_ends_sends_them_away() {
     let denied = HandshakeState::Failed(HandshakeFailure::Denied(DenialReason::Unable));
     assert_eq!(scenario.states(), [denied; 2]);
     assert_eq!(scenario.addresses.counts.placements_timed_out, 0);
+}
+
+#[test]
+fn a_player_who_comes_back_takes_over_when_the_earlier_session_has_ended() {
+    let mut scenario = Scenario::new(1, &ServerSettings::default());
+    scenario.directory.ready.insert(0);
+    assert_eq!(scenario.frames(30), [0]);
+    scenario.silent.insert(0);
+    scenario.come_back(0);
+    assert_eq!(scenario.frames(10), [0; 0], "the earlier session is there still");
+    assert_eq!(scenario.dismissed, scenario.keys, "its world is told, once");
+    assert_eq!((scenario.directory.asked.len(), scenario.directory.left.len()), (0, 0));
+    assert_eq!(scenario.told()[1], BEING_MADE);
+
+    // It was on its way to another world, which has to be told, too.
+    scenario.addresses.moved(scenario.keys[0], WORLD);
+    scenario.frames(2);
+    assert_eq!(scenario.dismissed, [scenario.keys[0]; 2]);
+
+    assert_eq!(scenario.addresses.left(scenario.keys[0]), Some(ClientId(0)));
+    assert_eq!(scenario.frame(), [0]);
+    scenario.frame();
+    assert_eq!(scenario.states()[1], HandshakeState::Connected);
+    let counts = &scenario.addresses.counts;
+    assert_eq!((counts.joined, counts.sessions_taken_over, scenario.addresses.players_count()), (2, 1, 1));
+}
+
+/// The directory knows of the earlier session only, and is told nothing of who waited for its end.
+#[test]
+fn who_waits_for_a_session_that_does_not_end_is_refused_in_time() {
+    let settings = ServerSettings { placement_timeout_s: 2, ..ServerSettings::default() };
+    let mut scenario = Scenario::new(1, &settings);
+    scenario.directory.ready.insert(0);
+    assert_eq!(scenario.frames(30), [0]);
+    scenario.silent.insert(0);
+    scenario.come_back(0);
+    scenario.frames(60);
+    let denied = HandshakeState::Failed(HandshakeFailure::Denied(DenialReason::AlreadyConnected));
+    assert_eq!((scenario.states()[1], scenario.directory.left.len()), (denied, 0));
+    assert_eq!(scenario.addresses.players_count(), 1);
+    assert!(!scenario.addresses.has_waiting());
 }

@@ -1,4 +1,5 @@
-//! Placements: clients that were called from the line and whose world is being made.
+//! Placements: clients that were called from the line and whose world is being made, or whose earlier session has to end
+//! first.
 //!
 //! The game's directory is asked again about each, in the order in which they were called, in every frame; meanwhile
 //! the handshake tells them what they wait for. Bounded in number: while it is full nobody else is called, and those in
@@ -18,11 +19,13 @@ pub(super) struct Placements {
     patience: Nanos,
 }
 
-/// A client whose world is being made.
+/// A client that is neither in a world yet nor refused.
 pub(super) struct Pending {
     pub client_id: ClientId,
     pub user_data: Box<UserData>,
     pub address: SocketAddr,
+    /// The address of its earlier session, which ends first; `None` once it has, and the directory is asked.
+    pub session: Option<SocketAddr>,
     since: Nanos,
 }
 
@@ -53,8 +56,12 @@ impl Placements {
     }
 
     pub fn add(&mut self, called: Called, now: Nanos) {
-        let Called { client_id, user_data, address } = called;
-        self.waiting.push_back(Pending { client_id, user_data: Box::new(user_data), address, since: now });
+        let Called { client_id, user_data, address, session } = called;
+        self.waiting.push_back(Pending { client_id, user_data: Box::new(user_data), address, session, since: now });
+    }
+
+    pub fn patience(&self) -> Nanos {
+        self.patience
     }
 
     /// Whether one has waited for as long as any may.

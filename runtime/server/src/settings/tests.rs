@@ -89,7 +89,7 @@ context_switches = false
         protocol_id: 255,
         private_key: Some(SecretKey::new([0xab; 32])),
         private_key_file: None,
-        token_journal: Some("tokens.used".into()),
+        token_journal: TokenJournalFile::Named("tokens.used".into()),
         sockets: 2,
         receive_buffer_bytes: 100_000,
         send_buffer_bytes: 200_000,
@@ -200,7 +200,7 @@ fn impossible_values_are_told_with_their_range() {
     check("[server]\ntimeout_s = 3600\n", "throng.toml:2: [server] timeout_s: 3600 is too high; it may be 1 to 600 s");
     check(
         "[server]\ntoken_journal = \"\"\n",
-        "throng.toml:2: [server] token_journal: names no file; write a path, or remove the key",
+        "throng.toml:2: [server] token_journal: names no file; write a path, or \"off\"",
     );
     check(
         "[recorder]\nmemory_mb = 0\ncaptures = \"\"\n",

@@ -106,13 +106,13 @@ fn gets_in(server_handshake: &mut ServerHandshake, token: &ConnectToken) -> bool
 }
 
 /// Records as a handshake makes them, for `count` tokens that expire after `life_s`.
-fn records(count: u64, life_s: u64) -> Vec<UsedToken> {
+pub(super) fn records(count: u64, life_s: u64) -> Vec<UsedToken> {
     #[derive(Clone, Default)]
     struct Listener(Arc<Mutex<Vec<UsedToken>>>);
     impl TokenJournal for Listener {
-        fn record(&mut self, used: &UsedToken) -> Result<(), JournalError> {
+        fn record(&mut self, used: &UsedToken) -> Result<Recorded, JournalError> {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(*used);
-            Ok(())
+            Ok(Recorded::Now)
         }
     }
     let listener = Listener::default();
@@ -273,7 +273,7 @@ fn a_full_table_denies_rather_than_forget() {
     let mut journal = open(&folder.file()).journal;
     let records = records(2, TOKEN_LIFE_S);
     journal.records_count = RECORDS_MAX as u32 - 1;
-    assert_eq!(journal.record(&records[0]), Ok(()));
+    assert_eq!(journal.record(&records[0]), Ok(Recorded::Now));
     assert_eq!(journal.record(&records[1]), Err(JournalError));
     assert_eq!(fs::metadata(folder.file()).unwrap().len(), FILE_BYTES_MAX as u64);
 }
@@ -287,7 +287,7 @@ fn a_write_that_fails_denies_and_leaves_the_place_to_the_next() {
     let writable = std::mem::replace(&mut journal.file, File::open(&path).unwrap());
     assert_eq!(journal.record(&records[0]), Err(JournalError));
     journal.file = writable;
-    assert_eq!(journal.record(&records[1]), Ok(()));
+    assert_eq!(journal.record(&records[1]), Ok(Recorded::Now));
     assert_eq!(fs::read(&path).unwrap(), file_of(&records[1..]));
 }
 

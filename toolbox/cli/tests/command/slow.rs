@@ -139,6 +139,25 @@ fn nobody_is_silent_for_longer_than_the_server_bears() {
     assert!(server.stop().status.success());
 }
 
+/// Promise: a player whose program died, or whose address changed, is let in again at once, without waiting for the end
+/// of the silence that is borne; the earlier session is gone, and its place with it.
+#[test]
+fn a_player_who_comes_back_after_a_crash_takes_the_old_session_over() {
+    let server = Server::start(&["--players", "4", "--npcs", "80"]);
+    let mut crashed = Player::enter(token_for(vec![server.address], 1, 600));
+    crashed.play_until(Duration::from_millis(300), |_| false);
+    let begin = Instant::now();
+    let mut back = Player::enter(token_for(vec![server.address], 1, 600));
+    assert!(begin.elapsed() < Duration::from_secs(u64::from(TIMEOUT_S as u32)), "{:?}", begin.elapsed());
+    server.wait_for_status("players", |players| players == 1.0);
+    let ended = crashed.play_until(Duration::from_secs(5), |player| !player.is_connected());
+    assert!(ended, "it is told that its session is over");
+    back.play_until(Duration::from_secs(1), |_| false);
+    assert!(back.is_connected());
+    back.leave();
+    assert!(server.stop().status.success());
+}
+
 /// How long somebody who took nothing for `pause` needs until it is shown the present.
 fn resync_after(player: &mut Player, pause: Duration, is_lost: bool) -> Duration {
     let tick_hz = f64::from(player.client.world().expect("it is in a world").tick_hz);

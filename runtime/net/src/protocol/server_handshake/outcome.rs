@@ -25,6 +25,9 @@ pub struct Called {
     pub client_id: ClientId,
     pub user_data: UserData,
     pub address: SocketAddr,
+    /// The address of a session that this client still has, from before a crash or a change of address. It is to be
+    /// ended first: the client can be admitted once `ServerHandshake::disconnected` has been told.
+    pub session: Option<SocketAddr>,
 }
 
 /// A client that took a slot. Give the slot back with `ServerHandshake::disconnected`.
@@ -159,7 +162,7 @@ pub struct ServerHandshakeStats {
     pub queue_wait_max: Nanos,
     /// Denied because every slot was taken, or promised to those in line.
     pub denied_full: u64,
-    /// Denied because a client of that id is connected.
+    /// Denied because a client of that id was connected and its session was not ended.
     pub denied_connected: u64,
     /// Denied because the line was full.
     pub denied_queue_full: u64,

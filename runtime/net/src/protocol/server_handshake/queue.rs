@@ -8,7 +8,7 @@
 //! Who stands in line keeps its place for as long as it goes on repeating its response; five seconds of silence end
 //! that, nothing else does. While a client waits its token belongs to its address and is not spent, and its slot is
 //! kept free. A client that proves itself anew, from another address or with a fresh token, takes its own earlier
-//! place.
+//! place. One that is connected already, from before a crash or a new address, waits for the slot that it has.
 //!
 //! Bounded: a full line refuses the new. Places are numbers that count up from the front's, so telling a place is
 //! one subtraction; the holes of those who went silent are closed by a sweep once a second, and until then count as
@@ -48,6 +48,8 @@ pub(super) struct JoinQueue {
     line: VecDeque<SocketAddr>,
     first_number: u64,
     entries_max: usize,
+    /// How many here have a slot already.
+    takeovers_count: usize,
     next_sweep: Nanos,
     /// Scratch of the sweep.
     silent: Vec<SocketAddr>,
@@ -56,6 +58,16 @@ pub(super) struct JoinQueue {
 /// Number of the challenge that a response answers, then its sequence. Of two responses the greater is the newer one,
 /// also if the client has started over and counts from elsewhere: it answers a later challenge then.
 pub(super) type ResponseAge = (u64, u64);
+
+/// Whether the journal has the token of one in line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Record {
+    /// The client is not called before it is known.
+    Begun,
+    /// Or there is no journal.
+    Kept,
+    Failed,
+}
 
 /// A client that has proven itself.
 pub(super) struct Waiting {
@@ -67,6 +79,9 @@ pub(super) struct Waiting {
     /// Came by the cookie, so it is one of ours and knows *queued* and reasons.
     pub knows_queue: bool,
     pub since: Nanos,
+    pub record: Record,
+    /// Its earlier session still has a slot, which is to become this one's.
+    takes_over: bool,
     last_heard: Nanos,
     /// Of the newest response: an older one is a copy, and proves nothing.
     newest_response: ResponseAge,
@@ -93,6 +108,8 @@ impl Waiting {
             expires_unix_s,
             knows_queue,
             since: now,
+            record: Record::Kept,
+            takes_over: false,
             last_heard: now,
             newest_response,
             number: 0,
@@ -127,6 +144,7 @@ impl JoinQueue {
             line: VecDeque::new(),
             first_number: 1,
             entries_max,
+            takeovers_count: 0,
             next_sweep: Nanos::ZERO,
             silent: Vec::new(),
         }
@@ -139,6 +157,20 @@ impl JoinQueue {
 
     pub(super) fn holds_client(&self, client_id: ClientId) -> bool {
         self.by_client.contains_key(&client_id)
+    }
+
+    /// Slots that have to be free for those here.
+    pub(super) fn promised_slots(&self) -> usize {
+        self.entries.len() - self.takeovers_count
+    }
+
+    /// This client's slot has become free; if it waits here, that one is promised to it.
+    pub(super) fn session_ended(&mut self, client_id: ClientId) {
+        let entry = self.by_client.get(&client_id).and_then(|address| self.entries.get_mut(address));
+        if let Some(entry) = entry.filter(|entry| entry.takes_over) {
+            entry.takes_over = false;
+            self.takeovers_count -= 1;
+        }
     }
 
     /// Whether a client that is not here yet finds no room.
@@ -159,9 +191,9 @@ impl JoinQueue {
         self.entries.get(&address).is_some_and(|entry| entry.is_called)
     }
 
-    /// Puts a client that has just proven itself at the back; one that is here already, where it stands. The caller has
-    /// asked [`is_full`](Self::is_full).
-    pub(super) fn enter(&mut self, from: SocketAddr, mut waiting: Box<Waiting>) {
+    /// Puts a client that has just proven itself at the back; one that is here already, where it stands. `takes_over`:
+    /// it has a slot already. The caller has asked [`is_full`](Self::is_full).
+    pub(super) fn enter(&mut self, from: SocketAddr, mut waiting: Box<Waiting>, takes_over: bool) {
         let earlier = self.by_client.get(&waiting.client_id).copied().and_then(|address| self.remove(address));
         // Another client's, whose address this one has now: it will not be heard of again.
         self.remove(from);
@@ -183,6 +215,8 @@ impl JoinQueue {
                 self.line.push_back(from);
             }
         }
+        waiting.takes_over = takes_over;
+        self.takeovers_count += usize::from(takes_over);
         self.by_client.insert(waiting.client_id, from);
         let earlier_holder = self.holders.insert(waiting.token_mac, from);
         assert!(earlier_holder.is_none(), "a token has one holder");
@@ -190,19 +224,36 @@ impl JoinQueue {
         debug_assert!(self.entries.len() <= self.entries_max);
     }
 
-    /// Calls the one at the front.
+    /// Calls the one at the front, unless its record is not kept yet.
     pub(super) fn call(&mut self) -> Option<(SocketAddr, &Waiting)> {
         let address = loop {
-            let address = self.line.pop_front()?;
+            let address = *self.line.front()?;
             let number = self.first_number;
+            let entry = self.entries.get(&address).filter(|entry| stands_at(entry, number));
+            if entry.is_some_and(|entry| entry.record == Record::Begun) {
+                return None;
+            }
+            let is_here = entry.is_some();
+            self.line.pop_front();
             self.first_number += 1;
-            if self.entries.get(&address).is_some_and(|entry| stands_at(entry, number)) {
+            if is_here {
                 break address;
             }
         };
         let entry = self.entries.get_mut(&address)?;
         entry.is_called = true;
         Some((address, entry))
+    }
+
+    /// What the journal has of this token, if somebody waits with it.
+    pub(super) fn record_of(&self, token_mac: &[u8; TAG_BYTES]) -> Option<Record> {
+        self.entries.get(self.holders.get(token_mac)?).map(|entry| entry.record)
+    }
+
+    /// The journal is done with this token.
+    pub(super) fn set_record(&mut self, token_mac: &[u8; TAG_BYTES], record: Record) {
+        let entry = self.holders.get(token_mac).and_then(|address| self.entries.get_mut(address));
+        entry.into_iter().for_each(|entry| entry.record = record);
     }
 
     /// Takes out one that was called.
@@ -256,6 +307,7 @@ impl JoinQueue {
         assert!(self.entries.len() <= self.entries_max);
         assert_eq!(self.entries.len(), self.by_client.len());
         assert_eq!(self.entries.len(), self.holders.len());
+        assert_eq!(self.entries.values().filter(|entry| entry.takes_over).count(), self.takeovers_count);
         for (address, entry) in &self.entries {
             assert_eq!(self.by_client.get(&entry.client_id), Some(address));
             assert_eq!(self.holders.get(&entry.token_mac), Some(address));
@@ -271,6 +323,7 @@ impl JoinQueue {
         let entry = self.entries.remove(&address)?;
         self.by_client.remove(&entry.client_id);
         self.holders.remove(&entry.token_mac);
+        self.takeovers_count -= usize::from(entry.takes_over);
         Some(entry)
     }
 }
@@ -307,7 +360,7 @@ mod tests {
     }
 
     fn enter(queue: &mut JoinQueue, from: u64, client: u64, token: u64) {
-        queue.enter(address(from), waiting(client, token, Nanos::ZERO));
+        queue.enter(address(from), waiting(client, token, Nanos::ZERO), false);
         queue.check();
     }
 
@@ -357,6 +410,40 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_called_before_the_journal_has_its_token() {
+        let mut queue = queue(10);
+        for n in 1..=3 {
+            let mut waiting = waiting(n, n, Nanos::ZERO);
+            waiting.record = if n == 3 { Record::Kept } else { Record::Begun };
+            queue.enter(address(n), waiting, false);
+        }
+        let token = |n| waiting(n, n, Nanos::ZERO).token_mac;
+        assert_eq!((call(&mut queue), place(&queue, 3)), (None, Some(3)), "nor who is behind it");
+        queue.set_record(&token(2), Record::Kept);
+        assert_eq!((call(&mut queue), queue.record_of(&token(1))), (None, Some(Record::Begun)));
+        queue.set_record(&token(1), Record::Failed);
+        queue.set_record(&token(9), Record::Kept);
+        assert_eq!([call(&mut queue), call(&mut queue), call(&mut queue)], [1, 2, 3].map(Some));
+    }
+
+    #[test]
+    fn who_has_a_slot_is_promised_none_until_that_is_free() {
+        let mut queue = queue(10);
+        for n in 1..=3 {
+            queue.enter(address(n), waiting(n, n, Nanos::ZERO), n != 2);
+            queue.check();
+        }
+        assert_eq!((queue.len(), queue.promised_slots()), (3, 1));
+        for ended in [1, 1, 2, 9] {
+            queue.session_ended(ClientId(ended));
+            queue.check();
+            assert_eq!(queue.promised_slots(), 2, "once, and for those who had one");
+        }
+        enter(&mut queue, 13, 3, 33);
+        assert_eq!(queue.promised_slots(), 3, "it proved itself anew when its session was over");
+    }
+
+    #[test]
     fn another_client_at_a_waiting_address_goes_to_the_back() {
         let mut queue = queue(10);
         for n in 1..=3 {
@@ -371,7 +458,8 @@ mod tests {
     fn the_silent_are_let_go_and_those_behind_move_up() {
         let mut queue = queue(10);
         for n in 1..=5 {
-            queue.enter(address(n), waiting(n, n, Nanos::from_secs(if n % 2 == 0 { 0 } else { 3 })));
+            let heard = Nanos::from_secs(if n % 2 == 0 { 0 } else { 3 });
+            queue.enter(address(n), waiting(n, n, heard), false);
         }
         call(&mut queue);
         assert_eq!(queue.sweep(Nanos::from_millis(4_999)), 0);

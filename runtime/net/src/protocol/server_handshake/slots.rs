@@ -11,13 +11,18 @@ use super::super::ClientId;
 use super::super::keyed_hash::{KeyedMap, KeyedState};
 
 pub(super) struct Slots {
-    /// What netcode calls the client index: unique among the connected, below the maximum.
-    by_client: KeyedMap<ClientId, u32>,
+    by_client: KeyedMap<ClientId, Slot>,
     by_address: KeyedMap<SocketAddr, ClientId>,
     /// Numbers given back, to be given out again; beyond them all from `next_index` up are free.
     free_indices: Vec<u32>,
     next_index: u32,
     slots_max: usize,
+}
+
+struct Slot {
+    /// What netcode calls the client index: unique among the connected, below the maximum.
+    index: u32,
+    address: SocketAddr,
 }
 
 impl Slots {
@@ -43,6 +48,11 @@ impl Slots {
         self.by_client.contains_key(&client_id)
     }
 
+    /// From where this client is connected.
+    pub(super) fn address_of(&self, client_id: ClientId) -> Option<SocketAddr> {
+        self.by_client.get(&client_id).map(|slot| slot.address)
+    }
+
     pub(super) fn take(&mut self, client_id: ClientId, address: SocketAddr) -> u32 {
         assert!(self.count() < self.slots_max, "a slot is taken after asking for it");
         assert!(!self.holds_client(client_id), "a client has one slot");
@@ -51,7 +61,7 @@ impl Slots {
             self.next_index += 1;
             self.next_index - 1
         });
-        self.by_client.insert(client_id, index);
+        self.by_client.insert(client_id, Slot { index, address });
         self.by_address.insert(address, client_id);
         index
     }
@@ -59,8 +69,7 @@ impl Slots {
     /// Frees the slot of the client at this address, and says whose it was.
     pub(super) fn leave(&mut self, address: SocketAddr) -> Option<ClientId> {
         let client_id = self.by_address.remove(&address)?;
-        let index = self.by_client.remove(&client_id);
-        self.free_indices.extend(index);
+        self.free_indices.extend(self.by_client.remove(&client_id).map(|slot| slot.index));
         Some(client_id)
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! **Across a restart.** Nothing inside a token says when it was made (the creation time is not
 //! authenticated), so a new handshake cannot tell a fresh token from one that its predecessor saw. Therefore
-//! each session's token goes to a [`TokenJournal`] *before* the client is admitted, and a new handshake is given
+//! each session's token is kept by a [`TokenJournal`] *before* the client is admitted, and a new handshake is given
 //! what the journal holds. Where no journal is kept, see `ServerHandshakeSettings::tokens_expire_from_unix_s` for the
 //! rule that needs none.
 //!
@@ -77,11 +77,28 @@ fn checksum_of(bytes: &[u8]) -> u64 {
 }
 
 /// Where used tokens survive the process. Without one they are remembered in memory only.
+///
+/// A record is asked for when its client has proven itself and comes into the line, and the client is admitted when it
+/// is kept: a write that the kernel has taken survives the death of the process. So the token of who is turned away
+/// in the end, or gives up, is refused after a restart.
 pub trait TokenJournal: Send {
-    /// Keeps a record, before its client is admitted. Called in the serial part of the frame, once per
-    /// admission: append and return; a write that the kernel has taken survives the death of the process.
-    /// On an error the client is denied.
-    fn record(&mut self, used: &UsedToken) -> Result<(), JournalError>;
+    /// Keeps a record, or begins to. Called in the serial part of the frame: hand it on and return. On an error the
+    /// client is denied.
+    fn record(&mut self, used: &UsedToken) -> Result<Recorded, JournalError>;
+
+    /// What has become of a record that was begun, each once, in any order. `None`: nothing new. For a journal whose
+    /// records are all kept at once the default does.
+    fn next_done(&mut self) -> Option<(UsedToken, Result<(), JournalError>)> {
+        None
+    }
+}
+
+/// Whether a record is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recorded {
+    Now,
+    /// [`TokenJournal::next_done`] will say so.
+    Later,
 }
 
 /// The journal could not keep a record.
