@@ -8,7 +8,10 @@ mod simulated;
 use std::collections::{BTreeMap, BTreeSet};
 
 use precinct::{PrecinctSettings, PrecinctWorlds, passport::Passport, roster::PlayerClient, scene::Scene};
-use throng::{prelude::WorldId, server::ServerError};
+use throng::{
+    prelude::{TickInfo, WorldId},
+    server::ServerError,
+};
 use throng_bots::{Behaviour, BehaviourCounters};
 use throng_client::Client;
 use throng_net::transport::Impairment;
@@ -95,6 +98,41 @@ fn worlds_come_and_go_with_their_owners() {
     assert_eq!((totals.state_errors, totals.protocol_errors), (0, 0), "{totals:#?}");
     let report = simulation.server_mut().report();
     assert_eq!((report.worlds_parked, report.ticks_missed), (0, 0), "{report:#?}");
+}
+
+/// A tick of this world panics from now on, at its very beginning.
+fn break_world(simulation: &mut Simulation, world: WorldId) {
+    let world = simulation.server_mut().world_mut(world).expect("it is at home between frames");
+    assert!(world.ecs_mut().remove_resource::<TickInfo>().is_some());
+}
+
+#[test]
+fn a_player_whose_hideout_panics_goes_on_in_a_fresh_one() {
+    let (mut simulation, worlds) = Simulation::new(&simulated::settings(34), game(2, 40)).unwrap();
+    (0..2).for_each(|_| _ = simulation.join(Box::new(Visitor)));
+    assert!(simulation.run_until(20.0, |simulation| simulation.totals().playing == 2));
+    simulation.run_for(1.0);
+    let [broken, other] = worlds.hideouts.alive()[..] else { panic!("two hideouts, one each") };
+    break_world(&mut simulation, broken);
+    simulation.run_for(2.0);
+    let alive = worlds.hideouts.alive();
+    assert!(alive.len() == 2 && alive.contains(&other) && !alive.contains(&broken), "{alive:?}");
+    assert_eq!(check_everybody_at_home(&mut simulation, &worlds), 2);
+    let totals = simulation.totals();
+    assert_eq!((totals.playing, totals.disconnects, totals.state_errors), (2, 0, 0), "{totals:#?}");
+    let of_server = |simulation: &mut Simulation, counter| simulation.server_mut().count_of(counter);
+    assert_eq!(of_server(&mut simulation, "server.worlds_parked"), 1);
+    assert_eq!(of_server(&mut simulation, "server.clients_placed_again"), 1);
+
+    // Whoever breaks every world is not given one after the other.
+    for _ in 0..2 {
+        let fresh = worlds.hideouts.alive().into_iter().find(|world| *world != other).expect("its owner is there");
+        break_world(&mut simulation, fresh);
+        simulation.run_for(2.0);
+    }
+    let totals = simulation.totals();
+    assert_eq!((totals.playing, totals.disconnects, totals.state_errors), (1, 1, 0), "{totals:#?}");
+    assert_eq!(of_server(&mut simulation, "server.clients_placed_again"), 2);
 }
 
 /// Who leaves while its world is being made leaves nothing behind.

@@ -427,6 +427,15 @@ impl AddressTable {
         }
     }
 
+    pub fn is_closing(&self) -> bool {
+        self.is_closing
+    }
+
+    /// For how long a client waits for its world to be made.
+    pub fn placement_timeout(&self) -> Nanos {
+        self.placements.patience()
+    }
+
     /// Lets nobody in any more.
     pub fn close(&mut self) {
         self.is_closing = true;

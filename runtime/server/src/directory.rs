@@ -8,6 +8,10 @@ use throng_profiler::{log_category, log_error};
 
 use throng_world::ids::WorldId;
 
+mod one_world;
+
+pub use one_world::OneWorld;
+
 /// Where a client that has just connected is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
@@ -24,7 +28,8 @@ pub trait Directory: Send {
     fn place(&mut self, client_id: ClientId, user_data: &UserData) -> Placement;
 
     /// The client is gone: its connection has ended, or it went away, or was sent away, while its world was
-    /// [pending](Placement::Pending). Not called after a refusal.
+    /// [pending](Placement::Pending). Not called after a refusal. Called for one whose world panicked, too, and then it is
+    /// placed anew.
     fn left(&mut self, client_id: ClientId);
 
     /// Once in every frame, before clients are placed: for what takes time, such as retiring a world a while after its

@@ -41,6 +41,7 @@ impl Server {
         self.obey_commands(now);
         self.turn_over_worlds(frame);
         self.directory.frame(now);
+        self.place_stranded(now);
         phases.next(site!("net.receive"));
         self.receive_packets(now);
         phases.next(site!("frame.pick_worlds"));
@@ -97,7 +98,7 @@ impl Server {
             let cost = finished.cost();
             let mut hosted = finished.task;
             if finished.panicked {
-                self.end_panicked(hosted);
+                self.end_panicked(hosted, self.timeline.start_of(frame));
                 continue;
             }
             let world = &mut hosted.world;

@@ -74,6 +74,7 @@ pub mod report;
 pub mod rules;
 pub mod server;
 pub mod settings;
+mod stranded;
 mod suggested_budgets;
 #[cfg(test)]
 mod testing;

@@ -45,6 +45,7 @@ use crate::{
     recorder_turns::RecorderTurns,
     report::{ServerReport, ServerStatus},
     settings::{ServerSettings, Settings},
+    stranded::Stranded,
     suggested_budgets::SuggestedBudgets,
     tick_trace::{TickRecord, TickTrace},
     timeline::Timeline,
@@ -195,6 +196,8 @@ pub struct Server {
     pub(crate) maker: WorldMaker,
     /// Worlds that are to end and have not yet.
     pub(crate) ending: VecDeque<WorldId>,
+    /// Clients whose worlds panicked.
+    pub(crate) stranded: VecDeque<Stranded>,
     /// Worlds came or went and the recorder has not been told.
     pub(crate) worlds_changed: bool,
     pub(crate) recorder_told_at: Nanos,
@@ -336,6 +339,7 @@ impl Server {
             mailboxes: Mailboxes::default(),
             maker: WorldMaker::inline(),
             ending: VecDeque::new(),
+            stranded: VecDeque::new(),
             worlds_changed: false,
             recorder_told_at: Nanos::ZERO,
             hashes_wanted: false,
@@ -506,6 +510,7 @@ impl Server {
         // Nor may a frame be left out while a world is being made or ended, or somebody waits to come in.
         let someone_away = self.maker.outstanding() > 0
             || !self.ending.is_empty()
+            || !self.stranded.is_empty()
             || self.addresses.has_waiting()
             || self.worlds.iter().any(WorldSlot::is_away);
         let next_due = self.worlds.iter().filter_map(WorldSlot::next_frame).min();

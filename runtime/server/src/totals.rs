@@ -38,7 +38,11 @@ counters! {
             "The log names the world; a capture shows where it is. The other worlds play on with a worker less.";
         Sum worlds_parked: "server.worlds_parked", "worlds",
             "Worlds taken out of service after a panic.",
-            "A bug: any is one too many. The log has the panic; the world's players were disconnected.";
+            "A bug: any is one too many. The log has the panic; the world's players were given to others, see \
+             `server.clients_placed_again`, or disconnected.";
+        Sum clients_placed_again: "server.clients_placed_again", "clients",
+            "Clients whose world panicked and who went on in another.",
+            "As `server.worlds_parked`: what they carried is lost.";
         Sum directory_panics: "server.directory_panics", "panics",
             "Panics of the game's directory.",
             "A bug: any is one too many. The log has the panic. Whoever was to be placed was refused.";

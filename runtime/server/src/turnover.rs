@@ -9,6 +9,7 @@
 
 use std::sync::PoisonError;
 
+use throng_net::protocol::ClientId;
 use throng_platform::time::Nanos;
 use throng_profiler::{log_category, log_error, log_info};
 use throng_scheduler::{FrameGrid, TickPhase};
@@ -166,9 +167,9 @@ impl Server {
         Some(slot)
     }
 
-    /// Ends a world that panicked: its state may be half changed, so it must not tick again. Its clients have kept
-    /// their connections and are told.
-    pub(crate) fn end_panicked(&mut self, mut hosted: Box<HostedWorld>) {
+    /// Ends a world that panicked: its state may be half changed, so it must not tick again. Its clients keep their
+    /// connections and wait for another, see [`crate::stranded`].
+    pub(crate) fn end_panicked(&mut self, mut hosted: Box<HostedWorld>, now: Nanos) {
         let id = hosted.world.id();
         log_error!(WORLDS, world = %id, name = &**hosted.world.name(), "world panicked in its tick and is parked");
         self.counts.server.worlds_parked += 1;
@@ -181,19 +182,29 @@ impl Server {
         self.see_off(&mut hosted.world);
         let (clients, mut rest) = hosted.into_clients();
         self.game_totals.withdraw(rest.world.gauges_mut());
-        clients.into_iter().for_each(|client| self.disconnect(client, "its world panicked"));
+        clients.into_iter().for_each(|client| self.strand(client, now));
         self.maker.drop_world(rest);
     }
 
     /// Ends a client's connection outside of any world.
-    pub(crate) fn disconnect(&mut self, mut client: Box<throng_world::Client>, reason: &'static str) {
+    pub(crate) fn disconnect(&mut self, client: Box<throng_world::Client>, reason: &'static str) {
+        if let Some(client_id) = self.disconnect_unplaced(client, reason) {
+            self.directory.left(client_id);
+        }
+    }
+
+    /// The same for one that the directory does not take for placed, and so is not told of.
+    pub(crate) fn disconnect_unplaced(
+        &mut self,
+        mut client: Box<throng_world::Client>,
+        reason: &'static str,
+    ) -> Option<ClientId> {
         self.counts.server.disconnects += 1;
         let key = client.key();
         self.addresses.say_goodbye(&mut client, self.timeline_now());
-        if let Some(client_id) = self.addresses.left(key) {
-            log_info!(CLIENTS, client = client_id.0, reason, "client left");
-            self.directory.left(client_id);
-        }
+        let client_id = self.addresses.left(key)?;
+        log_info!(CLIENTS, client = client_id.0, reason, "client left");
+        Some(client_id)
     }
 
     fn timeline_now(&self) -> Nanos {

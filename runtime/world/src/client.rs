@@ -11,7 +11,7 @@ use throng_net::{
     connection::Connection,
     protocol::{ClientId, UserData},
 };
-use throng_platform::prefetch;
+use throng_platform::{prefetch, time::Nanos};
 use throng_replication::{Pacing, View, WorldReplication};
 
 use crate::{
@@ -43,6 +43,11 @@ pub struct Client {
     /// False while it has not been told of its world or its own entity.
     pub(crate) is_greeted: bool,
     pub(crate) leaving: Option<Leave>,
+    /// Gets audit samples.
+    pub(crate) is_audited: bool,
+    /// Worlds that panicked under it, and when the first of these did.
+    worlds_lost: u32,
+    worlds_lost_since: Nanos,
     input_newest: Option<u16>,
     /// What its connect token said of it, 256 bytes of the game's own.
     user_data: Box<UserData>,
@@ -62,6 +67,9 @@ impl Client {
             team: None,
             is_greeted: false,
             leaving: None,
+            is_audited: false,
+            worlds_lost: 0,
+            worlds_lost_since: Nanos::ZERO,
             input_newest: None,
             user_data,
         }
@@ -82,6 +90,25 @@ impl Client {
     /// Its end of the line, to say goodbye with where no world does.
     pub fn connection_mut(&mut self) -> &mut Connection {
         &mut self.connection
+    }
+
+    /// After so long without another a panic of one of its worlds counts no more.
+    pub const LOSSES_FORGOTTEN_AFTER: Nanos = Nanos::from_secs(60);
+
+    /// Its world panicked: where that was about to send it, it does not go. Returns how many it has lost lately, this one
+    /// included.
+    pub fn lose_world(&mut self, now: Nanos) -> u32 {
+        if matches!(self.leaving, Some(Leave::Travel { .. })) {
+            self.leaving = None;
+        }
+        if now.saturating_sub(self.worlds_lost_since) > Self::LOSSES_FORGOTTEN_AFTER {
+            self.worlds_lost = 0;
+        }
+        if self.worlds_lost == 0 {
+            self.worlds_lost_since = now;
+        }
+        self.worlds_lost += 1;
+        self.worlds_lost
     }
 
     /// Comes into a world. `ticks_per_s` and `bytes_per_tick_max` are what that world sends one client at most.

@@ -1,0 +1,77 @@
+//! Stranded clients: their world panicked, and they wait for another.
+//!
+//! A world that panicked must not tick again, and its clients have done nothing wrong: their connections go on. To the
+//! game each has left and comes anew. Its directory is asked in every frame, as for one who logs in, until it names a
+//! world or refuses; a game that has a fresh world made answers `Pending` meanwhile. What the player was and carried is
+//! lost with the world.
+//!
+//! ```text
+//! world panicked -> directory: world_ended, left -> place -> World   -> arrives as a newcomer does
+//!                                                         -> Pending -> asked again in the next frame
+//!                                                         -> Refuse  -> told, and disconnected
+//! ```
+//!
+//! Bounded in time, by `placement_timeout_s`, and in number: whose worlds panic [`WORLDS_LOST_MAX`] times in a minute is
+//! disconnected, since the fault may come with its player. What it sends while it waits is lost, as on a bad line.
+//!
+//! Frame thread. Cost: one question to the directory per client and frame.
+
+use throng_platform::time::Nanos;
+use throng_profiler::log_info;
+use throng_world::Client;
+
+use crate::{
+    address_table::CLIENTS,
+    directory::{Directory, Placement},
+    server::Server,
+};
+
+/// A world may fail twice by chance. The third time within [`Client::LOSSES_FORGOTTEN_AFTER`] it is likely to be the
+/// player that brings the fault along.
+const WORLDS_LOST_MAX: u32 = 3;
+
+/// A client without a world.
+pub(crate) struct Stranded {
+    client: Box<Client>,
+    since: Nanos,
+}
+
+impl Server {
+    /// Keeps a client whose world panicked.
+    pub(crate) fn strand(&mut self, mut client: Box<Client>, now: Nanos) {
+        if client.lose_world(now) >= WORLDS_LOST_MAX {
+            return self.disconnect(client, "its worlds panicked again and again");
+        }
+        self.directory.left(client.client_id());
+        self.stranded.push_back(Stranded { client, since: now });
+    }
+
+    /// Asks for a world for each of those who have none.
+    pub(crate) fn place_stranded(&mut self, now: Nanos) {
+        for _ in 0..self.stranded.len() {
+            let Some(Stranded { client, since }) = self.stranded.pop_front() else { break };
+            if self.addresses.is_closing() {
+                self.disconnect_unplaced(client, "the server is closing");
+                continue;
+            }
+            match self.directory.place(client.client_id(), client.user_data()) {
+                Placement::World(world) if self.mailboxes.get(world).is_some() => {
+                    log_info!(CLIENTS, client = client.client_id().0, %world, "client whose world panicked goes on in another");
+                    self.counts.server.clients_placed_again += 1;
+                    self.addresses.moved(client.key(), world);
+                    self.mailboxes.push_arrival(world, client, None, None);
+                }
+                Placement::Pending if now.saturating_sub(since) < self.addresses.placement_timeout() => {
+                    self.stranded.push_back(Stranded { client, since });
+                }
+                // The directory takes it for placed.
+                Placement::Pending => self.disconnect(client, "its world panicked, and no other was made in time"),
+                Placement::World(_) => self.disconnect(client, "its world panicked, and the other has ended"),
+                Placement::Refuse(reason) => {
+                    log_info!(CLIENTS, client = client.client_id().0, reason, "client whose world panicked is refused");
+                    self.disconnect_unplaced(client, "its world panicked");
+                }
+            }
+        }
+    }
+}
