@@ -26,6 +26,7 @@ fn bots_play_all_worlds_and_find_nothing_wrong() {
     let mut settings = Settings::default();
     settings.server.address = SocketAddr::from(([127, 0, 0, 1], 0));
     settings.server.workers = Workers::Count(2);
+    settings.server.audit_samples = true;
     let protocol_id = ProtocolId(settings.server.protocol_id);
     let mut server = Server::bind(&settings, schema(), PrivateKey::new(KEY)).unwrap();
     let precinct = PrecinctSettings { players: PLAYERS, npcs: NPCS, ..PrecinctSettings::default() };
@@ -35,7 +36,8 @@ fn bots_play_all_worlds_and_find_nothing_wrong() {
     let control = server.control();
 
     let playing = std::thread::spawn(move || {
-        let signer = TokenSigner { protocol_id, private_key: PrivateKey::new(KEY), client_id_first: 1, timeout_s: 10 };
+        let private_key = PrivateKey::new(KEY);
+        let signer = TokenSigner { protocol_id, private_key, client_id_first: 1, timeout_s: 10, audited_one_in: 1 };
         let mut swarm = SwarmSettings::new(address, PLAYERS, Tokens::Signed(signer));
         swarm.seconds = Some(15);
         swarm.threads = Some(3);

@@ -36,6 +36,7 @@ use throng_net::{
     connection::Connection,
     protocol::{
         Admitted, ClientId, DenialReason, Reply, SequenceMark, ServerHandshake, ServerHandshakeOutcome, UserData,
+        asks_for_audit,
     },
     transport::{DatagramSender, ServerTransport},
 };
@@ -170,6 +171,7 @@ pub(crate) struct AddressTable {
     packets_per_s_max: u32,
     bytes_per_s_max: u32,
     messages_per_s_max: u32,
+    audit_samples: bool,
     /// What clients may use over their own allowances, all together.
     reserve: Allowance,
     placements: Placements,
@@ -192,6 +194,7 @@ impl AddressTable {
             packets_per_s_max: settings.client_packets_per_s_max,
             bytes_per_s_max: settings.client_bytes_per_s_max,
             messages_per_s_max: settings.client_messages_per_s_max,
+            audit_samples: settings.audit_samples,
             reserve: Allowance::reserve(Nanos::ZERO),
             placements: Placements::new(settings.placements_pending_max, settings.placement_timeout_s),
             is_closing: false,
@@ -403,7 +406,9 @@ impl AddressTable {
         self.counts.joined += 1;
         let allowance = Allowance::new(self.packets_per_s_max, self.bytes_per_s_max, now);
         let allowance = allowance.with_messages(self.messages_per_s_max);
-        let client = Box::new(Client::new(client, connection, Box::new(user_data), allowance));
+        let is_audited = self.audit_samples && asks_for_audit(&user_data);
+        let client = Client::new(client, connection, Box::new(user_data), allowance).with_audits(is_audited);
+        let client = Box::new(client);
         mailboxes.push_arrival(world, client, None, None);
     }
 

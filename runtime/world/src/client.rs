@@ -49,7 +49,7 @@ pub struct Client {
     worlds_lost: u32,
     worlds_lost_since: Nanos,
     input_newest: Option<u16>,
-    /// What its connect token said of it, 256 bytes of the game's own.
+    /// What its connect token said of it.
     user_data: Box<UserData>,
 }
 
@@ -73,6 +73,13 @@ impl Client {
             input_newest: None,
             user_data,
         }
+    }
+
+    /// A client that gets audit samples, or does not.
+    #[must_use]
+    pub fn with_audits(mut self, is_audited: bool) -> Self {
+        self.is_audited = is_audited;
+        self
     }
 
     pub fn key(&self) -> ClientKey {

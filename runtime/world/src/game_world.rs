@@ -55,7 +55,7 @@ const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
 const _: () = assert!(control::AUDIT_SAMPLE == throng_replication::AUDIT_SAMPLE_KIND);
 const _: () = assert!(control::EVENT == throng_replication::EVENT_KIND);
 
-/// How often each client is sent an audit sample to hold its copy against. (s)
+/// How often a client that is to have them is sent an audit sample to hold its copy against. (s)
 const AUDIT_PERIOD_S: f32 = 0.5;
 
 /// What a tick may take, if no rule says otherwise: half the period of the usual 20 Hz. Ten times what a busy world
@@ -531,7 +531,7 @@ impl GameWorld {
         std::mem::swap(&mut *ecs.resource_mut::<Events>(), events);
     }
 
-    /// Tells some of the clients, each in its turn, what one entity really looks like. First it is settled what is
+    /// Tells some of the clients that are to be told, each in its turn, what one entity really looks like. First it is settled what is
     /// relevant to them in this tick: else an audit sample would be about what has just gone out of sight.
     fn write_audit_samples(&mut self, phases: &mut Phases) {
         let audit_period = ((AUDIT_PERIOD_S * f32::from(self.rate.0)) as u32).max(1);
@@ -539,7 +539,9 @@ impl GameWorld {
         let Some(traffic) = sent.traffic_mut() else { return };
         let Scratch { views, audit_sample, .. } = &mut **scratch;
         let mut is_first = true;
-        for client in clients.iter_mut().filter(|client| tick.wrapping_add(client.key.0).is_multiple_of(audit_period)) {
+        let tick = *tick;
+        let is_due = |client: &Client| client.is_audited && tick.wrapping_add(client.key.0).is_multiple_of(audit_period);
+        for client in clients.iter_mut().filter(|client| is_due(client)) {
             let Some(view) = &mut client.view else { continue };
             if std::mem::take(&mut is_first) {
                 phases.next(site!("replication.audit_samples"));

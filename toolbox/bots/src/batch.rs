@@ -41,6 +41,11 @@ impl BotBatch {
     pub fn bot(&self, place: usize) -> usize {
         self.thread + place * self.threads
     }
+
+    /// The numbers of all of them.
+    pub fn bots(&self) -> impl Iterator<Item = usize> {
+        (self.thread..self.players).step_by(self.threads)
+    }
 }
 
 #[cfg(test)]
@@ -55,6 +60,7 @@ mod tests {
             assert_eq!(batches.iter().map(BotBatch::count).collect::<Vec<_>>(), expect_counts);
             let mut bots: Vec<usize> =
                 batches.iter().flat_map(|batch| (0..batch.count()).map(|place| batch.bot(place))).collect();
+            assert_eq!(bots, batches.iter().flat_map(BotBatch::bots).collect::<Vec<_>>());
             bots.sort_unstable();
             assert_eq!(bots, (0..players).collect::<Vec<_>>());
         };

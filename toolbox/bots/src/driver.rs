@@ -303,6 +303,7 @@ impl Driver {
             at: self.now(),
             cpu: thread_cpu_time().saturating_sub(self.cpu_at_start),
             players_wanted: self.batch.count() as u64,
+            players_audited: self.batch.bots().filter(|&bot| self.plan.tokens.is_audited(bot)).count() as u64,
             thinks_due: self.turns.due(),
             thinks_skipped: self.turns.skipped(),
             ..Tally::default()

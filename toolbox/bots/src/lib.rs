@@ -29,7 +29,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let (schema, protocol_id, private_key) = (SchemaBuilder::new().build(), throng_net::protocol::ProtocolId(1), [0; 32].into());
-//! let tokens = Tokens::Signed(TokenSigner { protocol_id, private_key, client_id_first: 1, timeout_s: 10 });
+//! let tokens = Tokens::Signed(TokenSigner { protocol_id, private_key, client_id_first: 1, timeout_s: 10, audited_one_in: 10 });
 //! let settings = SwarmSettings { seconds: Some(60), ..SwarmSettings::new("127.0.0.1:40000".parse()?, 1_000, tokens) };
 //! let report = Swarm::run(settings, schema, |_bot| Box::new(Wanderer), signals::install_stop(), &mut |_status| {})?;
 //! println!("{} of {} players", report.players_connected, report.players_wanted);

@@ -21,6 +21,8 @@ pub struct SwarmReport {
     pub seconds: f64,
     /// Bots that were to play.
     pub players_wanted: u64,
+    /// Of these, those whose token asks for audit samples: they check what they are told.
+    pub players_audited: u64,
     /// Bots that got into a world and are still connected.
     pub players_connected: u64,
     /// Bots that were in and lost their connection before the swarm ended it.
@@ -140,6 +142,7 @@ impl SwarmReport {
         Self {
             seconds,
             players_wanted: now.players_wanted,
+            players_audited: now.players_audited,
             players_connected: now.playing,
             disconnects: now.disconnects,
             connect_failures: now.connect_failures,

@@ -33,6 +33,8 @@ pub(crate) struct Tally {
     /// Processor time of the threads that drive the bots.
     pub cpu: Nanos,
     pub players_wanted: u64,
+    /// Of these, those that ask for audit samples.
+    pub players_audited: u64,
     /// Bots that have been sent in and have not been in a world yet.
     pub joining: u64,
     /// Of these: told that they stand in line, and that their world is being made.
@@ -77,6 +79,7 @@ impl Tally {
             at,
             cpu,
             players_wanted,
+            players_audited,
             joining,
             queued,
             awaiting_world,
@@ -104,6 +107,7 @@ impl Tally {
         self.login_took_max = self.login_took_max.max(*login_took_max);
         for (sum, count) in [
             (&mut self.players_wanted, players_wanted),
+            (&mut self.players_audited, players_audited),
             (&mut self.joining, joining),
             (&mut self.queued, queued),
             (&mut self.awaiting_world, awaiting_world),
@@ -152,6 +156,7 @@ mod tests {
             at: Nanos::from_millis(at_ms),
             cpu: Nanos(count),
             players_wanted: count,
+            players_audited: count,
             joining: count,
             queued: count,
             awaiting_world: count,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use throng_net::protocol::{ClientId, ConnectToken, PrivateKey, ProtocolId, TokenError, TokenRequest};
+use throng_net::protocol::{ClientId, ConnectToken, PrivateKey, ProtocolId, TokenError, TokenRequest, user_data};
 
 /// How long a token made here may be shown (s): a bot shows it at once, and a server at most a few
 /// seconds later.
@@ -25,6 +25,7 @@ pub enum Tokens {
 pub type MakeToken = dyn Fn(usize) -> Result<ConnectToken, TokenError> + Send + Sync;
 
 /// What it takes to make tokens for a server.
+#[derive(Clone)]
 pub struct TokenSigner {
     pub protocol_id: ProtocolId,
     pub private_key: PrivateKey,
@@ -33,6 +34,28 @@ pub struct TokenSigner {
     /// How long either side bears silence (s, > 0). Too short: a busy machine loses bots. Too long: a
     /// dead server goes unnoticed. 10 is a good start.
     pub timeout_s: i32,
+    /// One bot in so many asks for audit samples (> 0). 1: all do, and every value is checked; more: less of the
+    /// server's time is spent on what players do not cost.
+    pub audited_one_in: usize,
+}
+
+impl TokenSigner {
+    /// Every `audited_one_in`th; not those of a multiple, which one of several threads would have all of.
+    fn is_audited(&self, bot: usize) -> bool {
+        let one_in = self.audited_one_in.max(1);
+        (bot + bot / one_in).is_multiple_of(one_in)
+    }
+}
+
+impl Tokens {
+    /// Whether this bot is sent audit samples, if the server allows it.
+    pub(crate) fn is_audited(&self, bot: usize) -> bool {
+        match self {
+            // Only the caller knows.
+            Self::Made(_) => true,
+            Self::Signed(signer) => signer.is_audited(bot),
+        }
+    }
 }
 
 impl fmt::Debug for Tokens {
@@ -69,10 +92,28 @@ impl TokenSource {
                     created_unix_s: unix_s,
                     expires_unix_s: unix_s + TOKEN_LIFE_S,
                     timeout_s: signer.timeout_s,
-                    user_data: [0; 256],
+                    user_data: user_data(&[], signer.is_audited(bot)).expect("nothing always fits"),
                 };
                 ConnectToken::generate(&request, &signer.private_key, &mut self.rng)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_bot_in_so_many_is_audited_on_every_thread() {
+        let (protocol_id, private_key) = (ProtocolId(1), PrivateKey::new([7; 32]));
+        let signer = TokenSigner { protocol_id, private_key, client_id_first: 1, timeout_s: 10, audited_one_in: 10 };
+        let audited: Vec<usize> = (0..1_000).filter(|&bot| signer.is_audited(bot)).collect();
+        assert_eq!((audited.len(), audited[0]), (100, 0));
+        for threads in 2..5 {
+            let of_first = audited.iter().filter(|&bot| bot % threads == 0).count();
+            assert!((80 / threads..=120 / threads + 1).contains(&of_first), "{of_first} of {threads} threads' first");
+        }
+        assert!((0..100).all(|bot| TokenSigner { audited_one_in: 1, ..signer.clone() }.is_audited(bot)));
     }
 }

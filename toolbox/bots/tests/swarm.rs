@@ -50,6 +50,7 @@ fn settings(connect: SocketAddr, players: usize, seconds: u64, timeout_s: i32) -
         private_key: PRIVATE_KEY.into(),
         client_id_first: 100,
         timeout_s,
+        audited_one_in: 1,
     });
     SwarmSettings { seconds: Some(seconds), ..SwarmSettings::new(connect, players, tokens) }
 }

@@ -52,6 +52,9 @@ pub struct BotsArguments {
     /// Client id of the first bot; the others follow. Two swarms on one server need ranges apart.
     #[arg(long, default_value_t = 1)]
     first_client_id: u64,
+    /// One bot in so many asks the server for audit samples, and checks what it is told.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    audited_one_in: u32,
     /// Seed of their behaviour.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -77,6 +80,7 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
         private_key: key.to_private_key(),
         client_id_first: arguments.first_client_id,
         timeout_s: settings.server.timeout_s as i32,
+        audited_one_in: arguments.audited_one_in as usize,
     };
     let swarm = SwarmSettings {
         seconds: arguments.seconds,

@@ -102,7 +102,8 @@ pub fn run(arguments: LoadArguments) -> CommandResult {
 pub fn plan(game: &GameArguments, seconds: u32, settle_s_max: u32) -> Result<LoadPlan, Box<dyn std::error::Error>> {
     let scenario = game.scenario()?;
     let mut serve_arguments = game.to_arguments();
-    serve_arguments.extend(["--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0"].map(String::from));
+    let as_lab = ["--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--audit-samples"];
+    serve_arguments.extend(as_lab.map(String::from));
     if game.could_be_all_awake() {
         serve_arguments.push("--all-awake".into());
     }

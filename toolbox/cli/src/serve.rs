@@ -59,6 +59,9 @@ pub struct ServeArguments {
     /// Leave a report of this process's death in this folder: stacks, open scopes, the worlds that were being ticked.
     #[arg(long, value_name = "DIR")]
     crashes: Option<PathBuf>,
+    /// Send audit samples to clients whose token asks for them, whatever the settings say.
+    #[arg(long)]
+    audit_samples: bool,
     /// Record nothing, whatever the settings say: to see what recording costs.
     #[arg(long)]
     no_recorder: bool,
@@ -98,6 +101,7 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
         settings.server.workers = throng::settings::Workers::Count(workers);
     }
     settings.recorder.on &= !arguments.no_recorder;
+    settings.server.audit_samples |= arguments.audit_samples;
     if !settings.server.huge_pages && !throng_platform::allocator::take_small_pages() {
         tracing::warn!("huge_pages = false has no effect: the kernel does not take it");
     }

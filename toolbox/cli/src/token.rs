@@ -5,7 +5,7 @@ use std::{io::Write, net::SocketAddr, path::PathBuf};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use clap::Args;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use throng_net::protocol::{ClientId, ConnectToken, ProtocolId, TokenRequest, USER_DATA_BYTES};
+use throng_net::protocol::{ClientId, ConnectToken, GAME_DATA_BYTES, ProtocolId, TokenRequest, user_data};
 use throng_platform::{clock::Clock, clock::MonotonicClock, random};
 
 use crate::{
@@ -30,9 +30,12 @@ pub struct TokenArguments {
     /// After how long without a packet the connection ends (s).
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(i32).range(1..=600))]
     timeout_s: i32,
-    /// Up to 256 bytes that the game finds at the client's arrival.
+    /// Up to 248 bytes that the game finds at the client's arrival.
     #[arg(long, default_value = "")]
     user_data: String,
+    /// Ask for audit samples, which the server sends if its settings allow it.
+    #[arg(long)]
+    audit_samples: bool,
     /// Write the 2,048 bytes to a file instead of base64 to the terminal.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -44,12 +47,9 @@ pub struct TokenArguments {
 pub fn run(arguments: TokenArguments) -> CommandResult {
     let (settings, key) =
         arguments.key.settings_and_key("a token is only good for the server that has the same one")?;
-    let mut user_data = [0; USER_DATA_BYTES];
     let given = arguments.user_data.as_bytes();
-    if given.len() > user_data.len() {
-        return Err(format!("--user-data has {} bytes; at most {USER_DATA_BYTES} fit", given.len()).into());
-    }
-    user_data[..given.len()].copy_from_slice(given);
+    let user_data = user_data(given, arguments.audit_samples)
+        .ok_or_else(|| format!("--user-data has {} bytes; at most {GAME_DATA_BYTES} fit", given.len()))?;
     let now_unix_s = MonotonicClock::new().unix_seconds();
     let request = TokenRequest {
         protocol_id: ProtocolId(settings.server.protocol_id),

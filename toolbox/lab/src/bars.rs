@@ -79,11 +79,13 @@ impl LoadReport {
             bars.push(Bar::new("not_filled.players_in", players_in, Exactly, f64::from(players)));
         }
         let of_bots = |key: &str| self.bots.get(key).and_then(serde_json::Value::as_f64);
-        // No errors among no checks would prove nothing: each bot checks an entity a second, joining and leaving
-        // included.
-        if let (Some(checks), Some(seconds)) = (of_bots("state_checks"), of_bots("seconds")) {
-            let per_bot_per_s = checks / f64::from(players) / seconds.max(1.0);
-            bars.push(Bar::new("state_checks_per_bot_per_s", per_bot_per_s, AtLeast, 1.0));
+        // No errors among no checks would prove nothing: each bot that asks for audit samples checks an entity a second,
+        // joining and leaving included.
+        if let (Some(checks), Some(bots), Some(seconds)) =
+            (of_bots("state_checks"), of_bots("players_audited"), of_bots("seconds"))
+        {
+            let per_bot_per_s = checks / bots.max(1.0) / seconds.max(1.0);
+            bars.push(Bar::new("state_checks_per_audited_bot_per_s", per_bot_per_s, AtLeast, 1.0));
         }
         if let Some(errors) = of_bots("protocol_errors") {
             bars.push(Bar::new("bots.protocol_errors", errors, Exactly, 0.0));
@@ -113,7 +115,8 @@ mod tests {
 
     fn good() -> LoadReport {
         let mut report = LoadReport { players_connected: 10, ticks: 1200, ..LoadReport::default() };
-        report.bots.insert("state_checks".to_owned(), 20.into());
+        report.bots.insert("state_checks".to_owned(), 4.into());
+        report.bots.insert("players_audited".to_owned(), 2.into());
         report.bots.insert("seconds".to_owned(), 2.into());
         report.bots.insert("protocol_errors".to_owned(), 0.into());
         report.bots.insert("thinks_skipped_share".to_owned(), 0.01.into());
@@ -144,7 +147,10 @@ mod tests {
         check(|report| report.tick_lateness_ms.max = f64::NAN, &["tick_lateness_ms.max"]);
         check(|report| report.disconnects = 1, &["disconnects"]);
         check(|report| report.state_errors = 1, &["state_errors"]);
-        check(|report| drop(report.bots.insert("state_checks".to_owned(), 19.into())), &["state_checks_per_bot_per_s"]);
+        let unchecked = |report: &mut LoadReport| drop(report.bots.insert("state_checks".to_owned(), 3.into()));
+        check(unchecked, &["state_checks_per_audited_bot_per_s"]);
+        let unasked = |report: &mut LoadReport| drop(report.bots.insert("players_audited".to_owned(), 0.into()));
+        check(unasked, &[]);
         check(|report| drop(report.bots.insert("protocol_errors".to_owned(), 1.into())), &["bots.protocol_errors"]);
         let idle = |report: &mut LoadReport| drop(report.bots.insert("thinks_skipped_share".to_owned(), 0.011.into()));
         check(idle, &["bots.thinks_skipped_share"]);

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_bots::Behaviour;
 use throng_client::{Client, ClientEvent, ClientState, DisconnectReason};
-use throng_net::protocol::{ClientId, ConnectToken, ProtocolId, TokenRequest};
+use throng_net::protocol::{ClientId, ConnectToken, ProtocolId, TokenRequest, user_data};
 use throng_net::transport::{MemoryEndpoint, MemoryNetwork};
 use throng_platform::time::Nanos;
 use throng_replication::StateError;
@@ -56,7 +56,7 @@ impl Player {
             created_unix_s: unix_s,
             expires_unix_s: unix_s + TOKEN_LIFE_S,
             timeout_s: settings.server.server.timeout_s as i32,
-            user_data: [0; 256],
+            user_data: user_data(&[], true).expect("nothing always fits"),
         };
         let token = ConnectToken::generate(&request, &settings.private_key(), rng).expect("the request is in order");
         let mut link_seed = [0; 32];

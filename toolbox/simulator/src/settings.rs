@@ -16,7 +16,7 @@ pub(crate) const SERVER_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::
 /// A simulation before it begins. Two with the same settings, and the same calls at the same frames, are the same.
 #[derive(Clone)]
 pub struct SimulationSettings {
-    /// The server's own settings; those about sockets and threads have no effect.
+    /// The server's own settings; those about sockets and threads have no effect. Clients' tokens ask for audit samples.
     pub server: Settings,
     /// What the game replicates.
     pub schema: Arc<Schema>,
@@ -38,10 +38,12 @@ pub struct SimulationSettings {
 }
 
 impl SimulationSettings {
-    /// One worker, 20 thoughts a second, a perfect network, neither recorded nor hashed nor tapped.
+    /// One worker, 20 thoughts a second, audit samples allowed, a perfect network, neither recorded nor hashed nor tapped.
     pub fn new(schema: Arc<Schema>, seed: u64) -> Self {
+        let mut server = Settings::default();
+        server.server.audit_samples = true;
         Self {
-            server: Settings::default(),
+            server,
             schema,
             seed,
             workers_count: 1,

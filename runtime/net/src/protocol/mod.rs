@@ -32,6 +32,7 @@ mod queued;
 mod replay;
 mod server_handshake;
 mod token;
+mod user_data;
 
 pub use client::{ClientHandshake, ClientHandshakeSettings, HandshakeFailure, HandshakeState};
 pub use denial::DenialReason;
@@ -45,6 +46,7 @@ pub use server_handshake::{
     ServerHandshakeSettings, ServerHandshakeStats, TokenJournal, UsedToken,
 };
 pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenRequest};
+pub use user_data::{GAME_DATA_BYTES, USER_DATA_BYTES, UserData, asks_for_audit, user_data};
 
 /// Who a client is, as the back end that made its token says. Unique among the connected clients of a server.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -79,9 +81,3 @@ impl std::fmt::Debug for PrivateKey {
         f.write_str("PrivateKey(hidden)")
     }
 }
-
-/// What the back end wants the server to know about a client. Sealed in the token: the client cannot read it.
-pub type UserData = [u8; USER_DATA_BYTES];
-
-/// Size of [`UserData`] (bytes).
-pub const USER_DATA_BYTES: usize = 256;

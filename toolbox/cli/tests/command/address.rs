@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use throng::settings::{SecretKey, Settings};
-use throng_net::protocol::{ClientId, ConnectToken, PrivateKey, ProtocolId, TokenRequest, USER_DATA_BYTES};
+use throng_net::protocol::{ClientId, ConnectToken, PrivateKey, ProtocolId, TokenRequest, user_data};
 use throng_platform::{
     clock::{Clock, MonotonicClock},
     random,
@@ -24,7 +24,7 @@ pub fn protocol_id() -> ProtocolId {
     ProtocolId(Settings::default().server.protocol_id)
 }
 
-/// A token that is good now for one connection to `server`.
+/// A token that is good now for one connection to `server`, and asks for audit samples.
 pub fn token(server: SocketAddr, client_id: u64) -> ConnectToken {
     token_for(vec![server], client_id, TIMEOUT_S)
 }
@@ -39,7 +39,7 @@ pub fn token_for(addresses: Vec<SocketAddr>, client_id: u64, timeout_s: i32) -> 
         created_unix_s: now_unix_s,
         expires_unix_s: now_unix_s + 60,
         timeout_s,
-        user_data: [0; USER_DATA_BYTES],
+        user_data: user_data(&[], true).expect("nothing always fits"),
     };
     let mut random = ChaCha20Rng::from_seed(random::seed());
     ConnectToken::generate(&request, &private_key(), &mut random).expect("a request within its limits")

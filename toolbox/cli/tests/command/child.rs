@@ -221,7 +221,8 @@ pub struct Ended {
 }
 
 impl Server {
-    /// `throng serve` with `arguments`, on free ports of loopback and with [`KEY`]; returns when it is ready.
+    /// `throng serve` with `arguments`, on free ports of loopback, with [`KEY`], and with audit samples for those who ask;
+    /// returns when it is ready.
     pub fn start(arguments: &[&str]) -> Self {
         Self::start_command(serve(arguments))
     }
@@ -298,7 +299,8 @@ impl Server {
 }
 
 fn serve(arguments: &[&str]) -> Command {
-    let mut command = throng(&["serve", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0"]);
+    let mut command =
+        throng(&["serve", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--audit-samples"]);
     command.args(arguments).env("THRONG_PRIVATE_KEY", KEY);
     command
 }
