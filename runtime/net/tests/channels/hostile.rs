@@ -1,5 +1,8 @@
-//! Promise: a peer that holds the key may send what it likes. No panic, no more than 256 KiB of heap, and
-//! what it can make us allocate is what it sent.
+//! Promise: a peer that holds the key may send what it likes. No panic, no more than 256 KiB of heap; what it can make us
+//! allocate is what it sent, and no payload takes longer to read than an honest peer's may.
+//!
+//! Bytes and allocations are counted. Time is the least of several passes over the same payloads: what an interrupt adds
+//! hits another payload in each of them. It is compared with an honest payload that was measured in the same way.
 
 use std::cell::Cell;
 
@@ -7,8 +10,9 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::connection::{
-    Acks, Channels, FRAGMENT_BYTES_MAX, FragmentId, FragmentRefusal, HEAP_BYTES_MAX, MalformedPacket, PacketHeader,
-    PacketSequence, PacketWriter, PayloadError, Received, Refusal, WINDOW_FRAGMENTS,
+    Acks, Channel, Channels, FRAGMENT_BYTES_MAX, FragmentId, FragmentRefusal, HEAP_BYTES_MAX, IDLE_MAX,
+    MESSAGE_BYTES_MAX, MalformedPacket, MessageSink, PacketHeader, PacketSequence, PacketWriter, PayloadError,
+    Received, Refusal, WINDOW_FRAGMENTS,
 };
 use throng_platform::allocator::thread_counts;
 use throng_platform::process::thread_cpu_time;
@@ -16,66 +20,189 @@ use throng_platform::time::Nanos;
 
 thread_local! {
     /// How many payloads each pattern sends; a test has its thread to itself.
-    static PAYLOADS: Cell<u64> = const { Cell::new(100_000) };
+    static PAYLOADS: Cell<u64> = const { Cell::new(20_000) };
 }
 const PAYLOAD_BYTES: usize = 1_200;
-/// No payload may take longer to read.
-const READ_TIME_MAX: Nanos = Nanos::from_micros(50);
+/// Between two payloads.
+const PERIOD: Nanos = Nanos::from_millis(5);
+/// Payloads between two ticks of the victim.
+const PAYLOADS_PER_TICK: u64 = 16;
+/// How often the same payloads are read.
+const PASSES: usize = 5;
+/// No payload may take longer than so many of the costliest that an honest peer may send.
+const COSTLIER_MAX: u64 = 3;
+/// 15 slabs for as many fragments of a byte as fit a payload, and what lists them, the window and rings grow by.
+const ALLOCATIONS_MAX: u64 = 24;
 /// Packets that the victim has sent before the attack, so that there is something to ack.
 const SENT_BEFORE: u16 = 10;
 
-fn victim() -> Channels {
-    let mut channels = Channels::new(Nanos::ZERO);
-    for number in 0..SENT_BEFORE {
-        channels.write(Nanos::from_millis(number.into()), b"snapshot", &mut [0; PAYLOAD_BYTES]);
+/// Whom a pattern meets.
+#[derive(Clone, Copy, Debug)]
+enum Victim {
+    /// Has sent a few snapshots, and is silent since.
+    Silent,
+    /// Sends a packet in each tick, and has more reliable messages to send than it may.
+    Talking,
+}
+
+impl Victim {
+    fn channels(self, now: Nanos) -> Channels {
+        let mut channels = Channels::new(now);
+        (0..SENT_BEFORE).for_each(|_| self.send(&mut channels, now));
+        channels
     }
-    channels
+
+    fn send(self, channels: &mut Channels, now: Nanos) {
+        if let Victim::Talking = self {
+            while channels.send_reliable(&[1; 3 * FRAGMENT_BYTES_MAX]).is_ok() {}
+        }
+        channels.write(now, b"snapshot", &mut [0; PAYLOAD_BYTES]);
+    }
+}
+
+fn victim() -> Channels {
+    Victim::Silent.channels(Nanos::ZERO)
 }
 
 /// What one payload of a pattern says; `number` counts since the victim's connection began.
 type Pattern = fn(number: u64, rng: &mut Xoshiro256PlusPlus, out: &mut [u8; PAYLOAD_BYTES]) -> usize;
 
-/// Sends a pattern `PAYLOADS` times, 1,000 payloads per second; when the victim ends the connection, the
-/// attacker comes back. Returns how often it was ended.
+/// What came of a pattern: the same in every pass.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    /// Connections that the victim ended; the attacker came back each time.
+    ended: u64,
+    heap_bytes_max: usize,
+    sent_bytes: u64,
+    told: Told,
+}
+
+/// Counts the messages that the victim is told.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    messages: u64,
+    bytes: u64,
+}
+
+impl MessageSink for Told {
+    fn message(&mut self, _: Channel, bytes: &[u8]) {
+        self.messages += 1;
+        self.bytes += bytes.len() as u64;
+    }
+
+    fn message_in_parts<'a>(&mut self, _: Channel, parts: impl Iterator<Item = &'a [u8]>) {
+        self.messages += 1;
+        self.bytes += parts.map(|part| part.len() as u64).sum::<u64>();
+    }
+}
+
+/// Sends a pattern to a silent victim `PAYLOADS` times. Returns how often the connection was ended.
 fn check(name: &str, pattern: Pattern) -> u64 {
-    let payloads = PAYLOADS.get();
+    check_against(Victim::Silent, name, pattern).ended
+}
+
+fn check_against(
+    victim: Victim,
+    name: &str,
+    pattern: impl Fn(u64, &mut Xoshiro256PlusPlus, &mut [u8; PAYLOAD_BYTES]) -> usize,
+) -> Outcome {
+    let mut least = vec![Nanos::MAX; PAYLOADS.get() as usize];
+    let mut outcomes = (0..PASSES).map(|_| read_all(victim, name, &pattern, &mut least)).collect::<Vec<_>>();
+    let outcome = outcomes.pop().expect("there are some passes");
+    assert!(outcomes.iter().all(|other| *other == outcome), "{name}: {outcomes:?} and then {outcome:?}");
+    let (costliest, honest) = (least.iter().copied().max().unwrap_or_default(), honest_cost());
+    println!("{name:32} {outcome:?}, the costliest takes {costliest:?}, an honest one {honest:?}");
+    assert!(costliest.0 <= COSTLIER_MAX * honest.0, "{name}: a payload takes {costliest:?}, an honest one {honest:?}");
+    outcome
+}
+
+/// One pass. Keeps in `least` what each payload took, where that is less than before.
+fn read_all(
+    victim: Victim,
+    name: &str,
+    pattern: impl Fn(u64, &mut Xoshiro256PlusPlus, &mut [u8; PAYLOAD_BYTES]) -> usize,
+    least: &mut [Nanos],
+) -> Outcome {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
-    let mut received = Received::default();
-    let (mut channels, mut began, mut ended) = (victim(), 0, 0);
-    let (mut heap_max, mut slow, mut total) = (0, 0, Nanos::ZERO);
-    for number in 0..payloads {
-        let now = Nanos::from_millis(number);
+    let mut outcome = Outcome::default();
+    let mut fates = Received::default();
+    let mut now = Nanos::ZERO;
+    let mut channels = victim.channels(now);
+    // Since this connection began.
+    let (mut number, mut began, mut allocated_bytes, mut heap_bytes_max) = (0, now, 0, 0);
+    for least in least {
+        now += PERIOD;
         let mut payload = [0; PAYLOAD_BYTES];
-        let len = pattern(number - began, &mut rng, &mut payload);
-        received.clear();
+        let len = pattern(number, &mut rng, &mut payload);
+        outcome.sent_bytes += len as u64;
+        let before = thread_counts();
         // The thread's own time: others may run in between.
         let start = thread_cpu_time();
-        let _ = channels.read(now, &payload[..len], &mut received);
-        let took = thread_cpu_time() - start;
-        slow += u64::from(took > READ_TIME_MAX);
-        total += took;
-        heap_max = heap_max.max(channels.heap_bytes());
-        if number % 16 == 0 {
-            channels.update(now, &mut received);
+        let _ = channels.read(now, &payload[..len], &mut outcome.told);
+        *least = (*least).min(thread_cpu_time() - start);
+        let made = thread_counts() - before;
+
+        assert!(made.allocations <= ALLOCATIONS_MAX, "{name}: {made:?} for one payload");
+        allocated_bytes += made.bytes;
+        heap_bytes_max = channels.heap_bytes().max(heap_bytes_max);
+        // What was given back for want of use may be taken again.
+        let times = 1 + (now - began).0 / IDLE_MAX.0;
+        assert!(
+            allocated_bytes <= 2 * heap_bytes_max as u64 * times,
+            "{name}: {allocated_bytes} B were allocated, and {heap_bytes_max} B accounted for"
+        );
+        number += 1;
+        if number % PAYLOADS_PER_TICK == 0 {
+            fates.clear();
+            channels.update(now, &mut fates);
+            if let Victim::Talking = victim {
+                victim.send(&mut channels, now);
+            }
         }
         if number % 512 == 0 {
             channels.check();
         }
+        outcome.heap_bytes_max = outcome.heap_bytes_max.max(heap_bytes_max);
         if channels.refusal().is_some() {
-            (channels, began, ended) = (victim(), number + 1, ended + 1);
+            (channels, outcome.ended) = (victim.channels(now), outcome.ended + 1);
+            (number, began, allocated_bytes, heap_bytes_max) = (0, now, 0, 0);
         }
     }
-    let mean = Nanos(total.0 / payloads);
-    println!("{name:32} heap {heap_max:6} B, mean {mean:?}, {slow} slower than {READ_TIME_MAX:?}, ended {ended}");
-    assert!(heap_max <= HEAP_BYTES_MAX, "{name}: {heap_max} B");
-    assert!(mean < READ_TIME_MAX, "{name}: {mean:?} per payload");
-    // Interrupts are booked on the thread that they hit.
-    assert!(slow <= payloads / 100, "{name}: {slow} of {payloads} took longer than {READ_TIME_MAX:?}");
-    ended
+    assert!(outcome.heap_bytes_max <= HEAP_BYTES_MAX, "{name}: {outcome:?}");
+    assert!(outcome.told.bytes <= outcome.sent_bytes, "{name}: more was told than was sent: {outcome:?}");
+    outcome
+}
+
+/// The least time of the costliest payload that an honest peer may send: it acknowledges all that we sent, and brings
+/// the fragment for which a message of the largest size has been waiting.
+fn honest_cost() -> Nanos {
+    const FRAGMENTS: u64 = (MESSAGE_BYTES_MAX / FRAGMENT_BYTES_MAX) as u64;
+    let read_last = || {
+        let mut channels = Victim::Talking.channels(Nanos::ZERO);
+        let mut told = Told::default();
+        let mut payload = [0; PAYLOAD_BYTES];
+        for id in 1..FRAGMENTS {
+            let mut packet = packet(id, &mut payload);
+            fragment(&mut packet, id, id == FRAGMENTS - 1);
+            let len = packet.len();
+            channels.read(Nanos::ZERO, &payload[..len], &mut told).expect("an honest packet");
+        }
+        let acks = Acks { newest: PacketSequence(SENT_BEFORE - 1), bits: (1 << SENT_BEFORE) - 1 };
+        let header = PacketHeader { sequence: PacketSequence(FRAGMENTS as u16), acks };
+        let mut packet = PacketWriter::begin(&mut payload, header);
+        fragment(&mut packet, 0, false);
+        let len = packet.len();
+        let start = thread_cpu_time();
+        channels.read(Nanos::ZERO, &payload[..len], &mut told).expect("an honest packet");
+        let took = thread_cpu_time() - start;
+        assert_eq!(told.messages, 1);
+        took
+    };
+    (0..4 * PASSES).map(|_| read_last()).min().expect("there are some passes")
 }
 
 #[test]
-#[ignore = "the full size: 1e6 payloads of each pattern"]
+#[ignore = "the full size: 1e6 payloads of each pattern, takes half an hour and wants a release build"]
 fn r02_a_million_payloads_of_each_pattern_keep_to_the_budget() {
     PAYLOADS.set(1_000_000);
     gaps_hold_the_window_at_most();
@@ -83,6 +210,122 @@ fn r02_a_million_payloads_of_each_pattern_keep_to_the_budget() {
     fragments_far_ahead_end_the_connection();
     acks_of_unsent_packets_are_refused_and_counted();
     acks_in_circles_cost_little();
+    check_drawn_patterns();
+}
+
+/// A pattern by chance: the parameters of those that have a test of their own, and what lies between them.
+#[derive(Debug)]
+struct Drawn {
+    victim: Victim,
+    /// From a packet's number to the next one's; 0 is one packet again and again.
+    number_step: u64,
+    acks: DrawnAcks,
+    fragments: u64,
+    fragment_bytes: usize,
+    last_share: f64,
+    /// Ids begin here, go on in such steps, and begin again after so many; or they are drawn from as many.
+    id_first: u64,
+    id_step: u64,
+    id_count: u64,
+    ids_are_drawn: bool,
+    /// Unreliable messages of a byte.
+    messages: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum DrawnAcks {
+    Nothing,
+    /// Of what was sent, in any order.
+    Sent,
+    /// Of anything.
+    Anything,
+}
+
+impl Drawn {
+    fn by(rng: &mut Xoshiro256PlusPlus) -> Drawn {
+        fn one_of<T: Copy>(rng: &mut Xoshiro256PlusPlus, choices: &[T]) -> T {
+            *choices.choose(rng).expect("there are some")
+        }
+        let fragment_bytes = one_of(rng, &[1, 1, BLOCK_EDGE, BLOCK_EDGE + 1, FRAGMENT_BYTES_MAX, FRAGMENT_BYTES_MAX]);
+        Drawn {
+            victim: one_of(rng, &[Victim::Silent, Victim::Talking]),
+            number_step: one_of(rng, &[0, 1, 1, 1, 1, 2, 31, 32, 33, 32_767]),
+            acks: one_of(rng, &[DrawnAcks::Nothing, DrawnAcks::Sent, DrawnAcks::Sent, DrawnAcks::Anything]),
+            fragments: one_of(rng, &[0, 1, 2, 3, 3, 50, 238]),
+            fragment_bytes,
+            last_share: if fragment_bytes < FRAGMENT_BYTES_MAX {
+                1.0
+            } else {
+                one_of(rng, &[0.0, 0.0, 0.01, 0.5, 1.0])
+            },
+            id_first: rng.random_range(0..3),
+            id_step: one_of(rng, &[1, 1, 1, 2, 3, 5, 17, 127, 255]),
+            id_count: one_of(rng, &[1, 2, 16, 128, 174, 255, 256, 256, 257, 1_000, 65_536]),
+            ids_are_drawn: rng.random_bool(0.3),
+            messages: one_of(rng, &[0, 0, 0, 1, 100, 397]),
+        }
+    }
+
+    fn write(&self, number: u64, rng: &mut Xoshiro256PlusPlus, out: &mut [u8; PAYLOAD_BYTES]) -> usize {
+        const FRAGMENT_OVERHEAD_BYTES: usize = 4;
+        const MESSAGE_IN_PACKET_BYTES: usize = 3;
+        let sent = match self.victim {
+            Victim::Silent => u64::from(SENT_BEFORE),
+            Victim::Talking => u64::from(SENT_BEFORE) + number / PAYLOADS_PER_TICK,
+        };
+        let acks = match self.acks {
+            DrawnAcks::Nothing => Acks::default(),
+            DrawnAcks::Sent => {
+                let newest = rng.random_range(sent.saturating_sub(40)..sent);
+                let named = (newest + 1).min(32);
+                Acks { newest: PacketSequence(newest as u16), bits: (rng.random::<u32>() >> (32 - named)) | 1 }
+            }
+            DrawnAcks::Anything => Acks { newest: PacketSequence(rng.random()), bits: rng.random::<u32>() | 1 },
+        };
+        let sequence = PacketSequence((number * self.number_step) as u16);
+        let mut packet = PacketWriter::begin(out, PacketHeader { sequence, acks });
+        for index in 0..self.fragments {
+            if packet.space() < FRAGMENT_OVERHEAD_BYTES + self.fragment_bytes {
+                break;
+            }
+            let step = number * self.fragments + index;
+            let way = if self.ids_are_drawn { rng.random_range(0..self.id_count) } else { step * self.id_step };
+            let id = FragmentId((self.id_first + way % self.id_count) as u16);
+            packet.fragment(id, rng.random_bool(self.last_share), self.fragment_bytes).fill(9);
+        }
+        for _ in 0..self.messages {
+            if packet.space() < MESSAGE_IN_PACKET_BYTES {
+                break;
+            }
+            packet.unreliable(1).fill(8);
+        }
+        packet.len()
+    }
+}
+
+/// A fragment of so many bytes fills a block of the pool, and one byte more takes a second.
+const BLOCK_EDGE: usize = FRAGMENT_BYTES_MAX / 3;
+
+fn check_drawn_patterns() {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
+    let (mut ended, mut told, mut full) = (0, 0, 0);
+    for number in 0..200 {
+        let drawn = Drawn::by(&mut rng);
+        let name = format!("pattern {number}: {drawn:?}");
+        let outcome = check_against(drawn.victim, &name, |number, rng, out| drawn.write(number, rng, out));
+        ended += u64::from(outcome.ended > 0);
+        told += u64::from(outcome.told.messages > 0);
+        let was_empty = matches!(drawn.victim, Victim::Silent);
+        full += u64::from(was_empty && outcome.heap_bytes_max > 64 << 10);
+    }
+    println!("of 200 patterns {ended} end connections, {told} bring messages, {full} fill an empty one with 64 KiB");
+    assert!(ended >= 20 && told >= 50 && full >= 10, "they are to reach everything: {ended} {told} {full}");
+}
+
+#[test]
+fn two_hundred_drawn_patterns_keep_to_the_budget() {
+    PAYLOADS.set(1_000);
+    check_drawn_patterns();
 }
 
 fn packet(number: u64, out: &mut [u8; PAYLOAD_BYTES]) -> PacketWriter<'_> {
@@ -126,7 +369,7 @@ fn gaps_hold_the_window_at_most() {
     assert!(check("every second fragment", every_second) >= 7);
     assert!(check("all fragments but the first", all_but_the_first) >= 7);
     assert!(check("fragments of one byte", one_byte_each) >= 7);
-    assert!(check("a message without end", never_ending) > 1_000);
+    assert!(check("a message without end", never_ending) > 200);
     check("random fragments", random);
 }
 
