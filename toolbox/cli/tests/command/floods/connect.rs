@@ -1,4 +1,7 @@
 //! Connect floods: junk under tens of thousands of addresses costs no memory, no tick and no newcomer's time.
+//!
+//! What a junk datagram costs the processor is told here and judged where nothing else is measured with it: in
+//! `runtime/net/tests/handshake_abuse/junk.rs`.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
