@@ -20,6 +20,7 @@
 //! | [`never`](mod@never) | states that only a bug can make: loud in tests, counted and survived in a live server |
 //! | [`crash_signal`], [`message_pair`], [`bad_access`] | what a dying thread may do, and whom it tells: the ground of `throng-crash` |
 //! | [`random`] | one seed from the kernel; everything after it is seeded |
+//! | [`testing`] | what a test does when the host does not permit what it needs |
 #![allow(unsafe_code)]
 
 pub mod allocator;
@@ -40,6 +41,7 @@ pub mod sampling;
 pub mod sched;
 pub mod signals;
 pub mod steal;
+pub mod testing;
 pub mod threads;
 pub mod ticks;
 pub mod time;

@@ -25,6 +25,7 @@ use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
 pub use error::PerfError;
+pub(crate) use error::is_open_to_all;
 use parse::{Parsed, parse};
 pub(crate) use parse::{SWITCH, SWITCH_OUT, SWITCH_OUT_PREEMPT};
 

@@ -267,6 +267,7 @@ mod tests {
             Ok(sampler) => sampler,
             Err(error) => {
                 assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+                crate::testing::not_permitted(&format!("samples of a thread, which take CAP_PERFMON: {error}"));
                 return;
             }
         };

@@ -15,6 +15,7 @@ use throng_lab::wallclock::{
     self, FunctionReport, OnCore, ThreadReport, WallclockError, WallclockPlan, WallclockReport,
 };
 use throng_platform::signals::StopFlag;
+use throng_platform::testing::not_permitted;
 
 /// Points of a hundred between a program's own share and the sampled one.
 const AGREE: f64 = 0.03;
@@ -186,7 +187,11 @@ fn check_the_run_itself(report: &WallclockReport) {
     let counts = report.unwinding;
     assert!(counts.cut_off * 50 <= counts.complete, "more than 2 % of stacks are cut off: {counts:?}");
     assert!(counts.frame_pointers_recovered > 0, "do_sleep cannot be left without its frame pointer: {counts:?}");
-    if report.source.on_core != OnCore::Nothing {
+    if report.source.on_core == OnCore::Nothing {
+        not_permitted(
+            report.source.advice.as_deref().unwrap_or("samples of a thread on its core, which take CAP_PERFMON"),
+        );
+    } else {
         let inlined = function(thread(report, "busy"), "inner_step").map_or(0.0, |one| one.share);
         assert!(inlined > 0.2, "inlined calls have names where debug information has them: {inlined}");
     }

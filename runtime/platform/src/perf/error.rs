@@ -53,6 +53,11 @@ impl PerfError {
     }
 }
 
+/// Whether the host's setting lets a process without privileges watch its own threads. Debian's own kernel does not.
+pub(crate) fn is_open_to_all() -> bool {
+    paranoid_level().is_none_or(|level| level <= PARANOID_MAX)
+}
+
 fn paranoid_level() -> Option<i32> {
     std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
 }

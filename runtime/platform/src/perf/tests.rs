@@ -1,21 +1,21 @@
 //! Rings, parsed and read: made-up ones cut at every byte, and the real ones of threads that share a core, sleep and
 //! touch memory.
 
-use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use super::*;
 use crate::sched::{pin_this_thread, pinnable_cores};
+use crate::testing::{as_nobody, not_permitted};
 use crate::ticks::monotonic_ns;
 
-/// The calling thread's events, or `None`, with the reason printed, where the host does not allow them.
+/// The calling thread's events, or `None` where the host does not allow them and the tests are to go without.
 fn own_events() -> Option<ThreadEvents> {
     match ThreadEvents::open(0) {
         Ok(events) => Some(events),
         Err(PerfError::Failed { source }) => panic!("{source}"),
         Err(error) => {
-            eprintln!("skipped: {error}");
+            not_permitted(&error.to_string());
             None
         }
     }
@@ -191,17 +191,9 @@ fn a_thread_that_is_not_there_is_an_error() {
 #[test]
 fn a_user_without_privileges_may_watch_its_own_threads() {
     let executable = std::env::current_exe().unwrap();
-    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--"];
-    let mut command = Command::new("setpriv");
-    command.args(nobody).arg(&executable);
-    if !command.arg("--help").output().is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: `setpriv` cannot run {} as nobody", executable.display());
-        return;
-    }
-    let mut command = Command::new("setpriv");
-    command.args(nobody).arg(&executable);
+    let Some(mut command) = as_nobody(executable.to_str().unwrap()) else { return };
     let tests = ["--exact", "perf::tests::a_sleep_is_blocked_and_then_running", "sched::tests::a_busy_thread_runs"];
-    let output = command.args(tests).arg("--nocapture").output().unwrap();
+    let output = command.arg(&executable).args(tests).arg("--nocapture").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("2 passed"), "{text}");

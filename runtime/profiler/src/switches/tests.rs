@@ -2,7 +2,6 @@
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,6 +10,7 @@ use std::time::Duration;
 
 use throng_platform::process::thread_cpu_time;
 use throng_platform::sched::{pin_this_thread, pinnable_cores};
+use throng_platform::testing::{as_nobody, not_permitted};
 use throng_platform::threads::{Priority, spawn_named};
 use throng_platform::time::Nanos;
 
@@ -30,11 +30,11 @@ fn once_of_three(attempt: impl Fn()) {
     }
 }
 
-/// What the host allows with the best source, or `None`, with the reason printed, where that is not perf_event.
+/// Switches with the best source, or `None` where the host does not allow it and the tests are to go without.
 fn with_events() -> Option<Switches> {
     let mut switches = Switches::new(true);
     if switches.source() != SwitchSource::PerfEvent {
-        eprintln!("skipped: {}", switches.why_not().unwrap());
+        not_permitted(&switches.why_not().unwrap());
         return None;
     }
     assert_eq!(switches.why_not(), None);
@@ -357,18 +357,11 @@ fn the_frame_thread_may_hand_them_over() {
 fn a_user_without_privileges_gets_the_same() {
     let _alone = one_at_a_time();
     let executable = std::env::current_exe().unwrap();
-    let as_nobody = |arguments: &[&str]| {
-        let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--"];
-        Command::new("setpriv").args(nobody).arg(&executable).args(arguments).output()
-    };
-    if !as_nobody(&["--help"]).is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: `setpriv` cannot run {} as nobody", executable.display());
-        return;
-    }
+    let Some(mut command) = as_nobody(executable.to_str().unwrap()) else { return };
     let module = module_path!().split_once("::").unwrap().1;
     let tests = ["two_busy_threads_on_one_core_wait_for_each_other", "without_perf_event_sums_say_so_too"];
     let names = tests.map(|name| format!("{module}::{name}"));
-    let output = as_nobody(&["--exact", &names[0], &names[1], "--nocapture"]).unwrap();
+    let output = command.arg(&executable).args(["--exact", &names[0], &names[1], "--nocapture"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("2 passed"), "{text}");
 }

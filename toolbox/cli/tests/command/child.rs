@@ -15,6 +15,7 @@ use std::{
 pub use nix::sys::signal::Signal;
 use nix::{sys::signal::kill, unistd::Pid};
 use serde_json::Value;
+use throng_platform::testing::as_nobody;
 
 use crate::address::KEY;
 
@@ -37,23 +38,16 @@ pub fn throng(arguments: &[&str]) -> Command {
 
 /// The command as a user without privileges, through the shell line `before` (such as `ulimit -n 200`).
 ///
-/// `None`, with the reason printed, where this process is root and cannot become somebody else who may run the command.
+/// `None` where this process is root, cannot become somebody else who may run the command, and is to go without.
 pub fn unprivileged(before: &str, arguments: &[&str]) -> Option<Command> {
-    const NOBODY: [&str; 5] = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--"];
     let executable = env!("CARGO_BIN_EXE_throng");
-    let mut command = if is_root() {
-        let tried = Command::new("setpriv").args(NOBODY).args([executable, "--version"]).stdout(Stdio::null()).status();
-        if !tried.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: this is root, and `setpriv` cannot run {executable} as nobody");
-            return None;
-        }
-        let mut command = Command::new("setpriv");
-        command.args(NOBODY).arg("sh");
-        command
-    } else {
-        Command::new("sh")
-    };
-    command.args(["-c", &format!("{before} && exec \"$0\" \"$@\""), executable]);
+    let line = format!("{before} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    if is_root() {
+        command = as_nobody(executable)?;
+        command.arg("sh");
+    }
+    command.args(["-c", &line, executable]);
     Some(without_ours(command, arguments))
 }
 

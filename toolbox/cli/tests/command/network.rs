@@ -17,7 +17,7 @@ use nix::{
     unistd::gettid,
 };
 use throng_lab::relay::{Impairment, Relay};
-use throng_platform::time::Nanos;
+use throng_platform::{testing::not_permitted, time::Nanos};
 
 use crate::{
     address::KEY,
@@ -266,8 +266,8 @@ fn r08_thirty_six_networks_between_namespaces() {
     check(&seen);
 }
 
-/// Runs `test` in a network namespace of its own against a server in another; both end with it. Without the privilege,
-/// both are where this process is.
+/// Runs `test` in a network namespace of its own against a server in another; both end with it. Where that is not
+/// permitted and the tests are to go without, both are where this process is.
 fn across_namespaces<T: Send>(test: impl FnOnce(SocketAddr) -> T + Send) -> T {
     const SERVER_IP: &str = "10.99.0.1";
     const PLAYERS_IP: &str = "10.99.0.2";
@@ -281,7 +281,7 @@ fn across_namespaces<T: Send>(test: impl FnOnce(SocketAddr) -> T + Send) -> T {
     // Namespaces belong to threads, and to what threads start: these two leave the others of this process alone.
     let players = || {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            eprintln!("no namespaces, which take root: {error}; on loopback instead");
+            not_permitted(&format!("network namespaces, which take CAP_SYS_ADMIN: {error}; on loopback instead"));
             let server = start("127.0.0.1");
             let result = test(server.address);
             assert!(server.stop().status.success());

@@ -18,6 +18,7 @@ use nix::{
         recvmsg, sendmsg, sendto, setsockopt, socket, sockopt,
     },
 };
+use throng_platform::testing::not_permitted;
 
 /// Enough for all that a server answers between two looks.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
@@ -85,13 +86,13 @@ const IP_HEADER_BYTES: usize = 20;
 const UDP_HEADER_BYTES: usize = 8;
 
 impl Forger {
-    /// `None`, with the reason printed, where this process may not.
+    /// `None` where this process may not, and the tests are to go without.
     pub fn open() -> Option<Self> {
         let opened = socket(AddressFamily::Inet, SockType::Raw, SockFlag::SOCK_NONBLOCK, SockProtocol::Raw);
         match opened {
             Ok(socket) => Some(Self { socket, packet: Vec::new() }),
             Err(error) => {
-                eprintln!("skipped: no raw socket, which takes CAP_NET_RAW: {error}");
+                not_permitted(&format!("a raw socket, which takes CAP_NET_RAW: {error}"));
                 None
             }
         }

@@ -12,6 +12,7 @@ use std::{
 };
 
 use serde_json::Value;
+use throng_platform::testing::not_permitted;
 
 use super::{Place, WITHIN, captures_in, check_refused, read, save, save_well, scopes_fire, wait_for_capture};
 use crate::{
@@ -31,7 +32,7 @@ const FAILURE: &str = "captures cannot be saved";
 const FULL_DISK: &str = "mount -t tmpfs -o size=8m none \"$CAPTURES\" || exit 9; \
                          head -c 9000000 /dev/zero >\"$CAPTURES/filler\" 2>/dev/null; exec \"$@\" 2>\"$LOG\"";
 
-/// `unshare` with what it takes to mount as this user; none, with the reason printed, where that is forbidden.
+/// `unshare` with what it takes to mount as this user; `None` where that is forbidden, and the tests are to go without.
 fn unshare() -> Option<Command> {
     let place = folder("recorder-unshare");
     for rights in ["-m", "-rm"] {
@@ -43,7 +44,7 @@ fn unshare() -> Option<Command> {
             return Some(command);
         }
     }
-    eprintln!("not tried: a disk that is full. This user may not mount one (`unshare -m`)");
+    not_permitted("a disk that is full: this user may not mount one (`unshare -m` takes CAP_SYS_ADMIN)");
     None
 }
 
