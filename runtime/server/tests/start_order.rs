@@ -1,0 +1,158 @@
+//! The promise: of a frame's worlds those start first that will probably cost most. One that has said that its next tick
+//! will take longer is first in that tick and in no other; one that becomes ten times as costly is first from the next
+//! tick on.
+//!
+//! One worker, and a clock that nothing moves but ticks, each by what it is to cost. All worlds cost the same but for the
+//! last one, so the others start in the order of their ids.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::{Arc, Mutex},
+};
+
+use bevy_ecs::prelude::*;
+use throng::{
+    prelude::*,
+    server::{Environment, Server},
+    settings::Settings,
+};
+use throng_net::{
+    protocol::PrivateKey,
+    transport::{Impairment, MemoryNetwork},
+};
+use throng_platform::{clock::ManualClock, steal::ManualSteal, time::Nanos};
+use throng_replication::SchemaBuilder;
+
+const COST: Nanos = Nanos::from_micros(100);
+const EXTRA: Nanos = Nanos::from_micros(300);
+const WORLDS: u64 = 12;
+/// The tick in which a world announces the next one, and the first that is costly.
+const ODD_TICK: u32 = 5;
+
+/// Worlds of a frame, in the order in which they started, each with its tick.
+#[derive(Resource, Clone, Default)]
+struct Started(Arc<Mutex<Vec<(WorldId, u32)>>>);
+
+/// The clock, moved by each tick; what a tick costs from [`ODD_TICK`] on.
+#[derive(Resource, Clone)]
+struct Costs(ManualClock, Nanos);
+
+struct Field {
+    name: &'static str,
+    announces: bool,
+    costs: Costs,
+    started: Started,
+}
+
+impl WorldKind for Field {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        world.insert_resource(self.started.clone()).insert_resource(self.costs.clone()).add_systems(take_time);
+        if self.announces {
+            world.add_systems(announce).world_mut().resource_mut::<Outbox>().hint_next_tick(EXTRA);
+        }
+    }
+
+    fn dormant_when_empty(&self) -> bool {
+        false
+    }
+}
+
+fn take_time(tick: Res<TickInfo>, started: Res<Started>, costs: Res<Costs>) {
+    started.0.lock().unwrap().push((tick.world, tick.tick));
+    costs.0.advance(if tick.tick < ODD_TICK { COST } else { costs.1 });
+}
+
+fn announce(tick: Res<TickInfo>, mut outbox: ResMut<Outbox>) {
+    if tick.tick == ODD_TICK {
+        outbox.hint_next_tick(EXTRA);
+    }
+}
+
+/// What is odd about the last of the worlds.
+#[derive(Clone, Copy)]
+enum Odd {
+    Announces,
+    BecomesCostly,
+}
+
+/// In which place of its frame the last of all worlds started in each of its ticks, counted from the front and from the
+/// back.
+fn places(odd: Odd, uses_cost_estimates: bool) -> Vec<(usize, usize)> {
+    let clock = ManualClock::new();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 40_000));
+    let environment = Environment {
+        clock: Arc::new(clock.clone()),
+        transport: Box::new(MemoryNetwork::new(1, Impairment::NONE).server(address)),
+        seed: [1; 32],
+        steal: Box::new(ManualSteal::new(1)),
+        private_key: PrivateKey::new([1; 32]),
+        public_addresses: vec![address],
+        workers_count: 1,
+    };
+    let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
+    let started = Started::default();
+    let mut kind = |name, announces, cost| {
+        let costs = Costs(clock.clone(), cost);
+        server.add_kind(Field { name, announces, costs, started: started.clone() }).unwrap()
+    };
+    let calm = kind("calm", false, COST);
+    let odd = match odd {
+        Odd::Announces => kind("announces", true, COST),
+        Odd::BecomesCostly => kind("costly", false, Nanos(10 * COST.0)),
+    };
+    for seed in 1..WORLDS {
+        server.create_world(calm, seed).unwrap();
+    }
+    let last = server.create_world(odd, WORLDS).unwrap();
+    server.use_cost_estimates(uses_cost_estimates);
+    server.prepare(Nanos::ZERO).unwrap();
+    let mut places = Vec::new();
+    for frame in 0.. {
+        clock.set(server.start_of_frame(frame));
+        server.frame(frame);
+        let started = std::mem::take(&mut *started.0.lock().unwrap());
+        if let Some(place) = started.iter().position(|(world, _)| *world == last) {
+            assert_eq!(started[place].1 as usize, places.len(), "every tick is looked at");
+            places.push((place, started.len() - 1 - place));
+        }
+        if places.len() == 10 {
+            break;
+        }
+    }
+    places
+}
+
+/// The last world is first in the ticks that `is_first` names, and last in all others.
+#[track_caller]
+fn check(odd: Odd, is_first: impl Fn(usize) -> bool) {
+    for (tick, (before, after)) in places(odd, true).into_iter().enumerate() {
+        assert!(before + after > 0, "others start in the same frame");
+        let expect = (is_first(tick), !is_first(tick));
+        assert_eq!((before == 0, after == 0), expect, "tick {tick}: {before} before, {after} after");
+    }
+}
+
+#[test]
+fn a_world_that_hints_at_its_next_tick_starts_first_in_that_tick_alone() {
+    check(Odd::Announces, |tick| [0, ODD_TICK as usize + 1].contains(&tick));
+}
+
+#[test]
+fn a_world_that_becomes_costly_starts_first_from_the_next_tick_on() {
+    check(Odd::BecomesCostly, |tick| tick > ODD_TICK as usize);
+}
+
+#[test]
+fn without_estimates_neither_hints_nor_costs_count() {
+    for odd in [Odd::Announces, Odd::BecomesCostly] {
+        assert!(places(odd, false).into_iter().all(|(_, after)| after == 0));
+    }
+}
