@@ -372,6 +372,32 @@ mod tests {
     }
 
     #[test]
+    fn a_cloned_marker_is_another_entitys() {
+        let mut stage = Stage::new();
+        let first = stage.world.spawn((Replicated::default(), Gold(1))).id();
+        stage.tick();
+        let marker = stage.world.get::<Replicated>(first).unwrap().clone();
+        let second = stage.world.spawn((marker, Gold(2))).id();
+        stage.tick();
+        let ids = [first, second].map(|entity| stage.collector.net_id(&stage.world, entity).unwrap());
+        assert_ne!(ids[0], ids[1]);
+        assert_eq!(ids.map(|id| stage.collector.entity_of(id)), [Some(first), Some(second)]);
+        assert_eq!(stage.gold(), [1, 2]);
+        stage.world.despawn(second);
+        stage.tick();
+        assert_eq!(stage.gold(), [1]);
+
+        // What is taken off and put on another one, too.
+        let marker = stage.world.entity_mut(first).take::<Replicated>().unwrap();
+        let third = stage.world.spawn((marker, Gold(3))).id();
+        stage.tick();
+        assert_eq!(stage.gold(), [3]);
+        assert_eq!(stage.collector.entity_of(ids[0]), None);
+        let id = stage.collector.net_id(&stage.world, third).unwrap();
+        assert_eq!(stage.replicas.ids().collect::<Vec<_>>(), [id]);
+    }
+
+    #[test]
     fn entities_that_were_there_first_are_found() {
         let mut world = World::new();
         world.spawn((Replicated::default(), Gold(3)));

@@ -10,6 +10,9 @@ use bevy_ecs::{lifecycle::HookContext, prelude::*, world::DeferredWorld};
 use crate::wire::ids::NetId;
 
 /// Marks an entity whose components clients hear of. Holds its id from the end of its first tick on.
+///
+/// A clone that is put into a world begins without one, as does what is taken from an entity and inserted again: an id
+/// names one entity, once.
 #[derive(Component, Debug, Default, Clone, PartialEq, Eq)]
 #[component(on_insert = note_arrival, on_discard = note_departure)]
 pub struct Replicated {
@@ -52,7 +55,13 @@ impl SharedJournal {
     }
 }
 
-fn note_arrival(world: DeferredWorld<'_>, context: HookContext) {
+fn note_arrival(mut world: DeferredWorld<'_>, context: HookContext) {
+    // Of a clone or of an earlier stay: with two holders, the one that goes would take the other's copies away.
+    if world.get::<Replicated>(context.entity).is_some_and(|inserted| inserted.id.is_some())
+        && let Some(mut inserted) = world.get_mut::<Replicated>(context.entity)
+    {
+        inserted.id = None;
+    }
     if let Some(journal) = world.get_resource::<SharedJournal>() {
         journal.lock().arrivals.push(context.entity);
     }
