@@ -108,7 +108,9 @@ pub struct GameWorld {
     rules: Box<ResolvedRules>,
     delivery: Delivery,
     sent: Sent,
-    /// Ticks done.
+    /// Ticks done. None comes twice: clients take what is older than the newest tick for stale, and games wait for
+    /// ticks, so both would stand still. They are enough for 6.8 years at 20 Hz, 388 days at 128 Hz and 195 days at
+    /// 255 Hz; a world that has used them up panics and ends as one, with its clients told.
     tick: u32,
     /// The time of this tick.
     now: Nanos,
@@ -603,7 +605,8 @@ impl GameWorld {
         self.sent.add_packets(self.report.stats.packets_out, self.report.stats.bytes_out);
         self.report.has_nothing_to_do =
             self.clients.is_empty() && self.ecs.resource::<MayBeDormant>().0 && !self.filled.departures;
-        self.tick = self.tick.wrapping_add(1);
+        self.tick =
+            self.tick.checked_add(1).expect("this world has used up its ticks: worlds are to be made anew in time");
     }
 
     /// Gives what was sent since the last call, by kind and cause.
@@ -660,6 +663,12 @@ impl GameWorld {
     /// Ticks done.
     pub fn ticks(&self) -> u32 {
         self.tick
+    }
+
+    /// As if it had ticked so often.
+    #[cfg(test)]
+    pub(crate) fn set_ticks(&mut self, ticks: u32) {
+        self.tick = ticks;
     }
 
     pub fn clients_count(&self) -> usize {

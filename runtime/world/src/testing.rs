@@ -268,6 +268,15 @@ mod tests {
     }
 
     /// Promise: what a test brings is seen by the systems of the next tick, once.
+    /// Clients and games would stand still if a tick came twice.
+    #[test]
+    #[should_panic(expected = "has used up its ticks")]
+    fn a_world_that_has_used_up_its_ticks_ends() {
+        let mut world = TestWorld::new(Watching, &SchemaBuilder::new().build(), 1);
+        world.world.set_ticks(u32::MAX);
+        world.tick();
+    }
+
     #[test]
     fn what_is_brought_is_seen_in_the_next_tick_and_only_there() {
         let [here, elsewhere] = [3, 8].map(|index| WorldId::new(index, 0));

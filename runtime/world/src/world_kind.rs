@@ -12,6 +12,9 @@ pub trait WorldKind: Send + Sync + 'static {
     fn name(&self) -> &str;
 
     /// How often a world of this kind ticks. [Hz, 1..=255]
+    ///
+    /// A world lives for 2^32 ticks at most: 6.8 years at 20 Hz, 388 days at 128 Hz, 195 days at 255 Hz. After that it
+    /// ends as one that panics; a game whose worlds may live so long retires them and makes them anew in time.
     fn tick_rate(&self) -> Hertz;
 
     /// Fills a new world. Runs on the thread that creates worlds, once per world and once more for the first of the
