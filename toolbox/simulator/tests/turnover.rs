@@ -1,19 +1,27 @@
 //! The promise: worlds come and go while a server runs, and nobody else notices. Ids are never confused, what is sent
 //! to a world that is no more is counted, and who was on the way there keeps what he carries.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use bevy_ecs::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::{
     Server,
+    directory::{Directory, Placement},
     ids::WorldId,
     lifecycle::{NewWorld, Pending, WorldError},
     prelude::*,
     server::ServerControl,
 };
 use throng_bots::{Behaviour, BehaviourCounters};
-use throng_client::Client;
+use throng_client::{Client, DisconnectReason};
+use throng_net::protocol::{ClientId, UserData};
 use throng_pack::Pack;
 use throng_platform::time::Nanos;
 use throng_replication::{Replicate, SchemaBuilder, ecs::Replicated};
@@ -52,6 +60,7 @@ enum WishKind {
     Send(WorldId),
     SendStrange(WorldId),
     Greet(WorldId),
+    Panic,
 }
 
 /// Messages that came.
@@ -120,6 +129,7 @@ fn obey(tick: Res<TickInfo>, mut wish: ResMut<Wish>, mut here: ResMut<Here>, mut
             outbox.travel(client, to, &StrangeBag { pearls: bag.coins.into() }).unwrap();
         }
         Some(WishKind::Greet(to)) => outbox.post(tick.world, to, &Hello).unwrap(),
+        Some(WishKind::Panic) => panic!("a bug in a game"),
         None => {}
     }
 }
@@ -133,6 +143,30 @@ impl Behaviour for Quiet {
 
     fn counters(&self) -> BehaviourCounters {
         BehaviourCounters::new()
+    }
+}
+
+/// Who has left and which worlds have ended, as a directory is told.
+type Told = Arc<Mutex<(Vec<ClientId>, Vec<WorldId>)>>;
+
+/// Everybody begins in the lobby, while it is open.
+struct Register {
+    lobby: WorldId,
+    told: Told,
+    is_open: Arc<AtomicBool>,
+}
+
+impl Directory for Register {
+    fn place(&mut self, _: ClientId, _: &UserData) -> Placement {
+        if self.is_open.load(Ordering::Relaxed) { Placement::World(self.lobby) } else { Placement::Refuse("closed") }
+    }
+
+    fn left(&mut self, client_id: ClientId) {
+        self.told.lock().unwrap().0.push(client_id);
+    }
+
+    fn world_ended(&mut self, world: WorldId) {
+        self.told.lock().unwrap().1.push(world);
     }
 }
 
@@ -286,6 +320,56 @@ fn clients_of_a_world_that_is_retired_are_told_and_free_their_places() {
     assert_eq!((house.counter("server.disconnects"), house.simulation.server_mut().worlds_count()), (3, 2));
     house.simulation.run_for(2.0);
     assert!(house.simulation.players().iter().all(|player| player.end().is_some() || player.was_in_world()));
+}
+
+/// Three players in a world that panics, and one in the lobby; the directory takes those three in again, or does not.
+/// Gives how their connections ended.
+fn panic_beside_the_lobby(takes_in: bool) -> Vec<Option<DisconnectReason>> {
+    let mut house = House::with_players(3);
+    let (lobby, told, is_open) = (house.lobby, Told::default(), Arc::new(AtomicBool::new(true)));
+    house.simulation.server_mut().set_directory(Register { lobby, told: told.clone(), is_open: is_open.clone() });
+    let pending = house.create();
+    let world = house.answer(&pending).unwrap();
+    house.wish(lobby, WishKind::Send(world));
+    house.simulation.run_for(1.0);
+    // Comes later, and stays in the lobby.
+    house.simulation.join(Box::new(Quiet));
+    house.simulation.run_for(1.0);
+    assert_eq!((house.bags(world).len(), house.bags(lobby).len()), (3, 1));
+
+    is_open.store(takes_in, Ordering::Relaxed);
+    house.wish(world, WishKind::Panic);
+    house.simulation.run_for(0.5);
+    let (placed, gone) = if takes_in { (3, 0) } else { (0, 3) };
+    assert_eq!((house.counter("server.worlds_parked"), house.counter("server.disconnects")), (1, gone));
+    assert_eq!((house.counter("server.clients_placed_again"), house.bags(lobby).len()), (placed, 1 + placed as usize));
+    let (mut left, ended) = std::mem::take(&mut *told.lock().unwrap());
+    left.sort_unstable();
+    assert_eq!((left, ended), (vec![ClientId(1), ClientId(2), ClientId(3)], vec![world]), "each once");
+    let ends = house.simulation.players().iter().map(|player| player.end()).collect();
+
+    // Nobody gets there any more, newcomers come in, and the others have missed nothing.
+    is_open.store(true, Ordering::Relaxed);
+    house.wish(lobby, WishKind::Send(world));
+    house.simulation.run_for(0.5);
+    (0..3).for_each(|_| _ = house.simulation.join(Box::new(Quiet)));
+    house.simulation.run_for(3.0);
+    assert_eq!((house.bags(lobby).len(), house.counter("server.travels_refused")), (4 + placed as usize, 1 + placed));
+    let totals = house.simulation.totals();
+    assert_eq!((totals.playing, totals.state_errors, totals.protocol_errors), (4 + placed, 0, 0), "{totals:#?}");
+    assert!(house.simulation.server_mut().ticks_missed_by_world().iter().all(|&missed| missed == 0));
+    ends
+}
+
+#[test]
+fn clients_of_a_world_that_panics_go_on_where_the_directory_places_them() {
+    assert_eq!(panic_beside_the_lobby(true), [None; 4]);
+}
+
+#[test]
+fn clients_of_a_world_that_panics_are_told_if_the_directory_has_no_place_for_them() {
+    let closed = Some(DisconnectReason::ClosedByServer);
+    assert_eq!(panic_beside_the_lobby(false), [closed, closed, closed, None], "by a goodbye, and not by silence");
 }
 
 /// Whoever comes in the very frame in which a world's end is asked for once waited in it for ever.
