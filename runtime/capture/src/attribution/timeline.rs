@@ -78,21 +78,54 @@ impl<T: Copy> Timeline<T> {
     }
 }
 
-/// What the recorder noted about a thread in a frame.
-pub(super) fn sums<'a>(capture: &'a Capture, thread: u32, frame: &Window) -> Option<&'a FrameThread> {
-    capture.frames[frame.frame?].threads.iter().find(|sums| sums.thread == thread)
+/// What the recorder noted about each thread in each frame. Sorted once: to look through a frame's threads for one of
+/// them, thread by thread, takes the square of their number.
+pub(super) struct Sums<'a> {
+    /// Frames as stretches of time: rising, apart from each other, none empty.
+    frames: &'a [Window],
+    /// By thread: the frames that know it, as places in `frames`, rising.
+    of_thread: Vec<Vec<(usize, &'a FrameThread)>>,
 }
 
-/// The states of a thread, with the waits for a core after wake-ups that the sums of `frames` know of.
-pub(super) fn states(capture: &Capture, thread: usize, frames: &[Window]) -> Timeline<State> {
+impl<'a> Sums<'a> {
+    pub fn of(capture: &'a Capture, frames: &'a [Window]) -> Self {
+        let mut of_thread: Vec<Vec<(usize, &FrameThread)>> = vec![Vec::new(); capture.threads.len()];
+        for (place, frame) in frames.iter().enumerate() {
+            for sums in frame.frame.iter().flat_map(|&frame| &capture.frames[frame].threads) {
+                let Some(known) = of_thread.get_mut(sums.thread as usize) else { continue };
+                // Of a thread that a frame names twice, the first counts.
+                if known.last().is_none_or(|&(last, _)| last != place) {
+                    known.push((place, sums));
+                }
+            }
+        }
+        Self { frames, of_thread }
+    }
+
+    /// Of a thread in a frame.
+    pub fn get(&self, thread: usize, frame: &Window) -> Option<&'a FrameThread> {
+        frame.frame?;
+        let known = self.of_thread.get(thread)?;
+        let found = known.binary_search_by_key(&frame.begin_ns, |&(place, _)| self.frames[place].begin_ns).ok()?;
+        Some(known[found].1)
+    }
+
+    /// Of a thread, with the frames, in the order of time.
+    fn of_thread(&self, thread: usize) -> impl Iterator<Item = (&'a Window, &'a FrameThread)> {
+        let (frames, known) = (self.frames, self.of_thread.get(thread));
+        known.into_iter().flatten().map(move |&(place, sums)| (&frames[place], sums))
+    }
+}
+
+/// The states of a thread, with the waits for a core after wake-ups that its `sums` know of.
+pub(super) fn states(capture: &Capture, sums: &Sums<'_>, thread: usize) -> Timeline<State> {
     let mut states = states_from_events(&capture.threads[thread]);
     let mut wakeups: Vec<(usize, u64)> = Vec::new();
     let mut first = 0;
-    for frame in frames {
+    for (frame, sums) in sums.of_thread(thread) {
         while end_of(&states.stretches, first) <= frame.begin_ns {
             first += 1;
         }
-        let Some(sums) = sums(capture, thread as u32, frame) else { continue };
         wait_after_wakeups(&states.stretches, first, frame, sums.waiting_ns, &mut wakeups);
     }
     if !wakeups.is_empty() {
@@ -200,4 +233,41 @@ pub(super) fn worlds(thread: &Thread, known: &WorldNumbers) -> Timeline<AtWork> 
         }
     }
     worlds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Frame;
+
+    /// The look-up against the search that it stands for: frames out of order, threads named twice, not at all, and
+    /// beyond the list.
+    #[test]
+    fn sums_are_those_of_the_frame() {
+        let part = |thread, waiting_ns| FrameThread { thread, waiting_ns, ..FrameThread::default() };
+        let parts = [
+            vec![part(2, 1), part(0, 2), part(2, 3)],
+            vec![],
+            vec![part(7, 4), part(1, 5)],
+            vec![part(0, 6), part(1, 7), part(2, 8)],
+        ];
+        let frames = parts.map(|threads| Frame { threads, ..Frame::default() }).to_vec();
+        let capture = Capture { frames, threads: vec![Thread::default(); 3], ..Capture::default() };
+        let window = |frame, begin_ns| Window { frame: Some(frame), begin_ns, end_ns: begin_ns + 10 };
+        let windows = [window(3, 0), window(0, 10), window(1, 30), window(2, 50)];
+        let sums = Sums::of(&capture, &windows);
+        for thread in 0..4 {
+            let of_frame = |window: &Window| {
+                let parts = &capture.frames[window.frame?].threads;
+                parts.iter().find(|part| part.thread as usize == thread && thread < capture.threads.len())
+            };
+            for window in &windows {
+                assert_eq!(sums.get(thread, window), of_frame(window), "thread {thread} in {window:?}");
+            }
+            let known: Vec<_> = sums.of_thread(thread).map(|(window, sums)| (window.frame, sums)).collect();
+            let expect: Vec<_> = windows.iter().filter_map(|window| Some((window.frame, of_frame(window)?))).collect();
+            assert_eq!(known, expect);
+            assert_eq!(sums.get(thread, &Window { frame: None, ..windows[0] }), None, "a stretch that is no frame");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::{
     Cost, Costs, FrameCost, LargeAllocationAt, LockWaitAt, Spent, ThreadCost, WorldCost,
     grouping::Grouping,
     table::{Raw, Spread, Table},
-    timeline::{self, AtWork, State, Timeline, WorldNumbers},
+    timeline::{self, AtWork, State, Sums, Timeline, WorldNumbers},
 };
 use crate::model::{Capture, Event, FrameThread};
 
@@ -101,8 +101,8 @@ pub(super) struct Walker<'a> {
     capture: &'a Capture,
     groups: &'a Grouping<'a>,
     windows: &'a [Window],
-    all_frames: &'a [Window],
     keep: &'a Keep<'a>,
+    sums: Sums<'a>,
     world_numbers: WorldNumbers,
     sites: Group,
     subsystems: Group,
@@ -126,8 +126,8 @@ impl<'a> Walker<'a> {
             capture,
             groups,
             windows,
-            all_frames,
             keep,
+            sums: Sums::of(capture, all_frames),
             sites: Group::new(capture.sites.len() + 1),
             subsystems: Group::new(groups.subsystems.len()),
             categories: Group::new(groups.categories.len()),
@@ -142,7 +142,7 @@ impl<'a> Walker<'a> {
     /// Adds what `thread` did to the frames it is known in.
     pub fn walk(&mut self, thread: usize, frames: &mut [FrameCost]) {
         let events = &self.capture.threads[thread].events;
-        let states = timeline::states(self.capture, thread, self.all_frames);
+        let states = timeline::states(self.capture, &self.sums, thread);
         let worlds = timeline::worlds(&self.capture.threads[thread], &self.world_numbers);
         Walk {
             walker: self,
@@ -395,7 +395,7 @@ impl Walk<'_, '_> {
     /// `None` if nothing is known of the thread in this frame.
     fn drain(&mut self, window: &Window) -> Option<ThreadCost> {
         let capture = self.walker.capture;
-        let sums = timeline::sums(capture, self.thread, window);
+        let sums = self.walker.sums.get(self.thread as usize, window);
         let outside = std::mem::take(&mut self.outside);
         let sites = self.walker.sites.table.drain();
         let blocked_ns =
