@@ -2,7 +2,7 @@
 //! capture.
 
 use throng_capture::Capture;
-use throng_capture::format::{read, write};
+use throng_capture::format::{read, read_within, write};
 use throng_capture::model::*;
 use throng_platform::allocator::{CountingAllocator, thread_counts};
 
@@ -101,4 +101,18 @@ fn writing_streams() {
     let taken = (thread_counts() - before).bytes;
     // A section, and a few bytes per site: the file has 2 MB.
     assert!(taken < 100 * 1024, "{taken}");
+}
+
+/// Two bytes of a file are an event of 48: the reader goes as far as it may, and no further.
+#[test]
+fn a_maximum_of_memory_is_held() {
+    const MAXIMUM: u64 = 4 << 20;
+    let thread = Thread { events: vec![Event::PageFault { at_ns: 0 }; 1_000_000], ..Thread::default() };
+    let file = written(&Capture { threads: vec![thread], ..Capture::default() });
+    let before = thread_counts();
+    assert!(read_within(&file, MAXIMUM).is_err());
+    let taken = (thread_counts() - before).bytes;
+    // A list that doubles has been handed out up to four times what it holds, old places included.
+    assert!(taken <= 4 * MAXIMUM + 4_096, "{taken} bytes were taken for a file of {}", file.len());
+    assert!(read(&file).is_ok(), "an ordinary maximum has room for it");
 }

@@ -47,6 +47,8 @@ struct ShowArguments {
     /// Another frame than the one that it was saved for.
     #[arg(long, value_name = "NUMBER")]
     frame: Option<u64>,
+    #[command(flatten)]
+    memory: file::MemoryArguments,
     /// Print the same facts as one JSON object.
     #[arg(long)]
     json: bool,
@@ -66,6 +68,8 @@ struct ConvertArguments {
     /// out.
     #[arg(long)]
     with_free_text: bool,
+    #[command(flatten)]
+    memory: file::MemoryArguments,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -91,7 +95,7 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 fn show(arguments: &ShowArguments) -> CommandResult {
-    let capture = file::read(&arguments.file)?;
+    let capture = file::read(&arguments.file, &arguments.memory)?;
     let stdout = io::stdout();
     let options = Options { frame: arguments.frame, with_emphasis: stdout.is_terminal() };
     let told = story::tell(&capture, &options).map_err(|error| format!("{}: {error}", arguments.file.display()))?;
@@ -106,7 +110,7 @@ fn show(arguments: &ShowArguments) -> CommandResult {
 }
 
 fn convert(arguments: &ConvertArguments) -> CommandResult {
-    let mut capture = file::read(&arguments.file)?;
+    let mut capture = file::read(&arguments.file, &arguments.memory)?;
     if !arguments.with_free_text {
         capture = capture.without_free_text();
     }

@@ -1,35 +1,39 @@
 //! The reader: from bytes to the model, whatever the bytes are.
 //!
 //! Lists grow element by element while there are bytes for them, so that memory follows what was read and not what was
-//! claimed. An element takes at least a byte in the file, and a few hundred in memory at the very most.
+//! claimed. An element takes at least a byte in the file, and a few hundred in memory at the very most; what all of them
+//! take is counted, and has a maximum.
+
+use std::cell::Cell;
 
 use super::bytes::Cursor;
 use super::events::{COMMON_SITES, Counts, EventReader};
 use super::section::{self, Kind};
-use super::{MAGIC, ReadError, VERSION, elements, maximum};
+use super::{ReadError, elements, maximum};
 use crate::model::{Capture, Counter, Lock};
 
-/// The capture in `file`, which is a whole file. Indices in it point into its lists.
+/// The capture in `file`, which is a whole file. Indices in it point into its lists. Takes
+/// [`maximum::MEMORY_BYTES`] at most.
 pub fn read(file: &[u8]) -> Result<Capture, ReadError> {
+    read_within(file, maximum::MEMORY_BYTES)
+}
+
+/// The same with another maximum, counted as there.
+pub fn read_within(file: &[u8], memory_bytes_max: u64) -> Result<Capture, ReadError> {
     let mut file = Cursor::new(file, 0);
-    if file.array() != Ok(MAGIC) {
-        return Err(ReadError::NotACapture);
-    }
-    let version = u16::from_le_bytes(file.array()?);
-    if version != VERSION {
-        return Err(ReadError::UnknownVersion { version });
-    }
-    let mut reader = Reader::default();
+    section::check_beginning(&mut file)?;
+    let mut reader = Reader {
+        room: Room { left_bytes: Cell::new(memory_bytes_max), maximum_bytes: memory_bytes_max },
+        capture: Capture::default(),
+        common_sites: Vec::new(),
+        thread: 0,
+        thread_before_ns: None,
+    };
     let mut last = None;
     loop {
         let offset = file.offset();
         let (kind, payload) = section::next(&mut file)?;
-        // The first is About and stands once; the others may be missing or go on, in this order.
-        let fits = match last {
-            None => kind == Kind::About,
-            Some(last) => kind > last || (kind == last && kind != Kind::About),
-        };
-        if !fits {
+        if !kind.may_follow(last) {
             return Err(ReadError::UnexpectedSection { offset, kind: kind as u8 });
         }
         last = Some(kind);
@@ -41,8 +45,24 @@ pub fn read(file: &[u8]) -> Result<Capture, ReadError> {
     if file.is_at_end() { Ok(reader.capture) } else { Err(ReadError::BytesAfterEnd { offset: file.offset() }) }
 }
 
-#[derive(Default)]
+/// Memory that lists may still take.
+struct Room {
+    /// In a cell, because a list takes from it, and so do its elements.
+    left_bytes: Cell<u64>,
+    maximum_bytes: u64,
+}
+
+impl Room {
+    fn take(&self, offset: usize, bytes: usize) -> Result<(), ReadError> {
+        let left_bytes = self.left_bytes.get().checked_sub(bytes as u64);
+        let maximum_bytes = self.maximum_bytes;
+        self.left_bytes.set(left_bytes.ok_or(ReadError::TooMuchMemory { offset, maximum_bytes })?);
+        Ok(())
+    }
+}
+
 struct Reader {
+    room: Room,
     capture: Capture,
     common_sites: Vec<u32>,
     /// The thread whose events were read last, and the end of the last one.
@@ -52,52 +72,61 @@ struct Reader {
 
 impl Reader {
     fn section(&mut self, kind: Kind, mut bytes: Cursor<'_>) -> Result<(), ReadError> {
-        let capture = &mut self.capture;
+        let (room, capture) = (&self.room, &mut self.capture);
         let bytes = &mut bytes;
         let (sites, threads) = (capture.sites.len(), capture.threads.len());
         let begin_ns = capture.about.begin_ns;
         match kind {
             Kind::About => capture.about = elements::about(bytes)?,
-            Kind::Sites => list(bytes, &mut capture.sites, maximum::SITES, "sites", |bytes, _| elements::site(bytes))?,
+            Kind::Sites => {
+                list(bytes, room, &mut capture.sites, maximum::SITES, "sites", |bytes, _| elements::site(bytes))?
+            }
             Kind::CommonSites => {
-                list(bytes, &mut self.common_sites, COMMON_SITES, "common sites", |bytes, _| {
+                list(bytes, room, &mut self.common_sites, COMMON_SITES, "common sites", |bytes, _| {
                     bytes.index("site", sites)
                 })?;
             }
             Kind::Worlds => {
-                list(bytes, &mut capture.worlds, maximum::WORLDS, "worlds", |bytes, _| elements::world(bytes))?;
+                list(bytes, room, &mut capture.worlds, maximum::WORLDS, "worlds", |bytes, _| elements::world(bytes))?;
             }
-            Kind::Locks => list(bytes, &mut capture.locks, maximum::LOCKS, "locks", |bytes, _| {
+            Kind::Locks => list(bytes, room, &mut capture.locks, maximum::LOCKS, "locks", |bytes, _| {
                 Ok(Lock { name: bytes.text("a lock's name")? })
             })?,
-            Kind::Counters => list(bytes, &mut capture.counters, maximum::COUNTERS, "counters", |bytes, _| {
+            Kind::Counters => list(bytes, room, &mut capture.counters, maximum::COUNTERS, "counters", |bytes, _| {
                 Ok(Counter { name: bytes.text("a counter's name")? })
             })?,
             Kind::Threads => {
-                list(bytes, &mut capture.threads, maximum::THREADS, "threads", |bytes, _| elements::thread(bytes))?;
+                list(bytes, room, &mut capture.threads, maximum::THREADS, "threads", |bytes, _| {
+                    elements::thread(bytes)
+                })?;
             }
             Kind::Events => self.events(bytes)?,
-            Kind::Frames => list(bytes, &mut capture.frames, maximum::FRAMES, "frames", |bytes, before| {
-                elements::frame(bytes, before.map_or((0, begin_ns), |frame| (frame.number, frame.end_ns)), threads)
+            Kind::Frames => list(bytes, room, &mut capture.frames, maximum::FRAMES, "frames", |bytes, before| {
+                let before = before.map_or((0, begin_ns), |frame| (frame.number, frame.end_ns));
+                let frame = elements::frame(bytes, before, threads)?;
+                room.take(bytes.offset(), size_of_val(&frame.threads[..]))?;
+                Ok(frame)
             })?,
-            Kind::Logs => list(bytes, &mut capture.logs, maximum::LOGS, "log lines", |bytes, before| {
+            Kind::Logs => list(bytes, room, &mut capture.logs, maximum::LOGS, "log lines", |bytes, before| {
                 elements::log(bytes, before.map_or(begin_ns, |line| line.at_ns), threads)
             })?,
             Kind::MemoryMoments => {
                 let moments = &mut capture.memory.at_ns;
-                list(bytes, moments, maximum::MEMORY_MOMENTS, "moments of memory", |bytes, before| {
+                list(bytes, room, moments, maximum::MEMORY_MOMENTS, "moments of memory", |bytes, before| {
                     bytes.step(before.copied().unwrap_or(begin_ns))
                 })?;
             }
             Kind::MemoryRows => {
                 let moments = capture.memory.at_ns.len();
                 let rows = &mut capture.memory.by_site;
-                list(bytes, rows, maximum::MEMORY_ROWS, "rows of live bytes", |bytes, _| {
-                    elements::live_bytes(bytes, moments, sites)
+                list(bytes, room, rows, maximum::MEMORY_ROWS, "rows of live bytes", |bytes, _| {
+                    let row = elements::live_bytes(bytes, moments, sites)?;
+                    room.take(bytes.offset(), size_of_val(&row.bytes[..]))?;
+                    Ok(row)
                 })?;
             }
             Kind::Processes => {
-                list(bytes, &mut capture.processes, maximum::PROCESSES, "processes", |bytes, _| {
+                list(bytes, room, &mut capture.processes, maximum::PROCESSES, "processes", |bytes, _| {
                     elements::process(bytes)
                 })?;
             }
@@ -112,7 +141,7 @@ impl Reader {
     }
 
     fn events(&mut self, bytes: &mut Cursor<'_>) -> Result<(), ReadError> {
-        let capture = &mut self.capture;
+        let (room, capture) = (&self.room, &mut self.capture);
         let counts = Counts {
             sites: capture.sites.len(),
             locks: capture.locks.len(),
@@ -128,7 +157,7 @@ impl Reader {
         let before_ns = self.thread_before_ns.filter(|_| goes_on).unwrap_or(capture.about.begin_ns);
         let mut reader = EventReader { counts: &counts, common_sites: &self.common_sites, before_ns };
         let events = &mut capture.threads[thread].events;
-        list(bytes, events, maximum::EVENTS, "events of one thread", |bytes, _| reader.next(bytes))?;
+        list(bytes, room, events, maximum::EVENTS, "events of one thread", |bytes, _| reader.next(bytes))?;
         self.thread = thread;
         self.thread_before_ns = Some(reader.before_ns);
         Ok(())
@@ -138,6 +167,7 @@ impl Reader {
 /// Elements to the end of the section; `next` is given the element before.
 fn list<T>(
     bytes: &mut Cursor<'_>,
+    room: &Room,
     elements: &mut Vec<T>,
     maximum: usize,
     what: &'static str,
@@ -147,6 +177,7 @@ fn list<T>(
         if elements.len() >= maximum {
             return Err(ReadError::TooMany { offset: bytes.offset(), what, maximum });
         }
+        room.take(bytes.offset(), size_of::<T>())?;
         let element = next(bytes, elements.last())?;
         elements.push(element);
     }

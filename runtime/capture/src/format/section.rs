@@ -13,7 +13,7 @@
 use std::io::Write;
 
 use super::bytes::Cursor;
-use super::{ReadError, WriteError};
+use super::{MAGIC, ReadError, VERSION, WriteError};
 
 /// Kinds, in the order in which they stand in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,19 @@ impl Kind {
     fn of(byte: u8) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| *kind as u8 == byte)
     }
+
+    /// Whether a section of this kind may stand after one of `before`. The first is About and stands once; the others
+    /// may be missing or go on, in this order.
+    pub(super) fn may_follow(self, before: Option<Kind>) -> bool {
+        match before {
+            None => self == Kind::About,
+            Some(before) => self > before || (self == before && self != Kind::About),
+        }
+    }
 }
+
+/// What stands before a payload.
+pub(super) const HEADER_BYTES: usize = 9;
 
 /// A section is closed once it is at least this long: large enough that its header costs nothing, small enough to hold
 /// twice.
@@ -113,6 +125,27 @@ impl<W: Write> SectionWriter<W> {
     pub(super) fn flush(mut self) -> Result<(), WriteError> {
         Ok(self.out.flush()?)
     }
+}
+
+/// The file's first bytes, before its sections.
+pub(super) fn check_beginning(file: &mut Cursor<'_>) -> Result<(), ReadError> {
+    if file.array() != Ok(MAGIC) {
+        return Err(ReadError::NotACapture);
+    }
+    match u16::from_le_bytes(file.array()?) {
+        VERSION => Ok(()),
+        version => Err(ReadError::UnknownVersion { version }),
+    }
+}
+
+/// Kind and length of the section that begins here, believed.
+pub(super) fn peek(mut header: Cursor<'_>) -> Result<(Kind, u32), ReadError> {
+    let offset = header.offset();
+    let kind = header.byte()?;
+    let length = u32::from_le_bytes(header.array()?);
+    let _checksum: [u8; 4] = header.array()?;
+    let kind = Kind::of(kind).ok_or(ReadError::UnexpectedSection { offset, kind })?;
+    Ok((kind, length))
 }
 
 /// The section that begins here, whole; its payload as a cursor.

@@ -9,8 +9,7 @@ use super::*;
 use crate::model::*;
 use crate::sample;
 
-/// Of a section.
-const HEADER_BYTES: usize = 9;
+use super::section::HEADER_BYTES;
 
 fn written(capture: &Capture) -> Vec<u8> {
     let mut file = Vec::new();
@@ -309,6 +308,95 @@ proptest! {
         seal(&mut file);
         if let Ok(capture) = read(&file) {
             check_round_trip_bits(&capture);
+        }
+    }
+}
+
+#[test]
+fn what_takes_too_much_memory_is_refused_with_the_figure() {
+    let capture = sample::busy(40_000, 3);
+    let file = written(&capture);
+    let events: usize = capture.threads.iter().map(|thread| thread.events.len()).sum();
+    let of_events = (events * size_of::<Event>()) as u64;
+    let error = read_within(&file, of_events).expect_err("sites and threads come on top");
+    assert!(matches!(error, ReadError::TooMuchMemory { maximum_bytes, .. } if maximum_bytes == of_events), "{error}");
+    assert!(error.to_string().ends_with(&format!("takes more than {} MiB of memory", of_events >> 20)), "{error}");
+    assert_eq!(read_within(&file, of_events + 100_000), Ok(capture));
+}
+
+#[test]
+fn parts_of_frames_and_rows_of_live_bytes_count_as_well() {
+    let frame = Frame { threads: vec![FrameThread::default(); 1_000], ..Frame::default() };
+    let threads = vec![Thread::default()];
+    let frames = Capture { frames: vec![frame; 100], threads, ..Capture::default() };
+    let row = LiveBytes { site: None, bytes: vec![0; 1_000] };
+    let memory = Memory { at_ns: vec![0; 1_000], by_site: vec![row; 300] };
+    let rows = Capture { memory, ..Capture::default() };
+    for capture in [frames, rows] {
+        let file = written(&capture);
+        assert!(matches!(read_within(&file, 2_000_000), Err(ReadError::TooMuchMemory { .. })));
+        assert_eq!(read_within(&file, 4_000_000), Ok(capture));
+    }
+}
+
+/// Counts what is read of a file.
+struct Counted<'a> {
+    file: std::io::Cursor<&'a [u8]>,
+    bytes: usize,
+}
+
+impl std::io::Read for Counted<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let len = self.file.read(into)?;
+        self.bytes += len;
+        Ok(len)
+    }
+}
+
+impl std::io::Seek for Counted<'_> {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+fn summary_of(file: &[u8]) -> (std::io::Result<Summary>, usize) {
+    let mut counted = Counted { file: std::io::Cursor::new(file), bytes: 0 };
+    let summary = read_summary(&mut counted);
+    (summary, counted.bytes)
+}
+
+#[test]
+fn a_summary_is_read_without_the_events() {
+    let capture = Capture { worlds: sample::small().worlds, ..sample::busy(40_000, 4) };
+    let file = written(&capture);
+    let (summary, bytes) = summary_of(&file);
+    let summary = summary.expect("it can be read");
+    assert_eq!((&summary.about, summary.world.as_ref()), (&capture.about, capture.worlds.first()));
+    assert!(bytes < 8_000 && file.len() > 500_000, "{bytes} of {} bytes were read", file.len());
+    let elsewhere = Capture { worlds: vec![World { id: 9, ..World::default() }], ..sample::small() };
+    assert_eq!(summary_of(&written(&elsewhere)).0.expect("it can be read").world, None);
+}
+
+#[test]
+fn a_file_without_a_summary_is_refused_as_by_the_reader() {
+    let file = written(&sample::small());
+    for len in 0..file.len() {
+        let error = summary_of(&file[..len]).0.expect_err("a part of a capture is none").to_string();
+        let is_told = error.contains("cut short") || error.contains("not a capture");
+        assert!(is_told, "{len} bytes: {error}");
+    }
+    let longer = [&file[..], &[0]].concat();
+    assert!(summary_of(&longer).0.is_err_and(|error| error.to_string().contains("bytes after the end")));
+    let mut damaged = file.clone();
+    damaged[16 + HEADER_BYTES + 2] ^= 4;
+    assert!(summary_of(&damaged).0.is_err_and(|error| error.to_string().contains("damaged")));
+    for at in 16..file.len() {
+        for byte in [0, 0x7f, 0xff] {
+            let mut mutated = file.clone();
+            mutated[at] = byte;
+            seal(&mut mutated);
+            let (summary, read) = (summary_of(&mutated).0, read(&mutated));
+            assert!(summary.is_ok() || read.is_err(), "byte {at} as {byte}: {summary:?}, {read:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use throng_capture::{Capture, story::printable_name};
+use throng_capture::{format::Summary, story::printable_name};
 
 use super::file;
 use crate::outcome::{CommandResult, Verdict};
@@ -57,8 +57,8 @@ pub fn run(arguments: &ListArguments) -> CommandResult {
         let Ok(about_file) = std::fs::metadata(&path) else { continue };
         let written = about_file.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         let written_unix_s = written.map_or(0, |since| since.as_secs());
-        let (saved_unix_s, content) = match file::read(&path) {
-            Ok(capture) => (capture.about.saved_unix_s, content(&capture)),
+        let (saved_unix_s, content) = match file::summary(&path) {
+            Ok(summary) => (summary.about.saved_unix_s, content(&summary)),
             Err(error) => (written_unix_s, Content::Broken { error }),
         };
         entries.push(Entry { file: path, bytes: about_file.len(), saved_unix_s, content });
@@ -92,15 +92,13 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn content(capture: &Capture) -> Content {
-    let about = &capture.about;
+fn content(Summary { about, world }: &Summary) -> Content {
     let trigger = &about.trigger;
-    let world = trigger.world.and_then(|id| capture.worlds.iter().find(|world| world.id == id));
     Content::Capture {
         trigger: trigger.kind.name(),
         name: if trigger.name.is_empty() { String::new() } else { printable_name(&trigger.name) },
         world: trigger.world,
-        world_name: world.map(|world| printable_name(&world.name)),
+        world_name: world.as_ref().map(|world| printable_name(&world.name)),
         frame: about.frame,
         measured: trigger.measured,
         allowed: trigger.allowed,

@@ -146,14 +146,51 @@ fn a_damaged_capture_is_told_with_file_and_place() {
 }
 
 #[test]
-fn a_file_larger_than_any_capture_is_refused_by_its_size() {
+fn a_file_larger_than_the_memory_it_may_take_is_refused_by_its_size() {
     let path = folder("capture-large").join("large.capture");
     let file = std::fs::File::create(&path).expect("a folder of ours");
     // Sparse: it takes no room on the disk.
-    file.set_len((1 << 30) + 1).expect("a sparse file");
+    file.set_len((2 << 30) + 1).expect("a sparse file");
     drop(file);
-    check_refused(&["show", text(&path)], &[text(&path), "1 GiB"]);
+    check_refused(&["show", text(&path)], &[text(&path), "2048 MiB", "--memory-mb"]);
     std::fs::remove_file(&path).expect("a folder of ours");
+}
+
+/// 60,000 events of 2 bytes each want 2.9 MB.
+#[test]
+fn a_small_file_that_takes_much_memory_is_opened_when_that_is_asked_for() {
+    let path = folder("capture-memory").join("1.capture");
+    let mut capture = slow_world(1_000);
+    capture.threads[0].events.extend([Event::PageFault { at_ns: 93 * MS }; 60_000]);
+    write(&path, &capture);
+    for command in [&["show", text(&path)][..], &["convert", text(&path), "--to", "folded", "--out", "-"]] {
+        let little = [command, &["--memory-mb", "2"]].concat();
+        check_refused(&little, &[text(&path), "at byte ", "more than 2 MiB of memory", "--memory-mb"]);
+        run_well(&[command, &["--memory-mb", "3"]].concat());
+    }
+}
+
+/// Events that no reader would take: the list does not look at them.
+#[test]
+fn list_reads_the_beginnings_of_captures() {
+    let folder = folder("capture-list-beginnings");
+    let path = folder.join("scope/1-812-1.capture");
+    write(&path, &slow_world(1_000));
+    let mut bytes = std::fs::read(&path).expect("it was written");
+    // Behind the header of the section of events, which is the first of its kind: 8.
+    let mut at = 16;
+    while bytes[at] != 8 {
+        let length = u32::from_le_bytes(bytes[at + 1..at + 5].try_into().expect("four bytes"));
+        at += 9 + length as usize;
+    }
+    bytes[at + 9] ^= 0xff;
+    std::fs::write(&path, &bytes).expect("a folder of ours");
+    check_refused(&["show", text(&path)], &[text(&path), "damaged"]);
+    let listed = run_well(&["list", text(&folder)]).stdout;
+    assert!(listed.contains("game.inflict") && listed.contains("17 (hideout)"), "{listed}");
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).expect("a folder of ours");
+    let listed = run_well(&["list", text(&folder)]).stdout;
+    assert!(listed.contains("cannot be read") && listed.contains("cut short"), "{listed}");
 }
 
 #[test]
