@@ -41,6 +41,11 @@ pub struct ThreadProfile {
     pub tid: u32,
     pub name: String,
     pub times: Times,
+    /// How often it was put on a core.
+    pub switches_per_s: f64,
+    /// By how much a function's share of the wall time may be off, because the thread's switches were not noted
+    /// [0 to 1, right in 19 cases of 20]; 0 where they were.
+    pub share_error_max: f64,
     /// Callers first; indices into [`Profile::frames`]. Their times add up to `times`.
     pub stacks: Vec<(Vec<u32>, Times)>,
 }
@@ -116,7 +121,14 @@ pub(super) fn name(mut sampled: Sampled, hz: u32) -> Profile {
                 (named, times)
             })
             .collect();
-        ThreadProfile { tid: thread.id, name: thread.name.clone(), times, stacks }
+        ThreadProfile {
+            tid: thread.id,
+            name: thread.name.clone(),
+            times,
+            switches_per_s: thread.ledger.switches_per_s(),
+            share_error_max: thread.ledger.share_error_max(),
+            stacks,
+        }
     });
     let threads = threads.collect();
     Profile {
@@ -194,7 +206,14 @@ pub(super) mod tests {
             name: "example".to_owned(),
             seconds: 0.01,
             hz: 100,
-            threads: vec![ThreadProfile { tid: 42, name: "example".to_owned(), times: all, stacks }],
+            threads: vec![ThreadProfile {
+                tid: 42,
+                name: "example".to_owned(),
+                times: all,
+                switches_per_s: 300.0,
+                share_error_max: 0.0,
+                stacks,
+            }],
             frames: vec![frame("main", 3), frame("work", 9), frame("rest; deep", 20)],
             source: Source::default(),
             unwinding: UnwindCounts::default(),

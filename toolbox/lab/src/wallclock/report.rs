@@ -18,6 +18,8 @@ const THREADS_IN_TEXT: usize = 24;
 const EVERYWHERE: f64 = 0.995;
 /// Functions below this part of their thread are left out of the text.
 const WORTH_A_LINE: f64 = 0.005;
+/// A division of time that may be off by less than this is as sharp as that of other threads.
+const WORTH_A_WARNING: f64 = 0.03;
 /// Names of generic functions can fill pages.
 const NAME_CHARS_MAX: usize = 96;
 
@@ -58,6 +60,10 @@ pub struct ThreadReport {
     pub waiting_share: f64,
     pub blocked_share: f64,
     pub samples: u64,
+    pub switches_per_s: f64,
+    /// By how much a function's share may be off, because the thread's switches were not noted (right in 19 cases of
+    /// 20); 0 where they were.
+    pub share_error_max: f64,
     /// The largest first.
     pub functions: Vec<FunctionReport>,
 }
@@ -122,6 +128,8 @@ impl ThreadReport {
             waiting_share: share(all.waiting_ns, all),
             blocked_share: share(all.blocked_ns, all),
             samples: all.samples,
+            switches_per_s: thread.switches_per_s,
+            share_error_max: thread.share_error_max,
             functions: functions
                 .map(|one| FunctionReport {
                     function: one.function,
@@ -187,6 +195,15 @@ fn write_thread(f: &mut fmt::Formatter<'_>, thread: &ThreadReport) -> fmt::Resul
         percent(thread.waiting_share),
         percent(thread.blocked_share)
     )?;
+    if thread.share_error_max >= WORTH_A_WARNING {
+        writeln!(
+            f,
+            "  shares below may be {:.1} points off: it switches {:.0} times a second, and its switches were not noted; \
+             more --seconds or --hz tell more",
+            percent(thread.share_error_max),
+            thread.switches_per_s
+        )?;
+    }
     let worth =
         |one: &&FunctionReport| one.share >= WORTH_A_LINE && (one.share < EVERYWHERE || one.self_share >= WORTH_A_LINE);
     for one in thread.functions.iter().filter(worth).take(FUNCTIONS_IN_TEXT) {
@@ -258,6 +275,17 @@ mod tests {
         let text = WallclockReport::of(&example(), None).to_string();
         assert!(text.contains("running 30.0 %, waiting for a core 0.0 %, blocked 70.0 %"), "{text}");
         assert!(text.contains("70.0 %  (running   0.0, waiting   0.0, blocked  70.0)  rest; deep"), "{text}");
-        assert!(!text.contains("note:"), "{text}");
+        assert!(!text.contains("note:") && !text.contains("points off"), "{text}");
+    }
+
+    #[test]
+    fn a_thread_whose_switches_were_not_noted_says_how_far_its_shares_may_be_off() {
+        let mut profile = example();
+        profile.threads[0].switches_per_s = 9_000.0;
+        profile.threads[0].share_error_max = 0.041;
+        let report = WallclockReport::of(&profile, None);
+        let text = report.to_string();
+        assert!(text.contains("may be 4.1 points off: it switches 9000 times a second"), "{text}");
+        assert_eq!(serde_json::to_value(&report).unwrap()["threads"][0]["share_error_max"], 0.041);
     }
 }

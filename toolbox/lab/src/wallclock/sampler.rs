@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A stack is read while its thread may wake up. The count of switches is read before and after; if it differs, the
-//! stack is read again, and after [`ATTEMPTS`] times taken as it is and counted as torn.
+//! stack that is known of the place is taken (`still_places`).
 //!
 //! Runs on a thread of its own, with normal priority: a sampler that waits until others leave it a core looks when they
 //! sleep, and then they seem to sleep more than they do.
@@ -29,11 +29,10 @@ use super::process::{Process, SchedStat, ThreadFiles, Whereabouts};
 use super::schedule::Schedule;
 use super::source::{OnCore, Source};
 use super::stack_reader::StackReader;
+use super::still_places::{Reading, SleepPlace, StillPlaces};
 use super::timeline::Place;
 use super::unwind::{AddressSpace, Frame, Start, Unseen};
 
-/// Readings of a stack whose thread wakes up meanwhile.
-const ATTEMPTS: u32 = 3;
 /// How often names, mappings and the program are looked at again.
 const HOUSEKEEPING: Nanos = Nanos::from_millis(250);
 /// A number that the looks are no multiple of: a program that computes in steps of the looks' period is seen in all of
@@ -73,6 +72,7 @@ pub(super) struct Thread {
     /// Whether the kernel sampled it while it was on a core.
     pub(super) has_sampler: bool,
     files: ThreadFiles,
+    places: StillPlaces,
     sampler: Option<CpuSampler>,
     has_ended: bool,
     notes_switches: bool,
@@ -213,7 +213,8 @@ impl<'a> Sampler<'a> {
     fn meet(&mut self, id: u32) -> io::Result<Thread> {
         let files = self.run.process.thread(id)?;
         let sampler = self.open_sampler(id, true);
-        let (now, stat, asleep) = self.stack_of(&files, None)?;
+        let mut places = StillPlaces::default();
+        let (now, stat, asleep) = self.stack_of(&files, &mut places, None)?;
         Ok(Thread {
             id,
             name: files.name().unwrap_or_default(),
@@ -221,6 +222,7 @@ impl<'a> Sampler<'a> {
             notes_switches: sampler.is_some(),
             has_sampler: sampler.is_some(),
             files,
+            places,
             sampler,
             has_ended: false,
         })
@@ -274,8 +276,9 @@ impl<'a> Sampler<'a> {
     }
 
     fn stack_of_thread(&mut self, index: usize, stat: SchedStat) -> io::Result<(u64, SchedStat, Option<StackId>)> {
-        let threads = std::mem::take(&mut self.run.threads);
-        let found = self.stack_of(&threads[index].files, Some(stat));
+        let mut threads = std::mem::take(&mut self.run.threads);
+        let thread = &mut threads[index];
+        let found = self.stack_of(&thread.files, &mut thread.places, Some(stat));
         self.run.threads = threads;
         found
     }
@@ -284,34 +287,37 @@ impl<'a> Sampler<'a> {
     fn stack_of(
         &mut self,
         files: &ThreadFiles,
+        places: &mut StillPlaces,
         stat: Option<SchedStat>,
     ) -> io::Result<(u64, SchedStat, Option<StackId>)> {
         let mut before = match stat {
             Some(stat) => stat,
             None => files.schedstat()?,
         };
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            let Whereabouts::Asleep { call, stack, instruction } = files.whereabouts()? else {
-                return Ok((self.clock.now().0, before, None));
-            };
-            let run = &mut self.run;
-            let mut reader = StackReader::asleep(&run.process.memory, stack);
+        let Sampled { process, space, stacks, .. } = &mut self.run;
+        let (process, frames, clock) = (&*process, &mut self.frames, self.clock);
+        let read = || {
+            let Whereabouts::Asleep { call, stack, instruction } = files.whereabouts()? else { return Ok(None) };
+            let bytes = StackReader::asleep(&process.memory, stack);
             let after = files.schedstat()?;
-            // Reading again takes little time but may find another sleep: done only where it must be.
-            if after.switches != before.switches && attempt < ATTEMPTS {
-                before = after;
-                continue;
-            }
-            run.stacks_torn += u64::from(after.switches != before.switches);
-            let now = self.clock.now().0;
-            self.frames.clear();
-            self.frames.push(Frame::Sleep(call));
-            let start = Start { instruction, stack, frame: None };
-            run.space.unwind(&run.process, start, &mut reader, &mut self.frames);
-            return Ok((now, after, Some(run.stacks.id_of(&self.frames))));
-        }
+            let stat = std::mem::replace(&mut before, after);
+            let is_whole = after.switches == stat.switches;
+            let place = SleepPlace { call, instruction, stack };
+            Ok(Some(Reading { now_ns: clock.now().0, place, bytes, stat, is_whole }))
+        };
+        let unwind = |place: SleepPlace, mut bytes: StackReader<'_>| {
+            frames.clear();
+            frames.push(Frame::Sleep(place.call));
+            let start = Start { instruction: place.instruction, stack: place.stack, frame: None };
+            space.unwind(process, start, &mut bytes, frames);
+            stacks.id_of(frames)
+        };
+        let found = places.look(read, unwind)?;
+        self.run.stacks_torn += u64::from(found.is_some_and(|found| found.is_torn));
+        Ok(match found {
+            Some(found) => (found.now_ns, found.stat, Some(found.stack)),
+            None => (self.clock.now().0, before, None),
+        })
     }
 
     fn take_samples(&mut self, index: usize) {
