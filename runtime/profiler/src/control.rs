@@ -66,7 +66,11 @@ impl RecorderControl {
         }
         let (reply, answer) = channel();
         if !self.hand_off.save_by_hand(ManualSave { note: note.into(), at_ticks: ticks::now(), reply }) {
-            return Err(if self.hand_off.is_closed() { SaveError::Stopped } else { SaveError::TooMany });
+            if self.hand_off.is_closed() {
+                return Err(SaveError::Stopped);
+            }
+            self.hand_off.counts.failed.fetch_add(1, Ordering::Relaxed);
+            return Err(SaveError::TooMany);
         }
         let give_up_at = Instant::now() + SAVE_WITHIN;
         loop {

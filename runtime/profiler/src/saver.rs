@@ -3,6 +3,7 @@
 //! It has low priority and may take as long as it likes: it pins the blocks that it wants, so nobody waits for it and
 //! it waits for nobody. A full disk costs captures and one line in the log, nothing else.
 
+use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -42,6 +43,9 @@ const LOOK_AT_HOST_EVERY_NS: u64 = 1_000_000_000;
 /// Other processes that a capture names.
 const PROCESSES_MAX: usize = 32;
 
+/// Causes of failures that are remembered as told. Beyond them the oldest may be told again.
+const CAUSES_TOLD_MAX: usize = 16;
+
 /// The thread's life.
 pub(crate) fn work(hand_off: &HandOff) {
     thread::register(ThreadClass::LongTask);
@@ -71,8 +75,7 @@ struct Saver<'a> {
     /// The host's processes, one and two seconds ago: what they used meanwhile is known when something was bad.
     host_looks: [HostLook; 2],
     looked_at_ticks: u64,
-    /// The last write failed: the next failure is not news.
-    has_failed: bool,
+    told_failures: ToldFailures,
 }
 
 struct Waiting {
@@ -93,7 +96,7 @@ impl<'a> Saver<'a> {
             waiting: Vec::new(),
             host_looks: [HostLook::now(), HostLook::now()],
             looked_at_ticks: ticks::now(),
-            has_failed: false,
+            told_failures: ToldFailures::default(),
         }
     }
 
@@ -113,6 +116,7 @@ impl<'a> Saver<'a> {
             };
             let processes = self.other_processes();
             let saved = self.save(&fired, &note, processes);
+            self.tell_failure(fired.kind, &saved);
             // Whoever asked may have given up.
             let _ = reply.send(saved);
         }
@@ -156,24 +160,33 @@ impl<'a> Saver<'a> {
         }
     }
 
-    /// Logs every capture that was saved, and the first of several failures in a row.
+    /// Logs a capture that a trigger had saved, or why it was not.
     fn tell(&mut self, fired: &Fired, saved: &Result<Saved, SaveError>) {
+        if let Ok(saved) = saved {
+            let path = saved.path.display();
+            log_warn!(CAPTURE, trigger = fired.kind.name(), cause = cause_name(fired.cause), %path, "capture saved");
+        }
+        self.tell_failure(fired.kind, saved);
+    }
+
+    /// Logs each cause of failures once.
+    fn tell_failure(&mut self, kind: TriggerKind, saved: &Result<Saved, SaveError>) {
         match saved {
-            Ok(saved) => {
-                let path = saved.path.display();
-                log_warn!(CAPTURE, trigger = fired.kind.name(), cause = cause_name(fired.cause), %path, "capture saved");
-            }
-            Err(error) if !self.has_failed => {
-                log_error!(CAPTURE, %error, "captures cannot be saved; the server goes on, and tries again without telling");
+            Ok(_) => self.told_failures.end(kind),
+            Err(error) if self.told_failures.is_news(kind, error) => {
+                let trigger = kind.name();
+                log_error!(CAPTURE, trigger, %error, "captures cannot be saved; the server goes on, and tries again without telling");
             }
             Err(_) => {}
         }
-        self.has_failed = saved.is_err();
     }
 
     fn save(&mut self, fired: &Fired, note: &str, processes: Vec<ProcessShare>) -> Result<Saved, SaveError> {
         scope!("profiler.save");
-        allocator::hand_memory_back(|| self.write(fired, note, processes))
+        let saved = allocator::hand_memory_back(|| self.write(fired, note, processes));
+        let count = if saved.is_ok() { &self.hand_off.counts.saved } else { &self.hand_off.counts.failed };
+        count.fetch_add(1, Ordering::Relaxed);
+        saved
     }
 
     fn write(&mut self, fired: &Fired, note: &str, processes: Vec<ProcessShare>) -> Result<Saved, SaveError> {
@@ -192,10 +205,35 @@ impl<'a> Saver<'a> {
         let budget_bytes = self.hand_off.rules().trigger(fired.kind).disk_budget_bytes;
         let about = &capture.about;
         let kept = folder.keep(fired.kind, about.saved_unix_s, about.frame, &bytes, budget_bytes);
-        let count = if kept.is_ok() { &self.hand_off.counts.saved } else { &self.hand_off.counts.failed };
-        count.fetch_add(1, Ordering::Relaxed);
         let path = kept.map_err(|cause| write_error(root, &cause))?;
         Ok(Saved { path, size_bytes: bytes.len() as u64 })
+    }
+}
+
+/// Causes of failures that were logged. A disk that is full is one line, and not one for each capture.
+#[derive(Default)]
+struct ToldFailures {
+    /// With the kind that met it first.
+    causes: VecDeque<(TriggerKind, String)>,
+}
+
+impl ToldFailures {
+    /// Whether nobody was told of this cause since a capture of the kind that met it was last saved.
+    fn is_news(&mut self, kind: TriggerKind, error: &SaveError) -> bool {
+        let cause = error.to_string();
+        if self.causes.iter().any(|(_, told)| *told == cause) {
+            return false;
+        }
+        if self.causes.len() >= CAUSES_TOLD_MAX {
+            self.causes.pop_front();
+        }
+        self.causes.push_back((kind, cause));
+        true
+    }
+
+    /// A capture of this kind was saved: what kept it from that is over.
+    fn end(&mut self, kind: TriggerKind) {
+        self.causes.retain(|(met_by, _)| *met_by != kind);
     }
 }
 
@@ -304,5 +342,29 @@ fn cause_name(cause: Cause) -> String {
         Cause::Lock(number) => sync::lock_names().get(number as usize).copied().unwrap_or_default().into(),
         Cause::Thread(index) => thread::all().get(index as usize).map(|cells| cells.name()).unwrap_or_default().into(),
         Cause::Memory(site) => site.and_then(site::get).map(|site| site.name()).unwrap_or_default().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(cause: &str) -> SaveError {
+        SaveError::Write { path: "captures".into(), cause: cause.into() }
+    }
+
+    #[test]
+    fn each_cause_of_failures_is_told_once_until_it_is_over() {
+        let mut told = ToldFailures::default();
+        let (full, forbidden) = (error("no space left"), error("permission denied"));
+        assert!(told.is_news(TriggerKind::Manual, &full));
+        assert!(!told.is_news(TriggerKind::Frame, &full), "one disk, one line");
+        assert!(told.is_news(TriggerKind::Tick, &forbidden), "another cause");
+        told.end(TriggerKind::Frame);
+        assert!(!told.is_news(TriggerKind::Tick, &forbidden), "the folder of another kind is well");
+        told.end(TriggerKind::Tick);
+        assert!(told.is_news(TriggerKind::Tick, &forbidden));
+        (0..100).for_each(|number| assert!(told.is_news(TriggerKind::Leak, &error(&number.to_string()))));
+        assert_eq!(told.causes.len(), CAUSES_TOLD_MAX);
     }
 }

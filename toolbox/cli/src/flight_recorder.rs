@@ -1,7 +1,7 @@
 //! The flight recorder of `throng serve`: started by the settings, with rules that are read again when their file
 //! changes.
 
-use std::{path::Path, sync::Arc};
+use std::{fs, io, path::Path, sync::Arc};
 
 use throng::{
     Server,
@@ -55,7 +55,7 @@ fn start_recorder(
     let captures = captures.map(Path::to_path_buf).or_else(|| chosen.captures.clone());
     if let Some(folder) = &captures {
         // Now, not with the first bad frame of the night.
-        std::fs::create_dir_all(folder).map_err(|cause| {
+        make_writable_folder(folder).map_err(|cause| {
             format!(
                 "captures cannot go to {}: {cause}; set [recorder] captures or --captures to another folder",
                 folder.display()
@@ -77,6 +77,14 @@ fn start_recorder(
     let control = recorder.control();
     server.set_recorder(recorder);
     Ok(control)
+}
+
+/// Makes the folder if there is none, and tries whether files can be made in it.
+fn make_writable_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let trial = folder.join(format!("trial-{}.partial", std::process::id()));
+    fs::write(&trial, [])?;
+    fs::remove_file(&trial)
 }
 
 const MIB: usize = 1 << 20;

@@ -164,6 +164,25 @@ fn a_server_that_does_not_answer_is_named_with_what_to_look_at() {
 }
 
 #[test]
+fn a_folder_that_takes_no_captures_is_told_before_anything_starts() {
+    // Nobody makes files there, whatever the rights.
+    let arguments = ["serve", "--address", "127.0.0.1:0", "--admin-address", "off", "--captures", "/proc"];
+    check(throng(&arguments), &["captures cannot go to /proc", "--captures"]);
+}
+
+#[test]
+fn public_addresses_of_the_other_family_are_a_warning() {
+    let text = "[server]\naddress = \"127.0.0.1:0\"\npublic_addresses = [\"[2001:db8::7]:40000\"]\n";
+    let path = settings_file("other-family", text);
+    let path = path.to_str().expect("a plain path");
+    let arguments = ["serve", "--config", path, "--players", "1", "--npcs", "0", "--admin-address", "127.0.0.1:0"];
+    let ended = Server::start_command(throng(&arguments)).stop();
+    assert!(ended.status.success(), "it serves all the same: {}", ended.stderr);
+    let is_told = ended.stderr.contains("WARN") && ended.stderr.contains("[2001:db8::7]:40000");
+    assert!(is_told && ended.stderr.contains("IPv4 or IPv6"), "{}", ended.stderr);
+}
+
+#[test]
 fn too_few_descriptors_are_told_with_the_command_that_raises_them() {
     let arguments = ["bots", "--connect", "127.0.0.1:9", "--players", "3000", "--threads", "2"];
     let Some(mut command) = unprivileged("ulimit -n 200", &arguments) else { return };
