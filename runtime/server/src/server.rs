@@ -256,6 +256,14 @@ impl Server {
             settings.server.send_buffer_bytes,
         )?;
         warnings.iter().for_each(|warning| log_warn!(UDP, %warning, "a socket is not as it was asked for"));
+        for public in settings.server.public_addresses_of_other_family() {
+            let address = settings.server.address;
+            log_warn!(
+                UDP, %address, %public,
+                "players who connect to this public address reach nobody, unless something before this host translates: a socket \
+                 takes IPv4 or IPv6, and [server] address is of the other one"
+            );
+        }
         let clock: Arc<dyn Clock> = Arc::new(MonotonicClock::new());
         let journal = start_as_set(settings, |name| std::env::var(name).ok(), &clock)?;
         let environment = Environment {

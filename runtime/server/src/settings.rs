@@ -68,11 +68,18 @@ impl fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// Reads and checks a file. All of its mistakes are in the error, in the order of their lines.
+    /// Reads and checks a file. All of its mistakes are in the error, in the order of their lines. Key, rules and
+    /// journal that it names lie beside it, unless their path is absolute; captures go to the working folder.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
         let text = read_file(path, "with --config PATH")?;
-        let settings = Self::parse(&path.display().to_string(), &text)?;
-        Ok(Self { folder: path.parent().map(Path::to_owned), ..settings })
+        let mut settings = Self::parse(&path.display().to_string(), &text)?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let Self { server, recorder, .. } = &mut settings;
+        let journal = if let TokenJournalFile::Named(file) = &mut server.token_journal { Some(file) } else { None };
+        for file in [server.private_key_file.as_mut(), recorder.rules.as_mut(), journal].into_iter().flatten() {
+            *file = folder.join(&*file);
+        }
+        Ok(Self { folder: Some(folder), ..settings })
     }
 
     /// As [`load`](Self::load), from text already in memory; `file` is the name that mistakes show.
@@ -98,11 +105,6 @@ impl Settings {
     /// The folder of the settings file; `None` if they are not from a file.
     pub fn folder(&self) -> Option<PathBuf> {
         self.folder.clone()
-    }
-
-    /// A path that an operator wrote in the settings: a relative one counts from their file.
-    pub(crate) fn beside(&self, path: &Path) -> PathBuf {
-        self.folder.as_deref().unwrap_or(Path::new("")).join(path)
     }
 
     /// The game's own section, `[game]`, read into the game's type and checked by it.
@@ -138,7 +140,8 @@ pub fn section<T: Section>(file: &str, text: &str, name: &str) -> Result<T, Sett
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ServerSettings {
-    /// UDP address that players connect to. `IP:PORT`, port 0 = any free one. Default `0.0.0.0:40000`.
+    /// UDP address that players connect to. `IP:PORT`, port 0 = any free one. Default `0.0.0.0:40000`. `[::]` takes IPv6
+    /// alone, as `0.0.0.0` takes IPv4 alone.
     /// A loopback address → only this host can play.
     #[serde(deserialize_with = "address")]
     pub address: SocketAddr,
@@ -174,7 +177,8 @@ pub struct ServerSettings {
     /// The secret shared with whoever issues connect tokens: 64 hexadecimal digits. Default none: the
     /// environment's `THRONG_PRIVATE_KEY`, else a key of the server's own that lasts as long as the process.
     pub private_key: Option<SecretKey>,
-    /// A file that holds the key instead, so that this one can be shown around. Default none.
+    /// A file that holds the key instead, so that this one can be shown around; beside this one, unless its path is
+    /// absolute. Default none.
     pub private_key_file: Option<PathBuf>,
     /// A file that remembers which connect tokens made a session, made if there is none, or `"off"`. A relative path
     /// counts from the settings file. Default: `tokens-PORT.used`, with a private key that was given, in the folder that
@@ -281,6 +285,11 @@ impl<'de> Deserialize<'de> for TokenJournalFile {
 }
 
 impl ServerSettings {
+    /// Public addresses that no datagram for `address` can come in by, because they are of the other family.
+    pub(crate) fn public_addresses_of_other_family(&self) -> impl Iterator<Item = SocketAddr> {
+        self.public_addresses.iter().copied().filter(|public| public.is_ipv6() != self.address.is_ipv6())
+    }
+
     /// The private key that the operator gave: the environment's first, then the file's, then the setting's.
     /// `None` = nobody gave one. `environment` looks a variable up, as `std::env::var(name).ok()` does.
     pub fn private_key(

@@ -107,7 +107,7 @@ pub(crate) fn start_as_set(
 fn path_as_set(settings: &Settings, environment: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let server = &settings.server;
     if let TokenJournalFile::Named(path) = &server.token_journal {
-        return Some(settings.beside(path));
+        return Some(path.clone());
     }
     // A key of the server's own dies with it, and every token with the key.
     if !server.private_key(&environment).is_ok_and(|key| key.is_some()) {

@@ -43,7 +43,7 @@ pub enum BindError {
         address.port(), address.ip(), address.port()
     )]
     AddressInUse { address: SocketAddr },
-    #[error("no network interface of this host has the address {}: use 0.0.0.0 or [::] for all of them, or one of `ip -brief address`", address.ip())]
+    #[error("no network interface of this host has the address {}: use 0.0.0.0 for all of IPv4, [::] for all of IPv6, or one of `ip -brief address`", address.ip())]
     AddressNotAvailable { address: SocketAddr },
     #[error("this process may not open UDP port {0}: choose one from 1024 up, or run `sysctl -w net.ipv4.ip_unprivileged_port_start={0}`", address.port())]
     NotPermitted { address: SocketAddr },

@@ -18,7 +18,8 @@ pub struct RecorderSettings {
     /// The folder of captures, made if there is none. Default none: triggers are counted and nothing is saved.
     /// On a disk that stalls → captures come late; frames never wait for it.
     pub captures: Option<PathBuf>,
-    /// The file with budgets, triggers and log levels, read again when it changes. Default none: defaults hold.
+    /// The file with budgets, triggers and log levels, read again when it changes; beside the settings, unless its path is
+    /// absolute. Default none: defaults hold.
     pub rules: Option<PathBuf>,
     /// Keep texts that a player may have had a hand in, such as names in log lines. Default false.
     /// True → captures hold personal data, and are to be kept and given away as such.

@@ -329,6 +329,43 @@ fn files_that_cannot_be_read_are_named() {
 }
 
 #[test]
+fn files_that_are_read_lie_beside_the_settings() {
+    let folder = std::env::temp_dir().join(format!("throng-beside-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("throng.toml");
+    let load = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Settings::load(&path).unwrap()
+    };
+    let beside = load(
+        "[server]\nprivate_key_file = \"keys/key.hex\"\ntoken_journal = \"used\"\n\
+         [recorder]\nrules = \"rules.toml\"\ncaptures = \"captures\"\n",
+    );
+    assert_eq!(beside.server.private_key_file, Some(folder.join("keys/key.hex")));
+    assert_eq!(beside.recorder.rules, Some(folder.join("rules.toml")));
+    let written = (beside.server.token_journal, beside.recorder.captures);
+    assert_eq!(written, (Some("used".into()), Some("captures".into())), "what is written goes to the working folder");
+    let absolute = load("[server]\nprivate_key_file = \"/etc/throng/key.hex\"\n");
+    assert_eq!(absolute.server.private_key_file, Some("/etc/throng/key.hex".into()));
+    assert_eq!(load("").server.private_key_file, None);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn public_addresses_of_the_other_family_are_found() {
+    let check = |address: &str, expect: &[&str]| {
+        let text = format!(
+            "[server]\naddress = \"{address}\"\npublic_addresses = [\"203.0.113.7:40000\", \"[2001:db8::7]:40000\"]\n"
+        );
+        let found: Vec<String> =
+            accept(&text).server.public_addresses_of_other_family().map(|address| address.to_string()).collect();
+        assert_eq!(found, expect, "{address}");
+    };
+    check("[::]:40000", &["203.0.113.7:40000"]);
+    check("0.0.0.0:40000", &["[2001:db8::7]:40000"]);
+}
+
+#[test]
 fn the_key_comes_from_the_environment_then_the_file_then_the_setting() {
     let folder = std::env::temp_dir().join(format!("throng-key-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
