@@ -35,8 +35,8 @@ use throng_metrics::counters;
 use throng_net::{
     connection::Connection,
     protocol::{
-        Admitted, ClientId, DenialReason, Reply, SequenceMark, ServerHandshake, ServerHandshakeOutcome, UserData,
-        asks_for_audit,
+        Admitted, ClientId, DenialReason, DropReason, Reply, SequenceMark, ServerHandshake, ServerHandshakeOutcome,
+        ServerHandshakeStats, UserData, asks_for_audit,
     },
     transport::{DatagramSender, ServerTransport},
 };
@@ -68,6 +68,9 @@ const TAKEN_OVER: &str = "its player came back with a fresh token";
 /// Datagrams taken from the sockets per frame at most: 16 times what 1,000 clients at 20 Hz send in a 60 Hz frame. What
 /// is left waits in the kernel's buffer, so a flood costs a bounded share of the frame.
 const DATAGRAMS_PER_FRAME_MAX: usize = 5_400;
+
+/// How often it is said at most that plain netcode is off: anybody can send what asks for it.
+const PLAIN_TOLD_EVERY: Nanos = Nanos::from_secs(60);
 
 counters! {
     /// What came in since the counts were last taken.
@@ -180,6 +183,8 @@ pub(crate) struct AddressTable {
     pub counts: AdmissionCounts,
     /// As the counts were last taken.
     waiting_before: WaitingFigures,
+    /// When it was last said that plain netcode is off.
+    plain_told_at: Option<Nanos>,
 }
 
 impl AddressTable {
@@ -200,6 +205,7 @@ impl AddressTable {
             is_closing: false,
             counts: AdmissionCounts::default(),
             waiting_before: WaitingFigures::default(),
+            plain_told_at: None,
         }
     }
 
@@ -222,7 +228,7 @@ impl AddressTable {
     fn deliver(&mut self, from: SocketAddr, datagram: &mut [u8], mailboxes: &Mailboxes, now: Nanos) {
         self.counts.packets += 1;
         self.counts.bytes += datagram.len() as u64;
-        let Some(entry) = self.entries.get_mut(&from) else { return self.handle_stranger(from, datagram) };
+        let Some(entry) = self.entries.get_mut(&from) else { return self.handle_stranger(from, datagram, now) };
         if !entry.mark.is_plausible(datagram) {
             self.counts.implausible += 1;
             return;
@@ -241,7 +247,7 @@ impl AddressTable {
     }
 
     /// A datagram of an address without a connection.
-    fn handle_stranger(&mut self, from: SocketAddr, datagram: &mut [u8]) {
+    fn handle_stranger(&mut self, from: SocketAddr, datagram: &mut [u8], now: Nanos) {
         if self.is_closing {
             self.counts.refused_by_handshake += 1;
             return;
@@ -249,8 +255,25 @@ impl AddressTable {
         let outcome = self.server_handshake.handle(from, datagram, &mut self.reply);
         self.send_reply(from);
         match outcome {
-            ServerHandshakeOutcome::Nothing(_) => self.counts.refused_by_handshake += 1,
+            ServerHandshakeOutcome::Nothing(reason) => {
+                self.counts.refused_by_handshake += 1;
+                if reason == DropReason::PlainNetcodeOff {
+                    self.tell_that_plain_netcode_is_off(now);
+                }
+            }
             ServerHandshakeOutcome::Replied | ServerHandshakeOutcome::Queued => {}
+        }
+    }
+
+    /// A client that speaks plain netcode hears nothing, and can tell nobody why.
+    fn tell_that_plain_netcode_is_off(&mut self, now: Nanos) {
+        if self.plain_told_at.is_none_or(|told_at| now.saturating_sub(told_at) >= PLAIN_TOLD_EVERY) {
+            self.plain_told_at = Some(now);
+            log_warn!(
+                CLIENTS,
+                "a client without address cookies gets no answer: set plain_netcode = true in [server] if such clients are \
+                 to come in"
+            );
         }
     }
 
@@ -501,6 +524,11 @@ impl AddressTable {
         counts.join_wait_ms = now.wait_max.as_micros() / 1_000;
         self.waiting_before = now;
         counts
+    }
+
+    /// What the handshake has counted since the start.
+    pub fn handshake_stats(&self) -> &ServerHandshakeStats {
+        self.server_handshake.stats()
     }
 
     pub fn waiting(&self) -> WaitingFigures {

@@ -212,6 +212,26 @@ fn who_sees_them_and_sends_more_than_the_reserve_is_noticed() {
 
 /// A datagram that opened has come through, whatever its client says in it.
 #[test]
+fn a_client_of_plain_netcode_is_counted_by_its_reason_and_told_of_once_a_minute() {
+    let mut scene = Scene::new();
+    let mut client = scene.network.endpoint(CLIENT);
+    // A request of netcode 1.02, by its first byte and its length.
+    let request = [0; 1_078];
+    let mut told = Vec::new();
+    for second in 0..100 {
+        client.send_to(&request, SERVER);
+        scene.frame(Nanos::from_secs(second));
+        told.extend(scene.addresses.plain_told_at);
+    }
+    let refused = scene.addresses.counts.refused_by_handshake;
+    assert!(refused >= 99, "the last one may be on its way: {refused}");
+    assert_eq!(scene.addresses.handshake_stats().dropped(DropReason::PlainNetcodeOff), refused);
+    told.dedup();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(client.receive().is_none(), "it gets no answer");
+}
+
+#[test]
 fn what_a_client_may_not_say_is_counted_by_the_message() {
     let mut scene = Scene::new();
     let mut client = Tapped { endpoint: scene.network.endpoint(CLIENT), last: Vec::new() };
