@@ -127,6 +127,7 @@ impl Server {
             if let Some(recorder) = &self.recorder {
                 metrics.recorder(recorder.control().figures());
             }
+            metrics.refused(self.addresses.handshake_stats());
             let of_second = LastSecond { counts: &counts, seconds: elapsed_s };
             metrics.publish(now, &status, &self.totals, &of_second, &self.game_totals, &self.control.published);
         }

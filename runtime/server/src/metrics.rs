@@ -24,6 +24,7 @@ use throng_metrics::{
     Cells, Counter, CounterId, Counters, GaugeId, HistogramId, Merge, MetricsSnapshot, Registry, WindowMaxId,
     game::{GameTotals, counter_name, gauge_name},
 };
+use throng_net::protocol::{DropReason, ServerHandshakeStats};
 use throng_platform::{clock::Clock, time::Nanos};
 use throng_profiler::{FrameFigures, RecorderControl, RecorderFigures};
 
@@ -101,11 +102,12 @@ impl PublishedMetrics {
 
     /// The packet report of the last second, the costliest row first. Empty before the first one is over.
     pub fn packets(&self) -> Vec<PacketRow> {
-        let name = |kind: WorldKindId| {
-            let names = self.kind_names.get().and_then(|names| names.get(usize::from(kind.0)));
-            names.map_or_else(|| "world".to_owned(), |name| name.to_string())
-        };
-        self.packets.read().rows(name)
+        self.packets.read().rows(|kind| self.kind_name(kind))
+    }
+
+    fn kind_name(&self, kind: WorldKindId) -> String {
+        let names = self.kind_names.get().and_then(|names| names.get(usize::from(kind.0)));
+        names.map_or_else(|| "world".to_owned(), |name| name.to_string())
     }
 
     /// All counters of the server, and its game's counters and gauges, as of the last second. Empty before the first
@@ -146,7 +148,8 @@ impl PublishedMetrics {
     pub fn to_prometheus_text(&self) -> String {
         let snapshot = self.snapshot.read();
         snapshot.as_ref().as_ref().map_or_else(String::new, |snapshot| {
-            snapshot.to_prometheus_text_with(packet_report::gauges(&self.packets()))
+            let rows = self.packets.read().rows_with_silent(|kind| self.kind_name(kind));
+            snapshot.to_prometheus_text_with(packet_report::gauges(&rows))
         })
     }
 
@@ -197,6 +200,14 @@ const LATENESS_MAX: Figure = Figure {
     name: "server.tick_lateness_us",
     help: "Latest end of a tick after its period, of the last five minutes.",
     advice: "Players of that world felt it: too little processor time for its worlds, or one that takes long.",
+};
+/// With the label `reason`.
+const REFUSED: Figure = Figure {
+    name: "net.handshake_refused",
+    help: "Datagrams of strangers that the handshake refused, by reason.",
+    advice: "`token_expired`, `token_used`, `token_forged` and `other_server` are about connect tokens; `other_protocol` is \
+             another version; `plain_netcode_off` are clients without address cookies, which `plain_netcode` in the settings \
+             lets in; the others are noise or a flood.",
 };
 /// Gauges that are published once a second.
 const GAUGES: [&Figure; 7] =
@@ -258,6 +269,8 @@ pub(crate) struct ServerMetrics {
     game: GameMetrics,
     subsystems: SubsystemMetrics,
     recorder_before: RecorderFigures,
+    /// By reason, and how it stood before.
+    refused: [(CounterId, u64); DropReason::ALL.len()],
 }
 
 /// What the game counts, by the numbers of its names. `None` of those that were not met yet, and of those whose names
@@ -308,6 +321,9 @@ impl ServerMetrics {
         let declared = Totals::declared().into_iter().map(declare).collect();
         let [players, join_queue, placements_pending, worlds, worlds_awake, cpu_cores, rss_bytes] =
             GAUGES.map(|figure| registry.register_gauge(figure.name, figure.help));
+        let refused = DropReason::ALL.map(|reason| {
+            (registry.register_counter_with(REFUSED.name, REFUSED.help, &[("reason", reason.name())]), 0)
+        });
         let cells = registry.cells();
         Self {
             registry,
@@ -326,6 +342,7 @@ impl ServerMetrics {
             game: GameMetrics::default(),
             subsystems: SubsystemMetrics::default(),
             recorder_before: RecorderFigures::default(),
+            refused,
         }
     }
 
@@ -342,6 +359,14 @@ impl ServerMetrics {
     pub fn recorder(&mut self, figures: RecorderFigures) {
         let before = std::mem::replace(&mut self.recorder_before, figures);
         self.subsystems.add_recorder(&figures, &before, &mut self.cells);
+    }
+
+    /// What the handshake has refused since the start.
+    pub fn refused(&mut self, stats: &ServerHandshakeStats) {
+        for (reason, (id, before)) in DropReason::ALL.into_iter().zip(&mut self.refused) {
+            let dropped = stats.dropped(reason);
+            self.cells.add(*id, dropped - std::mem::replace(before, dropped));
+        }
     }
 
     /// A counter of the game counted so many in the frame that ends. Before `frame`.

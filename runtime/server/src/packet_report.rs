@@ -2,7 +2,8 @@
 //!
 //! Built from the counts of `throng_replication::traffic`. Each world gives up its own once a second, to the worker
 //! that ticks it; the frame thread adds up the workers' and publishes the rows. A row is a kind, a cause and a world;
-//! rows do not overlap, so they add up to what went out. The first [`WORLDS_NAMED_MAX`] worlds have rows of their own,
+//! rows do not overlap, so they add up to what went out. A row that was met stays, at 0 while nothing is sent, so that a
+//! series in Prometheus does not come and go; a world's own go with it, when the next world in its place sends. The first [`WORLDS_NAMED_MAX`] worlds have rows of their own,
 //! the others one for each kind of world: a thousand hideouts are read as one.
 //!
 //! Cost: some 20 ns per row, world and second on the workers; a few µs a second on the frame thread. Text is made where
@@ -49,23 +50,26 @@ impl Reported {
     }
 }
 
+/// Kind, cause and world.
+type RowKey = (&'static str, &'static str, Reported);
+
 /// Adds up counts until rows are made of them.
 #[derive(Debug, Default)]
 pub(crate) struct PacketSums {
-    rows: HashMap<(&'static str, &'static str, Reported), Counts>,
+    rows: HashMap<RowKey, Counts>,
 }
 
 impl PacketSums {
     /// Adds what one world counted: a row that `Traffic::take` gives.
     pub fn add(&mut self, world: Reported, row: TrafficRow) {
-        self.rows.entry((row.kind, row.cause, world)).or_default().add(row.counts);
+        self.row((row.kind, row.cause, world)).add(row.counts);
     }
 
     /// Adds all of `other`, and empties it but for its memory.
     pub fn absorb(&mut self, other: &mut Self) {
         for (key, counts) in &mut other.rows {
             if *counts != Counts::default() {
-                self.rows.entry(*key).or_default().add(std::mem::take(counts));
+                self.row(*key).add(std::mem::take(counts));
             }
         }
     }
@@ -73,8 +77,30 @@ impl PacketSums {
     /// Adds all of `other`.
     pub fn add_all(&mut self, other: &Self) {
         for (key, counts) in &other.rows {
-            self.rows.entry(*key).or_default().add(*counts);
+            if *counts != Counts::default() {
+                self.row(*key).add(*counts);
+            }
         }
+    }
+
+    /// The row of that key, made if there is none.
+    fn row(&mut self, key: RowKey) -> &mut Counts {
+        if let Reported::World(world, _) = key.2
+            && !self.rows.contains_key(&key)
+        {
+            self.forget_worlds_before(world);
+        }
+        self.rows.entry(key).or_default()
+    }
+
+    /// Forgets the silent rows of worlds that had this one's place: there is no end of them.
+    fn forget_worlds_before(&mut self, world: WorldId) {
+        self.rows.retain(|(_, _, reported), counts| match *reported {
+            Reported::World(other, _) if other.index() == world.index() && other != world => {
+                *counts != Counts::default()
+            }
+            _ => true,
+        });
     }
 
     /// Forgets all counts, but not its memory.
@@ -86,8 +112,7 @@ impl PacketSums {
     pub fn copy_to(&self, seconds: f64, counted: &mut Counted) {
         counted.seconds = seconds.max(1e-3);
         counted.rows.clear();
-        let told = self.rows.iter().filter(|(_, counts)| **counts != Counts::default());
-        counted.rows.extend(told.map(|(key, counts)| (*key, *counts)));
+        counted.rows.extend(self.rows.iter().map(|(key, counts)| (*key, *counts)));
     }
 }
 
@@ -95,12 +120,19 @@ impl PacketSums {
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     seconds: f64,
-    rows: Vec<((&'static str, &'static str, Reported), Counts)>,
+    rows: Vec<(RowKey, Counts)>,
 }
 
 impl Counted {
-    /// As rows, the costliest first; `name` gives the names of kinds of worlds.
+    /// What was sent, as rows, the costliest first; `name` gives the names of kinds of worlds.
     pub fn rows(&self, name: impl Fn(WorldKindId) -> String) -> Vec<PacketRow> {
+        let mut rows = self.rows_with_silent(name);
+        rows.retain(|row| row.packets_per_s + row.bytes_per_s + row.updates_per_s > 0.0);
+        rows
+    }
+
+    /// The same with the rows of which nothing was sent.
+    pub fn rows_with_silent(&self, name: impl Fn(WorldKindId) -> String) -> Vec<PacketRow> {
         let per_s = |count: u64| count as f64 / self.seconds;
         let mut rows: Vec<_> = self
             .rows
@@ -176,6 +208,40 @@ mod tests {
         assert_eq!(told(&sums), expect.map(|(names, bytes)| (names.to_owned(), bytes)));
         sums.clear();
         assert_eq!(told(&sums), []);
+    }
+
+    #[test]
+    fn a_series_that_was_met_stays_until_another_world_has_its_place() {
+        let mut sums = PacketSums::default();
+        let add = |sums: &mut PacketSums, world, generation| {
+            let counts = Counts { packets: 1, bytes: 8, updates: 1 };
+            let reported = Reported::of(WorldId::new(world, generation), WorldKindId(0));
+            sums.add(reported, TrafficRow { kind: "pose", cause: "change", counts });
+        };
+        let series = |sums: &PacketSums| {
+            let mut counted = Counted::default();
+            sums.copy_to(1.0, &mut counted);
+            let rows = counted.rows_with_silent(|_| "hub".into());
+            assert!(counted.rows(|_| "hub".into()).iter().all(|row| row.bytes_per_s > 0.0));
+            rows.into_iter().map(|row| (row.world, row.bytes_per_s)).collect::<Vec<_>>()
+        };
+        let named =
+            |rows: &[(&str, f64)]| rows.iter().map(|&(world, bytes)| (world.to_owned(), bytes)).collect::<Vec<_>>();
+        add(&mut sums, 0, 0);
+        add(&mut sums, 1, 0);
+        sums.clear();
+        add(&mut sums, 1, 0);
+        assert_eq!(series(&sums), named(&[("hub 1", 8.0), ("hub 0", 0.0)]), "nothing was sent to the first");
+        add(&mut sums, 0, 1);
+        assert_eq!(series(&sums), named(&[("hub 0.1", 8.0), ("hub 1", 8.0)]), "its place is another's");
+        add(&mut sums, 1, 1);
+        let both = named(&[("hub 0.1", 8.0), ("hub 1", 8.0), ("hub 1.1", 8.0)]);
+        assert_eq!(series(&sums), both, "what it sent in this second is told");
+        for generation in 2..100 {
+            sums.clear();
+            add(&mut sums, 1, generation);
+        }
+        assert_eq!(series(&sums).len(), 2, "worlds that are no more take no memory");
     }
 
     #[test]

@@ -26,6 +26,10 @@ The same counters are read in four places:
 A figure whose name ends with `_window_max` is the largest of the last five minutes. No scrape resets it, so a single bad frame is
 seen by everybody who looks within that time.
 
+`promtool check metrics` has two complaints that are no mistakes. It reads the format before OpenMetrics, where `_total` is part of a
+counter's family, so it finds no help for counters; scrapers ask for OpenMetrics and get it. And it wants seconds where names end with
+`_us` and `_ms`: these are whole numbers as the server counts them, under the names that they have in reports, rules and the console.
+
 ## Where to look first
 
 | players say | look at |
@@ -86,6 +90,7 @@ fn page() -> String {
     row(&FRAME, "_seconds");
     row(&FRAME_MAX, "_window_max");
     row(&LATENESS_MAX, "_window_max");
+    row(&REFUSED, "_total");
     GAUGES.iter().for_each(|figure| row(figure, ""));
     page.push_str(
         "\nThe histogram has `_bucket`, `_sum` and `_count`, and a maximum of its own: \
@@ -101,7 +106,7 @@ fn page() -> String {
     };
     subsystems::FIGURES.iter().for_each(|(figure, suffix)| row(figure, suffix));
     subsystems::RECORDER.iter().for_each(|(figure, _)| row(figure, "_total"));
-    page.push_str("\n## What goes to the clients, by kind\n\nGauges of the last second with the labels `kind`, `cause` and `world`; the console's `packets` tells the same.\n\n| in Prometheus | what it says |\n|---|---|\n");
+    page.push_str("\n## What goes to the clients, by kind\n\nGauges of the last second with the labels `kind`, `cause` and `world`; the console's `packets` tells the same. A series that was there once stays, at 0, until another world has its world's place.\n\n| in Prometheus | what it says |\n|---|---|\n");
     for (name, help, _) in &PACKETS {
         let _ = writeln!(page, "| `throng_{}` | {help}. |", name.replace('.', "_"));
     }

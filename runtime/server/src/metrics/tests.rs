@@ -61,6 +61,32 @@ fn every_counter_reaches_totals_prometheus_and_console() {
     assert_eq!(rows.len() as u64, index, "and nothing else is");
 }
 
+/// Promise: what strangers were refused for is told by reason, each since the start.
+#[test]
+fn refusals_of_the_handshake_are_told_by_reason() {
+    use throng_net::protocol::{PrivateKey, ProtocolId, Reply, ServerHandshake, ServerHandshakeSettings};
+    let (mut metrics, published) = stage();
+    let address = std::net::SocketAddr::from(([10, 0, 0, 1], 1_000));
+    let settings = ServerHandshakeSettings::new(ProtocolId(1), PrivateKey::new([7; 32]), vec![address], 1);
+    let mut handshake = ServerHandshake::new(settings, [1; 32]);
+    let totals = Totals::default();
+    for second in 1..=3 {
+        handshake.begin_frame(Nanos::from_secs(second), 1_000);
+        // A request of plain netcode, and noise.
+        handshake.handle(address, &mut [0; 1_078], &mut Reply::new());
+        (0..2).for_each(|_| _ = handshake.handle(address, &mut [0xff; 20], &mut Reply::new()));
+        metrics.refused(handshake.stats());
+        let last = LastSecond { counts: &totals, seconds: 1.0 };
+        let now = Nanos::from_secs(second);
+        metrics.publish(now, &ServerStatus::default(), &totals, &last, &GameTotals::default(), &published);
+    }
+    let text = published.to_prometheus_text();
+    for (reason, count) in [("plain_netcode_off", 3), ("malformed", 6), ("token_used", 0)] {
+        let line = format!("throng_net_handshake_refused_total{{reason=\"{reason}\"}} {count}");
+        assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+    }
+}
+
 /// Promise: every struct that counts is a group of the totals, and no name is used twice.
 #[test]
 fn all_that_is_declared_is_in_the_totals_once() {
