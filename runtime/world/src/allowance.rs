@@ -14,9 +14,7 @@
 
 use throng_platform::time::Nanos;
 
-/// Datagrams dropped in a row of seconds before a client is dismissed, in units of its packet rate: two seconds of
-/// twice the rate. Messages likewise, in units of theirs.
-const DROPPED_RATES_MAX: f64 = 2.0;
+use crate::bucket::Bucket;
 
 /// Times the client's own allowance that the address table lets through to be opened: at 300 packets/s and 0.3 us each,
 /// a flood under one client's address costs 0.4 ms of each second.
@@ -32,19 +30,15 @@ const RESERVE_BYTES_PER_S: u32 = 4 << 20;
 /// What of the reserve may come at once, in seconds: no more than one tick's.
 const RESERVE_HOLDS_S: f64 = 0.05;
 
+/// What a client's buckets hold, in seconds.
+const HOLDS_S: f64 = 1.0;
+
 #[derive(Debug, Clone)]
 pub struct Allowance {
-    packets_per_s: f64,
-    bytes_per_s: f64,
-    /// How long it fills.
-    holds_s: f64,
-    packets: f64,
-    bytes: f64,
+    packets: Bucket,
+    bytes: Bucket,
+    messages: Bucket,
     filled_at: Nanos,
-    dropped: f64,
-    messages_per_s: f64,
-    messages: f64,
-    messages_dropped: f64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -57,31 +51,23 @@ pub enum Verdict {
 
 impl Allowance {
     pub fn new(packets_per_s: u32, bytes_per_s: u32, now: Nanos) -> Self {
-        let (packets_per_s, bytes_per_s) = (f64::from(packets_per_s), f64::from(bytes_per_s));
-        let (packets, bytes) = (packets_per_s, bytes_per_s);
-        Self {
-            packets_per_s,
-            bytes_per_s,
-            holds_s: 1.0,
-            packets,
-            bytes,
-            filled_at: now,
-            dropped: 0.0,
-            messages_per_s: f64::INFINITY,
-            messages: f64::INFINITY,
-            messages_dropped: 0.0,
-        }
+        Self::holding(HOLDS_S, packets_per_s, bytes_per_s, now)
+    }
+
+    fn holding(holds_s: f64, packets_per_s: u32, bytes_per_s: u32, now: Nanos) -> Self {
+        let bucket = |per_s| Bucket::new(per_s, holds_s);
+        let (packets, bytes) = (bucket(packets_per_s), bucket(bytes_per_s));
+        Self { packets, bytes, messages: Bucket::unlimited(), filled_at: now }
     }
 
     /// With a limit of messages, which there is none of otherwise.
     pub fn with_messages(self, messages_per_s: u32) -> Self {
-        let messages_per_s = f64::from(messages_per_s);
-        Self { messages_per_s, messages: messages_per_s, ..self }
+        Self { messages: Bucket::new(messages_per_s, HOLDS_S), ..self }
     }
 
     /// The server's own, for what is over its client's at the address table.
     pub fn reserve(now: Nanos) -> Self {
-        Self { holds_s: RESERVE_HOLDS_S, ..Self::new(RESERVE_PACKETS_PER_S, RESERVE_BYTES_PER_S, now) }
+        Self::holding(RESERVE_HOLDS_S, RESERVE_PACKETS_PER_S, RESERVE_BYTES_PER_S, now)
     }
 
     /// The address table's: so much wider that an honest client's own never falls under it.
@@ -91,33 +77,25 @@ impl Allowance {
     }
 
     pub fn spend(&mut self, size_bytes: usize, now: Nanos) -> Verdict {
-        let elapsed_s = now.saturating_sub(self.filled_at).as_secs_f64();
-        self.filled_at = now;
-        self.packets = (self.packets + elapsed_s * self.packets_per_s).min(self.packets_per_s * self.holds_s);
-        self.bytes = (self.bytes + elapsed_s * self.bytes_per_s).min(self.bytes_per_s * self.holds_s);
-        if self.messages_per_s.is_finite() {
-            self.messages = (self.messages + elapsed_s * self.messages_per_s).min(self.messages_per_s * self.holds_s);
-            self.messages_dropped = (self.messages_dropped - elapsed_s * self.messages_per_s / 10.0).max(0.0);
+        let Self { packets, bytes, messages, filled_at } = self;
+        let elapsed_s = now.saturating_sub(std::mem::replace(filled_at, now)).as_secs_f64();
+        [&mut *packets, &mut *bytes, messages].into_iter().for_each(|bucket| bucket.fill(elapsed_s));
+        let size_bytes = size_bytes as f64;
+        if !packets.has(1.0) || !bytes.has(size_bytes) {
+            return packets.refuse();
         }
-        // What was dropped is forgiven at a tenth of the rate: a burst now and then is nobody's fault.
-        self.dropped = (self.dropped - elapsed_s * self.packets_per_s / 10.0).max(0.0);
-        if self.packets >= 1.0 && self.bytes >= size_bytes as f64 {
-            self.packets -= 1.0;
-            self.bytes -= size_bytes as f64;
-            return Verdict::Pass;
-        }
-        self.dropped += 1.0;
-        if self.dropped > DROPPED_RATES_MAX * self.packets_per_s { Verdict::Dismiss } else { Verdict::Drop }
+        packets.take(1.0);
+        bytes.take(size_bytes);
+        Verdict::Pass
     }
 
     /// For a message of the datagram that was last spent for.
     pub fn spend_message(&mut self) -> Verdict {
-        if self.messages >= 1.0 {
-            self.messages -= 1.0;
-            return Verdict::Pass;
+        if !self.messages.has(1.0) {
+            return self.messages.refuse();
         }
-        self.messages_dropped += 1.0;
-        if self.messages_dropped > DROPPED_RATES_MAX * self.messages_per_s { Verdict::Dismiss } else { Verdict::Drop }
+        self.messages.take(1.0);
+        Verdict::Pass
     }
 }
 

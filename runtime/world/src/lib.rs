@@ -53,6 +53,7 @@
 )]
 
 pub mod allowance;
+mod bucket;
 pub mod client;
 pub mod client_batch;
 mod clients;
