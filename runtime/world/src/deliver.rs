@@ -16,7 +16,7 @@ use throng_replication::{
 use crate::{
     client::Client,
     clients::Clients,
-    events::{Audience, Events, Said},
+    events::{Audience, Said, Told},
     report::TickStats,
 };
 
@@ -45,7 +45,7 @@ impl Delivery {
     /// the table.
     pub fn deliver(
         &mut self,
-        events: &mut Events,
+        told: &mut Told,
         scene: &Scene<'_>,
         clients: &mut Clients,
         hearing: &mut Vec<u32>,
@@ -53,7 +53,7 @@ impl Delivery {
         stats: &mut TickStats,
     ) {
         let Scene { replication, rules, .. } = scene;
-        for (said, message) in events.iter_mut() {
+        for (said, message) in told.iter_mut() {
             let period = rules.event_period_ticks[said.kind.index()];
             if let Audience::Around(source) = said.audience
                 && !self.throttle.allows(said.kind, source.to_bits(), replication.tick(), period)

@@ -46,18 +46,25 @@ pub(crate) struct Said {
     end: usize,
 }
 
+/// What was told since the last delivery.
+#[derive(Default)]
+pub(crate) struct Told {
+    bytes: Vec<u8>,
+    said: Vec<Said>,
+}
+
 /// What this world tells once. Delivered after the tick's systems, in order.
 pub struct Events {
     schema: Arc<Schema>,
-    bytes: Vec<u8>,
-    said: Vec<Said>,
+    /// Taken out while it is delivered, and given back for its memory.
+    pub(crate) told: Told,
 }
 
 table_resource!(Events);
 
 impl Events {
     pub(crate) fn new(schema: Arc<Schema>) -> Self {
-        Self { schema, bytes: Vec::new(), said: Vec::new() }
+        Self { schema, told: Told::default() }
     }
 
     /// Tells `event` to `audience`, with this tick's packets. `cause` names what the game did, dotted and constant,
@@ -72,10 +79,12 @@ impl Events {
         };
         let mut message = [0; EVENT_BYTES_MAX];
         let len = write_event(kind, event, &mut message);
-        self.bytes.extend_from_slice(&message[..len]);
-        self.said.push(Said { kind, audience, cause, end: self.bytes.len() });
+        self.told.bytes.extend_from_slice(&message[..len]);
+        self.told.said.push(Said { kind, audience, cause, end: self.told.bytes.len() });
     }
+}
 
+impl Told {
     pub(crate) fn is_empty(&self) -> bool {
         self.said.is_empty()
     }
@@ -128,6 +137,7 @@ mod tests {
         events.send(&Blow(7), Audience::Everyone, "combat.melee");
         events.send(&Blow(8), Audience::Near([1.0, 2.0]), "combat.spell");
         let told: Vec<_> = events
+            .told
             .iter_mut()
             .map(|(said, message)| {
                 message[1] = 3;
@@ -137,8 +147,8 @@ mod tests {
             .collect();
         let expect = [("combat.melee", Audience::Everyone, 3, 7), ("combat.spell", Audience::Near([1.0, 2.0]), 3, 8)];
         assert_eq!(told, expect);
-        events.clear();
-        assert!(events.is_empty());
+        events.told.clear();
+        assert!(events.told.is_empty());
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl GameWorld {
         self.now = now;
         self.report.stats = Default::default();
         let counting = begin_tick();
-        self.scratch.take(&mut worker.as_mut().scratch, self.replication.schema());
+        self.scratch.take(&mut worker.as_mut().scratch);
         own(&mut self.replication).swap_buffers(&mut self.scratch.updates);
         self.take_mail(mail, worker, helpers);
         phases.next(site!("world.systems"));
@@ -516,21 +516,20 @@ impl GameWorld {
 
     /// Puts what was told this tick into the queues of those who are to hear it.
     fn deliver_events(&mut self, phases: &mut Phases) {
-        let mut told = self.ecs.resource_mut::<Events>();
-        if told.is_empty() {
+        let mut events = self.ecs.resource_mut::<Events>();
+        if events.told.is_empty() {
             return;
         }
         phases.next(site!("replication.events"));
-        std::mem::swap(&mut *told, &mut self.scratch.events);
+        let mut told = std::mem::take(&mut events.told);
         let Self { ecs, clients, replication, collector, delivery, rules, report, sent, scratch, .. } = self;
-        let Scratch { events, hearing, .. } = &mut **scratch;
         if let Some(traffic) = sent.traffic_mut() {
             let scene = Scene { ecs, collector, replication, rules };
-            delivery.deliver(events, &scene, clients, hearing, traffic, &mut report.stats);
+            delivery.deliver(&mut told, &scene, clients, &mut scratch.hearing, traffic, &mut report.stats);
         }
-        events.clear();
+        told.clear();
         // Back for its memory.
-        std::mem::swap(&mut *ecs.resource_mut::<Events>(), events);
+        ecs.resource_mut::<Events>().told = told;
     }
 
     /// Tells some of the clients that are to be told, each in its turn, what one entity really looks like. First it is settled what is

@@ -10,19 +10,18 @@ use std::{
     sync::Arc,
 };
 
-use throng_replication::{Schema, UpdateBuffers, ViewScratch};
+use throng_replication::{UpdateBuffers, ViewScratch};
 
-use crate::{client::Client, client_batch::ClientBatch, events::Events};
+use crate::{client::Client, client_batch::ClientBatch};
 
 /// One worker's.
+#[derive(Default)]
 pub(crate) struct Scratch {
     /// Batches of clients, empty between their uses.
     pub batches: Vec<ClientBatch>,
     pub spare_batches: Vec<ClientBatch>,
     /// Changes places with the mail's bytes while batches read them.
     pub mail_bytes: Arc<Vec<u8>>,
-    /// In the place of the world's `Events` while these are delivered; always empty.
-    pub events: Events,
     pub leavers: Vec<Box<Client>>,
     pub audit_sample: Vec<u8>,
     /// Places of clients in their table, of those who hear one event.
@@ -33,30 +32,14 @@ pub(crate) struct Scratch {
     pub updates: UpdateBuffers,
 }
 
-impl Scratch {
-    fn new(schema: &Arc<Schema>) -> Self {
-        Self {
-            batches: Vec::new(),
-            spare_batches: Vec::new(),
-            mail_bytes: Arc::default(),
-            events: Events::new(schema.clone()),
-            leavers: Vec::new(),
-            audit_sample: Vec::new(),
-            hearing: Vec::new(),
-            views: ViewScratch::default(),
-            updates: UpdateBuffers::default(),
-        }
-    }
-}
-
 /// A worker's scratch, while a world has it.
 #[derive(Default)]
 pub(crate) struct Lent(Option<Box<Scratch>>);
 
 impl Lent {
     /// Takes a worker's scratch, which gets it back with [`Self::give_back`]. One that a panic kept is made anew.
-    pub fn take(&mut self, worker: &mut Option<Box<Scratch>>, schema: &Arc<Schema>) {
-        self.0 = Some(worker.take().unwrap_or_else(|| Box::new(Scratch::new(schema))));
+    pub fn take(&mut self, worker: &mut Option<Box<Scratch>>) {
+        self.0 = Some(worker.take().unwrap_or_default());
     }
 
     pub fn give_back(&mut self, worker: &mut Option<Box<Scratch>>) {
