@@ -67,7 +67,7 @@ pub struct Trigger {
     pub note: String,
 }
 
-/// Kinds of triggers; each has its folder of captures, named as in [`TriggerKind::name`].
+/// Kinds of triggers; each has its folder of captures, named as in [`TriggerKind::name`], and in it one per cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TriggerKind {

@@ -40,6 +40,7 @@ pub mod switches;
 pub mod sync;
 pub mod thread;
 mod triggers;
+pub mod world_kind;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +54,7 @@ pub use scope::{Phases, Scope};
 pub use settings::RecorderSettings;
 pub use site::{Site, SiteId};
 pub use throng_profiler_macros::scoped;
+pub use world_kind::KindNumber;
 
 use pool::{Pool, PoolSettings};
 

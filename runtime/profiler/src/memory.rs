@@ -240,6 +240,7 @@ fn note_large(bytes: u64) {
         bytes,
         site: thread::current_site(),
         world,
+        kind: thread::current_kind_of_world(),
         thread: thread::current_index().unwrap_or_default(),
     });
 }

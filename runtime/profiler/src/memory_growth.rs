@@ -11,6 +11,7 @@ use throng_capture::model::TriggerKind;
 use crate::capture_builder::Clock;
 use crate::hand_off::HandOff;
 use crate::triggers::{Cause, Fired};
+use crate::world_kind::KindNumber;
 use crate::{memory, thread};
 
 /// Growth must be steady for so long to be called a leak. (s)
@@ -38,6 +39,7 @@ impl MemoryGrowth {
         let fired = |kind, cause, measured| Fired {
             kind,
             cause,
+            world_kind: KindNumber::NONE,
             measured,
             allowed: rules.trigger(kind).threshold,
             world: None,

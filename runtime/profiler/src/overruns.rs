@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_queue::ArrayQueue;
 
 use crate::site::SiteId;
+use crate::world_kind::KindNumber;
 
 /// A scope over its budget.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,7 @@ pub struct Overrun {
     pub thread: u32,
     /// World and tick.
     pub world: Option<(u32, u32)>,
+    pub kind: KindNumber,
 }
 
 /// A wait for a lock.
@@ -30,6 +32,7 @@ pub struct LongWait {
     pub ticks: u64,
     pub at: u64,
     pub world: Option<u32>,
+    pub kind: KindNumber,
 }
 
 const WAITING_MAX: usize = 256;

@@ -26,6 +26,7 @@ use crate::site::SUBSYSTEMS_MAX;
 use crate::switches::Switches;
 use crate::thread::{self, ThreadCells};
 use crate::triggers::{Cause, Fired, Triggers};
+use crate::world_kind::KindNumber;
 use crate::{block::Block, memory, overruns, pool, saver, site, start_recording, switch_recording};
 use crate::{log_category, log_warn};
 
@@ -251,18 +252,18 @@ impl Recorder {
     fn look_at_triggers(&mut self) {
         let (at, frame) = (self.frame.end_ticks, self.frame.number);
         let length_ns = self.calibration.ns(at.saturating_sub(self.frame.begin_ticks));
-        let base =
-            Fired { kind: TriggerKind::Frame, cause: Cause::Frame, measured: 0, allowed: 0, world: None, at, frame };
+        let (kind, cause, world_kind) = (TriggerKind::Frame, Cause::Frame, KindNumber::NONE);
+        let base = Fired { kind, cause, world_kind, measured: 0, allowed: 0, world: None, at, frame };
 
         if let Some(allowed) = self.triggers.threshold(TriggerKind::Frame).filter(|&allowed| length_ns > allowed) {
             self.fire(Fired { measured: length_ns, allowed, ..base });
         }
         let mut late_ticks = std::mem::take(&mut self.late_ticks);
-        for LateTick { world, kind, late_ns, is_missed } in late_ticks.drain(..) {
+        for LateTick { world, kind: world_kind, late_ns, is_missed } in late_ticks.drain(..) {
             let allowed = self.triggers.threshold(TriggerKind::Tick);
             if let Some(allowed) = allowed.filter(|&allowed| late_ns > allowed || is_missed) {
-                let (kind, cause) = (TriggerKind::Tick, Cause::Tick(kind));
-                self.fire(Fired { kind, cause, measured: late_ns, allowed, world: Some(world), ..base });
+                let (kind, cause, world) = (TriggerKind::Tick, Cause::Tick, Some(world));
+                self.fire(Fired { kind, cause, world_kind, measured: late_ns, allowed, world, ..base });
             }
         }
         self.late_ticks = late_ticks;
@@ -279,8 +280,8 @@ impl Recorder {
             let world = overrun.world.map(|(world, _)| world);
             let allowed = site::get(overrun.site).and_then(|site| site.budget_ns()).unwrap_or_default();
             let measured = self.calibration.ns(overrun.ticks);
-            let cause = Cause::Scope { site: overrun.site, world };
-            self.fire(Fired { kind: TriggerKind::Scope, cause, measured, allowed, world, at: overrun.at, frame });
+            let (kind, cause, world_kind) = (TriggerKind::Scope, Cause::Scope(overrun.site), overrun.kind);
+            self.fire(Fired { kind, cause, world_kind, measured, allowed, world, at: overrun.at, frame });
         }
         while let Some(wait) = overruns::take_wait() {
             let measured = self.calibration.ns(wait.ticks);
@@ -289,13 +290,13 @@ impl Recorder {
                 continue;
             };
             let (kind, cause) = (TriggerKind::LockWait, Cause::Lock(wait.lock));
-            let world = wait.world;
-            self.fire(Fired { kind, cause, measured, allowed, world, at: wait.at, frame });
+            let (world, world_kind) = (wait.world, wait.kind);
+            self.fire(Fired { kind, cause, world_kind, measured, allowed, world, at: wait.at, frame });
         }
         while let Some(large) = memory::take_large_allocation() {
             let allowed = self.triggers.threshold(TriggerKind::LargeAllocation).unwrap_or_default();
-            let (kind, cause) = (TriggerKind::LargeAllocation, Cause::Memory(large.site));
-            self.fire(Fired { kind, cause, measured: large.bytes, allowed, world: Some(large.world), ..base });
+            let (kind, cause, world) = (TriggerKind::LargeAllocation, Cause::Memory(large.site), Some(large.world));
+            self.fire(Fired { kind, cause, world_kind: large.kind, measured: large.bytes, allowed, world, ..base });
         }
         let frame_end_ns = self.calibration.monotonic_ns(at);
         if let Some(allowed) = self.triggers.threshold(TriggerKind::RunQueue) {
@@ -341,8 +342,8 @@ impl Recorder {
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct LateTick {
     pub world: u32,
-    /// The number of the world's kind: each has a cooldown of its own.
-    pub kind: u32,
+    /// Each kind has a cooldown of its own.
+    pub kind: KindNumber,
     /// How long after (ns).
     pub late_ns: u64,
     /// It did not even begin within it.

@@ -17,7 +17,12 @@ pub struct Rules {
     pub subsystem_budgets_ns: Vec<(String, u64)>,
     /// What one scope may take (ns), by its name; comes before what the code says.
     pub scope_budgets_ns: Vec<(String, u64)>,
+    /// All captures together (bytes): the folder that takes most gives its oldest first.
+    pub captures_disk_budget_bytes: u64,
 }
+
+/// [`Rules::captures_disk_budget_bytes`] if nobody sets one: eight loud causes, and as many quiet ones as there are.
+pub const CAPTURES_DISK_BUDGET_BYTES: u64 = 2 << 30;
 
 /// When one kind of trigger fires, and what becomes of its captures.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,7 +40,9 @@ pub struct TriggerRule {
     pub pre_roll_s: f32,
     /// How much of what comes after is saved (s). The file is written when it has passed.
     pub post_roll_s: f32,
-    /// All captures of this kind together (bytes); the oldest go first.
+    /// The captures of each folder of this kind, one per cause and kind of world (bytes); the oldest go first. Too low →
+    /// a cause that stays shows its last hour and not its first; too high → a few loud causes fill
+    /// [`Rules::captures_disk_budget_bytes`].
     pub disk_budget_bytes: u64,
 }
 
@@ -82,7 +89,12 @@ impl Default for Rules {
             post_roll_s: 0.25,
             disk_budget_bytes: 256 << 20,
         };
-        Rules { triggers: TriggerKind::ALL.map(rule), subsystem_budgets_ns: Vec::new(), scope_budgets_ns: Vec::new() }
+        Rules {
+            triggers: TriggerKind::ALL.map(rule),
+            subsystem_budgets_ns: Vec::new(),
+            scope_budgets_ns: Vec::new(),
+            captures_disk_budget_bytes: CAPTURES_DISK_BUDGET_BYTES,
+        }
     }
 }
 

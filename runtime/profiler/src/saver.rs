@@ -20,13 +20,14 @@ use throng_platform::sched::{self, HostLook};
 use throng_platform::ticks::{self, Calibration};
 
 use crate::capture_builder::{self, Clock, Window};
-use crate::captures::CapturesFolder;
+use crate::captures::{CapturesFolder, DiskBudgets, NewCapture, folder_of};
 use crate::hand_off::HandOff;
 use crate::memory_growth::MemoryGrowth;
 use crate::pace::{Pace, PacedWriter};
 use crate::record::recorded_world;
 use crate::save_request::{ManualSave, SaveError, Saved};
 use crate::triggers::{Cause, Fired};
+use crate::world_kind::KindNumber;
 use crate::{log, log_category, log_error, log_warn, pool, scope, site, sync, thread};
 
 log_category!(CAPTURE = "profiler.capture");
@@ -108,6 +109,7 @@ impl<'a> Saver<'a> {
             let fired = Fired {
                 kind: TriggerKind::Manual,
                 cause: Cause::Frame,
+                world_kind: KindNumber::NONE,
                 measured: 0,
                 allowed: 0,
                 world: None,
@@ -202,9 +204,14 @@ impl<'a> Saver<'a> {
         let mut bytes = Vec::new();
         let out = PacedWriter { bytes: &mut bytes, pace: &mut pace };
         format::write(&capture, out).map_err(|cause| write_error(root.clone(), &cause))?;
-        let budget_bytes = self.hand_off.rules().trigger(fired.kind).disk_budget_bytes;
+        let rules = self.hand_off.rules();
+        let budgets =
+            DiskBudgets { folder: rules.trigger(fired.kind).disk_budget_bytes, all: rules.captures_disk_budget_bytes };
         let about = &capture.about;
-        let kept = folder.keep(fired.kind, about.saved_unix_s, about.frame, &bytes, budget_bytes);
+        let of_cause = folder_of(&cause_name(fired.cause), fired.world_kind.name());
+        let (unix_s, frame) = (about.saved_unix_s, about.frame);
+        let new = NewCapture { kind: fired.kind, folder: &of_cause, unix_s, frame, bytes: &bytes };
+        let kept = folder.keep(&new, budgets);
         let path = kept.map_err(|cause| write_error(root, &cause))?;
         Ok(Saved { path, size_bytes: bytes.len() as u64 })
     }
@@ -242,7 +249,8 @@ pub(crate) fn crash_capture(hand_off: &HandOff, world: Option<u32>) -> io::Resul
     let calibration = Calibration::get().renewed();
     let clock = Clock { calibration, start_ns: hand_off.start_ns };
     let (kind, at) = (TriggerKind::Crash, ticks::now());
-    let fired = Fired { kind, cause: Cause::Frame, measured: 0, allowed: 0, world, at, frame: u64::MAX };
+    let (cause, world_kind, frame) = (Cause::Frame, KindNumber::NONE, u64::MAX);
+    let fired = Fired { kind, cause, world_kind, measured: 0, allowed: 0, world, at, frame };
     let mut bytes = Vec::new();
     let capture = draw_up(hand_off, &clock, &fired, "", Vec::new(), &mut Pace::unbroken());
     format::write(&capture, &mut bytes).map_err(io::Error::other)?;
@@ -336,9 +344,9 @@ const TICK_SCOPE: &str = "world.tick";
 fn cause_name(cause: Cause) -> String {
     match cause {
         Cause::Frame => String::new(),
-        Cause::Tick(_) => TICK_SCOPE.into(),
+        Cause::Tick => TICK_SCOPE.into(),
         Cause::Subsystem(number) => site::subsystems().get(number as usize).copied().unwrap_or_default().into(),
-        Cause::Scope { site, .. } => site::get(site).map(|site| site.name()).unwrap_or_default().into(),
+        Cause::Scope(site) => site::get(site).map(|site| site.name()).unwrap_or_default().into(),
         Cause::Lock(number) => sync::lock_names().get(number as usize).copied().unwrap_or_default().into(),
         Cause::Thread(index) => thread::all().get(index as usize).map(|cells| cells.name()).unwrap_or_default().into(),
         Cause::Memory(site) => site.and_then(site::get).map(|site| site.name()).unwrap_or_default().into(),

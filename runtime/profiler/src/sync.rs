@@ -187,6 +187,7 @@ impl Watch {
             ticks: end.saturating_sub(begin),
             at: end,
             world: thread::current_world(),
+            kind: thread::current_kind_of_world(),
         });
         guard
     }

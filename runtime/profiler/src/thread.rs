@@ -21,6 +21,7 @@ use crate::block::{CurrentBlock, Writer};
 use crate::overruns::{self, Overrun};
 use crate::record::{Record, SHORT_TICKS_MAX};
 use crate::site::{SUBSYSTEMS_MAX, Site, SiteId, SubsystemId, word_parts};
+use crate::world_kind::KindNumber;
 use crate::{is_recording, pool};
 
 /// Scopes within scopes at most; deeper ones are not recorded, and counted. The last place catches them.
@@ -50,11 +51,13 @@ pub struct ThreadCells {
     allocations: AtomicU64,
     frees: AtomicU64,
     allocated_bytes: AtomicU64,
+    /// The kind of the world that it works for, by its row in tables.
+    kind_row: AtomicU32,
     index: u32,
-    tid: u32,
     open: [OpenScope; DEPTH_MAX],
     subsystem_ticks: [AtomicU64; SUBSYSTEMS_MAX],
     lock_wait_ticks: [AtomicU64; SUBSYSTEMS_MAX],
+    tid: u32,
     name: Box<str>,
     class: AtomicU8,
     is_alive: AtomicBool,
@@ -157,6 +160,11 @@ pub fn current_world() -> Option<u32> {
     LOCAL.with(|local| local.cells.get()?.world().map(|(world, _)| world))
 }
 
+/// The kind of the world that the calling thread works for.
+pub fn current_kind_of_world() -> KindNumber {
+    cells().map_or(KindNumber::NONE, ThreadCells::kind_of_world)
+}
+
 /// What the calling thread is for.
 pub fn class() -> ThreadClass {
     cells().map_or(ThreadClass::Other, ThreadCells::class)
@@ -230,8 +238,8 @@ pub fn note_input(client: u32, number: u16) {
 }
 
 /// The calling thread works for this world from now on, until the guard is dropped: every record says so.
-pub fn enter_world(world: u32, tick: u32) -> InWorld {
-    set_world(world.min(NOWHERE - 1), tick);
+pub fn enter_world(kind: KindNumber, world: u32, tick: u32) -> InWorld {
+    set_world(kind, world.min(NOWHERE - 1), tick);
     InWorld(())
 }
 
@@ -241,17 +249,18 @@ pub struct InWorld(());
 
 impl Drop for InWorld {
     fn drop(&mut self) {
-        set_world(NOWHERE, 0);
+        set_world(KindNumber::NONE, NOWHERE, 0);
     }
 }
 
-fn set_world(world: u32, tick: u32) {
+fn set_world(kind: KindNumber, world: u32, tick: u32) {
     let is_recording = is_recording();
     // A thread that is known says its world in any case: recording may be switched while it is in one.
     let cells = if is_recording { cells().or_else(register_this_thread) } else { cells() };
     let Some(cells) = cells else { return };
     cells.world.store(world, Ordering::Relaxed);
     cells.tick.store(tick, Ordering::Relaxed);
+    cells.kind_row.store(kind.row() as u32, Ordering::Relaxed);
     if is_recording {
         // Costs no reading of the clock: a world changes between two scopes, and the boundary of the last one is known.
         let now = cells.charged_at.load(Ordering::Relaxed);
@@ -451,7 +460,8 @@ fn record_slowly(cells: &'static ThreadCells, id: SiteId, budget: u64, at: u64, 
         push_or_take_block(cells, Record::allocations(blocks as u32, (blocks >> 32) as u32, bytes), now);
     }
     if length > budget {
-        overruns::note(Overrun { site: id, ticks: length, at: now, thread: cells.index, world: cells.world() });
+        let (world, kind) = (cells.world(), cells.kind_of_world());
+        overruns::note(Overrun { site: id, ticks: length, at: now, thread: cells.index, world, kind });
     }
 }
 
@@ -522,6 +532,7 @@ impl ThreadCells {
             }),
             world: AtomicU32::new(NOWHERE),
             tick: AtomicU32::new(0),
+            kind_row: AtomicU32::new(0),
             block: CurrentBlock::new(),
             charged_at: AtomicU64::new(ticks::now()),
             subsystem_ticks: std::array::from_fn(|_| zero()),
@@ -561,6 +572,11 @@ impl ThreadCells {
     pub fn world(&self) -> Option<(u32, u32)> {
         let world = self.world.load(Ordering::Relaxed);
         (world != NOWHERE).then(|| (world, self.tick.load(Ordering::Relaxed)))
+    }
+
+    /// The kind of the world that it works for.
+    pub fn kind_of_world(&self) -> KindNumber {
+        KindNumber::of_row(self.kind_row.load(Ordering::Relaxed) as usize)
     }
 
     /// Open scopes with their beginnings (ticks), outermost first.

@@ -1,22 +1,26 @@
 //! Triggers: when something was bad enough to be kept.
 //!
 //! Looked at once a frame on the frame's thread, with what the frame summed up and what scopes and locks have noted
-//! meanwhile. The same cause (this scope in this world, that lock, that thread) fires again only after its cooldown,
-//! which doubles with every capture of a cause that does not go away: the tenth capture of it tells no more than the
-//! first ones, and would push them out of the disk budget. What is inside a cooldown is counted. A cause is remembered
-//! in a list of fixed size, so a steady frame neither allocates nor formats.
+//! meanwhile. A cause is what it is about (this scope, that lock, that thread) in one kind of world, which is also what
+//! has a folder of captures. After a capture it rests: in the time of its cooldown only a few other worlds with the same
+//! cause are saved. The cooldown doubles as often as a cause does not go away: the tenth capture of it tells no more
+//! than the first ones, and would cost as much. What rests is counted. A cause is remembered in a list of fixed size, so
+//! a steady frame neither allocates nor formats.
 
 use throng_capture::model::TriggerKind;
 
 use crate::rules::Rules;
 use crate::site::SiteId;
+use crate::world_kind::KindNumber;
 
 /// A trigger that has fired: what is to be saved, and why.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Fired {
     pub kind: TriggerKind,
     pub cause: Cause,
-    /// In the kind's unit, see [`TriggerKind`].
+    /// The kind of world that it happened in.
+    pub world_kind: KindNumber,
+    /// In the trigger's unit, see [`TriggerKind`].
     pub measured: u64,
     pub allowed: u64,
     pub world: Option<u32>,
@@ -30,24 +34,27 @@ pub(crate) struct Fired {
 pub(crate) enum Cause {
     Frame,
     Subsystem(u32),
-    Scope {
-        site: SiteId,
-        world: Option<u32>,
-    },
+    Scope(SiteId),
     Lock(u32),
     Thread(u32),
-    /// Late ticks of one kind of world, by the kind's number.
-    Tick(u32),
+    /// Late ticks.
+    Tick,
     Memory(Option<SiteId>),
 }
 
 /// Causes that are remembered at most. With more of them the one that has not fired for longest is forgotten, and may
 /// be saved early.
-const CAUSES_MAX: usize = 64;
+const CAUSES_MAX: usize = 128;
 
-/// Captures of one kind within one cooldown, whatever their causes: of a thousand sick worlds the first few tell
-/// enough.
-const CAPTURES_PER_COOLDOWN_MAX: usize = 8;
+/// Captures of one cause within one cooldown, each of another world: of a thousand sick ones the first few tell enough.
+const WORLDS_PER_COOLDOWN_MAX: usize = 4;
+
+/// When so many captures of one kind of trigger were saved within a first cooldown, a cause has one in it, and no
+/// others for other worlds.
+const MANY_PER_COOLDOWN: usize = 8;
+
+/// Captures of one kind of trigger within a first cooldown, whatever their causes.
+const CAPTURES_PER_COOLDOWN_MAX: usize = 32;
 
 /// How often a cause's cooldown doubles: 30 s become 16 minutes at most.
 const DOUBLINGS_MAX: u32 = 5;
@@ -56,21 +63,84 @@ const DOUBLINGS_MAX: u32 = 5;
 /// is in, if that is longer: what comes then is news.
 const QUIET_COOLDOWNS: u64 = 10;
 
-/// A cause that has fired.
+/// A cause that has fired and was saved.
 #[derive(Debug)]
 struct Remembered {
     kind: TriggerKind,
     cause: Cause,
-    /// When it was saved last, and when it last fired, saved or not (ticks).
-    saved_at: u64,
+    world_kind: KindNumber,
+    /// When it last fired, saved or not (ticks).
     fired_at: u64,
-    /// How often its cooldown has doubled.
+    /// When its cooldown began (ticks): with a capture.
+    rests_since: u64,
+    /// How often the cooldown has doubled.
+    doublings: u32,
+    /// Its last captures; the next one takes the place of the oldest.
+    saved: [Option<SavedWorld>; WORLDS_PER_COOLDOWN_MAX],
+    saved_count: usize,
+}
+
+/// A capture of a cause.
+#[derive(Copy, Clone, Debug)]
+struct SavedWorld {
+    world: Option<u32>,
+    at: u64,
+    /// As the cause's were then: so long this world is not saved again for it.
     doublings: u32,
 }
 
+/// What a capture of a cause would be.
+#[derive(Copy, Clone, Debug)]
+enum Turn {
+    /// The one that its cooldown begins with.
+    First { doublings: u32 },
+    /// One of another world in its cooldown.
+    AnotherWorld,
+}
+
 impl Remembered {
-    fn cooldown(&self, first: u64) -> u64 {
-        first << self.doublings
+    fn new(fired: &Fired) -> Remembered {
+        let Fired { kind, cause, world_kind, at, .. } = *fired;
+        let saved = [None; WORLDS_PER_COOLDOWN_MAX];
+        Remembered { kind, cause, world_kind, fired_at: at, rests_since: at, doublings: 0, saved, saved_count: 0 }
+    }
+
+    fn is_of(&self, fired: &Fired) -> bool {
+        (self.kind, self.cause, self.world_kind) == (fired.kind, fired.cause, fired.world_kind)
+    }
+
+    /// What a capture of this moment would be; `None` if the cause rests. `first` is the first cooldown (ticks).
+    fn turn(&mut self, fired: &Fired, first: u64) -> Option<Turn> {
+        let cooldown = first << self.doublings;
+        let is_news = fired.at.saturating_sub(self.fired_at) >= cooldown.max(QUIET_COOLDOWNS * first);
+        self.fired_at = fired.at;
+        let rests = |saved: &SavedWorld| fired.at.saturating_sub(saved.at) < first << saved.doublings;
+        if self.saved().any(|saved| saved.world == fired.world && rests(saved)) {
+            return None;
+        }
+        if fired.at.saturating_sub(self.rests_since) < cooldown {
+            let is_open = fired.world.is_some() && self.saved_since(self.rests_since) < WORLDS_PER_COOLDOWN_MAX;
+            return is_open.then_some(Turn::AnotherWorld);
+        }
+        Some(Turn::First { doublings: if is_news { 0 } else { DOUBLINGS_MAX.min(self.doublings + 1) } })
+    }
+
+    fn keep(&mut self, fired: &Fired, turn: Turn) {
+        if let Turn::First { doublings } = turn {
+            self.rests_since = fired.at;
+            self.doublings = doublings;
+        }
+        let saved = SavedWorld { world: fired.world, at: fired.at, doublings: self.doublings };
+        self.saved[self.saved_count % WORLDS_PER_COOLDOWN_MAX] = Some(saved);
+        self.saved_count += 1;
+    }
+
+    fn saved(&self) -> impl Iterator<Item = &SavedWorld> {
+        self.saved.iter().flatten()
+    }
+
+    fn saved_since(&self, at: u64) -> usize {
+        self.saved().filter(|saved| saved.at >= at).count()
     }
 }
 
@@ -134,32 +204,44 @@ impl Triggers {
             return false;
         }
         let first = (f64::from(rule.cooldown_s) * self.second as f64) as u64;
-        let known = self.remembered.iter().position(|known| (known.kind, known.cause) == (fired.kind, fired.cause));
-        let mut doublings = 0;
-        if let Some(place) = known {
-            let known = &mut self.remembered[place];
-            let cooldown = known.cooldown(first);
-            let is_news = fired.at.saturating_sub(known.fired_at) >= cooldown.max(QUIET_COOLDOWNS * first);
-            known.fired_at = fired.at;
-            if fired.at.saturating_sub(known.saved_at) < cooldown {
-                self.counts.in_cooldown += 1;
-                return false;
-            }
-            doublings = if is_news { 0 } else { DOUBLINGS_MAX.min(known.doublings + 1) };
-        }
-        let is_recent = |known: &&Remembered| fired.at.saturating_sub(known.saved_at) < first;
-        let of_kind = self.remembered.iter().filter(|known| known.kind == fired.kind).filter(is_recent);
-        if of_kind.count() >= CAPTURES_PER_COOLDOWN_MAX {
+        let known = self.remembered.iter().position(|known| known.is_of(fired));
+        let turn = match known {
+            Some(place) => self.remembered[place].turn(fired, first),
+            None => Some(Turn::First { doublings: 0 }),
+        };
+        let saved_max = |turn: &Turn| match turn {
+            Turn::First { .. } => CAPTURES_PER_COOLDOWN_MAX,
+            Turn::AnotherWorld => MANY_PER_COOLDOWN,
+        };
+        let Some(turn) = turn.filter(|turn| self.saved_lately(fired, first) < saved_max(turn)) else {
             self.counts.in_cooldown += 1;
             return false;
-        }
-        let quietest = || (0..self.remembered.len()).min_by_key(|&place| self.remembered[place].fired_at);
-        if let Some(place) = known.or_else(|| quietest().filter(|_| self.remembered.len() == CAUSES_MAX)) {
-            self.remembered.swap_remove(place);
-        }
-        let Fired { kind, cause, at, .. } = *fired;
-        self.remembered.push(Remembered { kind, cause, saved_at: at, fired_at: at, doublings });
+        };
+        let place = known.unwrap_or_else(|| self.remember(fired));
+        self.remembered[place].keep(fired, turn);
         true
+    }
+
+    /// Captures of this kind of trigger within the last first cooldown.
+    fn saved_lately(&self, fired: &Fired, first: u64) -> usize {
+        let since = fired.at.saturating_add(1).saturating_sub(first);
+        let of_kind = self.remembered.iter().filter(|known| known.kind == fired.kind && first > 0);
+        of_kind.map(|known| known.saved_since(since)).sum()
+    }
+
+    /// A place for a cause that is not known, if need be that of the quietest.
+    fn remember(&mut self, fired: &Fired) -> usize {
+        let quietest = || (0..self.remembered.len()).min_by_key(|&place| self.remembered[place].fired_at);
+        match quietest().filter(|_| self.remembered.len() == CAUSES_MAX) {
+            Some(place) => {
+                self.remembered[place] = Remembered::new(fired);
+                place
+            }
+            None => {
+                self.remembered.push(Remembered::new(fired));
+                self.remembered.len() - 1
+            }
+        }
     }
 }
 
@@ -171,21 +253,31 @@ mod tests {
         Triggers::new(Rules::default(), 1_000)
     }
 
-    fn fired(cause: Cause, at: u64) -> Fired {
-        Fired { kind: TriggerKind::Scope, cause, measured: 2, allowed: 1, world: None, at, frame: 0 }
+    /// Scope 1 in this world, all of them of one kind.
+    fn fired(world: u32, at: u64) -> Fired {
+        let (kind, cause, world_kind) = (TriggerKind::Scope, Cause::Scope(SiteId(1)), KindNumber::of_row(1));
+        Fired { kind, cause, world_kind, measured: 2, allowed: 1, world: Some(world), at, frame: 0 }
     }
 
-    const IN_WORLD_3: Cause = Cause::Scope { site: SiteId(1), world: Some(3) };
-    const IN_WORLD_4: Cause = Cause::Scope { site: SiteId(1), world: Some(4) };
+    /// The same scope in a world of another kind.
+    fn of_another_kind(at: u64) -> Fired {
+        Fired { world_kind: KindNumber::of_row(2), ..fired(9, at) }
+    }
+
+    fn of_scope(site: u32, at: u64) -> Fired {
+        Fired { cause: Cause::Scope(SiteId(site)), ..fired(3, at) }
+    }
 
     #[test]
-    fn a_cause_rests_after_a_capture_and_others_do_not() {
+    fn a_world_rests_after_a_capture_and_others_do_not() {
         let mut triggers = triggers();
-        assert!(triggers.admit(&fired(IN_WORLD_3, 0)));
-        assert!(!triggers.admit(&fired(IN_WORLD_3, 29_999)));
-        assert!(triggers.admit(&fired(IN_WORLD_4, 29_999)));
-        assert!(triggers.admit(&fired(IN_WORLD_3, 30_000)));
-        assert_eq!(triggers.counts, TriggerCounts { in_cooldown: 1, crowded_out: 0 });
+        assert!(triggers.admit(&fired(3, 0)));
+        assert!(!triggers.admit(&fired(3, 29_999)));
+        assert!(triggers.admit(&fired(4, 29_999)));
+        assert!(triggers.admit(&of_another_kind(29_999)));
+        assert!(triggers.admit(&fired(3, 30_000)));
+        assert!(!triggers.admit(&fired(4, 30_000)), "it was saved a moment ago");
+        assert_eq!(triggers.counts, TriggerCounts { in_cooldown: 2, crowded_out: 0 });
     }
 
     /// Promise: a cause that never goes away is saved ever more seldom, down to one in 16 minutes; one that comes back
@@ -194,34 +286,55 @@ mod tests {
     fn a_cause_that_stays_is_saved_ever_more_seldom() {
         const MINUTE: u64 = 60_000;
         let mut triggers = triggers();
-        let saved: Vec<u64> =
-            (0..60 * 60).map(|s| s * 1_000).filter(|&at| triggers.admit(&fired(IN_WORLD_3, at))).collect();
+        let saved: Vec<u64> = (0..60 * 60).map(|s| s * 1_000).filter(|&at| triggers.admit(&fired(3, at))).collect();
         let minutes = saved.iter().map(|&at| at as f64 / MINUTE as f64).collect::<Vec<_>>();
         assert_eq!(minutes, [0.0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 47.5]);
         let back = saved[7] + 60 * MINUTE;
-        assert!(triggers.admit(&fired(IN_WORLD_3, back)));
-        assert!(!triggers.admit(&fired(IN_WORLD_3, back + 29_000)));
-        assert!(triggers.admit(&fired(IN_WORLD_3, back + 30_000)));
+        assert!(triggers.admit(&fired(3, back)));
+        assert!(!triggers.admit(&fired(3, back + 29_000)));
+        assert!(triggers.admit(&fired(3, back + 30_000)));
         // Every 40 s is not gone in between.
-        let saved = (0..15).filter(|n| triggers.admit(&fired(IN_WORLD_4, n * 40_000))).count();
+        let saved = (0..15).filter(|n| triggers.admit(&of_scope(2, n * 40_000))).count();
         assert_eq!(saved, 5);
     }
 
-    /// Promise: it is saved seldom also among many others, of which more fire than a cooldown lets through or than are
-    /// remembered.
+    /// Promise: it is saved seldom also among many others, of which more fire than a cooldown lets through.
     #[test]
     fn a_cause_that_stays_among_many_others_keeps_its_cooldown() {
         let mut triggers = triggers();
-        let others = |s: u64| (0..20).map(move |n| Cause::Scope { site: SiteId(2), world: Some((s * 20 + n) as u32) });
         let mut saved = Vec::new();
         for s in 0..30 * 60 {
             let at = s * 1_000;
-            if triggers.admit(&fired(IN_WORLD_3, at)) {
+            if triggers.admit(&fired(3, at)) {
                 saved.push(s);
             }
-            others(s).for_each(|cause| _ = triggers.admit(&fired(cause, at)));
+            (0..40).for_each(|site| _ = triggers.admit(&of_scope(2 + site, at)));
         }
         assert_eq!(saved.len(), 6, "{saved:?}");
+    }
+
+    /// Promise: a scope that is too slow in a thousand worlds all day, ever other ones, is one cause that stays. It
+    /// keeps no other kind of world from being saved.
+    #[test]
+    fn what_stays_in_ever_other_worlds_is_saved_ever_more_seldom_and_leaves_other_kinds_alone() {
+        let mut triggers = triggers();
+        let mut saved = 0;
+        for s in 0..60 * 60 {
+            let worlds = (0..20).map(|n| s as u32 * 20 + n);
+            saved += worlds.filter(|&world| triggers.admit(&fired(world, s * 1_000))).count();
+        }
+        // Eight cooldowns began in the hour.
+        assert_eq!(saved, 8 * WORLDS_PER_COOLDOWN_MAX);
+        assert!(triggers.admit(&of_another_kind(60 * 60 * 1_000)));
+    }
+
+    #[test]
+    fn many_causes_are_saved_once_each_and_a_few_of_them_for_other_worlds() {
+        let mut triggers = triggers();
+        let in_world = |site, world| Fired { world: Some(world), ..of_scope(site, 0) };
+        let causes = |triggers: &mut Triggers, world| (0..100).filter(|&n| triggers.admit(&in_world(n, world))).count();
+        assert_eq!(causes(&mut triggers, 1), CAPTURES_PER_COOLDOWN_MAX);
+        assert_eq!(causes(&mut triggers, 2), 0);
     }
 
     #[test]
@@ -229,17 +342,16 @@ mod tests {
         let mut rules = Rules::default();
         rules.trigger_mut(TriggerKind::Scope).is_on = false;
         let mut triggers = Triggers::new(rules, 1_000);
-        assert!(!triggers.admit(&fired(IN_WORLD_3, 0)));
+        assert!(!triggers.admit(&fired(3, 0)));
         assert_eq!(triggers.threshold(TriggerKind::Scope), None);
     }
 
     #[test]
     fn memory_of_causes_is_bounded() {
         let mut triggers = triggers();
-        let in_world = |world| Cause::Scope { site: SiteId(1), world: Some(world) };
         // Far enough apart to be admitted, all of them.
-        for world in 0..CAUSES_MAX as u32 + 1 {
-            assert!(triggers.admit(&fired(in_world(world), u64::from(world) * 10_000)));
+        for site in 0..CAUSES_MAX as u32 + 1 {
+            assert!(triggers.admit(&of_scope(site, u64::from(site) * 10_000)));
         }
         assert_eq!(triggers.remembered.len(), CAUSES_MAX);
     }
@@ -247,9 +359,8 @@ mod tests {
     #[test]
     fn of_many_sick_worlds_the_first_few_are_kept() {
         let mut triggers = triggers();
-        let in_world = |world| Cause::Scope { site: SiteId(1), world: Some(world) };
-        let admitted = (0..100).filter(|&world| triggers.admit(&fired(in_world(world), 0))).count();
-        assert_eq!((admitted, triggers.counts.in_cooldown), (CAPTURES_PER_COOLDOWN_MAX, 92));
+        let admitted = (0..100).filter(|&world| triggers.admit(&fired(world, 0))).count();
+        assert_eq!((admitted, triggers.counts.in_cooldown), (WORLDS_PER_COOLDOWN_MAX, 96));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use throng_capture::model::{Capture, Event, Thread, TriggerKind, World};
 use throng_profiler::rules::Rules;
 use throng_profiler::sync::Mutex;
 use throng_profiler::thread::{ThreadClass, enter_world, register};
-use throng_profiler::{LateTick, Recorder, RecorderSettings, SaveError, scope, site};
+use throng_profiler::{KindNumber, LateTick, Recorder, RecorderSettings, SaveError, scope, site, world_kind};
 
 #[global_allocator]
 static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platform::allocator::CountingAllocator;
@@ -75,11 +75,18 @@ impl Flight {
     }
 }
 
+/// In the folder or in those in it.
 fn captures(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "capture")).collect();
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let folders = entries(folder).filter(|path| path.is_dir());
+    let files = entries(folder).chain(folders.flat_map(|inside| entries(&inside).collect::<Vec<_>>()));
+    let mut paths: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "capture")).collect();
     paths.sort();
     paths
+}
+
+fn hideout() -> KindNumber {
+    world_kind::number_of("hideout")
 }
 
 fn compute(length: Duration) {
@@ -111,7 +118,7 @@ fn what_was_bad_is_saved_with_its_cause() {
 
     // A scope over its own budget, in a world.
     flight.frame(|| {
-        let _in_world = enter_world(WORLD, 3);
+        let _in_world = enter_world(hideout(), WORLD, 3);
         scope!("test.tick", budget_us = 5_000);
         compute(Duration::from_millis(8));
     });
@@ -121,10 +128,11 @@ fn what_was_bad_is_saved_with_its_cause() {
     assert_eq!((trigger.name.as_str(), trigger.world), ("test.tick", Some(RECORDED)));
     assert!(trigger.measured >= 8_000_000 && trigger.allowed.abs_diff(5_000_000) < 1_000, "{trigger:?}");
     assert!(has_scope(&capture, this_thread(&capture), "test.tick"));
+    assert_eq!(captures(&flight.folder.join("scope/test.tick@hideout")).len(), 1);
     assert_eq!(capture.worlds, [World { id: RECORDED, name: "hideout".into(), tick_hz: 20 }]);
 
     // A tick that was missed by little, and one that was a little late before it.
-    let late = |late_ns, is_missed| LateTick { world: WORLD, kind: 3, late_ns, is_missed };
+    let late = |late_ns, is_missed| LateTick { world: WORLD, kind: hideout(), late_ns, is_missed };
     flight.recorder.note_late_tick(late(1_000_000, false));
     flight.frame(|| {});
     flight.recorder.note_late_tick(late(100_000, true));
@@ -145,6 +153,7 @@ fn what_was_bad_is_saved_with_its_cause() {
     let capture = flight.capture(TriggerKind::Subsystem);
     is_whole(&capture);
     assert_eq!(capture.about.trigger.name, "test.weather");
+    assert_eq!(captures(&flight.folder.join("subsystem/test.weather")).len(), 1);
 
     // A lock that a long task has.
     let (took, taken) = std::sync::mpsc::channel();
@@ -177,7 +186,7 @@ fn what_was_bad_is_saved_with_its_cause() {
 
     // A large allocation in a world's tick.
     flight.frame(|| {
-        let _in_world = enter_world(WORLD, 4);
+        let _in_world = enter_world(hideout(), WORLD, 4);
         scope!("test.satchel");
         std::hint::black_box(Vec::<u8>::with_capacity(300 << 10));
     });
@@ -202,7 +211,7 @@ fn what_was_bad_is_saved_with_its_cause() {
     // The same cause again, within its cooldown: counted, not saved.
     let before = flight.recorder.control().figures();
     flight.frame(|| {
-        let _in_world = enter_world(WORLD, 5);
+        let _in_world = enter_world(hideout(), WORLD, 5);
         Some(site!("test.tick")).map(throng_profiler::Scope::begin);
         scope!("test.weather.rain");
         compute(Duration::from_millis(8));

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use throng_platform::allocator::{CountingAllocator, thread_counts};
-use throng_profiler::{Scope, Site, SiteId, memory, pool::PoolSettings, site, start_recording, thread};
+use throng_profiler::{KindNumber, Scope, Site, SiteId, memory, pool::PoolSettings, site, start_recording, thread};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -100,7 +100,7 @@ fn a_large_allocation_in_a_world_is_told_once() {
     within(site, || drop(vec![0_u8; 900 << 10]));
     assert_eq!(memory::take_large_allocation(), None, "outside of every world it is nobody's business");
     {
-        let _in_world = thread::enter_world(7, 100);
+        let _in_world = thread::enter_world(KindNumber::NONE, 7, 100);
         within(site, || {
             drop(vec![0_u8; 200 << 10]);
             drop(vec![0_u8; 300 << 10]);

@@ -120,7 +120,7 @@ impl Server {
             self.counts.server.ticks_missed_host += outcome.of_host.missed;
             taken_max = taken_max.max(outcome.of_host.taken);
             if outcome.late_by > Nanos::ZERO {
-                let (world, kind) = (slot.id.number(), u32::from(world.kind().0));
+                let (world, kind) = (slot.id.number(), world.recorded_kind());
                 let late = LateTick { world, kind, late_ns: outcome.late_by.0, is_missed: outcome.missed > 0 };
                 self.recorder.iter_mut().filter(|_| is_recording()).for_each(|recorder| recorder.note_late_tick(late));
             }

@@ -20,6 +20,7 @@
 //! metadata a second.
 
 mod budgets;
+mod captures;
 mod file;
 mod levels;
 mod replication;
@@ -37,10 +38,11 @@ pub use file::RulesFile;
 pub use replication::{ReplicationFileRules, RuleNames};
 
 use budgets::Budgets;
+use captures::Captures;
 use levels::Levels;
 
 /// The sections that a rules file may have. A new one is a name here and a line in [`ServerRules::parse`].
-const SECTIONS: [&str; 17] = [
+const SECTIONS: [&str; 18] = [
     "budgets.scopes_us",
     "budgets.subsystems_us",
     "triggers.manual",
@@ -54,6 +56,7 @@ const SECTIONS: [&str; 17] = [
     "triggers.large-allocation",
     "triggers.leak",
     "triggers.crash",
+    "captures",
     "log",
     "replication",
     "components",
@@ -87,6 +90,7 @@ impl ServerRules {
         let subsystems: Budgets = document.section("budgets.subsystems_us", &mut mistakes);
         let mut recorder = Rules::default();
         triggers::read(&document, &mut recorder, &mut mistakes);
+        document.section::<Captures>("captures", &mut mistakes).apply(&mut recorder);
         let levels: Levels = document.section("log", &mut mistakes);
         let replication = replication::read(&document, names, &mut mistakes);
         SettingsError::unless_empty(mistakes)?;

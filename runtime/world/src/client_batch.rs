@@ -27,7 +27,7 @@ use throng_platform::{
     time::Nanos,
 };
 use throng_profiler::{
-    Phases, site,
+    KindNumber, Phases, site,
     thread::{enter_world, note_input},
 };
 use throng_replication::{Traffic, ViewScratch, WorldReplication};
@@ -70,6 +70,7 @@ pub(crate) struct SealedDatagram {
 #[derive(Clone, Copy)]
 pub(crate) struct Stage {
     pub world: u32,
+    pub kind: KindNumber,
     pub tick: u32,
     pub now: Nanos,
     /// The worker that runs the world's tick.
@@ -108,7 +109,7 @@ impl ClientBatch {
     pub(crate) fn empty() -> Self {
         Self {
             work: Work::Open,
-            stage: Stage { world: 0, tick: 0, now: Nanos::ZERO, worker: 0 },
+            stage: Stage { world: 0, kind: KindNumber::NONE, tick: 0, now: Nanos::ZERO, worker: 0 },
             clients: Vec::new(),
             replication: None,
             traffic: None,
@@ -133,7 +134,7 @@ impl ClientBatch {
         if worker.number == self.stage.worker {
             return self.serve(worker);
         }
-        let _in_world = enter_world(self.stage.world, self.stage.tick);
+        let _in_world = enter_world(self.stage.kind, self.stage.world, self.stage.tick);
         let before = thread_counts().allocations;
         let in_tick = InTick::begin();
         self.serve(worker);

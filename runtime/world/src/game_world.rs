@@ -23,7 +23,7 @@ use throng_net::{
 };
 use throng_pack::PackError;
 use throng_platform::time::Nanos;
-use throng_profiler::{Phases, site, thread::enter_world};
+use throng_profiler::{KindNumber, Phases, site, thread::enter_world};
 use throng_replication::{
     ReplicationRules, ResolvedRules, View, WorldReplication,
     ecs::{Collector, Replicated},
@@ -78,6 +78,7 @@ struct Filled {
 pub(crate) struct Parts {
     pub id: WorldId,
     pub kind: WorldKindId,
+    pub recorded_kind: KindNumber,
     pub name: Arc<str>,
     pub rate: Hertz,
     pub ecs: World,
@@ -92,6 +93,8 @@ pub(crate) struct Parts {
 pub struct GameWorld {
     id: WorldId,
     kind: WorldKindId,
+    /// The kind as the recorder numbers it.
+    recorded_kind: KindNumber,
     name: Arc<str>,
     rate: Hertz,
     ecs: World,
@@ -128,14 +131,26 @@ pub struct GameWorld {
 impl GameWorld {
     /// A world without clients, before its first tick.
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { id, kind, name, rate, mut ecs, systems, replication, collector, visibility_filter, transfer_check } =
-            parts;
+        let Parts {
+            id,
+            kind,
+            recorded_kind,
+            name,
+            rate,
+            mut ecs,
+            systems,
+            replication,
+            collector,
+            visibility_filter,
+            transfer_check,
+        } = parts;
         let schema = replication.schema().clone();
         // Other orders wait for the first tick; what is said of that tick must be known before.
         let next_tick_hint = std::mem::take(&mut ecs.resource_mut::<Outbox>().next_tick_hint);
         Self {
             id,
             kind,
+            recorded_kind,
             name,
             rate,
             ecs,
@@ -168,7 +183,7 @@ impl GameWorld {
         worker: &mut H::Worker,
         helpers: &H,
     ) -> &mut TickReport {
-        let _in_world = enter_world(self.id.number(), self.tick);
+        let _in_world = enter_world(self.recorded_kind, self.id.number(), self.tick);
         // A thousand small worlds tick twenty thousand times a second: a phase in which there is seldom anything to do
         // begins where there is.
         let mut phases = Phases::divide(site!("world.tick", budget_us = TICK_BUDGET_US), site!("net.open"));
@@ -282,7 +297,8 @@ impl GameWorld {
         let worthwhile = work_count.min(count) / ClientBatch::CLIENTS_MIN;
         let batches_count = worthwhile.min(2 * (helpers_count + 1)).clamp(1, ClientBatch::PER_WORLD_MAX);
         let per_batch = count.div_ceil(batches_count);
-        let stage = Stage { world: self.id.number(), tick: self.tick, now: self.now, worker };
+        let (world, kind) = (self.id.number(), self.recorded_kind);
+        let stage = Stage { world, kind, tick: self.tick, now: self.now, worker };
         let Scratch { batches, spare_batches, .. } = &mut *self.scratch;
         // Exactly: a batch takes most of a kilobyte, and a list that grows by itself begins with room for four.
         batches.reserve_exact(count.div_ceil(per_batch));
@@ -648,6 +664,11 @@ impl GameWorld {
 
     pub fn kind(&self) -> WorldKindId {
         self.kind
+    }
+
+    /// Its kind as the recorder numbers it.
+    pub fn recorded_kind(&self) -> KindNumber {
+        self.recorded_kind
     }
 
     /// Its kind's name.

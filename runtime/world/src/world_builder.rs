@@ -10,7 +10,7 @@ use bevy_ecs::{
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_pack::{HasSchema, PackError, envelope};
-use throng_profiler::Category;
+use throng_profiler::{Category, KindNumber, world_kind::number_of};
 use throng_replication::{
     InterestSettings, Replicate, Schema, StateHash, WorldReplication,
     ecs::{Collector, Placed},
@@ -167,13 +167,15 @@ pub struct Kind {
     pub id: WorldKindId,
     pub kind: Box<dyn WorldKind>,
     pub name: Arc<str>,
+    recorded_kind: KindNumber,
     order: Option<Arc<SystemOrder>>,
 }
 
 impl Kind {
     pub fn new(id: WorldKindId, kind: Box<dyn WorldKind>) -> Self {
-        let name = kind.name().into();
-        Self { id, kind, name, order: None }
+        let name: Arc<str> = kind.name().into();
+        let recorded_kind = number_of(&name);
+        Self { id, kind, name, recorded_kind, order: None }
     }
 
     pub fn tick_rate(&self) -> Hertz {
@@ -201,6 +203,7 @@ impl Kind {
         Ok(GameWorld::new(Parts {
             id,
             kind: self.id,
+            recorded_kind: self.recorded_kind,
             name: self.name.clone(),
             rate: self.tick_rate(),
             ecs,

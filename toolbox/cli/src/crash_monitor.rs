@@ -24,7 +24,7 @@ use throng_platform::{
     threads::{Priority, spawn_named},
 };
 use throng_profiler::{
-    Recorder, RecorderSettings, scope,
+    KindNumber, Recorder, RecorderSettings, scope,
     thread::{ThreadClass, enter_world, register},
 };
 
@@ -129,7 +129,7 @@ pub fn drill(arguments: DrillArguments) -> CommandResult {
 
 fn die(death: Death) -> io::Error {
     register(ThreadClass::ShortTask);
-    let _in_world = enter_world(WORLD.0, WORLD.1);
+    let _in_world = enter_world(KindNumber::NONE, WORLD.0, WORLD.1);
     scope!("world.tick");
     scope!("drill.last_words");
     death.die()

@@ -11,11 +11,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Written last into a death's folder: where it is, the rest is whole.
 const CRASH_TEXT: &str = "report.txt";
 
-/// Captures in `folder`, a folder for each trigger, that were written after `since`; by name.
+/// Captures in `folder` that were written after `since`, by name: in a folder for each trigger, or in one for each cause
+/// inside.
 pub(crate) fn captures_since(folder: &Path, since: SystemTime) -> Vec<String> {
     let mut found: Vec<String> = entries(folder)
         .into_iter()
         .flat_map(|trigger| entries(&trigger))
+        .flat_map(|inside| if inside.is_dir() { entries(&inside) } else { vec![inside] })
         .filter(|path| path.is_file() && path.metadata().and_then(|it| it.modified()).is_ok_and(|at| at >= since))
         .map(|path| path.display().to_string())
         .collect();
@@ -61,8 +63,9 @@ mod tests {
         };
         write(captures.join("frame/1.capture"), "");
         write(crashes.join("crash-17-4711/report.txt"), "SIGABRT: the program ended itself\nand more");
-        let capture = captures.join("frame/1.capture").display().to_string();
-        assert_eq!(captures_since(&captures, SystemTime::now() - Duration::from_secs(60)), [capture]);
+        write(captures.join("scope/ai@hub/2.capture"), "");
+        let both = ["frame/1.capture", "scope/ai@hub/2.capture"].map(|file| captures.join(file).display().to_string());
+        assert_eq!(captures_since(&captures, SystemTime::now() - Duration::from_secs(60)), both);
         assert_eq!(captures_since(&captures, SystemTime::now() + Duration::from_secs(60)), [""; 0]);
         assert_eq!(captures_since(&folder.join("none"), SystemTime::UNIX_EPOCH), [""; 0]);
         let (path, words) = wait_for_crash_report(&crashes, 4711).unwrap();

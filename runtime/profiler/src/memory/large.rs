@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use crate::site::SiteId;
+use crate::world_kind::KindNumber;
 
 /// An allocation inside a world's tick that was larger than allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,7 @@ pub struct LargeAllocation {
     /// The innermost scope, if in one.
     pub site: Option<SiteId>,
     pub world: u32,
+    pub kind: KindNumber,
     /// Index of the thread, as in [`crate::thread::all`].
     pub thread: u32,
 }
@@ -28,6 +30,7 @@ pub(super) struct LargestAllocation {
     bytes: AtomicU64,
     /// Site in the lower half, 0 for none; world in the upper one.
     place: AtomicU64,
+    /// Thread in the lower half, the world's kind in the upper one.
     thread: AtomicU64,
 }
 
@@ -51,7 +54,8 @@ impl LargestAllocation {
             let site = allocation.site.map_or(0, |site| site.0);
             self.bytes.store(allocation.bytes, Ordering::Relaxed);
             self.place.store(u64::from(allocation.world) << 32 | u64::from(site), Ordering::Relaxed);
-            self.thread.store(allocation.thread.into(), Ordering::Relaxed);
+            let kind = allocation.kind.row() as u64;
+            self.thread.store(kind << 32 | u64::from(allocation.thread), Ordering::Relaxed);
         }
         self.state.store(FULL, Ordering::Release);
     }
@@ -62,11 +66,13 @@ impl LargestAllocation {
             return None;
         }
         let place = self.place.load(Ordering::Relaxed);
+        let thread = self.thread.load(Ordering::Relaxed);
         let taken = LargeAllocation {
             bytes: self.bytes.load(Ordering::Relaxed),
             site: Some(SiteId(place as u32)).filter(|site| site.0 != 0),
             world: (place >> 32) as u32,
-            thread: self.thread.load(Ordering::Relaxed) as u32,
+            kind: KindNumber::of_row((thread >> 32) as usize),
+            thread: thread as u32,
         };
         self.state.store(EMPTY, Ordering::Release);
         Some(taken)
@@ -83,7 +89,8 @@ mod tests {
 
     fn of(bytes: u64) -> LargeAllocation {
         let number = bytes as u32;
-        LargeAllocation { bytes, site: (number > 0).then_some(SiteId(number)), world: number, thread: number }
+        let site = (number > 0).then_some(SiteId(number));
+        LargeAllocation { bytes, site, world: number, kind: KindNumber::of_row(number as usize), thread: number }
     }
 
     #[test]

@@ -221,7 +221,7 @@ fn a_scope_over_its_budget_is_noted_with_thread_and_world() {
     let _alone = alone();
     while overruns::take().is_some() {}
     let ((), cells) = on_a_thread(|| {
-        let _world = enter_world(7, 99);
+        let _world = enter_world(KindNumber::NONE, 7, 99);
         let wait = |ns| {
             let until = ticks::monotonic_ns() + ns;
             while ticks::monotonic_ns() < until {}
@@ -294,7 +294,7 @@ fn allocations_are_charged_to_the_innermost_scope() {
 fn every_block_says_which_world_it_begins_in() {
     let _alone = alone();
     let ((), cells) = on_a_thread(|| {
-        let _world = enter_world(5, 9);
+        let _world = enter_world(KindNumber::NONE, 5, 9);
         for _ in 0..3_000 {
             scope!("worlds.scope");
         }
@@ -314,7 +314,7 @@ fn worlds_that_come_late_into_their_places_are_told_apart() {
     let _alone = alone();
     let ((), cells) = on_a_thread(|| {
         for place in [7, 8] {
-            let _world = enter_world(place | 20 << 20, 9);
+            let _world = enter_world(KindNumber::NONE, place | 20 << 20, 9);
             assert_eq!(this_thread().world(), Some((place | 20 << 20, 9)));
         }
     });
@@ -345,7 +345,7 @@ fn nothing_is_recorded_while_recording_is_off() {
     let ((), cells) = on_a_thread(|| {
         switch_recording(false);
         {
-            let _world = enter_world(5, 9);
+            let _world = enter_world(KindNumber::NONE, 5, 9);
             scope!("off.scope");
             Phases::begin(site!("off.phase")).next(site!("off.phase"));
             record_large_allocation(1 << 20);
@@ -362,7 +362,7 @@ fn recording_may_be_switched_in_the_midst_of_scopes() {
     let _alone = alone();
     let ((), cells) = on_a_thread(|| {
         {
-            let _world = enter_world(5, 9);
+            let _world = enter_world(KindNumber::NONE, 5, 9);
             scope!("switched.begun_on");
             let mut phases = Phases::begin(site!("switched.phase_on"));
             switch_recording(false);

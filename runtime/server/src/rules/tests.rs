@@ -56,6 +56,8 @@ over_mb_per_s = 2
 over_kb_per_s = 0.5
 [triggers.large-allocation]
 over_kb = 64
+[captures]
+disk_budget_mb = 512
 [log]
 "server.clients" = "debug"
 all = "warn"
@@ -74,6 +76,7 @@ all = "warn"
     expect.recorder.trigger_mut(TriggerKind::MemoryRate).threshold = 2 << 20;
     expect.recorder.trigger_mut(TriggerKind::Leak).threshold = 512;
     expect.recorder.trigger_mut(TriggerKind::LargeAllocation).threshold = 64 << 10;
+    expect.recorder.captures_disk_budget_bytes = 512 << 20;
     expect.log_levels = vec![("all".to_owned(), Level::Warn), ("server.clients".to_owned(), Level::Debug)];
     assert_eq!(rules, expect);
 }
@@ -158,6 +161,11 @@ fn impossible_values_are_told_with_their_range() {
          rules.toml:6: [triggers.lock-wait] disk_budget_mb: 0 is too low; it may be 1 to 1048576 MiB",
     );
     check(
+        "[captures]\ndisk_budget_mb = 0\ndisk_budget = 1\n",
+        "rules.toml:2: [captures] disk_budget_mb: 0 is too low; it may be 1 to 1048576 MiB\n\
+         rules.toml:3: [captures] disk_budget: unknown key; did you mean `disk_budget_mb`?",
+    );
+    check(
         "[log]\n\"\" = \"off\"\n\"server..clients\" = \"off\"\n",
         "rules.toml:2: [log] is no name; names are words with dots between them, such as \"server.clients\"\n\
          rules.toml:3: [log] server..clients: is no name; names are words with dots between them, such as \"server.clients\"",
@@ -176,8 +184,8 @@ fn all_mistakes_of_a_file_come_at_once_in_its_order() {
          \"world.tick\", not 1.5\n\
          rules.toml:8: [extra] unknown section; there are [budgets.scopes_us], [budgets.subsystems_us], [triggers.manual], \
          [triggers.frame], [triggers.tick], [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], \
-         [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash], [log], [replication], \
-         [components], [events]",
+         [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash], [captures], [log], \
+         [replication], [components], [events]",
     );
     check("[log]\nnet 3\n", "rules.toml:2: not TOML: key with no value, expected `=`");
 }

@@ -136,7 +136,7 @@ fn check_pre_roll(value: Option<f32>, checks: &mut Checks<'_>) {
     }
 }
 
-fn check_disk_budget(value: Option<i64>, checks: &mut Checks<'_>) {
+pub(super) fn check_disk_budget(value: Option<i64>, checks: &mut Checks<'_>) {
     if let Some(value) = value {
         checks.range("disk_budget_mb", value, 1..=1_048_576, "MiB");
     }

@@ -8,15 +8,21 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use throng_capture::{format::Summary, story::printable_name};
+use throng_capture::{
+    format::Summary,
+    story::{printable_name, printable_text},
+};
 
 use super::file;
 use crate::outcome::{CommandResult, Verdict};
 
 #[derive(Args)]
 pub struct ListArguments {
-    /// The folder that the server saves captures in, or that of one trigger.
+    /// The folder that the server saves captures in, or one inside.
     folder: PathBuf,
+    /// Only the captures in this folder inside, such as `scope` or `scope/ai.think@hideout`.
+    #[arg(long = "folder", value_name = "NAME")]
+    only: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -26,6 +32,8 @@ pub struct ListArguments {
 #[derive(Serialize)]
 struct Entry {
     file: PathBuf,
+    /// Inside the one that was asked for: what tripped which trigger in which kind of world.
+    folder: String,
     bytes: u64,
     /// When it was saved; of files that cannot be read, when they were written.
     saved_unix_s: u64,
@@ -52,7 +60,13 @@ enum Content {
 
 pub fn run(arguments: &ListArguments) -> CommandResult {
     let mut entries = Vec::new();
-    for path in files(&arguments.folder).map_err(|error| format!("{}: {error}", arguments.folder.display()))? {
+    let root = &arguments.folder;
+    for path in files(root).map_err(|error| format!("{}: {error}", root.display()))? {
+        let inside = path.parent().and_then(|folder| folder.strip_prefix(root).ok()).unwrap_or(Path::new(""));
+        if arguments.only.as_ref().is_some_and(|only| !inside.starts_with(only)) {
+            continue;
+        }
+        let folder = if inside == Path::new("") { ".".into() } else { printable_text(&inside.to_string_lossy()) };
         // The recorder may have deleted it to keep its disk budget since the folder was read.
         let Ok(about_file) = std::fs::metadata(&path) else { continue };
         let written = about_file.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -61,7 +75,7 @@ pub fn run(arguments: &ListArguments) -> CommandResult {
             Ok(summary) => (summary.about.saved_unix_s, content(&summary)),
             Err(error) => (written_unix_s, Content::Broken { error }),
         };
-        entries.push(Entry { file: path, bytes: about_file.len(), saved_unix_s, content });
+        entries.push(Entry { file: path, folder, bytes: about_file.len(), saved_unix_s, content });
     }
     entries.sort_by(|a, b| (a.saved_unix_s, &a.file).cmp(&(b.saved_unix_s, &b.file)));
     let mut out = BufWriter::new(io::stdout().lock());
@@ -74,21 +88,31 @@ pub fn run(arguments: &ListArguments) -> CommandResult {
     Ok(Verdict::Fine)
 }
 
-/// The captures in a folder and in its folders of triggers.
+/// Folders in each other: of captures, of a trigger, of a cause.
+const FOLDERS_DEEP: usize = 3;
+
+/// The captures in a folder, in its folders of triggers and in theirs of causes.
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            // One folder that may not be read hides the others as little as one broken file does.
-            let Ok(entries) = std::fs::read_dir(&path) else { continue };
-            files.extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()));
-        } else if path.is_file() {
-            // A pipe of that name would be waited for.
-            files.push(path);
+    let mut open = vec![folder.to_owned()];
+    for depth in 0..FOLDERS_DEEP {
+        for folder in std::mem::take(&mut open) {
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if depth == 0 => return Err(error),
+                // One folder that may not be read hides the others as little as one broken file does.
+                Err(_) => continue,
+            };
+            for path in entries.flatten().map(|entry| entry.path()) {
+                if path.is_dir() {
+                    open.push(path);
+                } else if path.is_file() && path.extension().is_some_and(|extension| extension == "capture") {
+                    // A pipe of that name would be waited for.
+                    files.push(path);
+                }
+            }
         }
     }
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "capture"));
     Ok(files)
 }
 
@@ -109,26 +133,23 @@ fn write_table(entries: &[Entry], folder: &Path, out: &mut impl Write) -> io::Re
     if entries.is_empty() {
         return writeln!(out, "no captures in {}", folder.display());
     }
-    writeln!(
-        out,
-        "{:<23} {:<16} {:<24} {:<16} {:>9} {:>10}  file",
-        "saved", "trigger", "name", "world", "frame", "kB"
-    )?;
+    writeln!(out, "{:<23} {:<32} {:<24} {:<16} {:>9} {:>10}  file", "saved", "folder", "name", "world", "frame", "kB")?;
     for entry in entries {
         let saved = throng_capture::story::printable_date(entry.saved_unix_s);
+        let folder = &entry.folder;
         let kilobytes = entry.bytes as f64 / 1e3;
         match &entry.content {
-            Content::Capture { trigger, name, world, world_name, frame, .. } => {
+            Content::Capture { name, world, world_name, frame, .. } => {
                 let world = match (world, world_name) {
                     (Some(world), Some(name)) => format!("{world} ({name})"),
                     (Some(world), None) => world.to_string(),
                     (None, _) => String::new(),
                 };
                 let file = entry.file.display();
-                writeln!(out, "{saved:<23} {trigger:<16} {name:<24} {world:<16} {frame:>9} {kilobytes:>10.1}  {file}")?;
+                writeln!(out, "{saved:<23} {folder:<32} {name:<24} {world:<16} {frame:>9} {kilobytes:>10.1}  {file}")?;
             }
             // The error begins with the file's name.
-            Content::Broken { error } => writeln!(out, "{saved:<23} {:<79}  {error}", "cannot be read")?,
+            Content::Broken { error } => writeln!(out, "{saved:<23} {folder:<32} {:<62}  {error}", "cannot be read")?,
         }
     }
     Ok(())

@@ -196,7 +196,7 @@ fn list_reads_the_beginnings_of_captures() {
 #[test]
 fn list_walks_the_triggers_and_tells_broken_files_without_failing() {
     let folder = folder("capture-list");
-    write(&folder.join("scope/1-812-1.capture"), &slow_world(2_000));
+    write(&folder.join("scope/game.inflict@hideout/1-812-1.capture"), &slow_world(2_000));
     let mut by_hand = slow_world(1_000);
     by_hand.about.trigger = Trigger { note: "slow".into(), ..Trigger::default() };
     write(&folder.join("manual/0-700-1.capture"), &by_hand);
@@ -207,7 +207,7 @@ fn list_walks_the_triggers_and_tells_broken_files_without_failing() {
     let rows: Vec<&str> = table.lines().skip(1).collect();
     assert_eq!(rows.len(), 3, "{table}");
     assert!(rows[0].starts_with("1970-01-01 00:16:40 UTC manual "), "{table}");
-    for part in ["scope", "game.inflict", "17 (hideout)", "812", "1-812-1.capture"] {
+    for part in ["scope/game.inflict@hideout", " game.inflict ", "17 (hideout)", "812", "1-812-1.capture"] {
         assert!(rows[1].contains(part), "{part} is not in {}", rows[1]);
     }
     assert!(rows[2].contains("cannot be read") && rows[2].contains("2-900-1.capture"), "the newest is last: {table}");
@@ -218,6 +218,19 @@ fn list_walks_the_triggers_and_tells_broken_files_without_failing() {
     assert!(json["captures"][2]["error"].as_str().is_some_and(|error| error.contains("not a capture")), "{json}");
     let nothing = run_well(&["list", text(&folder.join("manual")), "--json"]).json();
     assert_eq!(nothing["captures"].as_array().map(Vec::len), Some(1), "one trigger's folder will do");
+
+    let in_folder = |only: &str| {
+        let listed = run_well(&["list", text(&folder), "--folder", only, "--json"]).json();
+        let all = listed["captures"].as_array().expect("a list").clone();
+        all.iter().map(|it| it["folder"].as_str().expect("a folder").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(in_folder("scope/game.inflict@hideout"), ["scope/game.inflict@hideout"]);
+    assert_eq!(
+        in_folder("scope"),
+        ["scope/game.inflict@hideout", "scope"],
+        "earlier servers had no folder for a cause"
+    );
+    assert_eq!(in_folder("scop"), [""; 0]);
 }
 
 #[test]

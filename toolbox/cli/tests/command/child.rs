@@ -326,6 +326,17 @@ pub fn settings_file(name: &str, text: &str) -> std::path::PathBuf {
     path
 }
 
+/// Captures in a folder and in those in it, by path.
+pub fn captures_in(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = |folder: &std::path::Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries(folder).map(|entry| entry.path()).filter(|path| path.is_dir());
+    let inside = folders.flat_map(|inside| entries(&inside).collect::<Vec<_>>());
+    let paths = entries(folder).chain(inside).map(|entry| entry.path());
+    let mut captures: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "capture")).collect();
+    captures.sort();
+    captures
+}
+
 /// A folder of its own for a test, empty.
 pub fn folder(name: &str) -> std::path::PathBuf {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

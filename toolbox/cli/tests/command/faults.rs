@@ -5,15 +5,11 @@
 //! missing is. Faults about who has a core when may be drowned by those of the machine, and the story that is told is
 //! theirs: such a fault is put in up to [`ATTEMPTS`] times.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
 use serde_json::Value;
 
-use crate::child::{alone, finish, folder, throng};
+use crate::child::{alone, captures_in, finish, folder, throng};
 
 const WITHIN: Duration = Duration::from_secs(240);
 
@@ -60,7 +56,7 @@ fn try_told(
     assert_eq!(report["state_errors"], 0, "a fault of time is no fault of state: {report}");
     assert_eq!(report["records_lost"], 0, "{report}");
 
-    let saved = captures_of(&captures.join(trigger));
+    let saved = captures_in(&captures.join(trigger));
     if saved.is_empty() {
         return Err(format!("{fault}: nothing in {trigger}; {}", finished.stderr));
     }
@@ -72,13 +68,6 @@ fn try_told(
     let verdicts: Vec<&str> = stories.iter().map(verdict).collect();
     let told = || format!("{fault}: no verdict has all of {words:?}:\n{}", verdicts.join("\n"));
     if stories.iter().any(is_told) { Ok(()) } else { Err(told()) }
-}
-
-fn captures_of(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
 }
 
 /// The one sentence above everything else.

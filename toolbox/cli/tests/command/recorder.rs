@@ -22,7 +22,7 @@ use throng_net::protocol::ConnectToken;
 
 use crate::{
     address::{KEY, token},
-    child::{Finished, Server, Signal, Started, alone, finish, folder, throng, wait_until},
+    child::{Finished, Server, Signal, Started, alone, captures_in, finish, folder, throng, wait_until},
     player::Player,
 };
 
@@ -112,13 +112,6 @@ impl Place {
     }
 }
 
-fn captures_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "capture")).collect();
-    paths.sort();
-    paths
-}
-
 fn wait_for_capture(folder: &Path) -> PathBuf {
     let found = wait_until(WITHIN, || captures_in(folder).pop());
     found.unwrap_or_else(|| panic!("no capture comes into {}", folder.display()))
@@ -165,7 +158,8 @@ fn rules_change_while_the_server_plays_and_wrong_ones_change_nothing() {
 
     place.set_rules("[triggers.scope]\ncooldown_s = -1\n[budgets.scopes_us]\n\"world.tick\" = \"much\"\n");
     place.wait_for_log("the rules file is wrong; the rules before it stay in force");
-    fs::remove_dir_all(&scopes).expect("a folder of ours");
+    // The server may write into it meanwhile.
+    assert!(wait_until(WITHIN, || fs::remove_dir_all(&scopes).ok()).is_some());
     wait_for_capture(&scopes);
     // It is looked at every second, and told once.
     std::thread::sleep(Duration::from_secs(3));
@@ -358,6 +352,49 @@ fn captures_of_a_live_server_have_no_address_token_or_key() {
     }
 }
 
+/// Promise: what an AI that is over budget all the time saves evicts its own captures, and none of another cause, nor
+/// of the same subsystem in another kind of world.
+#[test]
+fn a_subsystem_that_is_over_budget_all_the_time_leaves_the_captures_of_others_alone() {
+    let captures = folder("recorder-over-budget");
+    let rules = captures.with_extension("rules.toml");
+    // Every bad frame is saved, and few fit.
+    let loud = "on = true\ncooldown_s = 0\npre_roll_s = 0.5\npost_roll_s = 0\ndisk_budget_mb = 1\n";
+    let rest = quiet().replace("[triggers.subsystem]\non = false\n", &format!("[triggers.subsystem]\n{loud}"));
+    fs::write(&rules, rest).expect("a folder of ours");
+    let settings = captures.with_extension("throng.toml");
+    fs::write(&settings, format!("[recorder]\nrules = {rules:?}\n")).expect("a folder of ours");
+    let others =
+        ["subsystem/combat/1-1-1.capture", "subsystem/faults.ballast@dark-zone/1-1-1.capture", "scope/1-1-1.capture"];
+    for other in others.map(|other| captures.join(other)) {
+        fs::create_dir_all(other.parent().expect("it is in a folder")).expect("a folder of ours");
+        fs::write(other, vec![0; 2 << 20]).expect("a folder of ours");
+    }
+    let place = [captures.display().to_string(), settings.display().to_string()];
+    let server = Server::start(
+        &[&SMALL[..], &["--inject", "over-budget", "--captures", &place[0], "--config", &place[1]]].concat(),
+    );
+    let flooded = captures.join("subsystem/faults.ballast");
+    let mut seen = HashSet::new();
+    let turned_over = wait_until(Duration::from_secs(60), || {
+        let now = captures_in(&flooded);
+        seen.extend(now.iter().cloned());
+        (seen.len() > 2 * now.len() + 4).then_some(())
+    });
+    assert!(turned_over.is_some(), "{seen:?}");
+    assert!(server.stop().status.success());
+    for other in others {
+        assert!(captures.join(other).is_file(), "{other} is gone");
+    }
+    let listed = |only: &str| {
+        let listed = finish(throng(&["capture", "list", &place[0], "--folder", only, "--json"]), WITHIN).json();
+        let all = listed["captures"].as_array().expect("a list").clone();
+        all.into_iter().map(|it| it["folder"].as_str().expect("a folder").to_owned()).collect::<HashSet<_>>()
+    };
+    assert_eq!(listed("subsystem/faults.ballast"), HashSet::from(["subsystem/faults.ballast".to_owned()]));
+    assert_eq!(listed("scope"), HashSet::from(["scope".to_owned()]));
+}
+
 /// Promise: a host that takes all cores away for a moment leaves a capture that tells of the ticks that were late for it,
 /// in a folder of its own.
 #[test]
@@ -369,10 +406,7 @@ fn late_ticks_are_captured_in_a_folder_of_their_own() {
     signal(Signal::SIGSTOP);
     std::thread::sleep(Duration::from_millis(300));
     signal(Signal::SIGCONT);
-    let is_capture = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "capture");
-    let saved = wait_until(WITHIN, || {
-        fs::read_dir(captures.join("tick")).ok()?.flatten().map(|entry| entry.path()).find(is_capture)
-    });
+    let saved = wait_until(WITHIN, || captures_in(&captures.join("tick")).pop());
     let saved = saved.expect("it is saved").display().to_string();
     let told = finish(throng(&["capture", "show", "--json", &saved]), WITHIN).json();
     let verdict = told["verdict"].as_str().expect("a story has one");
