@@ -54,7 +54,7 @@ pub struct About {
 pub struct Trigger {
     pub kind: TriggerKind,
     /// What it was about: the name of a scope, subsystem, thread or lock; `world.tick` for `Tick`, empty for `Frame` and
-    /// `Manual`.
+    /// `Manual`. A subsystem that has a budget of its own in one kind of world is called `ai@dark-zone`.
     pub name: String,
     /// What was measured and what was allowed, in the kind's [`TriggerKind::unit`].
     pub measured: u64,
@@ -65,6 +65,16 @@ pub struct Trigger {
     pub at_ns: u64,
     /// Why somebody asked, for `Manual`; else a sentence of the recorder's.
     pub note: String,
+}
+
+/// Between a subsystem and the kind of world whose budget it broke.
+pub const OF_KIND: &str = "@";
+
+impl Trigger {
+    /// The subsystem that it is about, and the kind of world of which the budget is; `None`: of all together.
+    pub fn subsystem(&self) -> (&str, Option<&str>) {
+        self.name.rsplit_once(OF_KIND).map_or((&self.name, None), |(subsystem, kind)| (subsystem, Some(kind)))
+    }
 }
 
 /// Kinds of triggers; each has its folder of captures, named as in [`TriggerKind::name`], and in it one per cause.

@@ -17,6 +17,8 @@ use crate::world_kind::KindNumber;
 pub struct Overrun {
     pub site: SiteId,
     pub ticks: u64,
+    /// What it may take in this kind of world (ticks).
+    pub allowed: u64,
     /// When it ended (ticks).
     pub at: u64,
     pub thread: u32,

@@ -26,7 +26,7 @@ use crate::site::SUBSYSTEMS_MAX;
 use crate::switches::Switches;
 use crate::thread::{self, ThreadCells};
 use crate::triggers::{Cause, Fired, Triggers};
-use crate::world_kind::KindNumber;
+use crate::world_kind::{self, KIND_ROWS, KindNumber};
 use crate::{block::Block, memory, overruns, pool, saver, site, start_recording, switch_recording};
 use crate::{log_category, log_warn};
 
@@ -46,8 +46,10 @@ pub struct Recorder {
     threads: Vec<&'static ThreadCells>,
     threads_seen: usize,
     /// Sums of threads that have ended.
-    ended: Sums,
-    before: Sums,
+    ended: Box<Sums>,
+    before: Box<Sums>,
+    /// What each subsystem took in the frame in each kind of world (ticks), by its row and the subsystem's number.
+    of_kinds: Box<[[u64; SUBSYSTEMS_MAX]; KIND_ROWS]>,
     figures: FrameFigures,
     frame: FrameNote,
     /// Of the frame under way, the latest of each kind of world.
@@ -72,7 +74,8 @@ pub struct FrameFigures {
 /// Sums over threads since the start, in ticks.
 #[derive(Clone)]
 struct Sums {
-    subsystem: [u64; SUBSYSTEMS_MAX],
+    /// By the row of the kind of world.
+    subsystem: [[u64; SUBSYSTEMS_MAX]; KIND_ROWS],
     lock_wait: [u64; SUBSYSTEMS_MAX],
     scopes: u64,
 }
@@ -92,7 +95,7 @@ impl Recorder {
         };
         let switches = Switches::new(settings.context_switches);
         let triggers = Triggers::new(settings.rules.clone(), second);
-        site::set_budgets(settings.rules.scope_budgets_ns.clone());
+        site::set_budgets(settings.rules.scope_budgets_ns.clone(), settings.rules.kind_budgets.clone());
         let hand_off = Arc::new(HandOff::new(settings, switches.history(), switches.source()));
         if memory::install().is_err() {
             log_warn!(RECORDER, "another observer has the allocator: captures know nothing of memory");
@@ -113,8 +116,9 @@ impl Recorder {
             renewed_at: ticks::now(),
             threads: Vec::new(),
             threads_seen: 0,
-            ended: Sums::default(),
-            before: Sums::default(),
+            ended: Box::default(),
+            before: Box::default(),
+            of_kinds: Box::new([[0; SUBSYSTEMS_MAX]; KIND_ROWS]),
             figures: FrameFigures::default(),
             frame: FrameNote::default(),
             late_ticks: Vec::with_capacity(LATE_TICKS_KEPT),
@@ -191,7 +195,7 @@ impl Recorder {
     fn take_rules(&mut self) {
         if let Some((version, rules)) = self.hand_off.rules_newer_than(self.rules_version) {
             self.rules_version = version;
-            site::set_budgets(rules.scope_budgets_ns.clone());
+            site::set_budgets(rules.scope_budgets_ns.clone(), rules.kind_budgets.clone());
             follow_rules(&rules, &self.calibration);
             self.triggers.set_rules(rules);
         }
@@ -227,15 +231,22 @@ impl Recorder {
     }
 
     fn add_up(&mut self) {
-        let mut sums = self.ended.clone();
+        let mut sums = (*self.ended).clone();
         self.threads.iter().for_each(|cells| sums.add(cells));
-        let ns = |now: u64, before: u64| self.calibration.ns(now.saturating_sub(before));
+        let rows = world_kind::rows();
         for number in 0..SUBSYSTEMS_MAX {
-            self.figures.subsystem_ns[number] = ns(sums.subsystem[number], self.before.subsystem[number]);
-            self.figures.lock_wait_ns[number] = ns(sums.lock_wait[number], self.before.lock_wait[number]);
+            let mut in_all = 0;
+            for row in 0..rows {
+                let taken = sums.subsystem[row][number].saturating_sub(self.before.subsystem[row][number]);
+                self.of_kinds[row][number] = taken;
+                in_all += taken;
+            }
+            self.figures.subsystem_ns[number] = self.calibration.ns(in_all);
+            let waited = sums.lock_wait[number].saturating_sub(self.before.lock_wait[number]);
+            self.figures.lock_wait_ns[number] = self.calibration.ns(waited);
         }
         self.figures.scopes = sums.scopes.saturating_sub(self.before.scopes);
-        self.before = sums;
+        *self.before = sums;
     }
 
     fn split_time(&mut self) {
@@ -267,19 +278,10 @@ impl Recorder {
             }
         }
         self.late_ticks = late_ticks;
-        let count = site::subsystems_count();
-        for number in 1..count {
-            let measured = self.figures.subsystem_ns[number];
-            let budget = self.triggers.subsystem_budget_ns(number, count, site::subsystems);
-            if let Some(allowed) = budget.filter(|&allowed| measured > allowed) {
-                let cause = Cause::Subsystem(number as u32);
-                self.fire(Fired { kind: TriggerKind::Subsystem, cause, measured, allowed, ..base });
-            }
-        }
+        self.look_at_subsystems(base);
         while let Some(overrun) = overruns::take() {
             let world = overrun.world.map(|(world, _)| world);
-            let allowed = site::get(overrun.site).and_then(|site| site.budget_ns()).unwrap_or_default();
-            let measured = self.calibration.ns(overrun.ticks);
+            let (measured, allowed) = (self.calibration.ns(overrun.ticks), self.calibration.ns(overrun.allowed));
             let (kind, cause, world_kind) = (TriggerKind::Scope, Cause::Scope(overrun.site), overrun.kind);
             self.fire(Fired { kind, cause, world_kind, measured, allowed, world, at: overrun.at, frame });
         }
@@ -316,6 +318,29 @@ impl Recorder {
         }
         while let Some(noticed) = self.hand_off.take_noticed() {
             self.fire(Fired { frame, ..noticed });
+        }
+    }
+
+    /// Worlds of a kind that has a budget of its own for a subsystem are judged by that, and all others together.
+    fn look_at_subsystems(&mut self, base: Fired) {
+        let (count, rows) = (site::subsystems_count(), world_kind::rows());
+        self.triggers.meet(count, rows, || (site::subsystems(), world_kind::names()));
+        for number in 1..count {
+            let (kind, cause) = (TriggerKind::Subsystem, Cause::Subsystem(number as u32));
+            let mut others_ns = self.figures.subsystem_ns[number];
+            for row in 1..rows {
+                let Some(allowed) = self.triggers.subsystem_budget_ns(number, row) else { continue };
+                let measured = self.calibration.ns(self.of_kinds[row][number]);
+                others_ns = others_ns.saturating_sub(measured);
+                if measured > allowed {
+                    let world_kind = KindNumber::of_row(row);
+                    self.fire(Fired { kind, cause, world_kind, measured, allowed, ..base });
+                }
+            }
+            let of_others = self.triggers.subsystem_budget_ns(number, KindNumber::NONE.row());
+            if let Some(allowed) = of_others.filter(|&allowed| others_ns > allowed) {
+                self.fire(Fired { kind, cause, measured: others_ns, allowed, ..base });
+            }
         }
     }
 
@@ -404,13 +429,16 @@ impl Default for FrameFigures {
 
 impl Default for Sums {
     fn default() -> Sums {
-        Sums { subsystem: [0; SUBSYSTEMS_MAX], lock_wait: [0; SUBSYSTEMS_MAX], scopes: 0 }
+        Sums { subsystem: [[0; SUBSYSTEMS_MAX]; KIND_ROWS], lock_wait: [0; SUBSYSTEMS_MAX], scopes: 0 }
     }
 }
 
 impl Sums {
     fn add(&mut self, cells: &ThreadCells) {
-        self.subsystem.iter_mut().zip(cells.subsystem_ticks()).for_each(|(sum, ticks)| *sum += ticks);
+        for (row, sums) in self.subsystem.iter_mut().enumerate().take(world_kind::rows()) {
+            let of_kind = cells.subsystem_ticks_of(KindNumber::of_row(row));
+            sums.iter_mut().zip(of_kind).for_each(|(sum, ticks)| *sum += ticks);
+        }
         self.lock_wait.iter_mut().zip(cells.lock_wait_ticks()).for_each(|(sum, ticks)| *sum += ticks);
         self.scopes += cells.scopes();
     }

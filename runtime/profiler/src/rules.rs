@@ -17,12 +17,26 @@ pub struct Rules {
     pub subsystem_budgets_ns: Vec<(String, u64)>,
     /// What one scope may take (ns), by its name; comes before what the code says.
     pub scope_budgets_ns: Vec<(String, u64)>,
+    /// What is another in one kind of world, each kind once.
+    pub kind_budgets: Vec<KindBudgets>,
     /// All captures together (bytes): the folder that takes most gives its oldest first.
     pub captures_disk_budget_bytes: u64,
 }
 
 /// [`Rules::captures_disk_budget_bytes`] if nobody sets one: eight loud causes, and as many quiet ones as there are.
 pub const CAPTURES_DISK_BUDGET_BYTES: u64 = 2 << 30;
+
+/// What the worlds of one kind may take; comes before what holds for all.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct KindBudgets {
+    /// The kind's name.
+    pub kind: String,
+    /// What the scopes of a subsystem may take in the worlds of this kind together in one frame (ns), by its name. They
+    /// then do not count for what the subsystem may take in all others.
+    pub subsystems_ns: Vec<(String, u64)>,
+    /// What one scope may take in a world of this kind (ns), by its name.
+    pub scopes_ns: Vec<(String, u64)>,
+}
 
 /// When one kind of trigger fires, and what becomes of its captures.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -93,6 +107,7 @@ impl Default for Rules {
             triggers: TriggerKind::ALL.map(rule),
             subsystem_budgets_ns: Vec::new(),
             scope_budgets_ns: Vec::new(),
+            kind_budgets: Vec::new(),
             captures_disk_budget_bytes: CAPTURES_DISK_BUDGET_BYTES,
         }
     }

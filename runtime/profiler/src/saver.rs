@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use throng_capture::format;
 use throng_capture::model::{
-    About, Capture, ProcessShare, SwitchSource, ThreadClass, Trigger, TriggerKind, Unit, World,
+    About, Capture, OF_KIND, ProcessShare, SwitchSource, ThreadClass, Trigger, TriggerKind, Unit, World,
 };
 use throng_platform::allocator;
 use throng_platform::cores;
@@ -317,7 +317,7 @@ fn draw_up(
         saved_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         trigger: Trigger {
             kind: fired.kind,
-            name: cause_name(fired.cause),
+            name: trigger_name(fired),
             measured: fired.measured,
             allowed: fired.allowed,
             world: fired.world.map(recorded_world),
@@ -340,6 +340,15 @@ fn is_time(kind: TriggerKind) -> bool {
 
 /// What a tick is recorded as.
 const TICK_SCOPE: &str = "world.tick";
+
+/// What the trigger of a capture is about. The budget of one kind of world says of which.
+fn trigger_name(fired: &Fired) -> String {
+    let name = cause_name(fired.cause);
+    match fired.world_kind.name().filter(|_| fired.kind == TriggerKind::Subsystem) {
+        Some(world_kind) => name + OF_KIND + world_kind,
+        None => name,
+    }
+}
 
 fn cause_name(cause: Cause) -> String {
     match cause {

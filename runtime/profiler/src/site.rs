@@ -12,6 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use throng_platform::ticks::Calibration;
 
 use crate::category::Category;
+use crate::rules::KindBudgets;
+use crate::world_kind::{self, KIND_ROWS, KindNumber};
 
 /// Sites at most; later ones are not recorded. 24 bits would allow more; so many would be a mistake.
 pub const SITES_MAX: usize = 4096;
@@ -34,7 +36,7 @@ pub struct Site {
     /// Number in the lower half, subsystem in the upper one; 0 until registered. Written once under the registry's
     /// lock; the value is all there is to see, so relaxed order is enough.
     word: AtomicU64,
-    /// What one scope may take (ticks); `u64::MAX` when nothing is said. Written when rules change.
+    /// What one scope may take at least (ticks), see [`Site::budget_ticks`]. Written when rules change.
     budget_ticks: AtomicU64,
     name: &'static str,
     file: &'static str,
@@ -94,12 +96,15 @@ impl Site {
         (word != 0).then(|| word_parts(word).0)
     }
 
-    /// What one scope may take (ns), if anything was said.
-    pub fn budget_ns(&self) -> Option<u64> {
-        let ticks = self.budget_ticks();
+    /// What one scope may take (ns), if anything was said; in a kind of world it may be something else.
+    pub fn budget_ns(&'static self) -> Option<u64> {
+        let least = self.budget_ticks();
+        let ticks = self.id().map_or(least, |id| budget_ticks_in(id, KindNumber::NONE, least));
         (ticks != u64::MAX).then(|| Calibration::get().ns(ticks))
     }
 
+    /// What one scope may take (ticks), `u64::MAX` for anything: in the kind of world in which it may take least. What
+    /// takes more is looked at more closely ([`budget_ticks_in`]).
     #[inline(always)]
     pub(crate) fn budget_ticks(&self) -> u64 {
         self.budget_ticks.load(Ordering::Relaxed)
@@ -121,8 +126,9 @@ impl Site {
         }
         registry.sites.push(self);
         let subsystem = registry.subsystem(self.subsystem_name());
-        registry.apply_budget(self);
-        let word = registry.sites.len() as u64 | u64::from(subsystem.0) << 32;
+        let id = SiteId(registry.sites.len() as u32);
+        registry.apply_budget(self, id);
+        let word = u64::from(id.0) | u64::from(subsystem.0) << 32;
         self.word.store(word, Ordering::Relaxed);
         word
     }
@@ -167,15 +173,40 @@ pub fn subsystems_count() -> usize {
     registry().subsystems.len()
 }
 
-/// Sets what one scope may take, by the site's name; names not given keep what their code says. Kept for sites that
-/// register later.
-pub fn set_budgets(budgets_ns: Vec<(String, u64)>) {
+/// Sets what one scope may take, by the site's name, and what is another in one kind of world; names not given keep what
+/// their code says. Kept for sites and kinds that come later.
+pub fn set_budgets(budgets_ns: Vec<(String, u64)>, of_kinds: Vec<KindBudgets>) {
     let mut registry = registry();
     registry.budgets_ns = budgets_ns;
-    for site in registry.sites.clone() {
-        registry.apply_budget(site);
+    registry.of_kinds = of_kinds;
+    drop(registry);
+    apply_budgets();
+}
+
+/// For every site that there is.
+pub(crate) fn apply_budgets() {
+    let registry = registry();
+    for (id, site) in (1..).map(SiteId).zip(&registry.sites) {
+        registry.apply_budget(site, id);
     }
 }
+
+/// What one scope of the site may take in this kind of world (ticks), if it may take `least` in the kind in which it may
+/// take least. Asked for scopes that took more than that.
+#[inline]
+pub(crate) fn budget_ticks_in(id: SiteId, kind: KindNumber, least: u64) -> u64 {
+    let row = |kind: KindNumber| BY_KIND[(id.0 as usize % SITES_MAX) * KIND_ROWS + kind.row()].load(Ordering::Relaxed);
+    match (row(KindNumber::NONE), row(kind)) {
+        (0, _) => least,
+        (of_all, 0) => of_all,
+        (_, of_kind) => of_kind,
+    }
+}
+
+/// For sites that have a budget of their own in some kind of world: what a scope may take in each (ticks), 0 where
+/// nothing is said; the first of a site's row is what holds in all others. Written when rules change, each for its own
+/// sake: relaxed. The kernel gives it memory only where it is written, a page for 32 sites.
+static BY_KIND: [AtomicU64; SITES_MAX * KIND_ROWS] = [const { AtomicU64::new(0) }; SITES_MAX * KIND_ROWS];
 
 fn subsystem_of(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(subsystem, _)| subsystem)
@@ -188,6 +219,7 @@ struct Registry {
     interned: Vec<&'static Site>,
     subsystems: Vec<&'static str>,
     budgets_ns: Vec<(String, u64)>,
+    of_kinds: Vec<KindBudgets>,
 }
 
 fn registry() -> MutexGuard<'static, Registry> {
@@ -197,7 +229,13 @@ fn registry() -> MutexGuard<'static, Registry> {
 
 impl Registry {
     const fn new() -> Registry {
-        Registry { sites: Vec::new(), interned: Vec::new(), subsystems: Vec::new(), budgets_ns: Vec::new() }
+        Registry {
+            sites: Vec::new(),
+            interned: Vec::new(),
+            subsystems: Vec::new(),
+            budgets_ns: Vec::new(),
+            of_kinds: Vec::new(),
+        }
     }
 
     fn subsystem(&mut self, name: &'static str) -> SubsystemId {
@@ -215,11 +253,28 @@ impl Registry {
         SubsystemId(place as u32)
     }
 
-    fn apply_budget(&self, site: &Site) {
-        let rule = self.budgets_ns.iter().find(|(name, _)| name == site.name).map(|(_, ns)| *ns);
-        let budget_ns = rule.or((site.own_budget_ns > 0).then_some(site.own_budget_ns));
-        let ticks = budget_ns.map_or(u64::MAX, |ns| Calibration::get().ticks(ns));
-        site.budget_ticks.store(ticks, Ordering::Relaxed);
+    fn apply_budget(&self, site: &Site, id: SiteId) {
+        let said = |budgets: &[(String, u64)]| budgets.iter().find(|(name, _)| name == site.name).map(|(_, ns)| *ns);
+        // Never 0, which stands for nothing.
+        let ticks = |ns: u64| Calibration::get().ticks(ns).max(1);
+        let of_code = (site.own_budget_ns > 0).then_some(site.own_budget_ns);
+        let of_all = said(&self.budgets_ns).or(of_code).map_or(u64::MAX, ticks);
+        let mut by_kind = [0; KIND_ROWS];
+        let names = if self.of_kinds.is_empty() { Vec::new() } else { world_kind::names() };
+        for (row, name) in (1..).zip(names) {
+            let budgets = self.of_kinds.iter().find(|budgets| budgets.kind == name);
+            by_kind[row] = budgets.and_then(|budgets| said(&budgets.scopes_ns)).map_or(0, ticks);
+        }
+        let least_of_kind = by_kind.into_iter().filter(|&ticks| ticks > 0).min();
+        by_kind[0] = if least_of_kind.is_some() { of_all } else { 0 };
+        let place = (id.0 as usize % SITES_MAX) * KIND_ROWS;
+        for (word, ticks) in BY_KIND[place..].iter().zip(by_kind) {
+            // To read it asks for no memory.
+            if word.load(Ordering::Relaxed) != ticks {
+                word.store(ticks, Ordering::Relaxed);
+            }
+        }
+        site.budget_ticks.store(least_of_kind.map_or(of_all, |least| least.min(of_all)), Ordering::Relaxed);
     }
 }
 
@@ -252,9 +307,27 @@ mod tests {
         SITE.id();
         let budget_us = || SITE.budget_ns().map(|ns| (ns as f64 / 1_000.0).round() as u64);
         assert_eq!(budget_us(), Some(500));
-        set_budgets(vec![("test.budget".into(), 200_000)]);
+        set_budgets(vec![("test.budget".into(), 200_000)], Vec::new());
         assert_eq!(budget_us(), Some(200));
-        set_budgets(Vec::new());
-        assert_eq!(budget_us(), Some(500));
+
+        // In one kind of world more, in another less, and that one comes later.
+        let (zone, scope) = (world_kind::number_of("site_test.zone"), "test.budget".to_owned());
+        let of_kind = |kind: &str, us: u64| KindBudgets {
+            kind: kind.into(),
+            scopes_ns: vec![(scope.clone(), us * 1_000)],
+            ..KindBudgets::default()
+        };
+        let of_kinds = vec![of_kind("site_test.zone", 900), of_kind("site_test.cave", 100)];
+        set_budgets(vec![("test.budget".into(), 200_000)], of_kinds);
+        let id = SITE.id().unwrap();
+        let us = |ticks: u64| (Calibration::get().ns(ticks) as f64 / 1_000.0).round() as u64;
+        let us_in = |kind| us(budget_ticks_in(id, kind, SITE.budget_ticks()));
+        assert_eq!((budget_us(), us_in(zone), us(SITE.budget_ticks())), (Some(200), 900, 200));
+        let cave = world_kind::number_of("site_test.cave");
+        assert_eq!((us_in(cave), us_in(zone), us(SITE.budget_ticks())), (100, 900, 100));
+        assert_eq!((budget_us(), us_in(KindNumber::NONE)), (Some(200), 200));
+
+        set_budgets(Vec::new(), Vec::new());
+        assert_eq!((budget_us(), us_in(zone)), (Some(500), 500));
     }
 }

@@ -20,8 +20,8 @@ pub use throng_capture::model::ThreadClass;
 use crate::block::{CurrentBlock, Writer};
 use crate::overruns::{self, Overrun};
 use crate::record::{Record, SHORT_TICKS_MAX};
-use crate::site::{SUBSYSTEMS_MAX, Site, SiteId, SubsystemId, word_parts};
-use crate::world_kind::KindNumber;
+use crate::site::{SUBSYSTEMS_MAX, Site, SiteId, SubsystemId, budget_ticks_in, word_parts};
+use crate::world_kind::{KIND_ROWS, KindNumber};
 use crate::{is_recording, pool};
 
 /// Scopes within scopes at most; deeper ones are not recorded, and counted. The last place catches them.
@@ -51,11 +51,12 @@ pub struct ThreadCells {
     allocations: AtomicU64,
     frees: AtomicU64,
     allocated_bytes: AtomicU64,
-    /// The kind of the world that it works for, by its row in tables.
+    /// The kind of the world that it works for: its row of `subsystem_ticks`.
     kind_row: AtomicU32,
     index: u32,
     open: [OpenScope; DEPTH_MAX],
-    subsystem_ticks: [AtomicU64; SUBSYSTEMS_MAX],
+    /// A row for each kind of world.
+    subsystem_ticks: [AtomicU64; KIND_ROWS * SUBSYSTEMS_MAX],
     lock_wait_ticks: [AtomicU64; SUBSYSTEMS_MAX],
     tid: u32,
     name: Box<str>,
@@ -461,7 +462,10 @@ fn record_slowly(cells: &'static ThreadCells, id: SiteId, budget: u64, at: u64, 
     }
     if length > budget {
         let (world, kind) = (cells.world(), cells.kind_of_world());
-        overruns::note(Overrun { site: id, ticks: length, at: now, thread: cells.index, world, kind });
+        let allowed = budget_ticks_in(id, kind, budget);
+        if length > allowed {
+            overruns::note(Overrun { site: id, ticks: length, allowed, at: now, thread: cells.index, world, kind });
+        }
     }
 }
 
@@ -590,7 +594,16 @@ impl ThreadCells {
     /// Time of each subsystem since the thread began, without the scopes of others inside (ticks), by number. What an
     /// open scope has taken since its last boundary is not in it yet.
     pub fn subsystem_ticks(&self) -> impl Iterator<Item = u64> + '_ {
-        self.subsystem_ticks.iter().map(|ticks| ticks.load(Ordering::Relaxed))
+        let rows = 0..KIND_ROWS;
+        (0..SUBSYSTEMS_MAX).map(move |number| {
+            rows.clone().map(|row| self.subsystem_ticks[row * SUBSYSTEMS_MAX + number].load(Ordering::Relaxed)).sum()
+        })
+    }
+
+    /// The part of [`Self::subsystem_ticks`] that went by in worlds of a kind; for none, outside of all worlds.
+    pub fn subsystem_ticks_of(&self, kind: KindNumber) -> impl Iterator<Item = u64> + '_ {
+        let row = self.subsystem_ticks.iter().skip(kind.row() * SUBSYSTEMS_MAX).take(SUBSYSTEMS_MAX);
+        row.map(|ticks| ticks.load(Ordering::Relaxed))
     }
 
     /// Time that each subsystem waited for locks (ticks), by number.
@@ -685,7 +698,8 @@ impl ThreadCells {
     fn charge(&self, subsystem: SubsystemId, now: u64) {
         let since = now.wrapping_sub(self.charged_at.load(Ordering::Relaxed));
         self.charged_at.store(now, Ordering::Relaxed);
-        add(&self.subsystem_ticks[subsystem.0 as usize % SUBSYSTEMS_MAX], since);
+        let row = self.kind_row.load(Ordering::Relaxed) as usize;
+        add(&self.subsystem_ticks[(row * SUBSYSTEMS_MAX + subsystem.0 as usize) % (KIND_ROWS * SUBSYSTEMS_MAX)], since);
     }
 }
 

@@ -11,7 +11,7 @@ use throng_capture::model::TriggerKind;
 
 use crate::rules::Rules;
 use crate::site::SiteId;
-use crate::world_kind::KindNumber;
+use crate::world_kind::{KIND_ROWS, KindNumber};
 
 /// A trigger that has fired: what is to be saved, and why.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -156,8 +156,11 @@ pub struct TriggerCounts {
 #[derive(Debug)]
 pub(crate) struct Triggers {
     rules: Rules,
-    /// What each subsystem may take in a frame (ns), by its number.
-    subsystem_budgets_ns: Vec<Option<u64>>,
+    /// What each subsystem may take in a frame in each kind of world (ns), by its number and the kind's row; the first of
+    /// a row is for all worlds of the other kinds together.
+    subsystem_budgets_ns: Vec<[Option<u64>; KIND_ROWS]>,
+    /// Kinds of worlds that were there when they were looked up.
+    kind_rows: usize,
     /// In no order.
     remembered: Vec<Remembered>,
     pub counts: TriggerCounts,
@@ -168,7 +171,14 @@ pub(crate) struct Triggers {
 impl Triggers {
     pub fn new(rules: Rules, second: u64) -> Triggers {
         let remembered = Vec::with_capacity(CAUSES_MAX);
-        Triggers { rules, subsystem_budgets_ns: Vec::new(), remembered, counts: TriggerCounts::default(), second }
+        Triggers {
+            rules,
+            subsystem_budgets_ns: Vec::new(),
+            kind_rows: 0,
+            remembered,
+            counts: TriggerCounts::default(),
+            second,
+        }
     }
 
     pub fn set_rules(&mut self, rules: Rules) {
@@ -176,19 +186,37 @@ impl Triggers {
         self.subsystem_budgets_ns.clear();
     }
 
-    /// What a subsystem may take in a frame. `names` are asked for when there are more subsystems than before.
-    pub fn subsystem_budget_ns(
+    /// Looks up the budgets of all subsystems when there are more of them than before, or more kinds of worlds: then
+    /// `names` of both are asked for.
+    pub fn meet(
         &mut self,
-        number: usize,
-        count: usize,
-        names: impl Fn() -> Vec<&'static str>,
-    ) -> Option<u64> {
-        if self.subsystem_budgets_ns.len() < count {
-            let budgets = &self.rules.subsystem_budgets_ns;
-            let budget = |name: &&str| budgets.iter().find(|(other, _)| other == name).map(|(_, ns)| *ns);
-            self.subsystem_budgets_ns = names().iter().map(budget).collect();
+        subsystems: usize,
+        kind_rows: usize,
+        names: impl FnOnce() -> (Vec<&'static str>, Vec<&'static str>),
+    ) {
+        if self.subsystem_budgets_ns.len() >= subsystems && self.kind_rows == kind_rows {
+            return;
         }
-        self.subsystem_budgets_ns.get(number).copied().flatten()
+        self.kind_rows = kind_rows;
+        let (subsystems, kinds) = names();
+        let said = |budgets: &[(String, u64)], name: &str| {
+            budgets.iter().find(|(other, _)| other == name).map(|(_, budget_ns)| *budget_ns)
+        };
+        let budgets = |name: &str| {
+            let mut by_kind = [None; KIND_ROWS];
+            by_kind[KindNumber::NONE.row()] = said(&self.rules.subsystem_budgets_ns, name);
+            for (row, kind) in (1..KIND_ROWS).zip(&kinds) {
+                let of_kind = self.rules.kind_budgets.iter().find(|budgets| budgets.kind == *kind);
+                by_kind[row] = of_kind.and_then(|budgets| said(&budgets.subsystems_ns, name));
+            }
+            by_kind
+        };
+        self.subsystem_budgets_ns = subsystems.into_iter().map(budgets).collect();
+    }
+
+    /// What a subsystem may take in a frame in the worlds of a kind, by its row.
+    pub fn subsystem_budget_ns(&self, number: usize, kind_row: usize) -> Option<u64> {
+        *self.subsystem_budgets_ns.get(number)?.get(kind_row)?
     }
 
     /// The kind's threshold if it is on.
@@ -248,6 +276,7 @@ impl Triggers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::KindBudgets;
 
     fn triggers() -> Triggers {
         Triggers::new(Rules::default(), 1_000)
@@ -368,7 +397,28 @@ mod tests {
         let mut rules = Rules::default();
         rules.subsystem_budgets_ns = vec![("ai".into(), 1_000)];
         let mut triggers = Triggers::new(rules, 1_000);
-        assert_eq!(triggers.subsystem_budget_ns(1, 2, || vec!["outside", "net"]), None);
-        assert_eq!(triggers.subsystem_budget_ns(2, 3, || vec!["outside", "net", "ai"]), Some(1_000));
+        triggers.meet(2, 1, || (vec!["outside", "net"], Vec::new()));
+        assert_eq!((triggers.subsystem_budget_ns(1, 0), triggers.subsystem_budget_ns(2, 0)), (None, None));
+        triggers.meet(3, 1, || (vec!["outside", "net", "ai"], Vec::new()));
+        assert_eq!(triggers.subsystem_budget_ns(2, 0), Some(1_000));
+        triggers.meet(3, 1, || panic!("nothing is new"));
+    }
+
+    #[test]
+    fn a_kind_of_world_has_the_budgets_that_were_given_to_it() {
+        let mut rules = Rules::default();
+        rules.subsystem_budgets_ns = vec![("ai".into(), 1_000)];
+        let of_zone = [("ai", 7_000), ("net", 500)].map(|(name, ns)| (name.to_owned(), ns));
+        rules.kind_budgets =
+            vec![KindBudgets { kind: "zone".into(), subsystems_ns: of_zone.into(), ..KindBudgets::default() }];
+        let mut triggers = Triggers::new(rules, 1_000);
+        let names = |kinds: &[&'static str]| (vec!["outside", "net", "ai"], kinds.to_vec());
+        triggers.meet(3, 2, || names(&["hub"]));
+        assert_eq!((triggers.subsystem_budget_ns(2, 0), triggers.subsystem_budget_ns(2, 1)), (Some(1_000), None));
+        triggers.meet(3, 3, || names(&["hub", "zone"]));
+        let of_ai = [0, 1, 2].map(|row| triggers.subsystem_budget_ns(2, row));
+        assert_eq!(of_ai, [Some(1_000), None, Some(7_000)]);
+        let of_net = [0, 1, 2].map(|row| triggers.subsystem_budget_ns(1, row));
+        assert_eq!(of_net, [None, None, Some(500)]);
     }
 }

@@ -1,12 +1,16 @@
-//! Kinds of worlds: what a thread records says which kind of world it works for, so that each kind has cooldowns and a
-//! folder of captures of its own.
+//! Kinds of worlds: what a thread records says which kind of world it works for, so that each kind has cooldowns, a
+//! folder of captures and, if somebody wants, budgets of its own.
 //!
 //! A kind is known by its name and has a number from the first time that somebody asks for it to the end of the
-//! process. Any thread. Takes a lock, and allocates for a new name.
+//! process. Any thread. To ask takes a lock, and allocates for a new name; how many there are takes neither.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Kinds that are told apart. Later ones share one number, and with it their folders and cooldowns.
+use crate::site;
+
+/// Kinds that are told apart. Later ones share one number, and with it their folders and cooldowns; they have no
+/// budgets of their own.
 pub const KINDS_MAX: usize = 14;
 
 /// Rows of a table by kind: one for no world, one for each kind, one for those beyond.
@@ -41,41 +45,75 @@ impl KindNumber {
     }
 }
 
-static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+static KINDS: Mutex<Kinds> = Mutex::new(Kinds { names: Vec::new() });
+
+/// Rows in use. Written under the lock of `KINDS`, read by the frame's thread once a frame without it; the number is all
+/// there is to see, so relaxed order is enough.
+static ROWS: AtomicUsize = AtomicUsize::new(1);
+
+/// Kinds in the order of their numbers.
+struct Kinds {
+    names: Vec<&'static str>,
+}
+
+impl Kinds {
+    /// The row of a kind, and whether it is new and told apart.
+    fn row_of(&mut self, name: &str) -> (usize, bool) {
+        if let Some(place) = self.names.iter().position(|&other| other == name) {
+            return (place + 1, false);
+        }
+        if self.names.len() == KINDS_MAX {
+            return (KINDS_MAX + 1, false);
+        }
+        self.names.push(Box::leak(name.to_owned().into_boxed_str()));
+        (self.names.len(), true)
+    }
+}
 
 /// The kind of this name, which is told apart from now on.
 pub fn number_of(name: &str) -> KindNumber {
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    let place = names.iter().position(|&other| other == name).unwrap_or_else(|| {
-        if names.len() < KINDS_MAX {
-            names.push(Box::leak(name.to_owned().into_boxed_str()));
-            return names.len() - 1;
-        }
-        KINDS_MAX
-    });
-    KindNumber::of_row(place + 1)
+    let mut kinds = KINDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let (row, is_new) = kinds.row_of(name);
+    ROWS.fetch_max(row + 1, Ordering::Relaxed);
+    // Sites look for names under a lock of their own.
+    drop(kinds);
+    if is_new {
+        site::apply_budgets();
+    }
+    KindNumber::of_row(row)
+}
+
+/// How many rows of a table by kind are in use.
+pub(crate) fn rows() -> usize {
+    ROWS.load(Ordering::Relaxed)
 }
 
 /// Names of the kinds that are told apart, in the order of their numbers. Allocates.
 pub(crate) fn names() -> Vec<&'static str> {
-    NAMES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    KINDS.lock().unwrap_or_else(PoisonError::into_inner).names.clone()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Promise: so many kinds are told apart, each by its name, and no number of kinds is too many.
     #[test]
-    fn a_name_has_one_number_and_late_ones_share_theirs() {
+    fn a_name_has_one_number() {
         let hub = number_of("kind_test.hub");
         assert_eq!(number_of(&String::from("kind_test.hub")), hub);
         assert_eq!(hub.name(), Some("kind_test.hub"));
-        assert_ne!(hub, KindNumber::NONE);
         assert_eq!(KindNumber::NONE.name(), None);
-        let late: Vec<KindNumber> = (0..KINDS_MAX + 2).map(|n| number_of(&format!("kind_test.{n}"))).collect();
-        assert_eq!(late[KINDS_MAX], late[KINDS_MAX + 1]);
-        assert_eq!(late[KINDS_MAX].name(), Some(OTHERS));
-        assert_eq!(number_of("kind_test.hub"), hub);
+        assert!(hub.row() < rows());
+    }
+
+    /// Promise: no number of kinds is too many.
+    #[test]
+    fn late_kinds_share_a_number() {
+        let mut kinds = Kinds { names: Vec::new() };
+        let rows: Vec<(usize, bool)> = (0..KINDS_MAX + 2).map(|n| kinds.row_of(&n.to_string())).collect();
+        assert_eq!((rows[0], rows[KINDS_MAX - 1]), ((1, true), (KINDS_MAX, true)));
+        assert_eq!((rows[KINDS_MAX], rows[KINDS_MAX + 1]), ((KINDS_MAX + 1, false), (KINDS_MAX + 1, false)));
+        assert_eq!(kinds.row_of("3"), (4, false));
+        assert_eq!(KindNumber::of_row(KINDS_MAX + 1).name(), Some(OTHERS));
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use throng_capture::format;
 use throng_capture::model::{Capture, Event, Thread, TriggerKind, World};
-use throng_profiler::rules::Rules;
+use throng_profiler::rules::{KindBudgets, Rules};
 use throng_profiler::sync::Mutex;
 use throng_profiler::thread::{ThreadClass, enter_world, register};
 use throng_profiler::{KindNumber, LateTick, Recorder, RecorderSettings, SaveError, scope, site, world_kind};
@@ -35,7 +35,13 @@ impl Flight {
         let folder = std::env::temp_dir().join(format!("throng-flight-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let mut rules = Rules::default();
-        rules.subsystem_budgets_ns = vec![("test.weather".into(), 2_000_000)];
+        rules.subsystem_budgets_ns = vec![("test.weather".into(), 2_000_000), ("test.tide".into(), 2_000_000)];
+        // More for the tide than in other worlds, and less for the scope.
+        rules.kind_budgets = vec![KindBudgets {
+            kind: "hideout".into(),
+            subsystems_ns: vec![("test.tide".into(), 6_000_000)],
+            scopes_ns: vec![("test.flood".into(), 1_000_000)],
+        }];
         for kind in TriggerKind::ALL {
             rules.trigger_mut(kind).post_roll_s = 0.0;
         }
@@ -64,12 +70,17 @@ impl Flight {
 
     /// Goes on with empty frames until there is a capture of this kind.
     fn capture(&mut self, kind: TriggerKind) -> Capture {
+        self.capture_in(&self.folder.join(kind.name()))
+    }
+
+    /// The same, in one of its folders.
+    fn capture_in(&mut self, folder: &Path) -> Capture {
         let give_up_at = Instant::now() + Duration::from_secs(60);
         loop {
-            if let Some(path) = captures(&self.folder.join(kind.name())).pop() {
+            if let Some(path) = captures(folder).pop() {
                 return format::read(&fs::read(path).unwrap()).unwrap();
             }
-            assert!(Instant::now() < give_up_at, "no capture of {}", kind.name());
+            assert!(Instant::now() < give_up_at, "no capture in {}", folder.display());
             self.frame(|| std::thread::sleep(Duration::from_millis(5)));
         }
     }
@@ -154,6 +165,39 @@ fn what_was_bad_is_saved_with_its_cause() {
     is_whole(&capture);
     assert_eq!(capture.about.trigger.name, "test.weather");
     assert_eq!(captures(&flight.folder.join("subsystem/test.weather")).len(), 1);
+
+    // One that has a budget of its own in the kind of world: within it at first, though over the one of all others.
+    let tide = |flight: &mut Flight, length| {
+        flight.frame(|| {
+            let _in_world = enter_world(hideout(), WORLD, 3);
+            scope!("test.tide.rise");
+            compute(length);
+        });
+    };
+    tide(&mut flight, Duration::from_millis(3));
+    tide(&mut flight, Duration::from_millis(8));
+    let wanted = flight.folder.join("subsystem/test.tide@hideout");
+    let capture = flight.capture_in(&wanted);
+    is_whole(&capture);
+    let trigger = &capture.about.trigger;
+    assert_eq!((trigger.name.as_str(), trigger.allowed), ("test.tide@hideout", 6_000_000));
+    assert!(trigger.measured > trigger.allowed, "{trigger:?}");
+    assert!(captures(&flight.folder.join("subsystem/test.tide")).is_empty());
+
+    // A scope that may take less in this kind of world, and anything outside of it.
+    let flood = |flight: &mut Flight, kind| {
+        flight.frame(|| {
+            let _in_world = enter_world(kind, WORLD, 3);
+            scope!("test.flood");
+            compute(Duration::from_millis(2));
+        });
+    };
+    flood(&mut flight, KindNumber::NONE);
+    flood(&mut flight, hideout());
+    let wanted = flight.folder.join("scope/test.flood@hideout");
+    let capture = flight.capture_in(&wanted);
+    assert!(capture.about.trigger.allowed.abs_diff(1_000_000) < 1_000, "{:?}", capture.about.trigger);
+    assert!(captures(&flight.folder.join("scope/test.flood")).is_empty());
 
     // A lock that a long task has.
     let (took, taken) = std::sync::mpsc::channel();

@@ -13,8 +13,8 @@
 //! Everything has a default, so an empty file is a valid one. A file that cannot be read or is wrong changes nothing:
 //! the rules before it stay in force ([`RulesFile`]).
 //!
-//! Components and events are checked against the names of the running game ([`RuleNames`]); what a file says of them
-//! goes on top of the game's own rules.
+//! Components, events and kinds of worlds are checked against the names of the running game ([`RuleNames`]); what a file
+//! says of components and events goes on top of the game's own rules.
 //!
 //! Reading allocates and touches the disk: at start, and then on a low-priority thread. Cost: one look at the file's
 //! metadata a second.
@@ -31,20 +31,21 @@ use std::path::Path;
 use throng_profiler::log::Level;
 use throng_profiler::rules::Rules;
 
-use crate::settings::SettingsError;
 use crate::settings::document::Document;
+use crate::settings::{Mistake, SettingsError};
 
 pub use file::RulesFile;
 pub use replication::{ReplicationFileRules, RuleNames};
 
-use budgets::Budgets;
 use captures::Captures;
 use levels::Levels;
 
 /// The sections that a rules file may have. A new one is a name here and a line in [`ServerRules::parse`].
-const SECTIONS: [&str; 18] = [
+const SECTIONS: [&str; 20] = [
     "budgets.scopes_us",
     "budgets.subsystems_us",
+    "budgets.KIND.scopes_us",
+    "budgets.KIND.subsystems_us",
     "triggers.manual",
     "triggers.frame",
     "triggers.tick",
@@ -72,6 +73,8 @@ pub struct ServerRules {
     pub log_levels: Vec<(String, Level)>,
     /// Ranges, tiers and throttles, to be put on top of the game's.
     pub replication: ReplicationFileRules,
+    /// What is without effect. It is told, and the rest is in force.
+    pub warnings: Vec<Mistake>,
 }
 
 impl ServerRules {
@@ -86,17 +89,14 @@ impl ServerRules {
         let document = Document::parse(file, text)?;
         let mut mistakes = Vec::new();
         document.check_sections(&SECTIONS, &mut mistakes);
-        let scopes: Budgets = document.section("budgets.scopes_us", &mut mistakes);
-        let subsystems: Budgets = document.section("budgets.subsystems_us", &mut mistakes);
-        let mut recorder = Rules::default();
+        let (mut recorder, mut warnings) = (Rules::default(), Vec::new());
+        budgets::read(&document, names, &mut recorder, &mut mistakes, &mut warnings);
         triggers::read(&document, &mut recorder, &mut mistakes);
         document.section::<Captures>("captures", &mut mistakes).apply(&mut recorder);
         let levels: Levels = document.section("log", &mut mistakes);
         let replication = replication::read(&document, names, &mut mistakes);
         SettingsError::unless_empty(mistakes)?;
-        recorder.scope_budgets_ns = scopes.to_ns();
-        recorder.subsystem_budgets_ns = subsystems.to_ns();
-        Ok(Self { recorder, log_levels: levels.into_list(), replication })
+        Ok(Self { recorder, log_levels: levels.into_list(), replication, warnings })
     }
 }
 

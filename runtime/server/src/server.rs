@@ -399,6 +399,11 @@ impl Server {
         Ok(id)
     }
 
+    /// The names of all kinds of worlds, in the order in which they were added.
+    pub fn world_kind_names(&self) -> impl Iterator<Item = &str> {
+        self.kinds.iter().map(|row| &*row.name)
+    }
+
     /// How far and how often what is heard, in all worlds; before the first frame. Without it, the usual ranges by name
     /// ([`ReplicationRules::for_schema`]). A running server is told by [`ServerControl::set_replication_rules`].
     pub fn set_replication_rules(&mut self, rules: ReplicationRules) {

@@ -24,7 +24,10 @@ pub fn start(
 ) -> Result<Option<Arc<FollowedRules>>, Box<dyn std::error::Error>> {
     let chosen = &settings.recorder;
     let (file, rules) = match &chosen.rules {
-        Some(path) => RulesFile::open(path, RuleNames::of(server.schema())).map(|(file, rules)| (Some(file), rules))?,
+        Some(path) => {
+            let names = RuleNames::of(server.schema(), server.world_kind_names().map(str::to_owned).collect());
+            RulesFile::open(path, names).map(|(file, rules)| (Some(file), rules))?
+        }
         None => (None, ServerRules::default()),
     };
     log::set_levels(&rules.log_levels);

@@ -79,6 +79,11 @@ impl<'capture> Context<'capture> {
         words::name(self.capture.locks.get(lock as usize).map_or("?", |lock| &lock.name))
     }
 
+    /// The name of a world's kind, if it is known.
+    pub fn kind_of(&self, world: u32) -> Option<&'capture str> {
+        self.world_names.get(&world).copied()
+    }
+
     /// `17 (hideout)`.
     pub fn world(&self, world: u32) -> String {
         match self.world_names.get(&world) {

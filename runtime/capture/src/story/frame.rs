@@ -175,7 +175,7 @@ pub fn subsystems(context: &Context) -> Vec<SubsystemFacts> {
         .iter()
         .map(|&(subsystem, cost)| {
             let name = context.attribution.subsystems.get(subsystem as usize).copied().unwrap_or_default();
-            let is_triggers = trigger.kind == TriggerKind::Subsystem && trigger.name == name;
+            let is_triggers = trigger.kind == TriggerKind::Subsystem && trigger.subsystem() == (name, None);
             SubsystemFacts {
                 name: words::name(name),
                 wall_ms: words::ms(cost.exclusive.total_ns()),

@@ -513,6 +513,16 @@ fn a_subsystem_over_its_budget_is_named_with_its_dearest_worlds() {
          0.40 ms",
         &["ai 1.22 1.22 0.00 0.00 2.00 budget 1.00"],
     );
+
+    // The budget of one kind of world: the others have no part in it.
+    let events = vec![(WORKER_0, tick(17, 0.82, 0.0)), (WORKER_1, tick(3, 0.4, 0.0))];
+    let capture = faulty(TriggerKind::Subsystem, "ai@hideout", 820_000, MS / 2, events);
+    check(
+        &capture,
+        "subsystem ai took 0.82 ms in worlds of kind hideout in frame 812, 64 % over its budget of 0.50 ms; dearest worlds 17 \
+         (hideout) 0.82 ms",
+        &["ai 1.22 1.22 0.00 0.00 2.00"],
+    );
 }
 
 #[test]

@@ -141,20 +141,22 @@ fn subsystem(context: &Context) -> String {
     let trigger = &context.capture.about.trigger;
     let frame = context.frame().map_or(context.capture.about.frame, |frame| frame.number);
     let over_ns = trigger.measured.saturating_sub(trigger.allowed);
+    let (name, kind) = trigger.subsystem();
     let mut said = format!(
-        "subsystem {} took {} in frame {frame}, {} over its budget of {}",
-        words::name(&trigger.name),
+        "subsystem {} took {}{} in frame {frame}, {} over its budget of {}",
+        words::name(name),
         words::time(trigger.measured),
+        kind.map(|kind| format!(" in worlds of kind {}", words::name(kind))).unwrap_or_default(),
         words::percent(over_ns, trigger.allowed),
         words::time(trigger.allowed)
     );
     let Some(frame) = context.frame() else { return said };
     let sites = &context.capture.sites;
     let is_of_subsystem =
-        |site: Option<u32>| site.and_then(|it| sites.get(it as usize)).is_some_and(|it| it.subsystem == trigger.name);
-    let Some(part) = Attribution::of_part(context.capture, frame, &|site, _| is_of_subsystem(site)) else {
-        return said;
-    };
+        |site: Option<u32>| site.and_then(|it| sites.get(it as usize)).is_some_and(|it| it.subsystem == name);
+    let is_of_kind = |world: Option<u32>| kind.is_none() || world.is_some_and(|world| context.kind_of(world) == kind);
+    let is_its = |site, world| is_of_subsystem(site) && is_of_kind(world);
+    let Some(part) = Attribution::of_part(context.capture, frame, &is_its) else { return said };
 
     let mut spent = Spent::default();
     part.sites.iter().for_each(|(_, cost)| spent.add(&cost.exclusive));

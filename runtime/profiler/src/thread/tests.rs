@@ -50,6 +50,27 @@ fn names(scopes: &[(&'static str, u64, u64)]) -> Vec<&'static str> {
     scopes.iter().map(|(name, ..)| *name).collect()
 }
 
+/// Promise: what a subsystem took is known by kind of world, and all kinds together are the whole.
+#[test]
+fn time_is_charged_to_the_kind_of_world() {
+    let _alone = alone();
+    let zone = crate::world_kind::number_of("thread_test.zone");
+    let ((), cells) = on_a_thread(|| {
+        scope!("kinds_a.before");
+        {
+            let _world = enter_world(zone, 7, 99);
+            scope!("kinds_b.inside");
+        }
+        scope!("kinds_b.after");
+    });
+    let place = |name| crate::site::subsystems().iter().position(|&other| other == name).unwrap();
+    let of = |kind, name| cells.subsystem_ticks_of(kind).nth(place(name)).unwrap();
+    let (inside, outside) = (of(zone, "kinds_b"), of(KindNumber::NONE, "kinds_b"));
+    assert!(inside > 0 && outside > 0, "{inside} {outside}");
+    assert_eq!(subsystem_ticks(cells, "kinds_b"), inside + outside);
+    assert_eq!(cells.kind_of_world(), KindNumber::NONE);
+}
+
 fn subsystem_ticks(cells: &ThreadCells, name: &str) -> u64 {
     let place = crate::site::subsystems().iter().position(|&other| other == name).expect("a scope has used it");
     cells.subsystem_ticks().nth(place).unwrap()

@@ -1,21 +1,63 @@
-//! `[budgets.…]`: names with what they may take. Any name will do: a scope is known only once it has run.
+//! `[budgets.…]`: names with what they may take, in all worlds or in those of one kind. Any name of a scope will do: it is
+//! known only once it has run. Kinds of worlds are known; one that the game does not have is no mistake, because a file
+//! may be for several games, and is told.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
+use throng_profiler::rules::{KindBudgets, Rules};
+use throng_profiler::world_kind::KINDS_MAX;
 
 use super::levels::check_name;
-use crate::settings::{Checks, Section};
+use super::replication::RuleNames;
+use crate::settings::document::{Document, unknown_name};
+use crate::settings::{Checks, Mistake, Section};
+
+/// Puts what the file says into the rules; what it says without effect goes to `warnings`.
+pub(super) fn read(
+    document: &Document<'_>,
+    names: &RuleNames,
+    rules: &mut Rules,
+    mistakes: &mut Vec<Mistake>,
+    warnings: &mut Vec<Mistake>,
+) {
+    rules.scope_budgets_ns = document.section::<Budgets>("budgets.scopes_us", mistakes).to_ns();
+    rules.subsystem_budgets_ns = document.section::<Budgets>("budgets.subsystems_us", mistakes).to_ns();
+    let known: Vec<&str> = names.world_kinds.iter().map(String::as_str).collect();
+    for last in ["scopes_us", "subsystems_us"] {
+        for (kind, place, budgets) in document.sections_of_any_name::<Budgets>("budgets", last, mistakes) {
+            let message = match known.iter().position(|known| *known == kind) {
+                None => Some(unknown_name("kind of world", &kind, &known)),
+                Some(place) if place >= KINDS_MAX => {
+                    Some(format!("has no effect: the first {KINDS_MAX} kinds of worlds have budgets of their own"))
+                }
+                Some(_) => None,
+            };
+            if let Some(message) = message {
+                warnings.push(document.mistake(place, &format!("budgets.{kind}.{last}"), "", message));
+                continue;
+            }
+            let of_kinds = &mut rules.kind_budgets;
+            let place = of_kinds.iter().position(|other| other.kind == kind).unwrap_or_else(|| {
+                of_kinds.push(KindBudgets { kind, ..KindBudgets::default() });
+                of_kinds.len() - 1
+            });
+            let of_kind = &mut of_kinds[place];
+            let list = if last == "scopes_us" { &mut of_kind.scopes_ns } else { &mut of_kind.subsystems_ns };
+            *list = budgets.to_ns();
+        }
+    }
+}
 
 /// What each name may take.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Budgets(BTreeMap<String, Micros>);
+struct Budgets(BTreeMap<String, Micros>);
 
 impl Budgets {
-    pub(super) fn to_ns(&self) -> Vec<(String, u64)> {
+    fn to_ns(&self) -> Vec<(String, u64)> {
         self.0.iter().map(|(name, budget)| (name.clone(), budget.0 as u64 * 1_000)).collect()
     }
 }

@@ -10,7 +10,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use throng_profiler::{log_category, log_error};
+use throng_profiler::{log_category, log_error, log_warn};
 
 use super::{RuleNames, ServerRules};
 use crate::settings::SettingsError;
@@ -44,7 +44,7 @@ impl RulesFile {
     pub fn open(path: &Path, names: RuleNames) -> Result<(RulesFile, ServerRules), SettingsError> {
         // Before reading: what is written meanwhile is a change.
         let stamp = stamp_of(path);
-        let rules = ServerRules::load(path, &names)?;
+        let rules = ServerRules::load(path, &names).inspect(tell_warnings)?;
         Ok((RulesFile { path: path.to_owned(), names, judged: stamp, seen: stamp }, rules))
     }
 
@@ -57,7 +57,7 @@ impl RulesFile {
         // Before reading, as in `open`.
         self.judged = stamp_of(&self.path);
         self.seen = self.judged;
-        ServerRules::load(&self.path, &self.names)
+        ServerRules::load(&self.path, &self.names).inspect(tell_warnings)
     }
 
     /// The new rules if the file has changed since the last call but one, or why they cannot be used: then those before
@@ -76,7 +76,7 @@ impl RulesFile {
         }
         self.judged = stamp;
         match &read {
-            Ok(_) => {}
+            Ok(rules) => tell_warnings(rules),
             Err(SettingsError::Mistakes(mistakes)) => {
                 for mistake in mistakes {
                     log_error!(RULES, %mistake, "the rules file is wrong; the rules before it stay in force");
@@ -85,6 +85,12 @@ impl RulesFile {
             Err(cause) => log_error!(RULES, %cause, "the rules file cannot be read; the rules before it stay in force"),
         }
         Some(read)
+    }
+}
+
+fn tell_warnings(rules: &ServerRules) {
+    for warning in &rules.warnings {
+        log_warn!(RULES, %warning, "a rule is without effect");
     }
 }
 

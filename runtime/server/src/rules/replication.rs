@@ -22,14 +22,17 @@ pub struct RuleNames {
     pub components: Vec<&'static str>,
     /// Event kinds, in the schema's order.
     pub events: Vec<&'static str>,
+    /// Kinds of worlds, in the order in which they were added.
+    pub world_kinds: Vec<String>,
 }
 
 impl RuleNames {
-    /// All that a game replicates.
-    pub fn of(schema: &Schema) -> Self {
+    /// All that a game replicates, and its kinds of worlds.
+    pub fn of(schema: &Schema, world_kinds: Vec<String>) -> Self {
         Self {
             components: schema.kind_names().collect(),
             events: schema.events().iter().map(|event| event.name).collect(),
+            world_kinds,
         }
     }
 }

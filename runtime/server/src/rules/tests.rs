@@ -4,13 +4,18 @@ use std::fs;
 use std::path::PathBuf;
 
 use throng_capture::model::TriggerKind;
+use throng_profiler::rules::KindBudgets;
 use throng_replication::rules::{EventRule, KindRule, ReplicationRules, Tier};
 
 use super::*;
 
 /// What the game of these tests replicates.
 fn names() -> RuleNames {
-    RuleNames { components: vec!["Pose", "Vitals", "SpellEffects"], events: vec!["chat.say", "combat.damage", "boom"] }
+    RuleNames {
+        components: vec!["Pose", "Vitals", "SpellEffects"],
+        events: vec!["chat.say", "combat.damage", "boom"],
+        world_kinds: ["hideout", "hub", "dark-zone"].map(str::to_owned).into(),
+    }
 }
 
 /// What the file's mistakes read like, one per line; empty when there are none.
@@ -125,6 +130,49 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
 }
 
 #[test]
+fn a_kind_of_world_may_have_budgets_of_its_own() {
+    let rules = accept(
+        "[budgets.scopes_us]\n\"world.tick\" = 10_000\n[budgets.dark-zone.scopes_us]\n\"world.tick\" = 20_000\n\
+         [budgets.dark-zone.subsystems_us]\nai = 4_000\n[budgets.hub.subsystems_us]\nai = 500\n",
+    );
+    assert_eq!(rules.recorder.scope_budgets_ns, [("world.tick".to_owned(), 10_000_000)]);
+    let ai = |us: u64| vec![("ai".to_owned(), us * 1_000)];
+    let tick = vec![("world.tick".to_owned(), 20_000_000)];
+    let expect = [
+        KindBudgets { kind: "dark-zone".into(), subsystems_ns: ai(4_000), scopes_ns: tick },
+        KindBudgets { kind: "hub".into(), subsystems_ns: ai(500), scopes_ns: Vec::new() },
+    ];
+    assert_eq!((rules.recorder.kind_budgets.as_slice(), rules.warnings), (expect.as_slice(), Vec::new()));
+
+    check(
+        "[budgets.hub.scopes_us]\n\"world.tick\" = 0\n[budgets.hub.subsystem_us]\nai = 1\n[budgets.hub.subsystems_us]\nai = \"x\"\n",
+        "rules.toml:2: [budgets.hub.scopes_us] world.tick: 0 is too low; it may be 1 to 60000000 us\n\
+         rules.toml:3: [budgets.hub.subsystem_us] unknown section; did you mean [budgets.hub.subsystems_us]?\n\
+         rules.toml:6: [budgets.hub.subsystems_us] ai: must be a whole number of microseconds, after a name in quotes such as \
+         \"world.tick\", not \"x\"",
+    );
+    check(
+        "budgets = 3\n",
+        "rules.toml:1: budgets: holds sections; write one of [budgets.scopes_us], [budgets.subsystems_us], \
+         [budgets.KIND.scopes_us], [budgets.KIND.subsystems_us]",
+    );
+}
+
+#[test]
+fn budgets_of_a_kind_that_the_game_does_not_have_are_told_and_the_rest_is_in_force() {
+    let rules = accept(
+        "[budgets.dark-zoen.scopes_us]\nx = 1\n[budgets.arena.subsystems_us]\nai = 1\n[budgets.scopes_us]\nx = 2\n",
+    );
+    assert_eq!((rules.recorder.kind_budgets.len(), rules.recorder.scope_budgets_ns.len()), (0, 1));
+    let told: Vec<String> = rules.warnings.iter().map(Mistake::to_string).collect();
+    let expect = [
+        "rules.toml:1: [budgets.dark-zoen.scopes_us] the game has no such kind of world; did you mean \"dark-zone\"?",
+        "rules.toml:3: [budgets.arena.subsystems_us] the game has no such kind of world; there are hideout, hub, dark-zone",
+    ];
+    assert_eq!(told, expect);
+}
+
+#[test]
 fn wrong_types_are_told_in_words() {
     check("[triggers.frame]\non = 1\n", "rules.toml:2: [triggers.frame] on: must be true or false, not 1");
     check(
@@ -182,9 +230,9 @@ fn all_mistakes_of_a_file_come_at_once_in_its_order() {
          rules.toml:5: [triggers.frame] on: must be true or false, not \"yes\"\n\
          rules.toml:7: [budgets.scopes_us] x: must be a whole number of microseconds, after a name in quotes such as \
          \"world.tick\", not 1.5\n\
-         rules.toml:8: [extra] unknown section; there are [budgets.scopes_us], [budgets.subsystems_us], [triggers.manual], \
-         [triggers.frame], [triggers.tick], [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], \
-         [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash], [captures], [log], \
+         rules.toml:8: [extra] unknown section; there are [budgets.scopes_us], [budgets.subsystems_us], \
+         [budgets.KIND.scopes_us], [budgets.KIND.subsystems_us], [triggers.manual], [triggers.frame], [triggers.tick], \
+         [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash], [captures], [log], \
          [replication], [components], [events]",
     );
     check("[log]\nnet 3\n", "rules.toml:2: not TOML: key with no value, expected `=`");

@@ -30,37 +30,50 @@ impl<'t> Document<'t> {
         Ok(document)
     }
 
-    /// Says which of the file's sections are not ours.
+    /// Says which of the file's sections are not ours. In a known name, [`ANY_NAME`] stands for any name.
     pub(crate) fn check_sections(&self, known: &[&str], mistakes: &mut Vec<Mistake>) {
-        self.check_sections_in("", &self.root, known, mistakes);
+        self.check_sections_in(("", ""), &self.root, known, mistakes);
     }
 
-    /// As [`Self::check_sections`], for a table that holds sections; `parent` is its own dotted name.
-    fn check_sections_in(&self, parent: &str, table: &Table<'t>, known: &[&str], mistakes: &mut Vec<Mistake>) {
+    /// As [`Self::check_sections`], for a table that holds sections; `parent` is its own dotted name, as written and as
+    /// known.
+    fn check_sections_in(&self, parent: (&str, &str), table: &Table<'t>, known: &[&str], mistakes: &mut Vec<Mistake>) {
+        let within = |parent: &str, name: &str| {
+            if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") }
+        };
         for (key, value) in table.iter() {
             let key_name: &str = key.get_ref();
-            let name = if parent.is_empty() { key_name.to_owned() } else { format!("{parent}.{key_name}") };
-            let holds_sections = known.iter().any(|known| is_part_of(known, &name));
+            let written = within(parent.0, key_name);
+            let holds = |name: &str| known.iter().any(|known| is_part_of(known, name));
+            let (itself, any) = (within(parent.1, key_name), within(parent.1, ANY_NAME));
+            let is_any = !known.contains(&&*itself) && !holds(&itself) && holds(&any) && holds_tables(value.get_ref());
+            let name = if is_any { any } else { itself };
+            let holds_sections = holds(&name);
             match value.get_ref().as_table() {
-                Some(sections) if holds_sections => self.check_sections_in(&name, sections, known, mistakes),
+                Some(sections) if holds_sections => {
+                    self.check_sections_in((&written, &name), sections, known, mistakes);
+                }
                 Some(_) if known.contains(&&*name) => {}
                 Some(_) => {
                     let message = match nearest(&name, known.iter().copied()) {
-                        Some(meant) => format!("unknown section; did you mean [{meant}]?"),
+                        Some(meant) => {
+                            let here = meant.strip_prefix(parent.1).map(|rest| format!("{}{rest}", parent.0));
+                            format!("unknown section; did you mean [{}]?", here.as_deref().unwrap_or(meant))
+                        }
                         None => format!("unknown section; there are {}", bracketed(known)),
                     };
-                    mistakes.push(self.mistake(key.span(), &name, "", message));
+                    mistakes.push(self.mistake(key.span(), &written, "", message));
                 }
                 None => {
                     let message = if known.contains(&&*name) {
-                        format!("is a section; write [{name}]")
+                        format!("is a section; write [{written}]")
                     } else if holds_sections {
                         let parts: Vec<_> = known.iter().copied().filter(|known| is_part_of(known, &name)).collect();
                         format!("holds sections; write one of {}", bracketed(&parts))
                     } else {
                         format!("unknown key outside any section; put it below one of {}", bracketed(known))
                     };
-                    mistakes.push(self.mistake(key.span(), parent, key_name, message));
+                    mistakes.push(self.mistake(key.span(), parent.0, key_name, message));
                 }
             }
         }
@@ -82,6 +95,28 @@ impl<'t> Document<'t> {
     pub(crate) fn section<T: Section>(&self, name: &str, mistakes: &mut Vec<Mistake>) -> T {
         let Some((key, value, table)) = self.table(name) else { return T::default() };
         self.read_section(name, key.span(), value.span(), table, mistakes)
+    }
+
+    /// The sections `parent.NAME.last`, whatever the name, each with its name and place.
+    pub(crate) fn sections_of_any_name<T: Section>(
+        &self,
+        parent: &str,
+        last: &str,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Vec<(String, Range<usize>, T)> {
+        let Some((_, _, table)) = self.table(parent) else { return Vec::new() };
+        let mut found = Vec::new();
+        for (key, value) in table.iter().filter(|(_, value)| holds_tables(value.get_ref())) {
+            let sections = value.get_ref().as_table().into_iter().flat_map(|sections| sections.iter());
+            for (last_key, section) in sections.filter(|(key, _)| key.get_ref() == last) {
+                let Some(keys) = section.get_ref().as_table() else { continue };
+                let name = key.get_ref().to_string();
+                let shown = format!("{parent}.{name}.{last}");
+                let section = self.read_section(&shown, last_key.span(), section.span(), keys, mistakes);
+                found.push((name, key.span(), section));
+            }
+        }
+        found
     }
 
     /// The sections below `parent` that are named by what they are about, such as `[events."chat.say"]`, each with the
@@ -275,6 +310,14 @@ impl<'t> Document<'t> {
 
 const UNKNOWN_KEY: &str = "unknown key";
 
+/// In the name of a known section: a name that stands in its place is the file's to choose.
+pub(crate) const ANY_NAME: &str = "KIND";
+
+/// A table that holds nothing but tables.
+fn holds_tables(value: &DeValue<'_>) -> bool {
+    value.as_table().is_some_and(|table| !table.is_empty() && table.values().all(|value| value.get_ref().is_table()))
+}
+
 fn read<'t, T: Section>(table: Table<'t>, span: Range<usize>) -> Result<T, toml::de::Error> {
     T::deserialize(ValueDeserializer::from(Spanned::new(span, DeValue::Table(table))))
 }
@@ -284,7 +327,7 @@ fn is_part_of(section: &str, parent: &str) -> bool {
     section.strip_prefix(parent).is_some_and(|rest| rest.starts_with('.'))
 }
 
-fn unknown_name(what: &str, written: &str, known: &[&str]) -> String {
+pub(crate) fn unknown_name(what: &str, written: &str, known: &[&str]) -> String {
     match nearest(written, known.iter().copied()) {
         Some(meant) => format!("the game has no such {what}; did you mean \"{meant}\"?"),
         None if known.is_empty() => format!("the game has no {what} at all; remove it"),
