@@ -202,6 +202,7 @@ impl Server {
         measure.counts.each(&mut |counter, value| _ = counters.insert(counter.name, value));
         ServerReport {
             game: self.game.clone(),
+            build: self.build.clone(),
             worlds: self.worlds.len(),
             seconds,
             tick_hz: self.worlds.iter().map(|slot| slot.rate.0).max().unwrap_or_default(),

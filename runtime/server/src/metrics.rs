@@ -33,7 +33,7 @@ use crate::{
     ids::WorldKindId,
     latest::Latest,
     packet_report::{self, Counted, PacketRow, PacketSums},
-    report::ServerStatus,
+    report::{Build, ServerStatus},
     totals::{LastSecond, Totals},
 };
 
@@ -245,6 +245,12 @@ const RSS_BYTES: Figure = Figure {
     advice: "If it grows with the same players and worlds, a capture with memory on says which scopes hold on to it.",
 };
 
+const BUILD: Figure = Figure {
+    name: "build.info",
+    help: "Always 1. Its labels `version` and `commit` say which build the server is.",
+    advice: "A figure that changed with the commit is a change of the code; one that changed without is a change of the load or the host.",
+};
+
 /// How a declared counter is exposed.
 enum Told {
     Sum(CounterId),
@@ -344,6 +350,13 @@ impl ServerMetrics {
             recorder_before: RecorderFigures::default(),
             refused,
         }
+    }
+
+    /// Which build this is. Once, before the first frame.
+    pub fn tell_build(&mut self, build: &Build) {
+        let labels = [("version", build.version.as_str()), ("commit", build.commit.as_str())];
+        let info = self.registry.register_gauge_with(BUILD.name, BUILD.help, &labels);
+        self.registry.set(info, 1.0);
     }
 
     /// What the recorder added up about a frame.

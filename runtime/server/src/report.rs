@@ -19,10 +19,21 @@ pub struct PercentilesMs {
     pub max: f64,
 }
 
+/// Which build of the program a server is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Build {
+    pub version: String,
+    /// Of the source that it was made of; `unknown` if nobody knows.
+    pub commit: String,
+}
+
 /// The steady window of a run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ServerReport {
     pub game: String,
+    /// None in a server that was not told, such as a test's.
+    #[serde(flatten)]
+    pub build: Option<Build>,
     pub worlds: usize,
     pub seconds: f64,
     /// Rate of the fastest world kind, and of each kind by name.

@@ -43,7 +43,7 @@ use crate::{
     metrics::{PublishedMetrics, ServerMetrics},
     packet_report::PacketSums,
     recorder_turns::RecorderTurns,
-    report::{ServerReport, ServerStatus},
+    report::{Build, ServerReport, ServerStatus},
     settings::{ServerSettings, Settings},
     stranded::Stranded,
     suggested_budgets::SuggestedBudgets,
@@ -241,6 +241,8 @@ pub struct Server {
     pub(crate) recorder_turns: Option<RecorderTurns>,
     /// What the game says that subsystems may take in a frame, see `flight_recorder`.
     pub(crate) suggested_budgets: SuggestedBudgets,
+    /// Which build this is, for metrics and report.
+    pub(crate) build: Option<Build>,
 }
 
 impl Server {
@@ -374,12 +376,18 @@ impl Server {
             recorder: None,
             recorder_turns: None,
             suggested_budgets: SuggestedBudgets::default(),
+            build: None,
         }
     }
 
     /// The game's name in reports.
     pub fn set_game(&mut self, name: &str) {
         self.game = name.into();
+    }
+
+    /// Which build of the program this is, for metrics and report; before the first frame.
+    pub fn set_build(&mut self, build: Build) {
+        self.build = Some(build);
     }
 
     /// What it was given by `set_game`.
@@ -483,7 +491,11 @@ impl Server {
         let grid = FrameGrid::for_rates(&rates);
         self.timeline = Timeline { begin: now, grid };
         self.lay_worlds_into(grid);
-        self.metrics = Some(ServerMetrics::new());
+        let mut metrics = ServerMetrics::new();
+        if let Some(build) = &self.build {
+            metrics.tell_build(build);
+        }
+        self.metrics = Some(metrics);
         self.control.published.set_kind_names(self.kinds.iter().map(|row| row.name.clone()).collect());
         self.allocations_before = throng_platform::allocator::thread_counts().allocations;
         self.measure.begin(now, RecorderFigures::default());

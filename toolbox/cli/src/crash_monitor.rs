@@ -29,9 +29,10 @@ use throng_profiler::{
 };
 
 use crate::{
-    crash_state::{RecorderSource, WorldFacts, build},
+    crash_state::{RecorderSource, WorldFacts},
     outcome::{CommandResult, Verdict},
     output::remark,
+    this_build,
 };
 
 /// Sleeps until the server at the other end of stdin ends.
@@ -91,13 +92,13 @@ pub fn drill(arguments: DrillArguments) -> CommandResult {
     let facts = secrets.iter().enumerate().map(|(index, secret)| (format!("secret {index}"), secret.clone()));
     let facts: BTreeMap<_, _> = facts.collect();
 
-    let captures = RecorderSettings { build: build(), game: "drill".into(), ..RecorderSettings::default() };
+    let captures = RecorderSettings { build: this_build::name(), game: "drill".into(), ..RecorderSettings::default() };
     let mut recorder = Recorder::start(captures)?;
     let worlds = HashMap::from([(WORLD.0, WorldFacts { kind: "drill".into(), seed: Some(WORLD.2) })]);
     let settings = CrashSettings {
         crashes_kept: arguments.kept,
         seed: Some(42),
-        ..CrashSettings::new(arguments.crashes, build(), "drill")?
+        ..CrashSettings::new(arguments.crashes, this_build::name(), "drill")?
     };
     let guard = crash::install(settings, RecorderSource::new(Some(recorder.control()), worlds, facts))?;
 

@@ -20,6 +20,8 @@ use throng_profiler::{
     thread::{self, ThreadCells},
 };
 
+use crate::this_build;
+
 /// The name of the capture beside a report.
 const CAPTURE_FILE: &str = "last.capture";
 
@@ -41,16 +43,11 @@ pub struct WorldFacts {
     pub seed: Option<u64>,
 }
 
-/// This executable, as reports name it.
-pub fn build() -> String {
-    format!("throng {}", env!("CARGO_PKG_VERSION"))
-}
-
 /// From now on a death of this server is reported in `folder`, until the guard is dropped.
 pub fn install(folder: &Path, server: &Server) -> Result<CrashGuard, Box<dyn std::error::Error>> {
     let facts = |kind: &str, seed| WorldFacts { kind: kind.to_owned(), seed: Some(seed) };
     let worlds = server.worlds().map(|(id, kind, seed)| (id.number(), facts(kind, seed))).collect();
-    let settings = CrashSettings::new(folder, build(), server.game())?;
+    let settings = CrashSettings::new(folder, this_build::name(), server.game())?;
     Ok(crash::install(settings, RecorderSource::new(server.recorder_control(), worlds, BTreeMap::new()))?)
 }
 

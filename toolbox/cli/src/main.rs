@@ -19,6 +19,7 @@ mod output;
 mod rules;
 mod serve;
 mod status_line;
+mod this_build;
 mod token;
 mod wallclock;
 
@@ -36,7 +37,7 @@ static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platfor
 
 /// Authoritative multiplayer game servers that hold their tick: servers, bots, load tests.
 #[derive(Parser)]
-#[command(name = "throng", version, max_term_width = 100)]
+#[command(name = "throng", version = this_build::VERSION_AND_COMMIT, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -32,6 +32,7 @@ use crate::{
     output::{OutputArguments, Reader, remark, say},
     rules::FollowedRules,
     status_line::StatusLine,
+    this_build,
 };
 
 /// Sockets, files and pipes that a server needs beside none per client: UDP is one socket for all.
@@ -107,13 +108,14 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     }
     let key = private_key(&settings)?;
     let mut server = Server::bind(&settings, arguments.game.game.schema(), key)?;
+    server.set_build(this_build::build());
     // A level takes more memory while it is made than it has afterwards.
     throng_platform::allocator::hand_memory_back(|| arguments.game.build(&mut server))?;
     if arguments.recorder_turns {
         server.take_recorder_turns();
     }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
-    let rules = flight_recorder::start(&settings, arguments.captures.as_deref(), crash_state::build(), &mut server)?;
+    let rules = flight_recorder::start(&settings, arguments.captures.as_deref(), this_build::name(), &mut server)?;
     let _crash_guard = arguments.crashes.as_deref().map(|folder| crash_state::install(folder, &server)).transpose()?;
     let admin = match settings.server.admin_address {
         Some(address) => {
@@ -125,7 +127,12 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     let admin_address = admin.as_ref().map(|admin| admin.local_addr());
     let reader = arguments.output.reader();
     if reader == Reader::Parent {
-        say(serde_json::json!({"ready": {"address": server.local_addr(), "admin_address": admin_address}}))?;
+        say(serde_json::json!({"ready": {
+            "address": server.local_addr(),
+            "admin_address": admin_address,
+            "version": this_build::VERSION,
+            "commit": this_build::COMMIT,
+        }}))?;
         obey_parent(server.control())?;
     } else {
         remark(format_args!(

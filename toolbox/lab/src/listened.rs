@@ -22,6 +22,8 @@ pub(crate) const LISTEN_EVERY: Duration = Duration::from_millis(50);
 pub(crate) struct Listened {
     pub child: Child,
     pub command: String,
+    /// What it said of itself when it was ready; null before.
+    pub ready: Value,
     /// The server's; bots tell no seconds.
     pub seconds: Vec<Second>,
     /// The bots' last word on how many of them play, and what keeps the others.
@@ -62,6 +64,7 @@ impl Listened {
                 Some(Said::Ready(ready)) => {
                     let address = ready.get("address").and_then(Value::as_str).map(str::to_owned);
                     let cause = || format!("no address in {ready}");
+                    self.ready = ready.clone();
                     return address.ok_or_else(|| LoadError::BadReport { name: self.child.name(), cause: cause() });
                 }
                 Some(Said::Status(status)) => self.note(&status),

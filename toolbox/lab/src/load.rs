@@ -153,7 +153,7 @@ pub fn run(plan: &LoadPlan, stop: &StopFlag, progress: &mut dyn FnMut(Progress))
         let child = Child::start(&plan.executable, name, &arguments, &environment)
             .map_err(|cause| LoadError::Start { executable: plan.executable.display().to_string(), name, cause })?;
         let command = format!("{} {name} {}", plan.executable.display(), arguments.join(" "));
-        Ok(Listened { child, command, seconds: Vec::new(), last_status: None, report: None })
+        Ok(Listened { child, command, ready: Value::Null, seconds: Vec::new(), last_status: None, report: None })
     };
     let status_json = || ["--status-json".to_owned()];
 
@@ -382,6 +382,9 @@ impl Course<'_> {
         if report.game.is_empty() {
             report.game.clone_from(&plan.game);
         }
+        // Also of a server that died without a report.
+        let said_at_start = |key: &str| server.ready.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        (report.version, report.commit) = (said_at_start("version"), said_at_start("commit"));
         report.scenario.clone_from(&plan.scenario);
         report.settling = settling;
         report.players_by_kind = Second::mean_players_by_kind(&server.seconds[range.clone()]);

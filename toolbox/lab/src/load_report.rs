@@ -14,8 +14,10 @@ use crate::load_packets::{PacketRow, rows_of_all_worlds};
 use crate::settling::Settling;
 
 /// Keys of the report that programs rely on; a key in an object with a dot. They stay, whatever else is added.
-pub const PROMISED_KEYS: [&str; 42] = [
+pub const PROMISED_KEYS: [&str; 44] = [
     "passed",
+    "version",
+    "commit",
     "game",
     "players_connected",
     "worlds",
@@ -189,6 +191,9 @@ pub struct LoadReport {
     /// Did every bar hold to the end of the window?
     pub passed: bool,
     pub bars: Vec<Bar>,
+    /// Which build the server was, by its own word; empty if it did not say.
+    pub version: String,
+    pub commit: String,
     pub game: String,
     /// How it was played: `usual`, or the name of a worst case.
     pub scenario: String,

@@ -1,12 +1,11 @@
-//! The machine and the source a run belongs to: a figure without them cannot be compared.
+//! The machine that a run was on: a figure without it cannot be compared.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde::Serialize;
 use throng_platform::cores;
 
-/// Facts about this host and checkout; empty where unknown.
+/// Facts about this host; empty where unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Machine {
     pub cpu: String,
@@ -14,8 +13,6 @@ pub struct Machine {
     pub cores: usize,
     pub memory_mb: u64,
     pub kernel: String,
-    /// With `+ changes` if the checkout had any that are not committed.
-    pub commit: String,
 }
 
 impl Machine {
@@ -26,7 +23,6 @@ impl Machine {
             cores: cores::usable().count,
             memory_mb: memory_mb(&read("/proc/meminfo")),
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-            commit: commit().unwrap_or_default(),
         }
     }
 }
@@ -41,16 +37,6 @@ fn field(text: &str, name: &str) -> String {
 fn memory_mb(meminfo: &str) -> u64 {
     let kib = field(meminfo, "MemTotal").trim_end_matches(" kB").parse::<u64>();
     kib.unwrap_or(0) / 1024
-}
-
-fn commit() -> Option<String> {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git").args(arguments).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
-    Some(if changed.is_empty() { commit } else { format!("{commit} + changes") })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::bars::Requirement;
 use crate::charts::Chart;
 use crate::load::LoadRun;
+use crate::load_report::LoadReport;
 use crate::machine::Machine;
 
 const STYLE: &str = include_str!("page.css");
@@ -294,6 +295,7 @@ fn collect_numbers(path: &str, value: &Value, rows: &mut Vec<(String, f64)>) {
 }
 
 fn surroundings(run: &LoadRun, machine: &Machine) -> Markup {
+    let LoadReport { version, commit, .. } = &run.report;
     let or_unknown = |text: &'_ str| if text.is_empty() { "unknown".to_owned() } else { text.to_owned() };
     html! {
         section {
@@ -303,7 +305,7 @@ fn surroundings(run: &LoadRun, machine: &Machine) -> Markup {
                 tr { th { "Processor" } td { (or_unknown(&machine.cpu)) ", " (machine.cores) " usable cores" } }
                 tr { th { "Memory" } td { (grouped(machine.memory_mb as f64)) " MB" } }
                 tr { th { "Kernel" } td { (or_unknown(&machine.kernel)) } }
-                tr { th { "Commit" } td { (or_unknown(&machine.commit)) } }
+                tr { th { "Server" } td { "version " (or_unknown(version)) ", commit " (or_unknown(commit)) } }
             }
         }
     }

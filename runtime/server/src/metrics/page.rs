@@ -92,6 +92,7 @@ fn page() -> String {
     row(&LATENESS_MAX, "_window_max");
     row(&REFUSED, "_total");
     GAUGES.iter().for_each(|figure| row(figure, ""));
+    row(&BUILD, "");
     page.push_str(
         "\nThe histogram has `_bucket`, `_sum` and `_count`, and a maximum of its own: \
          `throng_server_frame_seconds_window_max`.\n\
@@ -142,6 +143,7 @@ fn the_metrics_page_is_made_of_the_declarations() {
 fn every_family_that_is_exposed_is_on_the_page() {
     let mut metrics = ServerMetrics::new();
     metrics.subsystems(&FrameFigures::default());
+    metrics.tell_build(&Build::default());
     let snapshot = metrics.registry.snapshot();
     let text = snapshot.to_prometheus_text_with(packet_report::gauges(&[]));
     let page = page();

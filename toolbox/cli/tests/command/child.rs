@@ -83,6 +83,12 @@ pub fn finish(command: Command, within: Duration) -> Finished {
     Started::new(command).finish(within)
 }
 
+/// What `throng --version` says of the executable that is tested: `throng 0.1.0 (1234567890ab)`.
+pub fn this_build() -> String {
+    let said = finish(throng(&["--version"]), PATIENCE).stdout;
+    said.trim_end().to_owned()
+}
+
 /// A command that runs. Killed when dropped.
 pub struct Started {
     command: Command,

@@ -14,7 +14,7 @@ use throng_platform::process::cpu_time_of;
 
 use crate::{
     address::{KEY, token},
-    child::{Server, Started, alone, finish, folder, throng},
+    child::{Server, Started, alone, finish, folder, this_build, throng},
     crowd::Crowd,
     player::Player,
 };
@@ -193,6 +193,41 @@ fn figures_and_health_can_be_read_while_it_plays() {
     let saw = crowd.finish();
     assert_eq!((saw.players_connected, saw.disconnects, saw.state_errors), (20, 0, 0), "{saw:?}");
     assert!(server.stop().status.success());
+}
+
+/// Promise: a figure names the build that it is of, wherever it is told, by the executable's own word. Crash reports have
+/// a test of their own (`crash`), reports of load runs another one (`load`).
+#[test]
+fn a_server_says_everywhere_which_build_it_is() {
+    let build = this_build();
+    let parts = build.strip_prefix("throng ").and_then(|rest| rest.strip_suffix(')')?.split_once(" ("));
+    let (version, commit) = parts.unwrap_or_else(|| panic!("version and commit: {build}"));
+    assert_eq!(version, env!("CARGO_PKG_VERSION"));
+    let of_source = std::process::Command::new("git")
+        .args(["rev-parse", "--short=12", "HEAD"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .ok()
+        .filter(|output| output.status.success());
+    // Without a clone it is what whoever built it said.
+    if let Some(output) = of_source {
+        let head = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        assert_eq!(commit.trim_end_matches("-modified"), head);
+    }
+
+    let captures = folder("build-captures");
+    let server = Server::start(&["--players", "1", "--npcs", "0", "--captures", captures.to_str().expect("plain")]);
+    server.wait_for_status("second", |second| second >= 1.0);
+    let (_, text) = get(server.admin_address, "/metrics");
+    let info = format!("throng_build_info{{version=\"{version}\",commit=\"{commit}\"}} 1.0");
+    assert!(text.lines().any(|line| line == info), "{info} in\n{text}");
+    let address = server.admin_address.to_string();
+    let saved = finish(throng(&["capture", "save", "--connect", &address, "--json"]), Duration::from_secs(60)).json();
+    let path = saved["path"].as_str().unwrap_or_else(|| panic!("a path in {saved}")).to_owned();
+    let capture = throng_capture::format::read(&std::fs::read(path).expect("it was saved")).expect("a capture");
+    assert_eq!(capture.about.build, build);
+    let report = server.stop().report;
+    assert_eq!((&report["version"], &report["commit"]), (&version.into(), &commit.into()), "{report}");
 }
 
 /// Promise: what nobody plays costs nothing.

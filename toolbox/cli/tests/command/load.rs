@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use throng_lab::load_report::PROMISED_KEYS;
 
-use crate::child::{Finished, Signal, Started, alone, finish, folder, throng};
+use crate::child::{Finished, Signal, Started, alone, finish, folder, this_build, throng};
 
 const WITHIN: Duration = Duration::from_secs(120);
 
@@ -30,6 +30,9 @@ fn check(finished: &Finished, players: u32) -> Value {
         assert!(find(&report, key).is_some(), "`{key}` is missing in {report}");
     }
     assert_eq!(figure(&report, "players_connected"), f64::from(players), "{report}");
+    let [version, commit] = ["version", "commit"].map(|key| report[key].as_str().expect("the server said so"));
+    let build = format!("throng {version} ({commit})");
+    assert_eq!(build, this_build(), "the server's own word, in whatever folder it was started");
     let zeros = ["state_errors", "disconnects", "bots.protocol_errors", "bots.connect_failures", "worlds_parked"];
     for key in zeros.into_iter().chain(["bots.counters.violations"]) {
         assert_eq!(figure(&report, key), 0.0, "{key}: {report}");

@@ -8,7 +8,7 @@ use super::*;
 /// A good server and good bots; a test replaces one of the two.
 const SERVER: &str = r#"
     echo "key has ${#THRONG_PRIVATE_KEY} digits" >&2
-    echo '{"ready":{"address":"127.0.0.1:40123","admin_address":null}}'
+    echo '{"ready":{"address":"127.0.0.1:40123","admin_address":null,"version":"9.8.7","commit":"0123456789ab"}}'
     echo '{"status":{"second":1,"players":0,"worlds":7,"frame_ms_p50":1.5,"frame_ms_max":2.5,"frame_budget_ms":16.7}}'
     read order; test "$order" = "measure begin" || exit 3
     echo '{"status":{"second":2,"players":4,"worlds":7,"frame_ms_p50":1.5,"frame_ms_max":3.5,"frame_budget_ms":16.7}}'
@@ -88,6 +88,8 @@ fn a_run_is_measured_while_steady_and_both_reports_are_merged() {
     let run = run(&stand_in.plan, &StopFlag::new().unwrap(), &mut |progress| seen.push(progress)).unwrap();
     assert!(run.report.passed, "{:?}", run.report.bars);
     assert_eq!((run.report.game.as_str(), run.report.ticks), ("stand-in", 140));
+    // The server's own word: this test's folder may be any checkout, or none.
+    assert_eq!((run.report.version.as_str(), run.report.commit.as_str()), ("9.8.7", "0123456789ab"));
     assert_eq!(
         run.report.bots["arguments"],
         "bots --behaviour still --connect 127.0.0.1:40123 --players 4 --low-priority --status-json"

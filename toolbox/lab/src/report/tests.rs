@@ -27,6 +27,7 @@ fn made_up_run(ticks_missed: u64) -> LoadRun {
     });
     let mut report = LoadReport::merge(object(server), object(bots), FromOutside::default()).unwrap();
     report.scenario = "dark-zone".to_owned();
+    (report.version, report.commit) = ("9.8.7".to_owned(), "0123456789ab-modified".to_owned());
     report.settling = Some(Settling { is_settled: true, after_s: 33.0, ..Settling::default() });
     report.players_by_kind = [("hide<out>".to_owned(), 1000.0)].into();
     report.capture_files = vec!["reports/load/captures/scope/<1>.capture".to_owned()];
@@ -89,7 +90,7 @@ fn the_page_has_every_part() {
         "<code>npc_load_levels.full</code><span>500</span>",
         "<code>throng load --game precinct --players 1000 --seconds 60</code>",
         "usable cores",
-        "<tr><th>Commit</th>",
+        "<tr><th>Server</th><td>version 9.8.7, commit 0123456789ab-modified</td></tr>",
     ] {
         assert!(html.contains(part), "lacks {part:?}");
     }
@@ -142,6 +143,7 @@ fn the_json_has_the_figures_the_seconds_and_the_surroundings() {
     assert_eq!(json["by_second"][5]["players_by_kind"]["hide<out>"], 500);
     assert_eq!(json["window"], json!({"begin": 14, "end": 74}));
     assert_eq!(json["command"], "throng load --game precinct --players 1000 --seconds 60");
+    assert_eq!(json["commit"], "0123456789ab-modified");
     assert!(json["machine"]["cores"].as_u64().unwrap() >= 1);
     assert!(json["report"].as_str().unwrap().ends_with("report.html"));
 }
