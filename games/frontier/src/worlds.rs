@@ -21,6 +21,7 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
 use throng_faults::FaultPlugin;
+use throng_profiler::Category;
 use throng_replication::InterestSettings;
 
 use crate::{
@@ -84,6 +85,7 @@ impl WorldPlugin for Players {
         world.add_systems((arrivals::enter, publish::learn_names).chain().in_set(Step::Enter));
         world.add_systems((players::read, players::walk).chain().in_set(Step::Act));
         world.add_systems((talk::grant, services::shut_doors).chain().in_set(Step::Live));
+        world.categorise("frontier.players", Category::MOVEMENT);
     }
 }
 
@@ -93,6 +95,7 @@ pub struct Npcs;
 impl WorldPlugin for Npcs {
     fn build(&self, world: &mut WorldBuilder) {
         world.add_systems((wake::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk));
+        world.categorise("frontier.npc.walk", Category::MOVEMENT);
         let notice = (
             aggro::notice_enemies,
             aggro::notice_monsters,
@@ -138,6 +141,12 @@ impl WorldPlugin for Combat {
         world.add_systems((combat::swing, rampage::strike_around, blows::land).chain().in_set(Step::Fight));
         let live = (wear::wear_off, wear::mend, lives::rise).chain();
         world.add_systems(live.in_set(Step::Live).before(talk::grant));
+        for scopes in ["frontier.combat", "frontier.rampage", "frontier.blows"] {
+            world.categorise(scopes, Category::EQUIPMENT);
+        }
+        for scopes in ["frontier.wear", "frontier.lives"] {
+            world.categorise(scopes, Category::CHARACTER);
+        }
     }
 }
 
@@ -147,6 +156,9 @@ pub struct Publishing;
 impl WorldPlugin for Publishing {
     fn build(&self, world: &mut WorldBuilder) {
         world.add_systems((publish::write, changes::apply, neighbours::count_scans).chain().in_set(Step::Publish));
+        for scopes in ["frontier.publish", "frontier.changes"] {
+            world.categorise(scopes, Category::REPLICATION);
+        }
     }
 }
 

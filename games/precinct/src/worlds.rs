@@ -27,6 +27,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
 use throng_faults::FaultPlugin;
 use throng_pack::Pack;
+use throng_profiler::Category;
 use throng_query::nav::NavPoint;
 use throng_replication::ecs::Replicated;
 
@@ -73,6 +74,7 @@ impl WorldPlugin for Movement {
             players::play.in_set(Step::Act),
             arrivals::leave.in_set(Step::Leave),
         ));
+        world.categorise("precinct.players", Category::MOVEMENT);
     }
 }
 
@@ -83,6 +85,7 @@ impl WorldPlugin for Combat {
     fn build(&self, world: &mut WorldBuilder) {
         world.replicate::<Vitals>().replicate::<Character>().replicate::<Action>();
         world.add_systems(shooting::resolve.run_if(shooting::somebody_fired).in_set(Step::Hurt));
+        world.categorise("precinct.shooting", Category::EQUIPMENT);
     }
 }
 

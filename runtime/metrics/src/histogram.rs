@@ -31,6 +31,8 @@ const SIGNIFICANT_DIGITS: u8 = 2;
 #[derive(Copy, Clone, Debug, Default, PartialEq)]
 pub struct Percentiles {
     pub count: u64,
+    /// 0 without samples.
+    pub mean_ms: f64,
     pub p50_ms: f64,
     pub p99_ms: f64,
     pub p999_ms: f64,
@@ -107,6 +109,7 @@ impl Histogram {
         let at_ms = |quantile| self.quantile_us(quantile) as f64 / 1e3;
         Percentiles {
             count: self.count(),
+            mean_ms: self.sum_us() as f64 / 1e3 / self.count().max(1) as f64,
             p50_ms: at_ms(0.5),
             p99_ms: at_ms(0.99),
             p999_ms: at_ms(0.999),

@@ -1,7 +1,9 @@
 //! Categories: the handful of headings under which a frame's time is told, the same for every game.
 //!
 //! Ten are VALORANT's (Riot, "VALORANT's 128-Tick Servers"); a game adds its own with [`Category::new`]. A scope's
-//! category follows from its name unless it says otherwise.
+//! category follows from its name unless it says otherwise. A capture tells each scope under its own heading; metrics and
+//! reports add up whole subsystems, each under the heading of its first scope ([`crate::site::subsystem_categories`]), so
+//! the scopes of a subsystem should agree.
 
 /// A heading. Two with the same name are the same.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]

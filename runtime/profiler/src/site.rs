@@ -125,7 +125,7 @@ impl Site {
             return known;
         }
         registry.sites.push(self);
-        let subsystem = registry.subsystem(self.subsystem_name());
+        let subsystem = registry.subsystem(self.subsystem_name(), self.category_name());
         let id = SiteId(registry.sites.len() as u32);
         registry.apply_budget(self, id);
         let word = u64::from(id.0) | u64::from(subsystem.0) << 32;
@@ -166,6 +166,12 @@ pub fn all() -> Vec<&'static Site> {
 /// Names of all subsystems, by number; the first is what is outside of every scope. Allocates.
 pub fn subsystems() -> Vec<&'static str> {
     registry().subsystems.clone()
+}
+
+/// The heading of each subsystem, by number: that of its first scope that was registered. What is outside of every scope
+/// is under a heading of its own, `outside`. Allocates.
+pub fn subsystem_categories() -> Vec<&'static str> {
+    registry().subsystem_categories.clone()
 }
 
 /// How many subsystems there are.
@@ -218,6 +224,8 @@ struct Registry {
     sites: Vec<&'static Site>,
     interned: Vec<&'static Site>,
     subsystems: Vec<&'static str>,
+    /// Of each, in the same order.
+    subsystem_categories: Vec<&'static str>,
     budgets_ns: Vec<(String, u64)>,
     of_kinds: Vec<KindBudgets>,
 }
@@ -233,20 +241,23 @@ impl Registry {
             sites: Vec::new(),
             interned: Vec::new(),
             subsystems: Vec::new(),
+            subsystem_categories: Vec::new(),
             budgets_ns: Vec::new(),
             of_kinds: Vec::new(),
         }
     }
 
-    fn subsystem(&mut self, name: &'static str) -> SubsystemId {
+    fn subsystem(&mut self, name: &'static str, category: &'static str) -> SubsystemId {
         if self.subsystems.is_empty() {
             self.subsystems.push("outside");
+            self.subsystem_categories.push("outside");
         }
         let known = self.subsystems.iter().position(|&other| other == name);
         let place = known.unwrap_or_else(|| {
             let is_last = self.subsystems.len() == SUBSYSTEMS_MAX - 1;
             if self.subsystems.len() < SUBSYSTEMS_MAX {
                 self.subsystems.push(if is_last { "other" } else { name });
+                self.subsystem_categories.push(if is_last { Category::OTHER.name() } else { category });
             }
             self.subsystems.len() - 1
         });
@@ -291,6 +302,18 @@ mod tests {
         assert_eq!(SITE.id(), Some(id));
         let (_, subsystem) = word_parts(SITE.word());
         assert_eq!(subsystems()[subsystem.0 as usize], "replication.interest");
+    }
+
+    /// Promise: what is added up by subsystem can be added up by heading, too.
+    #[test]
+    fn a_subsystem_is_under_the_heading_of_its_first_scope() {
+        static SIGHT: Site = Site::new("test_headed.sight", "here.rs", 1).category(Category::FOG_OF_WAR);
+        static LATER: Site = Site::new("test_headed.later", "here.rs", 2);
+        static FROM_NAME: Site = Site::new("physics.test_headed.cast", "here.rs", 3);
+        let numbers = [&SIGHT, &LATER, &FROM_NAME].map(|site| word_parts(site.word()).1.0 as usize);
+        let categories = subsystem_categories();
+        assert_eq!(numbers.map(|number| categories[number]), ["fog-of-war", "fog-of-war", "physics"]);
+        assert_eq!(categories[0], "outside");
     }
 
     #[test]

@@ -126,6 +126,7 @@ impl Server {
             }
             self.counts.ticks.merge(&world.report_mut().stats);
             self.measure.tick_lateness(outcome.lateness);
+            self.measure.tick(world.kind(), cost);
             self.status.tick_lateness(outcome.lateness);
             if let Some(metrics) = &mut self.metrics {
                 metrics.tick_lateness(outcome.lateness);

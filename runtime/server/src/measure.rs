@@ -223,6 +223,11 @@ impl Server {
             server_cpu_cores: cpu.as_secs_f64() / seconds.max(1e-9),
             tick_time_us: measure.tick_time.parts(cpu, kernel, server.ticks),
             scopes_us_per_tick: measure.tick_time.by_subsystem_us(),
+            categories_us_per_tick: measure.tick_time.by_category_us(),
+            tick_ms_mean_by_kind: (self.kinds.iter().zip(&measure.ticks_by_kind))
+                .filter(|(_, (_, ticks))| *ticks > 0)
+                .map(|(kind, (took, ticks))| (kind.name.to_string(), took.as_millis_f64() / *ticks as f64))
+                .collect(),
             server_rss_mb: process::rss_bytes() as f64 / 1e6,
             packets_in_per_s: per_s(admission.packets),
             packets_out_per_s: per_s(ticks.packets_out),
@@ -292,6 +297,7 @@ fn named_gauges(game: &GameTotals) -> BTreeMap<&'static str, i64> {
 
 fn percentiles_ms(percentiles: &Percentiles) -> PercentilesMs {
     PercentilesMs {
+        mean: percentiles.mean_ms,
         p50: percentiles.p50_ms,
         p99: percentiles.p99_ms,
         p999: percentiles.p999_ms,

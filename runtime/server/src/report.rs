@@ -10,9 +10,10 @@ use serde::Serialize;
 use crate::packet_report::PacketRow;
 pub use crate::tick_time::TickTimeUs;
 
-/// Milliseconds at percentiles of a distribution.
+/// Milliseconds at percentiles of a distribution, and its mean.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct PercentilesMs {
+    pub mean: f64,
     pub p50: f64,
     pub p99: f64,
     pub p999: f64,
@@ -63,6 +64,10 @@ pub struct ServerReport {
     pub tick_time_us: Option<TickTimeUs>,
     /// What the scopes of each subsystem took per tick (µs), waits for a core included.
     pub scopes_us_per_tick: BTreeMap<&'static str, f64>,
+    /// The same by heading (`throng_profiler::Category`), which stay while subsystems come and go.
+    pub categories_us_per_tick: BTreeMap<&'static str, f64>,
+    /// How long a tick of each kind of world took by the clock, mean of those that ended in the window.
+    pub tick_ms_mean_by_kind: BTreeMap<String, f64>,
     pub server_rss_mb: f64,
     pub packets_in_per_s: f64,
     pub packets_out_per_s: f64,

@@ -64,6 +64,13 @@ impl TickTime {
         self.named(&site::subsystems()).filter(|(_, ns)| *ns > 0).map(|(name, ns)| (name, us(ns))).collect()
     }
 
+    /// The same by heading: each subsystem under that of its first scope.
+    pub fn by_category_us(&self) -> BTreeMap<&'static str, f64> {
+        let (names, categories) = (site::subsystems(), site::subsystem_categories());
+        let rows = names.into_iter().zip(categories).zip(self.subsystems);
+        sum_by_category(rows.skip(1).map(|((name, category), ns)| (name, category, ns)), self.ticks)
+    }
+
     /// The three parts of the processor time of so many ticks; none if nothing was recorded.
     pub fn parts(&self, cpu: Nanos, kernel: Nanos, ticks: u64) -> Option<TickTimeUs> {
         split(self.named(&site::subsystems()), cpu, kernel, ticks)
@@ -78,6 +85,17 @@ impl TickTime {
 
 fn first_word(subsystem: &str) -> &str {
     subsystem.split_once('.').map_or(subsystem, |(first, _)| first)
+}
+
+fn sum_by_category(
+    subsystems: impl Iterator<Item = (&'static str, &'static str, u64)>,
+    ticks: u64,
+) -> BTreeMap<&'static str, f64> {
+    let mut sums = BTreeMap::new();
+    for (_, category, ns) in subsystems.filter(|&(name, _, ns)| first_word(name) != IDLE && ns > 0) {
+        *sums.entry(category).or_default() += ns as f64 / 1e3 / ticks.max(1) as f64;
+    }
+    sums
 }
 
 fn split<'a>(
@@ -126,6 +144,19 @@ mod tests {
         // More for game and kernel than there was: the samples that tell the kernel's time are few.
         check(&[("networth.count", 100)], Some([100.0, 0.0, 0.0]));
         check(&[("ai", 90), ("net", 10)], Some([90.0, 0.0, 10.0]));
+    }
+
+    #[test]
+    fn subsystems_add_up_under_their_headings_without_waiting() {
+        let subsystems = [
+            ("ai", "gameplay", 30_000),
+            ("net", "network", 0),
+            ("precinct.npc", "gameplay", 10_000),
+            ("replication", "replication", 50_000),
+            ("idle", "idle", 900_000),
+        ];
+        let sums = sum_by_category(subsystems.into_iter(), 10);
+        assert_eq!(sums, [("gameplay", 4.0), ("replication", 5.0)].into());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use throng_metrics::{Counters, Histogram};
 use throng_platform::{process, time::Nanos};
 use throng_profiler::RecorderFigures;
 
-use crate::{recorder_turns::RecorderShare, tick_time::TickTime, totals::Totals};
+use crate::{ids::WorldKindId, recorder_turns::RecorderShare, tick_time::TickTime, totals::Totals};
 
 /// Game metrics of a window: sums, and the most in one frame, by the counter's number; the highest of each gauge by the
 /// gauge's.
@@ -57,6 +57,8 @@ pub(crate) struct Measure {
     pub cpu_at_begin: Nanos,
     pub kernel_at_begin: Nanos,
     pub tick_time: TickTime,
+    /// By the number of the kind of world: how long its ticks took together, and how many they were.
+    pub ticks_by_kind: Vec<(Nanos, u64)>,
     pub recorder_at_begin: RecorderFigures,
     pub frame: Histogram,
     pub lateness: Histogram,
@@ -75,6 +77,7 @@ impl Default for Measure {
             cpu_at_begin: Nanos::ZERO,
             kernel_at_begin: Nanos::ZERO,
             tick_time: TickTime::default(),
+            ticks_by_kind: Vec::new(),
             recorder_at_begin: RecorderFigures::default(),
             frame: Histogram::new(),
             lateness: Histogram::new(),
@@ -104,6 +107,20 @@ impl Measure {
         if self.ended.is_none() {
             self.lateness.record_time(lateness);
         }
+    }
+
+    /// A tick of a world of this kind is over. Allocates with the first one of a kind.
+    pub fn tick(&mut self, kind: WorldKindId, took: Nanos) {
+        if self.ended.is_some() {
+            return;
+        }
+        let number = usize::from(kind.0);
+        if number >= self.ticks_by_kind.len() {
+            self.ticks_by_kind.resize(number + 1, (Nanos::ZERO, 0));
+        }
+        let (sum, ticks) = &mut self.ticks_by_kind[number];
+        sum.0 += took.0;
+        *ticks += 1;
     }
 
     pub fn frame(&mut self, length: Nanos, counts: &Totals, idle_tail_share: Option<f64>) {

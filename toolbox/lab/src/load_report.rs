@@ -14,7 +14,7 @@ use crate::load_packets::{PacketRow, rows_of_all_worlds};
 use crate::settling::Settling;
 
 /// Keys of the report that programs rely on; a key in an object with a dot. They stay, whatever else is added.
-pub const PROMISED_KEYS: [&str; 44] = [
+pub const PROMISED_KEYS: [&str; 47] = [
     "passed",
     "version",
     "commit",
@@ -24,6 +24,7 @@ pub const PROMISED_KEYS: [&str; 44] = [
     "npcs",
     "tick_hz",
     "seconds",
+    "frame_ms.mean",
     "frame_ms.p50",
     "frame_ms.p99",
     "frame_ms.p999",
@@ -56,15 +57,18 @@ pub const PROMISED_KEYS: [&str; 44] = [
     "scenario",
     "settling",
     "players_by_kind",
+    "categories_us_per_tick",
+    "tick_ms_mean_by_kind",
     "ended_early",
     "capture_files",
     "interrupted",
 ];
 
-/// Percentiles of a time (ms).
+/// Mean and percentiles of a time (ms).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FrameMs {
+    pub mean: f64,
     pub p50: f64,
     pub p99: f64,
     pub p999: f64,
@@ -210,6 +214,10 @@ pub struct LoadReport {
     pub seconds: f64,
     pub frame_ms: FrameMs,
     pub tick_lateness_ms: LatenessMs,
+    /// How long a tick of each kind of world took by the clock (ms), mean of the window.
+    pub tick_ms_mean_by_kind: BTreeMap<String, f64>,
+    /// What scopes took per tick under each heading, waits for a core included (us); empty without a recorder.
+    pub categories_us_per_tick: BTreeMap<String, f64>,
     pub frame_budget_ms: f64,
     pub frames_over_budget: u64,
     pub ticks: u64,
@@ -385,7 +393,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_figure_that_is_no_number_does_not_spoil_the_others() {
-        let server = json!({"ticks": 7, "packets_in_per_s": null, "frame_ms": {"p50": null, "max": 2.0}});
+        let server = json!({"ticks": 7, "categories_us_per_tick": {"gameplay": null}, "packets_in_per_s": null, "frame_ms": {"p50": null, "max": 2.0}});
         let report = LoadReport::merge(object(server), Map::new(), FromOutside::default()).unwrap();
         assert_eq!((report.ticks, report.packets_in_per_s, report.frame_ms.max), (7, 0.0, 2.0));
     }

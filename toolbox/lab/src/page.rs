@@ -165,8 +165,8 @@ fn chart(chart: &Chart) -> Markup {
     }
 }
 
-/// What a tick of a world costs: game, engine and kernel, and by subsystem, the costliest first; nothing if the server
-/// recorded nothing.
+/// What a tick of a world costs: game, engine and kernel, by category and by subsystem, the costliest first; nothing if
+/// the server recorded nothing.
 fn tick_time(run: &LoadRun) -> Markup {
     let figures_of = |key: &str| -> Vec<(String, f64)> {
         let object = run.report.more.get(key).and_then(Value::as_object);
@@ -174,7 +174,10 @@ fn tick_time(run: &LoadRun) -> Markup {
         figures.filter_map(|(name, us)| Some((name.clone(), us.as_f64()?))).collect()
     };
     let (parts, mut subsystems) = (figures_of("tick_time_us"), figures_of("scopes_us_per_tick"));
-    subsystems.sort_by(|(_, one_us), (_, other_us)| other_us.total_cmp(one_us));
+    let mut categories: Vec<_> = run.report.categories_us_per_tick.clone().into_iter().collect();
+    for rows in [&mut subsystems, &mut categories] {
+        rows.sort_by(|(_, one_us), (_, other_us)| other_us.total_cmp(one_us));
+    }
     let all_us = |rows: &[(String, f64)]| rows.iter().map(|(_, us)| us).sum::<f64>();
     html! {
         @if !parts.is_empty() {
@@ -185,7 +188,7 @@ fn tick_time(run: &LoadRun) -> Markup {
                     "took, waits for a core included."
                 }
                 div.pair {
-                    @for (title, rows) in [("Processor", parts), ("Scopes of", subsystems)] {
+                    @for (title, rows) in [("Processor", parts), ("Category", categories), ("Scopes of", subsystems)] {
                         @let all_us = all_us(&rows);
                         table {
                             tr { th { (title) } th.n { "µs per tick" } th.n { "Share" } }

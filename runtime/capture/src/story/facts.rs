@@ -17,6 +17,8 @@ pub struct Story {
     /// Worlds that had time in the frame.
     pub worlds_count: usize,
     pub subsystems: Vec<SubsystemFacts>,
+    /// All of them: what kind of work the frame was.
+    pub categories: Vec<CategoryFacts>,
     pub scopes: Vec<ScopeFacts>,
     pub scopes_over_budget: Vec<OverBudgetFacts>,
     pub lock_waits: Vec<LockWaitFacts>,
@@ -144,6 +146,17 @@ pub struct SubsystemFacts {
     pub busy_ns: u64,
     #[serde(skip)]
     pub usual_busy_ns: u64,
+}
+
+/// Scopes under one heading. Times are sums over all threads, exclusive.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CategoryFacts {
+    pub name: String,
+    pub wall_ms: f64,
+    pub running_ms: f64,
+    pub waiting_ms: f64,
+    pub blocked_ms: f64,
+    pub usual_wall_ms: f64,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
@@ -282,5 +295,7 @@ pub struct ProcessFacts {
 
 /// Rows per list: what a screen holds. Programs get the same, for a list of thousands of worlds is no story.
 pub(super) const ROWS_MAX: usize = 5;
+/// Categories per story: the ten, idleness, and some of a game's own.
+pub(super) const CATEGORIES_MAX: usize = 16;
 /// Threads per story.
 pub(super) const THREADS_MAX: usize = 8;

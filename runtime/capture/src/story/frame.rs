@@ -5,8 +5,8 @@ use std::{cmp::Reverse, collections::HashMap};
 use super::{
     context::{Context, is_urgent, median},
     facts::{
-        FrameFacts, OverBudgetFacts, PageFaultFacts, ROWS_MAX, ScopeFacts, SubsystemFacts, THREADS_MAX, ThreadFacts,
-        WorldFacts,
+        CATEGORIES_MAX, CategoryFacts, FrameFacts, OverBudgetFacts, PageFaultFacts, ROWS_MAX, ScopeFacts,
+        SubsystemFacts, THREADS_MAX, ThreadFacts, WorldFacts,
     },
     memory, words,
 };
@@ -194,6 +194,27 @@ pub fn subsystems(context: &Context) -> Vec<SubsystemFacts> {
     facts.sort_by(|a, b| a.budget_ms.is_none().cmp(&b.budget_ms.is_none()).then(b.wall_ms.total_cmp(&a.wall_ms)));
     facts.truncate(ROWS_MAX);
     facts
+}
+
+/// What kind of work the frame was: its categories, the busiest first, so that idleness comes last.
+pub fn categories(context: &Context) -> Vec<CategoryFacts> {
+    let Some(frame) = context.frame() else { return Vec::new() };
+    let usual = usual(context, |frame| &frame.categories, Spent::total_ns);
+    let mut dearest: Vec<(u32, Spent)> = frame.categories.iter().map(|&(key, cost)| (key, cost.exclusive)).collect();
+    dearest.retain(|(_, spent)| spent.total_ns() > 0);
+    dearest.sort_by_key(|(_, spent)| Reverse((busy_ns(spent), spent.blocked_ns)));
+    dearest.truncate(CATEGORIES_MAX);
+    dearest
+        .into_iter()
+        .map(|(category, spent)| CategoryFacts {
+            name: words::name(context.attribution.categories.get(category as usize).copied().unwrap_or_default()),
+            wall_ms: words::ms(spent.total_ns()),
+            running_ms: words::ms(spent.running_ns),
+            waiting_ms: words::ms(spent.waiting_ns),
+            blocked_ms: words::ms(spent.blocked_ns),
+            usual_wall_ms: words::ms(usual.get(&category).copied().unwrap_or(0)),
+        })
+        .collect()
 }
 
 /// The dearest scopes by exclusive time.

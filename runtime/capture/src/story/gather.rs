@@ -22,6 +22,7 @@ pub fn gather(context: &Context) -> Story {
         worlds: frame::worlds(context, ROWS_MAX),
         worlds_count,
         subsystems: frame::subsystems(context),
+        categories: frame::categories(context),
         scopes: frame::scopes(context),
         scopes_over_budget: frame::scopes_over_budget(context),
         lock_waits: lock_waits.iter().take(ROWS_MAX).map(|it| waits::facts(context, it)).collect(),

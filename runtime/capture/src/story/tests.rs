@@ -594,6 +594,10 @@ subsystems, exclusive (ms)             wall   running   no core   blocked   usua
   server                              50.70      2.70      0.00     48.00     55.50
   game                                41.30     41.30      0.00      0.00      0.00
 
+categories, exclusive (ms)             wall   running   no core   blocked   usually
+  gameplay                            41.30     41.30      0.00      0.00      2.00
+  other                               50.70      2.70      0.00     48.00     55.50
+
 scopes, exclusive (ms)                 wall   running   no core   blocked   usually
   server.wait                         49.50      1.50      0.00     48.00     49.50  1 x
   game.inflict                        41.30     41.30      0.00      0.00      0.00  1 x

@@ -17,6 +17,7 @@ pub fn write(story: &Story, with_emphasis: bool, out: &mut impl Write) -> io::Re
     frame(story, &mut page)?;
     worlds(story, &mut page)?;
     subsystems(story, &mut page)?;
+    categories(story, &mut page)?;
     scopes(story, &mut page)?;
     waits(story, &mut page)?;
     memory(story, &mut page)?;
@@ -184,6 +185,17 @@ fn subsystems(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
         let row = timed_row(&it.name, it.wall_ms, it.running_ms, it.waiting_ms, it.blocked_ms, it.usual_wall_ms);
         let budget = it.budget_ms.map(|budget| format!("  budget {budget:.2}")).unwrap_or_default();
         page.row(&format!("{row}{budget}"))?;
+    }
+    Ok(())
+}
+
+fn categories(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
+    if story.categories.is_empty() {
+        return Ok(());
+    }
+    page.section(&timed_head("categories, exclusive (ms)"))?;
+    for it in &story.categories {
+        page.row(&timed_row(&it.name, it.wall_ms, it.running_ms, it.waiting_ms, it.blocked_ms, it.usual_wall_ms))?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! subsystem_time_us_total{subsystem="replication"}               all its scopes, on all threads, without others inside
 //! subsystem_frame_us_window_max{subsystem="replication"}         its costliest frame of the last five minutes
 //! subsystem_lock_wait_us_total, subsystem_lock_wait_frame_us_window_max
+//! category_time_us_total{category="gameplay"}, category_frame_us_window_max   the same by heading
 //! frame_thread_time_us_total{state="running"|"waiting"|"blocked"}  wall time of frames on the threads that record
 //! ```
 //!
@@ -20,6 +21,7 @@ use super::{Figure, WINDOW_S};
 pub(super) struct SubsystemMetrics {
     /// By number, as far as they are known. The first one is what is outside of every scope.
     known: Vec<OfSubsystem>,
+    categories: Vec<OfCategory>,
     of_frames: Option<OfFrames>,
 }
 
@@ -29,6 +31,16 @@ struct OfSubsystem {
     frame_max_us: WindowMaxId,
     lock_wait_us: CounterId,
     lock_wait_max_us: WindowMaxId,
+    /// Place of its heading among the categories.
+    category: usize,
+}
+
+struct OfCategory {
+    name: &'static str,
+    time_us: CounterId,
+    frame_max_us: WindowMaxId,
+    /// In the frame that is being added up.
+    took: Nanos,
 }
 
 struct OfFrames {
@@ -60,6 +72,16 @@ const LOCK_WAIT_FRAME_US: Figure = Figure {
     help: "The same in one frame, the longest of the last five minutes.",
     advice: "As above.",
 };
+const CATEGORY_TIME_US: Figure = Figure {
+    name: "category.time_us",
+    help: "Time of all scopes under a heading on all threads: of each subsystem, under the heading of its first scope.",
+    advice: "Compare builds by it: the headings stay while subsystems come and go. Label `category`; `idle` is waiting for work.",
+};
+const CATEGORY_FRAME_US: Figure = Figure {
+    name: "category.frame_us",
+    help: "The same in one frame, the costliest of the last five minutes.",
+    advice: "Says what kind of work a long frame was; `throng_subsystem_frame_us_window_max` names the subsystem.",
+};
 const THREAD_TIME_US: Figure = Figure {
     name: "frame.thread_time_us",
     help: "Wall time of frames on the threads that record, by what the thread did: label `state` is running, waiting or blocked.",
@@ -73,11 +95,13 @@ const SCOPES: Figure = Figure {
 
 /// All families but the recorder's counts.
 #[cfg(test)]
-pub(super) const FIGURES: [(&Figure, &str); 6] = [
+pub(super) const FIGURES: [(&Figure, &str); 8] = [
     (&TIME_US, "_total"),
     (&FRAME_US, "_window_max"),
     (&LOCK_WAIT_US, "_total"),
     (&LOCK_WAIT_FRAME_US, "_window_max"),
+    (&CATEGORY_TIME_US, "_total"),
+    (&CATEGORY_FRAME_US, "_window_max"),
     (&THREAD_TIME_US, "_total"),
     (&SCOPES, "_total"),
 ];
@@ -165,25 +189,36 @@ impl SubsystemMetrics {
         if self.known.len() == site::subsystems_count() {
             return is_first;
         }
-        let names = site::subsystems();
-        for name in &names[self.known.len()..] {
-            self.known.push(OfSubsystem::register(registry, name));
+        let (names, categories) = (site::subsystems(), site::subsystem_categories());
+        for (name, category) in names.iter().zip(categories).skip(self.known.len()) {
+            let known = self.categories.iter().position(|known| known.name == category);
+            let category = known.unwrap_or_else(|| {
+                self.categories.push(OfCategory::register(registry, category));
+                self.categories.len() - 1
+            });
+            self.known.push(OfSubsystem::register(registry, name, category));
         }
         true
     }
 
     /// Adds a frame.
-    pub fn add(&self, figures: &FrameFigures, cells: &mut Cells) {
+    pub fn add(&mut self, figures: &FrameFigures, cells: &mut Cells) {
         for (number, of) in self.known.iter().enumerate() {
             let (took, waited) = (Nanos(figures.subsystem_ns[number]), Nanos(figures.lock_wait_ns[number]));
             if took > Nanos::ZERO {
                 cells.add(of.time_us, took.as_micros());
                 cells.max(of.frame_max_us, took.as_micros());
+                self.categories[of.category].took.0 += took.0;
             }
             if waited > Nanos::ZERO {
                 cells.add(of.lock_wait_us, waited.as_micros());
                 cells.max(of.lock_wait_max_us, waited.as_micros());
             }
+        }
+        for of in &mut self.categories {
+            let took = std::mem::take(&mut of.took);
+            cells.add(of.time_us, took.as_micros());
+            cells.max(of.frame_max_us, took.as_micros());
         }
         if let Some(of) = &self.of_frames {
             cells.add(of.running_us, Nanos(figures.running_ns).as_micros());
@@ -203,7 +238,7 @@ impl SubsystemMetrics {
 }
 
 impl OfSubsystem {
-    fn register(registry: &mut Registry, name: &str) -> OfSubsystem {
+    fn register(registry: &mut Registry, name: &str, category: usize) -> OfSubsystem {
         let labels = [("subsystem", name)];
         OfSubsystem {
             time_us: registry.register_counter_with(TIME_US.name, TIME_US.help, &labels),
@@ -215,6 +250,20 @@ impl OfSubsystem {
                 WINDOW_S,
                 &labels,
             ),
+            category,
+        }
+    }
+}
+
+impl OfCategory {
+    fn register(registry: &mut Registry, name: &'static str) -> OfCategory {
+        let labels = [("category", name)];
+        let (time, most) = (&CATEGORY_TIME_US, &CATEGORY_FRAME_US);
+        OfCategory {
+            name,
+            time_us: registry.register_counter_with(time.name, time.help, &labels),
+            frame_max_us: registry.register_window_max_with(most.name, most.help, WINDOW_S, &labels),
+            took: Nanos::ZERO,
         }
     }
 }

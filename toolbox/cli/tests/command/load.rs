@@ -74,6 +74,16 @@ fn a_small_load_run_prints_every_figure_and_writes_its_report() {
     assert!(parts[0] > 0.0 && parts.iter().all(|&part| part >= 0.0), "{report}");
     assert!((told_us / cpu_us - 1.0).abs() < 1e-6, "the parts are all of {cpu_us} us: {report}");
     assert!(figure(&report, "scopes_us_per_tick.ai") > 0.0, "{report}");
+    for category in ["gameplay", "movement", "network", "replication"] {
+        assert!(figure(&report, &format!("categories_us_per_tick.{category}")) > 0.0, "{category}: {report}");
+    }
+    let sum_of =
+        |key: &str| report[key].as_object().into_iter().flatten().filter_map(|(_, us)| us.as_f64()).sum::<f64>();
+    let (by_category, by_subsystem) = (sum_of("categories_us_per_tick"), sum_of("scopes_us_per_tick"));
+    assert!((by_category / by_subsystem - 1.0).abs() < 1e-6, "each subsystem is under one heading: {report}");
+    let [mean_ms, max_ms] = ["frame_ms.mean", "frame_ms.max"].map(|key| figure(&report, key));
+    assert!(0.0 < mean_ms && mean_ms <= max_ms, "{report}");
+    assert!(figure(&report, "tick_ms_mean_by_kind.hideout") > 0.0, "{report}");
 
     let html = std::fs::read_to_string(folder.join("report.html")).expect("a page was written");
     assert!(html.contains("<svg") && html.trim_end().ends_with("</html>"), "the page is whole and has charts");

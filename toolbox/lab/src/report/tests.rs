@@ -16,6 +16,7 @@ fn made_up_run(ticks_missed: u64) -> LoadRun {
         "tick_lateness_ms": {"p50": 0.0, "p99": 0.0, "max": 3.25}, "server_cpu_cores": 0.62, "server_rss_mb": 143.6,
         "game_gauges": {"npcs": 20000}, "packets_out_per_s": 20040.0, "npc_load_levels": {"full": 500, "far": 19500},
         "tick_time_us": {"game": 30.0, "engine": 15.0, "kernel": 5.0}, "scopes_us_per_tick": {"ai": 12.5, "net.<in>": 37.5},
+        "categories_us_per_tick": {"gameplay": 12.5, "network": 37.5}, "tick_ms_mean_by_kind": {"hideout": 0.05},
         "packets": [
             {"kind": "pose", "cause": "change", "world": 1, "packets_per_s": 20_000.0, "bytes_per_s": 300_000.0, "updates_per_s": 90_000.0},
             {"kind": "chat.say", "cause": "<i>", "world": 1, "packets_per_s": 7.5, "bytes_per_s": 100_000.0, "updates_per_s": 7.5},
@@ -85,6 +86,9 @@ fn the_page_has_every_part() {
         "<code>reports/load/captures/scope/&lt;1&gt;.capture</code>",
         "<td><code>game</code></td><td class=\"n\">30</td><td class=\"n\">60.0 %</td>",
         "<td><code>net.&lt;in&gt;</code></td><td class=\"n\">37.5</td><td class=\"n\">75.0 %</td></tr><tr><td><code>ai</code>",
+        "<tr><th>Category</th><th class=\"n\">µs per tick</th>",
+        "<td><code>network</code></td><td class=\"n\">37.5</td><td class=\"n\">75.0 %</td></tr><tr><td><code>gameplay</code>",
+        "<code>tick_ms_mean_by_kind.hideout</code><span>0.050</span>",
         "<td><code>pose</code></td><td>change</td><td class=\"n\">20,000</td>",
         "<td>&lt;i&gt;</td><td class=\"n\">7.50</td><td class=\"n\">7.50</td><td class=\"n\">100,000</td><td class=\"n\">25.0 %</td>",
         "<code>npc_load_levels.full</code><span>500</span>",
