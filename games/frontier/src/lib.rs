@@ -40,6 +40,7 @@ pub mod auras;
 pub mod beneficial;
 pub mod blows;
 pub mod bot;
+mod budgets;
 pub mod buffs;
 pub mod changes;
 pub mod combat;

@@ -27,6 +27,7 @@ pub mod actors;
 pub mod arena;
 pub mod arrivals;
 pub mod bot;
+mod budgets;
 pub mod components;
 pub mod distribution;
 pub mod hideouts;

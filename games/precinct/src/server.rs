@@ -7,6 +7,7 @@ use throng_faults::{BackgroundFault, FaultSwitch, WorldFault};
 use throng_platform::time::Nanos;
 
 use crate::{
+    budgets,
     distribution::Distribution,
     hideouts::{HideoutWorlds, Hideouts, ServerMaker},
     level::Level,
@@ -130,6 +131,7 @@ pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<Precinc
             extra.push(server.create_world(sentinel, next_seed())?);
         }
     }
+    budgets::suggest(server, settings);
     let world_faults = settings.faults.iter().map(|faulty| faulty.fault);
     throng_faults::start(server, world_faults, &settings.background_faults)?;
     shared.worlds.set(hub, dark_zone);
