@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::maps::{GUARD_BYTES_MAX, Maps};
-use crate::report::{Frame, SignalName};
+use crate::report::{CrashReport, Frame, SignalName};
 
 pub(crate) fn signal_name(number: i32) -> SignalName {
     let name = nix::sys::signal::Signal::try_from(number).map_or("an unknown signal", |signal| signal.as_str());
@@ -82,6 +82,13 @@ pub(crate) fn abort_meaning(frames: &[Frame]) -> Option<&'static str> {
     ];
     let functions = || frames.iter().filter_map(|frame| frame.function.as_deref());
     TOLD_BY.iter().find(|(name, _)| functions().any(|function| function.contains(name))).map(|(_, meaning)| *meaning)
+}
+
+/// An abort with a panic just before it, and no other meaning, is the end of that panic.
+pub(crate) fn tell_of_panic(report: &mut CrashReport) {
+    if report.panic.is_some() && report.is_abort() && report.meaning == plain_meaning(libc::SIGABRT) {
+        report.meaning = "a panic that nobody caught".into();
+    }
 }
 
 /// How often the kernel has killed for want of memory in the control group of this process; `None` where it does not

@@ -26,15 +26,20 @@
 //! Nothing secret may get out: of a stack only what points to code or to the stack itself is kept, of registers only
 //! what points somewhere, and neither environment nor command line are looked at.
 //!
+//! Equal deaths have one signature, by which [`deaths`] groups the reports of a folder.
+//!
 //! Cost: a sleeping process, a sleeping thread that wakes 4 times a second, and nothing at all on any other thread.
 
 mod cause;
+pub mod deaths;
 pub mod drill;
 mod dump;
 mod maps;
 pub mod monitor;
 mod names;
+mod panics;
 mod report;
+mod signature;
 mod stack;
 mod state;
 mod state_writer;
@@ -50,6 +55,7 @@ use std::time::Duration;
 use thiserror::Error;
 use throng_platform::{crash_signal, message_pair};
 
+pub use panics::PanicWords;
 pub use report::{CrashReport, CrashedThread, Frame, SignalName};
 pub use state::{ProcessState, StateSource, ThreadState, WorldState};
 pub use throng_platform::crash_signal::CrashSite;
@@ -65,6 +71,9 @@ pub struct CrashSettings {
     /// Folders of deaths that are kept; the oldest go first. Too low → the first of a series of crashes, which is the
     /// telling one, is lost; too high → disk, about 1 MB each with a capture.
     pub crashes_kept: usize,
+    /// Bytes of all of them together; the oldest go first, and the newest stays. Too low → a single death is kept; too
+    /// high → disk, where a server dies over and over with large captures.
+    pub bytes_kept: u64,
     /// Which build this is, so that addresses can be looked up later.
     pub build: String,
     pub game: String,
@@ -76,12 +85,15 @@ pub struct CrashSettings {
 
 impl CrashSettings {
     pub const CRASHES_KEPT: usize = 10;
+    /// A report takes 1 to 20 MB: stacks of all threads, and a capture of the last seconds.
+    pub const BYTES_KEPT: u64 = 256 << 20;
 
     /// Reports into `folder`, with this executable as the monitor.
     pub fn new(folder: impl Into<PathBuf>, build: impl Into<String>, game: impl Into<String>) -> io::Result<Self> {
         Ok(Self {
             folder: folder.into(),
             crashes_kept: Self::CRASHES_KEPT,
+            bytes_kept: Self::BYTES_KEPT,
             build: build.into(),
             game: game.into(),
             seed: None,
@@ -107,7 +119,7 @@ pub enum CrashError {
 
 /// Reports deaths until it is dropped, which says that the process ends in good order. Dropped by a panic on its way out
 /// of the process it says no such thing: it ends the process by SIGABRT there and then, with a report. That has all
-/// threads and their scopes; what the panic said and where it was is on stderr alone, since its frames are gone by then.
+/// threads and their scopes, and what the panic said and where it was, though its frames are gone by then.
 #[must_use = "without it nothing is reported"]
 pub struct CrashGuard {
     state_writer: Option<state_writer::Running>,
@@ -133,6 +145,7 @@ pub fn install(settings: CrashSettings, source: impl StateSource + 'static) -> R
     let hello = wire::Hello {
         folder: folder.clone(),
         crashes_kept: settings.crashes_kept,
+        bytes_kept: settings.bytes_kept,
         build: settings.build,
         game: settings.game,
         seed: settings.seed,
@@ -142,6 +155,7 @@ pub fn install(settings: CrashSettings, source: impl StateSource + 'static) -> R
     wire::wait_ready(line.as_fd(), MONITOR_PATIENCE).map_err(CrashError::MonitorSilent)?;
 
     let state_writer = state_writer::start(Box::new(source), shared, hello)?;
+    panics::note_from_now_on();
     let installed = claim.install(line, state_writer.wake(), monitor.id());
     let handler = installed.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => CrashError::InstalledAlready,

@@ -52,7 +52,7 @@ pub fn run() -> io::Result<()> {
     };
     let folder = hello.folder.join(report::folder_name(report.died_at_unix_s, report.pid));
     eprintln!("throng: {}; the report is in {}", report.headline(), folder.display());
-    report::remove_oldest(&hello.folder, hello.crashes_kept.max(1))
+    report::remove_oldest(&hello.folder, hello.crashes_kept, hello.bytes_kept)
 }
 
 struct Death<'a> {
@@ -117,6 +117,7 @@ impl Death<'_> {
         {
             report.meaning = meaning.to_owned();
         }
+        cause::tell_of_panic(&mut report);
         report.write(&folder)?;
         Ok(report)
     }

@@ -12,18 +12,20 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use throng_redact as redact;
 
+use crate::panics::PanicWords;
+use crate::signature;
 use crate::state::{ProcessState, WorldState};
 use crate::wire::Hello;
 
 /// The minidump's name in its folder.
 pub(crate) const DUMP_FILE: &str = "crash.dmp";
-const JSON_FILE: &str = "report.json";
+pub(crate) const JSON_FILE: &str = "report.json";
 const TEXT_FILE: &str = "report.txt";
 
 /// What is known about one death. Its JSON form is `report.json`.
@@ -40,6 +42,12 @@ pub struct CrashReport {
     pub signal: Option<SignalName>,
     /// What that means, in plain words.
     pub meaning: String,
+    /// What equal deaths have in common: signal, meaning, and the innermost functions of our own code, or file and text of
+    /// the panic. Without addresses. Empty in reports of builds that had none.
+    #[serde(default)]
+    pub signature: String,
+    /// What the thread that died said in its last panic, where that was just before.
+    pub panic: Option<PanicWords>,
     /// The address whose use was the fault, in hexadecimal.
     pub fault_address: Option<String>,
     /// How long before the death the state of worlds and scopes was taken; `None` when there is none.
@@ -104,6 +112,12 @@ impl CrashReport {
     /// Adds what the process said of itself, `age` before its death.
     pub(crate) fn describe_process(&mut self, state: ProcessState, age: Duration, culprit_tid: Option<u32>) {
         self.state_age_ms = Some(age.as_millis() as u64);
+        let died_of = |panic: &PanicWords| Some(panic.tid) == culprit_tid && panic.ms_before <= PANIC_MS_BEFORE_MAX;
+        self.panic = state.panics.into_iter().find(|panic| self.is_abort() && died_of(panic)).map(|panic| PanicWords {
+            text: redact::free_text(&panic.text),
+            place: redact::name(&panic.place),
+            ..panic
+        });
         self.facts = state.facts.iter().map(|(name, fact)| (redact::name(name), redact::free_text(fact))).collect();
         for told in state.threads {
             let known = self.threads.iter().position(|thread| thread.tid == told.tid);
@@ -126,6 +140,11 @@ impl CrashReport {
         }
         // Then those that were at work.
         self.threads.sort_by_key(|thread| (!thread.is_culprit, thread.world.is_none(), thread.open_scopes.is_empty()));
+    }
+
+    /// Ended by the program itself, as panics do that nobody catches.
+    pub(crate) fn is_abort(&self) -> bool {
+        self.signal.as_ref().is_some_and(|signal| matches!(signal.number, libc::SIGABRT | libc::SIGILL))
     }
 
     /// The thread that the process died of.
@@ -153,6 +172,12 @@ impl CrashReport {
         let mut row = |name: &str, value: String| {
             let _ = writeln!(page, "{name:<12}{value}");
         };
+        if let Some(panic) = &self.panic {
+            row("panic", format!("at {}, {} ms before: {}", panic.place, panic.ms_before, panic.text));
+        }
+        if !self.signature.is_empty() {
+            row("signature", self.signature.clone());
+        }
         row("build", self.build.clone());
         row("game", self.game.clone());
         row("seed", self.seed.map_or_else(|| "none".into(), |seed| seed.to_string()));
@@ -172,12 +197,16 @@ impl CrashReport {
         page
     }
 
-    /// Writes both forms into the folder of this death.
-    pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
+    /// Says what equal deaths have in common, and writes both forms into the folder of this death.
+    pub(crate) fn write(&mut self, folder: &Path) -> io::Result<()> {
+        self.signature = signature::of(self);
         write_whole(&folder.join(JSON_FILE), &serde_json::to_vec_pretty(self)?)?;
         write_whole(&folder.join(TEXT_FILE), self.text().as_bytes())
     }
 }
+
+/// A panic that was longer ago was caught, and is not what the thread died of: unwinding takes no seconds. (ms)
+const PANIC_MS_BEFORE_MAX: u64 = 10_000;
 
 impl CrashedThread {
     fn write_to(&self, page: &mut String) {
@@ -271,8 +300,8 @@ fn parse_folder_name(name: &str) -> Option<(u64, u32)> {
     Some((at.parse().ok()?, pid.parse().ok()?))
 }
 
-/// Removes the oldest deaths beyond `kept`. Touches nothing that is not named like one.
-pub(crate) fn remove_oldest(folder: &Path, kept: usize) -> io::Result<()> {
+/// The folders in `folder` that are named like deaths, the oldest first.
+pub(crate) fn folders_of_deaths(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut deaths = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -281,11 +310,26 @@ pub(crate) fn remove_oldest(folder: &Path, kept: usize) -> io::Result<()> {
         }
     }
     deaths.sort();
-    let surplus = deaths.len().saturating_sub(kept);
-    for (_, path) in deaths.drain(..surplus) {
-        fs::remove_dir_all(path)?;
+    Ok(deaths.into_iter().map(|(_, path)| path).collect())
+}
+
+/// Removes the oldest deaths beyond `kept`, and those of which all newer ones together leave no room within
+/// `bytes_max`; the newest stays, however large. Touches nothing that is not named like one.
+pub(crate) fn remove_oldest(folder: &Path, kept: usize, bytes_max: u64) -> io::Result<()> {
+    let mut bytes = 0_u64;
+    for (place, death) in folders_of_deaths(folder)?.into_iter().rev().enumerate() {
+        bytes = bytes.saturating_add(bytes_in(&death));
+        if place > 0 && (place >= kept || bytes > bytes_max) {
+            fs::remove_dir_all(death)?;
+        }
     }
     Ok(())
+}
+
+/// Of the files in a death's folder, which has no folders.
+fn bytes_in(folder: &Path) -> u64 {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
 }
 
 #[cfg(test)]
@@ -335,7 +379,8 @@ mod tests {
             open_scopes: vec!["frame".into(), "ai.perception".into()],
         };
         let facts = BTreeMap::from([("players".into(), "700".into())]);
-        report.describe_process(ProcessState { facts, threads: vec![told] }, Duration::from_millis(3), Some(3));
+        let state = ProcessState { facts, threads: vec![told], panics: Vec::new() };
+        report.describe_process(state, Duration::from_millis(3), Some(3));
         report
     }
 
@@ -381,9 +426,11 @@ thread worker-0 (2)
     fn a_program_reads_back_what_was_written() {
         let folder = std::env::temp_dir().join(format!("throng-report-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        report().write(&folder).unwrap();
+        let mut report = report();
+        report.write(&folder).unwrap();
         let read: CrashReport = serde_json::from_slice(&fs::read(folder.join(JSON_FILE)).unwrap()).unwrap();
-        assert_eq!(read, report());
+        assert_eq!(read, report);
+        assert_eq!(read.signature, "SIGSEGV stack overflow: drop < tick");
         let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, [JSON_FILE, TEXT_FILE], "nothing unfinished is left");
@@ -395,10 +442,39 @@ thread worker-0 (2)
         let folder = std::env::temp_dir().join(format!("throng-deaths-{}", std::process::id()));
         let names = ["crash-9-3", "crash-10-1", "crash-10-2", "crash-report", "crash-7-x", "notes"];
         names.iter().for_each(|name| fs::create_dir_all(folder.join(name)).unwrap());
-        remove_oldest(&folder, 2).unwrap();
-        let mut left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, ["crash-10-1", "crash-10-2", "crash-7-x", "crash-report", "notes"]);
+        let left = |kept, bytes_max| {
+            remove_oldest(&folder, kept, bytes_max).unwrap();
+            let mut left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            left.sort();
+            left
+        };
+        assert_eq!(left(2, 10), ["crash-10-1", "crash-10-2", "crash-7-x", "crash-report", "notes"]);
+        fs::write(folder.join("crash-10-1/crash.dmp"), [0; 6]).unwrap();
+        fs::write(folder.join("crash-10-2/crash.dmp"), [0; 60]).unwrap();
+        assert_eq!(left(2, 10), ["crash-10-2", "crash-7-x", "crash-report", "notes"], "the newest stays");
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_panic_is_told_of_the_thread_that_died_of_it_and_cleaned() {
+        let told = |signal: i32, ms_before: u64, tid: u32| {
+            let panic = PanicWords {
+                tid,
+                text: "no route to 10.1.2.3:999 for \"Mallory\"".into(),
+                place: "games/a/src/list.rs:7".into(),
+                ms_before,
+            };
+            let signal = Some(SignalName { number: signal, name: "SIG".into() });
+            let mut report = CrashReport { signal, ..CrashReport::default() };
+            let state = ProcessState { panics: vec![panic], ..ProcessState::default() };
+            report.describe_process(state, Duration::ZERO, Some(3));
+            report
+        };
+        let report = told(libc::SIGABRT, 2, 3);
+        let row = "panic       at games/a/src/list.rs:7, 2 ms before: no route to <address> for <text>\n";
+        assert!(report.text().contains(row), "{}", report.text());
+        for other in [told(libc::SIGSEGV, 2, 3), told(libc::SIGABRT, 60_000, 3), told(libc::SIGABRT, 2, 4)] {
+            assert_eq!(other.panic, None, "it did not die of it");
+        }
     }
 }

@@ -16,6 +16,8 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use throng_platform::crash_signal::CrashSite;
 
+use crate::panics::PanicWords;
+
 /// Tells what the process is doing. Called on a thread of its own, with a normal stack.
 pub trait StateSource: Send {
     /// What every thread is doing now. Called 4 times a second, and once when the process dies, when other threads may
@@ -33,6 +35,15 @@ pub struct ProcessState {
     /// Whatever helps: players, worlds, the number of the frame.
     pub facts: BTreeMap<String, String>,
     pub threads: Vec<ThreadState>,
+    /// What panics said. The state writer fills it in; a source leaves it empty.
+    #[serde(default)]
+    pub panics: Vec<PanicWords>,
+}
+
+impl ProcessState {
+    fn without_threads(&self) -> Self {
+        Self { facts: self.facts.clone(), threads: Vec::new(), panics: self.panics.clone() }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -139,7 +150,7 @@ fn text_that_fits(state: &ProcessState) -> io::Result<Vec<u8>> {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the facts about the process are too long"));
         }
         kept /= 2;
-        let less = ProcessState { facts: state.facts.clone(), threads: state.threads[..kept].to_vec() };
+        let less = ProcessState { threads: state.threads[..kept].to_vec(), ..state.without_threads() };
         text = serde_json::to_vec(&less)?;
     }
     Ok(text)
@@ -162,7 +173,8 @@ mod tests {
             world: Some(world),
             open_scopes: vec!["frame".into(), "ai.perception".into()],
         };
-        ProcessState { facts: BTreeMap::from([("frame".into(), frame.to_string())]), threads: vec![thread] }
+        let facts = BTreeMap::from([("frame".into(), frame.to_string())]);
+        ProcessState { facts, threads: vec![thread], panics: Vec::new() }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use throng_platform::threads::{Priority, spawn_named, this_thread_id};
 
 use crate::report::{self, CrashReport};
 use crate::state::{ProcessState, SharedState, StateSource};
-use crate::{cause, wire};
+use crate::{cause, panics, wire};
 
 /// How often the state is written: a process that is killed leaves one that is at most this old.
 const STATE_EVERY: Duration = Duration::from_millis(250);
@@ -81,7 +81,8 @@ struct StateWriter {
 impl StateWriter {
     /// A state that cannot be had or written leaves the one before.
     fn write_state(&mut self) -> Option<ProcessState> {
-        let state = catch_unwind(AssertUnwindSafe(|| self.source.state())).ok()?;
+        let mut state = catch_unwind(AssertUnwindSafe(|| self.source.state())).ok()?;
+        state.panics = panics::all();
         let _ = self.shared.write(&state);
         Some(state)
     }
@@ -106,6 +107,7 @@ impl StateWriter {
         report.meaning = cause::plain_meaning(site.signal).to_owned();
         report.incomplete.push("the crash monitor had ended: no minidump and no stacks".into());
         report.describe_process(state, Duration::ZERO, Some(site.tid));
+        cause::tell_of_panic(&mut report);
         report.write(folder)
     }
 }

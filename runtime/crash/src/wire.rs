@@ -32,6 +32,7 @@ pub(crate) const DONE: u8 = b'D';
 pub(crate) struct Hello {
     pub folder: PathBuf,
     pub crashes_kept: usize,
+    pub bytes_kept: u64,
     pub build: String,
     pub game: String,
     pub seed: Option<u64>,
@@ -128,6 +129,7 @@ mod tests {
         let hello = Hello {
             folder: "/tmp/crashes".into(),
             crashes_kept: 3,
+            bytes_kept: 1 << 20,
             build: "b".into(),
             game: "g".into(),
             seed: Some(u64::MAX),

@@ -117,7 +117,7 @@ pub fn drill(arguments: DrillArguments) -> CommandResult {
             let culprit = spawn_named(CULPRIT, Priority::Normal, dies)?;
             return Err(culprit.join().unwrap_or_else(|_| io::Error::other("it panicked, and lives")).into());
         }
-        Drill::Panic => std::panic::panic_any("a panic that nobody catches, on purpose"),
+        Drill::Panic => panic!("a panic that nobody catches, on purpose, about {}", secrets.join(" and ")),
         Drill::Wait => {
             while !stop.requested() {
                 thread::sleep(Duration::from_millis(5));

@@ -96,6 +96,7 @@ impl StateSource for RecorderSource {
         ProcessState {
             facts: self.facts.clone(),
             threads: living.into_iter().map(|cells| self.thread_state(cells)).collect(),
+            panics: Vec::new(),
         }
     }
 

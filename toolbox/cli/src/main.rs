@@ -7,6 +7,7 @@ mod admin_port;
 mod bots;
 mod capture;
 mod console;
+mod crash;
 mod crash_monitor;
 mod crash_state;
 mod demo;
@@ -57,6 +58,8 @@ enum Command {
     Token(token::TokenArguments),
     /// Captures of bad frames: have one saved, list, read and convert them.
     Capture(capture::CaptureArguments),
+    /// Reports of servers' deaths, grouped by cause.
+    Crash(crash::CrashArguments),
     /// Commands of a running server: its packets by kind, its rules read again.
     Console(console::ConsoleArguments),
     /// Where the wall time of a running process goes: all its threads, asleep or awake, without stopping any.
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Command::Load(arguments) => load::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Capture(arguments) => capture::run(arguments),
+        Command::Crash(arguments) => crash::run(&arguments),
         Command::Console(arguments) => console::run(arguments),
         Command::Wallclock(arguments) => wallclock::run(arguments),
         Command::CrashMonitor => unreachable!("it has ended above"),

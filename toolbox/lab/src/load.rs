@@ -26,6 +26,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
+use throng_crash::deaths;
 use throng_platform::signals::StopFlag;
 use throng_platform::time::Nanos;
 use throng_platform::{process, random};
@@ -393,6 +394,9 @@ impl Course<'_> {
         report.interrupted = interrupted;
         let captures = plan.captures.as_deref().map(|folder| captures_since(folder, self.started_at));
         report.capture_files = captures.unwrap_or_default();
+        // No death, no folder.
+        let deaths = plan.crashes.as_deref().and_then(|folder| deaths::in_folder(folder).ok());
+        report.deaths = deaths.unwrap_or_default().groups;
         report.judge(plan.players);
         // Nothing was measured, so nothing has passed.
         report.passed &= is_measured;

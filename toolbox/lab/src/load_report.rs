@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use throng_crash::deaths::DeathGroup;
 
 use crate::bars::Bar;
 use crate::load_packets::{PacketRow, rows_of_all_worlds};
 use crate::settling::Settling;
 
 /// Keys of the report that programs rely on; a key in an object with a dot. They stay, whatever else is added.
-pub const PROMISED_KEYS: [&str; 47] = [
+pub const PROMISED_KEYS: [&str; 48] = [
     "passed",
     "version",
     "commit",
@@ -62,6 +63,7 @@ pub const PROMISED_KEYS: [&str; 47] = [
     "ended_early",
     "capture_files",
     "interrupted",
+    "deaths",
 ];
 
 /// Mean and percentiles of a time (ms).
@@ -257,6 +259,8 @@ pub struct LoadReport {
     /// Somebody asked for a stop before the window was over: the figures are of what there was of it, and it has not
     /// passed.
     pub interrupted: bool,
+    /// The server's deaths that are reported in the run's folder, earlier runs' among them, grouped by what they died of.
+    pub deaths: Vec<DeathGroup>,
     /// The captures that were saved in this run.
     pub capture_files: Vec<String>,
     /// All that the bots reported.

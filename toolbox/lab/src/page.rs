@@ -243,7 +243,7 @@ fn packets(run: &LoadRun) -> Markup {
     }
 }
 
-/// What it died of, and the captures that were saved.
+/// What it died of, what others died of, and the captures that were saved.
 fn left_behind(run: &LoadRun) -> Markup {
     let report = &run.report;
     html! {
@@ -253,6 +253,23 @@ fn left_behind(run: &LoadRun) -> Markup {
                 p { (ended_early) }
                 p { "It was started with " code { (ended_early.command) } ". Its last words:" }
                 pre { (ended_early.words) }
+            }
+        }
+        @if !report.deaths.is_empty() {
+            section {
+                h2 { "Deaths" }
+                p { "Of this server and of earlier ones that left their reports in the same folder." }
+                table {
+                    tr { th.n { "Count" } th { "Signature" } th { "Builds" } th { "Newest" } }
+                    @for group in &report.deaths {
+                        tr {
+                            td.n { (group.count) }
+                            td { code { (group.signature) } }
+                            td { (group.builds.join(", ")) }
+                            td { code { (group.newest.display().to_string()) } }
+                        }
+                    }
+                }
             }
         }
         @if !report.capture_files.is_empty() {

@@ -16,7 +16,7 @@ use minidump::{
 use nix::{sys::signal::kill, unistd::Pid};
 use throng_crash::CrashReport;
 
-use crate::child::{Finished, Signal, Started, alone, folder, this_build, throng, wait_until};
+use crate::child::{Finished, Signal, Started, alone, finish, folder, this_build, throng, wait_until};
 
 /// What must not be found: a private key, a token that was handed to a player, and the address of one.
 const KEY: &str = "9c41e7b05d2a8f6613cc70b4e9d1582fa36b0e94c87d5f2103b8e64adf7192c5";
@@ -189,7 +189,38 @@ fn a_panic_that_nobody_catches_leaves_a_report() {
     let culprit = report.culprit().expect("somebody died");
     let functions = culprit.stack.iter().filter_map(|frame| frame.function.as_deref());
     assert!(functions.clone().any(|name| name.contains("drill")), "{page}");
+    let panic = report.panic.as_ref().expect("it says what the panic said");
+    assert!(panic.place.starts_with("toolbox/cli/src/crash_monitor.rs:"), "{panic:?}");
+    assert_eq!(panic.text, "a panic that nobody catches, on purpose, about <key> and <address> and <key>");
+    assert_eq!(report.meaning, "a panic that nobody caught", "{page}");
+    assert!(page.contains(&panic.text) && page.contains(&report.signature), "{page}");
     check_nothing_is_secret(&death);
+}
+
+/// Promise: an operator reads how often which death was, and in which build, without opening a report.
+#[test]
+fn equal_deaths_are_one_row_of_a_list() {
+    let crashes = folder("crash-list");
+    for death in ["abort", "segv", "abort"] {
+        drill(death, &crashes, &[]).finish(PATIENCE);
+    }
+    let list = |more: &[&str]| {
+        let folder = crashes.to_str().expect("a plain path");
+        finish(throng(&[&["crash", "list", folder], more].concat()), PATIENCE)
+    };
+    let found = list(&["--json"]).json();
+    let groups = found["groups"].as_array().expect("a list");
+    let rows: Vec<_> = groups.iter().map(|group| (group["count"].as_u64(), group["signature"].as_str())).collect();
+    let [(Some(2), Some(abort)), (Some(1), Some(segv))] = rows.as_slice() else { panic!("{found}") };
+    assert!(abort.starts_with("SIGABRT the program ended itself") && abort.contains("die"), "{abort}");
+    assert!(segv.starts_with("SIGSEGV use of memory that is not there: ") && !segv.contains("0x"), "{segv}");
+    assert_eq!(groups[0]["builds"][0], this_build(), "{found}");
+    let table = list(&[]).stdout;
+    assert!(table.contains(abort) && table.contains(&this_build()), "{table}");
+
+    let missing = finish(throng(&["crash", "list", "no such folder"]), PATIENCE);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(missing.stderr.contains("no such folder: "), "{}", missing.stderr);
 }
 
 #[test]

@@ -176,6 +176,10 @@ fn a_run_whose_server_dies_reports_all_the_same() {
     assert!(ended["crash_words"].as_str().is_some_and(|words| words.starts_with("SIGSEGV")), "{ended}");
     let path = ended["crash_report"].as_str().expect("it left a report");
     assert!(path.starts_with(place) && std::fs::metadata(path).is_ok(), "{path}");
+    let deaths = report["deaths"].as_array().expect("a list");
+    let [death] = deaths.as_slice() else { panic!("one group and not {deaths:?}") };
+    assert_eq!((&death["count"], &death["builds"][0]), (&1.into(), &this_build().into()), "{death}");
+    assert!(death["signature"].as_str().is_some_and(|it| it.starts_with("SIGSEGV")), "{death}");
     assert!(figure(&report, "ticks") > 0.0 && figure(&report, "players_connected") == 4.0, "{report}");
     assert!(folder.join("report.html").exists() && folder.join("report.json").exists());
     assert_eq!(servers_left(&servers), 0);

@@ -1,6 +1,7 @@
 //! A report of made-up data has all its parts, and stands on its own.
 
 use serde_json::{Value, json};
+use throng_crash::deaths::DeathGroup;
 
 use super::*;
 use crate::load_report::tests::object;
@@ -31,6 +32,7 @@ fn made_up_run(ticks_missed: u64) -> LoadRun {
     (report.version, report.commit) = ("9.8.7".to_owned(), "0123456789ab-modified".to_owned());
     report.settling = Some(Settling { is_settled: true, after_s: 33.0, ..Settling::default() });
     report.players_by_kind = [("hide<out>".to_owned(), 1000.0)].into();
+    report.deaths = vec![DeathGroup { signature: "SIGABRT <b>".to_owned(), count: 3, ..DeathGroup::default() }];
     report.capture_files = vec!["reports/load/captures/scope/<1>.capture".to_owned()];
     report.judge(1000);
     let seconds = (0..80_u64).map(|second| Second {
@@ -84,6 +86,7 @@ fn the_page_has_every_part() {
         "hide&lt;out&gt;",
         "<b>Memory</b>",
         "<code>reports/load/captures/scope/&lt;1&gt;.capture</code>",
+        "<td class=\"n\">3</td><td><code>SIGABRT &lt;b&gt;</code></td>",
         "<td><code>game</code></td><td class=\"n\">30</td><td class=\"n\">60.0 %</td>",
         "<td><code>net.&lt;in&gt;</code></td><td class=\"n\">37.5</td><td class=\"n\">75.0 %</td></tr><tr><td><code>ai</code>",
         "<tr><th>Category</th><th class=\"n\">µs per tick</th>",
