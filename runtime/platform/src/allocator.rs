@@ -7,7 +7,7 @@
 //! Around that stand four things, each of which costs one predictable branch until it is asked for:
 //! - [`keep_memory`] and [`commit_memory`]: memory is got from the kernel once and kept;
 //! - [`set_observer`]: somebody is told of each block (the profiler charges scopes and looks for leaks);
-//! - [`defer_large_frees`]: a short task hands its large blocks to a thread that has time;
+//! - [`defer_large_frees`]: a short task hands its large blocks to a thread that has time, [`LargeFrees`] for one;
 //! - in debug builds, fresh and freed memory is stamped, so that a read of either stands out as `0xA5A5…` or `0xDDDD…`.
 //!
 //! A program opts in, and the library never does:
@@ -27,6 +27,7 @@
 
 mod deferred;
 mod kept;
+mod large_frees;
 mod observer;
 mod stamp;
 
@@ -38,6 +39,7 @@ use mimalloc::MiMalloc;
 
 pub use deferred::{DeferredFrees, defer_large_frees, deferred_frees, free_deferred};
 pub use kept::{commit_memory, hand_memory_back, keep_memory, take_small_pages};
+pub use large_frees::LargeFrees;
 pub use observer::{AllocationObserver, ObserverAlreadySet, set_observer};
 
 /// mimalloc behind the counters. Without state of its own.

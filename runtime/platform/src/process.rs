@@ -58,6 +58,19 @@ fn read(clock: ClockId) -> io::Result<Nanos> {
     Ok(Nanos(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64))
 }
 
+/// Bytes that the host could give to programs without swapping; none where `/proc` does not tell. A control group's limit
+/// may be lower.
+pub fn available_memory_bytes() -> Option<u64> {
+    available_bytes(&fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+/// The line `MemAvailable:   20446356 kB`.
+fn available_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib * 1024)
+}
+
 fn rss_in(path: &str) -> io::Result<u64> {
     resident_bytes(&fs::read_to_string(path)?).ok_or(io::ErrorKind::InvalidData.into())
 }
@@ -73,6 +86,13 @@ fn resident_bytes(status: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use std::hint::black_box;
+
+    #[test]
+    fn available_memory_is_read_by_its_name() {
+        assert_eq!(available_bytes("MemTotal: 9 kB\nMemAvailable:    3 kB\n"), Some(3_072));
+        assert_eq!(available_bytes("MemTotal: 9 kB\n"), None);
+        assert!(available_memory_bytes().is_some_and(|bytes| bytes > 0));
+    }
 
     #[test]
     fn work_takes_processor_time_of_thread_and_process() {

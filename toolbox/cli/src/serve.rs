@@ -20,7 +20,8 @@ use throng::{
 use throng_admin::{AdminServer, console::Console};
 use throng_net::protocol::PrivateKey;
 use throng_platform::{
-    limits, random, signals,
+    allocator::{self, LargeFrees},
+    limits, process, random, signals,
     threads::{Priority, spawn_named},
 };
 
@@ -76,6 +77,9 @@ pub struct ServeArguments {
     output: OutputArguments,
 }
 
+/// Larger blocks that a world gives up in its tick are freed by another thread, as with a recorder (bytes).
+const DEFERRED_ABOVE_BYTES: usize = 256 << 10;
+
 /// `None`: off.
 #[derive(Clone, Copy)]
 struct AdminAddress(Option<std::net::SocketAddr>);
@@ -111,6 +115,9 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     server.set_build(this_build::build());
     // A level takes more memory while it is made than it has afterwards.
     throng_platform::allocator::hand_memory_back(|| arguments.game.build(&mut server))?;
+    commit_memory(settings.server.commit_memory_mb)?;
+    // With a recorder it is that one's thread which frees what worlds give up.
+    let _large_frees = if settings.recorder.on { None } else { Some(LargeFrees::start(DEFERRED_ABOVE_BYTES)?) };
     if arguments.recorder_turns {
         server.take_recorder_turns();
     }
@@ -151,6 +158,28 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     teller.join().map_err(|_| "the thread that tells the status panicked")?;
     reader.tell_report(&report)?;
     Ok(Verdict::Fine)
+}
+
+/// Takes from the kernel what the process lacks to so much in memory. After the worlds are made, since what that leaves
+/// goes back.
+fn commit_memory(total_mb: u32) -> Result<(), Box<dyn std::error::Error>> {
+    let lacking = (u64::from(total_mb) << 20).saturating_sub(process::rss_bytes());
+    if let Some(available) = process::available_memory_bytes().filter(|&available| available < lacking) {
+        return Err(format!(
+            "[server] commit_memory_mb = {total_mb}: the host has {} MiB free, and {} are needed; write less",
+            available >> 20,
+            lacking >> 20
+        )
+        .into());
+    }
+    let got = allocator::commit_memory(lacking);
+    if got < lacking {
+        tracing::warn!(
+            lacking_mb = (lacking - got) >> 20,
+            "the kernel did not give all of commit_memory_mb; the rest is taken when it is needed"
+        );
+    }
+    Ok(())
 }
 
 /// What can be typed at this server, beside what the admin port knows by itself.

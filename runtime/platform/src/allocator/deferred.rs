@@ -163,8 +163,9 @@ fn put_off(block: *mut u8, layout: Layout) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocator::{AllocationCounts, short_task, thread_counts};
+    use crate::allocator::{AllocationCounts, LargeFrees, short_task, thread_counts};
     use std::sync::{Mutex, MutexGuard};
+    use std::time::{Duration, Instant};
 
     const LARGE_BYTES: usize = 300 << 10;
 
@@ -202,6 +203,23 @@ mod tests {
         assert_eq!(deferred_frees().waiting_bytes, 3 * LARGE_BYTES as u64);
         assert_eq!(std::thread::spawn(free_deferred).join().unwrap(), 2);
         assert_eq!((free_deferred(), deferred_frees().waiting_bytes), (0, 0));
+    }
+
+    /// Promise: without a recorder there is a thread that frees what short tasks leave, and no block is lost when it ends.
+    #[test]
+    fn a_thread_of_its_own_frees_what_waits() {
+        let _turn = alone();
+        let thread = LargeFrees::start(256 << 10).unwrap();
+        let (deferred, refused) = in_short_task(|| drop(vec![1_u8; LARGE_BYTES]));
+        assert_eq!((deferred, refused), (1, 0));
+        let given_up_at = Instant::now() + Duration::from_secs(60);
+        while deferred_frees().waiting_bytes > 0 {
+            assert!(Instant::now() < given_up_at, "nobody freed it");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(thread);
+        assert_eq!(in_short_task(|| drop(vec![1_u8; LARGE_BYTES])), (0, 0), "nobody would come for it");
+        assert_eq!(deferred_frees().waiting_bytes, 0);
     }
 
     #[test]

@@ -44,6 +44,7 @@ admin_names = ["metrics.example"]
 workers = 3
 reserved_cores = "auto"
 huge_pages = false
+commit_memory_mb = 300
 clients_max = 100
 protocol_id = 0xff
 private_key = "{key}"
@@ -85,6 +86,7 @@ context_switches = false
         workers: Workers::Count(3),
         reserved_cores: ReservedCores::Auto,
         huge_pages: false,
+        commit_memory_mb: 300,
         clients_max: 100,
         protocol_id: 255,
         private_key: Some(SecretKey::new([0xab; 32])),

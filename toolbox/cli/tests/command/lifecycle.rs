@@ -14,7 +14,7 @@ use throng_platform::process::cpu_time_of;
 
 use crate::{
     address::{KEY, token},
-    child::{Server, Started, alone, finish, folder, this_build, throng},
+    child::{Server, Started, alone, finish, folder, settings_file, this_build, throng},
     crowd::Crowd,
     player::Player,
 };
@@ -228,6 +228,31 @@ fn a_server_says_everywhere_which_build_it_is() {
     assert_eq!(capture.about.build, build);
     let report = server.stop().report;
     assert_eq!((&report["version"], &report["commit"]), (&version.into(), &commit.into()), "{report}");
+}
+
+/// Promise: an operator has the memory of the evening there before the first player comes.
+#[test]
+fn memory_that_is_wanted_from_the_start_is_there_with_the_first_second() {
+    let settings = settings_file("commit-memory", "[server]\ncommit_memory_mb = 500\n");
+    let settings = settings.to_str().expect("a plain path");
+    let server = Server::start(&["--players", "1", "--npcs", "0", "--config", settings]);
+    // A figure of a second's status is in units of 1,000,000 bytes; a server of this size takes a fifth of it.
+    let rss_mb = server.wait_for_status("rss_mb", |mb| mb > 0.0);
+    assert!(rss_mb > 500.0, "{rss_mb}");
+    assert!(server.stop().status.success());
+}
+
+/// Promise: what worlds give up is freed by a thread of low priority, recorded or not.
+#[test]
+fn without_a_recorder_large_blocks_are_freed_beside_the_ticks_all_the_same() {
+    for (more, name) in [(&[][..], "recorder"), (&["--no-recorder"][..], "large-frees")] {
+        let server = Server::start(&[&SMALL[..], more].concat());
+        let threads = std::fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it runs");
+        let names = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+        let names: Vec<_> = names.map(|name| name.trim_end().to_owned()).collect();
+        assert!(names.iter().any(|known| known == name), "{name} is not among {names:?}");
+        assert!(server.stop().status.success());
+    }
 }
 
 /// Promise: what nobody plays costs nothing.

@@ -75,6 +75,15 @@ fn an_impossible_value_is_told_with_its_range() {
 }
 
 #[test]
+fn more_memory_than_the_host_has_is_told_before_anybody_is_let_in() {
+    let text = "[server]\naddress = \"127.0.0.1:0\"\nadmin_address = \"off\"\ncommit_memory_mb = 1_048_576\n";
+    let path = settings_file("commit", text);
+    let path = path.to_str().expect("a plain path");
+    let server = throng(&["serve", "--players", "1", "--npcs", "0", "--config", path]);
+    check(server, &["commit_memory_mb = 1048576", "MiB free", "write less"]);
+}
+
+#[test]
 fn all_mistakes_of_a_file_are_told_at_once() {
     check_settings(
         "several",
