@@ -14,6 +14,7 @@
 //!
 //! Runs once at start, on the main thread; cost: one parse of a file of a few kilobytes.
 
+mod crash_folder;
 pub(crate) mod document;
 mod mistake;
 mod recorder;
@@ -29,6 +30,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+pub use crash_folder::CrashFolder;
 pub(crate) use mistake::nearest as nearest_name;
 pub use mistake::{Mistake, SettingsError};
 pub use recorder::RecorderSettings;
@@ -174,6 +176,10 @@ pub struct ServerSettings {
     /// the kernel, on a fresh virtual machine up to 5 ms for each 2 MiB; too high → other programs lack it, and with more
     /// than the host has free the server does not start. It takes 0.1 to 1 s per GiB.
     pub commit_memory_mb: u32,
+    /// The folder for the report of this process's death, or `"off"`. Default `"crashes"` where the server was started;
+    /// `throng serve` follows it. The newest 10 deaths are kept, within 256 MiB. Off → a server that died does so again,
+    /// and nobody knows of what. On a disk that is full → no report. What is secret is not in them.
+    pub crashes: CrashFolder,
     /// Connected clients at most [clients, 1 to 65,535]. Default 4,096.
     /// Too low → players are refused; too high → memory for 64 KB per client may be asked for.
     pub clients_max: u32,
@@ -252,6 +258,7 @@ impl Default for ServerSettings {
             reserved_cores: ReservedCores::Auto,
             huge_pages: true,
             commit_memory_mb: 0,
+            crashes: CrashFolder::Usual,
             clients_max: 4096,
             protocol_id: 0x7468_726f_6e67_0001,
             private_key: None,
@@ -326,6 +333,9 @@ impl Section for ServerSettings {
             }
         }
         checks.range("commit_memory_mb", self.commit_memory_mb, 0..=1 << 20, "MiB");
+        if self.crashes.path().is_some_and(|path| path.as_os_str().is_empty()) {
+            checks.mistake("crashes", "names nothing; write a path or \"off\", or remove the key");
+        }
         checks.range("clients_max", self.clients_max, 1..=65_535, "clients");
         checks.range("sockets", self.sockets, 1..=32, "sockets");
         checks.range("receive_buffer_bytes", self.receive_buffer_bytes, BUFFER_BYTES, "bytes");

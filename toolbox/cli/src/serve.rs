@@ -15,9 +15,10 @@ use throng::{
     Server,
     report::ServerStatus,
     server::ServerControl,
-    settings::{PRIVATE_KEY_VARIABLE, Settings, parse_address},
+    settings::{CrashFolder, PRIVATE_KEY_VARIABLE, Settings, parse_address},
 };
 use throng_admin::{AdminServer, console::Console};
+use throng_crash::CrashGuard;
 use throng_net::protocol::PrivateKey;
 use throng_platform::{
     allocator::{self, LargeFrees},
@@ -58,9 +59,10 @@ pub struct ServeArguments {
     /// Save captures of bad frames into this folder, instead of the settings'.
     #[arg(long, value_name = "DIR")]
     captures: Option<PathBuf>,
-    /// Leave a report of this process's death in this folder: stacks, open scopes, the worlds that were being ticked.
+    /// Leave a report of this process's death in this folder, instead of the settings': stacks, open scopes, the worlds
+    /// that were being ticked. "off" = none.
     #[arg(long, value_name = "DIR")]
-    crashes: Option<PathBuf>,
+    crashes: Option<CrashFolder>,
     /// Send audit samples to clients whose token asks for them, whatever the settings say.
     #[arg(long)]
     audit_samples: bool,
@@ -105,6 +107,9 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     if let Some(workers) = arguments.workers {
         settings.server.workers = throng::settings::Workers::Count(workers);
     }
+    if let Some(crashes) = arguments.crashes {
+        settings.server.crashes = crashes;
+    }
     settings.recorder.on &= !arguments.no_recorder;
     settings.server.audit_samples |= arguments.audit_samples;
     if !settings.server.huge_pages && !throng_platform::allocator::take_small_pages() {
@@ -123,7 +128,7 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
     let rules = flight_recorder::start(&settings, arguments.captures.as_deref(), this_build::name(), &mut server)?;
-    let _crash_guard = arguments.crashes.as_deref().map(|folder| crash_state::install(folder, &server)).transpose()?;
+    let _crash_guard = install_crash_reports(&settings.server.crashes, &server)?;
     let admin = match settings.server.admin_address {
         Some(address) => {
             let names = &settings.server.admin_names;
@@ -180,6 +185,21 @@ fn commit_memory(total_mb: u32) -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     Ok(())
+}
+
+/// Nobody asked for the usual folder: where it cannot be, a server without reports is better than none.
+fn install_crash_reports(
+    folder: &CrashFolder,
+    server: &Server,
+) -> Result<Option<CrashGuard>, Box<dyn std::error::Error>> {
+    let Some(path) = folder.path() else { return Ok(None) };
+    match crash_state::install(path, server) {
+        Err(error) if *folder == CrashFolder::Usual => {
+            tracing::warn!(%error, "a death of this server will not be reported; name a folder with --crashes or [server] crashes, or say off");
+            Ok(None)
+        }
+        installed => installed.map(Some),
+    }
 }
 
 /// What can be typed at this server, beside what the admin port knows by itself.

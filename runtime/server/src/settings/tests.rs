@@ -45,6 +45,7 @@ workers = 3
 reserved_cores = "auto"
 huge_pages = false
 commit_memory_mb = 300
+crashes = "off"
 clients_max = 100
 protocol_id = 0xff
 private_key = "{key}"
@@ -87,6 +88,7 @@ context_switches = false
         reserved_cores: ReservedCores::Auto,
         huge_pages: false,
         commit_memory_mb: 300,
+        crashes: CrashFolder::Off,
         clients_max: 100,
         protocol_id: 255,
         private_key: Some(SecretKey::new([0xab; 32])),
@@ -126,6 +128,22 @@ context_switches = false
     assert_eq!(settings.recorder, recorder);
     let spare = accept("[server]\nworkers = \"auto\"\nreserved_cores = 2\n").server;
     assert_eq!((spare.workers, spare.reserved_cores), (Workers::Auto, ReservedCores::Count(2)));
+}
+
+#[test]
+fn crash_reports_are_on_unless_somebody_says_off() {
+    let check = |text: &str, expect: Option<&str>| {
+        let crashes = accept(text).server.crashes;
+        assert_eq!(crashes.path().and_then(Path::to_str), expect, "{text}");
+    };
+    check("", Some("crashes"));
+    check("[server]\ncrashes = \"off\"\n", None);
+    check("[server]\ncrashes = \"/var/crash\"\n", Some("/var/crash"));
+    self::check(
+        "[server]\ncrashes = \"\"\ncommit_memory_mb = 2_000_000\n",
+        "throng.toml:2: [server] crashes: names nothing; write a path or \"off\", or remove the key\n\
+         throng.toml:3: [server] commit_memory_mb: 2000000 is too high; it may be 0 to 1048576 MiB",
+    );
 }
 
 #[test]

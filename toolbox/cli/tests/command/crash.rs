@@ -285,6 +285,49 @@ fn a_server_that_is_killed_leaves_a_report_of_its_last_state() {
     check_nothing_is_secret(&death);
 }
 
+/// A server in `place` that nobody told anything about crash reports but `more`.
+fn server_in(place: &Path, more: &[&str]) -> Started {
+    let small =
+        ["serve", "--players", "1", "--npcs", "0", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0"];
+    let mut command = throng(&[&small[..], more].concat());
+    command.current_dir(place);
+    Started::new(command)
+}
+
+/// Promise: a server leaves a report of its death without being asked to, unless it is told not to.
+#[test]
+fn a_server_reports_its_death_unless_told_not_to() {
+    for (more, deaths) in [(&[][..], 1), (&["--crashes", "off"][..], 0)] {
+        let place = folder("crash-unasked");
+        let server = server_in(&place, more);
+        server.wait_for_words(" workers");
+        server.signal(Signal::SIGSEGV);
+        let Finished { status, stderr, .. } = server.finish(PATIENCE);
+        assert_eq!(status.signal(), Some(Signal::SIGSEGV as i32), "{stderr}");
+        let crashes = place.join("crashes");
+        let found = if crashes.exists() { deaths_in(&crashes).len() } else { 0 };
+        assert_eq!(found, deaths, "{more:?}\n{stderr}");
+        if deaths > 0 {
+            let (_, report) = report_in(&crashes);
+            assert_eq!((report.game.as_str(), report.build), ("precinct", this_build()));
+        }
+    }
+}
+
+/// Promise: nobody is kept from playing by a folder that nobody asked for; one that somebody named is a mistake.
+#[test]
+fn a_server_without_a_place_for_reports_says_so_and_serves() {
+    let nowhere = Path::new("/proc");
+    let server = server_in(nowhere, &[]);
+    server.wait_for_words(" workers");
+    server.wait_for_words("a death of this server will not be reported");
+    server.signal(Signal::SIGTERM);
+    assert!(server.finish(PATIENCE).status.success());
+    let refused = server_in(nowhere, &["--crashes", "here"]).finish(PATIENCE);
+    assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("crash reports cannot go to here"), "{}", refused.stderr);
+}
+
 #[test]
 fn a_server_that_ends_in_good_order_leaves_nothing() {
     let crashes = folder("crash-none");
