@@ -1,4 +1,4 @@
-//! What a process has used: processor time and memory, for this one and for others on the host.
+//! What a process has used: processor time and memory, for this one and for others on the host; and whose it is.
 //!
 //! Reports compare a server with its bots on the same machine, so both are read the same way. Reading
 //! the processor time costs one system call and counts in nanoseconds; memory is read from `/proc`, with
@@ -10,9 +10,14 @@ use std::io;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::time::ClockId;
-use nix::unistd::Pid;
+use nix::unistd::{Pid, geteuid};
 
 use crate::time::Nanos;
+
+/// The user whose rights this process has, as a number: the owner of the files that it makes.
+pub fn user_id() -> u32 {
+    geteuid().as_raw()
+}
 
 /// Processor time of this process since its start, user and system, all threads together.
 pub fn cpu_time() -> Nanos {
@@ -103,6 +108,15 @@ mod tests {
             });
         }
         assert!(cpu_time() > process);
+    }
+
+    #[test]
+    fn files_that_are_made_here_are_the_users() {
+        use std::os::unix::fs::MetadataExt;
+        let path = std::env::temp_dir().join(format!("throng-owner-{}", std::process::id()));
+        fs::write(&path, "").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().uid(), user_id());
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]
