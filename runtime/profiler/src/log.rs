@@ -18,7 +18,7 @@
 //! Two things hold for every line, because strangers cause some of them. **The message is a literal**, never formatted:
 //! values are fields, so nobody's text can pass for ours, and a capture without free text keeps the message and drops
 //! the texts. **A place in the code writes at most [`LINES_PER_S`] lines/s**; what it leaves out is counted and told by
-//! its next line, in the field `suppressed`.
+//! its next line, in the field `suppressed`. Only [`log_every!`](crate::log_every!) leaves nothing out.
 //!
 //! Any thread. Never allocates by itself, but for the first line of a category.
 
@@ -210,6 +210,12 @@ macro_rules! log_info {
     ($category:path, $($rest:tt)+) => { $crate::__log!(Info, INFO, $category, [] $($rest)+) };
 }
 
+/// As [`log_info!`], but no line is left out: for what must be complete, such as an audit, and what strangers cannot cause.
+#[macro_export]
+macro_rules! log_every {
+    ($category:path, $($rest:tt)+) => { $crate::__log_every!($category, [] $($rest)+) };
+}
+
 /// What helps to find a fault; off unless asked for. Arguments as for [`log_error!`].
 #[macro_export]
 macro_rules! log_debug {
@@ -246,6 +252,29 @@ macro_rules! __log {
     };
     ($level:ident, $tracing_level:ident, $category:path, [$($fields:tt)*] $next:tt $($rest:tt)+) => {
         $crate::__log!($level, $tracing_level, $category, [$($fields)* $next] $($rest)+)
+    };
+}
+
+/// The same without a limit of lines.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __log_every {
+    ($category:path, [$($fields:tt)*] $message:tt $(,)?) => {
+        if $category.allows($crate::log::Level::Info) {
+            const { assert!(!$crate::log::has_braces($message), "a message is not a format: write values as fields") };
+            $crate::log::aside(|| {
+                $crate::log::tracing::event!(
+                    name: $crate::log::EVENT_NAME,
+                    target: $category.name(),
+                    $crate::log::tracing::Level::INFO,
+                    message = $message,
+                    $($fields)*
+                );
+            });
+        }
+    };
+    ($category:path, [$($fields:tt)*] $next:tt $($rest:tt)+) => {
+        $crate::__log_every!($category, [$($fields)* $next] $($rest)+)
     };
 }
 

@@ -115,6 +115,16 @@ fn a_flood_at_one_place_is_cut_and_tells_how_much_is_missing() {
     assert_eq!(lines.len() + suppressed, 1_001);
 }
 
+#[test]
+fn a_line_that_must_not_be_left_out_is_not() {
+    log_category!(AUDIT = "log-audit");
+    let say = || (0..10 * BURST_LINES).for_each(|number| log_every!(AUDIT, number, who = "alice", "done"));
+    let lines = written(&[], say);
+    assert_eq!(lines.len() as u64, 10 * BURST_LINES);
+    assert_eq!(lines[199].text(), r#"done number=199 who="alice""#);
+    assert!(written(&[("log-audit", Level::Warn)], say).is_empty(), "it has a level as others have");
+}
+
 fn suppressed(text: &str) -> Option<usize> {
     text.split_once("suppressed=")?.1.split(' ').next()?.parse().ok()
 }
