@@ -109,6 +109,12 @@ impl Settings {
         self.folder.clone()
     }
 
+    /// Where the keys of the admin port are, if the operator named a file: beside the settings, unless its path is whole.
+    pub fn admin_keys_file(&self) -> Option<PathBuf> {
+        let named = self.server.admin_keys_file.as_ref()?;
+        Some(Path::new(&self.file).parent().unwrap_or(Path::new("")).join(named))
+    }
+
     /// The game's own section, `[game]`, read into the game's type and checked by it.
     pub fn game<T: Section>(&self) -> Result<T, SettingsError> {
         section(&self.file, &self.text, "game")
@@ -151,14 +157,19 @@ pub struct ServerSettings {
     /// Needed behind address translation, where the bound address is not the one players reach.
     #[serde(deserialize_with = "addresses")]
     pub public_addresses: Vec<SocketAddr>,
-    /// TCP address of metrics and health, or `"off"`. Default `127.0.0.1:9100`: it has no password, so an address
-    /// that strangers can reach shows them the server's figures.
+    /// TCP address of metrics, health and the console, or `"off"`. Default `127.0.0.1:9100`. On a loopback address
+    /// whoever is on this host reads without a key. One that other hosts can reach needs `admin_keys_file`; what
+    /// travels there is not encrypted.
     #[serde(deserialize_with = "address_or_off")]
     pub admin_address: Option<SocketAddr>,
     /// Names that this port may be asked for by, beside addresses and `localhost`: `["metrics.example"]`. Default none.
     /// A name that is missing → whoever asks by it is told so. One that others may point to this host → web pages from
     /// there can read figures and give orders, through the browser of somebody who reaches the port.
     pub admin_names: Vec<String>,
+    /// The keys that this port takes, a line `NAME ROLE KEY` for each, relative to this file. Default none: on a
+    /// loopback address the server makes a key at its start, which only its own user can read. Readable by others → the
+    /// server does not start.
+    pub admin_keys_file: Option<PathBuf>,
     /// Threads that run worlds: `"auto"` or 1 to 256. Default `"auto"` = usable cores less `reserved_cores`.
     /// Too low → ticks start late; more than cores → threads take turns and single ticks come late.
     pub workers: Workers,
@@ -254,6 +265,7 @@ impl Default for ServerSettings {
             public_addresses: Vec::new(),
             admin_address: Some(SocketAddr::from(([127, 0, 0, 1], 9100))),
             admin_names: Vec::new(),
+            admin_keys_file: None,
             workers: Workers::Auto,
             reserved_cores: ReservedCores::Auto,
             huge_pages: true,
@@ -360,6 +372,21 @@ impl Section for ServerSettings {
         }
         if self.token_journal == TokenJournalFile::Named(PathBuf::new()) {
             checks.mistake("token_journal", "names no file; write a path, or \"off\"");
+        }
+        if self.admin_keys_file.as_ref().is_some_and(|path| path.as_os_str().is_empty()) {
+            checks.mistake("admin_keys_file", "names no file; write a path, or remove the key");
+        }
+        if let (Some(admin), None) = (self.admin_address, &self.admin_keys_file)
+            && !admin.ip().to_canonical().is_loopback()
+        {
+            checks.mistake(
+                "admin_address",
+                format!(
+                    "other hosts can reach {admin}, and there are no keys: name a file of them in `admin_keys_file` \
+                     (`throng admin-key NAME ROLE` makes a line of it), or write \"127.0.0.1:{}\"",
+                    admin.port()
+                ),
+            );
         }
         if self.admin_names.iter().any(|name| name.is_empty() || name.contains([':', '/', ' '])) {
             checks.mistake("admin_names", "holds host names alone, without port and path, such as \"metrics.example\"");

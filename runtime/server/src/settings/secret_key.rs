@@ -1,4 +1,5 @@
-//! The private key as an operator writes it: 64 hexadecimal digits, in a setting, a file or the environment.
+//! A key as an operator writes it: 64 hexadecimal digits. The private key stands in a setting, a file or the
+//! environment; the keys of the admin port are read from their own file (`throng_admin::access`).
 //!
 //! Never printed: `Debug` hides it and no error quotes it, because errors end up in logs and tickets.
 
@@ -26,6 +27,16 @@ impl SecretKey {
     /// The key as the network takes it.
     pub fn to_private_key(&self) -> PrivateKey {
         PrivateKey::new(self.0)
+    }
+
+    /// The 32 bytes, for whoever compares or sends them; they are not for showing.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The 64 digits, as [`from_hex`](Self::from_hex) reads them, for whoever hands the key out or shows it to a server.
+    pub fn to_hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Reads 64 hexadecimal digits, white space around them allowed. The error says what is wrong, not the key.

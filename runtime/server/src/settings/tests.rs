@@ -41,6 +41,7 @@ address = "127.0.0.1:0"
 public_addresses = ["203.0.113.7:40000", "[2001:db8::7]:40000"]
 admin_address = "off"
 admin_names = ["metrics.example"]
+admin_keys_file = "admin.keys"
 workers = 3
 reserved_cores = "auto"
 huge_pages = false
@@ -84,6 +85,7 @@ context_switches = false
         public_addresses: vec!["203.0.113.7:40000".parse().unwrap(), "[2001:db8::7]:40000".parse().unwrap()],
         admin_address: None,
         admin_names: vec!["metrics.example".into()],
+        admin_keys_file: Some("admin.keys".into()),
         workers: Workers::Count(3),
         reserved_cores: ReservedCores::Auto,
         huge_pages: false,
@@ -274,6 +276,49 @@ fn addresses_say_which_half_is_wrong() {
         "[server]\naddress = \"127.0.0.1:9100\"\n",
         "throng.toml:1: [server] admin_address: is the same as `address`; give each its own port",
     );
+}
+
+#[test]
+fn an_admin_port_that_others_can_reach_needs_keys() {
+    for address in ["0.0.0.0:9100", "192.0.2.7:9100", "[::]:9100", "[::ffff:192.0.2.7]:9100"] {
+        check(
+            &format!("[server]\nadmin_address = \"{address}\"\n"),
+            &format!(
+                "throng.toml:2: [server] admin_address: other hosts can reach {address}, and there are no keys: name a \
+                 file of them in `admin_keys_file` (`throng admin-key NAME ROLE` makes a line of it), or write \
+                 \"127.0.0.1:9100\""
+            ),
+        );
+        accept(&format!("[server]\nadmin_address = \"{address}\"\nadmin_keys_file = \"admin.keys\"\n"));
+    }
+    for address in ["127.0.0.1:9100", "127.9.9.9:1", "[::1]:9100", "[::ffff:127.0.0.1]:9100", "off"] {
+        accept(&format!("[server]\nadmin_address = \"{address}\"\n"));
+    }
+    check(
+        "[server]\nadmin_keys_file = \"\"\n",
+        "throng.toml:2: [server] admin_keys_file: names no file; write a path, or remove the key",
+    );
+}
+
+#[test]
+fn the_admin_keys_lie_beside_the_settings_unless_their_path_is_whole() {
+    let check = |file: &str, named: &str, expect: Option<&str>| {
+        let settings = Settings::parse(file, &format!("[server]\nadmin_keys_file = \"{named}\"\n")).unwrap();
+        assert_eq!(settings.admin_keys_file().as_deref(), expect.map(Path::new), "{file} {named}");
+    };
+    check("throng.toml", "admin.keys", Some("admin.keys"));
+    check("/etc/throng/throng.toml", "admin.keys", Some("/etc/throng/admin.keys"));
+    check("games/throng.toml", "keys/admin.keys", Some("games/keys/admin.keys"));
+    check("games/throng.toml", "/run/secrets/admin.keys", Some("/run/secrets/admin.keys"));
+    assert_eq!(accept("").admin_keys_file(), None);
+}
+
+#[test]
+fn a_key_is_read_as_it_is_written() {
+    let key = SecretKey::new(std::array::from_fn(|i| i as u8 * 8));
+    assert_eq!(SecretKey::from_hex(&key.to_hex()), Ok(key.clone()));
+    assert_eq!(SecretKey::from_hex(&key.to_hex().to_uppercase()), Ok(key.clone()));
+    assert_eq!(key.to_hex().len(), 64);
 }
 
 #[test]
