@@ -1,13 +1,15 @@
 //! The console: commands that an operator types at a running server, one line each.
 //!
-//! A command is a name, a line of help and a function from words to text; whoever starts the admin port adds those that
-//! it can carry out, and `help` tells them all. With `--json` anywhere in the line the answer is one JSON object
+//! A command is a name, the role that it needs, a line of help and a function from words to text; whoever starts the
+//! admin port adds those that it can carry out, and `help` tells them all. With `--json` anywhere in the line the answer is one JSON object
 //! instead of text, so that every command can be used by scripts without knowing it beforehand.
 //!
 //! Commands run on a thread where waiting is allowed, never on the frame's: what they read is published, what they
 //! change is handed over. Lines and answers are bounded by the port ([`bounds`](crate::bounds)).
 
 use serde_json::{Value, json};
+
+use crate::access::Role;
 
 /// What was typed after a command's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +43,7 @@ type Run = Box<dyn Fn(&Call<'_>) -> Outcome + Send + Sync>;
 
 struct Command {
     name: &'static str,
+    role: Role,
     /// Its own words, as help shows them; may be empty.
     arguments: &'static str,
     help: &'static str,
@@ -59,8 +62,9 @@ impl Console {
         Self::default()
     }
 
-    /// Adds a command. `name` is dotted where it belongs to a subsystem, such as `rules.reload`; `arguments` and `help`
-    /// are what `help` shows. `run` may wait, and its error is told to whoever typed.
+    /// Adds a command. `name` is dotted where it belongs to a subsystem, such as `rules.reload`; `role` is
+    /// [`Role::Operate`] for one that changes anything or writes to disk, whatever its words; `arguments` and `help` are
+    /// what `help` shows. `run` may wait, and its error is told to whoever typed.
     ///
     /// # Panics
     /// When the name is taken.
@@ -68,16 +72,23 @@ impl Console {
     pub fn with(
         mut self,
         name: &'static str,
+        role: Role,
         arguments: &'static str,
         help: &'static str,
         run: impl Fn(&Call<'_>) -> Outcome + Send + Sync + 'static,
     ) -> Self {
         assert!(name != HELP && self.find(name).is_none(), "two commands are called `{name}`");
-        self.commands.push(Command { name, arguments, help, run: Box::new(run) });
+        self.commands.push(Command { name, role, arguments, help, run: Box::new(run) });
         self
     }
 
-    /// Carries out one line.
+    /// What somebody must be allowed who has this line carried out. A line that no command is asked by changes nothing.
+    pub fn role_of(&self, line: &str) -> Role {
+        let command = line.split_whitespace().next().and_then(|name| self.find(name));
+        command.map_or(Role::Observe, |command| command.role)
+    }
+
+    /// Carries out one line, for somebody who may have it carried out.
     pub fn execute(&self, line: &str) -> Outcome {
         let mut words = line.split_whitespace();
         let name = words.next().ok_or("nothing was typed; `help` tells what there is")?;
@@ -102,16 +113,21 @@ impl Console {
     fn help_text(&self) -> String {
         let usage = |command: &Command| format!("{} {}", command.name, command.arguments).trim_end().to_owned();
         let width = self.commands.iter().map(|command| usage(command).len()).max().unwrap_or_default().max(HELP.len());
-        let mut lines: Vec<String> =
-            self.commands.iter().map(|command| format!("{:<width$}  {}", usage(command), command.help)).collect();
+        let line = |command: &Command| {
+            let mark = if command.role == Role::Operate { " (needs a key)" } else { "" };
+            format!("{:<width$}  {}{mark}", usage(command), command.help)
+        };
+        let mut lines: Vec<String> = self.commands.iter().map(line).collect();
         lines.push(format!("{HELP:<width$}  this list"));
         lines.push("With --json a command answers with one JSON object.".to_owned());
         lines.join("\n") + "\n"
     }
 
     fn help_object(&self) -> Value {
-        let about =
-            |command: &Command| json!({ "name": command.name, "arguments": command.arguments, "help": command.help });
+        let about = |command: &Command| {
+            let Command { name, role, arguments, help, run: _ } = command;
+            json!({ "name": name, "role": role.name(), "arguments": arguments, "help": help })
+        };
         json!({ "commands": self.commands.iter().map(about).collect::<Vec<_>>() })
     }
 }
@@ -124,11 +140,11 @@ mod tests {
 
     fn console() -> Console {
         Console::new()
-            .with("players", "[--names]", "who is there", |call| {
+            .with("players", Role::Observe, "[--names]", "who is there", |call| {
                 call.check_arguments(&["--names"])?;
                 Ok(call.answer(|| format!("{:?}\n", call.arguments), || json!({ "players": 7 })))
             })
-            .with("rules.reload", "", "reads the rules again", |call| {
+            .with("rules.reload", Role::Operate, "", "reads the rules again", |call| {
                 call.check_arguments(&[])?;
                 Err("the file is gone".to_owned())
             })
@@ -158,11 +174,26 @@ mod tests {
         check(
             "help",
             Ok("players [--names]  who is there\n\
-                rules.reload       reads the rules again\n\
+                rules.reload       reads the rules again (needs a key)\n\
                 help               this list\n\
                 With --json a command answers with one JSON object.\n"),
         );
         let object: Value = serde_json::from_str(&console().execute("help --json").unwrap()).unwrap();
         assert_eq!(object["commands"][1]["name"], "rules.reload");
+        assert_eq!(
+            (&object["commands"][0]["role"], &object["commands"][1]["role"]),
+            (&"observe".into(), &"operate".into())
+        );
+    }
+
+    #[test]
+    fn the_line_that_is_carried_out_is_the_line_that_is_judged() {
+        let role = |line: &str| console().role_of(line);
+        for line in ["rules.reload", "  rules.reload --json", "rules.reload\u{a0}x", "\u{2003}rules.reload\n"] {
+            assert_eq!(role(line), Role::Operate, "{line:?}");
+        }
+        for line in ["", "players", "players rules.reload", "help rules.reload", "rules.reloaded", "Rules.reload"] {
+            assert_eq!(role(line), Role::Observe, "{line:?}");
+        }
     }
 }

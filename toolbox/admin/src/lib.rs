@@ -5,15 +5,16 @@
 //! listener has its own thread and asks an [`AdminSource`], which answers from what the frame last left behind.
 //! A server's published metrics are one (`published`).
 //!
-//! It has no password yet and therefore no command that changes the game, and listens where it is told, by default on
-//! loopback. Captures and commands are for requests with the header `x-throng: capture` or `x-throng: console` only,
-//! which no web page can have a browser send here; and nothing is for pages of other servers ([`origin_check`]). What a
-//! stranger can make it hold is bounded: connections, bytes and
-//! time of each (see [`bounds`]).
+//! It listens where it is told, by default on loopback. Who may ask for what is decided in [`access`]: reading is open
+//! on loopback and needs a key elsewhere, and whatever changes something needs a key everywhere. Captures and commands are
+//! for requests with the header `x-throng: capture` or `x-throng: console` only, which no web page can have a browser
+//! send here; and nothing is for pages of other servers ([`origin_check`]). What a stranger can make it hold is bounded:
+//! connections, bytes and time of each (see [`bounds`]).
 //!
 //! Runs on one low-priority thread, `admin`, with a tokio runtime of its own; tokio never runs on frame threads.
 //! Cost: nothing between requests; a scrape costs the formatting of its text, on this thread.
 
+pub mod access;
 pub mod console;
 
 mod bounds;
@@ -24,15 +25,24 @@ mod pages;
 mod published;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use throng_platform::clock::{Clock, MonotonicClock};
 use throng_platform::threads::{Priority, spawn_named};
-use throng_profiler::{log_category, log_error};
+use throng_profiler::{log_category, log_error, log_warn};
 use tokio::sync::oneshot;
 
+use access::Access;
+use access::gate::{Gate, is_loopback};
+#[doc(hidden)]
+pub use access::judge::{Judged, OBSERVE_KEY, OPERATE_KEY, judge_request_bytes};
+use access::keys::AccessKeys;
+use access::local_key::{self, LocalKey};
 use console::Console;
+use origin_check::OwnNames;
 pub use pages::{Health, HealthState};
 
 log_category!(ADMIN = "admin");
@@ -77,6 +87,12 @@ pub enum AdminError {
         port = address.port()
     )]
     NotOurs { address: SocketAddr },
+    #[error(
+        "other hosts can reach the admin address {address}, and there are no keys: name a file of them in [server] \
+         admin_keys_file (`throng admin-key NAME ROLE` makes a line of it), or set admin_address to \"127.0.0.1:{port}\"",
+        port = address.port()
+    )]
+    NoKeys { address: SocketAddr },
     #[error("admin address {address} cannot be listened on: {cause}; set [server] admin_address to another one")]
     Listen { address: SocketAddr, cause: std::io::Error },
     #[error("the admin thread cannot start: {0}; raise the limit of processes (`ulimit -u`)")]
@@ -90,37 +106,78 @@ impl AdminServer {
     /// Listens on `address` (port 0 = any free one) until the handle is dropped.
     ///
     /// Binds before it returns, so a used port is the caller's error and not a line in a log.
-    /// It may be asked for by address, as `localhost` and by `names`.
+    /// Who may ask, and by which names, is said by `access`.
     /// The console has the commands `packets` and `counters` of the source beside those of `console`.
     pub fn start(
         address: SocketAddr,
-        names: &[String],
+        access: Access,
         source: Arc<dyn AdminSource>,
         console: Console,
     ) -> Result<AdminHandle, AdminError> {
-        Self::start_with_life(address, names, source, console, bounds::LIFE_MAX)
+        Self::start_with(address, access, source, console, Surroundings::default())
     }
 
-    fn start_with_life(
+    fn start_with(
         address: SocketAddr,
-        names: &[String],
+        access: Access,
         source: Arc<dyn AdminSource>,
         console: Console,
-        life_max: Duration,
+        surroundings: Surroundings,
     ) -> Result<AdminHandle, AdminError> {
+        if access.keys.is_none() && !is_loopback(address) {
+            return Err(AdminError::NoKeys { address });
+        }
         let listen = |cause| AdminError::from_bind(address, cause);
         let listener = std::net::TcpListener::bind(address).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let bound = listener.local_addr().map_err(listen)?;
+        let Surroundings { life_max, clock, key_folders } = surroundings;
+        let (keys, local_key) = match access.keys {
+            Some(keys) => {
+                local_key::forget(bound, &key_folders);
+                (keys, None)
+            }
+            None => leave_local_key(bound, &key_folders),
+        };
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(AdminError::Thread)?;
-        let pages = pages::router(source, console, origin_check::OwnNames::new(names));
+        let gate = Gate::new(bound, OwnNames::new(&access.names), keys, clock);
+        let pages = pages::router(source, console, gate);
         let thread = spawn_named("admin", Priority::Low, move || {
             runtime.block_on(serve(listener, pages, life_max, stopped));
             // Dropped here: connections that are still open end with the runtime.
         })
         .map_err(AdminError::Thread)?;
-        Ok(AdminHandle { address: bound, stop: Some(stop), thread: Some(thread) })
+        Ok(AdminHandle { address: bound, stop: Some(stop), thread: Some(thread), _local_key: local_key })
+    }
+}
+
+/// What tests have otherwise.
+struct Surroundings {
+    life_max: Duration,
+    clock: Arc<dyn Clock>,
+    /// For the key of a server that was given none.
+    key_folders: Vec<PathBuf>,
+}
+
+impl Default for Surroundings {
+    fn default() -> Self {
+        Self { life_max: bounds::LIFE_MAX, clock: Arc::new(MonotonicClock::new()), key_folders: local_key::folders() }
+    }
+}
+
+/// A server that can leave its key nowhere is still read and still plays.
+fn leave_local_key(address: SocketAddr, folders: &[PathBuf]) -> (AccessKeys, Option<LocalKey>) {
+    match LocalKey::leave(address, folders) {
+        Ok(left) => (AccessKeys::only(left.key().clone()), Some(left)),
+        Err(reason) => {
+            log_warn!(
+                ADMIN,
+                ?reason,
+                "nothing can be changed through the admin port: its key can be left nowhere; give [server] admin_keys_file"
+            );
+            (AccessKeys::default(), None)
+        }
     }
 }
 
@@ -143,6 +200,7 @@ async fn serve(
     match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => {
             let listener = bounds::BoundedListener::new(listener, life_max);
+            let pages = pages.into_make_service_with_connect_info::<bounds::Peer>();
             tokio::spawn(async move { axum::serve(listener, pages).await });
             // An error means that the handle is gone: a stop as well.
             let _ = stopped.await;
@@ -158,6 +216,8 @@ pub struct AdminHandle {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// Removed when the thread has ended.
+    _local_key: Option<LocalKey>,
 }
 
 impl AdminHandle {

@@ -1,13 +1,17 @@
 //! The pages: what each path answers, and in which format.
 //!
+//! [`admit`] stands before all of them: it has the [gate](crate::access::gate) judge each request, and whatever may
+//! change something audited. A page that is reached is allowed.
+//!
 //! Each answer closes its connection. A scrape comes every few seconds at most, so keeping connections would only
 //! keep places that a newcomer needs.
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
+use axum::body::{Body, to_bytes};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
@@ -16,9 +20,12 @@ use axum::routing::{get, post};
 use throng_profiler::scope;
 
 use super::AdminSource;
+use super::access::Role;
+use super::access::audit::{self, Audited};
+use super::access::gate::{CONSOLE, Gate, HEALTH, Refusal, needs};
+use super::bounds::{Peer, REQUEST_BYTES_MAX};
 use super::console::Console;
 use super::counter_table;
-use super::origin_check::OwnNames;
 use super::packet_table;
 
 /// How the server's frame is doing.
@@ -52,40 +59,98 @@ impl HealthState {
     }
 }
 
-type Source = State<Arc<dyn AdminSource>>;
+/// What the pages show, carry out and are guarded by.
+struct Port {
+    source: Arc<dyn AdminSource>,
+    console: Console,
+    gate: Gate,
+}
 
-pub(crate) fn router(source: Arc<dyn AdminSource>, console: Console, names: OwnNames) -> Router {
+type OfPort = State<Arc<Port>>;
+
+pub(crate) fn router(source: Arc<dyn AdminSource>, console: Console, gate: Gate) -> Router {
     let (packets, counters) = (source.clone(), source.clone());
-    let console = console.with("packets", packet_table::ARGUMENTS, packet_table::HELP, move |call| {
-        packet_table::command(call, &packets.packets())
-    });
-    let console = console.with("counters", counter_table::ARGUMENTS, counter_table::HELP, move |call| {
-        counter_table::command(call, &counters.counters())
-    });
-    let console = Router::new().route("/console", post(command)).with_state(Arc::new(console));
+    let console = console
+        .with("packets", Role::Observe, packet_table::ARGUMENTS, packet_table::HELP, move |call| {
+            packet_table::command(call, &packets.packets())
+        })
+        .with("counters", Role::Observe, counter_table::ARGUMENTS, counter_table::HELP, move |call| {
+            counter_table::command(call, &counters.counters())
+        });
+    let port = Arc::new(Port { source, console, gate });
     Router::new()
         .route("/metrics", get(metrics))
-        .route("/health", get(health))
+        .route(HEALTH, get(health))
         .route("/capture", post(capture))
-        .with_state(source)
-        .merge(console)
+        .route(CONSOLE, post(command))
+        .with_state(port.clone())
         .fallback(unknown)
-        .layer(from_fn_with_state(Arc::new(names), admit))
+        .layer(from_fn_with_state(port, admit))
         .layer(map_response(close))
 }
 
-async fn admit(State(names): State<Arc<OwnNames>>, request: Request, next: Next) -> Response {
-    match names.refuse(request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(reason) => refused(&reason),
+/// Lets requests through to their pages that may go there, and has a line written for the others and for whatever
+/// changes something.
+async fn admit(
+    State(port): OfPort,
+    ConnectInfo(Peer(from)): ConnectInfo<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path();
+    let what = path.trim_start_matches('/');
+    let caller = match port.gate.admit(from.ip(), &head.method, path, &head.headers) {
+        Ok(caller) => caller,
+        Err(refusal) => {
+            audit::refused(&refusal, from, what);
+            return not_let(refusal);
+        }
+    };
+    let Some(role) = needs(&head.method, path).filter(|_| !head.method.is_safe()) else {
+        return next.run(Request::from_parts(head, body)).await;
+    };
+    let Ok(body) = to_bytes(body, REQUEST_BYTES_MAX).await else {
+        return error(StatusCode::BAD_REQUEST, "the request's body did not come");
+    };
+    let text = String::from_utf8_lossy(&body).into_owned();
+    let role = if path == CONSOLE { port.console.role_of(&text) } else { role };
+    let what = format!("{what} {}", text.trim_end());
+    if let Err(refusal) = port.gate.permit(&caller, role) {
+        audit::refused(&refusal, from, &what);
+        return not_let(refusal);
     }
+    let audited = (role == Role::Operate).then(|| {
+        port.gate.note_operated();
+        Audited::begin(caller.who.as_deref().unwrap_or("nobody"), from, &what)
+    });
+    let response = next.run(Request::from_parts(head, Body::from(body))).await;
+    if let Some(audited) = audited {
+        audited.end(response.status());
+    }
+    response
 }
 
-async fn metrics(State(source): Source) -> Response {
+fn not_let(refusal: Refusal) -> Response {
+    let status = refusal.cause.status();
+    let mut response = error(status, &refusal.text);
+    if status == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Some(seconds) = refusal.retry_after_s {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+async fn metrics(State(port): OfPort) -> Response {
     scope!("admin.metrics");
-    let text = source.metrics_text();
+    let mut text = port.source.metrics_text();
+    if let Some(figures) = text.strip_suffix(END_MARK) {
+        text = format!("{figures}{}{END_MARK}", port.gate.metrics_text());
+    }
     // OpenMetrics demands its end mark, by which a scraper knows that nothing was cut off; the older format has none.
-    let format = if text.ends_with("# EOF\n") {
+    let format = if text.ends_with(END_MARK) {
         "application/openmetrics-text; version=1.0.0; charset=utf-8"
     } else {
         "text/plain; version=0.0.4; charset=utf-8"
@@ -93,8 +158,8 @@ async fn metrics(State(source): Source) -> Response {
     answer(StatusCode::OK, format, text)
 }
 
-async fn health(State(source): Source) -> Response {
-    let Health { state, frame_age_ms, workers_stuck_ms } = source.health();
+async fn health(State(port): OfPort) -> Response {
+    let Health { state, frame_age_ms, workers_stuck_ms } = port.source.health();
     let status = match state {
         HealthState::Running | HealthState::Sleeping => StatusCode::OK,
         HealthState::Stuck => StatusCode::SERVICE_UNAVAILABLE,
@@ -109,13 +174,13 @@ async fn health(State(source): Source) -> Response {
 /// A note is a sentence; a longer one is cut.
 const NOTE_CHARACTERS_MAX: usize = 200;
 
-async fn capture(State(source): Source, headers: HeaderMap, note: String) -> Response {
+async fn capture(State(port): OfPort, headers: HeaderMap, note: String) -> Response {
     if !is_meant(&headers, "capture") {
         return refused("send the header `x-throng: capture`, as `throng capture save` does");
     }
     let note: String = note.chars().take(NOTE_CHARACTERS_MAX).collect();
     // Writing waits for the disk, and metrics must be readable meanwhile.
-    let saved = tokio::task::spawn_blocking(move || source.save_capture(&note)).await;
+    let saved = tokio::task::spawn_blocking(move || port.source.save_capture(&note)).await;
     match saved {
         Ok(Ok(saved)) => {
             let body = serde_json::json!({ "path": saved.path, "bytes": saved.size_bytes });
@@ -126,12 +191,12 @@ async fn capture(State(source): Source, headers: HeaderMap, note: String) -> Res
     }
 }
 
-async fn command(State(console): State<Arc<Console>>, headers: HeaderMap, line: String) -> Response {
+async fn command(State(port): OfPort, headers: HeaderMap, line: String) -> Response {
     if !is_meant(&headers, "console") {
         return refused("send the header `x-throng: console`, as `throng console` does");
     }
     // A command may read a file, and metrics must be readable meanwhile.
-    let done = tokio::task::spawn_blocking(move || console.execute(&line)).await;
+    let done = tokio::task::spawn_blocking(move || port.console.execute(&line)).await;
     match done {
         Ok(Ok(text)) => answer(StatusCode::OK, JSON, serde_json::json!({ "text": text }).to_string() + "\n"),
         Ok(Err(reason)) => error(StatusCode::BAD_REQUEST, &reason),
@@ -149,6 +214,8 @@ fn refused(how: &str) -> Response {
 }
 
 const JSON: &str = "application/json";
+/// Of the OpenMetrics format.
+const END_MARK: &str = "# EOF\n";
 
 fn error(status: StatusCode, error: &str) -> Response {
     answer(status, JSON, serde_json::json!({ "error": error }).to_string() + "\n")

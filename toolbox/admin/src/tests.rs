@@ -2,9 +2,17 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Once;
 use std::time::Instant;
 
+use throng_platform::clock::ManualClock;
+use throng_platform::{ticks, time::Nanos};
+use throng_profiler::log::{CategoryFilter, Line, Lines, lines_between};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
 use super::*;
+use crate::access::Role;
 
 struct FixedSource {
     text: String,
@@ -46,8 +54,28 @@ fn source(text: &str, state: HealthState) -> Arc<FixedSource> {
     })
 }
 
+/// `operate`.
+const ALICE: &str = "5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c";
+/// `observe`.
+const WATCHER: &str = "91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa";
+const WRONG: &str = "77aa77aa77aa77aa77aa77aa77aa77aa77aa77aa77aa77aa77aa77aa77aa77aa";
+
+fn access() -> Access {
+    let lines = format!("alice operate {ALICE}\nwatcher observe {WATCHER}\n");
+    Access { names: Vec::new(), keys: Some(AccessKeys::parse("keys", &lines).unwrap()) }
+}
+
+/// The header that shows a key.
+fn shows(key: &str) -> String {
+    format!("Authorization: Bearer {key}\r\n")
+}
+
 fn start(text: &str, state: HealthState) -> AdminHandle {
-    AdminServer::start(LOOPBACK, &[], source(text, state), Console::new()).unwrap()
+    start_with(source(text, state), Console::new(), Surroundings::default())
+}
+
+fn start_with(source: Arc<FixedSource>, console: Console, surroundings: Surroundings) -> AdminHandle {
+    AdminServer::start_with(LOOPBACK, access(), source, console, surroundings).unwrap()
 }
 
 fn connect(admin: &AdminHandle) -> TcpStream {
@@ -75,22 +103,30 @@ fn check(admin: &AdminHandle, path: &str, expect: &[&str]) {
 }
 
 fn post(path: &str, header: &str, body: &str) -> String {
-    let console =
-        Console::new().with("rules.reload", "", "reads the rules again", |_| Err("the file is gone".to_owned()));
-    let admin = AdminServer::start(LOOPBACK, &[], source("", HealthState::Running), console).unwrap();
+    let admin = start_with(source("", HealthState::Running), console(), Surroundings::default());
+    post_to(&admin, path, header, body)
+}
+
+fn console() -> Console {
+    Console::new()
+        .with("rules.reload", Role::Operate, "", "reads the rules again", |_| Err("the file is gone".to_owned()))
+}
+
+fn post_to(admin: &AdminHandle, path: &str, header: &str, body: &str) -> String {
     let length = body.len();
     let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n{header}Content-Length: {length}\r\n\r\n{body}");
-    request(&admin, head.as_bytes())
+    request(admin, head.as_bytes())
 }
 
 #[test]
 fn a_capture_is_saved_for_those_who_mean_it() {
-    let answer = post("/capture", "x-throng: capture\r\n", "slow");
+    let meant = format!("x-throng: capture\r\n{}", shows(ALICE));
+    let answer = post("/capture", &meant, "slow");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains(r#"{"bytes":7,"path":"captures/slow"}"#), "{answer}");
-    let answer = post("/capture", "", "slow");
+    let answer = post("/capture", &shows(ALICE), "slow");
     assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("x-throng"), "{answer}");
-    let answer = post("/capture", "x-throng: capture\r\n", "full");
+    let answer = post("/capture", &meant, "full");
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("the disk is full"), "{answer}");
 }
 
@@ -103,8 +139,8 @@ fn pages_of_other_servers_are_not_answered_whatever_their_name_means() {
         assert_eq!(answer.starts_with("HTTP/1.1 200"), expect, "{head} {host} {more}: {answer}");
         assert!(expect || answer.starts_with("HTTP/1.1 403"), "{answer}");
     };
-    let meant = "x-throng: capture\r\nContent-Length: 0\r\n";
-    for (head, more) in [("GET /metrics", ""), ("GET /health", ""), ("POST /capture", meant)] {
+    let meant = format!("x-throng: capture\r\n{}Content-Length: 0\r\n", shows(ALICE));
+    for (head, more) in [("GET /metrics", ""), ("GET /health", ""), ("POST /capture", meant.as_str())] {
         answers(head, "127.0.0.1:9100", more, true);
         answers(head, "evil.example:9100", more, false);
         answers(head, "127.0.0.1:9100", &format!("Origin: http://evil.example\r\n{more}"), false);
@@ -118,6 +154,7 @@ fn a_command_is_carried_out_for_those_who_mean_it() {
         assert!(answer.starts_with(status) && answer.contains(words), "{line}: {answer}");
     };
     let meant = "x-throng: console\r\n";
+    let with_key = format!("{meant}{}", shows(ALICE));
     check(
         meant,
         "packets",
@@ -132,7 +169,7 @@ fn a_command_is_carried_out_for_those_who_mean_it() {
         "net.packets_in               7           2.0  Datagrams received. [packets]",
     );
     check(meant, "help", "HTTP/1.1 200", "rules.reload");
-    check(meant, "rules.reload", "HTTP/1.1 400", "rules.reload: the file is gone");
+    check(&with_key, "rules.reload", "HTTP/1.1 400", "rules.reload: the file is gone");
     check(meant, "quit", "HTTP/1.1 400", "there are rules.reload, packets, counters, help");
     check("", "packets", "HTTP/1.1 403", "x-throng: console");
     check("x-throng: capture\r\n", "packets", "HTTP/1.1 403", "x-throng: console");
@@ -171,15 +208,16 @@ fn health_tells_running_sleeping_and_stuck_apart() {
 fn other_paths_and_methods_are_refused_with_directions() {
     let admin = start("", HealthState::Running);
     check(&admin, "/", &["404 Not Found", "there are GET /metrics, GET /health, POST /capture and POST /console"]);
-    let answer = request(&admin, b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+    let answer = post_to(&admin, "/metrics", &shows(ALICE), "");
     assert!(answer.starts_with("HTTP/1.1 405 Method Not Allowed"), "{answer}");
 }
 
 #[test]
 fn a_used_port_is_named_with_the_setting_to_change() {
     let first = start("", HealthState::Running);
-    let error =
-        AdminServer::start(first.local_addr(), &[], source("", HealthState::Running), Console::new()).err().unwrap();
+    let error = AdminServer::start(first.local_addr(), access(), source("", HealthState::Running), Console::new())
+        .err()
+        .unwrap();
     assert!(matches!(error, AdminError::AddressInUse { .. }));
     let (address, port) = (first.local_addr(), first.local_addr().port());
     assert_eq!(
@@ -194,7 +232,8 @@ fn a_used_port_is_named_with_the_setting_to_change() {
 #[test]
 fn a_foreign_address_is_named() {
     let foreign = SocketAddr::from(([192, 0, 2, 1], 9100));
-    let error = AdminServer::start(foreign, &[], source("", HealthState::Running), Console::new()).err().unwrap();
+    let start = |access| AdminServer::start(foreign, access, source("", HealthState::Running), Console::new());
+    let error = start(access()).err().unwrap();
     assert!(error.to_string().starts_with("admin address 192.0.2.1:9100 is not one of this host's;"), "{error}");
 }
 
@@ -214,8 +253,8 @@ fn an_endless_request_is_cut_off() {
 #[test]
 fn connections_that_never_ask_lose_their_places() {
     let life_max = Duration::from_millis(300);
-    let admin = AdminServer::start_with_life(LOOPBACK, &[], source("", HealthState::Running), Console::new(), life_max)
-        .unwrap();
+    let surroundings = Surroundings { life_max, ..Surroundings::default() };
+    let admin = start_with(source("", HealthState::Running), Console::new(), surroundings);
     let began = Instant::now();
     let silent: Vec<TcpStream> = (0..2 * bounds::CONNECTIONS_MAX).map(|_| connect(&admin)).collect();
     for mut stream in &silent {
@@ -245,4 +284,173 @@ fn dropping_the_handle_closes_the_port_at_once() {
     assert!(began.elapsed() < bounds::LIFE_MAX / 2, "an open connection held the stop up");
     assert!(TcpStream::connect(address).is_err());
     drop(open);
+}
+
+#[test]
+fn without_keys_it_does_not_listen_where_others_can_reach_it() {
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:9100"] {
+        let address: SocketAddr = address.parse().unwrap();
+        let error = AdminServer::start(address, Access::default(), source("", HealthState::Running), Console::new())
+            .err()
+            .unwrap();
+        assert!(matches!(error, AdminError::NoKeys { .. }), "{error}");
+        let (error, port) = (error.to_string(), address.port());
+        for word in ["admin_keys_file", "throng admin-key NAME ROLE"] {
+            assert!(error.contains(word), "{word} is not in {error}");
+        }
+        assert!(error.contains(&format!("\"127.0.0.1:{port}\"")), "{error}");
+    }
+}
+
+#[test]
+fn who_is_not_let_is_told_by_status_header_and_words() {
+    let surroundings = Surroundings { clock: Arc::new(ManualClock::new()), ..Surroundings::default() };
+    let admin = start_with(source("", HealthState::Running), console(), surroundings);
+    let check = |key: Option<&str>, parts: &[&str]| {
+        let header = format!("x-throng: console\r\n{}", key.map(shows).unwrap_or_default());
+        let answer = post_to(&admin, "/console", &header, "rules.reload");
+        for part in parts {
+            assert!(answer.contains(part), "{part:?} is not in {answer}");
+        }
+        assert!(![ALICE, WATCHER, WRONG].iter().any(|key| answer.contains(key)), "an answer shows a key: {answer}");
+    };
+    check(None, &["HTTP/1.1 401", "www-authenticate: Bearer", "needs a key of the role operate", "--admin-key-file"]);
+    check(Some(WATCHER), &["HTTP/1.1 403", "`watcher` may not do this", "role operate"]);
+    for _ in 0..5 {
+        check(Some(WRONG), &["HTTP/1.1 401", "www-authenticate: Bearer", "no key of this server"]);
+    }
+    check(Some(ALICE), &["HTTP/1.1 429", "retry-after: 30", "wait 30 s"]);
+    check(None, &["HTTP/1.1 401"]);
+    let answer = request(&admin, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[test]
+fn who_waited_long_enough_is_let_in_again() {
+    let clock = ManualClock::new();
+    let surroundings = Surroundings { clock: Arc::new(clock.clone()), ..Surroundings::default() };
+    let admin = start_with(source("", HealthState::Running), console(), surroundings);
+    let ask = |key: &str| post_to(&admin, "/console", &format!("x-throng: console\r\n{}", shows(key)), "help");
+    (0..5).for_each(|_| assert!(ask(WRONG).starts_with("HTTP/1.1 401")));
+    clock.advance(Nanos::from_millis(29_999));
+    assert!(ask(ALICE).starts_with("HTTP/1.1 429"));
+    clock.advance(Nanos::from_millis(1));
+    assert!(ask(ALICE).starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn what_was_refused_and_let_through_is_among_the_metrics() {
+    let admin =
+        start_with(source("throng_frames_total 7\n# EOF\n", HealthState::Running), console(), Surroundings::default());
+    post_to(&admin, "/capture", "", "");
+    post_to(&admin, "/capture", &shows(ALICE), "");
+    let figures = [
+        "throng_frames_total 7\n# HELP throng_admin_refused ",
+        "throng_admin_refused_total{cause=\"no_key\"} 1\n",
+        "throng_admin_operated_total 1\n# EOF\n",
+    ];
+    check(&admin, "/metrics", &figures);
+}
+
+/// From here on the process's lines are kept. Tests share them, and look for their own words.
+fn keep_log() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| tracing_subscriber::registry().with(CategoryFilter).with(Lines::new()).init());
+}
+
+/// The first line of the audit with `words` in it, after `ask` or while it is asked again: refusals of all tests share a
+/// rate, and some are left out.
+#[track_caller]
+fn line_after(since_ticks: u64, words: &str, mut ask: impl FnMut()) -> String {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        ask();
+        let lines = lines_between(since_ticks, ticks::now());
+        if let Some(line) = lines.iter().find(|line| line.target == "admin.audit" && line.text().contains(words)) {
+            return line.text().to_owned();
+        }
+        let texts: Vec<&str> = lines.iter().map(Line::text).collect();
+        assert!(Instant::now() < deadline, "no line has {words:?}: {texts:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn whoever_changes_something_or_was_not_let_has_a_line_and_no_key_is_in_it() {
+    keep_log();
+    let begin = ticks::now();
+    let admin = start_with(source("", HealthState::Running), console(), Surroundings::default());
+    let ask = |key: &str, line: &str| {
+        post_to(&admin, "/console", &format!("x-throng: console\r\n{key}"), line);
+    };
+    ask(&shows(ALICE), "rules.reload --audit-of-alice\u{1b}[2J\n");
+    let line = line_after(begin, "--audit-of-alice", || ());
+    assert!(line.starts_with("a request that changes something"), "{line}");
+    for part in ["who=alice", "from=127.0.0.1:", "console rules.reload --audit-of-alice", "400 Bad Request"] {
+        assert!(line.contains(part), "{part:?} is not in {line}");
+    }
+    assert!(!line.contains('\u{1b}'), "{line:?}");
+
+    let line = line_after(begin, "--audit-of-nobody", || ask("", "rules.reload --audit-of-nobody"));
+    for part in ["a request was refused", "no_key", "who=nobody", "from=127.0.0.1:"] {
+        assert!(line.contains(part), "{part:?} is not in {line}");
+    }
+    let line = line_after(begin, "--audit-of-watcher", || ask(&shows(WATCHER), "rules.reload --audit-of-watcher"));
+    assert!(line.contains("who=watcher"), "{line}");
+    ask(&shows(WRONG), &format!("rules.reload {WRONG}"));
+    ask(&shows(ALICE), &format!("rules.reload {ALICE} --audit-of-key"));
+    line_after(begin, "rules.reload (hidden) --audit-of-key", || ());
+    for line in lines_between(begin, ticks::now()) {
+        assert!(![ALICE, WATCHER, WRONG].iter().any(|key| line.text().contains(key)), "a key is in {}", line.text());
+    }
+}
+
+/// Whoever leaves before the answer may have had the command carried out.
+#[test]
+fn a_command_whose_asker_has_left_has_a_line_too() {
+    keep_log();
+    let begin = ticks::now();
+    let (started, has_started) = std::sync::mpsc::channel();
+    let (end, may_end) = std::sync::mpsc::channel::<()>();
+    let (started, may_end) = (std::sync::Mutex::new(started), std::sync::Mutex::new(may_end));
+    let console = Console::new().with("slow.command", Role::Operate, "", "takes its time", move |_| {
+        started.lock().unwrap().send(()).unwrap();
+        // An error is the test's end.
+        let _ = may_end.lock().unwrap().recv();
+        Ok(String::new())
+    });
+    let admin = start_with(source("", HealthState::Running), console, Surroundings::default());
+    // Dropped before the port, which waits for the command.
+    let end = end;
+    let mut stream = connect(&admin);
+    let head = format!("POST /console HTTP/1.1\r\nHost: localhost\r\nx-throng: console\r\n{}", shows(ALICE));
+    stream.write_all(format!("{head}Content-Length: 12\r\n\r\nslow.command").as_bytes()).unwrap();
+    has_started.recv().unwrap();
+    drop(stream);
+    let line = line_after(begin, "slow.command", || ());
+    assert!(line.contains("who=alice") && line.contains("the asker left before the answer"), "{line}");
+    drop(end);
+}
+
+#[test]
+fn a_server_without_keys_leaves_one_for_its_own_user() {
+    let folder = std::env::temp_dir().join(format!("throng-admin-port-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let key_folders = vec![folder.join("keys")];
+    let start = |access| {
+        let surroundings = Surroundings { key_folders: key_folders.clone(), ..Surroundings::default() };
+        AdminServer::start_with(LOOPBACK, access, source("", HealthState::Running), console(), surroundings).unwrap()
+    };
+    let admin = start(Access::default());
+    let path = key_folders[0].join(format!("admin-{}.key", admin.local_addr()));
+    let key = access::read_key(&path).unwrap().to_hex();
+    let ask = |key: &str| post_to(&admin, "/console", &format!("x-throng: console\r\n{}", shows(key)), "rules.reload");
+    assert!(ask(&key).contains("the file is gone"), "it is let in");
+    assert!(ask(WRONG).starts_with("HTTP/1.1 401"));
+    drop(admin);
+    assert!(!path.exists());
+    let admin = start(access());
+    assert_eq!(std::fs::read_dir(&key_folders[0]).unwrap().count(), 0, "one with keys leaves none");
+    drop(admin);
+    std::fs::remove_dir_all(&folder).unwrap();
 }

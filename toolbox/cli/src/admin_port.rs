@@ -2,22 +2,58 @@
 //!
 //! HTTP/1.1 with one request per connection needs no library. What answers may be any program on any port: its answer
 //! is bounded in bytes and time, and nothing of it is believed to be harmless to a terminal.
+//!
+//! Each request shows the key that the user gave, or the one that a server on this host has left for its own user. Such
+//! a key is good for that server only, for as long as it runs: whoever has taken its port since learns nothing from it.
 
 use std::{
     io::{self, Read, Write},
     net::{TcpStream, ToSocketAddrs},
+    path::PathBuf,
     time::Duration,
 };
+
+use clap::Args;
+use throng::settings::SecretKey;
+use throng_admin::access::{ADMIN_KEY_VARIABLE, local_key, read_key, secret_of};
 
 /// For connecting, and for each step of the talk. Saving a capture takes a server a second or two.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// A packet report of a thousand worlds has some 2 MB; a stranger on that port may send more.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
+/// Which key a command shows.
+#[derive(Args)]
+pub struct ShownKeyArguments {
+    /// A file with the key to show: a line of the server's file of keys, or the key alone. Without it THRONG_ADMIN_KEY;
+    /// without that the key that a server on this host has left for the user who runs it.
+    #[arg(long, value_name = "FILE")]
+    admin_key_file: Option<PathBuf>,
+}
+
+impl ShownKeyArguments {
+    pub fn key(&self) -> Result<ShownKey, String> {
+        if let Some(path) = &self.admin_key_file {
+            return read_key(path).map(ShownKey::Given).map_err(|error| error.to_string());
+        }
+        let Ok(text) = std::env::var(ADMIN_KEY_VARIABLE) else { return Ok(ShownKey::Local) };
+        let wrong = |reason| format!("environment variable {ADMIN_KEY_VARIABLE}: {reason}");
+        secret_of(&text).map(ShownKey::Given).map_err(wrong)
+    }
+}
+
+/// The key that requests show.
+pub enum ShownKey {
+    /// The user's choice, for whichever server is asked.
+    Given(SecretKey),
+    /// What the server that is asked has left here, if it runs on this host.
+    Local,
+}
+
 /// Sends `body` to `/purpose`; returns status and body of the answer. An error says what to do, and begins with
 /// `server`.
-pub fn post(server: &str, purpose: &str, body: &str) -> Result<(u16, Vec<u8>), String> {
-    request(server, purpose, body).map_err(|error| format!("{server}: {}", explained(&error)))
+pub fn post(server: &str, key: &ShownKey, purpose: &str, body: &str) -> Result<(u16, Vec<u8>), String> {
+    request(server, key, purpose, body).map_err(|error| format!("{server}: {}", explained(&error)))
 }
 
 /// The error for an answer that no admin port gives.
@@ -39,14 +75,18 @@ fn explained(error: &io::Error) -> String {
     }
 }
 
-fn request(server: &str, purpose: &str, body: &str) -> io::Result<(u16, Vec<u8>)> {
+fn request(server: &str, key: &ShownKey, purpose: &str, body: &str) -> io::Result<(u16, Vec<u8>)> {
     let mut stream = connect(server)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
+    let authorization = match authorization(&stream, key)? {
+        Some(key) => format!("Authorization: Bearer {}\r\n", key.to_hex()),
+        None => String::new(),
+    };
     // The header keeps web pages out: a browser asks before it sends one to another site.
     let head = format!(
-        "POST /{purpose} HTTP/1.1\r\nHost: {server}\r\nx-throng: {purpose}\r\nContent-Type: text/plain; charset=utf-8\r\n\
-         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        "POST /{purpose} HTTP/1.1\r\nHost: {server}\r\nx-throng: {purpose}\r\n{authorization}\
+         Content-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
     stream.write_all(&[head.as_bytes(), body.as_bytes()].concat())?;
@@ -60,6 +100,17 @@ fn request(server: &str, purpose: &str, body: &str) -> io::Result<(u16, Vec<u8>)
         .and_then(|head| head.split(' ').nth(1)?.get(..3)?.parse().ok())
         .ok_or_else(not_http)?;
     Ok((status, answer.split_off(head_bytes + 4)))
+}
+
+fn authorization(stream: &TcpStream, key: &ShownKey) -> io::Result<Option<SecretKey>> {
+    match key {
+        ShownKey::Given(key) => Ok(Some(key.clone())),
+        ShownKey::Local => {
+            let server = stream.peer_addr()?;
+            let left = if server.ip().is_loopback() { local_key::find(server) } else { None };
+            left.transpose().map_err(io::Error::other)
+        }
+    }
 }
 
 fn connect(server: &str) -> io::Result<TcpStream> {

@@ -1,8 +1,7 @@
 //! `throng console`: commands of a running server, given with the call or line by line.
 //!
-//! What commands there are is the server's to say (`help`); here a line is sent and its answer printed. The admin port
-//! has no password: it listens on loopback unless it was told otherwise, and takes commands from this program and its
-//! like, not from web pages.
+//! What commands there are is the server's to say (`help`); here a line is sent and its answer printed. With each goes
+//! the key that the user gave, or the one that a server on this host has left for its own user ([`admin_port`]).
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -11,7 +10,7 @@ use serde::Deserialize;
 use throng_capture::story::printable_text;
 
 use crate::{
-    admin_port,
+    admin_port::{self, ShownKey, ShownKeyArguments},
     outcome::{CommandResult, Verdict},
     output::remark,
 };
@@ -25,6 +24,8 @@ pub struct ConsoleArguments {
     /// stdin, one a line.
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
+    #[command(flatten)]
+    key: ShownKeyArguments,
     /// Print one JSON object; the same as `--json` after the command.
     #[arg(long)]
     json: bool,
@@ -38,12 +39,13 @@ struct Answer {
 }
 
 pub fn run(arguments: ConsoleArguments) -> CommandResult {
-    let ConsoleArguments { server, command, json } = arguments;
+    let ConsoleArguments { server, command, key, json } = arguments;
+    let key = key.key()?;
     if command.is_empty() {
-        return converse(&server, json);
+        return converse(&server, &key, json);
     }
     let as_json = json || command.iter().any(|word| word == "--json");
-    match ask(&server, &line_of(&command.join(" "), json))? {
+    match ask(&server, &key, &line_of(&command.join(" "), json))? {
         Ok(text) => print(&text, as_json)?,
         Err(reason) => return Err(format!("{server}: {}", printable_lines(&reason).join("\n")).into()),
     }
@@ -52,7 +54,7 @@ pub fn run(arguments: ConsoleArguments) -> CommandResult {
 
 /// Carries out lines from stdin until it ends. A person is told what is wrong and goes on; a script that had a wrong
 /// line fails at the end.
-fn converse(server: &str, json: bool) -> CommandResult {
+fn converse(server: &str, key: &ShownKey, json: bool) -> CommandResult {
     let is_terminal = io::stdin().is_terminal();
     let prompt = || -> io::Result<()> {
         if is_terminal {
@@ -65,7 +67,7 @@ fn converse(server: &str, json: bool) -> CommandResult {
     for line in io::stdin().lock().lines() {
         let line = line?;
         if !line.trim().is_empty() {
-            match ask(server, &line_of(&line, json))? {
+            match ask(server, key, &line_of(&line, json))? {
                 Ok(text) => print(&text, json || line.split_whitespace().any(|word| word == "--json"))?,
                 Err(reason) => {
                     refused += 1;
@@ -87,8 +89,8 @@ fn line_of(command: &str, json: bool) -> String {
 
 /// The answer's text, or why the server did not carry it out; the outer error is that nobody answered as a server
 /// would.
-fn ask(server: &str, line: &str) -> Result<Result<String, String>, String> {
-    let (status, body) = admin_port::post(server, "console", line)?;
+fn ask(server: &str, key: &ShownKey, line: &str) -> Result<Result<String, String>, String> {
+    let (status, body) = admin_port::post(server, key, "console", line)?;
     match serde_json::from_slice(&body) {
         Ok(Answer { text: Some(text), .. }) if status == 200 => Ok(Ok(text)),
         Ok(Answer { error: Some(error), .. }) => Ok(Err(error)),

@@ -3,6 +3,7 @@
 //! Every command has `--json`, which prints one JSON object as its last line with units in the key names. Exit status 0
 //! = fine, 1 = the thing measured failed its bar, 2 = a mistake in how it was called or in the surroundings.
 
+mod admin_key;
 mod admin_port;
 mod bots;
 mod capture;
@@ -62,6 +63,8 @@ enum Command {
     Crash(crash::CrashArguments),
     /// Commands of a running server: its packets by kind, its rules read again.
     Console(console::ConsoleArguments),
+    /// A new key for the admin port: a line of a server's file of keys.
+    AdminKey(admin_key::NewKeyArguments),
     /// Where the wall time of a running process goes: all its threads, asleep or awake, without stopping any.
     Wallclock(wallclock::WallclockArguments),
     /// Watches over the server that started it, and reports its death.
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Command::Capture(arguments) => capture::run(arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Console(arguments) => console::run(arguments),
+        Command::AdminKey(arguments) => admin_key::run(&arguments),
         Command::Wallclock(arguments) => wallclock::run(arguments),
         Command::CrashMonitor => unreachable!("it has ended above"),
         Command::CrashDrill(arguments) => crash_monitor::drill(arguments),

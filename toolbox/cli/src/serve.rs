@@ -17,7 +17,11 @@ use throng::{
     server::ServerControl,
     settings::{CrashFolder, PRIVATE_KEY_VARIABLE, Settings, parse_address},
 };
-use throng_admin::{AdminServer, console::Console};
+use throng_admin::{
+    AdminServer,
+    access::{Access, AccessKeys, Role},
+    console::Console,
+};
 use throng_crash::CrashGuard;
 use throng_net::protocol::PrivateKey;
 use throng_platform::{
@@ -115,6 +119,8 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     if !settings.server.huge_pages && !throng_platform::allocator::take_small_pages() {
         tracing::warn!("huge_pages = false has no effect: the kernel does not take it");
     }
+    let admin_keys = settings.server.admin_address.and(settings.admin_keys_file());
+    let admin_keys = admin_keys.map(|path| AccessKeys::load(&path)).transpose()?;
     let key = private_key(&settings)?;
     let mut server = Server::bind(&settings, arguments.game.game.schema(), key)?;
     server.set_build(this_build::build());
@@ -131,8 +137,8 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     let _crash_guard = install_crash_reports(&settings.server.crashes, &server)?;
     let admin = match settings.server.admin_address {
         Some(address) => {
-            let names = &settings.server.admin_names;
-            Some(AdminServer::start(address, names, server.control().published(), console(rules))?)
+            let access = Access { names: settings.server.admin_names.clone(), keys: admin_keys };
+            Some(AdminServer::start(address, access, server.control().published(), console(rules))?)
         }
         None => None,
     };
@@ -204,13 +210,19 @@ fn install_crash_reports(
 
 /// What can be typed at this server, beside what the admin port knows by itself.
 fn console(rules: Option<Arc<FollowedRules>>) -> Console {
-    Console::new().with("rules.reload", "", "reads the rules file now and puts it into force", move |call| {
-        call.check_arguments(&[])?;
-        let rules =
-            rules.as_ref().ok_or("this server has no rules file: name one in [recorder] rules of its settings")?;
-        let path = rules.reload().map_err(|error| error.to_string())?.display().to_string();
-        Ok(call.answer(|| format!("{path} is in force\n"), || serde_json::json!({ "rules": path })))
-    })
+    Console::new().with(
+        "rules.reload",
+        Role::Operate,
+        "",
+        "reads the rules file now and puts it into force",
+        move |call| {
+            call.check_arguments(&[])?;
+            let rules =
+                rules.as_ref().ok_or("this server has no rules file: name one in [recorder] rules of its settings")?;
+            let path = rules.reload().map_err(|error| error.to_string())?.display().to_string();
+            Ok(call.answer(|| format!("{path} is in force\n"), || serde_json::json!({ "rules": path })))
+        },
+    )
 }
 
 /// Seconds of status that may wait for whoever reads them.

@@ -42,6 +42,17 @@ counter's family, so it finds no help for counters; scrapers ask for OpenMetrics
 
 ";
 
+/// Counted by the admin port itself, whose tests hold this to it.
+const ADMIN: &str = "\
+## The admin port
+
+| in Prometheus | what it says | when it grows |
+|---|---|---|
+| `throng_admin_refused_total` | Requests to the admin port that were refused. Label `cause`: `origin` (another server's page, or a foreign name), `no_key`, `wrong_key`, `role`, `back_off` (too many wrong keys came from there). | The log has a line for each in `admin.audit`, with the address. `wrong_key`: a program has an old key, or somebody guesses. |
+| `throng_admin_operated_total` | Requests to the admin port that change something and were let through. | Each has a line in the log, in `admin.audit`: who, from where, what, and what came of it. |
+
+";
+
 const GAME: &str = "\
 ## What the game counts
 
@@ -107,7 +118,9 @@ fn page() -> String {
     };
     subsystems::FIGURES.iter().for_each(|(figure, suffix)| row(figure, suffix));
     subsystems::RECORDER.iter().for_each(|(figure, _)| row(figure, "_total"));
-    page.push_str("\n## What goes to the clients, by kind\n\nGauges of the last second with the labels `kind`, `cause` and `world`; the console's `packets` tells the same. A series that was there once stays, at 0, until another world has its world's place.\n\n| in Prometheus | what it says |\n|---|---|\n");
+    page.push('\n');
+    page.push_str(ADMIN);
+    page.push_str("## What goes to the clients, by kind\n\nGauges of the last second with the labels `kind`, `cause` and `world`; the console's `packets` tells the same. A series that was there once stays, at 0, until another world has its world's place.\n\n| in Prometheus | what it says |\n|---|---|\n");
     for (name, help, _) in &PACKETS {
         let _ = writeln!(page, "| `throng_{}` | {help}. |", name.replace('.', "_"));
     }

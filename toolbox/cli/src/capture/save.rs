@@ -5,7 +5,7 @@ use serde::Deserialize;
 use throng_capture::story::printable_text;
 
 use crate::{
-    admin_port,
+    admin_port::{self, ShownKeyArguments},
     outcome::{CommandResult, Verdict},
     output::say,
 };
@@ -18,6 +18,8 @@ pub struct SaveArguments {
     /// Why: kept in the capture.
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
+    #[command(flatten)]
+    key: ShownKeyArguments,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -33,8 +35,9 @@ struct Answer {
 
 pub fn run(arguments: &SaveArguments) -> CommandResult {
     let server = &arguments.connect;
+    let key = arguments.key.key()?;
     let (status, body) =
-        admin_port::post(server, "capture", &arguments.note).map_err(|error| format!("--connect {error}"))?;
+        admin_port::post(server, &key, "capture", &arguments.note).map_err(|error| format!("--connect {error}"))?;
     let answer: Option<Answer> = serde_json::from_slice(&body).ok();
     match answer {
         Some(Answer { path: Some(path), bytes, .. }) if status == 200 => {

@@ -52,13 +52,16 @@ pub fn unprivileged(before: &str, arguments: &[&str]) -> Option<Command> {
 }
 
 fn without_ours(mut command: Command, arguments: &[&str]) -> Command {
-    command.args(arguments).env_remove("THRONG_PRIVATE_KEY").env_remove("THRONG_LOG").stdin(Stdio::null());
+    for ours in ["THRONG_PRIVATE_KEY", "THRONG_ADMIN_KEY", "THRONG_LOG"] {
+        command.env_remove(ours);
+    }
+    command.args(arguments).stdin(Stdio::null());
     // Where what nobody gave a folder may be written.
     command.current_dir(env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }

@@ -5,6 +5,7 @@
 //!   lifecycle  start, tokens, metrics, sleep, stop
 //!   load       the daily load test in small
 //!   console    commands of a running server
+//!   access     who may change it, and with which key
 //!   capture    bad frames listed, read and converted
 //!   faults     bad frames made on purpose, saved by themselves and named
 //!   crash      what a server's death leaves behind
@@ -21,6 +22,7 @@
 //! fails. Tests that measure take turns (`child::alone`), since two servers on a small machine measure each other.
 
 mod abuse;
+mod access;
 mod address;
 mod capture;
 mod child;

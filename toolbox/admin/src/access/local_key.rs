@@ -1,0 +1,220 @@
+//! Local key: what the user who runs a server changes it with, without having been given anything.
+//!
+//! A server on a loopback address that has no file of keys makes a random key at its start and leaves it where only its
+//! own user can read it. The commands of the same user find it by the address that they talk to. Web pages and other
+//! users of the host cannot read it, which is all that tells them apart on loopback.
+//!
+//! ```text
+//! $XDG_RUNTIME_DIR/throng/admin-127.0.0.1:9100.key    or, where there is no such folder
+//! /tmp/throng-UID/admin-127.0.0.1:9100.key            both folders of mode 0700, the file of mode 0600
+//! ```
+//!
+//! The file goes when the server ends. One that a server left that was killed holds a key that nothing takes any more,
+//! and is replaced by the next server at that address. Anybody may make folders in `/tmp`, so one that is not this
+//! user's, that others may enter or that is a link is not used.
+//!
+//! Runs at a server's start and end, and in a command that asks; some system calls.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use throng::settings::SecretKey;
+use throng_platform::process;
+
+use super::keys::{AccessKey, KeysError, read_key};
+use super::role::Role;
+
+/// What audit lines call whoever shows it.
+const NAME: &str = "local";
+
+/// A file with a server's own key, removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct LocalKey {
+    path: PathBuf,
+    key: AccessKey,
+}
+
+impl LocalKey {
+    /// Makes a key for the server at `address` and leaves it in the first of the folders that can be used. The error
+    /// says why none can.
+    pub(crate) fn leave(address: SocketAddr, folders: &[PathBuf]) -> Result<Self, String> {
+        let key = AccessKey::generate(NAME, Role::Operate)?;
+        let text = format!(
+            "# The server at {address} takes this key from its own user for as long as it runs.\n{}\n",
+            key.to_line()
+        );
+        let mut reasons = Vec::new();
+        for folder in folders {
+            let path = file_in(folder, address);
+            let left = make_folder(folder)
+                .and_then(|()| write_private(&path, &text).map_err(|cause| format!("{}: {cause}", path.display())));
+            match left {
+                Ok(()) => return Ok(Self { path, key }),
+                Err(reason) => reasons.push(reason),
+            }
+        }
+        Err(reasons.join("; "))
+    }
+
+    pub(crate) fn key(&self) -> &AccessKey {
+        &self.key
+    }
+}
+
+impl Drop for LocalKey {
+    fn drop(&mut self) {
+        // Another server may be at this address by now, in another network namespace.
+        if read_key(&self.path).is_ok_and(|key| self.key.is(&key)) {
+            // If it cannot be removed, it is a key of nothing.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The key of the server of this user at a loopback `address`, if one has left it.
+pub fn find(address: SocketAddr) -> Option<Result<SecretKey, KeysError>> {
+    find_in(address, &folders())
+}
+
+fn find_in(address: SocketAddr, folders: &[PathBuf]) -> Option<Result<SecretKey, KeysError>> {
+    let usable = folders.iter().filter(|folder| check_folder(folder).is_ok());
+    let path = usable.map(|folder| file_in(folder, address)).find(|path| path.exists())?;
+    Some(read_key(&path))
+}
+
+/// Removes what a server left at this address that was killed, where another takes other keys now.
+pub(crate) fn forget(address: SocketAddr, folders: &[PathBuf]) {
+    for folder in folders.iter().filter(|folder| check_folder(folder).is_ok()) {
+        // Mostly there is none.
+        let _ = fs::remove_file(file_in(folder, address));
+    }
+}
+
+/// Where keys may lie, the best place first. Server and command may have been started in different ways, so a command
+/// looks in all of them.
+pub(crate) fn folders() -> Vec<PathBuf> {
+    let user = process::user_id();
+    let is_own = |folder: &PathBuf| folder.is_absolute() && fs::metadata(folder).is_ok_and(|about| about.uid() == user);
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(is_own);
+    let fallback = PathBuf::from(format!("/tmp/throng-{user}"));
+    runtime.map(|folder| folder.join("throng")).into_iter().chain([fallback]).collect()
+}
+
+fn file_in(folder: &Path, address: SocketAddr) -> PathBuf {
+    folder.join(format!("admin-{address}.key"))
+}
+
+fn make_folder(folder: &Path) -> Result<(), String> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(format!("{}: {cause}", folder.display())),
+        _ => check_folder(folder),
+    }
+}
+
+/// Nobody but this user may have put anything there.
+fn check_folder(folder: &Path) -> Result<(), String> {
+    let fail = |reason: String| Err(format!("{}: {reason}", folder.display()));
+    let about = match fs::symlink_metadata(folder) {
+        Ok(about) => about,
+        Err(cause) => return fail(cause.to_string()),
+    };
+    if !about.is_dir() {
+        return fail("is no folder".to_owned());
+    }
+    if about.uid() != process::user_id() {
+        return fail(format!("belongs to user {}", about.uid()));
+    }
+    if about.mode() & 0o077 != 0 {
+        return fail(format!("others may enter it: run `chmod 700 {}`", folder.display()));
+    }
+    Ok(())
+}
+
+/// Written beside the place and moved there: a command reads the old key or the new one.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let fresh = path.with_extension(format!("key.{}", std::process::id()));
+    // Of an earlier process with this number, at most.
+    let _ = fs::remove_file(&fresh);
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?.write_all(text.as_bytes())?;
+    fs::rename(&fresh, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    const ADDRESS: &str = "127.0.0.1:9100";
+
+    /// A folder of a test's own, with nothing in it.
+    fn place(name: &str) -> PathBuf {
+        let place = std::env::temp_dir().join(format!("throng-local-key-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&place);
+        fs::create_dir_all(&place).unwrap();
+        place
+    }
+
+    fn address() -> SocketAddr {
+        ADDRESS.parse().unwrap()
+    }
+
+    #[test]
+    fn a_key_is_found_while_the_server_runs_and_only_its_user_can_read_it() {
+        let folders = [place("found").join("throng")];
+        assert!(find_in(address(), &folders).is_none(), "no server, no key");
+        let left = LocalKey::leave(address(), &folders).unwrap();
+        let mode = |path: &Path| fs::symlink_metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&folders[0]), mode(&left.path)), (0o700, 0o600));
+        let found = find_in(address(), &folders).unwrap().unwrap();
+        assert!(left.key().is(&found) && left.key().role() == Role::Operate);
+        assert!(find_in("127.0.0.1:9101".parse().unwrap(), &folders).is_none(), "another port");
+        assert!(find_in("127.0.0.2:9100".parse().unwrap(), &folders).is_none(), "another address");
+        let shown = format!("{left:?}");
+        assert!(shown.contains("hidden") && !shown.contains(&found.to_hex()), "{shown}");
+
+        drop(left);
+        assert!(find_in(address(), &folders).is_none(), "it goes with its server");
+        assert_eq!(fs::read_dir(&folders[0]).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_killed_server_left_is_replaced_and_what_its_successor_left_stays() {
+        let folders = [place("stale")];
+        fs::set_permissions(&folders[0], fs::Permissions::from_mode(0o700)).unwrap();
+        let killed = LocalKey::leave(address(), &folders).unwrap();
+        let next = LocalKey::leave(address(), &folders).unwrap();
+        assert!(next.key().is(&find_in(address(), &folders).unwrap().unwrap()));
+        drop(killed);
+        assert!(next.key().is(&find_in(address(), &folders).unwrap().unwrap()));
+        forget(address(), &folders);
+        assert!(find_in(address(), &folders).is_none());
+    }
+
+    #[test]
+    fn a_folder_that_others_could_have_made_is_passed_by() {
+        let place = place("foreign");
+        let (open, link, file, good) = (place.join("open"), place.join("link"), place.join("file"), place.join("good"));
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
+        let behind = place.join("behind");
+        DirBuilder::new().mode(0o700).create(&behind).unwrap();
+        symlink(&behind, &link).unwrap();
+        fs::write(&file, "").unwrap();
+        let bad = [open.clone(), link, file, place.join("no/such")];
+        let error = LocalKey::leave(address(), &bad).unwrap_err();
+        assert!(error.contains(&format!("others may enter it: run `chmod 700 {}`", open.display())), "{error}");
+        assert_eq!(error.matches("is no folder").count(), 2, "{error}");
+        assert_eq!(fs::read_dir(&behind).unwrap().count(), 0);
+
+        let all: Vec<PathBuf> = bad.into_iter().chain([good.clone()]).collect();
+        let left = LocalKey::leave(address(), &all).unwrap();
+        assert!(left.path.starts_with(&good));
+        assert!(find_in(address(), &all).is_some_and(|found| found.is_ok()));
+        fs::copy(&left.path, file_in(&open, address())).unwrap();
+        assert!(find_in(address(), &[open]).is_none(), "whoever can enter could have put it there");
+    }
+}
