@@ -1,13 +1,13 @@
 //! The listener as a scraper, a probe and an attacker see it, over a plain TCP stream.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Once;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Instant;
 
 use throng_platform::clock::ManualClock;
-use throng_platform::{ticks, time::Nanos};
-use throng_profiler::log::{CategoryFilter, Line, Lines, lines_between};
+use throng_platform::time::Nanos;
+use throng_profiler::log::CategoryFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -352,25 +352,43 @@ fn what_was_refused_and_let_through_is_among_the_metrics() {
     check(&admin, "/metrics", &figures);
 }
 
-/// From here on the process's lines are kept. Tests share them, and look for their own words.
+/// What the process has logged since the first test that asked. Tests share it, and look for their own words.
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+fn log() -> MutexGuard<'static, String> {
+    LOG.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct ToLog;
+
+impl Write for ToLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        log().push_str(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 fn keep_log() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| tracing_subscriber::registry().with(CategoryFilter).with(Lines::new()).init());
+    let lines = || tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| ToLog);
+    ONCE.call_once(|| tracing_subscriber::registry().with(CategoryFilter).with(lines()).init());
 }
 
 /// The first line of the audit with `words` in it, after `ask` or while it is asked again: refusals of all tests share a
 /// rate, and some are left out.
 #[track_caller]
-fn line_after(since_ticks: u64, words: &str, mut ask: impl FnMut()) -> String {
+fn line_after(words: &str, mut ask: impl FnMut()) -> String {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         ask();
-        let lines = lines_between(since_ticks, ticks::now());
-        if let Some(line) = lines.iter().find(|line| line.target == "admin.audit" && line.text().contains(words)) {
-            return line.text().to_owned();
+        if let Some(line) = log().lines().find(|line| line.contains(" admin.audit: ") && line.contains(words)) {
+            return line.to_owned();
         }
-        let texts: Vec<&str> = lines.iter().map(Line::text).collect();
-        assert!(Instant::now() < deadline, "no line has {words:?}: {texts:?}");
+        assert!(Instant::now() < deadline, "no line has {words:?}:\n{}", log());
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -378,41 +396,40 @@ fn line_after(since_ticks: u64, words: &str, mut ask: impl FnMut()) -> String {
 #[test]
 fn whoever_changes_something_or_was_not_let_has_a_line_and_no_key_is_in_it() {
     keep_log();
-    let begin = ticks::now();
     let admin = start_with(source("", HealthState::Running), console(), Surroundings::default());
     let ask = |key: &str, line: &str| {
         post_to(&admin, "/console", &format!("x-throng: console\r\n{key}"), line);
     };
     ask(&shows(ALICE), "rules.reload --audit-of-alice\u{1b}[2J\n");
-    let line = line_after(begin, "--audit-of-alice", || ());
-    assert!(line.starts_with("a request that changes something"), "{line}");
-    for part in ["who=alice", "from=127.0.0.1:", "console rules.reload --audit-of-alice", "400 Bad Request"] {
+    let line = line_after("--audit-of-alice", || ());
+    assert!(line.contains(" INFO admin.audit: a request that changes something "), "{line}");
+    for part in
+        ["who=alice", "from=127.0.0.1:", r#"what="console rules.reload --audit-of-alice\u{1b}[2J""#, "400 Bad Request"]
+    {
         assert!(line.contains(part), "{part:?} is not in {line}");
     }
     assert!(!line.contains('\u{1b}'), "{line:?}");
 
-    let line = line_after(begin, "--audit-of-nobody", || ask("", "rules.reload --audit-of-nobody"));
+    let line = line_after("--audit-of-nobody", || ask("", "rules.reload --audit-of-nobody"));
     for part in ["a request was refused", "no_key", "who=nobody", "from=127.0.0.1:"] {
         assert!(line.contains(part), "{part:?} is not in {line}");
     }
-    let line = line_after(begin, "--audit-of-watcher", || ask(&shows(WATCHER), "rules.reload --audit-of-watcher"));
+    let line = line_after("--audit-of-watcher", || ask(&shows(WATCHER), "rules.reload --audit-of-watcher"));
     assert!(line.contains("who=watcher"), "{line}");
     ask(&shows(WRONG), &format!("rules.reload {WRONG}"));
     ask(&shows(ALICE), &format!("rules.reload {ALICE} --audit-of-key"));
-    line_after(begin, "rules.reload (hidden) --audit-of-key", || ());
-    for line in lines_between(begin, ticks::now()) {
-        assert!(![ALICE, WATCHER, WRONG].iter().any(|key| line.text().contains(key)), "a key is in {}", line.text());
-    }
+    line_after("rules.reload (hidden) --audit-of-key", || ());
+    let log = log();
+    assert!(![ALICE, WATCHER, WRONG].iter().any(|key| log.contains(key)), "a key is in\n{log}");
 }
 
 /// Whoever leaves before the answer may have had the command carried out.
 #[test]
 fn a_command_whose_asker_has_left_has_a_line_too() {
     keep_log();
-    let begin = ticks::now();
     let (started, has_started) = std::sync::mpsc::channel();
-    let (end, may_end) = std::sync::mpsc::channel::<()>();
-    let (started, may_end) = (std::sync::Mutex::new(started), std::sync::Mutex::new(may_end));
+    let (end_of_test, may_end) = std::sync::mpsc::channel::<()>();
+    let (started, may_end) = (Mutex::new(started), Mutex::new(may_end));
     let console = Console::new().with("slow.command", Role::Operate, "", "takes its time", move |_| {
         started.lock().unwrap().send(()).unwrap();
         // An error is the test's end.
@@ -421,13 +438,13 @@ fn a_command_whose_asker_has_left_has_a_line_too() {
     });
     let admin = start_with(source("", HealthState::Running), console, Surroundings::default());
     // Dropped before the port, which waits for the command.
-    let end = end;
+    let end = end_of_test;
     let mut stream = connect(&admin);
     let head = format!("POST /console HTTP/1.1\r\nHost: localhost\r\nx-throng: console\r\n{}", shows(ALICE));
     stream.write_all(format!("{head}Content-Length: 12\r\n\r\nslow.command").as_bytes()).unwrap();
     has_started.recv().unwrap();
     drop(stream);
-    let line = line_after(begin, "slow.command", || ());
+    let line = line_after("slow.command", || ());
     assert!(line.contains("who=alice") && line.contains("the asker left before the answer"), "{line}");
     drop(end);
 }
