@@ -137,18 +137,18 @@ impl AdminServer {
                 local_key::forget(bound, &key_folders);
                 (keys, None)
             }
-            None => leave_local_key(bound, &key_folders),
+            None => leave_local_key(bound, key_folders),
         };
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(AdminError::Thread)?;
         let gate = Gate::new(bound, OwnNames::new(&access.names), keys, clock);
         let pages = pages::router(source, console, gate);
         let thread = spawn_named("admin", Priority::Low, move || {
-            runtime.block_on(serve(listener, pages, life_max, stopped));
+            runtime.block_on(serve(listener, pages, life_max, local_key, stopped));
             // Dropped here: connections that are still open end with the runtime.
         })
         .map_err(AdminError::Thread)?;
-        Ok(AdminHandle { address: bound, stop: Some(stop), thread: Some(thread), _local_key: local_key })
+        Ok(AdminHandle { address: bound, stop: Some(stop), thread: Some(thread) })
     }
 }
 
@@ -167,7 +167,7 @@ impl Default for Surroundings {
 }
 
 /// A server that can leave its key nowhere is still read and still plays.
-fn leave_local_key(address: SocketAddr, folders: &[PathBuf]) -> (AccessKeys, Option<LocalKey>) {
+fn leave_local_key(address: SocketAddr, folders: Vec<PathBuf>) -> (AccessKeys, Option<LocalKey>) {
     match LocalKey::leave(address, folders) {
         Ok(left) => (AccessKeys::only(left.key().clone()), Some(left)),
         Err(reason) => {
@@ -191,19 +191,25 @@ impl AdminError {
     }
 }
 
+/// How often the server's own key is looked at, whether it is still where it was left.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
 async fn serve(
     listener: std::net::TcpListener,
     pages: axum::Router,
     life_max: Duration,
-    stopped: oneshot::Receiver<()>,
+    mut local_key: Option<LocalKey>,
+    mut stopped: oneshot::Receiver<()>,
 ) {
     match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => {
             let listener = bounds::BoundedListener::new(listener, life_max);
             let pages = pages.into_make_service_with_connect_info::<bounds::Peer>();
             tokio::spawn(async move { axum::serve(listener, pages).await });
-            // An error means that the handle is gone: a stop as well.
-            let _ = stopped.await;
+            // What ends the wait, be it an error, means that the handle is gone.
+            while tokio::time::timeout(LOOK_EVERY, &mut stopped).await.is_err() {
+                local_key.iter_mut().for_each(LocalKey::renew);
+            }
         }
         Err(cause) => {
             log_error!(ADMIN, %cause, "the admin listener could not be watched")
@@ -211,13 +217,12 @@ async fn serve(
     }
 }
 
-/// A running listener; dropping it closes the listener and its connections and ends the thread.
+/// A running listener; dropping it closes the listener and its connections, removes the key that it left and ends the
+/// thread.
 pub struct AdminHandle {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    /// Removed when the thread has ended.
-    _local_key: Option<LocalKey>,
 }
 
 impl AdminHandle {

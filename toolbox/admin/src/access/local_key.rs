@@ -9,11 +9,11 @@
 //! /tmp/throng-UID/admin-127.0.0.1:9100.key            both folders of mode 0700, the file of mode 0600
 //! ```
 //!
-//! The file goes when the server ends. One that a server left that was killed holds a key that nothing takes any more,
-//! and is replaced by the next server at that address. Anybody may make folders in `/tmp`, so one that is not this
-//! user's, that others may enter or that is a link is not used.
+//! The file goes when the server ends; while it runs, one that was cleaned away is left again. A server that was killed
+//! leaves a key that nothing takes any more, and the next one at that address replaces it. Anybody may make folders in
+//! `/tmp`, so one that is not this user's, that others may enter or that is a link is not used.
 //!
-//! Runs at a server's start and end, and in a command that asks; some system calls.
+//! Runs on the admin thread, which looks every few seconds, and in a command that asks; some system calls.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -33,35 +33,50 @@ const NAME: &str = "local";
 /// A file with a server's own key, removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct LocalKey {
-    path: PathBuf,
+    address: SocketAddr,
+    folders: Vec<PathBuf>,
     key: AccessKey,
+    path: PathBuf,
 }
 
 impl LocalKey {
     /// Makes a key for the server at `address` and leaves it in the first of the folders that can be used. The error
     /// says why none can.
-    pub(crate) fn leave(address: SocketAddr, folders: &[PathBuf]) -> Result<Self, String> {
+    pub(crate) fn leave(address: SocketAddr, folders: Vec<PathBuf>) -> Result<Self, String> {
         let key = AccessKey::generate(NAME, Role::Operate)?;
-        let text = format!(
-            "# The server at {address} takes this key from its own user for as long as it runs.\n{}\n",
-            key.to_line()
-        );
-        let mut reasons = Vec::new();
-        for folder in folders {
-            let path = file_in(folder, address);
-            let left = make_folder(folder)
-                .and_then(|()| write_private(&path, &text).map_err(|cause| format!("{}: {cause}", path.display())));
-            match left {
-                Ok(()) => return Ok(Self { path, key }),
-                Err(reason) => reasons.push(reason),
-            }
+        let path = write_in(&folders, address, &key)?;
+        Ok(Self { address, folders, key, path })
+    }
+
+    /// Leaves it again if it has gone: cleaners of `/tmp` take files that nobody touches for days, and a runtime folder
+    /// goes when its user logs out.
+    pub(crate) fn renew(&mut self) {
+        if !self.path.exists()
+            && let Ok(path) = write_in(&self.folders, self.address, &self.key)
+        {
+            self.path = path;
         }
-        Err(reasons.join("; "))
     }
 
     pub(crate) fn key(&self) -> &AccessKey {
         &self.key
     }
+}
+
+/// Where the key was written.
+fn write_in(folders: &[PathBuf], address: SocketAddr, key: &AccessKey) -> Result<PathBuf, String> {
+    let line = key.to_line();
+    let text = format!("# The server at {address} takes this key from its own user for as long as it runs.\n{line}\n");
+    let mut reasons = Vec::new();
+    for folder in folders {
+        let path = file_in(folder, address);
+        let written = || write_private(&path, &text).map_err(|cause| format!("{}: {cause}", path.display()));
+        match make_folder(folder).and_then(|()| written()) {
+            Ok(()) => return Ok(path),
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    Err(reasons.join("; "))
 }
 
 impl Drop for LocalKey {
@@ -166,7 +181,7 @@ mod tests {
     fn a_key_is_found_while_the_server_runs_and_only_its_user_can_read_it() {
         let folders = [place("found").join("throng")];
         assert!(find_in(address(), &folders).is_none(), "no server, no key");
-        let left = LocalKey::leave(address(), &folders).unwrap();
+        let left = LocalKey::leave(address(), folders.to_vec()).unwrap();
         let mode = |path: &Path| fs::symlink_metadata(path).unwrap().mode() & 0o777;
         assert_eq!((mode(&folders[0]), mode(&left.path)), (0o700, 0o600));
         let found = find_in(address(), &folders).unwrap().unwrap();
@@ -185,12 +200,28 @@ mod tests {
     fn what_a_killed_server_left_is_replaced_and_what_its_successor_left_stays() {
         let folders = [place("stale")];
         fs::set_permissions(&folders[0], fs::Permissions::from_mode(0o700)).unwrap();
-        let killed = LocalKey::leave(address(), &folders).unwrap();
-        let next = LocalKey::leave(address(), &folders).unwrap();
+        let killed = LocalKey::leave(address(), folders.to_vec()).unwrap();
+        let next = LocalKey::leave(address(), folders.to_vec()).unwrap();
         assert!(next.key().is(&find_in(address(), &folders).unwrap().unwrap()));
         drop(killed);
         assert!(next.key().is(&find_in(address(), &folders).unwrap().unwrap()));
         forget(address(), &folders);
+        assert!(find_in(address(), &folders).is_none());
+    }
+
+    #[test]
+    fn a_key_that_was_cleaned_away_is_left_again_and_stays_the_same() {
+        let place = place("cleaned");
+        let folders = [place.join("session").join("throng"), place.join("throng")];
+        fs::create_dir(place.join("session")).unwrap();
+        let mut left = LocalKey::leave(address(), folders.to_vec()).unwrap();
+        fs::remove_dir_all(&folders[0]).unwrap();
+        left.renew();
+        assert!(left.key().is(&find_in(address(), &folders[..1]).unwrap().unwrap()), "the folder of files was cleaned");
+        fs::remove_dir_all(place.join("session")).unwrap();
+        left.renew();
+        assert!(left.key().is(&find_in(address(), &folders).unwrap().unwrap()), "the user has logged out");
+        drop(left);
         assert!(find_in(address(), &folders).is_none());
     }
 
@@ -205,13 +236,13 @@ mod tests {
         symlink(&behind, &link).unwrap();
         fs::write(&file, "").unwrap();
         let bad = [open.clone(), link, file, place.join("no/such")];
-        let error = LocalKey::leave(address(), &bad).unwrap_err();
+        let error = LocalKey::leave(address(), bad.to_vec()).unwrap_err();
         assert!(error.contains(&format!("others may enter it: run `chmod 700 {}`", open.display())), "{error}");
         assert_eq!(error.matches("is no folder").count(), 2, "{error}");
         assert_eq!(fs::read_dir(&behind).unwrap().count(), 0);
 
         let all: Vec<PathBuf> = bad.into_iter().chain([good.clone()]).collect();
-        let left = LocalKey::leave(address(), &all).unwrap();
+        let left = LocalKey::leave(address(), all.clone()).unwrap();
         assert!(left.path.starts_with(&good));
         assert!(find_in(address(), &all).is_some_and(|found| found.is_ok()));
         fs::copy(&left.path, file_in(&open, address())).unwrap();
