@@ -1,8 +1,8 @@
 //! The console: commands that an operator types at a running server, one line each.
 //!
 //! A command is a name, the role that it needs, a line of help and a function from words to text; whoever starts the
-//! admin port adds those that it can carry out, and `help` tells them all. With `--json` anywhere in the line the answer is one JSON object
-//! instead of text, so that every command can be used by scripts without knowing it beforehand.
+//! admin port adds those that it can carry out, and `help` tells them all. With `--json` anywhere in the line the answer
+//! is one JSON object instead of text, so that every command can be used by scripts without knowing it beforehand.
 //!
 //! Commands run on a thread where waiting is allowed, never on the frame's: what they read is published, what they
 //! change is handed over. Lines and answers are bounded by the port ([`bounds`](crate::bounds)).

@@ -6,10 +6,10 @@
 //! A server's published metrics are one (`published`).
 //!
 //! It listens where it is told, by default on loopback. Who may ask for what is decided in [`access`]: reading is open
-//! on loopback and needs a key elsewhere, and whatever changes something needs a key everywhere. Captures and commands are
-//! for requests with the header `x-throng: capture` or `x-throng: console` only, which no web page can have a browser
-//! send here; and nothing is for pages of other servers ([`origin_check`]). What a stranger can make it hold is bounded:
-//! connections, bytes and time of each (see [`bounds`]).
+//! on loopback and needs a key elsewhere, and whatever changes something needs a key everywhere. Captures and commands
+//! are for requests with the header `x-throng: capture` or `x-throng: console` only, which no web page can have a
+//! browser send here; and nothing is for pages of other servers ([`origin_check`]). What a stranger can make it hold is
+//! bounded: connections, bytes and time of each (see [`bounds`]).
 //!
 //! Runs on one low-priority thread, `admin`, with a tokio runtime of its own; tokio never runs on frame threads.
 //! Cost: nothing between requests; a scrape costs the formatting of its text, on this thread.

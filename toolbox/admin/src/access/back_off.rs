@@ -52,7 +52,9 @@ impl BackOff {
         let from = source(from);
         if !self.sources.contains_key(&from) && self.sources.len() == SOURCES_MAX {
             let oldest = self.sources.iter().min_by_key(|(_, failures)| failures.quiet_since()).map(|(from, _)| *from);
-            oldest.and_then(|oldest| self.sources.remove(&oldest));
+            if let Some(oldest) = oldest {
+                self.sources.remove(&oldest);
+            }
         }
         self.sources.entry(from).or_default().add(now);
     }
