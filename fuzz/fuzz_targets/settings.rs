@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
     let told = match Settings::parse("throng.toml", text) {
         Ok(settings) => {
             assert!((1..=65_535).contains(&settings.server.clients_max));
-            assert!(settings.replication.leave_radius_m >= settings.replication.enter_radius_m);
+            assert!(settings.replication.radii().is_none_or(|radii| radii.leave_m >= radii.enter_m));
             settings.game::<Rules>().err()
         }
         Err(error) => Some(error),

@@ -8,7 +8,7 @@ use throng_platform::{
     allocator::{CountingAllocator, thread_counts},
     process::thread_cpu_time,
 };
-use throng_replication::{NetId, Team, VisibilityFiltered, ecs::Replicated};
+use throng_replication::{NetId, ReplicationRules, Team, VisibilityFiltered, ecs::Replicated};
 use throng_world::testing::{Counted, TestWorld};
 
 use crate::{

@@ -30,8 +30,8 @@
 //!
 //! Runs on the world's thread. Allocates nothing once its buffer has grown.
 
-use bevy_ecs::{change_detection::ResMut, resource::Resource};
-use throng::game_metrics::CounterSite;
+use bevy_ecs::prelude::{Res, ResMut, Resource};
+use throng::{game_metrics::CounterSite, prelude::*};
 use throng_query::neighbour_lists::{NeighbourCounts, NeighbourLists, NeighbourMode, NeighbourSettings};
 
 /// Groups of actors that questions are about. Bits.
@@ -50,7 +50,7 @@ pub mod groups {
     pub const FOLK: u32 = PLAYERS | TOWNSFOLK;
 }
 
-/// Lists answer questions up to here. (m) The widest of them asks for 50 m.
+/// Lists answer questions up to here, unless an operator's rules say otherwise. (m) The widest of them asks for 50 m.
 const RANGE_M: f32 = 50.0;
 /// How much further lists reach (m): somebody who runs is scanned every second.
 const SKIN_M: f32 = 14.0;
@@ -112,6 +112,12 @@ questions! {
     Gather gather 3.0,
 }
 
+/// How far lists reach, for rules to change.
+pub fn scan_range() -> ScanRange {
+    let asked_m = Question::ALL.iter().map(|question| question.radius_m()).fold(0.0, f32::max);
+    ScanRange { usual_m: RANGE_M, asked_m, ruled_m: None }
+}
+
 /// The neighbour lists of all actors of the world.
 #[derive(Resource)]
 pub struct Neighbours {
@@ -165,6 +171,13 @@ impl Neighbours {
         self.lists.nearest_of(index, question.radius_m(), groups)
     }
 
+    /// Has lists reach so far from now on. (m) Answers stay the same.
+    fn set_range(&mut self, range_m: f32) {
+        if self.lists.settings().range_m != range_m {
+            self.lists.set_ranges(range_m, SKIN_M);
+        }
+    }
+
     /// Panics if lists do not hold what they must. Cost: all pairs; for tests.
     #[cfg(test)]
     pub fn check(&self) {
@@ -172,10 +185,21 @@ impl Neighbours {
     }
 }
 
-/// Counts the lists that were made anew this tick, and the questions that no list could answer.
-pub fn count_scans(mut neighbours: ResMut<Neighbours>) {
+/// Has lists reach as far as the rules say.
+pub fn follow_rules(range: Res<ScanRange>, mut neighbours: ResMut<Neighbours>) {
+    neighbours.set_range(range.range_m());
+}
+
+/// Counts the lists that were made anew this tick, and the questions that no list could answer; once a second, how long
+/// lists are, which is a look at each.
+pub fn count_scans(tick: Res<TickInfo>, mut neighbours: ResMut<Neighbours>) {
     let counts = neighbours.lists.counts();
     let before = std::mem::replace(&mut neighbours.counted, counts);
     throng::count!("neighbour_scans", counts.scans - before.scans);
     throng::count!("neighbour_fallbacks", counts.fallbacks - before.fallbacks);
+    if tick.tick.is_multiple_of(tick.rate.0.into()) {
+        let lengths = neighbours.lists.lengths();
+        throng::gauge!("neighbours_mean", lengths.mean().round());
+        throng::gauge!("neighbours_longest", lengths.longest);
+    }
 }

@@ -1,7 +1,8 @@
 //! The one kind of world: what it is made of, and the order of a tick.
 //!
 //! ```text
-//!   Enter    players come and go; those who are new get names      arrivals::enter, publish::learn_names
+//!   Enter    rules are followed, players come and go; who is new   neighbours, arrivals::enter, publish::learn_names
+//!            gets a name
 //!   Act      inputs, walks, thoughts                               players, npc::think, npc::walk
 //!   Notice   who notices whom, who helps whom                      aggro, sight, assist, yell, signals
 //!   Cast     spells end and take effect                            spells, area, buffs, beneficial, auras, things,
@@ -82,7 +83,8 @@ pub struct Players;
 
 impl WorldPlugin for Players {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems((arrivals::enter, publish::learn_names).chain().in_set(Step::Enter));
+        let enter = (neighbours::follow_rules, arrivals::enter, publish::learn_names);
+        world.add_systems(enter.chain().in_set(Step::Enter));
         world.add_systems((players::read, players::walk).chain().in_set(Step::Act));
         world.add_systems((talk::grant, services::shut_doors).chain().in_set(Step::Live));
         world.categorise("frontier.players", Category::MOVEMENT);
@@ -186,6 +188,7 @@ pub fn prepare(world: &mut World, settings: &FrontierSettings) {
     world.insert_resource(Land(landscape.clone()));
     world.init_resource::<Actors>();
     world.insert_resource(Neighbours::new(settings.scan_everything));
+    world.insert_resource(neighbours::scan_range());
     world.init_resource::<Deeds>();
     world.init_resource::<Roster>();
     world.init_resource::<Parties>();

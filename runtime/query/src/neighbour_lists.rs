@@ -97,6 +97,24 @@ pub struct NeighbourCounts {
     pub refused: u64,
 }
 
+/// How long lists are, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListLengths {
+    /// Lists that there are: one for each entity.
+    pub lists: u32,
+    /// Entries of all of them. Those of dropped lists are counted as if they were kept.
+    pub entries: u64,
+    /// Entries of the longest one.
+    pub longest: u32,
+}
+
+impl ListLengths {
+    /// Entries of a list on average; 0 if there is none.
+    pub fn mean(&self) -> f32 {
+        if self.lists == 0 { 0.0 } else { self.entries as f32 / self.lists as f32 }
+    }
+}
+
 /// Who is near whom.
 pub struct NeighbourLists {
     settings: NeighbourSettings,
@@ -121,10 +139,7 @@ pub struct NeighbourLists {
 impl NeighbourLists {
     /// Nobody yet. The ranges must be positive and finite.
     pub fn new(settings: NeighbourSettings) -> Self {
-        assert!(settings.range_m > 0.0 && settings.range_m <= PLACE_MAX_M);
-        assert!(settings.skin_m > 0.0 && settings.skin_m <= PLACE_MAX_M);
-        // Rounding must not lose anybody: lists reach a little further, and entities are scanned a little earlier.
-        let reach_m = (settings.range_m + settings.skin_m) * 1.0001;
+        let reach_m = reach_m(&settings);
         Self {
             settings,
             x_m: Vec::new(),
@@ -134,7 +149,7 @@ impl NeighbourLists {
             reference_z_m: Vec::new(),
             lists: Lists::new(settings.list_max),
             grid: Grid::new(reach_m / upkeep::CELLS_PER_REACH),
-            half_skin_m: settings.skin_m * 0.4999,
+            half_skin_m: half_skin_m(&settings),
             bands_per_m: BANDS as f32 / reach_m,
             scratch: upkeep::Scratch::default(),
             counts: NeighbourCounts::default(),
@@ -143,9 +158,21 @@ impl NeighbourLists {
         }
     }
 
-    /// What it was made with.
+    /// What it was made with, and the ranges that hold now.
     pub fn settings(&self) -> NeighbourSettings {
         self.settings
+    }
+
+    /// Puts other ranges into force, both positive and finite, at once: all lists are made anew, so answers stay exact.
+    ///
+    /// Allocates. Cost: as inserting everybody again.
+    pub fn set_ranges(&mut self, range_m: f32, skin_m: f32) {
+        self.settings = NeighbourSettings { range_m, skin_m, ..self.settings };
+        let reach_m = reach_m(&self.settings);
+        self.half_skin_m = half_skin_m(&self.settings);
+        self.bands_per_m = BANDS as f32 / reach_m;
+        self.grid = Grid::new(reach_m / upkeep::CELLS_PER_REACH);
+        self.make_all_again();
     }
 
     /// Adds an entity, in no group. `false` and no change if the place is not usable or the index is in use or too
@@ -254,6 +281,21 @@ impl NeighbourLists {
         NeighbourCounts { fallbacks, refused, ..self.counts }
     }
 
+    /// How long lists are now. Nothing if everybody is scanned. Cost: a look at each list.
+    pub fn lengths(&self) -> ListLengths {
+        let mut lengths = ListLengths::default();
+        if self.settings.mode == NeighbourMode::ScanAll {
+            return lengths;
+        }
+        for index in (0..self.groups.len() as u32).filter(|index| self.contains(*index)) {
+            let length = self.lists.pairs(index);
+            lengths.lists += 1;
+            lengths.entries += u64::from(length);
+            lengths.longest = lengths.longest.max(length);
+        }
+        lengths
+    }
+
     /// Panics if lists, grid and reference places do not agree. Cost: all pairs; for tests and the simulator.
     pub fn check(&self) {
         if self.settings.mode == NeighbourMode::Lists {
@@ -335,6 +377,18 @@ enum Candidates<'a> {
     Nobody,
     List(&'a [u32]),
     Anybody,
+}
+
+/// How far lists reach. Rounding must not lose anybody: a little further than was asked for.
+fn reach_m(settings: &NeighbourSettings) -> f32 {
+    assert!(settings.range_m > 0.0 && settings.range_m <= PLACE_MAX_M);
+    assert!(settings.skin_m > 0.0 && settings.skin_m <= PLACE_MAX_M);
+    (settings.range_m + settings.skin_m) * 1.0001
+}
+
+/// How far entities may be from their reference place. For the same reason they are scanned a little earlier.
+fn half_skin_m(settings: &NeighbourSettings) -> f32 {
+    settings.skin_m * 0.4999
 }
 
 fn usable(place_m: [f32; 2]) -> bool {

@@ -49,7 +49,7 @@ use crate::{
         entities::{EntitiesFull, Relevance},
         fault::Fault,
         rings::Rings,
-        rules::ResolvedRules,
+        rules::{InterestRadii, ResolvedRules},
     },
     stats::ReplicationStats,
     view::{
@@ -175,6 +175,7 @@ impl WorldReplication {
         ticks_per_s: f32,
         views: impl IntoIterator<Item = &'a mut View>,
     ) {
+        self.scene.set_radii(rules.radii);
         let Scene { entities, rings, bulk, .. } = &mut self.scene;
         let audited_delay_ticks_max = (ticks_per_s * AUDITED_DELAY_S_MAX) as u32;
         let mut new = Rings::new(rules, entities.schema.every_kind(), audited_delay_ticks_max.max(1));
@@ -224,7 +225,12 @@ impl WorldReplication {
         view.counts
     }
 
-    /// How far clients see, and how much they are told.
+    /// How far clients see where no rule says otherwise.
+    pub fn own_radii(&self) -> InterestRadii {
+        self.scene.own_radii
+    }
+
+    /// How far clients see now, and how much they are told.
     pub fn settings(&self) -> &InterestSettings {
         &self.scene.settings
     }

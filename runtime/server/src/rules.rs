@@ -20,6 +20,7 @@
 //! metadata a second.
 
 mod budgets;
+mod caps;
 mod captures;
 mod file;
 mod levels;
@@ -34,6 +35,7 @@ use throng_profiler::rules::Rules;
 use crate::settings::document::Document;
 use crate::settings::{Mistake, SettingsError};
 
+pub use caps::RangeCaps;
 pub use file::RulesFile;
 pub use replication::{ReplicationFileRules, RuleNames};
 

@@ -325,8 +325,6 @@ impl Server {
         let addresses = AddressTable::new(server_handshake, transport.sender(workers_count), &settings.server);
         let replication = &settings.replication;
         let interest = InterestSettings {
-            enter_radius_m: replication.enter_radius_m,
-            leave_radius_m: replication.leave_radius_m,
             cell_m: replication.cell_m,
             period_ticks: replication.period_ticks,
             budget_bytes_per_tick: replication.budget_bytes_per_tick,
@@ -340,7 +338,7 @@ impl Server {
             transport,
             addresses,
             directory: CaughtDirectory::new(Box::new(Everybody(WorldId::new(0, 0)))),
-            rules: ReplicationRules::for_schema(&schema),
+            rules: ReplicationRules { radii: replication.radii(), ..ReplicationRules::for_schema(&schema) },
             schema,
             interest,
             kinds: Vec::new(),
@@ -413,7 +411,8 @@ impl Server {
     }
 
     /// How far and how often what is heard, in all worlds; before the first frame. Without it, the usual ranges by name
-    /// ([`ReplicationRules::for_schema`]). A running server is told by [`ServerControl::set_replication_rules`].
+    /// ([`ReplicationRules::for_schema`]) and the radii of the settings. A running server is told by
+    /// [`ServerControl::set_replication_rules`].
     pub fn set_replication_rules(&mut self, rules: ReplicationRules) {
         for hosted in self.worlds.iter_mut().filter_map(|slot| slot.home.as_mut()) {
             hosted.world.set_rules(&rules);

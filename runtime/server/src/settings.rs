@@ -29,6 +29,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
+use throng_replication::InterestSettings;
+use throng_replication::rules::InterestRadii;
 
 pub use crash_folder::CrashFolder;
 pub(crate) use mistake::nearest as nearest_name;
@@ -401,12 +403,12 @@ impl Section for ServerSettings {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ReplicationSettings {
-    /// An entity nearer than this becomes relevant to a player [m, 1 to 10,000]. Default 60.
+    /// An entity nearer than this becomes relevant to a player [m, 1 to 10,000]. Default: as the game has it, or 60.
     /// Too low → things pop up in view; too high → bytes and time grow with its square.
-    pub enter_radius_m: f32,
-    /// A relevant entity stays so up to this distance [m, `enter_radius_m` to 10,000]. Default 70.
-    /// Too near to `enter_radius_m` → entities on the edge flicker; too high → as above.
-    pub leave_radius_m: f32,
+    pub enter_radius_m: Option<f32>,
+    /// A relevant entity stays so up to this distance [m, `enter_radius_m` to 10,000]. Default: as the game has it, or
+    /// 70. Too near to `enter_radius_m` → entities on the edge flicker; too high → as above.
+    pub leave_radius_m: Option<f32>,
     /// Side of a cell of the interest grid [m, 1 to 1,000]. Default 16.
     /// Too low → many cells to visit; too high → many entities to compare in each.
     pub cell_m: f32,
@@ -420,21 +422,37 @@ pub struct ReplicationSettings {
 
 impl Default for ReplicationSettings {
     fn default() -> Self {
-        Self { enter_radius_m: 60.0, leave_radius_m: 70.0, cell_m: 16.0, period_ticks: 4, budget_bytes_per_tick: 2400 }
+        Self { enter_radius_m: None, leave_radius_m: None, cell_m: 16.0, period_ticks: 4, budget_bytes_per_tick: 2400 }
+    }
+}
+
+impl ReplicationSettings {
+    /// The radii that go before a game's own: if the file says one of them, the other is as usual.
+    pub fn radii(&self) -> Option<InterestRadii> {
+        let is_said = self.enter_radius_m.is_some() || self.leave_radius_m.is_some();
+        is_said.then(|| self.radii_or_usual())
+    }
+
+    fn radii_or_usual(&self) -> InterestRadii {
+        let usual = InterestSettings::default();
+        InterestRadii {
+            enter_m: self.enter_radius_m.unwrap_or(usual.enter_radius_m),
+            leave_m: self.leave_radius_m.unwrap_or(usual.leave_radius_m),
+        }
     }
 }
 
 impl Section for ReplicationSettings {
     fn check(&self, checks: &mut Checks<'_>) {
-        let radii_ok = checks.range("enter_radius_m", self.enter_radius_m, 1.0..=10_000.0, "m")
-            & checks.range("leave_radius_m", self.leave_radius_m, 1.0..=10_000.0, "m");
-        if radii_ok && self.leave_radius_m < self.enter_radius_m {
+        let InterestRadii { enter_m, leave_m } = self.radii_or_usual();
+        let radii_ok = checks.range("enter_radius_m", enter_m, 1.0..=10_000.0, "m")
+            & checks.range("leave_radius_m", leave_m, 1.0..=10_000.0, "m");
+        if radii_ok && leave_m < enter_m {
             checks.mistake(
                 if checks.has("leave_radius_m") { "leave_radius_m" } else { "enter_radius_m" },
                 format!(
-                    "leave_radius_m is {} and enter_radius_m is {}; an entity would leave before it enters: \
-                     make leave_radius_m at least enter_radius_m",
-                    self.leave_radius_m, self.enter_radius_m
+                    "leave_radius_m is {leave_m} and enter_radius_m is {enter_m}; an entity would leave before it \
+                     enters: make leave_radius_m at least enter_radius_m"
                 ),
             );
         }

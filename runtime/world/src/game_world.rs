@@ -27,6 +27,7 @@ use throng_profiler::{KindNumber, Phases, site, thread::enter_world};
 use throng_replication::{
     ReplicationRules, ResolvedRules, View, WorldReplication,
     ecs::{Collector, Replicated},
+    rules::InterestRadii,
     traffic::TrafficRow,
 };
 use throng_scheduler::Hertz;
@@ -44,7 +45,7 @@ use crate::{
     scratch::{Lent, Scratch},
     sent::Sent,
     system_order::WorldSystems,
-    tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, TickInfo, WorldMessages},
+    tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, ScanRange, TickInfo, WorldMessages},
     transfer::{Transfer, TransferCheck},
     worker::{ForkJoin, Worker},
     world_builder::{Viewer, VisibilityFilter},
@@ -257,6 +258,14 @@ impl GameWorld {
             let views = self.clients.iter_mut().filter_map(|client| client.view.as_mut());
             own(&mut self.replication).set_rules(&self.rules, ticks_per_s, views);
         }
+        if let Some(mut scan) = self.ecs.get_resource_mut::<ScanRange>() {
+            scan.ruled_m = rules.scan_range_m;
+        }
+    }
+
+    /// How far clients see here where no rule says otherwise.
+    pub fn own_radii(&self) -> InterestRadii {
+        self.replication.own_radii()
     }
 
     /// Opens what clients sent, in batches, and gives the game's messages to its inbox in the order in which their

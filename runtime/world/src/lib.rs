@@ -87,7 +87,9 @@ pub mod prelude {
         events::{Audience, Events},
         ids::{ClientKey, WorldId, WorldKindId},
         inbox::{Inbox, InboxMessage, MessageKind},
-        tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
+        tick_resources::{
+            Arrival, Arrivals, Departures, MayBeDormant, Outbox, ScanRange, TickInfo, WorldMessages, WorldRng,
+        },
         transfer::{Transfer, WorldMessage},
         world_builder::{Viewer, WorldBuilder},
         world_kind::{Hertz, WorldKind, WorldPlugin},

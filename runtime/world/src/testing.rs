@@ -21,7 +21,7 @@ use throng_net::{
 };
 use throng_pack::{HasSchema, PackError};
 use throng_platform::{allocator::thread_counts, time::Nanos};
-use throng_replication::{InterestSettings, Schema};
+use throng_replication::{InterestSettings, ReplicationRules, Schema};
 
 use crate::{
     client_batch::InTick,
@@ -147,6 +147,11 @@ impl TestWorld {
     pub fn post<T: HasSchema>(&mut self, from: WorldId, message: &T) -> Result<(), PackError> {
         self.mail.push(MailItem::Message(WorldMessage::of(from, message)?));
         Ok(())
+    }
+
+    /// Puts an operator's rules into force, as of the next tick.
+    pub fn set_rules(&mut self, rules: &ReplicationRules) {
+        self.world.set_rules(rules);
     }
 
     /// What the game has counted in all ticks so far, and its gauges as they stand.

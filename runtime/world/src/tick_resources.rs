@@ -60,7 +60,26 @@ pub struct WorldMessages(pub Vec<WorldMessage>);
 #[derive(Debug, Clone, Copy)]
 pub struct MayBeDormant(pub bool);
 
-table_resource!(TickInfo, WorldRng, Arrivals, Departures, WorldMessages, MayBeDormant, Outbox);
+/// How far a game's neighbour lists reach. A game that keeps some inserts it and follows it; an operator's rules change
+/// it while the world runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScanRange {
+    /// As the game has it (m).
+    pub usual_m: f32,
+    /// The widest that the game asks for (m): with less, such questions look at everybody.
+    pub asked_m: f32,
+    /// As the rules have it; none: they say nothing (m).
+    pub ruled_m: Option<f32>,
+}
+
+impl ScanRange {
+    /// What holds now (m).
+    pub fn range_m(&self) -> f32 {
+        self.ruled_m.unwrap_or(self.usual_m)
+    }
+}
+
+table_resource!(TickInfo, WorldRng, Arrivals, Departures, WorldMessages, MayBeDormant, ScanRange, Outbox);
 
 /// One thing that a world wants done after its tick.
 pub(crate) enum Order {

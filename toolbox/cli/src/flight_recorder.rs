@@ -5,7 +5,7 @@ use std::{fs, io, path::Path, sync::Arc};
 
 use throng::{
     Server,
-    rules::{RuleNames, RulesFile, ServerRules},
+    rules::{RangeCaps, ReplicationFileRules, RuleNames, RulesFile, ServerRules},
     settings::Settings,
 };
 use throng_profiler::{Recorder, RecorderControl, RecorderSettings, log, log_category, log_warn};
@@ -13,6 +13,7 @@ use throng_profiler::{Recorder, RecorderControl, RecorderSettings, log, log_cate
 use crate::rules::FollowedRules;
 
 log_category!(RECORDER = "profiler.recorder");
+log_category!(RULES = "server.rules");
 
 /// Puts the rules file into force and follows it, starts the recorder that the settings ask for and gives it to the
 /// server. `captures` comes before the settings' folder. Returns the rules if there is a file of them.
@@ -32,12 +33,15 @@ pub fn start(
     };
     log::set_levels(&rules.log_levels);
     let (control, of_game) = (server.control(), server.replication_rules().clone());
+    let caps = RangeCaps::of(server);
+    warn_of_ranges(&caps, &rules.replication);
     server.set_replication_rules(rules.replication.complete(of_game.clone()));
     let recorder = if chosen.on { Some(start_recorder(settings, captures, build, rules, server)?) } else { None };
     let suggested = server.suggested_budgets().clone();
     let follow = |file| {
         FollowedRules::follow(file, move |rules| {
             log::set_levels(&rules.log_levels);
+            warn_of_ranges(&caps, &rules.replication);
             control.set_replication_rules(rules.replication.complete(of_game.clone()));
             if let Some(recorder) = &recorder {
                 recorder.set_rules(suggested.complete(rules.recorder));
@@ -45,6 +49,13 @@ pub fn start(
         })
     };
     Ok(file.map(follow).transpose()?)
+}
+
+/// Says which ranges reach less far than they say.
+fn warn_of_ranges(caps: &RangeCaps, rules: &ReplicationFileRules) {
+    for warning in caps.warnings(rules) {
+        log_warn!(RULES, %warning, "a rule does less than it says");
+    }
 }
 
 fn start_recorder(

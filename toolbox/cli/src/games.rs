@@ -97,7 +97,8 @@ fn build_frontier(arguments: &GameArguments, server: &mut Server) -> Result<(), 
     arguments.inject.iter().for_each(|&fault| settings.inject(fault));
     frontier::build(server, &settings)?;
     if settings.no_throttles {
-        server.set_replication_rules(ReplicationRules::default());
+        let radii = server.replication_rules().radii;
+        server.set_replication_rules(ReplicationRules { radii, ..ReplicationRules::default() });
     }
     Ok(())
 }

@@ -33,6 +33,37 @@ fn a_player_that_walks_up_is_noticed_at_once() {
     assert!((0..5).all(|monster| zone.mind(monster).hates_anybody()));
 }
 
+/// Promise: an operator's rules change how far lists reach while the world runs, and no answer.
+#[test]
+fn a_reloaded_scan_range_is_in_force_with_the_next_tick() {
+    let bankers: Vec<_> = (0..6).map(|index| (Kind::Banker, [8.0 * index as f32, 0.0])).collect();
+    let mut zone = Headless::scene(&bankers, 1);
+    let player = zone.player(0);
+    let ask = |zone: &mut Headless| {
+        let before = zone.tally().of("neighbour_fallbacks");
+        let mut neighbours = zone.ecs_mut().resource_mut::<Neighbours>();
+        let near = neighbours.ask_within(Question::Beneficial, 35.0, player, u32::MAX).to_vec();
+        neighbours.check();
+        zone.tick();
+        (near, zone.tally().of("neighbour_fallbacks") - before)
+    };
+    let settle = |zone: &mut Headless, scan_range_m| {
+        zone.world.set_rules(&ReplicationRules { scan_range_m, ..ReplicationRules::default() });
+        // Gauges are set once a second.
+        zone.ticks(21);
+        zone.tally().standing("neighbours_longest")
+    };
+    let usual = settle(&mut zone, None);
+    let (answer, fallbacks) = ask(&mut zone);
+    assert!(answer.len() >= 4, "{answer:?}");
+    let short = settle(&mut zone, Some(1.0));
+    let (same, fallbacks_of_short) = ask(&mut zone);
+    assert_eq!(settle(&mut zone, None), usual);
+    assert!(short < usual, "{short} and {usual} in the longest list");
+    assert!(fallbacks_of_short > fallbacks, "no list of 1 m answers");
+    assert!(same.len() >= 4, "yet there is an answer: {same:?}");
+}
+
 #[test]
 fn a_hill_hides_a_player_from_a_monster() {
     let landscape = Landscape::load();

@@ -14,6 +14,8 @@ enum Step {
     /// Everybody by so much, turned a little for each index.
     MoveAll([f32; 2]),
     Groups(u32, u32),
+    /// Other ranges: range and skin.
+    Ranges(f32, f32),
 }
 
 const INDEXES: u32 = 80;
@@ -67,6 +69,10 @@ fn apply(neighbours: &mut NeighbourLists, step: &Step) -> bool {
         Step::Remove(index) => neighbours.remove(*index),
         Step::Moved(index, place_m) => neighbours.moved(*index, *place_m),
         Step::Groups(index, groups) => neighbours.set_groups(*index, *groups),
+        Step::Ranges(range_m, skin_m) => {
+            neighbours.set_ranges(*range_m, *skin_m);
+            true
+        }
         Step::MoveAll([dx, dz]) => {
             let places = (0..INDEXES).map(|index| match neighbours.place(index) {
                 Some([x, z]) if index % 3 != 0 => [x + dx, z + dz],
@@ -130,6 +136,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..INDEXES, place()).prop_map(|(index, place_m)| Step::Moved(index, place_m)),
         3 => [-4.0_f32..4.0, -4.0_f32..4.0].prop_map(Step::MoveAll),
         2 => (0..INDEXES, 0_u32..8).prop_map(|(index, groups)| Step::Groups(index, groups)),
+        1 => (1.0_f32..60.0, 0.1_f32..20.0).prop_map(|(range_m, skin_m)| Step::Ranges(range_m, skin_m)),
     ]
 }
 
@@ -198,6 +205,33 @@ fn a_crowd_drops_its_lists_and_gets_them_back() {
     // Of all questions in seven steps, only the one beyond the range.
     let after = check(SETTINGS, &steps).fallbacks;
     assert_eq!(after - before, 2 * 6, "near and nearest, once for each of six");
+}
+
+/// Promise: other ranges are in force at once, and change who answers, never the answer.
+#[test]
+fn a_wider_range_is_answered_from_lists_at_once() {
+    let mut neighbours = NeighbourLists::new(NeighbourSettings { list_max: 64, ..SETTINGS });
+    row(40).iter().for_each(|step| assert!(apply(&mut neighbours, step)));
+    let fallbacks_of_30_m = |neighbours: &NeighbourLists| {
+        let before = neighbours.counts().fallbacks;
+        let mut near = Vec::new();
+        neighbours.near(0, 30.0, &mut near);
+        assert_eq!(near, (1..=30).collect::<Vec<_>>());
+        neighbours.counts().fallbacks - before
+    };
+    assert_eq!(fallbacks_of_30_m(&neighbours), 1, "beyond the range");
+    let before = neighbours.lengths();
+    neighbours.set_ranges(30.0, 4.0);
+    neighbours.check();
+    assert_eq!(fallbacks_of_30_m(&neighbours), 0);
+    let wide = neighbours.lengths();
+    assert_eq!((wide.lists, wide.longest), (40, 39));
+    assert!(wide.entries > before.entries && wide.mean() > 30.0, "{before:?}, then {wide:?}");
+    neighbours.set_ranges(20.0, 4.0);
+    neighbours.check();
+    assert_eq!((fallbacks_of_30_m(&neighbours), neighbours.lengths()), (1, before));
+    let counts = neighbours.counts();
+    assert_eq!((counts.pairs_entered - counts.pairs_left) * 2, before.entries);
 }
 
 #[test]

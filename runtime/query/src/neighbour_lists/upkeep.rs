@@ -244,6 +244,30 @@ impl NeighbourLists {
         self.lists.make(index, &found[..found_count], &self.groups);
     }
 
+    /// Reference places, grid and lists anew, after the reach of lists has changed; the grid is empty.
+    pub(super) fn make_all_again(&mut self) {
+        if self.settings.mode == NeighbourMode::ScanAll {
+            return;
+        }
+        self.grid.reserve(self.scratch.found.len());
+        let before = self.lengths().entries;
+        for row in 0..self.groups.len() {
+            if self.groups[row] != 0 {
+                let place_m = [self.x_m[row], self.z_m[row]];
+                self.grid.insert(row as u32, place_m);
+                self.set_reference(row as u32, place_m);
+            }
+        }
+        for index in (0..self.groups.len() as u32).filter(|index| self.groups[*index as usize] != 0) {
+            let dropped_before = self.lists.dropped(index);
+            self.make_again(index);
+            self.counts.lists_dropped += u64::from(self.lists.dropped(index) && !dropped_before);
+        }
+        // Each pair is in two lists.
+        self.counts.pairs_left += before / 2;
+        self.counts.pairs_entered += self.lengths().entries / 2;
+    }
+
     /// A share of all lists forgets the groups of those who have left.
     fn refresh(&mut self) {
         for _ in 0..self.groups.len().div_ceil(REFRESH_CALLS) {

@@ -79,9 +79,24 @@ pub struct EventRule {
     pub per_s_max: Option<f32>,
 }
 
+/// How far clients see.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct InterestRadii {
+    /// As [`InterestSettings::enter_radius_m`](crate::InterestSettings::enter_radius_m).
+    pub enter_m: f32,
+    /// As [`InterestSettings::leave_radius_m`](crate::InterestSettings::leave_radius_m), at least `enter_m`.
+    pub leave_m: f32,
+}
+
 /// All rules of a game, in metres and seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicationRules {
+    /// How far clients see in every world. None: as each world was made. What is told of an entity is told to those who
+    /// hold it, so no range below reaches farther.
+    pub radii: Option<InterestRadii>,
+    /// How far a game's own neighbour lists reach, if it keeps any (m). None: as the game has it. Too low → questions
+    /// beyond it look at everybody; too high → long lists.
+    pub scan_range_m: Option<f32>,
     /// Ascending by distance, at most [`TIERS_MAX`]. The last one goes on to the leave radius. None: every change at
     /// once.
     pub tiers: Vec<Tier>,
@@ -100,7 +115,15 @@ pub struct ReplicationRules {
 impl Default for ReplicationRules {
     /// No tiers, no ranges, no throttles: everything at once to everybody who holds it.
     fn default() -> Self {
-        Self { tiers: Vec::new(), catch_up_m: 50.0, keepalive_s: 10.0, components: Vec::new(), events: Vec::new() }
+        Self {
+            radii: None,
+            scan_range_m: None,
+            tiers: Vec::new(),
+            catch_up_m: 50.0,
+            keepalive_s: 10.0,
+            components: Vec::new(),
+            events: Vec::new(),
+        }
     }
 }
 
@@ -140,6 +163,7 @@ impl ReplicationRules {
     /// The rules for worlds of one tick rate (ticks/s, > 0). Allocates nothing; called when rules or worlds are new.
     pub fn resolved(&self, ticks_per_s: f32) -> ResolvedRules {
         let mut resolved = ResolvedRules {
+            radii: self.radii,
             catch_up_m2: squared(Some(self.catch_up_m)),
             keepalive_ticks: (self.keepalive_s * ticks_per_s).ceil().max(1.0) as u32,
             ..ResolvedRules::default()
@@ -169,6 +193,8 @@ impl ReplicationRules {
 /// Rules as one world looks at them: squared metres, whole ticks, arrays by kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedRules {
+    /// How far clients see; none: as the world was made.
+    pub radii: Option<InterestRadii>,
     /// Tiers in use. 0: everything at once.
     pub tiers_count: usize,
     /// Squared distance up to which each tier goes, ascending; infinite for the last one. (m²)
@@ -193,6 +219,7 @@ pub struct ResolvedRules {
 impl Default for ResolvedRules {
     fn default() -> Self {
         Self {
+            radii: None,
             tiers_count: 0,
             tier_to_m2: [f32::INFINITY; TIERS_MAX],
             tier_period_ticks: [1; TIERS_MAX],

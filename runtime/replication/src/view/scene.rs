@@ -6,7 +6,12 @@
 use std::sync::Arc;
 
 use crate::{
-    source::{bulk::Bulk, entities::Entities, rings::Rings, rules::ResolvedRules},
+    source::{
+        bulk::Bulk,
+        entities::Entities,
+        rings::Rings,
+        rules::{InterestRadii, ResolvedRules},
+    },
     view::interest::{Finder, InterestSettings},
     wire::schema::Schema,
 };
@@ -16,7 +21,10 @@ const AUDITED_DELAY_TICKS_MAX: u32 = 20;
 
 pub(crate) struct Scene {
     pub entities: Entities,
+    /// With the radii that hold now.
     pub settings: InterestSettings,
+    /// The radii that it was made with.
+    pub own_radii: InterestRadii,
     pub rings: Rings,
     pub finder: Finder,
     pub bulk: Bulk,
@@ -27,10 +35,17 @@ impl Scene {
         Self {
             rings: Rings::new(&ResolvedRules::default(), schema.every_kind(), AUDITED_DELAY_TICKS_MAX),
             entities: Entities::new(schema, settings.entities_max),
+            own_radii: InterestRadii { enter_m: settings.enter_radius_m, leave_m: settings.leave_radius_m },
             settings,
             finder: Finder::default(),
             bulk: Bulk::default(),
         }
+    }
+
+    /// Puts other radii into force; none: those that it was made with.
+    pub fn set_radii(&mut self, radii: Option<InterestRadii>) {
+        let InterestRadii { enter_m, leave_m } = radii.unwrap_or(self.own_radii);
+        (self.settings.enter_radius_m, self.settings.leave_radius_m) = (enter_m, leave_m);
     }
 
     /// Brings what is derived from the tick's changes up to date. Cheap when it is.

@@ -172,6 +172,25 @@ fn entities_are_told_as_often_as_their_tier_says() {
     assert!(entities_told < 370);
 }
 
+/// Promise: other radii hold from the next refresh on, also for who stands where nothing moves, and the world's own
+/// again without them.
+#[test]
+fn radii_of_rules_hold_in_place_of_the_worlds_own() {
+    let (mut world, view, ids) = stage(&[5.0, 50.0, 90.0], InterestSettings::default());
+    let told = |world: &mut TestWorld, radii: Option<InterestRadii>, tick: u32| {
+        let rules = ReplicationRules { radii, ..ReplicationRules::default() };
+        world.set_rules(&rules.resolved(20.0), 20.0);
+        world.begin_tick(tick);
+        world.refresh_interest();
+        ids.iter().map(|id| world.hears(view, *id)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut world, None, 2), [true, true, false]);
+    assert_eq!(told(&mut world, Some(InterestRadii { enter_m: 8.0, leave_m: 9.0 }), 3), [true, false, false]);
+    assert_eq!(told(&mut world, Some(InterestRadii { enter_m: 95.0, leave_m: 99.0 }), 4), [true, true, true]);
+    assert_eq!(world.own_radii(), InterestRadii { enter_m: 60.0, leave_m: 70.0 });
+    assert_eq!(told(&mut world, None, 5), [true, true, false]);
+}
+
 #[test]
 fn what_is_urgent_goes_at_once_and_travel_brings_what_waited() {
     let (mut world, view, ids) = stage(&[6.5, 6.6, 6.7, 6.8, 6.9], InterestSettings::default());

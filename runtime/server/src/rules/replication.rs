@@ -7,9 +7,11 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use throng_replication::Schema;
-use throng_replication::rules::{EventRule, KindRule, RATE_MIN_PER_S, ReplicationRules, TIERS_MAX, Tier, plain_name};
+use throng_replication::rules::{
+    EventRule, InterestRadii, KindRule, RATE_MIN_PER_S, ReplicationRules, TIERS_MAX, Tier, plain_name,
+};
 
-use crate::settings::document::Document;
+use crate::settings::document::{Document, Named};
 use crate::settings::{Checks, Mistake, Section};
 
 /// Above any tick rate: at once.
@@ -40,6 +42,8 @@ impl RuleNames {
 /// What a file says of replication; `None` and absent where it says nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplicationFileRules {
+    pub radii: Option<InterestRadii>,
+    pub scan_range_m: Option<f32>,
     pub tiers: Option<Vec<Tier>>,
     pub catch_up_m: Option<f32>,
     pub keepalive_s: Option<f32>,
@@ -47,12 +51,34 @@ pub struct ReplicationFileRules {
     pub components: Vec<(usize, KindRule)>,
     /// By index in [`RuleNames::events`].
     pub events: Vec<(usize, EventRule)>,
+    /// Ranges with their places in the file, for what can be said of them only when the worlds are known.
+    pub(super) said: Vec<SaidRange>,
+}
+
+/// A range that a file says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SaidRange {
+    /// Where, without a message.
+    pub place: Mistake,
+    pub of: RangeOf,
+    pub range_m: f32,
+}
+
+/// What a range is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RangeOf {
+    Component,
+    Event,
+    Enter,
+    Scan,
 }
 
 impl ReplicationFileRules {
     /// The game's rules with what the file says on top. `game` has a rule for every name that the file was checked
     /// against; what it has none for is left out.
     pub fn complete(&self, mut game: ReplicationRules) -> ReplicationRules {
+        game.radii = self.radii.or(game.radii);
+        game.scan_range_m = self.scan_range_m.or(game.scan_range_m);
         if let Some(tiers) = &self.tiers {
             game.tiers.clone_from(tiers);
         }
@@ -75,21 +101,38 @@ impl ReplicationFileRules {
 }
 
 pub(super) fn read(document: &Document<'_>, names: &RuleNames, mistakes: &mut Vec<Mistake>) -> ReplicationFileRules {
-    let WholeWorld { catch_up_m, keepalive_s, .. } = document.section("replication", mistakes);
+    let whole: WholeWorld = document.section("replication", mistakes);
+    let WholeWorld { enter_radius_m, leave_radius_m, scan_range_m, catch_up_m, keepalive_s, .. } = whole;
     let is_name = |written: &str, known: &str| plain_name(written) == plain_name(known);
     let components =
         document.named_sections::<OneComponent>("components", "component", &names.components, is_name, mistakes);
     let events = document.named_sections::<OneEvent>("events", "event", &names.events, is_name, mistakes);
     let of_component =
-        |section: OneComponent| KindRule { range_m: section.range_m, updates_per_s_max: section.updates_per_s_max };
-    let of_event = |section: OneEvent| EventRule { range_m: section.range_m, per_s_max: section.per_s_max };
+        |section: &OneComponent| KindRule { range_m: section.range_m, updates_per_s_max: section.updates_per_s_max };
+    let of_event = |section: &OneEvent| EventRule { range_m: section.range_m, per_s_max: section.per_s_max };
+    let of_world = [("enter_radius_m", RangeOf::Enter, enter_radius_m), ("scan_range_m", RangeOf::Scan, scan_range_m)];
+    let of_world = of_world.into_iter().filter_map(|(key, of, range_m)| {
+        Some(SaidRange { place: document.key("replication", key)?, of, range_m: range_m? })
+    });
+    let of_components = components.iter().filter_map(|named| said(named, RangeOf::Component, named.section.range_m));
+    let of_events = events.iter().filter_map(|named| said(named, RangeOf::Event, named.section.range_m));
+    let mut said: Vec<SaidRange> = of_world.chain(of_components).chain(of_events).collect();
+    said.sort_by_key(|said| said.place.line);
     ReplicationFileRules {
+        radii: enter_radius_m.zip(leave_radius_m).map(|(enter_m, leave_m)| InterestRadii { enter_m, leave_m }),
+        scan_range_m,
+        said,
         tiers: read_tiers(document, mistakes),
         catch_up_m,
         keepalive_s,
-        components: components.into_iter().map(|(index, section)| (index, of_component(section))).collect(),
-        events: events.into_iter().map(|(index, section)| (index, of_event(section))).collect(),
+        components: components.iter().map(|named| (named.index, of_component(&named.section))).collect(),
+        events: events.iter().map(|named| (named.index, of_event(&named.section))).collect(),
     }
+}
+
+fn said<T>(named: &Named<T>, of: RangeOf, range_m: Option<f32>) -> Option<SaidRange> {
+    let place = named.keys.iter().find(|place| place.key == "range_m")?.clone();
+    Some(SaidRange { place, of, range_m: range_m? })
 }
 
 const TIERS: &str = "replication.tiers";
@@ -119,6 +162,9 @@ fn read_tiers(document: &Document<'_>, mistakes: &mut Vec<Mistake>) -> Option<Ve
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct WholeWorld {
+    enter_radius_m: Option<f32>,
+    leave_radius_m: Option<f32>,
+    scan_range_m: Option<f32>,
     catch_up_m: Option<f32>,
     keepalive_s: Option<f32>,
     /// Read as a list of sections.
@@ -128,6 +174,23 @@ struct WholeWorld {
 
 impl Section for WholeWorld {
     fn check(&self, checks: &mut Checks<'_>) {
+        for (key, value) in [
+            ("enter_radius_m", self.enter_radius_m),
+            ("leave_radius_m", self.leave_radius_m),
+            ("scan_range_m", self.scan_range_m),
+        ] {
+            check_opt(key, value, 1.0, 10_000.0, "m", checks);
+        }
+        match (self.enter_radius_m, self.leave_radius_m) {
+            (Some(enter_m), Some(leave_m)) if leave_m < enter_m => checks.mistake(
+                "leave_radius_m",
+                format!("{leave_m} is less than enter_radius_m, {enter_m}; make it at least that, better a tenth more"),
+            ),
+            // What the other is without a rule differs from world to world.
+            (Some(_), None) => checks.mistake("enter_radius_m", "stands alone; write leave_radius_m beside it"),
+            (None, Some(_)) => checks.mistake("leave_radius_m", "stands alone; write enter_radius_m beside it"),
+            _ => {}
+        }
         check_opt("catch_up_m", self.catch_up_m, 1.0, f32::INFINITY, "m", checks);
         check_opt("keepalive_s", self.keepalive_s, 0.1, 3600.0, "s", checks);
     }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use throng_capture::model::TriggerKind;
 use throng_profiler::rules::KindBudgets;
-use throng_replication::rules::{EventRule, KindRule, ReplicationRules, Tier};
+use throng_replication::rules::{EventRule, InterestRadii, KindRule, ReplicationRules, Tier};
+use throng_world::tick_resources::ScanRange;
 
 use super::*;
 
@@ -244,6 +245,9 @@ fn replication_is_read_on_top_of_the_games_own_rules() {
         r#"
 [replication]
 keepalive_s = 3
+enter_radius_m = 120
+leave_radius_m = 130.5
+scan_range_m = 80
 [[replication.tiers]]
 to_m = 20
 updates_per_s = 30
@@ -271,6 +275,8 @@ per_s_max = 4
     let component = |range_m, updates_per_s_max| KindRule { range_m, updates_per_s_max };
     let event = |range_m, per_s_max| EventRule { range_m, per_s_max };
     let expect = ReplicationRules {
+        radii: Some(InterestRadii { enter_m: 120.0, leave_m: 130.5 }),
+        scan_range_m: Some(80.0),
         tiers: vec![tier(20.0, 30.0), tier(90.5, 0.5)],
         catch_up_m: 50.0,
         keepalive_s: 3.0,
@@ -278,6 +284,79 @@ per_s_max = 4
         events: vec![event(Some(12.5), Some(2.0)), event(Some(f32::INFINITY), None)],
     };
     assert_eq!(complete, expect);
+}
+
+#[test]
+fn radii_go_together_and_fit_each_other() {
+    check(
+        "[replication]\nenter_radius_m = 80\n",
+        "rules.toml:2: [replication] enter_radius_m: stands alone; write leave_radius_m beside it",
+    );
+    check(
+        "[replication]\nleave_radius_m = 80\n",
+        "rules.toml:2: [replication] leave_radius_m: stands alone; write enter_radius_m beside it",
+    );
+    check(
+        "[replication]\nenter_radius_m = 80\nleave_radius_m = 70\n",
+        "rules.toml:3: [replication] leave_radius_m: 70 is less than enter_radius_m, 80; make it at least that, better \
+         a tenth more",
+    );
+    check(
+        "[replication]\nscan_range_m = 0\n",
+        "rules.toml:2: [replication] scan_range_m: 0 is too low; it may be 1 to 10000 m",
+    );
+}
+
+/// What of a file reaches less far than it says, in a game that sees 60 m far in its hub, asks who is within 50 m and
+/// has a range of its own for damage.
+#[track_caller]
+fn check_warnings(text: &str, scan: Option<ScanRange>, expect: &str) {
+    let mut game = ReplicationRules::usual(
+        ["Pose", "Vitals", "SpellEffects"],
+        names().events.into_iter().map(|name| (name, None)),
+    );
+    game.events[1].range_m = Some(50.0);
+    let widest = Some(("hub".into(), InterestRadii { enter_m: 60.0, leave_m: 70.0 }));
+    let caps = RangeCaps { names: names(), game, widest, scan };
+    let warnings = caps.warnings(&accept(text).replication);
+    assert_eq!(warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), expect, "\n--- for:\n{text}");
+}
+
+/// Promise: a range that does less than it says is told with its line, what caps it and the way out.
+#[test]
+fn ranges_that_are_capped_are_told() {
+    let lists = Some(ScanRange { usual_m: 50.0, asked_m: 50.0, ruled_m: None });
+    check_warnings("[components.pose]\nrange_m = 60\n[events.boom]\nrange_m = inf\n", lists, "");
+    check_warnings(
+        "[components.pose]\nrange_m = 61\n[events.\"chat.say\"]\nper_s_max = 2\nrange_m = 300\n",
+        lists,
+        "rules.toml:2: [components.pose] range_m: 61 m reach no farther than the 60 m in which clients hold entities \
+         (hub); lower it, or raise [replication] enter_radius_m and leave_radius_m\n\
+         rules.toml:5: [events.\"chat.say\"] range_m: 300 m reach no farther than the 60 m in which clients hold entities \
+         (hub); lower it, or raise [replication] enter_radius_m and leave_radius_m",
+    );
+    let radii = |enter_m: u32| format!("[replication]\nenter_radius_m = {enter_m}\nleave_radius_m = 400\n");
+    check_warnings(&format!("{}[events.boom]\nrange_m = 300\n", radii(300)), lists, "");
+    check_warnings(
+        &format!("{}[events.boom]\nrange_m = 30\n", radii(20)),
+        lists,
+        "rules.toml:2: [replication] enter_radius_m: 20 m cut short what the game tells farther: combat.damage (50 m); \
+         raise it, or lower those\n\
+         rules.toml:5: [events.boom] range_m: 30 m reach no farther than the 20 m in which clients hold entities; lower \
+         it, or raise [replication] enter_radius_m and leave_radius_m",
+    );
+    check_warnings("[replication]\nscan_range_m = 50\n", lists, "");
+    check_warnings(
+        "[replication]\nscan_range_m = 30\n",
+        lists,
+        "rules.toml:2: [replication] scan_range_m: 30 m are less than the 50 m that the game asks for, and such questions \
+         look at everybody; raise it to that",
+    );
+    check_warnings(
+        "[replication]\nscan_range_m = 80\n",
+        None,
+        "rules.toml:2: [replication] scan_range_m: the game keeps no neighbour lists; remove the key",
+    );
 }
 
 #[test]

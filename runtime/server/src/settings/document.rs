@@ -15,6 +15,15 @@ use super::section::{Checks, Section, keys_of};
 type Key<'t> = Spanned<Cow<'t, str>>;
 type Table<'t> = DeTable<'t>;
 
+/// A section that is named by what it is about, and the keys that stand in it.
+pub(crate) struct Named<T> {
+    /// Of the known name that it means.
+    pub index: usize,
+    pub section: T,
+    /// Where each key stands, to say something of it once all is read: mistakes without a message.
+    pub keys: Vec<Mistake>,
+}
+
 pub(crate) struct Document<'t> {
     file: &'t str,
     text: &'t str,
@@ -119,6 +128,14 @@ impl<'t> Document<'t> {
         found
     }
 
+    /// Where a key of a section stands, to say something of it once all is read: a mistake without a message. `None` if
+    /// it is not written.
+    pub(crate) fn key(&self, section: &str, key: &str) -> Option<Mistake> {
+        let (_, _, table) = self.table(section)?;
+        let written = table.keys().find(|written| written.get_ref() == key)?;
+        Some(self.mistake(written.span(), section, key, String::new()))
+    }
+
     /// The sections below `parent` that are named by what they are about, such as `[events."chat.say"]`, each with the
     /// index in `known` of what it names. `is_name` says whether a written name means a known one. A name's dots may
     /// stand in quotes or lead into tables within tables. `what` is what the names are of.
@@ -129,9 +146,9 @@ impl<'t> Document<'t> {
         known: &[&str],
         is_name: fn(&str, &str) -> bool,
         mistakes: &mut Vec<Mistake>,
-    ) -> Vec<(usize, T)> {
+    ) -> Vec<Named<T>> {
         let Some((_, _, table)) = self.table(parent) else { return Vec::new() };
-        let mut found: Vec<(usize, T)> = Vec::new();
+        let mut found: Vec<Named<T>> = Vec::new();
         let mut shown_as: Vec<String> = Vec::new();
         let mut open = vec![(String::new(), table)];
         while let Some((before, table)) = open.pop() {
@@ -147,12 +164,14 @@ impl<'t> Document<'t> {
                 });
                 match (value.get_ref().as_table(), index) {
                     (Some(section), Some(index)) => {
+                        let place = |key: &Key<'t>| self.mistake(key.span(), &shown, key.get_ref(), String::new());
+                        let keys = section.keys().map(place).collect();
                         let section = self.read_section(&shown, key.span(), value.span(), section, mistakes);
-                        if let Some(same) = found.iter().position(|(other, _)| *other == index) {
+                        if let Some(same) = found.iter().position(|other| other.index == index) {
                             let message = format!("is the same {what} as [{}]; put all keys into one", shown_as[same]);
                             mistakes.push(self.mistake(key.span(), &shown, "", message));
                         }
-                        found.push((index, section));
+                        found.push(Named { index, section, keys });
                         shown_as.push(shown);
                     }
                     (Some(tables), None) if leads_on => open.push((name, tables)),

@@ -112,8 +112,8 @@ context_switches = false
     };
     assert_eq!(settings.server, server);
     let replication = ReplicationSettings {
-        enter_radius_m: 10.0,
-        leave_radius_m: 12.5,
+        enter_radius_m: Some(10.0),
+        leave_radius_m: Some(12.5),
         cell_m: 4.0,
         period_ticks: 2,
         budget_bytes_per_tick: 1200,
