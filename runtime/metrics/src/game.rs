@@ -16,8 +16,8 @@
 //! ```
 //!
 //! A counter only grows, and each frame's own sum is told, so that a spike of one frame can be seen. A gauge stands as
-//! a world last set it, and worlds are added up. The same name in several places is one metric; a name is a counter or
-//! a gauge, never both.
+//! a world last set it, and worlds are added up; those of a world that sleeps are left out until it wakes, since nothing
+//! in it would keep them true. The same name in several places is one metric; a name is a counter or a gauge, never both.
 //!
 //! Calls outside of a tick (bots, tools, tests without a runner) do nothing. Nothing here is read by a game, so metrics
 //! never change what it computes. Names are known to the whole process, values to the server that counted them. Memory:
@@ -283,6 +283,8 @@ impl Drop for TickCounting {
 #[derive(Debug, Default)]
 pub struct WorldGauges {
     values: Vec<i64>,
+    /// They are in no total: the world sleeps, or is no more.
+    is_left_out: bool,
 }
 
 impl WorldGauges {
@@ -319,10 +321,29 @@ impl GameTotals {
         sums.gauges.drain(|id, change| *slot(&mut self.gauges, id).get_or_insert(0) += change);
     }
 
+    /// A world falls asleep: its part of the gauges counts for nothing until it wakes.
+    pub fn leave_out(&mut self, world: &mut WorldGauges) {
+        if !std::mem::replace(&mut world.is_left_out, true) {
+            self.add(world, -1);
+        }
+    }
+
+    /// A world wakes: its gauges stand as it last set them.
+    pub fn take_back(&mut self, world: &mut WorldGauges) {
+        if std::mem::replace(&mut world.is_left_out, false) {
+            self.add(world, 1);
+        }
+    }
+
     /// A world is no more: its part of the gauges goes with it.
     pub fn withdraw(&mut self, world: &mut WorldGauges) {
-        for (id, value) in (0..).zip(world.values.drain(..)).filter(|(_, value)| *value != 0) {
-            *slot(&mut self.gauges, id).get_or_insert(0) -= value;
+        self.leave_out(world);
+        world.values.clear();
+    }
+
+    fn add(&mut self, world: &WorldGauges, sign: i64) {
+        for (id, value) in (0..).zip(&world.values).filter(|(_, value)| **value != 0) {
+            *slot(&mut self.gauges, id).get_or_insert(0) += sign * value;
         }
     }
 
@@ -421,6 +442,30 @@ mod tests {
         totals.withdraw(&mut two);
         totals.withdraw(&mut two);
         assert_eq!(totals.by_name(), ([("sum.casts", 9)].into(), [("sum.alive", 3)].into()));
+    }
+
+    /// Promise: a gauge tells of worlds that tick: what a world that sleeps once set stands for nothing.
+    #[test]
+    fn gauges_of_a_world_that_sleeps_are_left_out_until_it_wakes() {
+        let (mut one, mut two, mut sums) = (WorldGauges::default(), WorldGauges::default(), GameSums::default());
+        let mut totals = GameTotals::default();
+        tick(&mut one, &mut sums, || gauge!("sleep.fighters", 3));
+        tick(&mut two, &mut sums, || gauge!("sleep.fighters", 10));
+        // In whichever order the frame comes to it.
+        totals.leave_out(&mut two);
+        totals.leave_out(&mut two);
+        frame(&mut totals, &mut sums);
+        assert_eq!(totals.gauge("sleep.fighters"), 3);
+        totals.take_back(&mut two);
+        totals.take_back(&mut one);
+        assert_eq!(totals.gauge("sleep.fighters"), 13);
+        tick(&mut two, &mut sums, || gauge!("sleep.fighters", 4));
+        frame(&mut totals, &mut sums);
+        assert_eq!(totals.gauge("sleep.fighters"), 7);
+        totals.leave_out(&mut one);
+        totals.withdraw(&mut one);
+        totals.withdraw(&mut two);
+        assert_eq!(totals.gauge("sleep.fighters"), 0);
     }
 
     #[test]

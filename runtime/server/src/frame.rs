@@ -76,6 +76,7 @@ impl Server {
         for slot in self.worlds.iter_mut() {
             if slot.is_dormant && !slot.mailbox.is_empty() {
                 slot.wake(frame);
+                slot.home.iter_mut().for_each(|hosted| self.game_totals.take_back(hosted.world.gauges_mut()));
             }
             if !slot.is_due(frame) {
                 continue;
@@ -136,6 +137,9 @@ impl Server {
                 self.hashes.push(WorldHash { world: slot.id, tick, hash });
             }
             slot.is_dormant = world.report_mut().has_nothing_to_do && slot.mailbox.is_empty();
+            if slot.is_dormant {
+                self.game_totals.leave_out(world.gauges_mut());
+            }
             self.see_off(world);
             if let Some(slot) = self.worlds.get_mut(hosted.world.id()) {
                 slot.home = Some(hosted);

@@ -21,7 +21,8 @@ pub trait WorldKind: Send + Sync + 'static {
     /// kind, whose order of systems is computed on a template.
     fn build(&self, world: &mut WorldBuilder);
 
-    /// Whether a world with no client in it and no message waiting may stop ticking until somebody comes.
+    /// Whether a world with no client in it and no message waiting may stop ticking until somebody comes. Its gauges
+    /// count for nothing meanwhile.
     fn dormant_when_empty(&self) -> bool {
         true
     }

@@ -112,6 +112,50 @@ fn messages_that_find_a_full_mailbox_are_no_datagrams() {
     assert!(refused < 50, "{:?}", report.datagrams_refused);
 }
 
+/// A world that sleeps while nobody is in it, and says seldom how many fight.
+struct Cellar;
+
+impl WorldKind for Cellar {
+    fn name(&self) -> &str {
+        "cellar"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        let fight = |tick: Res<TickInfo>| {
+            if tick.tick.is_multiple_of(20) {
+                throng::gauge!("fighters", 5);
+            }
+        };
+        world.add_systems(fight);
+    }
+}
+
+/// Promise: what a world last said stands for nothing once it sleeps, however seldom its game says it.
+#[test]
+fn gauges_of_a_world_that_everybody_has_left_are_zero() {
+    let settings = SimulationSettings::new(SchemaBuilder::new().build(), 7);
+    let cellar = |server: &mut Server| {
+        let cellar = server.add_kind(Cellar)?;
+        server.create_world(cellar, 1)
+    };
+    for (leaves, expect) in [(false, 5), (true, 0)] {
+        let (mut simulation, _) = Simulation::new(&settings, cellar).unwrap();
+        let player = simulation.join(Box::new(Reader));
+        simulation.run_for(4.0);
+        assert_eq!(simulation.totals().playing, 1);
+        if leaves {
+            simulation.leave(player);
+            simulation.run_for(2.0);
+        }
+        let report = simulation.server_mut().report();
+        assert_eq!((report.game_gauges["fighters"], report.game_gauges_max["fighters"]), (expect, 5));
+    }
+}
+
 /// Promise: a spike of one tick is in the report, whatever the averages say; gauges are added up over worlds.
 #[test]
 fn the_worst_frame_of_a_games_counters_is_told() {

@@ -67,7 +67,7 @@ first used.
 
 | of a gauge `NAME` | |
 |---|---|
-| `throng_game_NAME` | as it stands, summed over worlds |
+| `throng_game_NAME` | as it stands, summed over worlds that are awake: one in which nobody is may sleep, and counts for nothing then |
 | `throng_game_NAME_window_max` | the highest of the last five minutes, at the end of any frame |
 | report: `game_gauges`, `game_gauges_max` | as it stood at the end of the steady window, and the highest in it |
 
