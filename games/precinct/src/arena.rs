@@ -14,6 +14,7 @@ use throng_replication::table_resource;
 
 use crate::{
     actors::Actors,
+    doors::Doors,
     homes::Homes,
     loot::Loot,
     npc::{path_queue::PathQueue, senses::Sight},
@@ -33,6 +34,8 @@ table_resource!(Arena);
 pub struct ArenaParts {
     /// Everybody's position and side, as columns.
     pub actors: Actors,
+    /// Which doors are open.
+    pub doors: Doors,
     /// Shots fired this tick.
     pub shots: Shots,
     /// Scratch memory of perception.
@@ -66,6 +69,7 @@ impl Arena {
     pub fn new(npc_count: usize) -> Self {
         Self(Box::new(ArenaParts {
             actors: Actors::default(),
+            doors: Doors::default(),
             shots: Shots::default(),
             sight: Sight::default(),
             paths: PathQueue::new(npc_count),

@@ -34,7 +34,8 @@ use throng_query::{casts::lines_of_sight, nav::PathSearch};
 use throng_replication::NetId;
 
 use crate::{
-    components::{Action, ActionKind, CHEST, Character, EYE, HEALTH_MAX, Pose, Vitals},
+    components::{Action, ActionKind, CHEST, Character, Door, EYE, HEALTH_MAX, Pose, Vitals},
+    doors::REACH_M,
     level::Level,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB, PORTAL_CLEAR_M, PORTAL_RADIUS_M, Portals},
     protocol::{ClientMessage, Input, Told},
@@ -382,6 +383,9 @@ impl Behaviour for PrecinctBot {
             if vitals.health < UNWELL_HEALTH {
                 input = input.and_heal();
             }
+            if stands_at_closed_door(client, feet) {
+                input = input.and_grip();
+            }
         } else {
             self.way.clear();
             self.enemy = None;
@@ -405,6 +409,13 @@ impl Behaviour for PrecinctBot {
             .with("lines_heard", self.counts.lines_heard)
             .with("violations", self.counts.violations)
     }
+}
+
+/// Whether there is a closed door within reach of somebody who stands there.
+fn stands_at_closed_door(client: &Client, feet: Vec3) -> bool {
+    let replicas = client.replicas();
+    let is_near = |pose: &Pose| pose.feet().distance_squared(feet) <= REACH_M * REACH_M;
+    replicas.iter::<Door>().any(|(id, door)| !door.open && replicas.get::<Pose>(id).is_some_and(is_near))
 }
 
 fn destination_of(world_name: &str) -> Destination {

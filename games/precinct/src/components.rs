@@ -1,4 +1,4 @@
-//! What entities of Precinct are made of: the four components that clients are told, and the private
+//! What entities of Precinct are made of: the five components that clients are told, and the private
 //! ones that several systems share.
 //!
 //! Replicated, in the order of their wire ids, with what one update of each costs:
@@ -8,6 +8,7 @@
 //! Vitals     1 B   health 0..=100 in 7 bits, alive 1 bit
 //! Character  1 B   kind 1 bit, faction 2 bits, weapon 3 bits; written once, at the start of a life
 //! Action     1 B   kind 2 bits, count 6 bits that wraps: a client plays what it has not played yet
+//! Door       1 B   open 1 bit; of doors, which have a pose and nothing else
 //! ```
 //!
 //! Everything else about an entity stays in the server.
@@ -123,6 +124,12 @@ impl Action {
     }
 }
 
+/// A door, whose place is its [`Pose`]. See [`crate::doors`].
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Door {
+    pub open: bool,
+}
+
 /// Where an entity stands on the nav mesh: the server's own, exact counterpart of [`Pose`].
 #[derive(Component, Debug, Clone, Copy, PartialEq)]
 pub struct Standing(pub NavPoint);
@@ -144,6 +151,7 @@ pub fn schema() -> Arc<Schema> {
         .component::<Vitals>()
         .component::<Character>()
         .component::<Action>()
+        .component::<Door>()
         .build()
 }
 
@@ -157,6 +165,7 @@ mod tests {
         assert_eq!(Vitals::BYTES_MAX, 1);
         assert_eq!(Character::BYTES_MAX, 1);
         assert_eq!(Action::BYTES_MAX, 1);
+        assert_eq!(Door::BYTES_MAX, 1);
     }
 
     #[test]

@@ -33,6 +33,7 @@ use crate::{
 };
 
 mod carrying;
+mod doors;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -433,8 +434,9 @@ fn shots_end_at_their_range_and_at_walls() {
         let mut sees = Vec::new();
         let line = (from + EYE, to + CHEST);
         throng_query::casts::lines_of_sight(&level.geometry, &[line], &mut sees);
+        let behind_door = zone.ecs().resource::<Arena>().doors.are_between(line.0, line.1);
         let hit = exact_shot(&mut zone, one, other, WeaponKind::Rifle);
-        if !sees[0] {
+        if !sees[0] || behind_door {
             // The capsule may stick out from behind a wall by its radius; its middle line does not.
             blocked += u32::from(!hit);
         } else {

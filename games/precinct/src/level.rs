@@ -1,8 +1,8 @@
 //! The level: one city block that every world of the game takes place in.
 //!
 //! Made once at start from a constant seed and shared behind an `Arc`: geometry for casts, nav mesh for movement,
-//! places to spawn and to take cover. Nothing in it ever changes, so any number of worlds on any thread read it, and a
-//! new world costs no level at all. Server and bots make the same level, byte for byte.
+//! places to spawn and to take cover, doorways. Nothing in it ever changes, so any number of worlds on any thread read
+//! it, and a new world costs no level at all. Server and bots make the same level, byte for byte.
 //!
 //! Cost: [`Level::load`] about 0.15 s, nearly all of it baking the nav mesh; 0.3 MB.
 
@@ -25,6 +25,21 @@ pub struct CoverPoint {
     pub towards: Vec3,
 }
 
+/// A gap in a wall that a door fills while it is closed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Doorway {
+    pub solid: Aabb,
+    /// Unit vector along the wall.
+    pub along: Vec3,
+}
+
+impl Doorway {
+    /// On the ground, in the middle of the gap.
+    pub fn middle(&self) -> Vec3 {
+        self.solid.center().with_y(self.solid.min.y)
+    }
+}
+
 /// One city block, read-only.
 pub struct Level {
     pub geometry: LevelGeometry,
@@ -34,6 +49,8 @@ pub struct Level {
     /// Two at every street crossing, in a constant order.
     pub spawn_points: Vec<NavPoint>,
     pub cover_points: Vec<CoverPoint>,
+    /// Those of all halls. Neither geometry nor nav mesh know of doors: whether one is closed is a world's affair.
+    pub doorways: Vec<Doorway>,
 }
 
 impl Level {
@@ -59,7 +76,8 @@ impl Level {
             .iter()
             .filter_map(|(place, towards)| Some(CoverPoint { place: on_mesh(*place)?, towards: *towards }))
             .collect();
-        Arc::new(Self { bounds: geometry.bounds(), geometry, navmesh, spawn_points, cover_points })
+        let doorways = layout.doorways.iter().map(|(solid, along)| Doorway { solid: *solid, along: *along }).collect();
+        Arc::new(Self { bounds: geometry.bounds(), geometry, navmesh, spawn_points, cover_points, doorways })
     }
 }
 
@@ -104,6 +122,19 @@ mod tests {
                 assert_eq!(path.outcome, PathOutcome::Complete, "{from:?} to {to:?}");
                 assert!(path.length_m < 400.0, "{path:?}");
             }
+        }
+    }
+
+    #[test]
+    fn every_doorway_leads_through_a_wall() {
+        let level = Level::load();
+        assert!(level.doorways.len() >= 8, "{:?}", level.doorways);
+        for doorway in &level.doorways {
+            let across = Vec3::new(doorway.along.z, 0.0, doorway.along.x);
+            let [one, other] = [-1.5, 1.5].map(|side| doorway.middle() + across * side);
+            let from = level.navmesh.nearest(one, 1.0).expect("there is ground on this side");
+            let walk = level.navmesh.walk_straight(from, other);
+            assert!(walk.end.position().distance(other) < 1.0, "{doorway:?}: {walk:?}");
         }
     }
 

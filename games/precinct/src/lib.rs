@@ -9,12 +9,12 @@
 //!   server    hideouts  distribution           build(&mut Server): worlds, who owns which
 //!   worlds                                     the kinds and their plugins, the order of a tick
 //!   arrivals  players  shooting  social        systems: what happens in a tick
-//!   npc
+//!   swinging  npc
 //!   lives                                      how a life ends and the next begins
 //!   scene     arena                            state: what a world reads; what it changes
 //!   portals  homes  actors  roster  shots  loot   what scene and arena are made of
 //!   sayings   travel   npc::{places graph senses path_queue}
-//!   movement  passport  rules                  rules of the game
+//!   movement  passport  rules  doors           rules of the game
 //!   components  protocol  weapons  inventory  level      what both sides agree on
 //! ```
 //!
@@ -30,6 +30,7 @@ pub mod bot;
 mod budgets;
 pub mod components;
 pub mod distribution;
+pub mod doors;
 pub mod hideouts;
 pub mod homes;
 pub mod inventory;
@@ -50,6 +51,7 @@ pub mod server;
 pub mod shooting;
 pub mod shots;
 pub mod social;
+pub mod swinging;
 pub mod travel;
 pub mod weapons;
 pub mod worlds;

@@ -3,7 +3,7 @@
 //! A client never says where it is. It says which way it wants to go, and each tick of the world moves its
 //! player at most one step of `speed x tick` along the nav mesh, however many inputs have come: the step
 //! follows the mean of the first [`INPUTS_PER_TICK_MAX`] of them, the rest is dropped and counted. So a fast clock,
-//! a burst or a replay gains nothing, and walls hold because a step is a walk on the mesh.
+//! a burst or a replay gains nothing. Walls hold because a step is a walk on the mesh, and a closed door ends it.
 //!
 //! When inputs are late the player goes on as it last wished, so that jitter does not make it stutter, but
 //! from a time bank: [`HOLD_S_MAX`] seconds, refilled by an input that comes. A silent client stands still when
@@ -17,7 +17,9 @@ use throng_query::nav::NavMesh;
 
 use crate::{
     components::{Pose, Standing},
+    doors::Doors,
     protocol::Input,
+    weapons::ticks_of,
 };
 
 pub const WALK_M_PER_S: f32 = 5.0;
@@ -26,6 +28,9 @@ pub const SPRINT_M_PER_S: f32 = 7.5;
 pub const INPUTS_PER_TICK_MAX: u8 = 4;
 /// How long a player goes on without inputs. (s)
 pub const HOLD_S_MAX: f32 = 0.25;
+/// Between two grips at a door. (ms) Not longer than the time after which a silent client is forgotten.
+const GRIP_MS: u32 = 250;
+const _: () = assert!(GRIP_MS as f32 <= HOLD_S_MAX * 1e3);
 
 /// What a player's client wants, as of this tick.
 #[derive(Component, Debug, Clone, Copy, Default)]
@@ -38,6 +43,9 @@ pub struct Controls {
     sprint: bool,
     fire: bool,
     heal: bool,
+    grip: bool,
+    /// The first tick in which the hand is free for the next door.
+    free_hand_tick: u32,
     yaw: f32,
     pitch: f32,
     /// How long the wish above is still followed without a new one. (s)
@@ -59,6 +67,7 @@ impl Controls {
             self.direction_sum = [0.0; 2];
             self.fire = false;
             self.heal = false;
+            self.grip = false;
         }
         let [x, z] = input.direction();
         self.direction_sum[0] += x;
@@ -68,6 +77,7 @@ impl Controls {
         // A trigger pulled between two ticks counts, even if it has been let go since.
         self.fire |= input.fire();
         self.heal |= input.heal();
+        self.grip |= input.grip();
         self.yaw = input.yaw();
         self.pitch = input.pitch();
         true
@@ -81,6 +91,15 @@ impl Controls {
     /// Whether a medkit is wanted.
     pub fn heal(&self) -> bool {
         self.heal
+    }
+
+    /// Whether a hand goes to a door in this tick.
+    pub fn take_grip(&mut self, tick: u32, tick_hz: u16) -> bool {
+        let is_free = self.grip && tick >= self.free_hand_tick;
+        if is_free {
+            self.free_hand_tick = tick + ticks_of(GRIP_MS, tick_hz);
+        }
+        is_free
     }
 
     /// Yaw and pitch of the view. (radians)
@@ -105,8 +124,15 @@ impl Controls {
     }
 }
 
-/// Moves a living player by one step at most.
-pub fn step(velocity: [f32; 2], yaw: f32, dt_s: f32, navmesh: &NavMesh, pose: &mut Mut<Pose>, standing: &mut Standing) {
+/// Moves a living player by one step at most: along a closed door that it would walk into.
+pub fn step(
+    velocity: [f32; 2],
+    yaw: f32,
+    dt_s: f32,
+    (navmesh, doors): (&NavMesh, &Doors),
+    pose: &mut Mut<Pose>,
+    standing: &mut Standing,
+) {
     if pose.yaw != yaw {
         pose.yaw = yaw;
     }
@@ -115,7 +141,15 @@ pub fn step(velocity: [f32; 2], yaw: f32, dt_s: f32, navmesh: &NavMesh, pose: &m
         return;
     }
     let step = Vec3::new(x, 0.0, z) * dt_s;
-    standing.0 = navmesh.walk_sliding(standing.0, standing.0.position() + step).end;
+    let from = standing.0;
+    let mut to = navmesh.walk_sliding(from, from.position() + step).end;
+    if let Some(stop) = doors.in_the_way(from.position(), to.position()) {
+        to = navmesh.walk_sliding(from, from.position() + stop.along * step.dot(stop.along)).end;
+        if doors.in_the_way(from.position(), to.position()).is_some() {
+            return;
+        }
+    }
+    standing.0 = to;
     pose.set_feet(standing.0.position());
 }
 

@@ -65,7 +65,7 @@ pub fn live(
         if !npc.vitals.alive && !population::stand_up(&tick, &scene, rng, &mut npc) {
             continue;
         }
-        paths::follow(&tick, &scene, &mut npc);
+        paths::follow(&tick, &scene, &mut arena.doors, &mut npc);
         arena.actors.place(*npc.slot, npc.entity, npc.standing.0, npc.character.into());
         if npc.pace.take_look(tick.tick, tick.rate.0) {
             arena.sight.askers.push(npc.slot.0.into());

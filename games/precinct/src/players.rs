@@ -1,10 +1,10 @@
 //! Players: what they do in a tick, as their clients ask.
 //!
 //! Messages are decoded once a tick for all players; a message that makes no sense is dropped and counted. Then each
-//! player stands up, walks, picks up what lies there, enters a portal, heals or fires. How players come and go is in
-//! [`crate::arrivals`]. A client is told what its player carries when it arrives and when something came or went that
-//! it cannot work out from its player's shots and reloads: a message of some 10 bytes now and then is less than a
-//! component that all who are near would be told of.
+//! player stands up, walks, enters a portal, opens a door, picks up what lies there, heals or fires. How players come
+//! and go is in [`crate::arrivals`]. A client is told what its player carries when it arrives and when something came or
+//! went that it cannot work out from its player's shots and reloads: a message of some 10 bytes now and then is less
+//! than a component that all who are near would be told of.
 
 use bevy_ecs::{prelude::*, query::QueryData};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -74,7 +74,8 @@ pub fn play(
             }
         }
         let (yaw, _) = player.controls.aim();
-        step(velocity, yaw, tick.dt_s, &scene.level.navmesh, &mut player.pose, &mut player.standing);
+        let ground = (&scene.level.navmesh, &arena.doors);
+        step(velocity, yaw, tick.dt_s, ground, &mut player.pose, &mut player.standing);
         let standing = player.standing.0;
         arena.actors.place(*player.slot, player.entity, standing, player.character.into());
 
@@ -84,6 +85,12 @@ pub fn play(
         {
             arena.leavers.push(Leaver { client: player.client.0, through, to });
             continue;
+        }
+        if player.controls.take_grip(tick.tick, tick.rate.0)
+            && let Some(door) = arena.doors.in_reach(standing.position())
+        {
+            arena.doors.open(door, &tick);
+            throng::count!("doors_opened_by_players");
         }
         let is_richer = arena.loot.pick_up(standing.position(), tick.tick, &mut player.inventory);
         throng::count!("pick_ups", u64::from(is_richer));

@@ -11,7 +11,7 @@
 //!   1  move z      i8   the same
 //!   2  yaw         u16  little endian, 65,536 to a full turn
 //!   4  pitch       i8   -89..=89 degrees, up is positive
-//!   5  buttons     u8   bit 0 fire, bit 1 sprint, bit 2 heal; other bits must be zero
+//!   5  buttons     u8   bit 0 fire, bit 1 sprint, bit 2 heal, bit 3 open a door; other bits must be zero
 //!
 //! reliable, either way
 //!   0  kind        u8   16 say, 17 name (from clients); 18 said, 19 pockets (from worlds)
@@ -45,7 +45,8 @@ const KIND_POCKETS: u8 = 19;
 const BUTTON_FIRE: u8 = 1 << 0;
 const BUTTON_SPRINT: u8 = 1 << 1;
 const BUTTON_HEAL: u8 = 1 << 2;
-const BUTTONS_KNOWN: u8 = BUTTON_FIRE | BUTTON_SPRINT | BUTTON_HEAL;
+const BUTTON_GRIP: u8 = 1 << 3;
+const BUTTONS_KNOWN: u8 = BUTTON_FIRE | BUTTON_SPRINT | BUTTON_HEAL | BUTTON_GRIP;
 const MOVE_FULL: i8 = 127;
 const PITCH_DEGREES_MAX: i8 = 89;
 
@@ -98,6 +99,11 @@ impl Input {
     /// The same, and a medkit is wanted.
     pub fn and_heal(self) -> Self {
         Self { buttons: self.buttons | BUTTON_HEAL, ..self }
+    }
+
+    /// The same, and the door within reach is to be opened.
+    pub fn and_grip(self) -> Self {
+        Self { buttons: self.buttons | BUTTON_GRIP, ..self }
     }
 
     pub fn encode(&self) -> [u8; INPUT_BYTES] {
@@ -156,6 +162,10 @@ impl Input {
 
     pub fn heal(&self) -> bool {
         self.buttons & BUTTON_HEAL != 0
+    }
+
+    pub fn grip(&self) -> bool {
+        self.buttons & BUTTON_GRIP != 0
     }
 }
 
@@ -307,8 +317,17 @@ mod tests {
         check(&[0, 0x80, 0, 0, 0, 0], ProtocolFault::MoveRange);
         check(&[0, 0, 0, 0, 90, 0], ProtocolFault::PitchRange);
         check(&[0, 0, 0, 0, 0x80, 0], ProtocolFault::PitchRange);
-        check(&[0, 0, 0, 0, 0, 0x08], ProtocolFault::ButtonUnknown);
+        check(&[0, 0, 0, 0, 0, 0x10], ProtocolFault::ButtonUnknown);
         check(&[0, 0, 0, 0, 0, 0xff], ProtocolFault::ButtonUnknown);
+    }
+
+    #[test]
+    fn a_grip_at_a_door_is_a_button_of_its_own() {
+        let input = Input::new([0.0, 1.0], 0.5, 0.0, true, false).and_grip();
+        let read = Input::decode(&input.encode()).unwrap();
+        assert_eq!(read, input);
+        assert!(read.grip() && read.fire() && !read.heal() && !read.sprint());
+        assert!(!Input::default().grip());
     }
 
     #[test]

@@ -36,11 +36,11 @@ type Victim = (
 
 /// Casts the tick's shots and hurts who was hit.
 pub fn resolve(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>, mut victims: Query<Victim>) {
-    let ArenaParts { shots, actors, loot, .. } = &mut **arena;
+    let ArenaParts { shots, actors, doors, loot, .. } = &mut **arena;
     throng::count!("shots", shots.count());
     throng::count!("casts", u64::from(shots.cast(&scene.level.geometry, &actors.capsules()).cast));
 
-    for (order, target) in shots.drain_hits() {
+    for (order, target) in shots.drain_hits(doors) {
         if !scene.rules.may_hurt(actors.side(order.shooter), actors.side(target)) {
             continue;
         }

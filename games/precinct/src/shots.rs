@@ -13,6 +13,7 @@ use throng_query::{
 
 use crate::{
     components::{EYE, Slot},
+    doors::Doors,
     weapons::WeaponKind,
 };
 
@@ -71,10 +72,15 @@ impl Shots {
         cast_rays_against_capsules(level, casts, bodies, hits)
     }
 
-    /// The shots that hit somebody and whom, in the order they were fired; none is left afterwards.
-    pub fn drain_hits(&mut self) -> impl Iterator<Item = (ShotOrder, Slot)> {
-        self.orders.drain(..).zip(&self.hits).filter_map(|(order, hit)| match hit {
-            Some(ShotHit { target: ShotTarget::Character(target), .. }) => Some((order, Slot(*target as u16))),
+    /// The shots that hit somebody and whom, in the order they were fired; none is left afterwards. Those that a closed
+    /// door stops hit nobody.
+    pub fn drain_hits(&mut self, doors: &Doors) -> impl Iterator<Item = (ShotOrder, Slot)> {
+        self.orders.drain(..).zip(&self.hits).filter_map(move |(order, hit)| match hit {
+            Some(ShotHit { target: ShotTarget::Character(target), point, .. })
+                if !doors.are_between(order.ray.origin, *point) =>
+            {
+                Some((order, Slot(*target as u16)))
+            }
             _ => None,
         })
     }

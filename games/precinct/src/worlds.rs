@@ -7,14 +7,15 @@
 //! | `dark_zone` | 30 Hz | 1              | everybody against everybody                        |
 //! | `sentinel`  | 128 Hz| for tests      | no players; shows by its ticks whether the host holds |
 //!
-//! The first three are the same four plugins with other rules and other numbers of NPCs. A tick runs through the steps
-//! of [`Step`] in order:
+//! The first three are the same four plugins with other rules and other numbers of NPCs; hub and dark zone have doors,
+//! too. A tick runs through the steps of [`Step`] in order:
 //!
 //! ```text
 //!   Enter   players come and go                            arrivals::enter
 //!   Act     players walk and fire, NPCs live               players::play, npc::live
 //!   Hurt    the tick's shots are cast                      shooting::resolve
-//!   Leave   what was said is delivered, travellers go      social::speak, arrivals::leave
+//!   Leave   what was said is delivered, doors shut,        social::speak, swinging, arrivals::leave
+//!           travellers go
 //! ```
 
 use bevy_ecs::{
@@ -34,12 +35,12 @@ use throng_replication::ecs::Replicated;
 use crate::{
     arena::Arena,
     arrivals,
-    components::{Action, Character, Pose, Vitals},
+    components::{Action, Character, Door, Pose, Vitals},
     npc, players,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
     scene::{Scene, Shared},
     server::FaultyHideout,
-    shooting, social,
+    shooting, social, swinging,
     travel::{HideoutMade, Traveller},
 };
 
@@ -109,11 +110,30 @@ impl WorldPlugin for Social {
     }
 }
 
+/// Doors that are opened and shut by themselves.
+pub struct Doors;
+
+impl WorldPlugin for Doors {
+    fn build(&self, world: &mut WorldBuilder) {
+        // After everything that a door may stop this tick.
+        let swing = swinging::swing.run_if(swinging::some_are_open);
+        world.replicate::<Door>().add_systems(swing.in_set(Step::Leave).before(arrivals::leave));
+    }
+}
+
 /// Fills a world of players with what it starts with. `seed` is for its NPCs.
 pub fn fill(world: &mut World, shared: &Shared, here: Destination, npc_count: usize, seed: u64) {
     world.insert_resource(Scene::new(shared, here));
     world.insert_resource(Arena::new(npc_count));
+    if has_doors(here) {
+        swinging::hang(world);
+    }
     npc::population::spawn(world, npc_count, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
+}
+
+/// Doors are where players meet: a thousand hideouts are cheaper without.
+fn has_doors(here: Destination) -> bool {
+    here != Destination::Hideout
 }
 
 /// What a world of players is made of, whatever its kind.
@@ -121,6 +141,9 @@ fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc
     // Plugins first: what is spawned before a component is replicated is not heard of.
     world.configure_sets(order_of_steps());
     world.add_plugins((Movement, Combat, Npcs, Social));
+    if has_doors(here) {
+        world.add_plugins(Doors);
+    }
     world.accept_transfers::<Traveller>();
     let seed = world.seed();
     fill(world.world_mut(), shared, here, npc_count, seed);

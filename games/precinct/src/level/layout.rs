@@ -44,12 +44,14 @@ pub struct Layout {
     pub spawns: Vec<Vec3>,
     /// A place and the direction of the cover it lies behind.
     pub covers: Vec<(Vec3, Vec3)>,
+    /// What a door fills, and the direction of the wall that it is in.
+    pub doorways: Vec<(Aabb, Vec3)>,
 }
 
 impl Layout {
     pub fn city_block() -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED);
-        let mut layout = Self { boxes: Vec::new(), spawns: Vec::new(), covers: Vec::new() };
+        let mut layout = Self { boxes: Vec::new(), spawns: Vec::new(), covers: Vec::new(), doorways: Vec::new() };
         layout.ground_and_outer_wall();
         for row in 0..LOTS_PER_SIDE {
             for column in 0..LOTS_PER_SIDE {
@@ -141,6 +143,9 @@ impl Layout {
                         let shift = along * end * (DOOR_M * 0.5 + length_m * 0.5);
                         self.solid(line + shift, size.x, wall_height_m, size.z);
                     }
+                    let half = (along * DOOR_M + across * WALL_M) * 0.5;
+                    let door = Aabb::new(line - half, line + half + Vec3::Y * wall_height_m);
+                    self.doorways.push((door, along));
                 } else {
                     let size = along * 2.0 * LOT_HALF_M + across * WALL_M;
                     self.solid(line, size.x, wall_height_m, size.z);

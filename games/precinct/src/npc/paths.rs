@@ -7,8 +7,8 @@
 //! The scratch of a search is 40 bytes for each polygon of the level, too much for every world to own. It is
 //! borrowed from the thread: a world holds one only while its search goes on over several ticks.
 //!
-//! Walking is a walk on the mesh too, so NPCs pass walls no more than players do. Cost: 30 ns per step, about 5 µs per
-//! search.
+//! Walking is a walk on the mesh too, so NPCs pass walls and closed doors no more than players do. Cost: 30 ns per step,
+//! about 5 µs per search.
 
 use std::cell::RefCell;
 
@@ -17,7 +17,11 @@ use throng::prelude::*;
 use throng_query::nav::{NavMesh, NavPoint, PathOutcome, PathSearch, SearchState, WalkOutcome};
 
 use super::{NpcRow, NpcRowItem, PathFollow, path_queue::Way};
-use crate::{arena::ArenaParts, scene::Scene};
+use crate::{
+    arena::ArenaParts,
+    doors::{Doors, Stop},
+    scene::Scene,
+};
 
 /// Nearer than this a goal needs no search if the straight way is free. (m)
 const STRAIGHT_M_MAX: f32 = 15.0;
@@ -89,8 +93,9 @@ fn go_straight(navmesh: &NavMesh, from: NavPoint, goal: NavPoint, path: &mut Pat
     free
 }
 
-/// Moves an NPC that walks, as often as its load level says.
-pub fn follow(tick: &TickInfo, scene: &Scene, npc: &mut NpcRowItem) {
+/// Moves an NPC that walks, as often as its load level says. A closed door in its way it opens, and goes on with its
+/// next step.
+pub fn follow(tick: &TickInfo, scene: &Scene, doors: &mut Doors, npc: &mut NpcRowItem) {
     if npc.path.way() != Way::Walking {
         return;
     }
@@ -98,7 +103,12 @@ pub fn follow(tick: &TickInfo, scene: &Scene, npc: &mut NpcRowItem) {
     let speed_m_per_s = if npc.path.is_running() { RUN_M_PER_S } else { WALK_M_PER_S };
     let before = npc.standing.0;
     let distance_m = speed_m_per_s * tick.dt_s * ticks as f32;
-    npc.standing.0 = walk(&scene.level.navmesh, before, distance_m, &mut npc.path);
+    let (end, stop) = walk(&scene.level.navmesh, doors, before, distance_m, &mut npc.path);
+    npc.standing.0 = end;
+    if let Some(stop) = stop {
+        doors.open(stop.door, tick);
+        throng::count!("doors_opened_by_npcs");
+    }
     let after = npc.standing.0.position();
     let way = after - before.position();
     if way.x != 0.0 || way.z != 0.0 {
@@ -107,27 +117,38 @@ pub fn follow(tick: &TickInfo, scene: &Scene, npc: &mut NpcRowItem) {
     }
 }
 
-/// Walks `distance_m` along the waypoints.
-fn walk(navmesh: &NavMesh, from: NavPoint, mut distance_m: f32, path: &mut PathFollow) -> NavPoint {
+/// Walks `distance_m` along the waypoints, up to the first closed door.
+fn walk(
+    navmesh: &NavMesh,
+    doors: &Doors,
+    from: NavPoint,
+    mut distance_m: f32,
+    path: &mut PathFollow,
+) -> (NavPoint, Option<Stop>) {
     let mut at = from;
     while path.way() == Way::Walking {
         let target = path.waypoint();
         let mut way = target - at.position();
         way.y = 0.0;
         let left_m = way.length();
-        if left_m > distance_m {
-            let walked = navmesh.walk_sliding(at, at.position() + way * (distance_m / left_m));
+        let is_last = left_m > distance_m;
+        let goal = if is_last { at.position() + way * (distance_m / left_m) } else { target };
+        let walked = navmesh.walk_sliding(at, goal);
+        if let Some(stop) = doors.in_the_way(at.position(), walked.end.position()) {
+            return (navmesh.walk_straight(at, stop.place).end, Some(stop));
+        }
+        at = walked.end;
+        if is_last {
             // What rounding at a corner will not let pass counts as passed.
             if walked.outcome == WalkOutcome::Stopped {
                 path.pass_waypoint();
             }
-            return walked.end;
+            break;
         }
-        at = navmesh.walk_sliding(at, target).end;
         distance_m -= left_m;
         path.pass_waypoint();
     }
-    at
+    (at, None)
 }
 
 thread_local! {

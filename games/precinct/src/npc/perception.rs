@@ -37,7 +37,7 @@ const LOYALTY: f32 = 0.5;
 
 /// Lets those look around whose turn it is: the askers.
 pub fn perceive(tick: &TickInfo, scene: &Scene, arena: &mut ArenaParts, npcs: &mut Query<NpcRow>) {
-    let ArenaParts { sight: Sight { askers, near, candidates, lines, seen }, actors, .. } = arena;
+    let ArenaParts { sight: Sight { askers, near, candidates, lines, seen }, actors, doors, .. } = arena;
     if askers.is_empty() {
         return;
     }
@@ -62,11 +62,11 @@ pub fn perceive(tick: &TickInfo, scene: &Scene, arena: &mut ArenaParts, npcs: &m
     }
 
     throng::count!("casts", u64::from(lines_of_sight(&scene.level.geometry, lines, seen).cast));
-    for (&(index, candidate), &seen) in candidates.iter().zip(seen.iter()) {
+    for ((&(index, candidate), &seen), &(eyes, chest)) in candidates.iter().zip(seen.iter()).zip(lines.iter()) {
         let asker = actors.entity(Slot(askers[index] as u16));
         let Ok(NpcRowItem { mut senses, .. }) = npcs.get_mut(asker) else { continue };
         // The nearer of two candidates comes first.
-        if seen && !senses.visible {
+        if seen && !senses.visible && !doors.are_between(eyes, chest) {
             senses.visible = true;
             senses.target = Some(candidate);
             senses.seen = Moment::at(tick.tick);
