@@ -1,7 +1,7 @@
 //! CI: the steps that every change must pass, cheapest first, stopping at the first that fails.
 
 use crate::step::{self, cargo};
-use crate::{error::XtaskError, setup, tidy};
+use crate::{error::XtaskError, fuzz, setup, tidy};
 
 /// Everything. A change that passes here passes CI, because CI runs this.
 pub(crate) fn run() -> Result<(), XtaskError> {
@@ -18,6 +18,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
     test(None)?;
     models()?;
     docs(false)?;
+    fuzz::ci()?;
     eprintln!("ci: all fine");
     Ok(())
 }

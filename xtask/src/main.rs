@@ -47,7 +47,7 @@ enum Command {
     Bench(bench::BenchArguments),
     /// Run the reliability contract in its full form: the ignored tests named after its rows.
     Reliability(reliability::ReliabilityArguments),
-    /// Run the fuzz targets under fuzz/ on the nightly toolchain.
+    /// Run the fuzz targets under fuzz/: every parser of bytes from outside.
     Fuzz(fuzz::FuzzArguments),
     /// Run tests under the thread and address sanitizers of the nightly toolchain.
     Sanitize(sanitize::SanitizeArguments),

@@ -10,8 +10,9 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 6] = [
+const NEEDED: [Needed; 7] = [
     Needed { program: "cc", package: "build-essential", why: "compiles the allocator and the ciphers" },
+    Needed { program: "c++", package: "build-essential", why: "compiles libFuzzer, which drives the fuzz targets" },
     Needed { program: "cmake", package: "cmake", why: "builds the ciphers on machines they have no ready code for" },
     Needed {
         program: "callgrind_annotate",
@@ -31,7 +32,8 @@ pub(crate) fn run() -> Result<(), XtaskError> {
         return Ok(());
     }
     missing.iter().for_each(|needed| eprintln!("setup: {} is missing: it {}", needed.program, needed.why));
-    let packages: Vec<&str> = missing.iter().map(|needed| needed.package).collect();
+    let mut packages: Vec<&str> = missing.iter().map(|needed| needed.package).collect();
+    packages.dedup();
     let next = format!("run it as root: apt-get install {}", packages.join(" "));
     let mut command = step::program("apt-get".as_ref());
     command.args(["install", "--yes", "--no-install-recommends"]).args(packages);

@@ -12,6 +12,11 @@ pub(crate) fn root() -> PathBuf {
     package.parent().unwrap_or(package).to_owned()
 }
 
+/// Where builds lie: in `CARGO_TARGET_DIR`, or in `target` in the root.
+pub(crate) fn target_folder() -> PathBuf {
+    root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
 /// The cargo that runs us, so that a toolchain chosen with `cargo +NAME` holds for the steps too.
 pub(crate) fn cargo() -> Command {
     program(std::env::var_os("CARGO").as_deref().unwrap_or("cargo".as_ref()))
