@@ -8,6 +8,11 @@
 
 use std::{fs, io, path::Path};
 
+use frontier::{
+    components::{Gesture, Pose as FrontierPose, Vitals},
+    events::{Say, Source},
+    protocol::{Ability, ClientMessage as FrontierMessage, Input as FrontierInput},
+};
 use precinct::protocol::{ClientMessage, Input, SAID_BYTES_MAX, encode_said};
 use throng_capture::{Capture, format, model::*};
 use throng_fuzz::{
@@ -21,7 +26,9 @@ use throng_net::{
 };
 use throng_pack::{Text, envelope, pack_body};
 use throng_platform::time::Nanos;
-use throng_replication::{InterestSettings, Replicate, Traffic, ViewScratch, WorldReplication};
+use throng_replication::{
+    EVENT_BYTES_MAX, InterestSettings, NetId, Replicate, Traffic, ViewScratch, WorldReplication, write_event,
+};
 
 fn main() -> io::Result<()> {
     datagrams()?;
@@ -30,7 +37,9 @@ fn main() -> io::Result<()> {
     sessions()?;
     snapshots()?;
     inputs()?;
+    of_frontier()?;
     controls()?;
+    admin()?;
     packed()?;
     settings()?;
     captures()
@@ -143,7 +152,7 @@ fn snapshots() -> io::Result<()> {
     keep("snapshot", "six_ticks_with_audit_samples", &script)
 }
 
-fn update<T: Replicate>(world: &mut WorldReplication, id: throng_replication::NetId, value: &T) {
+fn update<T: Replicate>(world: &mut WorldReplication, id: NetId, value: &T) {
     let kind = world.schema().kind_of::<T>().expect("it is in the schema");
     world.update(kind, id, value);
 }
@@ -153,6 +162,52 @@ fn inputs() -> io::Result<()> {
     keep("input", "words", &ClientMessage::Say("zwölf Häuser am Fluß").encode())?;
     keep("input", "a_name", &ClientMessage::Name("Agent 7").encode())?;
     keep("input", "said", encode_said("Agent 7", "all quiet", &mut [0; SAID_BYTES_MAX]))
+}
+
+fn of_frontier() -> io::Result<()> {
+    let somebody = NetId { slot: 4_321, generation: 7 };
+    let input = FrontierInput::new([0.6, -0.8], 3.0).attacking(true).casting(Ability::Bolt);
+    keep("frontier", "an_input", &input.encode())?;
+    keep("frontier", "words", &FrontierMessage::Say("zwölf Häuser am Fluß").encode())?;
+    keep("frontier", "a_name", &FrontierMessage::Name("Faye").encode())?;
+    keep("frontier", "a_target", &FrontierMessage::Target(Some(somebody)).encode())?;
+    keep("frontier", "an_emote", &FrontierMessage::Emote(Gesture::Bow).encode())?;
+
+    let schema = frontier::schema();
+    let say = Say {
+        speaker: Source(Some(somebody)),
+        name: Text::new("Faye").expect("it is short"),
+        words: Text::new("well met").expect("it is short"),
+    };
+    let mut out = [0; EVENT_BYTES_MAX];
+    let len = write_event(schema.event_of::<Say>().expect("it is in the schema"), &say, &mut out);
+    keep("frontier", "an_event", &out[..len])?;
+
+    let mut world = WorldReplication::new(schema.clone(), InterestSettings::default());
+    let (mut scratch, mut traffic) = (ViewScratch::default(), Traffic::new(&schema));
+    let mut view = world.new_view(1);
+    view.look_at([0.0, 0.0]);
+    world.begin_tick(1);
+    let id = world.spawn().expect("there is room");
+    update(&mut world, id, &FrontierPose { x: 3.0, z: -4.0, heading: 1.0 });
+    update(&mut world, id, &Vitals::FULL);
+    world.set_place(id, [3.0, -4.0]);
+    world.settle();
+    world.refresh(&mut view, &mut scratch);
+    let mut message = [0; 400];
+    let len = world.write_snapshot(&mut view, &mut traffic, 1, &mut message);
+    keep("frontier", "a_snapshot", &message[..len])
+}
+
+fn admin() -> io::Result<()> {
+    keep("admin", "a_scrape", b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9100\r\nUser-Agent: Prometheus\r\n\r\n")?;
+    let console = "POST /console HTTP/1.1\r\nHost: localhost:9100\r\nx-throng: console\r\n\r\n";
+    keep("admin", "a_command", format!("{console}packets --by-world --json").as_bytes())?;
+    keep("admin", "counters", format!("{console}counters net.").as_bytes())?;
+    let page = "POST /console HTTP/1.1\r\nHost: evil.example:9100\r\nOrigin: http://evil.example:9100\r\n\
+                Sec-Fetch-Site: same-origin\r\n\r\nhelp";
+    keep("admin", "a_page_of_another_server", page.as_bytes())?;
+    keep("admin", "a_line", b"kick  player-7   --json")
 }
 
 fn controls() -> io::Result<()> {
@@ -254,7 +309,9 @@ fn captures() -> io::Result<()> {
 
 fn settings() -> io::Result<()> {
     keep("settings", "sound.toml", SOUND.as_bytes())?;
-    keep("settings", "mistaken.toml", MISTAKEN.as_bytes())
+    keep("settings", "mistaken.toml", MISTAKEN.as_bytes())?;
+    keep("settings", "sound_rules.toml", SOUND_RULES.as_bytes())?;
+    keep("settings", "mistaken_rules.toml", MISTAKEN_RULES.as_bytes())
 }
 
 const SOUND: &str = r#"[server]
@@ -285,4 +342,46 @@ address = "nowhere"
 [replication]
 cell_m = nan
 [[game]]
+"#;
+
+const SOUND_RULES: &str = r#"[budgets.scopes_us]
+"world.tick" = 10_000
+[triggers.frame]
+on = false
+over_ms = 12.5
+disk_budget_mb = 8
+[log]
+"server.clients" = "debug"
+[replication]
+catch_up_m = 20
+keepalive_s = 2.5
+[[replication.tiers]]
+to_m = 40
+updates_per_s = 20
+[[replication.tiers]]
+to_m = 120
+updates_per_s = 5
+[components.pose]
+range_m = 200
+[events."chat.say"]
+range_m = 30
+per_s_max = 2
+"#;
+
+const MISTAKEN_RULES: &str = r#"[budgets.scope_us]
+[triggers.frame]
+over_us = 3
+cooldown_s = -1
+[log]
+"server.clients" = "debg"
+[replication]
+catch_up_m = nan
+[[replication.tiers]]
+to_m = 40
+[[replication.tiers]]
+to_m = 30
+updates_per_s = 1e9
+[components.pase]
+[events]
+say = 3
 "#;
