@@ -38,9 +38,11 @@ fn format() -> Result<(), XtaskError> {
 }
 
 /// What of the bench against other libraries is about us, so that it goes on to build; the others change without us.
+/// It shares the target folder, and with it what is the same crate in the same version with the same features.
 fn peers() -> Result<(), XtaskError> {
     let mut command = cargo();
     command.args(["clippy", "--locked", "--manifest-path"]).arg(step::root().join("bench/peers/Cargo.toml"));
+    command.arg("--target-dir").arg(step::target_folder());
     command.args(["-p", "peers-scenario", "-p", "peers-table", "-p", "peer-throng", "-p", "peer-floor"]);
     step::run("bench/peers", command.args(["--", "-D", "warnings"]), "put right what it names")
 }

@@ -10,6 +10,7 @@ mod example;
 mod hops;
 mod map;
 mod modules;
+mod profile;
 mod sources;
 
 use crate::error::XtaskError;
@@ -26,6 +27,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
         sources::check(&root),
         example::check(&root),
         crates::check(&crates),
+        profile::check(&root, &crates),
         circles::check(&root, &crates),
     ]
     .concat();
