@@ -242,6 +242,15 @@ impl<'capture> Attribution<'capture> {
         Self::build(capture, windows, keep).frames.into_iter().flat_map(|frame| frame.threads).collect()
     }
 
+    /// The same for one stretch over all threads; `None` if it has no length.
+    pub fn of_stretch(
+        capture: &'capture Capture,
+        (begin_ns, end_ns): (u64, u64),
+        keep: &dyn Fn(Option<u32>, Option<u32>) -> bool,
+    ) -> Option<FrameCost> {
+        Self::build(capture, apart(vec![Window { frame: None, begin_ns, end_ns }]), keep).frames.pop()
+    }
+
     fn build(
         capture: &'capture Capture,
         mut windows: Vec<Window>,

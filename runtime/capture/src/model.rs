@@ -53,8 +53,8 @@ pub struct About {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Trigger {
     pub kind: TriggerKind,
-    /// What it was about: the name of a scope, subsystem, thread or lock; `world.tick` for `Tick`, empty for `Frame` and
-    /// `Manual`. A subsystem that has a budget of its own in one kind of world is called `ai@dark-zone`.
+    /// What it was about: the name of a scope, subsystem, thread or lock; `world.tick` for `Tick`, empty for `Frame`,
+    /// `WorkersBusy` and `Manual`. A subsystem that has a budget of its own in one kind of world is called `ai@dark-zone`.
     pub name: String,
     /// What was measured and what was allowed, in the kind's [`TriggerKind::unit`].
     pub measured: u64,
@@ -104,10 +104,16 @@ pub enum TriggerKind {
     Crash,
     /// A tick of a world ended after its period, or was missed. (ns)
     Tick,
+    /// The workers together had next to nothing to wait for, [`WORKERS_BUSY_FRAMES`] frames in a row. (%)
+    WorkersBusy,
 }
 
+/// Frames in a row that [`TriggerKind::WorkersBusy`] is about: 0.2 s at 60 Hz, in which each world of 20 Hz has 4 ticks.
+/// Fewer and a wave of arrivals, which is over by the next tick, would be captured.
+pub const WORKERS_BUSY_FRAMES: usize = 12;
+
 impl TriggerKind {
-    pub const ALL: [TriggerKind; 11] = [
+    pub const ALL: [TriggerKind; 12] = [
         TriggerKind::Manual,
         TriggerKind::Frame,
         TriggerKind::Subsystem,
@@ -119,6 +125,7 @@ impl TriggerKind {
         TriggerKind::Leak,
         TriggerKind::Crash,
         TriggerKind::Tick,
+        TriggerKind::WorkersBusy,
     ];
 
     /// Its name in rules, folders and files.
@@ -135,6 +142,7 @@ impl TriggerKind {
             TriggerKind::Leak => "leak",
             TriggerKind::Crash => "crash",
             TriggerKind::Tick => "tick",
+            TriggerKind::WorkersBusy => "workers-busy",
         }
     }
 
@@ -149,6 +157,7 @@ impl TriggerKind {
             | TriggerKind::RunQueue => Unit::Nanoseconds,
             TriggerKind::MemoryRate | TriggerKind::Leak => Unit::BytesPerSecond,
             TriggerKind::LargeAllocation => Unit::Bytes,
+            TriggerKind::WorkersBusy => Unit::Percent,
             TriggerKind::Manual | TriggerKind::Crash => Unit::None,
         }
     }
@@ -160,6 +169,8 @@ pub enum Unit {
     Nanoseconds,
     BytesPerSecond,
     Bytes,
+    /// Of all that could have been.
+    Percent,
     /// Nothing is measured: it is asked for, or happens.
     None,
 }
@@ -171,6 +182,7 @@ impl Unit {
             Unit::Nanoseconds => "ns",
             Unit::BytesPerSecond => "bytes/s",
             Unit::Bytes => "bytes",
+            Unit::Percent => "%",
             Unit::None => "",
         }
     }

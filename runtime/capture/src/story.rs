@@ -33,6 +33,7 @@ mod verdict;
 mod waits;
 mod without_core;
 mod words;
+mod workers;
 
 pub use facts::*;
 pub use words::{date as printable_date, name as printable_name, text as printable_text};

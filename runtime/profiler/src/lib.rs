@@ -40,6 +40,7 @@ pub mod switches;
 pub mod sync;
 pub mod thread;
 mod triggers;
+mod workers;
 pub mod world_kind;
 
 use std::sync::OnceLock;

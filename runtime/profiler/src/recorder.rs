@@ -26,6 +26,7 @@ use crate::site::SUBSYSTEMS_MAX;
 use crate::switches::Switches;
 use crate::thread::{self, ThreadCells};
 use crate::triggers::{Cause, Fired, Triggers};
+use crate::workers::{IDLE, WorkersSum, WorkersWatch};
 use crate::world_kind::{self, KIND_ROWS, KindNumber};
 use crate::{block::Block, memory, overruns, pool, saver, site, start_recording, switch_recording};
 use crate::{log_category, log_warn};
@@ -54,6 +55,7 @@ pub struct Recorder {
     frame: FrameNote,
     /// Of the frame under way, the latest of each kind of world.
     late_ticks: Vec<LateTick>,
+    workers: WorkersWatch,
 }
 
 /// What one frame's end adds up.
@@ -122,6 +124,7 @@ impl Recorder {
             figures: FrameFigures::default(),
             frame: FrameNote::default(),
             late_ticks: Vec::with_capacity(LATE_TICKS_KEPT),
+            workers: WorkersWatch::default(),
         })
     }
 
@@ -278,6 +281,7 @@ impl Recorder {
             }
         }
         self.late_ticks = late_ticks;
+        self.look_at_workers(base);
         self.look_at_subsystems(base);
         while let Some(overrun) = overruns::take() {
             let world = overrun.world.map(|(world, _)| world);
@@ -318,6 +322,20 @@ impl Recorder {
         }
         while let Some(noticed) = self.hand_off.take_noticed() {
             self.fire(Fired { frame, ..noticed });
+        }
+    }
+
+    /// Nothing is known of workers that have never been idle.
+    fn look_at_workers(&mut self, base: Fired) {
+        let Some(allowed) = self.triggers.threshold(TriggerKind::WorkersBusy) else { return };
+        let Some(idle) = site::subsystem_number(IDLE) else { return };
+        let mut now = WorkersSum { at: base.at, ..WorkersSum::default() };
+        for cells in self.threads.iter().filter(|cells| cells.class() == ThreadClass::ShortTask) {
+            now.count += 1;
+            now.idle += cells.subsystem_ticks_by(idle, base.at);
+        }
+        if let Some(measured) = self.workers.frame_end(now, allowed) {
+            self.fire(Fired { kind: TriggerKind::WorkersBusy, cause: Cause::Workers, measured, allowed, ..base });
         }
     }
 

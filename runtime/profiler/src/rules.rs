@@ -42,8 +42,8 @@ pub struct KindBudgets {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TriggerRule {
     pub is_on: bool,
-    /// What is too much, in the kind's unit: ns for times, bytes/s for rates, bytes for sizes. Without meaning for
-    /// `manual`, `crash`, `subsystem` and `scope`, which have budgets instead.
+    /// What is too much, in the kind's unit: ns for times, bytes/s for rates, bytes for sizes, % for shares. Without
+    /// meaning for `manual`, `crash`, `subsystem` and `scope`, which have budgets instead.
     pub threshold: u64,
     /// After a capture, the same cause saves no other one for so long (s); it is counted instead. A cause that stays
     /// saves ever more seldom: the time doubles with each capture, up to 32 times this, until the cause has not fired
@@ -84,6 +84,8 @@ fn default_threshold(kind: TriggerKind) -> u64 {
         TriggerKind::Frame => 50 * MS,
         // A tenth of a period at 20 Hz; whoever plays at 128 Hz has lost most of one.
         TriggerKind::Tick => 5 * MS,
+        // What is left is a millisecond of a frame at 50 Hz: the next few players do not fit.
+        TriggerKind::WorkersBusy => 95,
         TriggerKind::LockWait => 5 * MS,
         // A few turns of the kernel's scheduler (about 3 ms each), within one frame.
         TriggerKind::RunQueue => 10 * MS,

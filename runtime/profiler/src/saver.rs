@@ -352,7 +352,7 @@ fn trigger_name(fired: &Fired) -> String {
 
 fn cause_name(cause: Cause) -> String {
     match cause {
-        Cause::Frame => String::new(),
+        Cause::Frame | Cause::Workers => String::new(),
         Cause::Tick => TICK_SCOPE.into(),
         Cause::Subsystem(number) => site::subsystems().get(number as usize).copied().unwrap_or_default().into(),
         Cause::Scope(site) => site::get(site).map(|site| site.name()).unwrap_or_default().into(),

@@ -174,6 +174,11 @@ pub fn subsystem_categories() -> Vec<&'static str> {
     registry().subsystem_categories.clone()
 }
 
+/// The number of the subsystem of this name, if anything of it was recorded.
+pub(crate) fn subsystem_number(name: &str) -> Option<usize> {
+    registry().subsystems.iter().position(|&other| other == name)
+}
+
 /// How many subsystems there are.
 pub fn subsystems_count() -> usize {
     registry().subsystems.len()

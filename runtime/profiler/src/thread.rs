@@ -21,7 +21,7 @@ use crate::block::{CurrentBlock, Writer};
 use crate::overruns::{self, Overrun};
 use crate::record::{Record, SHORT_TICKS_MAX};
 use crate::site::{SUBSYSTEMS_MAX, Site, SiteId, SubsystemId, budget_ticks_in, word_parts};
-use crate::world_kind::{KIND_ROWS, KindNumber};
+use crate::world_kind::{self, KIND_ROWS, KindNumber};
 use crate::{is_recording, pool};
 
 /// Scopes within scopes at most; deeper ones are not recorded, and counted. The last place catches them.
@@ -604,6 +604,20 @@ impl ThreadCells {
     pub fn subsystem_ticks_of(&self, kind: KindNumber) -> impl Iterator<Item = u64> + '_ {
         let row = self.subsystem_ticks.iter().skip(kind.row() * SUBSYSTEMS_MAX).take(SUBSYSTEMS_MAX);
         row.map(|ticks| ticks.load(Ordering::Relaxed))
+    }
+
+    /// Time of one subsystem by `now` (ticks), with what its open scope has taken since its last boundary.
+    pub(crate) fn subsystem_ticks_by(&self, number: usize, now: u64) -> u64 {
+        let read = || {
+            let at = self.charged_at.load(Ordering::Relaxed);
+            let open = word_parts(self.innermost_open().word.load(Ordering::Relaxed)).1;
+            let rows = self.subsystem_ticks.chunks_exact(SUBSYSTEMS_MAX).take(world_kind::rows());
+            let charged: u64 = rows.map(|row| row[number % SUBSYSTEMS_MAX].load(Ordering::Relaxed)).sum();
+            (at, charged + if open.0 as usize == number { now.saturating_sub(at) } else { 0 })
+        };
+        let (at, ticks) = read();
+        // A boundary in between would be counted twice or not at all; another one right after it is no matter.
+        if self.charged_at.load(Ordering::Relaxed) == at { ticks } else { read().1 }
     }
 
     /// Time that each subsystem waited for locks (ticks), by number.

@@ -39,6 +39,8 @@ pub(crate) enum Cause {
     Thread(u32),
     /// Late ticks.
     Tick,
+    /// All of them together.
+    Workers,
     Memory(Option<SiteId>),
 }
 

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
 use throng_capture::format;
@@ -245,6 +246,27 @@ fn what_was_bad_is_saved_with_its_cause() {
         _ => false,
     });
     assert!(of_satchel, "the allocation is charged to its scope");
+
+    // A worker that has nothing to do once, and no end of it afterwards.
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let worker = std::thread::spawn(move || {
+        register(ThreadClass::ShortTask);
+        {
+            scope!("idle.worker");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _in_world = enter_world(hideout(), WORLD, 4);
+        scope!("test.labour");
+        while stopped.try_recv() == Err(TryRecvError::Empty) {
+            compute(Duration::from_millis(1));
+        }
+    });
+    let capture = flight.capture(TriggerKind::WorkersBusy);
+    is_whole(&capture);
+    let trigger = &capture.about.trigger;
+    assert!((96..=100).contains(&trigger.measured) && trigger.allowed == 95, "{trigger:?}");
+    drop(stop);
+    worker.join().unwrap();
 
     // By hand, with the frame's thread elsewhere.
     let saved = flight.recorder.control().save_now("somebody said it was slow").unwrap();

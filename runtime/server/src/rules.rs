@@ -43,7 +43,7 @@ use captures::Captures;
 use levels::Levels;
 
 /// The sections that a rules file may have. A new one is a name here and a line in [`ServerRules::parse`].
-const SECTIONS: [&str; 20] = [
+const SECTIONS: [&str; 21] = [
     "budgets.scopes_us",
     "budgets.subsystems_us",
     "budgets.KIND.scopes_us",
@@ -51,6 +51,7 @@ const SECTIONS: [&str; 20] = [
     "triggers.manual",
     "triggers.frame",
     "triggers.tick",
+    "triggers.workers-busy",
     "triggers.subsystem",
     "triggers.scope",
     "triggers.lock-wait",

@@ -526,6 +526,29 @@ fn a_subsystem_over_its_budget_is_named_with_its_dearest_worlds() {
 }
 
 #[test]
+fn busy_workers_are_told_by_what_they_did_in_each_kind_of_world() {
+    let events = vec![
+        switch(at(0.0), Switch::Running { core: 1 }),
+        world(at(0.0), Some(17), 812),
+        scope(AI, at(1.0), at(31.0)),
+        scope(TICK, at(0.0), at(40.0)),
+        world(at(40.0), None, 0),
+        switch(at(40.0), Switch::Blocked),
+    ];
+    // Two usual frames before it are in the capture.
+    let mut capture = faulty(TriggerKind::WorkersBusy, "", 97, 95, vec![(WORKER_0, events)]);
+    check(
+        &capture,
+        "the workers were busy for 97 % of 12 frames in a row, allowed 95 %: they had worlds of kind hideout for 48 ms (ai \
+         32 ms, server 16 ms); worlds of kind hub for 8.00 ms (server 6.00 ms, ai 2.00 ms)",
+        &["trigger: workers-busy, 97 % measured, 95 % allowed, frame 812"],
+    );
+    // Worlds that the recorder knew nothing of.
+    capture.worlds.clear();
+    check(&capture, "the workers were busy for 97 % of 12 frames in a row, allowed 95 %", &[]);
+}
+
+#[test]
 fn a_large_allocation_is_named_with_its_world_and_scope() {
     let events = vec![
         world(at(0.0), Some(3), 812),

@@ -88,6 +88,7 @@ fn trigger(trigger: &TriggerFacts) -> String {
         "ns" => Some((words::time(trigger.measured), words::time(trigger.allowed))),
         "bytes/s" => Some((words::rate(trigger.measured as f64), words::rate(trigger.allowed as f64))),
         "bytes" => Some((words::binary_bytes(trigger.measured), words::binary_bytes(trigger.allowed))),
+        "%" => Some((format!("{} %", trigger.measured), format!("{} %", trigger.allowed))),
         _ => None,
     };
     let mut said = trigger.kind.name().to_owned();

@@ -14,7 +14,7 @@ use super::{
     run::Run,
     waits,
     without_core::{self, Wait},
-    words,
+    words, workers,
 };
 use crate::{
     attribution::{Attribution, Cost, Spent},
@@ -41,6 +41,7 @@ pub fn of_trigger(context: &Context, story: &Story) -> String {
         TriggerKind::Leak => leak(context),
         TriggerKind::Crash => crash(context),
         TriggerKind::Tick => tick(context),
+        TriggerKind::WorkersBusy => workers::busy(context),
     }
 }
 

@@ -62,6 +62,8 @@ over_mb_per_s = 2
 over_kb_per_s = 0.5
 [triggers.large-allocation]
 over_kb = 64
+[triggers.workers-busy]
+over_percent = 80
 [captures]
 disk_budget_mb = 512
 [log]
@@ -82,6 +84,7 @@ all = "warn"
     expect.recorder.trigger_mut(TriggerKind::MemoryRate).threshold = 2 << 20;
     expect.recorder.trigger_mut(TriggerKind::Leak).threshold = 512;
     expect.recorder.trigger_mut(TriggerKind::LargeAllocation).threshold = 64 << 10;
+    expect.recorder.trigger_mut(TriggerKind::WorkersBusy).threshold = 80;
     expect.recorder.captures_disk_budget_bytes = 512 << 20;
     expect.log_levels = vec![("all".to_owned(), Level::Warn), ("server.clients".to_owned(), Level::Debug)];
     assert_eq!(rules, expect);
@@ -106,9 +109,9 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
     check("[logs]\n", "rules.toml:1: [logs] unknown section; did you mean [log]?");
     check(
         "triggers = 3\n",
-        "rules.toml:1: triggers: holds sections; write one of [triggers.manual], [triggers.frame], [triggers.tick], [triggers.subsystem], \
-         [triggers.scope], [triggers.lock-wait], [triggers.run-queue], [triggers.memory-rate], \
-         [triggers.large-allocation], [triggers.leak], [triggers.crash]",
+        "rules.toml:1: triggers: holds sections; write one of [triggers.manual], [triggers.frame], [triggers.tick], \
+         [triggers.workers-busy], [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], \
+         [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash]",
     );
     check("log = \"debug\"\n", "rules.toml:1: log: is a section; write [log]");
     check("[triggers]\nframe = true\n", "rules.toml:2: [triggers] frame: is a section; write [triggers.frame]");
@@ -210,6 +213,10 @@ fn impossible_values_are_told_with_their_range() {
          rules.toml:6: [triggers.lock-wait] disk_budget_mb: 0 is too low; it may be 1 to 1048576 MiB",
     );
     check(
+        "[triggers.workers-busy]\nover_percent = 100\n",
+        "rules.toml:2: [triggers.workers-busy] over_percent: 100 is too high; it may be 1 to 99 %",
+    );
+    check(
         "[captures]\ndisk_budget_mb = 0\ndisk_budget = 1\n",
         "rules.toml:2: [captures] disk_budget_mb: 0 is too low; it may be 1 to 1048576 MiB\n\
          rules.toml:3: [captures] disk_budget: unknown key; did you mean `disk_budget_mb`?",
@@ -233,7 +240,8 @@ fn all_mistakes_of_a_file_come_at_once_in_its_order() {
          \"world.tick\", not 1.5\n\
          rules.toml:8: [extra] unknown section; there are [budgets.scopes_us], [budgets.subsystems_us], \
          [budgets.KIND.scopes_us], [budgets.KIND.subsystems_us], [triggers.manual], [triggers.frame], [triggers.tick], \
-         [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash], [captures], [log], \
+         [triggers.workers-busy], [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], \
+         [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash], [captures], [log], \
          [replication], [components], [events]",
     );
     check("[log]\nnet 3\n", "rules.toml:2: not TOML: key with no value, expected `=`");

@@ -25,6 +25,7 @@ pub(super) fn read(document: &Document<'_>, rules: &mut Rules, mistakes: &mut Ve
                 Unit::Nanoseconds => read_as::<OverTime>,
                 Unit::BytesPerSecond => read_as::<OverRate>,
                 Unit::Bytes => read_as::<OverSize>,
+                Unit::Percent => read_as::<OverShare>,
                 Unit::None => read_as::<WithoutThreshold>,
             },
         };
@@ -146,4 +147,5 @@ trigger_section!(OverTime, over_ms, 0.001..=60_000.0, "ms", 1e6);
 trigger_section!(OverRate, over_mb_per_s, 0.001..=1_048_576.0, "MiB/s", MB);
 trigger_section!(OverSlowRate, over_kb_per_s, 0.001..=1_073_741_824.0, "KiB/s", KB);
 trigger_section!(OverSize, over_kb, 1.0..=1_073_741_824.0, "KiB", KB);
+trigger_section!(OverShare, over_percent, 1.0..=99.0, "%", 1.0);
 trigger_section!(WithoutThreshold);

@@ -33,8 +33,18 @@ const WITHIN: Duration = Duration::from_secs(30);
 const SMALL: [&str; 5] = ["--players", "4", "--npcs", "40", "--all-awake"];
 
 /// Triggers that fire by themselves.
-const KINDS: [&str; 9] =
-    ["frame", "tick", "subsystem", "scope", "lock-wait", "run-queue", "memory-rate", "large-allocation", "leak"];
+const KINDS: [&str; 10] = [
+    "frame",
+    "tick",
+    "workers-busy",
+    "subsystem",
+    "scope",
+    "lock-wait",
+    "run-queue",
+    "memory-rate",
+    "large-allocation",
+    "leak",
+];
 
 /// Nothing is saved but by hand.
 fn quiet() -> String {
