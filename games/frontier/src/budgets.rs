@@ -12,8 +12,6 @@
 
 use throng::Server;
 
-use crate::settings::FrontierSettings;
-
 /// Of a tick, for each NPC (us). What the players take is among it: they are as many as the NPCs are made for.
 const PER_NPC_US: [(&str, f64); 8] = [
     ("frontier.npc.walk", 0.124),
@@ -26,10 +24,10 @@ const PER_NPC_US: [(&str, f64); 8] = [
     ("frontier.sight", 0.016),
 ];
 
-/// Gives the server the budgets of a world such as `settings` ask for.
-pub(crate) fn suggest(server: &mut Server, settings: &FrontierSettings) {
+/// Gives the server the budgets of a world of so many NPCs.
+pub(crate) fn suggest(server: &mut Server, npcs: usize) {
     for (subsystem, us) in PER_NPC_US {
-        server.suggest_usual(subsystem, us * settings.npcs as f64);
+        server.suggest_usual(subsystem, us * npcs as f64);
     }
 }
 
@@ -39,6 +37,7 @@ mod tests {
     use throng_simulator::{Simulation, SimulationSettings};
 
     use super::*;
+    use crate::settings::FrontierSettings;
 
     fn budget_us(npcs: usize, subsystem: &str) -> u64 {
         let settings = FrontierSettings { npcs, ..FrontierSettings::default() };

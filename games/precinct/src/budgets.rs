@@ -19,8 +19,6 @@
 
 use throng::Server;
 
-use crate::server::PrecinctSettings;
-
 /// Of the mean frame, for each player that there is a hideout for (µs): half of them travel, and all send and are told.
 const PER_PLAYER_US: [(&str, f64); 5] = [
     ("replication", 5.9),
@@ -32,10 +30,10 @@ const PER_PLAYER_US: [(&str, f64); 5] = [
 /// The same for each NPC: nobody else perceives, thinks and asks for paths.
 const PER_NPC_US: [(&str, f64); 2] = [("ai", 0.24), ("query", 0.075)];
 
-/// Gives the server the budgets of a load such as `settings` ask for.
-pub(crate) fn suggest(server: &mut Server, settings: &PrecinctSettings) {
-    let of_players = PER_PLAYER_US.map(|(subsystem, us)| (subsystem, us * settings.players as f64));
-    let of_npcs = PER_NPC_US.map(|(subsystem, us)| (subsystem, us * settings.npcs as f64));
+/// Gives the server the budgets of a load of so many players and NPCs.
+pub(crate) fn suggest(server: &mut Server, players: usize, npcs: usize) {
+    let of_players = PER_PLAYER_US.map(|(subsystem, us)| (subsystem, us * players as f64));
+    let of_npcs = PER_NPC_US.map(|(subsystem, us)| (subsystem, us * npcs as f64));
     for (subsystem, usual_us) in of_players.into_iter().chain(of_npcs) {
         server.suggest_usual(subsystem, usual_us);
     }
@@ -47,6 +45,7 @@ mod tests {
     use throng_simulator::{Simulation, SimulationSettings};
 
     use super::*;
+    use crate::server::PrecinctSettings;
 
     fn budgets_us(players: usize, npcs: usize) -> Vec<(String, u64)> {
         let settings = PrecinctSettings { players, npcs, ..PrecinctSettings::default() };

@@ -131,7 +131,7 @@ pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<Precinc
             extra.push(server.create_world(sentinel, next_seed())?);
         }
     }
-    budgets::suggest(server, settings);
+    budgets::suggest(server, settings.players, settings.npcs);
     let world_faults = settings.faults.iter().map(|faulty| faulty.fault);
     throng_faults::start(server, world_faults, &settings.background_faults)?;
     shared.worlds.set(hub, dark_zone);
