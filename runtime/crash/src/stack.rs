@@ -167,7 +167,8 @@ fn module<'a>(file: &LoadedFile, contents: &'a Contents) -> Option<Module<&'a [u
     let object = object::File::parse(contents).ok()?;
     let section = |name| {
         let section = object.section_by_name(name)?;
-        Some((section.address()..section.address() + section.size(), section.data().ok()?))
+        // The file says what it likes.
+        Some((section.address()..section.address().checked_add(section.size())?, section.data().ok()?))
     };
     let split = |section: Option<(Range<u64>, &'a [u8])>| {
         section.map_or((None, None), |(range, data)| (Some(range), Some(data)))

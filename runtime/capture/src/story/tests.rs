@@ -706,6 +706,28 @@ fn names_cannot_write_to_the_terminal() {
     assert!(!json.contains("\\u001b"), "names in JSON are safe too");
 }
 
+/// Two that ran for 292 years each, together one more than a number can hold.
+#[test]
+fn times_of_several_threads_add_up_to_no_more_than_the_largest_number() {
+    let centuries = 1u64 << 63;
+    let thread = |name: &str, class, events| Thread { name: name.into(), tid: 1, class, events };
+    let long = |core| running(10, 10 + centuries, core).to_vec();
+    let waiting = vec![switch(0, Switch::Running { core: 0 }), switch(10, Switch::Preempted)];
+    let capture = Capture {
+        about: About { switches: SwitchSource::PerfEvent, ..About::default() },
+        threads: vec![
+            thread("frame", ThreadClass::Frame, waiting),
+            thread("save-0", ThreadClass::LongTask, long(0)),
+            thread("save-1", ThreadClass::LongTask, long(1)),
+        ],
+        frames: vec![Frame { number: 1, end_ns: u64::MAX, budget_ns: 1, ..Frame::default() }],
+        ..Capture::default()
+    };
+    let verdict = tell(&capture, &Options::default()).expect("a story").verdict;
+    assert!(verdict.contains("our own long tasks ran while frame waited"), "{verdict}");
+    assert!(verdict.ends_with("for a core: save-0 and 1 more"), "{verdict}");
+}
+
 fn any_index() -> impl Strategy<Value = u32> {
     prop_oneof![0..4u32, any::<u32>()]
 }

@@ -92,6 +92,11 @@ fn is_half(part_ns: u64, whole_ns: u64) -> bool {
     part_ns > 0 && part_ns >= whole_ns / 2
 }
 
+/// Saturating: a hostile capture has threads that run for centuries.
+fn total(parts_ns: impl Iterator<Item = u64>) -> u64 {
+    parts_ns.fold(0, u64::saturating_add)
+}
+
 /// When the thread did not run, and whether all of that was waiting.
 fn waits(context: &Context, wait: &Wait) -> (Vec<cores::OnCore>, bool) {
     let mut waits = cores::waits(context, wait.thread, Switch::Preempted, wait.window);
@@ -116,8 +121,8 @@ fn long_tasks(context: &Context, wait: &Wait) -> Option<LongTasks> {
         .into_iter()
         .filter(|it| is_long(it.thread))
         .collect();
-    let same_core_ns: u64 = ran.iter().map(|ran| ran.same_core_ns).sum();
-    let all_ns: u64 = ran.iter().map(|ran| ran.ns).sum();
+    let same_core_ns = total(ran.iter().map(|ran| ran.same_core_ns));
+    let all_ns = total(ran.iter().map(|ran| ran.ns));
     // While it slept others had a right to the cores; then only who had the thread's own core is blamed.
     let (ran_ns, to_explain_ns) =
         if is_waiting { (all_ns, cores::sum_ns(&waits).min(wait.waited_ns)) } else { (same_core_ns, wait.waited_ns) };
@@ -134,7 +139,7 @@ fn long_tasks(context: &Context, wait: &Wait) -> Option<LongTasks> {
     let frame = context.frame()?;
     let sums = context.capture.frames[frame.frame].threads.iter().filter(|it| is_long(it.thread));
     let ran: Vec<(u32, u64)> = sums.map(|it| (it.thread, it.running_ns)).collect();
-    let ran_ns = ran.iter().fold(0u64, |sum, it| sum.saturating_add(it.1));
+    let ran_ns = total(ran.iter().map(|it| it.1));
     if !is_half(ran_ns, wait.waited_ns) {
         return None;
     }
@@ -153,7 +158,7 @@ fn largest_of(parts: impl Iterator<Item = (u32, u64)>) -> Option<(u32, usize)> {
         }
     }
     let &(largest, most_ns) = by_thread.iter().max_by_key(|it| (it.1, Reverse(it.0)))?;
-    let all_ns = by_thread.iter().fold(0u64, |sum, it| sum.saturating_add(it.1));
+    let all_ns = total(by_thread.iter().map(|it| it.1));
     let others = if all_ns - most_ns >= all_ns / 10 { by_thread.len() - 1 } else { 0 };
     Some((largest, others))
 }

@@ -73,7 +73,8 @@ impl Image {
         let holds = |segment: &&Segment| {
             // A mapping begins at a page, which may be a little before the segment's first byte.
             let begin = segment.offset & !(PAGE - 1);
-            (begin..segment.offset + segment.size.max(1)).contains(&mapping.offset)
+            // The file says what it likes.
+            (begin..segment.offset.saturating_add(segment.size.max(1))).contains(&mapping.offset)
         };
         match self.segments.iter().find(holds) {
             Some(segment) => {
@@ -209,6 +210,20 @@ mod tests {
             assert_eq!(starts.around(address), expect, "{address:x}");
         }
         assert_eq!(FunctionStarts::of(&Sections::default()).around(1), None);
+    }
+
+    #[test]
+    fn a_segment_that_ends_beyond_all_addresses_holds_what_it_begins_with() {
+        let segment = |offset| Segment { offset, size: u64::MAX, address: 0x40_0000 + offset };
+        let image = Image {
+            name: "hostile".to_owned(),
+            source: Source::Missing,
+            segments: vec![segment(0x7000)],
+            base: 0,
+            functions: FunctionStarts::default(),
+        };
+        let maps = super::super::maps::parse("7f0000007000-7f0000008000 r-xp 00007000 fe:01 7 /tmp/hostile\n");
+        assert_eq!(image.bias(&maps[0]), 0x7f00_0000_7000 - 0x40_7000);
     }
 
     #[test]

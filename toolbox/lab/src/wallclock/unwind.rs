@@ -314,7 +314,8 @@ impl AddressSpace {
         let function = self.function_start(instruction);
         let (mut named, mut unnamed) = (Vec::new(), Vec::new());
         for slot in (stack & !7..stack.saturating_add(SEARCH_BYTES)).step_by(8) {
-            let Ok(return_address) = reader.read(slot + 8) else { break };
+            // The stack pointer of a program may be anything.
+            let Ok(return_address) = reader.read(slot.saturating_add(8)) else { break };
             if self.locate(return_address.wrapping_sub(1)).is_none() {
                 continue;
             }
@@ -350,5 +351,20 @@ impl AddressSpace {
         let mut bytes = [0; 2];
         let read = instruction.checked_sub(2).map(|from| process.memory.read(from, &mut bytes));
         matches!(read, Some(Ok(2))) && bytes == [0x0f, 0x05]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_at_the_end_of_all_addresses_has_no_callers() {
+        let process = Process::open(std::process::id()).unwrap();
+        let mut space = AddressSpace::read(&process);
+        for stack in [u64::MAX, u64::MAX - 7, u64::MAX - SEARCH_BYTES] {
+            let mut reader = StackReader::asleep(&process.memory, stack);
+            assert_eq!(space.candidates(&process, 0x1000, stack, &mut reader), (vec![], vec![]), "{stack:x}");
+        }
     }
 }
