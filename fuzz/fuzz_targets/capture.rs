@@ -1,14 +1,15 @@
 //! Capture files: what a developer opens that came from somebody else's server.
 //!
-//! Promise: a file is read or refused at a place in it; what is read is written again the same, and every converter,
-//! the call tree and the redaction take it, whatever its times and names are.
+//! Promise: a file is read or refused at a place in it; what is read has a summary and is written again the same, and
+//! every converter, the call tree, the story and the redaction take it, whatever its times and names are.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use throng_capture::Capture;
 use throng_capture::convert::{Target, convert};
-use throng_capture::format::{MAGIC, read, write};
+use throng_capture::format::{MAGIC, read, read_summary, write};
+use throng_capture::story::{Options, tell};
 
 fuzz_target!(|bytes: &[u8]| {
     take(bytes);
@@ -19,7 +20,9 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn take(file: &[u8]) {
+    let summary = read_summary(std::io::Cursor::new(file));
     let Ok(capture) = read(file) else { return };
+    assert_eq!(summary.expect("what is read has a summary").about, capture.about);
     let again = written(&capture);
     let second = read(&again).expect("what was written is read");
     // Compared as files: a value that is not a number differs from itself.
@@ -27,6 +30,7 @@ fn take(file: &[u8]) {
     for target in Target::ALL {
         convert(&capture, target, &mut std::io::sink()).expect("nothing refuses it");
     }
+    tell(&capture, &Options::default()).expect("only a frame that is asked for may be missing");
     let clean = capture.without_free_text();
     assert!(clean.logs.iter().all(|line| !line.text.contains(char::is_control)));
 }
