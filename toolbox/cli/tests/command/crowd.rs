@@ -2,18 +2,18 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     thread::JoinHandle,
     time::Duration,
 };
 
-use precinct::{PrecinctBot, bot::BotGuide};
 use throng_bots::{Swarm, SwarmReport, SwarmSettings, Tokens};
 use throng_platform::{signals::StopFlag, time::Nanos};
 
 use crate::{
     address::{TIMEOUT_S, token_for},
     child::wait_until,
+    game::Game,
 };
 
 /// Client ids of a crowd begin here, those of single players below.
@@ -32,13 +32,22 @@ impl Crowd {
         Self::start_as(server, None, CLIENT_ID_FIRST, players)
     }
 
+    /// The same where another game is played.
+    pub fn start_in(game: Game, server: SocketAddr, players: usize) -> Self {
+        Self::begin(game, server, None, CLIENT_ID_FIRST, players)
+    }
+
     /// The same by way of a relay, as clients from `client_id_first` on.
     pub fn start_as(server: SocketAddr, relay: Option<SocketAddr>, client_id_first: u64, players: usize) -> Self {
+        Self::begin(Game::Precinct, server, relay, client_id_first, players)
+    }
+
+    fn begin(game: Game, server: SocketAddr, relay: Option<SocketAddr>, client_id_first: u64, players: usize) -> Self {
         let stop = StopFlag::new().expect("a descriptor is left");
         let last = Arc::new(Mutex::new(SwarmReport::default()));
         let thread = {
             let (stop, last) = (stop.clone(), last.clone());
-            std::thread::spawn(move || play(server, relay, client_id_first, players, stop, &last))
+            std::thread::spawn(move || play(game, server, relay, client_id_first, players, stop, &last))
         };
         let crowd = Self { players: players as u64, stop, last, thread };
         let all_in =
@@ -67,6 +76,7 @@ impl Crowd {
 }
 
 fn play(
+    game: Game,
     server: SocketAddr,
     relay: Option<SocketAddr>,
     client_id_first: u64,
@@ -74,20 +84,14 @@ fn play(
     stop: StopFlag,
     last: &Mutex<SwarmReport>,
 ) -> SwarmReport {
-    static GUIDE: OnceLock<Arc<BotGuide>> = OnceLock::new();
-    let guide = GUIDE.get_or_init(BotGuide::load);
     // The first address is tried first; the server knows itself by its own.
     let addresses: Vec<SocketAddr> = relay.into_iter().chain([server]).collect();
     let tokens =
         Tokens::Made(Box::new(move |bot| Ok(token_for(addresses.clone(), client_id_first + bot as u64, TIMEOUT_S))));
     let settings =
         SwarmSettings { status_every: Nanos::from_millis(250), ..SwarmSettings::new(server, players, tokens) };
-    let report = Swarm::run(
-        settings,
-        precinct::schema(),
-        move |_bot| Box::new(PrecinctBot::new(guide.clone())),
-        stop,
-        &mut |status| *last.lock().unwrap_or_else(PoisonError::into_inner) = status.figures.clone(),
-    );
+    let report = Swarm::run(settings, game.schema(), game.bots(), stop, &mut |status| {
+        *last.lock().unwrap_or_else(PoisonError::into_inner) = status.figures.clone()
+    });
     report.expect("a crowd has sockets and a server that lets it in")
 }

@@ -11,10 +11,11 @@
 //!   crash      what a server's death leaves behind
 //!   recorder   rules that change, captures by hand, disks and readers that fail it
 //!   abuse      what strangers and players may do to a live server
+//!   hostile_inputs    what a player of Frontier may send
 //!   floods     datagrams of thousands of strangers, and under a player's address
 //!   network    bad networks between players and server
 //!   slow       players who take nothing that they are sent
-//!   child  crowd  player  address    the processes and the players that the tests are made of
+//!   child  crowd  player  game  address    the processes and the players that the tests are made of
 //!   strangers  half_open  reliable_pair  figures    what attacks and lines are made of, and what they did
 //! ```
 //!
@@ -32,7 +33,9 @@ mod crowd;
 mod faults;
 mod figures;
 mod floods;
+mod game;
 mod half_open;
+mod hostile_inputs;
 mod lifecycle;
 mod load;
 mod network;

@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use precinct::protocol::Input;
 use throng_client::{Client, ClientState};
 use throng_net::{connection::PacketSink, protocol::ConnectToken};
 use throng_platform::{
@@ -13,6 +12,8 @@ use throng_platform::{
     random,
     time::Nanos,
 };
+
+use crate::game::Game;
 
 /// A player's program sends its input so often.
 const INPUT_PERIOD: Nanos = Nanos::from_millis(50);
@@ -22,6 +23,8 @@ pub struct Player {
     clock: MonotonicClock,
     socket: UdpSocket,
     next_input: Nanos,
+    /// What it sends as its input.
+    idle_input: Vec<u8>,
     /// Every datagram that was sent, as it went over the wire, up to [`KEPT_MAX`].
     pub sent: Vec<Vec<u8>>,
 }
@@ -31,16 +34,26 @@ const KEPT_MAX: usize = 200;
 
 impl Player {
     pub fn new(token: ConnectToken) -> Self {
+        Self::of(Game::Precinct, token)
+    }
+
+    fn of(game: Game, token: ConnectToken) -> Self {
         let clock = MonotonicClock::new();
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
         socket.set_nonblocking(true).expect("a socket of ours");
-        let client = Client::new(token, precinct::schema(), clock.now(), random::seed());
-        Self { client, clock, socket, next_input: Nanos::ZERO, sent: Vec::new() }
+        let client = Client::new(token, game.schema(), clock.now(), random::seed());
+        let idle_input = game.idle_input();
+        Self { client, clock, socket, next_input: Nanos::ZERO, idle_input, sent: Vec::new() }
     }
 
     /// Connects and plays until it is in a world.
     pub fn enter(token: ConnectToken) -> Self {
-        let mut player = Self::new(token);
+        Self::enter_in(Game::Precinct, token)
+    }
+
+    /// The same where another game is played.
+    pub fn enter_in(game: Game, token: ConnectToken) -> Self {
+        let mut player = Self::of(game, token);
         let is_in = player.play_until(Duration::from_secs(30), |player| player.client.world().is_some());
         assert!(is_in, "never came into a world: {:?}", player.client.state());
         player
@@ -81,17 +94,21 @@ impl Player {
 
     /// Sends one input now, in a packet of its own.
     pub fn send_input(&mut self) {
-        let input = Input::new([0.0, 0.0], 0.0, 0.0, false, false).encode();
         // Before the first world inputs are refused.
-        let _ = self.client.send_input(self.clock.now(), &input);
+        let _ = self.client.send_input(self.clock.now(), &self.idle_input);
+        self.send();
+    }
+
+    /// Sends any bytes as an input, in a packet of its own.
+    pub fn send_as_input(&mut self, bytes: &[u8]) {
+        self.client.send_input(self.clock.now(), bytes).expect("it is in a world");
         self.send();
     }
 
     /// Sends so many inputs in as few packets as hold them.
     pub fn send_inputs_together(&mut self, count: usize) {
-        let input = Input::new([0.0, 0.0], 0.0, 0.0, false, false).encode();
         for _ in 0..count {
-            let _ = self.client.send_input(self.clock.now(), &input);
+            let _ = self.client.send_input(self.clock.now(), &self.idle_input);
         }
         self.send();
     }

@@ -1,0 +1,119 @@
+//! Hostile inputs and messages at a live server that plays Frontier: bytes that no honest client sends, and sound ones
+//! that make no sense. Twenty honest bots play on and must not notice.
+
+use std::time::Duration;
+
+use frontier::{
+    components::NAME_BYTES_MAX,
+    protocol::{Ability, ClientMessage, INPUT_BYTES, Input, SAY_BYTES_MAX},
+};
+use rand::{Rng, RngCore, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_replication::NetId;
+
+use crate::{
+    abuse::check_unharmed,
+    address::token,
+    child::{Ended, Server, alone},
+    crowd::Crowd,
+    game::Game,
+    player::Player,
+};
+
+const BOTS: usize = 20;
+const FRONTIER: [&str; 6] = ["--game", "frontier", "--players", "24", "--npcs", "48"];
+
+/// An input by chance: some are of a wrong length, and most of the others ask for what there is.
+fn input(rng: &mut Xoshiro256PlusPlus) -> Vec<u8> {
+    let mut input = vec![0; INPUT_BYTES];
+    rng.fill_bytes(&mut input);
+    match rng.random_range(0..4) {
+        0 => input.resize(rng.random_range(0..=2 * INPUT_BYTES), 0xEE),
+        1 => {}
+        _ => {
+            input[4] = rng.random_range(0..=Ability::ALL.len() as u8);
+            input[5] &= 0b1111;
+        }
+    }
+    input
+}
+
+/// A reliable message by chance: any bytes of any kind, and sound ones about entities that may or may not be there.
+fn message(rng: &mut Xoshiro256PlusPlus) -> Vec<u8> {
+    let somebody = NetId { slot: rng.random_range(0..200), generation: rng.random_range(0..3) };
+    let text: String =
+        (0..rng.random_range(0..2 * NAME_BYTES_MAX)).map(|_| rng.random_range('\0'..'\u{2100}')).collect();
+    match rng.random_range(0..10) {
+        0 => ClientMessage::Target(Some(somebody)).encode(),
+        1 => ClientMessage::Join(somebody).encode(),
+        2 => ClientMessage::Use(somebody).encode(),
+        3 => ClientMessage::Leave.encode(),
+        4 => ClientMessage::Name(&text).encode(),
+        5 => ClientMessage::Say(&text).encode(),
+        _ => {
+            let mut message = vec![0; rng.random_range(1..=2 * SAY_BYTES_MAX)];
+            rng.fill_bytes(&mut message);
+            // Kinds of the game's own, most of which it does not know.
+            message[0] = message[0].max(16 + message[0] % 16);
+            message
+        }
+    }
+}
+
+fn counted(ended: &Ended, name: &str) -> u64 {
+    let per_s = ended.report["game_per_s"][name].as_f64().unwrap_or_else(|| panic!("no `{name}` in {}", ended.report));
+    (per_s * ended.report["seconds"].as_f64().expect("a figure")).round() as u64
+}
+
+/// Promise: whatever a client of Frontier sends, it is refused or done, nobody else notices, and the world ticks on.
+fn hostile_inputs_and_messages(count: usize) {
+    let _alone = alone();
+    let server = Server::start(&FRONTIER);
+    let crowd = Crowd::start_in(Game::Frontier, server.address, BOTS);
+    let mut player = Player::enter_in(Game::Frontier, token(server.address, 1));
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+    let (mut sent, mut bad_messages, mut bad_inputs) = (0, 0, 0);
+    let all_sent = player.play_until(Duration::from_secs(60 + count as u64 / 100), |player| {
+        if !player.is_connected() {
+            return true;
+        }
+        for _ in 0..5 {
+            let message = message(&mut rng);
+            // A full channel is the sender's own problem: it waits.
+            if player.client.send_reliable(&message).is_err() {
+                break;
+            }
+            bad_messages += u64::from(ClientMessage::decode(&message).is_err());
+            sent += 1;
+        }
+        let input = input(&mut rng);
+        bad_inputs += u64::from(Input::decode(&input).is_err());
+        player.send_as_input(&input);
+        // So many are within what a client may send.
+        std::thread::sleep(Duration::from_millis(8));
+        sent >= count
+    });
+    assert!(all_sent && player.is_connected(), "{sent} sent, {:?}", player.client.state());
+    player.play_until(Duration::from_secs(2), |_| false);
+    assert!(player.is_connected(), "nonsense is no reason to throw somebody out");
+    assert_eq!(player.client.stats().state_errors, 0);
+    player.leave();
+    let ended = check_unharmed(crowd, server);
+    let refused = (counted(&ended, "messages_refused"), counted(&ended, "inputs_refused"));
+    println!("of {sent} messages {bad_messages} were bad, and {bad_inputs} inputs; refused {refused:?}");
+    assert_eq!(refused.0, bad_messages, "reliable ones all arrive: {}", ended.report);
+    // Some are lost on a busy machine.
+    assert!(refused.1 * 2 >= bad_inputs && refused.1 <= bad_inputs, "{} of {bad_inputs}", refused.1);
+    assert!(bad_messages * 10 >= count as u64 && bad_inputs > 0, "{bad_messages} messages and {bad_inputs} inputs");
+}
+
+#[test]
+fn hostile_inputs_and_messages_in_frontier_disturb_nobody() {
+    hostile_inputs_and_messages(1_000);
+}
+
+#[test]
+#[ignore = "full form: takes 4 min"]
+fn r01_a_hundred_thousand_hostile_messages_in_frontier() {
+    hostile_inputs_and_messages(100_000);
+}
