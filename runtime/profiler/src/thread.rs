@@ -596,7 +596,8 @@ impl ThreadCells {
     pub fn subsystem_ticks(&self) -> impl Iterator<Item = u64> + '_ {
         let rows = 0..KIND_ROWS;
         (0..SUBSYSTEMS_MAX).map(move |number| {
-            rows.clone().map(|row| self.subsystem_ticks[row * SUBSYSTEMS_MAX + number].load(Ordering::Relaxed)).sum()
+            let of_kinds = rows.clone().map(|row| &self.subsystem_ticks[row * SUBSYSTEMS_MAX + number]);
+            of_kinds.map(|ticks| ticks.load(Ordering::Relaxed)).sum::<u64>()
         })
     }
 
