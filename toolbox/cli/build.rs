@@ -12,7 +12,9 @@ fn main() {
     println!("cargo::rerun-if-env-changed=THRONG_COMMIT");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     // With each change of them the executable is built anew, and whether they are as committed is asked again.
-    SOURCES.map(|source| println!("cargo::rerun-if-changed={}", root.join(source).display()));
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed={}", root.join(source).display());
+    }
     let given = env::var("THRONG_COMMIT").ok().filter(|commit| !commit.trim().is_empty());
     let commit = given.or_else(|| commit_of(&root)).unwrap_or_else(|| "unknown".into());
     println!("cargo::rustc-env=THRONG_COMMIT={}", commit.trim());
