@@ -51,6 +51,7 @@ clients_max = 100
 protocol_id = 0xff
 private_key = "{key}"
 token_journal = "tokens.used"
+audit_samples = true
 sockets = 2
 receive_buffer_bytes = 100_000
 send_buffer_bytes = 200_000
@@ -96,6 +97,7 @@ context_switches = false
         private_key: Some(SecretKey::new([0xab; 32])),
         private_key_file: None,
         token_journal: TokenJournalFile::Named("tokens.used".into()),
+        audit_samples: true,
         sockets: 2,
         receive_buffer_bytes: 100_000,
         send_buffer_bytes: 200_000,
