@@ -1,20 +1,29 @@
 //! The admin port, by whoever reaches it: the judgement of a request's headers, and the console's lines.
 //!
-//! Promise: a request is refused, with a reason, or its line is carried out; a command is given whole words, and never
-//! the flag that is not its own. How HTTP itself is read is axum's part.
+//! Promise: whatever the bytes are, nobody operates without a key for that, and away from loopback nobody reads without one.
+//! A command is given whole words, and never the flag that is not its own.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use throng_admin::{
+    Judged, OBSERVE_KEY, OPERATE_KEY,
+    access::Role,
     console::{Call, Console, Outcome},
     judge_request_bytes,
 };
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = judge_request_bytes(bytes);
+    let has = |key: &str| bytes.windows(key.len()).any(|window| window == key.as_bytes());
+    for is_loopback in [true, false] {
+        let Judged::Admitted { needs: Some(needs), .. } = judge_request_bytes(bytes, is_loopback) else { continue };
+        match needs {
+            Role::Operate => assert!(has(OPERATE_KEY)),
+            Role::Observe => assert!(is_loopback || has(OPERATE_KEY) || has(OBSERVE_KEY)),
+        }
+    }
     let Ok(line) = std::str::from_utf8(bytes) else { return };
-    let console = Console::new().with("kick", "PLAYER", "sends somebody away", kick);
+    let console = Console::new().with("kick", Role::Operate, "PLAYER", "sends somebody away", kick);
     let outcome = console.execute(line);
     match line.split_whitespace().next() {
         Some("kick") => assert_eq!(outcome, Ok(String::new())),

@@ -16,7 +16,7 @@ use throng::{
 use throng_replication::ReplicationRules;
 
 /// What a game's rules file may speak of.
-static NAMES: LazyLock<RuleNames> = LazyLock::new(|| RuleNames::of(&frontier::schema()));
+static NAMES: LazyLock<RuleNames> = LazyLock::new(|| RuleNames::of(&frontier::schema(), vec!["frontier".to_owned()]));
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

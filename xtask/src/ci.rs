@@ -60,7 +60,11 @@ fn models() -> Result<(), XtaskError> {
     for package in ["throng-profiler", "throng-scheduler"] {
         let mut command = cargo();
         command.args(["test", "--package", package, "--features", "shuttle", "--lib", "--locked", "r25_"]);
-        step::run("models", &mut command, "the failed order is printed; the recorder's has `--features loom` for all orders")?;
+        step::run(
+            "models",
+            &mut command,
+            "the failed order is printed; the recorder's has `--features loom` for all orders",
+        )?;
     }
     Ok(())
 }

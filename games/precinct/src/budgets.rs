@@ -44,7 +44,6 @@ mod tests {
     use throng_profiler::rules::Rules;
     use throng_simulator::{Simulation, SimulationSettings};
 
-    use super::*;
     use crate::server::PrecinctSettings;
 
     fn budgets_us(players: usize, npcs: usize) -> Vec<(String, u64)> {

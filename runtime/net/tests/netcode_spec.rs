@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use scene::*;
 use throng_net::protocol::{
-    DenialReason, HandshakeFailure, HandshakeState, JournalError, QueueState, Reply, ServerHandshake, TokenJournal,
-    UsedToken,
+    DenialReason, HandshakeFailure, HandshakeState, JournalError, QueueState, Recorded, Reply, ServerHandshake,
+    TokenJournal, UsedToken,
 };
 use throng_platform::time::Nanos;
 
@@ -20,9 +20,9 @@ const NOW: Nanos = Nanos::from_secs(1);
 struct KeepInMemory(Arc<Mutex<Vec<u8>>>);
 
 impl TokenJournal for KeepInMemory {
-    fn record(&mut self, used: &UsedToken) -> Result<(), JournalError> {
+    fn record(&mut self, used: &UsedToken) -> Result<Recorded, JournalError> {
         self.0.lock().unwrap().extend_from_slice(&used.to_bytes());
-        Ok(())
+        Ok(Recorded::Now)
     }
 }
 

@@ -301,7 +301,11 @@ impl AddressTable {
     ) -> Next {
         let Pending { client_id, address, .. } = *pending;
         // Of one whose earlier session has not ended the directory knows that session only.
-        let mut left = || if pending.session.is_none() { directory.left(client_id) };
+        let mut left = || {
+            if pending.session.is_none() {
+                directory.left(client_id)
+            }
+        };
         if !self.server_handshake.is_called(address) {
             self.counts.waiting_left += 1;
             left();
@@ -338,16 +342,14 @@ impl AddressTable {
 
     /// A client waits for its earlier session to end. Again in every frame: a player on the way to another world is let go
     /// by the one that it reaches.
-    fn await_end_of(
-        &mut self,
-        session: SocketAddr,
-        pending: &Pending,
-        mailboxes: &Mailboxes,
-        now: Nanos,
-    ) -> Next {
+    fn await_end_of(&mut self, session: SocketAddr, pending: &Pending, mailboxes: &Mailboxes, now: Nanos) -> Next {
         if self.placements.is_over(pending, now) {
             let client = pending.client_id.0;
-            log_warn!(CLIENTS, client, "client refused: its earlier session has not ended; does the world of that hang?");
+            log_warn!(
+                CLIENTS,
+                client,
+                "client refused: its earlier session has not ended; does the world of that hang?"
+            );
             self.refuse(pending.address, DenialReason::AlreadyConnected);
             return Next::Done;
         }

@@ -115,7 +115,8 @@ fn a_token_lets_in_once_though_nobody_named_a_journal() {
     let folder = folder("implied");
     let file = folder.join("throng.toml");
     let key = "07".repeat(32);
-    let server = format!("address = \"127.0.0.1:0\"\npublic_addresses = [\"{PUBLIC_ADDRESS}\"]\nprivate_key = \"{key}\"");
+    let server =
+        format!("address = \"127.0.0.1:0\"\npublic_addresses = [\"{PUBLIC_ADDRESS}\"]\nprivate_key = \"{key}\"");
     std::fs::write(&file, format!("[server]\n{server}\n")).unwrap();
     let remembering = Settings::load(&file).unwrap();
     let shown = token(&remembering, 1);

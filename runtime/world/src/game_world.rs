@@ -566,7 +566,8 @@ impl GameWorld {
         let Scratch { views, audit_sample, .. } = &mut **scratch;
         let mut is_first = true;
         let tick = *tick;
-        let is_due = |client: &Client| client.is_audited && tick.wrapping_add(client.key.0).is_multiple_of(audit_period);
+        let is_due =
+            |client: &Client| client.is_audited && tick.wrapping_add(client.key.0).is_multiple_of(audit_period);
         for client in clients.iter_mut().filter(|client| is_due(client)) {
             let Some(view) = &mut client.view else { continue };
             if std::mem::take(&mut is_first) {

@@ -23,7 +23,6 @@ mod origin_check;
 mod packet_table;
 mod pages;
 mod published;
-mod request_bytes;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -45,7 +44,6 @@ use access::local_key::{self, LocalKey};
 use console::Console;
 use origin_check::OwnNames;
 pub use pages::{Health, HealthState};
-pub use request_bytes::judge_request_bytes;
 
 log_category!(ADMIN = "admin");
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::protocol::{
-    ClientId, DenialReason, DropReason, HandshakeFailure, HandshakeState, JournalError, PrivateKey, ProtocolId, Recorded,
-    Reply, ServerHandshake, ServerHandshakeOutcome, ServerHandshakeSettings, TokenJournal, UsedToken,
+    ClientId, DenialReason, DropReason, HandshakeFailure, HandshakeState, JournalError, PrivateKey, ProtocolId,
+    Recorded, Reply, ServerHandshake, ServerHandshakeOutcome, ServerHandshakeSettings, TokenJournal, UsedToken,
 };
 use throng_platform::time::Nanos;
 

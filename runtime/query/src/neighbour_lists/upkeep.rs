@@ -258,7 +258,10 @@ impl NeighbourLists {
                 self.set_reference(row as u32, place_m);
             }
         }
-        for index in (0..self.groups.len() as u32).filter(|index| self.groups[*index as usize] != 0) {
+        for index in 0..self.groups.len() as u32 {
+            if self.groups[index as usize] == 0 {
+                continue;
+            }
             let dropped_before = self.lists.dropped(index);
             self.make_again(index);
             self.counts.lists_dropped += u64::from(self.lists.dropped(index) && !dropped_before);

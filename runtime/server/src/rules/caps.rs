@@ -36,7 +36,7 @@ impl RangeCaps {
         let worlds = || server.worlds.iter().filter_map(|slot| slot.home.as_ref()).map(|hosted| &hosted.world);
         let radii = worlds().map(|world| (world.name().clone(), world.own_radii()));
         Self {
-            names: RuleNames::of(server.schema()),
+            names: RuleNames::of(server.schema(), server.world_kind_names().map(str::to_owned).collect()),
             game: server.replication_rules().clone(),
             widest: radii.max_by(|(_, one), (_, other)| one.enter_m.total_cmp(&other.enter_m)),
             scan: worlds().find_map(|world| world.ecs().get_resource::<ScanRange>().copied()),

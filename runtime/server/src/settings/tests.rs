@@ -410,8 +410,8 @@ fn files_that_are_read_lie_beside_the_settings() {
     );
     assert_eq!(beside.server.private_key_file, Some(folder.join("keys/key.hex")));
     assert_eq!(beside.recorder.rules, Some(folder.join("rules.toml")));
-    let written = (beside.server.token_journal, beside.recorder.captures);
-    assert_eq!(written, (Some("used".into()), Some("captures".into())), "what is written goes to the working folder");
+    assert_eq!(beside.server.token_journal, TokenJournalFile::Named(folder.join("used")));
+    assert_eq!(beside.recorder.captures, Some("captures".into()), "captures go to the working folder");
     let absolute = load("[server]\nprivate_key_file = \"/etc/throng/key.hex\"\n");
     assert_eq!(absolute.server.private_key_file, Some("/etc/throng/key.hex".into()));
     assert_eq!(load("").server.private_key_file, None);

@@ -252,7 +252,7 @@ fn expired_records_make_room_so_the_file_does_not_grow() {
     let (hands, clock) = clock();
     let (early, late) = (records(100, TOKEN_LIFE_S), records(101, TOKEN_LIFE_S + 1_000));
     let mut journal = FileTokenJournal::open(&path, clock.clone()).unwrap().journal;
-    early.iter().for_each(|record| journal.record(record).unwrap());
+    early.iter().for_each(|record| _ = journal.record(record).unwrap());
     hands.advance(Nanos::from_secs(TOKEN_LIFE_S + KEPT_AFTER_EXPIRY_S));
     journal.record(&late[0]).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), file_of(&late).len() as u64, "the early ones are still kept");
@@ -260,7 +260,7 @@ fn expired_records_make_room_so_the_file_does_not_grow() {
     drop(journal);
 
     let mut journal = FileTokenJournal::open(&path, clock).unwrap().journal;
-    late[1..].iter().for_each(|record| journal.record(record).unwrap());
+    late[1..].iter().for_each(|record| _ = journal.record(record).unwrap());
     assert_eq!(fs::metadata(&path).unwrap().len(), file_of(&late).len() as u64);
     drop(journal);
     let used = open(&path).used;

@@ -5,7 +5,11 @@
 //! missing is. Where a fault is about who has a core when, the machine may set the same trigger off before, after which
 //! that thread's cause would rest for half a minute: there the trigger never rests.
 
-use std::{path::Path, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde_json::Value;
 
