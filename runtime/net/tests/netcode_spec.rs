@@ -51,15 +51,17 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
     let len = client_link.seal_payload(b"throng", &mut out, NOW);
     let payload = out[..len].to_vec();
     let len = server_link.seal_disconnect(&mut out, NOW);
+    let record = records.lock().unwrap().clone();
     let mut second = Walker::new(token(1, 2), client_address(2), true, NOW, 2);
-    for _ in 0..2 {
+    for _ in 0..3 {
         server_handshake.handle(second.address, &mut second.says(NOW).expect("a step is due"), &mut reply);
         second.hears(NOW, &reply);
     }
+    assert!(server_handshake.admit_next(&mut reply).is_none(), "its earlier session is there");
+    second.hears(NOW, &reply);
     let reason = HandshakeFailure::Denied(DenialReason::AlreadyConnected);
     assert_eq!(second.handshake.state(), HandshakeState::Failed(reason));
     let denied = reply.bytes().to_vec();
-    let record = records.lock().unwrap().clone();
     vec![
         ("hello", said[0][..30].to_vec()),
         ("cookie", heard[0].clone()),

@@ -280,7 +280,7 @@ fn a_hung_world_costs_its_worker_and_no_other_tick_and_is_named() {
 
     let lines = lines_between(begin, ticks::now());
     let told: Vec<&str> = lines.iter().map(|line| line.text()).filter(|line| line.contains("not come back")).collect();
-    assert!(matches!(&told[..], [line] if line.contains("name=hung")), "{told:?}");
+    assert!(matches!(&told[..], [line] if line.contains("name=\"hung\"")), "{told:?}");
 }
 
 #[test]

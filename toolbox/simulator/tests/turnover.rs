@@ -222,7 +222,7 @@ impl House {
     }
 
     fn counter(&mut self, name: &str) -> u64 {
-        self.simulation.server_mut().report().counters[name]
+        self.simulation.server_mut().count_of(name)
     }
 }
 

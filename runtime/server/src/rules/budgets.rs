@@ -58,7 +58,7 @@ struct Budgets(BTreeMap<String, Micros>);
 
 impl Budgets {
     fn to_ns(&self) -> Vec<(String, u64)> {
-        self.0.iter().map(|(name, budget)| (name.clone(), budget.0 as u64 * 1_000)).collect()
+        self.0.iter().map(|(name, budget)| (name.clone(), (budget.0 as u64).saturating_mul(1_000))).collect()
     }
 }
 
