@@ -45,10 +45,10 @@ pub struct TriggerRule {
     /// What is too much, in the kind's unit: ns for times, bytes/s for rates, bytes for sizes, % for shares. Without
     /// meaning for `manual`, `crash`, `subsystem` and `scope`, which have budgets instead.
     pub threshold: u64,
-    /// After a capture, the same cause in the same kind of world saves no other one for so long (s), but for three other
-    /// worlds; it is counted instead. A cause that stays saves ever more seldom: the time doubles with each turn, up to
-    /// 32 times this, until the cause has not fired for ten times this and for as long as its doubled time. Other causes
-    /// have cooldowns of their own. Too low → one cause fills its disk budget; too high → its changes are not seen.
+    /// After a capture, the same cause in the same kind of world saves no other one for so long (s), but a scope in three
+    /// other worlds; it is counted instead. A cause that stays saves ever more seldom: the time doubles with each turn, up
+    /// to 32 times this, until the cause has not fired for ten times this and for as long as its doubled time. Other
+    /// causes have cooldowns of their own. Too low → one cause fills its disk budget; too high → its changes are not seen.
     pub cooldown_s: f32,
     /// How much of what came before is saved (s). More than the recorder's memory holds → as much as there is.
     pub pre_roll_s: f32,

@@ -2,10 +2,10 @@
 //!
 //! Looked at once a frame on the frame's thread, with what the frame summed up and what scopes and locks have noted
 //! meanwhile. A cause is what it is about (this scope, that lock, that thread) in one kind of world, which is also what
-//! has a folder of captures. After a capture it rests: in the time of its cooldown only a few other worlds with the same
-//! cause are saved. The cooldown doubles as often as a cause does not go away: the tenth capture of it tells no more
-//! than the first ones, and would cost as much. What rests is counted. A cause is remembered in a list of fixed size, so
-//! a steady frame neither allocates nor formats.
+//! has a folder of captures. After a capture it rests: in the time of its cooldown a scope is saved for a few other
+//! worlds, and nothing else is. The cooldown doubles as often as a cause does not go away: the tenth capture of it tells
+//! no more than the first ones, and would cost as much. What rests is counted. A cause is remembered in a list of fixed
+//! size, so a steady frame neither allocates nor formats.
 
 use throng_capture::model::TriggerKind;
 
@@ -48,11 +48,11 @@ pub(crate) enum Cause {
 /// be saved early.
 const CAUSES_MAX: usize = 128;
 
-/// Captures of one cause within one cooldown, each of another world: of a thousand sick ones the first few tell enough.
+/// Captures of one scope within one cooldown, each of another world: of a thousand sick ones the first few tell enough.
 const WORLDS_PER_COOLDOWN_MAX: usize = 4;
 
-/// When so many captures of one kind of trigger were saved within a first cooldown, a cause has one in it, and no
-/// others for other worlds.
+/// When so many captures of one kind of trigger were saved within a first cooldown, a scope has one in it, and no others
+/// for other worlds.
 const MANY_PER_COOLDOWN: usize = 8;
 
 /// Captures of one kind of trigger within a first cooldown, whatever their causes.
@@ -121,7 +121,9 @@ impl Remembered {
             return None;
         }
         if fired.at.saturating_sub(self.rests_since) < cooldown {
-            let is_open = fired.world.is_some() && self.saved_since(self.rests_since) < WORLDS_PER_COOLDOWN_MAX;
+            // What the worlds of a kind wait for is the same in all of them; what they do may not be.
+            let has_worlds = matches!(fired.cause, Cause::Scope(_)) && fired.world.is_some();
+            let is_open = has_worlds && self.saved_since(self.rests_since) < WORLDS_PER_COOLDOWN_MAX;
             return is_open.then_some(Turn::AnotherWorld);
         }
         Some(Turn::First { doublings: if is_news { 0 } else { DOUBLINGS_MAX.min(self.doublings + 1) } })
@@ -342,6 +344,14 @@ mod tests {
             (0..40).for_each(|site| _ = triggers.admit(&of_scope(2 + site, at)));
         }
         assert_eq!(saved.len(), 6, "{saved:?}");
+    }
+
+    #[test]
+    fn late_ticks_of_other_worlds_of_the_kind_rest_too() {
+        let mut triggers = triggers();
+        let late = |world| Fired { kind: TriggerKind::Tick, cause: Cause::Tick, ..fired(world, 0) };
+        assert!(triggers.admit(&late(3)));
+        assert!(!triggers.admit(&late(4)));
     }
 
     /// Promise: a scope that is too slow in a thousand worlds all day, ever other ones, is one cause that stays. It
