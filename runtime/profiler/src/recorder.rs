@@ -49,6 +49,8 @@ pub struct Recorder {
     /// Sums of threads that have ended.
     ended: Box<Sums>,
     before: Box<Sums>,
+    /// Kinds of worlds for which sites know what their scopes may take.
+    kind_rows: usize,
     /// What each subsystem took in the frame in each kind of world (ticks), by its row and the subsystem's number.
     of_kinds: Box<[[u64; SUBSYSTEMS_MAX]; KIND_ROWS]>,
     figures: FrameFigures,
@@ -120,6 +122,7 @@ impl Recorder {
             threads_seen: 0,
             ended: Box::default(),
             before: Box::default(),
+            kind_rows: 0,
             of_kinds: Box::new([[0; SUBSYSTEMS_MAX]; KIND_ROWS]),
             figures: FrameFigures::default(),
             frame: FrameNote::default(),
@@ -186,6 +189,7 @@ impl Recorder {
         self.take_rules();
         pool().recycle(self.frame.end_ticks);
         self.meet_threads();
+        self.meet_kinds();
         self.add_up();
         self.split_time();
         self.look_at_triggers();
@@ -222,6 +226,14 @@ impl Recorder {
             }
             cells.is_alive()
         });
+    }
+
+    /// A kind of world that is new may have budgets.
+    fn meet_kinds(&mut self) {
+        let rows = world_kind::rows();
+        if std::mem::replace(&mut self.kind_rows, rows) != rows {
+            site::apply_budgets();
+        }
     }
 
     /// Threads that cannot be followed all have the same cause: it is logged once.

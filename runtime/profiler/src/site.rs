@@ -185,7 +185,7 @@ pub fn subsystems_count() -> usize {
 }
 
 /// Sets what one scope may take, by the site's name, and what is another in one kind of world; names not given keep what
-/// their code says. Kept for sites and kinds that come later.
+/// their code says. Kept for sites that register later.
 pub fn set_budgets(budgets_ns: Vec<(String, u64)>, of_kinds: Vec<KindBudgets>) {
     let mut registry = registry();
     registry.budgets_ns = budgets_ns;
@@ -194,7 +194,7 @@ pub fn set_budgets(budgets_ns: Vec<(String, u64)>, of_kinds: Vec<KindBudgets>) {
     apply_budgets();
 }
 
-/// For every site that there is.
+/// Looks up anew what every site may take: there are kinds of worlds that were not known before.
 pub(crate) fn apply_budgets() {
     let registry = registry();
     for (id, site) in (1..).map(SiteId).zip(&registry.sites) {
@@ -352,6 +352,7 @@ mod tests {
         let us_in = |kind| us(budget_ticks_in(id, kind, SITE.budget_ticks()));
         assert_eq!((budget_us(), us_in(zone), us(SITE.budget_ticks())), (Some(200), 900, 200));
         let cave = world_kind::number_of("site_test.cave");
+        apply_budgets();
         assert_eq!((us_in(cave), us_in(zone), us(SITE.budget_ticks())), (100, 900, 100));
         assert_eq!((budget_us(), us_in(KindNumber::NONE)), (Some(200), 200));
 

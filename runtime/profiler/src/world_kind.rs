@@ -7,8 +7,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::site;
-
 /// Kinds that are told apart. Later ones share one number, and with it their folders and cooldowns; they have no
 /// budgets of their own.
 pub const KINDS_MAX: usize = 14;
@@ -57,29 +55,25 @@ struct Kinds {
 }
 
 impl Kinds {
-    /// The row of a kind, and whether it is new and told apart.
-    fn row_of(&mut self, name: &str) -> (usize, bool) {
-        if let Some(place) = self.names.iter().position(|&other| other == name) {
-            return (place + 1, false);
-        }
-        if self.names.len() == KINDS_MAX {
-            return (KINDS_MAX + 1, false);
-        }
-        self.names.push(Box::leak(name.to_owned().into_boxed_str()));
-        (self.names.len(), true)
+    /// The row of a kind, which is told apart from now on if it can be.
+    fn row_of(&mut self, name: &str) -> usize {
+        let known = self.names.iter().position(|&other| other == name);
+        let place = known.unwrap_or_else(|| {
+            if self.names.len() < KINDS_MAX {
+                self.names.push(Box::leak(name.to_owned().into_boxed_str()));
+                return self.names.len() - 1;
+            }
+            KINDS_MAX
+        });
+        place + 1
     }
 }
 
 /// The kind of this name, which is told apart from now on.
 pub fn number_of(name: &str) -> KindNumber {
     let mut kinds = KINDS.lock().unwrap_or_else(PoisonError::into_inner);
-    let (row, is_new) = kinds.row_of(name);
+    let row = kinds.row_of(name);
     ROWS.fetch_max(row + 1, Ordering::Relaxed);
-    // Sites look for names under a lock of their own.
-    drop(kinds);
-    if is_new {
-        site::apply_budgets();
-    }
     KindNumber::of_row(row)
 }
 
@@ -110,10 +104,10 @@ mod tests {
     #[test]
     fn late_kinds_share_a_number() {
         let mut kinds = Kinds { names: Vec::new() };
-        let rows: Vec<(usize, bool)> = (0..KINDS_MAX + 2).map(|n| kinds.row_of(&n.to_string())).collect();
-        assert_eq!((rows[0], rows[KINDS_MAX - 1]), ((1, true), (KINDS_MAX, true)));
-        assert_eq!((rows[KINDS_MAX], rows[KINDS_MAX + 1]), ((KINDS_MAX + 1, false), (KINDS_MAX + 1, false)));
-        assert_eq!(kinds.row_of("3"), (4, false));
+        let rows: Vec<usize> = (0..KINDS_MAX + 2).map(|n| kinds.row_of(&n.to_string())).collect();
+        assert_eq!((rows[0], rows[KINDS_MAX - 1]), (1, KINDS_MAX));
+        assert_eq!((rows[KINDS_MAX], rows[KINDS_MAX + 1]), (KINDS_MAX + 1, KINDS_MAX + 1));
+        assert_eq!(kinds.row_of("3"), 4);
         assert_eq!(KindNumber::of_row(KINDS_MAX + 1).name(), Some(OTHERS));
     }
 }

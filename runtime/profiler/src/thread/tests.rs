@@ -63,8 +63,8 @@ fn time_is_charged_to_the_kind_of_world() {
         }
         scope!("kinds_b.after");
     });
-    let place = |name| crate::site::subsystems().iter().position(|&other| other == name).unwrap();
-    let of = |kind, name| cells.subsystem_ticks_of(kind).nth(place(name)).unwrap();
+    let place = |name: &str| crate::site::subsystems().iter().position(|&other| other == name).unwrap();
+    let of = |kind, name: &str| cells.subsystem_ticks_of(kind).nth(place(name)).unwrap();
     let (inside, outside) = (of(zone, "kinds_b"), of(KindNumber::NONE, "kinds_b"));
     assert!(inside > 0 && outside > 0, "{inside} {outside}");
     assert_eq!(subsystem_ticks(cells, "kinds_b"), inside + outside);
