@@ -366,6 +366,7 @@ fn captures_of_a_live_server_have_no_address_token_or_key() {
 /// of the same subsystem in another kind of world.
 #[test]
 fn a_subsystem_that_is_over_budget_all_the_time_leaves_the_captures_of_others_alone() {
+    let _alone = alone();
     let captures = folder("recorder-over-budget");
     let rules = captures.with_extension("rules.toml");
     // Every bad frame is saved, and few fit.
