@@ -76,8 +76,7 @@ pub mod server;
 pub mod settings;
 mod stranded;
 mod suggested_budgets;
-#[cfg(test)]
-mod testing;
+pub mod testing;
 mod tick_time;
 pub mod tick_trace;
 mod timeline;

@@ -150,11 +150,11 @@ mod tests {
     use throng_world::prelude::*;
 
     use super::*;
-    use crate::{lifecycle::Pending, testing::Empty};
+    use crate::{lifecycle::Pending, testing::empty};
 
     fn order(maker: &mut WorldMaker, index: u32) -> Pending<WorldId> {
         let schema = SchemaBuilder::new().build();
-        let kind = Arc::new(Mutex::new(Kind::new(WorldKindId(0), Box::new(Empty))));
+        let kind = Arc::new(Mutex::new(Kind::new(WorldKindId(0), Box::new(empty()))));
         let new = NewWorld::new(WorldKindId(0), u64::from(index) + 7);
         let (interest, rules) = (InterestSettings::default(), ReplicationRules::for_schema(&schema));
         let (pending, answer) = Pending::new();

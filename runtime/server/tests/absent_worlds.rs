@@ -17,14 +17,10 @@ use throng::{
     prelude::*,
     server::{Environment, Server},
     settings::Settings,
-};
-use throng_net::{
-    protocol::PrivateKey,
-    transport::{Impairment, MemoryNetwork},
+    testing::{self, TestKind},
 };
 use throng_platform::{
     clock::{Clock, ManualClock},
-    steal::ManualSteal,
     ticks,
     time::Nanos,
 };
@@ -97,7 +93,8 @@ impl Clock for Host {
             return Some(LOOK_EVERY);
         }
         let is_missing = begun < self.due.load(Ordering::SeqCst) && !self.gave_up.load(Ordering::SeqCst);
-        if since.elapsed() < if is_missing { BEGIN_AFTER } else { HOME_AFTER } {
+        let patience = if is_missing { BEGIN_AFTER } else { HOME_AFTER };
+        if since.elapsed() < patience {
             return Some(LOOK_EVERY);
         }
         self.gave_up.fetch_or(is_missing, Ordering::SeqCst);
@@ -110,15 +107,7 @@ impl Clock for Host {
 #[derive(Resource, Clone)]
 struct OnHost(Arc<Host>);
 
-/// Ticks at `rate` and stays for `nap` in the ticks that `naps_at` names.
-struct Napper {
-    name: &'static str,
-    rate: Hertz,
-    nap: Nanos,
-    naps_at: fn(u32) -> bool,
-    host: OnHost,
-}
-
+/// How long a world stays in the ticks that are named.
 #[derive(Resource)]
 struct Nap(Nanos, fn(u32) -> bool);
 
@@ -128,51 +117,9 @@ fn take_nap(tick: Res<TickInfo>, nap: Res<Nap>, host: Res<OnHost>) {
     }
 }
 
-impl WorldKind for Napper {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn tick_rate(&self) -> Hertz {
-        self.rate
-    }
-
-    fn build(&self, world: &mut WorldBuilder) {
-        world.insert_resource(Nap(self.nap, self.naps_at)).insert_resource(self.host.clone()).add_systems(take_nap);
-    }
-
-    fn dormant_when_empty(&self) -> bool {
-        false
-    }
-}
-
-/// One of the others.
-struct Lively {
-    name: &'static str,
-    rate: Hertz,
-    host: OnHost,
-}
-
+/// The others do nothing else.
 fn begin_tick(host: Res<OnHost>) {
     host.0.begun.fetch_add(1, Ordering::SeqCst);
-}
-
-impl WorldKind for Lively {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn tick_rate(&self) -> Hertz {
-        self.rate
-    }
-
-    fn build(&self, world: &mut WorldBuilder) {
-        world.insert_resource(self.host.clone()).add_systems(begin_tick);
-    }
-
-    fn dormant_when_empty(&self) -> bool {
-        false
-    }
 }
 
 /// 20 lively worlds of 128 Hz and 20 of 20 Hz beside one odd world, which is the first, on two workers.
@@ -182,23 +129,25 @@ struct Scene {
 }
 
 impl Scene {
-    fn with<K: WorldKind>(odd: impl FnOnce(OnHost) -> K) -> Scene {
+    /// The odd world is what `build` makes it.
+    fn with(name: &'static str, build: impl Fn(&mut WorldBuilder) + Send + Sync + 'static) -> Scene {
         let host = Arc::new(Host::default());
-        let on_host = OnHost(host.clone());
-        let address = "10.0.0.1:40000".parse().unwrap();
-        let environment = Environment {
-            clock: host.clone(),
-            transport: Box::new(MemoryNetwork::new(1, Impairment::NONE).server(address)),
-            steal: Box::new(ManualSteal::new(2)),
-            seed: [1; 32],
-            private_key: PrivateKey::new([1; 32]),
-            public_addresses: vec![address],
-            workers_count: 2,
-        };
+        let environment = Environment { workers_count: 2, ..testing::environment(host.clone()) };
         let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
-        let odd = server.add_kind(odd(on_host.clone())).unwrap();
-        let quick = server.add_kind(Lively { name: "quick", rate: Hertz(128), host: on_host.clone() }).unwrap();
-        let steady = server.add_kind(Lively { name: "steady", rate: Hertz(20), host: on_host }).unwrap();
+        let on_host = OnHost(host.clone());
+        let build_odd = {
+            let on_host = on_host.clone();
+            move |world: &mut WorldBuilder| build(world.insert_resource(on_host.clone()))
+        };
+        let odd = server.add_kind(TestKind::new(name, Hertz(20), build_odd)).unwrap();
+        let mut lively = |name, rate| {
+            let on_host = on_host.clone();
+            let build = move |world: &mut WorldBuilder| {
+                world.insert_resource(on_host.clone()).add_systems(begin_tick);
+            };
+            server.add_kind(TestKind::new(name, rate, build)).unwrap()
+        };
+        let (quick, steady) = (lively("quick", Hertz(128)), lively("steady", Hertz(20)));
         server.create_world(odd, 0).unwrap();
         for seed in 0..20 {
             server.create_world(quick, seed).unwrap();
@@ -209,7 +158,9 @@ impl Scene {
     }
 
     fn napping(name: &'static str, nap: Nanos, naps_at: fn(u32) -> bool) -> Scene {
-        Scene::with(|host| Napper { name, rate: Hertz(20), nap, naps_at, host })
+        Scene::with(name, move |world| {
+            world.insert_resource(Nap(nap, naps_at)).add_systems(take_nap);
+        })
     }
 
     /// Runs for two seconds and calls `look` after each frame. `schedule` is how many ticks of the others there are to be
@@ -302,22 +253,9 @@ fn a_40_ms_world_beside_128_hz_ones_is_in_time_itself_and_delays_nobody() {
 
 #[test]
 fn a_panicking_world_is_parked_and_the_others_go_on() {
-    struct Bomb;
-    impl WorldKind for Bomb {
-        fn name(&self) -> &str {
-            "bomb"
-        }
-        fn tick_rate(&self) -> Hertz {
-            Hertz(20)
-        }
-        fn build(&self, world: &mut WorldBuilder) {
-            world.add_systems(|tick: Res<TickInfo>| assert!(tick.tick < 3, "a bug in a game"));
-        }
-        fn dormant_when_empty(&self) -> bool {
-            false
-        }
-    }
-    let mut scene = Scene::with(|_| Bomb);
+    let mut scene = Scene::with("bomb", |world| {
+        world.add_systems(|tick: Res<TickInfo>| assert!(tick.tick < 3, "a bug in a game"));
+    });
     assert_eq!(scene.run(&[], |_| {}), schedule(), "the others tick as if nothing had happened");
     assert_eq!(scene.server.report().worlds_parked, 1);
 }

@@ -4,18 +4,14 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use throng::{
-    prelude::*,
     server::{Environment, Server},
     settings::Settings,
+    testing,
 };
-use throng_net::{
-    protocol::PrivateKey,
-    transport::{DatagramSender, Impairment, MemoryNetwork, MemoryServer, ServerTransport},
-};
+use throng_net::transport::{DatagramSender, Impairment, MemoryNetwork, MemoryServer, ServerTransport};
 use throng_platform::{
     clock::{Clock, ManualClock},
     signals::StopFlag,
-    steal::ManualSteal,
     time::Nanos,
 };
 use throng_replication::SchemaBuilder;
@@ -61,36 +57,14 @@ impl ServerTransport for Noise {
     }
 }
 
-struct Empty;
-
-impl WorldKind for Empty {
-    fn name(&self) -> &str {
-        "empty"
-    }
-
-    fn tick_rate(&self) -> Hertz {
-        Hertz(20)
-    }
-
-    fn build(&self, _world: &mut WorldBuilder) {}
-}
-
 #[test]
 fn an_idle_servers_frames_take_no_time() {
     let clock = ManualClock::new();
     let network = MemoryNetwork::new(1, Impairment::default());
-    let address = "10.0.0.1:40000".parse().unwrap();
-    let environment = Environment {
-        clock: Arc::new(Host(clock.clone())),
-        transport: Box::new(Noise { network: network.server(address), clock }),
-        steal: Box::new(ManualSteal::new(1)),
-        seed: [1; 32],
-        private_key: PrivateKey::new([1; 32]),
-        public_addresses: Vec::new(),
-        workers_count: 1,
-    };
+    let transport = Box::new(Noise { network: network.server(testing::ADDRESS), clock: clock.clone() });
+    let environment = Environment { transport, ..testing::environment(Arc::new(Host(clock))) };
     let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
-    let empty = server.add_kind(Empty).unwrap();
+    let empty = server.add_kind(testing::empty()).unwrap();
     server.create_world(empty, 1).unwrap();
     let control = server.control();
     let mut longest_ms = Vec::new();

@@ -5,22 +5,16 @@
 //! One worker, and a clock that nothing moves but ticks, each by what it is to cost. All worlds cost the same but for the
 //! last one, so the others start in the order of their ids.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, Mutex};
 
 use bevy_ecs::prelude::*;
 use throng::{
     prelude::*,
-    server::{Environment, Server},
+    server::Server,
     settings::Settings,
+    testing::{self, TestKind},
 };
-use throng_net::{
-    protocol::PrivateKey,
-    transport::{Impairment, MemoryNetwork},
-};
-use throng_platform::{clock::ManualClock, steal::ManualSteal, time::Nanos};
+use throng_platform::{clock::ManualClock, time::Nanos};
 use throng_replication::SchemaBuilder;
 
 const COST: Nanos = Nanos::from_micros(100);
@@ -36,34 +30,6 @@ struct Started(Arc<Mutex<Vec<(WorldId, u32)>>>);
 /// The clock, moved by each tick; what a tick costs from [`ODD_TICK`] on.
 #[derive(Resource, Clone)]
 struct Costs(ManualClock, Nanos);
-
-struct Field {
-    name: &'static str,
-    announces: bool,
-    costs: Costs,
-    started: Started,
-}
-
-impl WorldKind for Field {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn tick_rate(&self) -> Hertz {
-        Hertz(20)
-    }
-
-    fn build(&self, world: &mut WorldBuilder) {
-        world.insert_resource(self.started.clone()).insert_resource(self.costs.clone()).add_systems(take_time);
-        if self.announces {
-            world.add_systems(announce).world_mut().resource_mut::<Outbox>().hint_next_tick(EXTRA);
-        }
-    }
-
-    fn dormant_when_empty(&self) -> bool {
-        false
-    }
-}
 
 fn take_time(tick: Res<TickInfo>, started: Res<Started>, costs: Res<Costs>) {
     started.0.lock().unwrap().push((tick.world, tick.tick));
@@ -87,21 +53,18 @@ enum Odd {
 /// back.
 fn places(odd: Odd, uses_cost_estimates: bool) -> Vec<(usize, usize)> {
     let clock = ManualClock::new();
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 40_000));
-    let environment = Environment {
-        clock: Arc::new(clock.clone()),
-        transport: Box::new(MemoryNetwork::new(1, Impairment::NONE).server(address)),
-        seed: [1; 32],
-        steal: Box::new(ManualSteal::new(1)),
-        private_key: PrivateKey::new([1; 32]),
-        public_addresses: vec![address],
-        workers_count: 1,
-    };
+    let environment = testing::environment(Arc::new(clock.clone()));
     let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
     let started = Started::default();
-    let mut kind = |name, announces, cost| {
-        let costs = Costs(clock.clone(), cost);
-        server.add_kind(Field { name, announces, costs, started: started.clone() }).unwrap()
+    let mut kind = |name, announces: bool, cost| {
+        let (costs, started) = (Costs(clock.clone(), cost), started.clone());
+        let build = move |world: &mut WorldBuilder| {
+            world.insert_resource(started.clone()).insert_resource(costs.clone()).add_systems(take_time);
+            if announces {
+                world.add_systems(announce).world_mut().resource_mut::<Outbox>().hint_next_tick(EXTRA);
+            }
+        };
+        server.add_kind(TestKind::new(name, Hertz(20), build)).unwrap()
     };
     let calm = kind("calm", false, COST);
     let odd = match odd {

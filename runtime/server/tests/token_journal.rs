@@ -12,9 +12,9 @@ use std::{
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use throng::{
-    prelude::*,
     server::Server,
     settings::{Settings, TokenJournalFile},
+    testing,
 };
 use throng_net::protocol::{
     ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, HandshakeState, PrivateKey, ProtocolId,
@@ -32,20 +32,6 @@ const KEY: PrivateKey = PrivateKey::new([7; 32]);
 const PUBLIC_ADDRESS: &str = "203.0.113.5:40000";
 /// Ten repetitions of what the client says; loopback takes microseconds.
 const PATIENCE: Nanos = Nanos::from_secs(2);
-
-struct Meadow;
-
-impl WorldKind for Meadow {
-    fn name(&self) -> &str {
-        "meadow"
-    }
-
-    fn tick_rate(&self) -> Hertz {
-        Hertz(20)
-    }
-
-    fn build(&self, _world: &mut WorldBuilder) {}
-}
 
 fn settings(journal: &Path) -> Settings {
     let mut settings = Settings::default();
@@ -72,8 +58,8 @@ fn token(settings: &Settings, client: u64) -> ConnectToken {
 /// Runs a server from its start to its end; tells which of the tokens, shown one after the other, got somebody in.
 fn run_and_show(settings: &Settings, tokens: &[ConnectToken]) -> Vec<bool> {
     let mut server = Server::bind(settings, SchemaBuilder::new().build(), KEY).unwrap();
-    let meadow = server.add_kind(Meadow).unwrap();
-    server.create_world(meadow, 1).unwrap();
+    let empty = server.add_kind(testing::empty()).unwrap();
+    server.create_world(empty, 1).unwrap();
     let address = server.local_addr();
     let stop = StopFlag::new().unwrap();
     let (stop_then, tokens) = (stop.clone(), tokens.to_vec());

@@ -12,10 +12,7 @@ use throng::{
     report::{ServerReport, ServerStatus},
     server::{Environment, Server},
     settings::Settings,
-};
-use throng_net::{
-    protocol::PrivateKey,
-    transport::{Impairment, MemoryNetwork},
+    testing::{self, TestKind},
 };
 use throng_platform::{
     clock::{Clock, ManualClock},
@@ -59,12 +56,7 @@ impl Clock for Host {
     }
 }
 
-/// Ticks at 128 Hz, and takes `slow_for` in one tick.
-struct Field {
-    clock: ManualClock,
-    slow_for: Nanos,
-}
-
+/// The clock, and what the tick that is slow takes of it.
 #[derive(Resource)]
 struct Slow(ManualClock, Nanos);
 
@@ -77,40 +69,16 @@ fn be_slow(tick: Res<TickInfo>, slow: Res<Slow>) {
     }
 }
 
-impl WorldKind for Field {
-    fn name(&self) -> &str {
-        "field"
-    }
-
-    fn tick_rate(&self) -> Hertz {
-        Hertz(128)
-    }
-
-    fn build(&self, world: &mut WorldBuilder) {
-        world.insert_resource(Slow(self.clock.clone(), self.slow_for)).add_systems(be_slow);
-    }
-
-    fn dormant_when_empty(&self) -> bool {
-        false
-    }
-}
-
 /// Three seconds of one world of 128 Hz that is slow for once, on a host that pauses once.
 fn run(slow_for: Nanos, pause: Option<Pause>) -> (ServerReport, Vec<ServerStatus>) {
     let (clock, steal) = (ManualClock::new(), ManualSteal::new(2));
     let host = Host { clock: clock.clone(), steal: steal.clone(), pause: Mutex::new(pause) };
-    let network = MemoryNetwork::new(1, Impairment::default());
-    let environment = Environment {
-        clock: Arc::new(host),
-        transport: Box::new(network.server("10.0.0.1:40000".parse().unwrap())),
-        steal: Box::new(steal),
-        seed: [1; 32],
-        private_key: PrivateKey::new([1; 32]),
-        public_addresses: Vec::new(),
-        workers_count: 1,
-    };
+    let environment = Environment { steal: Box::new(steal), ..testing::environment(Arc::new(host)) };
     let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
-    let field = server.add_kind(Field { clock, slow_for }).unwrap();
+    let build = move |world: &mut WorldBuilder| {
+        world.insert_resource(Slow(clock.clone(), slow_for)).add_systems(be_slow);
+    };
+    let field = server.add_kind(TestKind::new("field", Hertz(128), build)).unwrap();
     server.create_world(field, 1).unwrap();
     let control = server.control();
     let mut statuses = Vec::new();

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use throng::{prelude::*, server::Server, settings::Settings};
+use throng::{prelude::*, server::Server, settings::Settings, testing::TestKind};
 use throng_admin::{AdminSource, HealthState};
 use throng_net::protocol::PrivateKey;
 use throng_platform::signals::StopFlag;
@@ -22,33 +22,16 @@ fn hang_if_told() {
     }
 }
 
-struct Hanging;
-
-impl WorldKind for Hanging {
-    fn name(&self) -> &str {
-        "hanging"
-    }
-
-    fn tick_rate(&self) -> Hertz {
-        Hertz(20)
-    }
-
-    fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems(hang_if_told);
-    }
-
-    fn dormant_when_empty(&self) -> bool {
-        false
-    }
-}
-
 #[test]
 fn health_is_stuck_when_every_worker_hangs_and_not_before() {
     let mut settings = Settings::default();
     settings.server.address = "127.0.0.1:0".parse().unwrap();
     settings.server.workers = throng::settings::Workers::Count(2);
     let mut server = Server::bind(&settings, SchemaBuilder::new().build(), PrivateKey::new([1; 32])).unwrap();
-    let kind = server.add_kind(Hanging).unwrap();
+    let build = |world: &mut WorldBuilder| {
+        world.add_systems(hang_if_told);
+    };
+    let kind = server.add_kind(TestKind::new("hanging", Hertz(20), build)).unwrap();
     for seed in 0..3 {
         server.create_world(kind, seed).unwrap();
     }

@@ -21,7 +21,7 @@ use super::*;
 use throng_replication::{InterestSettings, SchemaBuilder};
 use throng_world::{Alone, GameWorld, Mail, TickStats, Worker, ids::WorldKindId, world_builder::Kind};
 
-use crate::{directory::Everybody, testing::Empty};
+use crate::{directory::Everybody, testing::empty};
 
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1_000);
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2_000);
@@ -78,7 +78,7 @@ impl Scene {
             AddressTable::new(ServerHandshake::new(settings, [1; 32]), transport.sender(0), &ServerSettings::default());
         let mut mailboxes = Mailboxes::default();
         mailboxes.insert(WORLD, Default::default());
-        let mut kind = Kind::new(WorldKindId(0), Box::new(Empty));
+        let mut kind = Kind::new(WorldKindId(0), Box::new(empty()));
         let (schema, interest) = (SchemaBuilder::new().build(), InterestSettings::default());
         let world = kind.build_world(WORLD, 1, None, &schema, &interest).unwrap();
         Scene { network, transport, addresses, mailboxes, world, stats: TickStats::default(), dismissed: false }
