@@ -13,8 +13,9 @@ use toml::{Table, Value};
 use crate::error::XtaskError;
 use crate::step::{self, cargo};
 
-/// Reads the `deny.toml` of today. A newer one is taken as it is.
-const VERSION: [u32; 3] = [0, 18, 6];
+/// Since 0.20 the command line is as it is used here, and git itself fetches, which made cargo-deny much quicker to build.
+/// A newer one is taken as it is.
+const VERSION: [u32; 3] = [0, 20, 2];
 
 /// A fetch that is quick takes some seconds; one that hangs is not waited for (s).
 const FETCH_S_MAX: u32 = 60;
@@ -45,7 +46,7 @@ pub(crate) fn install() -> Result<(), XtaskError> {
     step::run("install cargo-deny", &mut command, &next)
 }
 
-/// The three numbers of `cargo-deny 0.18.6`.
+/// The three numbers of `cargo-deny 0.20.2`.
 fn version_in(said: &str) -> Option<[u32; 3]> {
     let mut numbers = said.split_whitespace().nth(1)?.split(['.', '-', '+']).map(|number| number.parse().ok());
     Some([numbers.next()??, numbers.next()??, numbers.next()??])
@@ -75,7 +76,7 @@ pub(crate) fn check() -> Result<Advisories, XtaskError> {
     }
     step::run(
         "advisories",
-        cargo().args(["deny", "--locked", "check", "--disable-fetch", "--config"]).arg(&config).arg("advisories"),
+        cargo().args(["deny", "--locked", "--offline", "--config"]).arg(&config).args(["check", "advisories"]),
         "take the crate's repaired version, or say in deny.toml why it does not concern us",
     )?;
     Ok(Advisories::Checked)
@@ -85,7 +86,7 @@ pub(crate) fn check() -> Result<Advisories, XtaskError> {
 fn fetch(config: &Path) -> Result<(), String> {
     let mut command: Command = step::program("timeout".as_ref());
     command.arg(FETCH_S_MAX.to_string()).arg(cargo().get_program());
-    command.args(["deny", "fetch", "--config"]).arg(config).arg("db");
+    command.args(["deny", "--config"]).arg(config).args(["fetch", "db"]);
     eprintln!("── advisories: fetching the database");
     let output = command.output().map_err(|cause| format!("timeout could not be started: {cause}"))?;
     if output.status.success() {
@@ -132,8 +133,8 @@ mod tests {
     #[test]
     fn an_older_cargo_deny_is_replaced_and_a_newer_one_is_not() {
         let is_enough = |said| version_in(said).is_some_and(|version| version >= VERSION);
-        assert!(is_enough("cargo-deny 0.18.6\n"));
-        assert!(is_enough("cargo-deny 0.19.0-rc.1\n"));
+        assert!(is_enough("cargo-deny 0.20.2\n"));
+        assert!(is_enough("cargo-deny 0.21.0-rc.1\n"));
         assert!(is_enough("cargo-deny 1.0.0\n"));
         assert!(!is_enough("cargo-deny 0.14.2\n"));
         assert!(!is_enough("cargo-deny\n"));

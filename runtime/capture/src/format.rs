@@ -95,7 +95,7 @@ pub enum ReadError {
     BadText { offset: usize, what: &'static str },
     #[error("at byte {offset}: more than {maximum} {what}")]
     TooMany { offset: usize, what: &'static str, maximum: usize },
-    #[error("at byte {offset}: the capture takes more than {} MiB of memory", .maximum_bytes >> 20)]
+    #[error("at byte {offset}: the capture takes more than {} MiB of memory", maximum_bytes / (1 << 20))]
     TooMuchMemory { offset: usize, maximum_bytes: u64 },
     #[error("at byte {offset}: {what} {index} does not exist, the capture has only {count}")]
     NoSuch { offset: usize, what: &'static str, index: u32, count: usize },

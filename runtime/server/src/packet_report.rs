@@ -2,9 +2,10 @@
 //!
 //! Built from the counts of `throng_replication::traffic`. Each world gives up its own once a second, to the worker
 //! that ticks it; the frame thread adds up the workers' and publishes the rows. A row is a kind, a cause and a world;
-//! rows do not overlap, so they add up to what went out. A row that was met stays, at 0 while nothing is sent, so that a
-//! series in Prometheus does not come and go; a world's own go with it, when the next world in its place sends. The first [`WORLDS_NAMED_MAX`] worlds have rows of their own,
-//! the others one for each kind of world: a thousand hideouts are read as one.
+//! rows do not overlap, so they add up to what went out. The first [`WORLDS_NAMED_MAX`] worlds have rows of their own,
+//! the others one for each kind of world: a thousand hideouts are read as one. A row that was met stays, at 0 while
+//! nothing is sent, so that a series in Prometheus does not come and go; a world's own stay until the next world in its
+//! place sends.
 //!
 //! Cost: some 20 ns per row, world and second on the workers; a few µs a second on the frame thread. Text is made where
 //! it is read.

@@ -21,8 +21,6 @@ pub(crate) struct Crate {
     /// Crates of ours that only its tests are built with.
     pub tests_use: BTreeSet<String>,
     pub workspace_lints: bool,
-    /// It is run by the compiler.
-    pub is_macros: bool,
 }
 
 impl Crate {
@@ -76,7 +74,6 @@ pub(crate) fn from_manifest(folder: &str, manifest: &Table, ours: &BTreeSet<Stri
         uses: named(&["dependencies", "build-dependencies"]),
         tests_use: named(&["dev-dependencies"]),
         workspace_lints: lints == Some(true),
-        is_macros: manifest.get("lib").and_then(|lib| lib.get("proc-macro")?.as_bool()) == Some(true),
     }
 }
 

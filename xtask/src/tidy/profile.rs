@@ -19,11 +19,10 @@ pub(super) fn check(root: &Path, crates: &[Crate]) -> Vec<String> {
     }
 }
 
-/// Macros are not named: the compiler runs them, and Cargo leaves them as they are.
 fn compare(manifest: &Table, crates: &[Crate]) -> Vec<String> {
     let packages = manifest.get("profile").and_then(|profile| profile.get("dev")?.get("package")?.as_table());
     let is_named = |one: &&Crate| packages.is_some_and(|packages| packages.contains_key(&one.name));
-    let missing = crates.iter().filter(|one| !one.is_macros && !is_named(one));
+    let missing = crates.iter().filter(|one| !is_named(one));
     let problem = |one: &Crate| {
         format!("{PAGE}: [profile.dev.package] lacks {name}; add: {name} = {{ opt-level = 1 }}", name = one.name)
     };
@@ -36,8 +35,7 @@ mod tests {
 
     #[test]
     fn a_crate_that_would_be_optimised_as_a_strangers_is_told() {
-        let made_up = |name: &str, is_macros| Crate { name: name.to_owned(), is_macros, ..Crate::default() };
-        let crates = [made_up("throng-net", false), made_up("throng-new", false), made_up("throng-pack-derive", true)];
+        let crates = ["throng-net", "throng-new"].map(|name| Crate { name: name.to_owned(), ..Crate::default() });
         let manifest = "[profile.dev.package]\n\"*\" = { debug = false }\nthrong-net = { opt-level = 1 }\n";
         let found = compare(&manifest.parse().unwrap(), &crates);
         assert_eq!(found, ["Cargo.toml: [profile.dev.package] lacks throng-new; add: throng-new = { opt-level = 1 }"]);

@@ -1,6 +1,8 @@
 //! The promises: what is written is read back the same, whatever it is; what is not a capture gives an error that names
 //! the place.
 
+use std::io::{self, Read as _, Seek as _};
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -341,26 +343,26 @@ fn parts_of_frames_and_rows_of_live_bytes_count_as_well() {
 
 /// Counts what is read of a file.
 struct Counted<'a> {
-    file: std::io::Cursor<&'a [u8]>,
+    file: io::Cursor<&'a [u8]>,
     bytes: usize,
 }
 
-impl std::io::Read for Counted<'_> {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+impl io::Read for Counted<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let len = self.file.read(into)?;
         self.bytes += len;
         Ok(len)
     }
 }
 
-impl std::io::Seek for Counted<'_> {
-    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+impl io::Seek for Counted<'_> {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
     }
 }
 
-fn summary_of(file: &[u8]) -> (std::io::Result<Summary>, usize) {
-    let mut counted = Counted { file: std::io::Cursor::new(file), bytes: 0 };
+fn summary_of(file: &[u8]) -> (io::Result<Summary>, usize) {
+    let mut counted = Counted { file: io::Cursor::new(file), bytes: 0 };
     let summary = read_summary(&mut counted);
     (summary, counted.bytes)
 }

@@ -50,7 +50,7 @@ impl Place {
 
     fn serve(&self, admin_address: &str) -> Command {
         let mut command = self.throng(&SMALL);
-        command.args(["--address", "127.0.0.1:0", "--admin-address", admin_address]);
+        command.args(["--address", "127.0.0.1:0", "--admin-address", admin_address]).env("NO_COLOR", "1");
         command.arg("--config").arg(self.folder.join("throng.toml")).env("THRONG_PRIVATE_KEY", KEY);
         command
     }

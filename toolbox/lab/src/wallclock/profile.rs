@@ -44,7 +44,7 @@ pub struct ThreadProfile {
     /// How often it was put on a core.
     pub switches_per_s: f64,
     /// By how much a function's share of the wall time may be off, because the thread's switches were not noted
-    /// [0 to 1, right in 19 cases of 20]; 0 where they were.
+    /// (right in 19 cases of 20); 0 where they were.
     pub share_error_max: f64,
     /// Callers first; indices into [`Profile::frames`]. Their times add up to `times`.
     pub stacks: Vec<(Vec<u32>, Times)>,

@@ -302,6 +302,8 @@ impl<'a> Sampler<'a> {
             let after = files.schedstat()?;
             let stat = std::mem::replace(&mut before, after);
             let is_whole = after.switches == stat.switches;
+            // It may have run until it went to sleep there, without being put on a core again.
+            let stat = if is_whole { after } else { stat };
             let place = SleepPlace { call, instruction, stack };
             Ok(Some(Reading { now_ns: clock.now().0, place, bytes, stat, is_whole }))
         };

@@ -42,9 +42,9 @@ pub(super) struct Reading<Bytes> {
     pub(super) now_ns: u64,
     pub(super) place: SleepPlace,
     pub(super) bytes: Bytes,
-    /// What the kernel had counted before the place was told.
+    /// What the kernel had counted: of a whole reading after it, of a torn one before it.
     pub(super) stat: SchedStat,
-    /// It was not on a core from then on until the stack had been read.
+    /// It was not put on a core meanwhile.
     pub(super) is_whole: bool,
 }
 
