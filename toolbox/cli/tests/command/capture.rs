@@ -161,7 +161,7 @@ fn a_file_larger_than_the_memory_it_may_take_is_refused_by_its_size() {
 fn a_small_file_that_takes_much_memory_is_opened_when_that_is_asked_for() {
     let path = folder("capture-memory").join("1.capture");
     let mut capture = slow_world(1_000);
-    capture.threads[0].events.extend([Event::PageFault { at_ns: 93 * MS }; 60_000]);
+    capture.threads[0].events.extend(std::iter::repeat_n(Event::PageFault { at_ns: 93 * MS }, 60_000));
     write(&path, &capture);
     for command in [&["show", text(&path)][..], &["convert", text(&path), "--to", "folded", "--out", "-"]] {
         let little = [command, &["--memory-mb", "2"]].concat();
