@@ -301,9 +301,9 @@ fn a_server_reports_its_death_unless_told_not_to() {
         let place = folder("crash-unasked");
         let server = server_in(&place, more);
         server.wait_for_words(" workers");
-        server.signal(Signal::SIGSEGV);
+        server.signal(Signal::SIGABRT);
         let Finished { status, stderr, .. } = server.finish(PATIENCE);
-        assert_eq!(status.signal(), Some(Signal::SIGSEGV as i32), "{stderr}");
+        assert_eq!(status.signal(), Some(Signal::SIGABRT as i32), "{stderr}");
         let crashes = place.join("crashes");
         let found = if crashes.exists() { deaths_in(&crashes).len() } else { 0 };
         assert_eq!(found, deaths, "{more:?}\n{stderr}");

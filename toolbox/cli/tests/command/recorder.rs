@@ -23,6 +23,7 @@ use throng_net::protocol::ConnectToken;
 use crate::{
     address::{KEY, token},
     child::{Finished, Server, Signal, Started, alone, captures_in, finish, folder, throng, wait_until},
+    crowd::Crowd,
     player::Player,
 };
 
@@ -385,6 +386,8 @@ fn a_subsystem_that_is_over_budget_all_the_time_leaves_the_captures_of_others_al
     let server = Server::start(
         &[&SMALL[..], &["--inject", "over-budget", "--captures", &place[0], "--config", &place[1]]].concat(),
     );
+    // The fault is in a hideout, which is there while its owner is.
+    let crowd = Crowd::start(server.address, 4);
     let flooded = captures.join("subsystem/faults.ballast");
     let mut seen = HashSet::new();
     let turned_over = wait_until(Duration::from_secs(60), || {
@@ -393,6 +396,7 @@ fn a_subsystem_that_is_over_budget_all_the_time_leaves_the_captures_of_others_al
         (seen.len() > 2 * now.len() + 4).then_some(())
     });
     assert!(turned_over.is_some(), "{seen:?}");
+    crowd.finish();
     assert!(server.stop().status.success());
     for other in others {
         assert!(captures.join(other).is_file(), "{other} is gone");
