@@ -1,7 +1,7 @@
 //! The promises: what is written is read back the same, whatever it is; what is not a capture gives an error that names
 //! the place.
 
-use std::io::{self, Read as _, Seek as _};
+use std::io;
 
 use proptest::collection::vec;
 use proptest::option;
