@@ -102,7 +102,9 @@ fn is_kept() -> bool {
     let home = |name| std::env::var_os(name).map(PathBuf::from);
     let cargo_home = home("CARGO_HOME").or_else(|| Some(home("HOME")?.join(".cargo")));
     let folder = cargo_home.map(|folder| folder.join("advisory-dbs"));
-    folder.and_then(|folder| std::fs::read_dir(folder).ok()).is_some_and(|mut entries| entries.next().is_some())
+    // Beside its lock, which a fetch that failed leaves too.
+    let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| path.is_dir())
 }
 
 /// A `deny.toml` that knows the mirror only.
