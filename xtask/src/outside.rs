@@ -56,7 +56,7 @@ fn version_in(said: &str) -> Option<[u32; 3]> {
 pub(crate) fn check() -> Result<Advisories, XtaskError> {
     step::run(
         "bans, licences, sources",
-        cargo().args(["deny", "--locked", "check", "bans", "licenses", "sources"]),
+        cargo().args(["deny", "--locked", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"]),
         "choose another crate, or say in deny.toml why this one may be used",
     )?;
     let mirror = std::env::var(MIRROR).ok();
