@@ -361,6 +361,10 @@ impl AddressTable {
     fn call_from_line(&mut self, mailboxes: &Mailboxes, directory: &mut dyn Directory, now: Nanos) {
         while !self.is_closing && !self.placements.is_full() {
             let Some(called) = self.server_handshake.call_next() else { return };
+            if !called.is_recorded {
+                self.refuse(called.address, DenialReason::Unable);
+                continue;
+            }
             if let Some(session) = called.session {
                 log_info!(CLIENTS, client = called.client_id.0, "client came back: its earlier session ends");
                 self.counts.sessions_taken_over += 1;

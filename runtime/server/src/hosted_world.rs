@@ -12,7 +12,7 @@ use throng_metrics::game::GameSums;
 use throng_net::transport::DatagramSender;
 use throng_platform::{allocator, clock::Clock, time::Nanos};
 use throng_scheduler::{Helpers, ShortTask};
-use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, Worker};
+use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, MailItem, Worker};
 
 use crate::{
     mailbox::Mailbox,
@@ -76,7 +76,13 @@ impl HostedWorld {
     /// Takes its clients out, those included that a panic left in the middle of a tick. The rest is to be dropped.
     #[expect(clippy::vec_box, reason = "a client moves as a pointer, from world to world")]
     pub fn into_clients(mut self: Box<Self>) -> (Vec<Box<Client>>, Box<Self>) {
-        (self.world.take_clients(), self)
+        let mut clients = self.world.take_clients();
+        // Those who were about to come in when it panicked.
+        clients.extend(self.mail.drain().filter_map(|item| match item {
+            MailItem::Arrival { client, .. } => Some(client),
+            _ => None,
+        }));
+        (clients, self)
     }
 
     fn tick(&mut self, worker: &mut HostWorker, helpers: &Helpers<Self>) {

@@ -206,7 +206,7 @@ pub struct ServerSettings {
     /// absolute. Default none.
     pub private_key_file: Option<PathBuf>,
     /// A file that remembers which connect tokens made a session, made if there is none, or `"off"`. A relative path
-    /// counts from the settings file. Default: `tokens-PORT.used`, with a private key that was given, in the folder that
+    /// counts from the settings file. Default: `tokens-ADDRESS.used`, with a private key that was given, in the folder that
     /// systemd keeps for the service (`STATE_DIRECTORY`); else, with one in the settings, beside their file.
     /// Off, with a key that outlives the process → a token used before a restart could be used once more after it, until
     /// it expires. On a disk that stalls → players wait in line, frames do not.

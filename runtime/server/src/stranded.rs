@@ -11,8 +11,8 @@
 //!                                                         -> Refuse  -> told, and disconnected
 //! ```
 //!
-//! Bounded in time, by `placement_timeout_s`, and in number: whose worlds panic [`WORLDS_LOST_MAX`] times in a minute is
-//! disconnected, since the fault may come with its player. What it sends while it waits is lost, as on a bad line.
+//! Bounded in time, by `placement_timeout_s`, and in number: whose worlds panic [`WORLDS_LOST_MAX`] times, no more than a
+//! minute apart, is disconnected, since the fault may come with its player. What it sends while it waits is lost, as on a bad line.
 //!
 //! Frame thread. Cost: one question to the directory per client and frame.
 
@@ -26,7 +26,7 @@ use crate::{
     server::Server,
 };
 
-/// A world may fail twice by chance. The third time within [`Client::LOSSES_FORGOTTEN_AFTER`] it is likely to be the
+/// A world may fail twice by chance. The third time, each within [`Client::LOSSES_FORGOTTEN_AFTER`] of the one before, it is likely to be the
 /// player that brings the fault along.
 const WORLDS_LOST_MAX: u32 = 3;
 
@@ -34,6 +34,8 @@ const WORLDS_LOST_MAX: u32 = 3;
 pub(crate) struct Stranded {
     client: Box<Client>,
     since: Nanos,
+    /// The directory takes it for one that is to be placed.
+    is_pending: bool,
 }
 
 impl Server {
@@ -43,15 +45,18 @@ impl Server {
             return self.disconnect(client, "its worlds panicked again and again");
         }
         self.directory.left(client.client_id());
-        self.stranded.push_back(Stranded { client, since: now });
+        self.stranded.push_back(Stranded { client, since: now, is_pending: false });
     }
 
     /// Asks for a world for each of those who have none.
     pub(crate) fn place_stranded(&mut self, now: Nanos) {
         for _ in 0..self.stranded.len() {
-            let Some(Stranded { client, since }) = self.stranded.pop_front() else { break };
+            let Some(Stranded { client, since, is_pending }) = self.stranded.pop_front() else { break };
             if self.addresses.is_closing() {
-                self.disconnect_unplaced(client, "the server is closing");
+                match is_pending {
+                    true => self.disconnect(client, "the server is closing"),
+                    false => _ = self.disconnect_unplaced(client, "the server is closing"),
+                }
                 continue;
             }
             match self.directory.place(client.client_id(), client.user_data()) {
@@ -62,7 +67,7 @@ impl Server {
                     self.mailboxes.push_arrival(world, client, None, None);
                 }
                 Placement::Pending if now.saturating_sub(since) < self.addresses.placement_timeout() => {
-                    self.stranded.push_back(Stranded { client, since });
+                    self.stranded.push_back(Stranded { client, since, is_pending: true });
                 }
                 // The directory takes it for placed.
                 Placement::Pending => self.disconnect(client, "its world panicked, and no other was made in time"),

@@ -88,7 +88,14 @@ pub(crate) fn start_as_set(
     clock: &Arc<dyn Clock>,
 ) -> Result<Option<StartedTokenJournal>, TokenJournalError> {
     let Some(path) = path_as_set(settings, environment) else { return Ok(None) };
-    let opened = FileTokenJournal::open(&path, clock.clone())?;
+    let opened = match FileTokenJournal::open(&path, clock.clone()) {
+        // Nobody asked for it: a server without is better than none.
+        Err(error) if settings.server.token_journal == TokenJournalFile::Implied => {
+            log_warn!(TOKENS, %error, "used connect tokens are not remembered across restarts");
+            return Ok(None);
+        }
+        opened => opened?,
+    };
     if opened.damaged_count > 0 {
         log_warn!(
             TOKENS,
@@ -114,12 +121,14 @@ fn path_as_set(settings: &Settings, environment: impl Fn(&str) -> Option<String>
         return None;
     }
     // One from the environment may be for this run alone.
-    let key_is_set = environment(PRIVATE_KEY_VARIABLE).is_none();
+    let key_is_in_settings = environment(PRIVATE_KEY_VARIABLE).is_none();
     let folder = match &server.token_journal {
         TokenJournalFile::Off => None,
         _ => {
-            let beside = settings.folder().filter(|_| key_is_set);
-            environment(STATE_FOLDER_VARIABLE).map(PathBuf::from).or(beside)
+            let beside = settings.folder().filter(|_| key_is_in_settings);
+            // Of several folders the first.
+            let state = environment(STATE_FOLDER_VARIABLE);
+            state.and_then(|folders| folders.split(':').next().map(PathBuf::from)).or(beside)
         }
     };
     if folder.is_none() {
@@ -129,7 +138,9 @@ fn path_as_set(settings: &Settings, environment: impl Fn(&str) -> Option<String>
              a file in [server] token_journal to remember them"
         );
     }
-    Some(folder?.join(format!("tokens-{}.used", server.address.port())))
+    // Servers that share a folder have addresses of their own.
+    let address = server.address.to_string().replace(':', "-");
+    Some(folder?.join(format!("tokens-{address}.used")))
 }
 
 /// Where systemd's `StateDirectory=` lets a service keep files.

@@ -107,7 +107,7 @@ fn a_token_lets_in_once_though_nobody_named_a_journal() {
     let remembering = Settings::load(&file).unwrap();
     let shown = token(&remembering, 1);
     assert_eq!(run_and_show(&remembering, std::slice::from_ref(&shown)), [true]);
-    assert!(folder.join("tokens-0.used").exists());
+    assert!(folder.join("tokens-127.0.0.1-0.used").exists());
     assert_eq!(run_and_show(&remembering, std::slice::from_ref(&shown)), [false]);
 
     std::fs::write(&file, format!("[server]\n{server}\ntoken_journal = \"off\"\n")).unwrap();

@@ -45,9 +45,9 @@ pub struct Client {
     pub(crate) leaving: Option<Leave>,
     /// Gets audit samples.
     pub(crate) is_audited: bool,
-    /// Worlds that panicked under it, and when the first of these did.
+    /// Worlds that panicked under it, and when the last of these did.
     worlds_lost: u32,
-    worlds_lost_since: Nanos,
+    world_lost_at: Nanos,
     input_newest: Option<u16>,
     /// What its connect token said of it.
     user_data: Box<UserData>,
@@ -69,7 +69,7 @@ impl Client {
             leaving: None,
             is_audited: false,
             worlds_lost: 0,
-            worlds_lost_since: Nanos::ZERO,
+            world_lost_at: Nanos::ZERO,
             input_newest: None,
             user_data,
         }
@@ -108,12 +108,10 @@ impl Client {
         if matches!(self.leaving, Some(Leave::Travel { .. })) {
             self.leaving = None;
         }
-        if now.saturating_sub(self.worlds_lost_since) > Self::LOSSES_FORGOTTEN_AFTER {
+        if now.saturating_sub(self.world_lost_at) > Self::LOSSES_FORGOTTEN_AFTER {
             self.worlds_lost = 0;
         }
-        if self.worlds_lost == 0 {
-            self.worlds_lost_since = now;
-        }
+        self.world_lost_at = now;
         self.worlds_lost += 1;
         self.worlds_lost
     }

@@ -42,7 +42,7 @@ use self::challenge::{Challenge, Challenges, challenge_number};
 use self::pending::{Pending, PendingTable};
 use self::queue::{JoinQueue, Record, Waiting};
 use self::slots::Slots;
-use self::used_tokens::UsedTokens;
+use self::used_tokens::{TokenState, UsedTokens};
 use super::ClientId;
 use super::cipher::TAG_BYTES;
 use super::cookie::{CookieJar, read_cookie_request, read_hello, write_cookie};
@@ -171,6 +171,7 @@ impl ServerHandshake {
         self.stats.pending_expired += self.pending.expire(now) as u64;
         self.stats.queue_silent += self.queue.sweep(now) as u64;
         self.used_tokens.expire(unix_s);
+        self.hear_journal();
     }
 
     /// Takes a datagram from an address that no connected client has. What is to be sent back to that
@@ -195,8 +196,9 @@ impl ServerHandshake {
         self.hear_journal();
         let (address, waiting) = self.queue.call()?;
         self.budget.calls -= 1;
-        let (client_id, user_data) = (waiting.client_id, waiting.user_data);
-        Some(Called { client_id, user_data, address, session: self.slots.address_of(client_id) })
+        let (client_id, user_data, is_recorded) =
+            (waiting.client_id, waiting.user_data, waiting.record == Record::Kept);
+        Some(Called { client_id, user_data, address, session: self.slots.address_of(client_id), is_recorded })
     }
 
     /// Whether a called client still waits; it may have fallen silent, or come again from elsewhere.
@@ -304,7 +306,7 @@ impl ServerHandshake {
 
     /// Tokens remembered.
     pub fn used_token_count(&self) -> usize {
-        self.used_tokens.len()
+        self.used_tokens.spent_count()
     }
 
     fn answer(
@@ -520,21 +522,26 @@ impl ServerHandshake {
         self.queue.is_full().then_some(Denial::QueueFull)
     }
 
-    /// Has the journal keep a token, unless that was asked for when its client came into the line before.
+    /// Has the journal keep a token, once, however often its client comes into the line.
     fn begin_record(&mut self, token_mac: [u8; TAG_BYTES], expires_unix_s: u64) -> Result<Record, JournalError> {
-        if let Some(begun) = self.queue.record_of(&token_mac) {
-            return Ok(begun);
+        match self.used_tokens.state(&token_mac) {
+            Some(TokenState::Begun) => return Ok(Record::Begun),
+            Some(TokenState::Kept | TokenState::Spent) => return Ok(Record::Kept),
+            None => {}
         }
         let Some(journal) = &mut self.journal else { return Ok(Record::Kept) };
-        Ok(match journal.record(&UsedToken::new(token_mac, expires_unix_s))? {
-            Recorded::Now => Record::Kept,
-            Recorded::Later => Record::Begun,
-        })
+        let (record, state) = match journal.record(&UsedToken::new(token_mac, expires_unix_s))? {
+            Recorded::Now => (Record::Kept, TokenState::Kept),
+            Recorded::Later => (Record::Begun, TokenState::Begun),
+        };
+        self.used_tokens.set(token_mac, state, self.forget_at(expires_unix_s));
+        Ok(record)
     }
 
     fn hear_journal(&mut self) {
         let Some(journal) = &mut self.journal else { return };
         while let Some((used, result)) = journal.next_done() {
+            self.used_tokens.end_record(&used.token_mac, result.is_ok());
             self.queue.set_record(&used.token_mac, if result.is_ok() { Record::Kept } else { Record::Failed });
         }
     }

@@ -56,7 +56,7 @@ impl Placements {
     }
 
     pub fn add(&mut self, called: Called, now: Nanos) {
-        let Called { client_id, user_data, address, session } = called;
+        let Called { client_id, user_data, address, session, is_recorded: _ } = called;
         self.waiting.push_back(Pending { client_id, user_data: Box::new(user_data), address, session, since: now });
     }
 

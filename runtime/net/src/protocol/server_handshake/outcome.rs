@@ -28,6 +28,8 @@ pub struct Called {
     /// The address of a session that this client still has, from before a crash or a change of address. It is to be
     /// ended first: the client can be admitted once `ServerHandshake::disconnected` has been told.
     pub session: Option<SocketAddr>,
+    /// The journal has its token, or there is no journal. Else it can only be refused.
+    pub is_recorded: bool,
 }
 
 /// A client that took a slot. Give the slot back with `ServerHandshake::disconnected`.

@@ -21,7 +21,7 @@ use siphasher::sip::SipHasher24;
 use thiserror::Error;
 
 use super::super::cipher::TAG_BYTES;
-use super::super::keyed_hash::{KeyedSet, KeyedState};
+use super::super::keyed_hash::{KeyedMap, KeyedState};
 
 /// A token that a session was made with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,13 +101,26 @@ pub enum Recorded {
     Later,
 }
 
+/// What is known of a token that somebody has proven to have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TokenState {
+    /// The journal has begun to keep it.
+    Begun,
+    /// The journal has it, and no session was made with it.
+    Kept,
+    /// A session was made with it.
+    Spent,
+}
+
 /// The journal could not keep a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("the journal of used tokens could not be written")]
 pub struct JournalError;
 
 pub(super) struct UsedTokens {
-    spent: KeyedSet<[u8; TAG_BYTES]>,
+    states: KeyedMap<[u8; TAG_BYTES], TokenState>,
+    /// How many of them are spent.
+    spent_count: usize,
     by_expiry: BinaryHeap<Reverse<(u64, [u8; TAG_BYTES])>>,
     tokens_max: usize,
     /// The latest expiry among the forgotten. Should the wall clock step back, tokens up to here would
@@ -118,7 +131,8 @@ pub(super) struct UsedTokens {
 impl UsedTokens {
     pub(super) fn new(tokens_max: usize, rng: &mut impl RngCore) -> Self {
         Self {
-            spent: KeyedSet::with_hasher(KeyedState::new(rng)),
+            states: KeyedMap::with_hasher(KeyedState::new(rng)),
+            spent_count: 0,
             by_expiry: BinaryHeap::new(),
             tokens_max,
             forgotten_up_to_unix_s: 0,
@@ -127,18 +141,43 @@ impl UsedTokens {
 
     /// Whether a session was made with this token, as far as anybody can know.
     pub(super) fn is_spent(&self, token_mac: &[u8; TAG_BYTES], forget_at_unix_s: u64) -> bool {
-        forget_at_unix_s <= self.forgotten_up_to_unix_s || self.spent.contains(token_mac)
+        forget_at_unix_s <= self.forgotten_up_to_unix_s || self.state(token_mac) == Some(TokenState::Spent)
     }
 
-    /// Whether no session can be remembered beyond so many that are promised, and so none may begin.
+    pub(super) fn state(&self, token_mac: &[u8; TAG_BYTES]) -> Option<TokenState> {
+        self.states.get(token_mac).copied()
+    }
+
+    /// Whether no session can be remembered beyond so many that are promised, and so none may begin. Those that are
+    /// promised one are among the tokens that the journal has.
     pub(super) fn is_full(&self, promised: usize) -> bool {
-        self.spent.len() + promised >= self.tokens_max
+        self.spent_count + promised.max(self.states.len() - self.spent_count) >= self.tokens_max
     }
 
     /// A session begins, here or in an earlier run: no other will with this token.
     pub(super) fn spend(&mut self, token_mac: [u8; TAG_BYTES], forget_at_unix_s: u64) {
-        if self.spent.insert(token_mac) {
+        self.set(token_mac, TokenState::Spent, forget_at_unix_s);
+    }
+
+    /// The journal has a token, or has begun to keep it. Remembered as a spent one is, so that it is kept once however
+    /// often its client comes into the line.
+    pub(super) fn set(&mut self, token_mac: [u8; TAG_BYTES], state: TokenState, forget_at_unix_s: u64) {
+        let before = self.states.insert(token_mac, state);
+        self.spent_count += usize::from(state == TokenState::Spent);
+        self.spent_count -= usize::from(before == Some(TokenState::Spent));
+        if before.is_none() {
             self.by_expiry.push(Reverse((forget_at_unix_s, token_mac)));
+        }
+    }
+
+    /// The journal is done with a token that it had begun to keep; one that it could not keep may be tried again.
+    pub(super) fn end_record(&mut self, token_mac: &[u8; TAG_BYTES], is_kept: bool) {
+        if let Some(state @ TokenState::Begun) = self.states.get_mut(token_mac) {
+            if is_kept {
+                *state = TokenState::Kept;
+            } else {
+                self.states.remove(token_mac);
+            }
         }
     }
 
@@ -149,13 +188,16 @@ impl UsedTokens {
                 break;
             }
             self.forgotten_up_to_unix_s = self.forgotten_up_to_unix_s.max(*forget_at_unix_s);
-            self.spent.remove(token_mac);
+            if self.states.remove(token_mac) == Some(TokenState::Spent) {
+                self.spent_count -= 1;
+            }
             self.by_expiry.pop();
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.spent.len()
+    /// Tokens that a session was made with.
+    pub(super) fn spent_count(&self) -> usize {
+        self.spent_count
     }
 }
 
@@ -177,9 +219,9 @@ mod tests {
         used.spend([1; 16], 100);
         used.expire(99);
         assert!(used.is_spent(&[1; 16], 100));
-        assert_eq!(used.len(), 1);
+        assert_eq!(used.spent_count(), 1);
         used.expire(100);
-        assert_eq!(used.len(), 0);
+        assert_eq!(used.spent_count(), 0);
     }
 
     #[test]
@@ -203,6 +245,23 @@ mod tests {
         used.expire(50);
         assert!(!used.is_full(0));
         assert!(used.is_spent(&[1; 16], 100));
+    }
+
+    #[test]
+    fn what_the_journal_has_is_remembered_and_not_spent() {
+        let mut used = table(3);
+        used.set([1; 16], TokenState::Begun, 100);
+        used.set([2; 16], TokenState::Begun, 100);
+        used.end_record(&[1; 16], true);
+        used.end_record(&[2; 16], false);
+        assert_eq!([1, 2].map(|token| used.state(&[token; 16])), [Some(TokenState::Kept), None]);
+        assert!(!used.is_spent(&[1; 16], 100) && used.spent_count() == 0);
+        assert!(!used.is_full(2) && used.is_full(3), "those who were promised one are among them");
+        used.spend([1; 16], 100);
+        used.end_record(&[1; 16], false);
+        assert!(used.is_spent(&[1; 16], 100) && used.is_full(2));
+        used.expire(100);
+        assert_eq!((used.spent_count(), used.state(&[1; 16])), (0, None));
     }
 
     #[test]
