@@ -4,14 +4,13 @@
 //! from the handshake's seed keeps a crafted set of them from falling into one bucket. About 20 ns a look-up,
 //! and only strangers' datagrams pay it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use rand::RngCore;
 use siphasher::sip::SipHasher13;
 
 pub(super) type KeyedMap<K, V> = HashMap<K, V, KeyedState>;
-pub(super) type KeyedSet<K> = HashSet<K, KeyedState>;
 
 /// Makes hashers that share one secret key.
 #[derive(Clone)]
