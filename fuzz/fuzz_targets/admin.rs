@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn kick(call: &Call<'_>) -> Outcome {
-    let is_word = |word: &&str| !word.is_empty() && !word.contains(char::is_whitespace) && **word != "--json";
+    let is_word = |word: &&str| !word.is_empty() && !word.contains(char::is_whitespace) && *word != "--json";
     assert!(call.arguments.iter().all(is_word), "{call:?}");
     Ok(String::new())
 }
