@@ -89,14 +89,6 @@ fn check_well(finished: &Finished, part: &str) {
     assert!(finished.status.success() && finished.stdout.contains(part), "{}{}", finished.stdout, finished.stderr);
 }
 
-#[track_caller]
-fn check_refused(finished: &Finished, parts: &[&str]) {
-    assert_eq!((finished.status.code(), finished.stdout.as_str()), (Some(2), ""), "{}", finished.stderr);
-    for part in parts {
-        assert!(finished.stderr.contains(part), "{part:?} is not in {}", finished.stderr);
-    }
-}
-
 #[test]
 fn a_change_without_a_key_is_refused_and_the_servers_own_user_has_one() {
     let _alone = alone();
@@ -119,7 +111,7 @@ fn a_change_without_a_key_is_refused_and_the_servers_own_user_has_one() {
         && let Some(mut other) = unprivileged("true", &["console", &address.to_string(), "rules.reload"])
     {
         other.env("XDG_RUNTIME_DIR", &place.folder);
-        check_refused(&finish(other, WITHIN), &["needs a key of the role operate", "--admin-key-file"]);
+        finish(other, WITHIN).check_refused(&["needs a key of the role operate", "--admin-key-file"]);
     }
 
     let ended = server.stop();
@@ -149,17 +141,17 @@ fn keys_of_a_file_allow_what_their_roles_say() {
 
     set_mode(&keys, 0o644);
     let refused = finish(place.serve("127.0.0.1:0"), WITHIN);
-    check_refused(&refused, &["admin.keys: others may read it (mode 644)", "chmod 600"]);
+    refused.check_refused(&["admin.keys: others may read it (mode 644)", "chmod 600"]);
     set_mode(&keys, 0o600);
 
     let server = Server::start_command(place.serve("0.0.0.0:0"));
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.admin_address.port()));
     assert!(get(address, "/health").0.starts_with("HTTP/1.1 200 "));
     assert!(get(address, "/metrics").0.starts_with("HTTP/1.1 401 "), "others can reach it");
-    check_refused(&place.console(address, &[], "help"), &["needs a key of the role observe"]);
+    place.console(address, &[], "help").check_refused(&["needs a key of the role observe"]);
     check_well(&place.console(address, &["--admin-key-file", &watcher], "help"), "this list");
     let refused = place.console(address, &["--admin-key-file", &watcher], "rules.reload");
-    check_refused(&refused, &["`watcher` may not do this", "role operate"]);
+    refused.check_refused(&["`watcher` may not do this", "role operate"]);
     check_well(&place.console(address, &["--admin-key-file", &alice], "rules.reload"), "is in force");
 
     let by_variable = |key: &str| {
@@ -168,8 +160,8 @@ fn keys_of_a_file_allow_what_their_roles_say() {
         finish(command, WITHIN)
     };
     check_well(&by_variable(&key_of_alice), "is in force");
-    check_refused(&by_variable("5e0c"), &["environment variable THRONG_ADMIN_KEY: the key is not one"]);
-    check_refused(&by_variable(&"77".repeat(32)), &["no key of this server"]);
+    by_variable("5e0c").check_refused(&["environment variable THRONG_ADMIN_KEY: the key is not one"]);
+    by_variable(&"77".repeat(32)).check_refused(&["no key of this server"]);
     let ended = server.stop();
     assert!(ended.status.success());
     assert!(ended.stderr.contains("who=alice") && !ended.stderr.contains(&key_of_alice), "{}", ended.stderr);
@@ -179,9 +171,9 @@ fn keys_of_a_file_allow_what_their_roles_say() {
 fn a_port_that_others_can_reach_needs_keys() {
     let place = Place::new("access-none", "");
     let refused = finish(place.serve("0.0.0.0:0"), WITHIN);
-    check_refused(&refused, &["0.0.0.0:0", "admin_keys_file", "throng admin-key NAME ROLE"]);
-    check_refused(&finish(throng(&["admin-key", "alice", "root"]), WITHIN), &["`observe`", "`operate`"]);
-    check_refused(&finish(throng(&["admin-key", "a b", "operate"]), WITHIN), &["a name has 1 to 32"]);
+    refused.check_refused(&["0.0.0.0:0", "admin_keys_file", "throng admin-key NAME ROLE"]);
+    finish(throng(&["admin-key", "alice", "root"]), WITHIN).check_refused(&["`observe`", "`operate`"]);
+    finish(throng(&["admin-key", "a b", "operate"]), WITHIN).check_refused(&["a name has 1 to 32"]);
     let made = finish(throng(&["admin-key", "alice", "operate", "--json"]), WITHIN).json();
     assert_eq!((made["name"].as_str(), made["role"].as_str()), (Some("alice"), Some("operate")));
     assert!(made["line"].as_str().is_some_and(|line| line.starts_with("alice operate ")), "{made}");

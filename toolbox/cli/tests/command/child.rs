@@ -74,6 +74,15 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// It was refused with the status for that, and told the person at the terminal, and nobody else, all of this.
+    #[track_caller]
+    pub fn check_refused(&self, parts: &[&str]) {
+        assert_eq!((self.status.code(), self.stdout.as_str()), (Some(2), ""), "{}", self.stderr);
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is not in {}", self.stderr);
+        }
+    }
+
     /// The JSON object that `--json` promises as the last line.
     pub fn json(&self) -> Value {
         let line = self.stdout.lines().last().unwrap_or_default();

@@ -28,14 +28,6 @@ fn run_well(server: &Server, command: &[&str]) -> String {
     finished.stdout
 }
 
-#[track_caller]
-fn check_refused(finished: &Finished, parts: &[&str]) {
-    assert_eq!((finished.status.code(), finished.stdout.as_str()), (Some(2), ""), "{}", finished.stderr);
-    for part in parts {
-        assert!(finished.stderr.contains(part), "{part:?} is not in {}", finished.stderr);
-    }
-}
-
 #[test]
 fn commands_are_carried_out_and_mistakes_are_told() {
     let _alone = alone();
@@ -59,13 +51,13 @@ fn commands_are_carried_out_and_mistakes_are_told() {
     }
     assert!(names().any(|name| name == "game.npcs"), "{told}");
 
-    check_refused(&console(&server, &["players"]), &["no command is called `players`", "packets, counters, help"]);
-    check_refused(&console(&server, &["packets", "--all"]), &["packets: it takes no `--all`", "--by-world"]);
-    check_refused(&console(&server, &["rules.reload"]), &["no rules file", "[recorder] rules"]);
+    console(&server, &["players"]).check_refused(&["no command is called `players`", "packets, counters, help"]);
+    console(&server, &["packets", "--all"]).check_refused(&["packets: it takes no `--all`", "--by-world"]);
+    console(&server, &["rules.reload"]).check_refused(&["no rules file", "[recorder] rules"]);
     // The port of players does not answer, and a closed one is told as such.
     let closed =
         std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
-    check_refused(&finish(throng(&["console", &closed.to_string(), "help"]), WITHIN), &["admin_address"]);
+    finish(throng(&["console", &closed.to_string(), "help"]), WITHIN).check_refused(&["admin_address"]);
     assert!(server.stop().status.success());
 }
 
@@ -104,7 +96,7 @@ fn rules_are_read_again_when_somebody_asks() {
     assert!(said.contains("rules.toml is in force"), "{said}");
     std::fs::write(&rules, "[triggers.frame]\nover_ms = 0\n").expect("a folder of ours");
     let wrong = console(&server, &["rules.reload"]);
-    check_refused(&wrong, &["rules.toml:2: [triggers.frame] over_ms", "0.001 to 60000"]);
+    wrong.check_refused(&["rules.toml:2: [triggers.frame] over_ms", "0.001 to 60000"]);
     std::fs::write(&rules, "[triggers.frame]\nover_ms = 80\n").expect("a folder of ours");
     let said: Value = serde_json::from_str(&run_well(&server, &["--json", "rules.reload"])).expect("one JSON object");
     assert!(said["rules"].as_str().is_some_and(|path| path.ends_with("rules.toml")), "{said}");
