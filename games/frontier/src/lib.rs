@@ -18,7 +18,7 @@
 //!   visibility                                               who sees whom
 //!   actors  npc::minds  roster  parties  mailboxes  wishes   state: who there is, what is on its mind,
 //!   deeds  neighbours  index_set                             what is done this tick, who is near
-//!   spell_book  traits                                       the game's numbers
+//!   spell_book  traits  prices                               the game's numbers
 //!   schema  components  events  protocol  landscape          what both sides agree on
 //! ```
 //!
@@ -55,6 +55,7 @@ pub mod neighbours;
 pub mod npc;
 pub mod parties;
 pub mod players;
+pub mod prices;
 pub mod protocol;
 pub mod publish;
 pub mod rampage;

@@ -36,13 +36,13 @@ pub const INPUT_BYTES: usize = 6;
 /// Longest text a client may say, in bytes of UTF-8.
 pub const SAY_BYTES_MAX: usize = 120;
 
-const KIND_SAY: u8 = 16;
-const KIND_NAME: u8 = 17;
-const KIND_TARGET: u8 = 18;
-const KIND_JOIN: u8 = 19;
-const KIND_LEAVE: u8 = 20;
-const KIND_USE: u8 = 21;
-const KIND_EMOTE: u8 = 22;
+pub(crate) const KIND_SAY: u8 = 16;
+pub(crate) const KIND_NAME: u8 = 17;
+pub(crate) const KIND_TARGET: u8 = 18;
+pub(crate) const KIND_JOIN: u8 = 19;
+pub(crate) const KIND_LEAVE: u8 = 20;
+pub(crate) const KIND_USE: u8 = 21;
+pub(crate) const KIND_EMOTE: u8 = 22;
 
 const BUTTON_ATTACK: u8 = 1 << 0;
 const BUTTON_RUN: u8 = 1 << 1;

@@ -39,7 +39,7 @@ use crate::{
     neighbours::{self, Neighbours},
     npc::{population, think, wake, walk},
     parties::Parties,
-    players, publish, rampage,
+    players, prices, publish, rampage,
     roster::Roster,
     services,
     settings::FrontierSettings,
@@ -170,7 +170,7 @@ pub fn put_together(world: &mut WorldBuilder) {
     world.replicate::<Effects>().replicate::<Look>().replicate::<Name>().placed_by::<Pose>();
     let interest = world.interest_settings().clone();
     world.interest(InterestSettings { enter_radius_m: ENTER_M, leave_radius_m: LEAVE_M, cell_m: 75.0, ..interest });
-    world.filter_visibility_by(visibility::may_see);
+    world.filter_visibility_by(visibility::may_see).price_messages(prices::price);
     world.configure_sets(order_of_steps());
     world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
 }

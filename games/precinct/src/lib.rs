@@ -14,7 +14,7 @@
 //!   scene     arena                            state: what a world reads; what it changes
 //!   portals  homes  actors  roster  shots  loot   what scene and arena are made of
 //!   sayings   travel   npc::{places graph senses path_queue}
-//!   movement  passport  rules  doors           rules of the game
+//!   movement  passport  rules  doors  prices   rules of the game
 //!   components  protocol  weapons  inventory  level      what both sides agree on
 //! ```
 //!
@@ -42,6 +42,7 @@ pub mod npc;
 pub mod passport;
 pub mod players;
 pub mod portals;
+pub mod prices;
 pub mod protocol;
 pub mod roster;
 pub mod rules;

@@ -37,8 +37,8 @@ pub const NAME_BYTES_MAX: usize = 24;
 /// Longest [`encode_said`] message: kind, name length, name, text.
 pub const SAID_BYTES_MAX: usize = 2 + NAME_BYTES_MAX + SAY_BYTES_MAX;
 
-const KIND_SAY: u8 = 16;
-const KIND_NAME: u8 = 17;
+pub(crate) const KIND_SAY: u8 = 16;
+pub(crate) const KIND_NAME: u8 = 17;
 const KIND_SAID: u8 = 18;
 const KIND_POCKETS: u8 = 19;
 

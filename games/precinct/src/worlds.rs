@@ -38,6 +38,7 @@ use crate::{
     components::{Action, Character, Door, Pose, Vitals},
     npc, players,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
+    prices,
     scene::{Scene, Shared},
     server::FaultyHideout,
     shooting, social, swinging,
@@ -144,7 +145,7 @@ fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc
     if has_doors(here) {
         world.add_plugins(Doors);
     }
-    world.accept_transfers::<Traveller>();
+    world.accept_transfers::<Traveller>().price_messages(prices::price);
     let seed = world.seed();
     fill(world.world_mut(), shared, here, npc_count, seed);
 }

@@ -60,7 +60,10 @@ impl Collector for Labelled {
             let mut described = encoder.encode_descriptor(&name, help, None, MetricType::Gauge)?;
             for (values, value) in rows {
                 let labels: Vec<(&str, &str)> = keys.iter().copied().zip(values.iter().map(String::as_str)).collect();
-                described.encode_family(&labels)?.encode_gauge(value)?;
+                match labels.as_slice() {
+                    [] => described.encode_gauge(value)?,
+                    labels => described.encode_family(&labels)?.encode_gauge(value)?,
+                }
             }
         }
         Ok(())

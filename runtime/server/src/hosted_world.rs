@@ -15,6 +15,7 @@ use throng_scheduler::{Helpers, ShortTask};
 use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, MailItem, Worker};
 
 use crate::{
+    client_report::ClientCosts,
     mailbox::Mailbox,
     packet_report::{PacketSums, Reported},
 };
@@ -25,6 +26,8 @@ pub(crate) struct HostWorker {
     clock: Arc<dyn Clock>,
     /// What the worlds that ran here since the frame thread last took it have sent, by kind and cause.
     pub packets: PacketSums,
+    /// What they have told of their clients.
+    pub clients: ClientCosts,
     /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the
     /// sum matters, so relaxed order is enough.
     send_dropped: Arc<AtomicU64>,
@@ -36,8 +39,10 @@ impl HostWorker {
         sender: Box<dyn DatagramSender>,
         clock: Arc<dyn Clock>,
         send_dropped: Arc<AtomicU64>,
+        clients_max: usize,
     ) -> Self {
-        Self { worker: Worker::new(number, sender), clock, packets: PacketSums::default(), send_dropped }
+        let (worker, clients) = (Worker::new(number, sender), ClientCosts::new(clients_max));
+        Self { worker, clock, packets: PacketSums::default(), clients, send_dropped }
     }
 }
 
@@ -93,6 +98,8 @@ impl HostedWorld {
         if turn.is_multiple_of(u32::from(self.world.rate().0)) {
             let reported = Reported::of(self.world.id(), self.world.kind());
             self.world.take_traffic(|row| worker.packets.add(reported, row));
+            let (world, kind) = (self.world.id(), self.world.kind());
+            self.world.take_client_costs(|cost| worker.clients.add(world, kind, cost));
         }
     }
 }
@@ -112,7 +119,13 @@ impl ShortTask for HostedWorld {
     }
 
     fn run_batch(batch: &mut ClientBatch, worker: &mut HostWorker) {
+        if !batch.is_to_be_timed() {
+            return batch.run(&mut worker.worker);
+        }
+        let began_at = worker.clock.now();
         batch.run(&mut worker.worker);
+        let took = worker.clock.now().saturating_sub(began_at);
+        worker.clients.add_time(batch.is_opening(), batch.line_units(), took);
     }
 
     /// Hands what tasks have left in the batch to the kernel.

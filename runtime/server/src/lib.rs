@@ -56,6 +56,7 @@
 //! ```
 
 mod address_table;
+pub mod client_report;
 pub mod directory;
 pub mod flight_recorder;
 mod frame;

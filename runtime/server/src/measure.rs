@@ -14,6 +14,7 @@ use throng_platform::{never, process, time::Nanos};
 use throng_profiler::{log_category, log_error};
 
 use crate::{
+    client_report::ClientsCounted,
     packet_report::Counted,
     recorder_turns::RecorderTurns,
     report::{PercentilesMs, ServerReport, ServerStatus},
@@ -143,10 +144,14 @@ impl Server {
         counts.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect()
     }
 
-    /// Adds up what the workers' worlds have sent, and publishes the rows of the last second.
+    /// Adds up what the workers' worlds have sent and told of their clients, and publishes the rows of the last second.
     fn publish_packets(&mut self, seconds: f64) {
-        let packets = &mut self.packets;
-        self.pool.with_workers(|_, worker| packets.absorb(&mut worker.packets));
+        let (packets, mut clients) = (&mut self.packets, ClientsCounted::for_clients(self.addresses.players_count()));
+        self.pool.with_workers(|_, worker| {
+            packets.absorb(&mut worker.packets);
+            clients.absorb(&mut worker.clients);
+        });
+        self.control.published.set_clients(clients);
         if !self.measure.is_over() {
             self.packets_of_window.add_all(packets);
         }
@@ -253,7 +258,10 @@ impl Server {
                 ("message", ticks.messages_refused),
                 (
                     "over_allowance",
-                    admission.over_allowance + ticks.inputs_over_allowance + ticks.messages_over_allowance,
+                    admission.over_allowance
+                        + ticks.inputs_over_allowance
+                        + ticks.messages_over_allowance
+                        + ticks.dear_messages_over_allowance,
                 ),
                 ("mailbox_full", admission.mailbox_full),
                 ("game", admission.refused_by_game),

@@ -30,6 +30,7 @@ use throng_profiler::{FrameFigures, RecorderControl, RecorderFigures};
 
 use self::subsystems::SubsystemMetrics;
 use crate::{
+    client_report::{self, ClientRow, ClientsCounted},
     ids::WorldKindId,
     latest::Latest,
     packet_report::{self, Counted, PacketRow, PacketSums},
@@ -79,6 +80,8 @@ pub struct PublishedMetrics {
     recorder: OnceLock<RecorderControl>,
     /// The packet report of the last second.
     packets: Latest<Counted>,
+    /// What clients took in the last second.
+    clients: Latest<ClientsCounted>,
     /// All counters as of the last second.
     counters: Latest<Vec<CounterNow>>,
     /// Names of the kinds of worlds, by id. Set once, before the first frame.
@@ -95,6 +98,7 @@ impl PublishedMetrics {
             workers_stuck_for: AtomicU64::default(),
             recorder: OnceLock::new(),
             packets: Latest::default(),
+            clients: Latest::default(),
             counters: Latest::default(),
             kind_names: OnceLock::new(),
         }
@@ -103,6 +107,12 @@ impl PublishedMetrics {
     /// The packet report of the last second, the costliest row first. Empty before the first one is over.
     pub fn packets(&self) -> Vec<PacketRow> {
         self.packets.read().rows(|kind| self.kind_name(kind))
+    }
+
+    /// The clients that took most in the last second, of each figure some; who asked for most work first. Empty before
+    /// the first one is over.
+    pub fn clients(&self) -> Vec<ClientRow> {
+        self.clients.read().rows(|kind| self.kind_name(kind))
     }
 
     fn kind_name(&self, kind: WorldKindId) -> String {
@@ -129,6 +139,10 @@ impl PublishedMetrics {
         self.packets.publish(counted);
     }
 
+    pub(crate) fn set_clients(&self, clients: ClientsCounted) {
+        self.clients.publish(clients);
+    }
+
     pub(crate) fn set_kind_names(&self, names: Vec<Arc<str>>) {
         // The first ones stay: a server is prepared once.
         let _ = self.kind_names.set(names);
@@ -149,7 +163,9 @@ impl PublishedMetrics {
         let snapshot = self.snapshot.read();
         snapshot.as_ref().as_ref().map_or_else(String::new, |snapshot| {
             let rows = self.packets.read().rows_with_silent(|kind| self.kind_name(kind));
-            snapshot.to_prometheus_text_with(packet_report::gauges(&rows))
+            let mut gauges = packet_report::gauges(&rows);
+            gauges.extend(client_report::gauges(&self.clients()));
+            snapshot.to_prometheus_text_with(gauges)
         })
     }
 

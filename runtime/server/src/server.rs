@@ -313,7 +313,10 @@ impl Server {
         };
         let send_dropped = Arc::new(AtomicU64::default());
         let workers: Vec<_> = (0..workers_count.max(1))
-            .map(|worker| HostWorker::new(worker, transport.sender(worker), clock.clone(), send_dropped.clone()))
+            .map(|worker| {
+                let (sender, clock) = (transport.sender(worker), clock.clone());
+                HostWorker::new(worker, sender, clock, send_dropped.clone(), clients_max)
+            })
             .collect();
         let workers_count = workers.len();
         let server_handshake = match journal {

@@ -255,7 +255,7 @@ pub struct ServerSettings {
     /// Too low → honest messages are dropped; too high → one attacker fills the receive buffer.
     pub client_bytes_per_s_max: u32,
     /// Messages accepted from one client, inputs among them [messages/s, 20 to 100,000]. Default 1,000: a packet holds up
-    /// to 200. Too low → honest clients lose input, or their connection, after a lag burst; too high → one attacker costs
+    /// to 200. Those that the game prices above an input count as so many. Too low → honest clients lose input, or their connection, after a lag burst; too high → one attacker costs
     /// its world's tick.
     pub client_messages_per_s_max: u32,
 }

@@ -2,7 +2,8 @@
 //!
 //! A bucket for each fills at a fixed rate and holds one second's worth, so that a lag burst passes and a flood does not.
 //! A client that stays over is dismissed. Messages have a bucket of their own, because a packet holds two hundred of the
-//! shortest ones, and it is messages that cost a game its time.
+//! shortest ones, and it is messages that cost a game its time. There a message counts as much as its
+//! [price](crate::price), so that what all of a client's messages cost its world has a bound too.
 //!
 //! There are two for each client. Its world charges what has opened, so that only the client itself can use it up:
 //! whoever forges its address cannot have it dismissed. The host's address table has a wider one for what merely claims
@@ -57,10 +58,10 @@ impl Allowance {
     fn holding(holds_s: f64, packets_per_s: u32, bytes_per_s: u32, now: Nanos) -> Self {
         let bucket = |per_s| Bucket::new(per_s, holds_s);
         let (packets, bytes) = (bucket(packets_per_s), bucket(bytes_per_s));
-        Self { packets, bytes, messages: Bucket::unlimited(), filled_at: now }
+        Self { packets, bytes, messages: Bucket::Unlimited, filled_at: now }
     }
 
-    /// With a limit of messages, which there is none of otherwise.
+    /// With a limit of messages, which there is none of otherwise: so many of price 1.
     pub fn with_messages(self, messages_per_s: u32) -> Self {
         Self { messages: Bucket::new(messages_per_s, HOLDS_S), ..self }
     }
@@ -82,20 +83,17 @@ impl Allowance {
         [&mut *packets, &mut *bytes, messages].into_iter().for_each(|bucket| bucket.fill(elapsed_s));
         let size_bytes = size_bytes as f64;
         if !packets.has(1.0) || !bytes.has(size_bytes) {
-            return packets.refuse();
+            return packets.refuse(1.0);
         }
         packets.take(1.0);
         bytes.take(size_bytes);
         Verdict::Pass
     }
 
-    /// For a message of the datagram that was last spent for.
-    pub fn spend_message(&mut self) -> Verdict {
-        if !self.messages.has(1.0) {
-            return self.messages.refuse();
-        }
-        self.messages.take(1.0);
-        Verdict::Pass
+    /// For a message of the datagram that was last spent for, at its price in units of work. One whose price is above what
+    /// the allowance holds costs all of it.
+    pub fn spend_message(&mut self, price: u32) -> Verdict {
+        self.messages.spend(f64::from(price))
     }
 }
 
@@ -150,15 +148,33 @@ mod tests {
         let mut allowance = Allowance::new(100, 1_000_000, Nanos::ZERO).with_messages(500);
         let mut passed = |ms, count| {
             assert_eq!(allowance.spend(1_200, Nanos::from_millis(ms)), Verdict::Pass);
-            (0..count).filter(|_| allowance.spend_message() == Verdict::Pass).count()
+            (0..count).filter(|_| allowance.spend_message(1) == Verdict::Pass).count()
         };
         assert_eq!(passed(0, 600), 500, "a second's worth at once");
         assert_eq!(passed(100, 200), 50);
         assert_eq!(passed(10_000, 600), 500);
-        let verdicts = (0..1_200).map(|_| allowance.spend_message());
+        let verdicts = (0..1_200).map(|_| allowance.spend_message(1));
         assert_eq!(verdicts.last(), Some(Verdict::Dismiss), "who goes on is not just in a hurry");
         let mut unlimited = Allowance::new(100, 1_000_000, Nanos::ZERO);
-        assert!((0..100_000).all(|_| unlimited.spend_message() == Verdict::Pass));
+        assert!((0..100_000).all(|_| unlimited.spend_message(1) == Verdict::Pass));
+    }
+
+    /// The promise of the price: whatever a client sends, its world does no more for it than for so many ordinary
+    /// messages.
+    #[test]
+    fn dear_messages_buy_no_more_work_than_ordinary_ones() {
+        let work_in_10_s = |price: u32| {
+            let mut allowance = Allowance::new(100, 1_000_000, Nanos::ZERO).with_messages(500);
+            let passed = (0..200).flat_map(|tick| {
+                assert_eq!(allowance.spend(1_200, Nanos::from_millis(tick * 50)), Verdict::Pass);
+                (0..200).map(|_| allowance.spend_message(price)).collect::<Vec<_>>()
+            });
+            passed.filter(|verdict| *verdict == Verdict::Pass).count() as u32 * price
+        };
+        let ordinary = work_in_10_s(1);
+        for price in [2, 7, 50, 400] {
+            assert!(work_in_10_s(price) <= ordinary, "{price}: {} of {ordinary}", work_in_10_s(price));
+        }
     }
 
     #[test]

@@ -7,11 +7,19 @@
 
 use crate::allowance::Verdict;
 
-/// Refusals that are not forgiven yet before a client is dismissed, in units of the rate: two seconds of twice the rate.
+/// What was refused and is not forgiven yet before a client is dismissed, in units of the rate: two seconds of twice the
+/// rate.
 const REFUSED_RATES_MAX: f64 = 2.0;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Bucket {
+pub(crate) enum Bucket {
+    /// Has always enough.
+    Unlimited,
+    Limited(Limit),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Limit {
     per_s: f64,
     most: f64,
     left: f64,
@@ -22,31 +30,47 @@ impl Bucket {
     /// Full; holds as much as comes in in `holds_s` seconds, above 0.
     pub fn new(per_s: u32, holds_s: f64) -> Self {
         let per_s = f64::from(per_s);
-        Self { per_s, most: per_s * holds_s, left: per_s * holds_s, refused: 0.0 }
-    }
-
-    /// Has always enough. The rate is 0, because no time at all of an endless one is not a number.
-    pub fn unlimited() -> Self {
-        Self { per_s: 0.0, most: f64::INFINITY, left: f64::INFINITY, refused: 0.0 }
+        Self::Limited(Limit { per_s, most: per_s * holds_s, left: per_s * holds_s, refused: 0.0 })
     }
 
     pub fn fill(&mut self, elapsed_s: f64) {
-        self.left = (self.left + elapsed_s * self.per_s).min(self.most);
-        self.refused = (self.refused - elapsed_s * self.per_s / 10.0).max(0.0);
+        let Self::Limited(Limit { per_s, most, left, refused }) = self else { return };
+        *left = (*left + elapsed_s * *per_s).min(*most);
+        *refused = (*refused - elapsed_s * *per_s / 10.0).max(0.0);
     }
 
     pub fn has(&self, amount: f64) -> bool {
-        self.left >= amount
+        match self {
+            Self::Unlimited => true,
+            Self::Limited(limit) => limit.left >= amount,
+        }
     }
 
     /// Only what it [has](Self::has).
     pub fn take(&mut self, amount: f64) {
-        self.left -= amount;
+        if let Self::Limited(limit) = self {
+            limit.left -= amount;
+        }
     }
 
-    pub fn refuse(&mut self) -> Verdict {
-        self.refused += 1.0;
-        if self.refused > REFUSED_RATES_MAX * self.per_s { Verdict::Dismiss } else { Verdict::Drop }
+    /// Refuses as much.
+    pub fn refuse(&mut self, amount: f64) -> Verdict {
+        let Self::Limited(limit) = self else { return Verdict::Drop };
+        limit.refused += amount;
+        if limit.refused > REFUSED_RATES_MAX * limit.per_s { Verdict::Dismiss } else { Verdict::Drop }
+    }
+
+    /// Takes as much, or refuses it. Who asks for more than it ever holds gets all of it, else that would never pass.
+    pub fn spend(&mut self, amount: f64) -> Verdict {
+        let amount = match self {
+            Self::Unlimited => return Verdict::Pass,
+            Self::Limited(limit) => amount.min(limit.most),
+        };
+        if !self.has(amount) {
+            return self.refuse(amount);
+        }
+        self.take(amount);
+        Verdict::Pass
     }
 }
 
@@ -68,20 +92,40 @@ mod tests {
     #[test]
     fn refusals_are_forgiven_at_a_tenth_of_the_rate() {
         let mut bucket = Bucket::new(100, 1.0);
-        assert!((0..200).all(|_| bucket.refuse() == Verdict::Drop));
-        assert_eq!(bucket.refuse(), Verdict::Dismiss);
+        assert!((0..200).all(|_| bucket.refuse(1.0) == Verdict::Drop));
+        assert_eq!(bucket.refuse(1.0), Verdict::Dismiss);
         bucket.fill(1.0);
-        assert!((0..9).all(|_| bucket.refuse() == Verdict::Drop));
-        assert_eq!([bucket.refuse(), bucket.refuse()], [Verdict::Dismiss, Verdict::Dismiss]);
+        assert!((0..9).all(|_| bucket.refuse(1.0) == Verdict::Drop));
+        assert_eq!([bucket.refuse(1.0), bucket.refuse(1.0)], [Verdict::Dismiss, Verdict::Dismiss]);
+    }
+
+    #[test]
+    fn what_is_refused_counts_by_its_size() {
+        let mut bucket = Bucket::new(100, 1.0);
+        assert_eq!(bucket.spend(80.0), Verdict::Pass);
+        let verdicts = [80.0, 80.0, 80.0].map(|amount| bucket.spend(amount));
+        assert_eq!(verdicts, [Verdict::Drop, Verdict::Drop, Verdict::Dismiss]);
+        assert_eq!(bucket.spend(20.0), Verdict::Pass, "what is left may be had");
+    }
+
+    #[test]
+    fn more_than_it_holds_passes_when_it_is_full() {
+        let mut bucket = Bucket::new(100, 1.0);
+        assert_eq!([bucket.spend(1e9), bucket.spend(1.0)], [Verdict::Pass, Verdict::Drop]);
+        bucket.fill(0.9);
+        assert_eq!(bucket.spend(1e9), Verdict::Drop);
+        bucket.fill(0.2);
+        assert_eq!(bucket.spend(1e9), Verdict::Pass);
     }
 
     #[test]
     fn one_without_a_limit_has_always_enough() {
-        let mut bucket = Bucket::unlimited();
+        let mut bucket = Bucket::Unlimited;
         for elapsed_s in [0.0, 1e-9, 1e12] {
             bucket.take(1e18);
             bucket.fill(elapsed_s);
             assert!(bucket.has(1e18));
+            assert_eq!(bucket.spend(1e18), Verdict::Pass);
         }
     }
 }

@@ -16,6 +16,7 @@ use throng_replication::{Pacing, View, WorldReplication};
 
 use crate::{
     allowance::Allowance,
+    client_cost::{ClientCost, CostMeter},
     ids::{ClientKey, WorldId},
     transfer::Transfer,
 };
@@ -36,6 +37,8 @@ pub struct Client {
     pub(crate) pacing: Option<Pacing>,
     /// What it may send: charged with what has opened, so that only the client itself can use it up.
     pub(crate) allowance: Allowance,
+    /// What it takes.
+    pub(crate) meter: CostMeter,
     /// Counts the worlds that it has been in, so that both sides can tell snapshots of one from those of the next.
     pub(crate) epoch: u8,
     pub(crate) player: Option<Entity>,
@@ -62,6 +65,7 @@ impl Client {
             view: None,
             pacing: None,
             allowance,
+            meter: CostMeter::default(),
             epoch: 0,
             player: None,
             team: None,
@@ -137,6 +141,12 @@ impl Client {
         self.view.take()
     }
 
+    /// What it took since it was last asked; nothing the first time.
+    pub(crate) fn take_cost(&mut self, now: Nanos) -> Option<ClientCost> {
+        let (elapsed, spent) = self.meter.take(now)?;
+        Some(ClientCost { client_id: self.client_id(), elapsed, spent })
+    }
+
     /// Notes that input `number` came; snapshots tell the client the newest one that they include.
     pub(crate) fn take_input(&mut self, number: u16) {
         let is_newer = self.input_newest.is_none_or(|newest| (number.wrapping_sub(newest) as i16) > 0);
@@ -175,6 +185,7 @@ impl Client {
     pub(crate) fn prefetch_for_opening(&self) {
         self.connection.prefetch();
         prefetch::value(&self.allowance);
+        prefetch::value(&self.meter);
         prefetch::value(&self.epoch);
     }
 

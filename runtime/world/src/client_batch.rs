@@ -35,7 +35,9 @@ use throng_replication::{Traffic, ViewScratch, WorldReplication};
 use crate::{
     allowance::Verdict,
     client::Client,
+    client_cost::line_units,
     inbox::{MessageKind, Opened},
+    price::{self, MessagePrice},
     report::TickStats,
     worker::Worker,
 };
@@ -43,6 +45,9 @@ use crate::{
 /// Packets for one client in one tick at most. Snapshots stop earlier, at their byte budget; the reliable channel when
 /// it is empty.
 const PACKETS_PER_TICK_MAX: usize = 16;
+
+/// Ticks of a world of which one has its batches timed.
+const TIMED_EVERY: u32 = 8;
 
 /// Kind, epoch and number, ahead of what an input says.
 const INPUT_HEADER_BYTES: usize = 4;
@@ -73,6 +78,7 @@ pub(crate) struct Stage {
     pub kind: KindNumber,
     pub tick: u32,
     pub now: Nanos,
+    pub price: MessagePrice,
     /// The worker that runs the world's tick.
     pub worker: usize,
 }
@@ -109,7 +115,14 @@ impl ClientBatch {
     pub(crate) fn empty() -> Self {
         Self {
             work: Work::Open,
-            stage: Stage { world: 0, kind: KindNumber::NONE, tick: 0, now: Nanos::ZERO, worker: 0 },
+            stage: Stage {
+                world: 0,
+                kind: KindNumber::NONE,
+                tick: 0,
+                now: Nanos::ZERO,
+                price: price::ordinary,
+                worker: 0,
+            },
             clients: Vec::new(),
             replication: None,
             traffic: None,
@@ -127,6 +140,23 @@ impl ClientBatch {
     pub(crate) fn begin(&mut self, work: Work, stage: Stage) {
         (self.work, self.stage) = (work, stage);
         self.stats = TickStats::default();
+    }
+
+    /// Whether a host that wants to know what clients cost is to time this one: one tick in eight, since two
+    /// readings of the clock for each batch are much beside what a small world's tick takes.
+    pub fn is_to_be_timed(&self) -> bool {
+        self.stage.tick.wrapping_add(self.stage.world).is_multiple_of(TIMED_EVERY)
+    }
+
+    /// What it is served with: opening what clients sent, or else telling them what there is.
+    pub fn is_opening(&self) -> bool {
+        self.work == Work::Open
+    }
+
+    /// How much was opened or told, by which the time that it took is spread over clients.
+    pub fn line_units(&self) -> u64 {
+        let TickStats { datagrams_in, bytes_in, packets_out, bytes_out, .. } = self.stats;
+        line_units(datagrams_in + packets_out, bytes_in + bytes_out)
     }
 
     /// Does the work, on the world's own worker or on one that helps.
@@ -269,36 +299,74 @@ fn open(
     if verdict == Verdict::Dismiss {
         client.leave("sent more than its allowance");
     }
+    client.meter.spent.packets_in += 1;
+    client.meter.spent.bytes_in += (end - begin) as u64;
     for (channel, begin, end) in messages.drain(..) {
-        let key = client.key;
-        let message_verdict = client.allowance.spend_message();
+        let said = Said::of(channel, &bytes[begin..end], client.epoch);
+        let begin = begin + said.header_bytes();
+        let price = said.kind().map_or(1, |kind| (stage.price)(kind, &bytes[begin..end]).max(1));
+        let message_verdict = client.allowance.spend_message(price);
+        client.meter.spent.messages += 1;
         if message_verdict != Verdict::Pass {
-            stats.messages_over_allowance += 1;
+            client.meter.spent.refused += 1;
+            let refused =
+                if price > 1 { &mut stats.dear_messages_over_allowance } else { &mut stats.messages_over_allowance };
+            *refused += 1;
             // What was sent reliably is not lost by a client that stays.
             if message_verdict == Verdict::Dismiss || channel == Channel::Reliable {
                 client.leave("sent more messages than its allowance");
             }
             continue;
         }
-        let mut push = |kind, begin: usize| {
-            opened.push(Opened { number, client: key, kind, begin: begin as u32, end: end as u32 });
-        };
-        match (channel, &bytes[begin..end]) {
-            (Channel::Unreliable, [control::INPUT, epoch, low, high, ..]) => {
-                let input = u16::from_le_bytes([*low, *high]);
-                if *epoch != client.epoch {
-                    stats.inputs_stale += 1;
-                } else if verdict != Verdict::Pass {
-                    stats.inputs_over_allowance += 1;
-                } else {
-                    client.take_input(input);
-                    note_input(key.0, input);
-                    push(MessageKind::Input { number: input }, begin + INPUT_HEADER_BYTES);
+        match said {
+            Said::StaleInput => stats.inputs_stale += 1,
+            Said::Nothing => stats.messages_refused += 1,
+            Said::Game(MessageKind::Input { .. }) if verdict != Verdict::Pass => stats.inputs_over_allowance += 1,
+            Said::Game(kind) => {
+                client.meter.spent.work += u64::from(price);
+                stats.message_work += u64::from(price);
+                if let MessageKind::Input { number } = kind {
+                    client.take_input(number);
+                    note_input(client.key.0, number);
                 }
+                opened.push(Opened { number, client: client.key, kind, begin: begin as u32, end: end as u32 });
             }
-            (Channel::Reliable, [kind, ..]) if *kind >= control::GAME_MIN => push(MessageKind::Reliable, begin),
-            _ => stats.messages_refused += 1,
         }
+    }
+}
+
+/// What a message is, before anybody looks into it.
+enum Said {
+    /// For the game.
+    Game(MessageKind),
+    /// For a world that the client has left.
+    StaleInput,
+    /// Nothing that a client may say.
+    Nothing,
+}
+
+impl Said {
+    fn of(channel: Channel, message: &[u8], client_epoch: u8) -> Self {
+        match (channel, message) {
+            (Channel::Unreliable, [control::INPUT, epoch, low, high, ..]) if *epoch == client_epoch => {
+                Self::Game(MessageKind::Input { number: u16::from_le_bytes([*low, *high]) })
+            }
+            (Channel::Unreliable, [control::INPUT, _, _, _, ..]) => Self::StaleInput,
+            (Channel::Reliable, [kind, ..]) if *kind >= control::GAME_MIN => Self::Game(MessageKind::Reliable),
+            _ => Self::Nothing,
+        }
+    }
+
+    fn kind(&self) -> Option<MessageKind> {
+        match self {
+            Self::Game(kind) => Some(*kind),
+            Self::StaleInput | Self::Nothing => None,
+        }
+    }
+
+    /// What the game is not given of the message.
+    fn header_bytes(&self) -> usize {
+        if matches!(self, Self::Game(MessageKind::Input { .. })) { INPUT_HEADER_BYTES } else { 0 }
     }
 }
 
@@ -355,8 +423,11 @@ fn tell(
         phases.next(site!("replication.send"));
     }
     let bytes = connection.bytes_sent() - bytes_before;
-    pacing.sent((stats.packets_out - packets_before) as u32, bytes as u32);
+    let packets = stats.packets_out - packets_before;
+    pacing.sent(packets as u32, bytes as u32);
     stats.bytes_out += bytes;
+    client.meter.spent.packets_out += packets;
+    client.meter.spent.bytes_out += bytes;
 }
 
 fn end_reason(reason: EndReason) -> &'static str {

@@ -35,12 +35,14 @@ use throng_scheduler::Hertz;
 use crate::{
     client::{Client, Leave},
     client_batch::{ClientBatch, SealedDatagram, Stage, Work},
+    client_cost::ClientCost,
     clients::Clients,
     deliver::{Delivery, Scene},
     events::Events,
     ids::{ClientKey, WorldId, WorldKindId},
     inbox::{Inbox, MessageKind},
     mail::{Mail, MailItem},
+    price::MessagePrice,
     report::{Leaving, TickReport},
     scratch::{Lent, Scratch},
     sent::Sent,
@@ -88,6 +90,7 @@ pub(crate) struct Parts {
     pub collector: Collector,
     pub visibility_filter: Option<VisibilityFilter>,
     pub transfer_check: Option<TransferCheck>,
+    pub price: MessagePrice,
 }
 
 /// One world. Built by [`Kind`](crate::world_builder::Kind), ticked by whoever hosts it.
@@ -107,6 +110,8 @@ pub struct GameWorld {
     visibility_filter: Option<VisibilityFilter>,
     /// What travellers must carry to come in; anything, if the game does not say.
     transfer_check: Option<TransferCheck>,
+    /// What clients' messages cost.
+    price: MessagePrice,
     clients: Clients,
     /// How far and how often what is heard here.
     rules: Box<ResolvedRules>,
@@ -144,6 +149,7 @@ impl GameWorld {
             collector,
             visibility_filter,
             transfer_check,
+            price,
         } = parts;
         let schema = replication.schema().clone();
         // Other orders wait for the first tick; what is said of that tick must be known before.
@@ -160,6 +166,7 @@ impl GameWorld {
             collector,
             visibility_filter,
             transfer_check,
+            price,
             clients: Clients::default(),
             rules: Box::default(),
             delivery: Delivery::default(),
@@ -307,7 +314,7 @@ impl GameWorld {
         let batches_count = worthwhile.min(2 * (helpers_count + 1)).clamp(1, ClientBatch::PER_WORLD_MAX);
         let per_batch = count.div_ceil(batches_count);
         let (world, kind) = (self.id.number(), self.recorded_kind);
-        let stage = Stage { world, kind, tick: self.tick, now: self.now, worker };
+        let stage = Stage { world, kind, tick: self.tick, now: self.now, price: self.price, worker };
         let Scratch { batches, spare_batches, .. } = &mut *self.scratch;
         // Exactly: a batch takes most of a kilobyte, and a list that grows by itself begins with room for four.
         batches.reserve_exact(count.div_ceil(per_batch));
@@ -637,6 +644,12 @@ impl GameWorld {
     /// Gives what was sent since the last call, by kind and cause.
     pub fn take_traffic(&mut self, row: impl FnMut(TrafficRow)) {
         self.sent.take(row);
+    }
+
+    /// Gives what each client took since the last call. Cost: a look at every client.
+    pub fn take_client_costs(&mut self, cost: impl FnMut(ClientCost)) {
+        let now = self.now;
+        self.clients.iter_mut().filter_map(|client| client.take_cost(now)).for_each(cost);
     }
 
     /// The game's gauges as this world last set them, for a host that takes the world out of its sums.

@@ -8,7 +8,7 @@
 //! ```text
 //!   kind + seed --> world                              world_kind  world_builder  system_order
 //!   tick(now, mail, worker, helpers) --> report        game_world  mail  worker  report
-//!   |- clients in batches: open ... tell               client  clients  client_batch  allowance
+//!   |- clients in batches: open ... tell               client  clients  client_batch  allowance  price  client_cost
 //!   |- what systems see and say                        tick_resources  inbox  events
 //!   |- who hears an event                              deliver
 //!   '- what was sent, by kind and cause                sent
@@ -56,6 +56,7 @@ pub mod allowance;
 mod bucket;
 pub mod client;
 pub mod client_batch;
+pub mod client_cost;
 mod clients;
 mod deliver;
 pub mod events;
@@ -63,6 +64,7 @@ pub mod game_world;
 pub mod ids;
 pub mod inbox;
 pub mod mail;
+pub mod price;
 pub mod report;
 mod scratch;
 mod sent;
@@ -87,6 +89,7 @@ pub mod prelude {
         events::{Audience, Events},
         ids::{ClientKey, WorldId, WorldKindId},
         inbox::{Inbox, InboxMessage, MessageKind},
+        price::MessagePrice,
         tick_resources::{
             Arrival, Arrivals, Departures, MayBeDormant, Outbox, ScanRange, TickInfo, WorldMessages, WorldRng,
         },

@@ -48,9 +48,17 @@ counters! {
             "A client that sends too often. It is dismissed if it goes on; raise the allowance in the settings if \
              honest ones are.";
         Sum messages_over_allowance: "net.messages_over_allowance", "messages",
-            "Messages, inputs among them, that were dropped because their client sends more than its allowance.",
+            "Messages of price 1, inputs among them, that were dropped because their client sends more than its allowance.",
             "A client that packs many messages into few packets. It is dismissed if it goes on, or if one was sent \
              reliably; raise `client_messages_per_s_max` in the settings if honest ones are.";
+        Sum dear_messages_over_allowance: "net.dear_messages_over_allowance", "messages",
+            "Messages with a price above 1 that were dropped because they ask for more work than their client's \
+             allowance has left.",
+            "As `net.messages_over_allowance`. The console's `clients` says who; if honest ones are, the game's price \
+             is too high.";
+        Sum message_work: "world.message_work", "units",
+            "Work that clients asked of their worlds, by the prices of their messages; an ordinary input is 1.",
+            "Follows players and what they do. The console's `clients` says who asks for most.";
         Sum allocations: "world.allocations", "allocations",
             "Allocations in ticks of worlds, on all workers.",
             "A steady tick makes none. A capture with memory on names the scope that allocates.";

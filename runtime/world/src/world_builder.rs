@@ -22,6 +22,7 @@ use crate::{
     game_world::{GameWorld, Parts},
     ids::{ClientKey, WorldId, WorldKindId},
     inbox::Inbox,
+    price::{self, MessagePrice},
     system_order::{OrderError, SystemList, SystemOrder},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     transfer::{self, TransferCheck},
@@ -50,6 +51,7 @@ pub struct WorldBuilder {
     interest: InterestSettings,
     visibility_filter: Option<VisibilityFilter>,
     transfer_check: Option<TransferCheck>,
+    price: MessagePrice,
     parameters: Option<Vec<u8>>,
 }
 
@@ -129,6 +131,16 @@ impl WorldBuilder {
         self
     }
 
+    /// Says what each message of a client costs this world, in units of work of which an ordinary input is 1. It is charged
+    /// to the client's allowance of messages; what is above that no system sees. Without prices every message costs 1.
+    ///
+    /// Too low → one client has its world do that much more than its allowance is meant to say; too high → honest clients
+    /// are refused in a lag burst.
+    pub fn price_messages(&mut self, price: MessagePrice) -> &mut Self {
+        self.price = price;
+        self
+    }
+
     /// What this world was asked for with, besides its kind and seed; `None` if with nothing.
     ///
     /// # Errors
@@ -198,7 +210,8 @@ impl Kind {
         }
         let order = self.order.clone().expect("set above");
         let filled = self.fill(id, seed, parameters, schema, interest);
-        let WorldBuilder { mut ecs, systems, collector, interest, visibility_filter, transfer_check, .. } = filled;
+        let WorldBuilder { mut ecs, systems, collector, interest, visibility_filter, transfer_check, price, .. } =
+            filled;
         let systems = systems.into_systems(&self.name, order, &mut ecs)?;
         Ok(GameWorld::new(Parts {
             id,
@@ -212,6 +225,7 @@ impl Kind {
             collector,
             visibility_filter,
             transfer_check,
+            price,
         }))
     }
 
@@ -243,6 +257,7 @@ impl Kind {
             interest: interest.clone(),
             visibility_filter: None,
             transfer_check: None,
+            price: price::ordinary,
             parameters: parameters.map(<[u8]>::to_vec),
         };
         self.kind.build(&mut builder);

@@ -18,6 +18,7 @@ pub mod access;
 pub mod console;
 
 mod bounds;
+mod client_table;
 mod counter_table;
 mod origin_check;
 mod packet_table;
@@ -56,6 +57,10 @@ pub trait AdminSource: Send + Sync + 'static {
     /// The packet report as of the last second: a JSON list with an object for each kind of message, cause and world,
     /// with the keys `kind`, `cause`, `world`, `packets_per_s`, `updates_per_s` and `bytes_per_s`.
     fn packets(&self) -> String;
+    /// The clients that took most in the last second: a JSON list with an object for each, with the keys `client_id`,
+    /// `world`, `work_per_s`, `messages_per_s`, `refused_per_s`, `line_us_per_s`, and `packets_in_per_s`,
+    /// `bytes_in_per_s`, `packets_out_per_s`, `bytes_out_per_s`.
+    fn clients(&self) -> String;
     /// All counters as of the last second: a JSON list with an object for each, with the keys `name`, `value`, `per_s`
     /// (null where it has none), `unit` and `help`.
     fn counters(&self) -> String;
@@ -107,7 +112,7 @@ impl AdminServer {
     ///
     /// Binds before it returns, so a used port is the caller's error and not a line in a log.
     /// Who may ask, and by which names, is said by `access`.
-    /// The console has the commands `packets` and `counters` of the source beside those of `console`.
+    /// The console has the commands `packets`, `counters` and `clients` of the source beside those of `console`.
     pub fn start(
         address: SocketAddr,
         access: Access,

@@ -24,6 +24,7 @@ use super::access::Role;
 use super::access::audit::{self, Audited};
 use super::access::gate::{CONSOLE, Gate, HEALTH, Refusal, needs};
 use super::bounds::{Peer, REQUEST_BYTES_MAX};
+use super::client_table;
 use super::console::Console;
 use super::counter_table;
 use super::packet_table;
@@ -69,13 +70,16 @@ struct Port {
 type OfPort = State<Arc<Port>>;
 
 pub(crate) fn router(source: Arc<dyn AdminSource>, console: Console, gate: Gate) -> Router {
-    let (packets, counters) = (source.clone(), source.clone());
+    let (packets, counters, clients) = (source.clone(), source.clone(), source.clone());
     let console = console
         .with("packets", Role::Observe, packet_table::ARGUMENTS, packet_table::HELP, move |call| {
             packet_table::command(call, &packets.packets())
         })
         .with("counters", Role::Observe, counter_table::ARGUMENTS, counter_table::HELP, move |call| {
             counter_table::command(call, &counters.counters())
+        })
+        .with("clients", Role::Observe, client_table::ARGUMENTS, client_table::HELP, move |call| {
+            client_table::command(call, &clients.clients())
         });
     let port = Arc::new(Port { source, console, gate });
     Router::new()

@@ -29,6 +29,10 @@ impl AdminSource for PublishedMetrics {
         serde_json::to_string(&self.packets()).expect("rows of plain numbers and texts")
     }
 
+    fn clients(&self) -> String {
+        serde_json::to_string(&self.clients()).expect("rows of plain numbers and texts")
+    }
+
     fn counters(&self) -> String {
         serde_json::to_string(&self.counters()).expect("rows of plain numbers and texts")
     }

@@ -33,6 +33,10 @@ impl AdminSource for FixedSource {
             .to_owned()
     }
 
+    fn clients(&self) -> String {
+        r#"[{"client_id":1007,"world":"hub 0","work_per_s":912.0}]"#.to_owned()
+    }
+
     fn counters(&self) -> String {
         r#"[{"name":"net.packets_in","value":7,"per_s":2.0,"unit":"packets","help":"Datagrams received."}]"#.to_owned()
     }
@@ -168,9 +172,10 @@ fn a_command_is_carried_out_for_those_who_mean_it() {
         "HTTP/1.1 200",
         "net.packets_in               7           2.0  Datagrams received. [packets]",
     );
+    check(meant, "clients", "HTTP/1.1 200", r"\n1007                  hub 0                          912.0 ");
     check(meant, "help", "HTTP/1.1 200", "rules.reload");
     check(&with_key, "rules.reload", "HTTP/1.1 400", "rules.reload: the file is gone");
-    check(meant, "quit", "HTTP/1.1 400", "there are rules.reload, packets, counters, help");
+    check(meant, "quit", "HTTP/1.1 400", "there are rules.reload, packets, counters, clients, help");
     check("", "packets", "HTTP/1.1 403", "x-throng: console");
     check("x-throng: capture\r\n", "packets", "HTTP/1.1 403", "x-throng: console");
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use throng_metrics::{Counter, Counters, Merge};
 
 use super::*;
-use crate::packet_report::FIGURES as PACKETS;
+use crate::{client_report::FIGURES as CLIENTS, packet_report::FIGURES as PACKETS};
 
 const INTRODUCTION: &str = "\
 # Metrics
@@ -128,6 +128,14 @@ fn page() -> String {
         "\nThe kind `message` are the game's own messages; `transport` is what nobody counted by kind: acknowledgements, sealing, \
          control, and what was sent again.\n\n",
     );
+    page.push_str("## Which client takes most\n\nGauges of the last second, each of the client that has most of it; the console's `clients` says who that is.\n\n| in Prometheus | what it says |\n|---|---|\n");
+    for (name, help, _) in &CLIENTS {
+        let _ = writeln!(page, "| `throng_{}` | {help}. |", name.replace('.', "_"));
+    }
+    page.push_str(
+        "\nWork is in units of what an ordinary input costs its world; what a message costs is the game's to say. More than \
+         `client_messages_per_s_max` of it a second no client gets.\n\n",
+    );
     page + GAME
 }
 
@@ -158,7 +166,9 @@ fn every_family_that_is_exposed_is_on_the_page() {
     metrics.subsystems(&FrameFigures::default());
     metrics.tell_build(&Build::default());
     let snapshot = metrics.registry.snapshot();
-    let text = snapshot.to_prometheus_text_with(packet_report::gauges(&[]));
+    let mut gauges = packet_report::gauges(&[]);
+    gauges.extend(client_report::gauges(&[]));
+    let text = snapshot.to_prometheus_text_with(gauges);
     let page = page();
     let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let dotted: Vec<String> = Totals::declared().iter().map(|counter| counter.name.replace('.', "_")).collect();

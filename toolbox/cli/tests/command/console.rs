@@ -33,11 +33,11 @@ fn commands_are_carried_out_and_mistakes_are_told() {
     let _alone = alone();
     let server = Server::start(&SMALL);
     let help = run_well(&server, &["help"]);
-    for name in ["packets [--by-world]", "counters [BEGINNING]", "rules.reload", "help"] {
+    for name in ["packets [--by-world]", "counters [BEGINNING]", "clients [--by-work|", "rules.reload", "help"] {
         assert!(help.contains(name), "{name} is not in {help}");
     }
     let help: Value = serde_json::from_str(&run_well(&server, &["help", "--json"])).expect("one JSON object");
-    assert_eq!(help["commands"].as_array().map(Vec::len), Some(3), "{help}");
+    assert_eq!(help["commands"].as_array().map(Vec::len), Some(4), "{help}");
 
     // Published once a second.
     std::thread::sleep(std::time::Duration::from_millis(1_500));
@@ -51,7 +51,8 @@ fn commands_are_carried_out_and_mistakes_are_told() {
     }
     assert!(names().any(|name| name == "game.npcs"), "{told}");
 
-    console(&server, &["players"]).check_refused(&["no command is called `players`", "packets, counters, help"]);
+    assert!(run_well(&server, &["clients"]).starts_with("nobody is here"), "and nobody took anything");
+    console(&server, &["players"]).check_refused(&["no command is called `players`", "packets, counters, clients, help"]);
     console(&server, &["packets", "--all"]).check_refused(&["packets: it takes no `--all`", "--by-world"]);
     console(&server, &["rules.reload"]).check_refused(&["no rules file", "[recorder] rules"]);
     // The port of players does not answer, and a closed one is told as such.

@@ -89,8 +89,8 @@ fn hostile_inputs_and_messages(count: usize) {
         let input = input(&mut rng);
         bad_inputs += u64::from(Input::decode(&input).is_err());
         player.send_as_input(&input);
-        // So many are within what a client may send.
-        std::thread::sleep(Duration::from_millis(8));
+        // So many are within what a client may send, at the prices of Frontier.
+        std::thread::sleep(Duration::from_millis(25));
         sent >= count
     });
     assert!(all_sent && player.is_connected(), "{sent} sent, {:?}", player.client.state());
@@ -113,7 +113,7 @@ fn hostile_inputs_and_messages_in_frontier_disturb_nobody() {
 }
 
 #[test]
-#[ignore = "full form: takes 4 min"]
+#[ignore = "full form: takes 10 min"]
 fn r01_a_hundred_thousand_hostile_messages_in_frontier() {
     hostile_inputs_and_messages(100_000);
 }
