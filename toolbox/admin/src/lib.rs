@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use throng_platform::clock::{Clock, MonotonicClock};
 use throng_platform::threads::{Priority, spawn_named};
-use throng_profiler::{log_category, log_error, log_warn};
+use throng_profiler::{log_category, log_error, log_info, log_warn};
 use tokio::sync::oneshot;
 
 use access::Access;
@@ -174,7 +174,14 @@ impl Default for Surroundings {
 /// A server that can leave its key nowhere is still read and still plays.
 fn leave_local_key(address: SocketAddr, folders: Vec<PathBuf>) -> (AccessKeys, Option<LocalKey>) {
     match LocalKey::leave(address, folders) {
-        Ok(left) => (AccessKeys::only(left.key().clone()), Some(left)),
+        Ok(left) => {
+            log_info!(
+                ADMIN,
+                path = %left.path().display(),
+                "who may read this file may change the server through the admin port"
+            );
+            (AccessKeys::only(left.key().clone()), Some(left))
+        }
         Err(reason) => {
             log_warn!(
                 ADMIN,

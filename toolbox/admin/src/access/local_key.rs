@@ -5,9 +5,12 @@
 //! users of the host cannot read it, which is all that tells them apart on loopback.
 //!
 //! ```text
-//! $XDG_RUNTIME_DIR/throng/admin-127.0.0.1:9100.key    or, where there is no such folder
-//! /tmp/throng-UID/admin-127.0.0.1:9100.key            both folders of mode 0700, the file of mode 0600
+//! $RUNTIME_DIRECTORY/throng/admin-127.0.0.1:9100.key   where a service manager made it such a folder, else
+//! $XDG_RUNTIME_DIR/throng/admin-127.0.0.1:9100.key     or, where there is no such folder
+//! /tmp/throng-UID/admin-127.0.0.1:9100.key             all folders of mode 0700, the file of mode 0600
 //! ```
+//!
+//! A service's own folder comes first because systemd's `PrivateTmp` hides its `/tmp` from everybody else.
 //!
 //! The file goes when the server ends; while it runs, one that was cleaned away is left again. A server that was killed
 //! leaves a key that nothing takes any more, and the next one at that address replaces it. Anybody may make folders in
@@ -15,6 +18,7 @@
 //!
 //! Runs on the admin thread, which looks every few seconds, and in a command that asks; some system calls.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -56,6 +60,11 @@ impl LocalKey {
         {
             self.path = path;
         }
+    }
+
+    /// Where it lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn key(&self) -> &AccessKey {
@@ -111,11 +120,18 @@ pub(crate) fn forget(address: SocketAddr, folders: &[PathBuf]) {
 /// Where keys may lie, the best place first. Server and command may have been started in different ways, so a command
 /// looks in all of them.
 pub(crate) fn folders() -> Vec<PathBuf> {
+    folders_in(|name| std::env::var_os(name))
+}
+
+fn folders_in(environment: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let user = process::user_id();
     let is_own = |folder: &PathBuf| folder.is_absolute() && fs::metadata(folder).is_ok_and(|about| about.uid() == user);
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(is_own);
+    // Of several, which a colon parts, the first.
+    let of_service = environment("RUNTIME_DIRECTORY").and_then(|folders| std::env::split_paths(&folders).next());
+    let of_user = environment("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let runtime = [of_service, of_user].into_iter().flatten().filter(is_own);
     let fallback = PathBuf::from(format!("/tmp/throng-{user}"));
-    runtime.map(|folder| folder.join("throng")).into_iter().chain([fallback]).collect()
+    runtime.map(|folder| folder.join("throng")).chain([fallback]).collect()
 }
 
 fn file_in(folder: &Path, address: SocketAddr) -> PathBuf {
@@ -194,6 +210,26 @@ mod tests {
         drop(left);
         assert!(find_in(address(), &folders).is_none(), "it goes with its server");
         assert_eq!(fs::read_dir(&folders[0]).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_service_leaves_its_key_in_the_folder_that_it_was_given() {
+        let [service, other, user] = ["service", "other", "user"].map(place);
+        let both = std::env::join_paths([&service, &other]).unwrap();
+        let folders = |service: Option<OsString>| {
+            folders_in(|name| match name {
+                "RUNTIME_DIRECTORY" => service.clone(),
+                "XDG_RUNTIME_DIR" => Some(user.clone().into()),
+                _ => None,
+            })
+        };
+        let fallback = PathBuf::from(format!("/tmp/throng-{}", process::user_id()));
+        let of_user = user.join("throng");
+        assert_eq!(folders(None), [of_user.clone(), fallback.clone()]);
+        assert_eq!(folders(Some("relative".into())), [of_user.clone(), fallback.clone()]);
+        assert_eq!(folders(Some(both.clone())), [service.join("throng"), of_user, fallback]);
+        let left = LocalKey::leave(address(), folders(Some(both))).unwrap();
+        assert!(left.path().starts_with(&service), "{:?}", left.path());
     }
 
     #[test]
