@@ -5,13 +5,18 @@
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
+    time::Duration,
 };
 
 use throng_net::{
     protocol::PrivateKey,
     transport::{Impairment, MemoryNetwork},
 };
-use throng_platform::{clock::Clock, steal::ManualSteal};
+use throng_platform::{
+    clock::{Clock, ManualClock},
+    steal::ManualSteal,
+    time::Nanos,
+};
 use throng_scheduler::Hertz;
 use throng_world::{world_builder::WorldBuilder, world_kind::WorldKind};
 
@@ -49,6 +54,51 @@ impl<B: Fn(&mut WorldBuilder) + Send + Sync + 'static> WorldKind for TestKind<B>
 
     fn dormant_when_empty(&self) -> bool {
         self.dormant_when_empty
+    }
+}
+
+/// A clock that is moved by whoever sleeps: what it sleeps until has come at once. A test may move it too.
+pub struct SleptClock {
+    clock: ManualClock,
+    woken: Box<dyn Fn(Nanos) + Send + Sync>,
+    real_timeout: Box<dyn Fn(Nanos) -> Option<Duration> + Send + Sync>,
+}
+
+impl SleptClock {
+    pub fn new(clock: ManualClock) -> Self {
+        Self { clock, woken: Box::new(|_| ()), real_timeout: Box::new(|_| None) }
+    }
+
+    /// Calls `woken` with each time that somebody has slept until, before it goes on.
+    #[must_use]
+    pub fn when_woken(self, woken: impl Fn(Nanos) + Send + Sync + 'static) -> Self {
+        Self { woken: Box::new(woken), ..self }
+    }
+
+    /// Has `real_timeout` say how long somebody may really wait, where it is an event that is waited for
+    /// ([`Clock::real_timeout`]). Otherwise only the event ends a wait.
+    #[must_use]
+    pub fn with_real_timeout(self, real_timeout: impl Fn(Nanos) -> Option<Duration> + Send + Sync + 'static) -> Self {
+        Self { real_timeout: Box::new(real_timeout), ..self }
+    }
+}
+
+impl Clock for SleptClock {
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn unix_seconds(&self) -> u64 {
+        self.clock.unix_seconds()
+    }
+
+    fn sleep_until(&self, at: Nanos) {
+        self.clock.set(at);
+        (self.woken)(at);
+    }
+
+    fn real_timeout(&self, until: Nanos) -> Option<Duration> {
+        (self.real_timeout)(until)
     }
 }
 

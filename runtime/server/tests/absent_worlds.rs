@@ -17,7 +17,7 @@ use throng::{
     prelude::*,
     server::{Environment, Server},
     settings::Settings,
-    testing::{self, TestKind},
+    testing::{self, SleptClock, TestKind},
 };
 use throng_platform::{
     clock::{Clock, ManualClock},
@@ -60,19 +60,9 @@ impl Host {
     fn is_napping(&self) -> bool {
         self.nap_ends_ns.load(Ordering::SeqCst) > self.now().0
     }
-}
 
-impl Clock for Host {
     fn now(&self) -> Nanos {
         self.clock.now()
-    }
-
-    fn unix_seconds(&self) -> u64 {
-        self.clock.unix_seconds()
-    }
-
-    fn sleep_until(&self, at: Nanos) {
-        self.clock.set(at);
     }
 
     /// Asked again and again at the end of a frame, until all are home or the time is up.
@@ -132,7 +122,10 @@ impl Scene {
     /// The odd world is what `build` makes it.
     fn with(name: &'static str, build: impl Fn(&mut WorldBuilder) + Send + Sync + 'static) -> Scene {
         let host = Arc::new(Host::default());
-        let environment = Environment { workers_count: 2, ..testing::environment(host.clone()) };
+        let waited_for = host.clone();
+        let clock = SleptClock::new(host.clock.clone()).with_real_timeout(move |until| waited_for.real_timeout(until));
+        let clock = Arc::new(clock);
+        let environment = Environment { workers_count: 2, ..testing::environment(clock) };
         let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
         let on_host = OnHost(host.clone());
         let build_odd = {

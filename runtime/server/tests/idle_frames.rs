@@ -6,32 +6,11 @@ use std::{net::SocketAddr, sync::Arc};
 use throng::{
     server::{Environment, Server},
     settings::Settings,
-    testing,
+    testing::{self, SleptClock},
 };
 use throng_net::transport::{DatagramSender, Impairment, MemoryNetwork, MemoryServer, ServerTransport};
-use throng_platform::{
-    clock::{Clock, ManualClock},
-    signals::StopFlag,
-    time::Nanos,
-};
+use throng_platform::{clock::ManualClock, signals::StopFlag, time::Nanos};
 use throng_replication::SchemaBuilder;
-
-/// Sleeping moves the clock.
-struct Host(ManualClock);
-
-impl Clock for Host {
-    fn now(&self) -> Nanos {
-        self.0.now()
-    }
-
-    fn unix_seconds(&self) -> u64 {
-        self.0.unix_seconds()
-    }
-
-    fn sleep_until(&self, at: Nanos) {
-        self.0.set(at);
-    }
-}
 
 /// Something comes every 0.3 s and a bit, which is no multiple of any frame.
 struct Noise {
@@ -62,7 +41,7 @@ fn an_idle_servers_frames_take_no_time() {
     let clock = ManualClock::new();
     let network = MemoryNetwork::new(1, Impairment::default());
     let transport = Box::new(Noise { network: network.server(testing::ADDRESS), clock: clock.clone() });
-    let environment = Environment { transport, ..testing::environment(Arc::new(Host(clock))) };
+    let environment = Environment { transport, ..testing::environment(Arc::new(SleptClock::new(clock))) };
     let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
     let empty = server.add_kind(testing::empty()).unwrap();
     server.create_world(empty, 1).unwrap();

@@ -12,14 +12,9 @@ use throng::{
     report::{ServerReport, ServerStatus},
     server::{Environment, Server},
     settings::Settings,
-    testing::{self, TestKind},
+    testing::{self, SleptClock, TestKind},
 };
-use throng_platform::{
-    clock::{Clock, ManualClock},
-    signals::StopFlag,
-    steal::ManualSteal,
-    time::Nanos,
-};
+use throng_platform::{clock::ManualClock, signals::StopFlag, steal::ManualSteal, time::Nanos};
 use throng_replication::SchemaBuilder;
 
 /// At this time nobody runs for a while: whoever sleeps then is woken late.
@@ -31,29 +26,15 @@ struct Pause {
     stolen: Nanos,
 }
 
-/// A host on which sleeping moves the clock, and which pauses once.
-struct Host {
-    clock: ManualClock,
-    steal: ManualSteal,
-    pause: Mutex<Option<Pause>>,
-}
-
-impl Clock for Host {
-    fn now(&self) -> Nanos {
-        self.clock.now()
-    }
-
-    fn unix_seconds(&self) -> u64 {
-        self.clock.unix_seconds()
-    }
-
-    fn sleep_until(&self, at: Nanos) {
-        self.clock.set(at);
-        if let Some(pause) = self.pause.lock().unwrap().take_if(|pause| pause.at <= at) {
-            self.clock.advance(pause.length);
-            self.steal.steal(1, pause.stolen);
+/// The clock of a host that pauses once.
+fn pausing(clock: ManualClock, steal: ManualSteal, pause: Option<Pause>) -> SleptClock {
+    let pause = Mutex::new(pause);
+    SleptClock::new(clock.clone()).when_woken(move |at| {
+        if let Some(pause) = pause.lock().unwrap().take_if(|pause| pause.at <= at) {
+            clock.advance(pause.length);
+            steal.steal(1, pause.stolen);
         }
-    }
+    })
 }
 
 /// The clock, and what the tick that is slow takes of it.
@@ -72,7 +53,7 @@ fn be_slow(tick: Res<TickInfo>, slow: Res<Slow>) {
 /// Three seconds of one world of 128 Hz that is slow for once, on a host that pauses once.
 fn run(slow_for: Nanos, pause: Option<Pause>) -> (ServerReport, Vec<ServerStatus>) {
     let (clock, steal) = (ManualClock::new(), ManualSteal::new(2));
-    let host = Host { clock: clock.clone(), steal: steal.clone(), pause: Mutex::new(pause) };
+    let host = pausing(clock.clone(), steal.clone(), pause);
     let environment = Environment { steal: Box::new(steal), ..testing::environment(Arc::new(host)) };
     let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
     let build = move |world: &mut WorldBuilder| {
