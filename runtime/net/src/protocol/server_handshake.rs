@@ -40,7 +40,7 @@ pub use self::used_tokens::{JournalError, Recorded, TokenJournal, UsedToken};
 use self::address_shares::AddressShares;
 use self::challenge::{Challenge, Challenges, challenge_number};
 use self::pending::{Pending, PendingTable};
-use self::queue::{JoinQueue, Record, Waiting};
+use self::queue::{JoinQueue, Waiting};
 use self::slots::Slots;
 use self::used_tokens::{TokenState, UsedTokens};
 use super::ClientId;
@@ -197,7 +197,7 @@ impl ServerHandshake {
         let (address, waiting) = self.queue.call()?;
         self.budget.calls -= 1;
         let (client_id, user_data, is_recorded) =
-            (waiting.client_id, waiting.user_data, waiting.record == Record::Kept);
+            (waiting.client_id, waiting.user_data, waiting.token_state == TokenState::Kept);
         Some(Called { client_id, user_data, address, session: self.slots.address_of(client_id), is_recorded })
     }
 
@@ -226,7 +226,7 @@ impl ServerHandshake {
         reply.len = 0;
         let waiting = self.queue.take_called(address)?;
         self.budget.admissions = self.budget.admissions.saturating_sub(1);
-        if waiting.record != Record::Kept {
+        if waiting.token_state != TokenState::Kept {
             self.deny(&waiting.link, Denial::Journal, waiting.knows_queue, reply);
             return None;
         }
@@ -483,14 +483,14 @@ impl ServerHandshake {
             self.deny(&link, denial, knows_queue, reply);
             return Ok(ServerHandshakeOutcome::Replied);
         }
-        let Ok(record) = self.begin_record(token_mac, expires_unix_s) else {
+        let Ok(token_state) = self.begin_record(token_mac, expires_unix_s) else {
             self.deny(&link, Denial::Journal, knows_queue, reply);
             return Ok(ServerHandshakeOutcome::Replied);
         };
         let (client, token) = ((client_id, challenge.user_data), (token_mac, expires_unix_s));
         let age = (challenge_number(body), header.sequence);
         let mut waiting = Waiting::new(link, client, token, knows_queue, age, self.now);
-        waiting.record = record;
+        waiting.token_state = token_state;
         self.queue.enter(from, waiting, self.slots.holds_client(client_id));
         self.stats.queued += 1;
         Ok(ServerHandshakeOutcome::Queued)
@@ -523,26 +523,25 @@ impl ServerHandshake {
     }
 
     /// Has the journal keep a token, once, however often its client comes into the line.
-    fn begin_record(&mut self, token_mac: [u8; TAG_BYTES], expires_unix_s: u64) -> Result<Record, JournalError> {
-        match self.used_tokens.state(&token_mac) {
-            Some(TokenState::Begun) => return Ok(Record::Begun),
-            Some(TokenState::Kept | TokenState::Spent) => return Ok(Record::Kept),
-            None => {}
+    fn begin_record(&mut self, token_mac: [u8; TAG_BYTES], expires_unix_s: u64) -> Result<TokenState, JournalError> {
+        if let Some(known) = self.used_tokens.state(&token_mac) {
+            return Ok(if known == TokenState::Begun { known } else { TokenState::Kept });
         }
-        let Some(journal) = &mut self.journal else { return Ok(Record::Kept) };
-        let (record, state) = match journal.record(&UsedToken::new(token_mac, expires_unix_s))? {
-            Recorded::Now => (Record::Kept, TokenState::Kept),
-            Recorded::Later => (Record::Begun, TokenState::Begun),
+        let Some(journal) = &mut self.journal else { return Ok(TokenState::Kept) };
+        let state = match journal.record(&UsedToken::new(token_mac, expires_unix_s))? {
+            Recorded::Now => TokenState::Kept,
+            Recorded::Later => TokenState::Begun,
         };
         self.used_tokens.set(token_mac, state, self.forget_at(expires_unix_s));
-        Ok(record)
+        Ok(state)
     }
 
     fn hear_journal(&mut self) {
         let Some(journal) = &mut self.journal else { return };
         while let Some((used, result)) = journal.next_done() {
-            self.used_tokens.end_record(&used.token_mac, result.is_ok());
-            self.queue.set_record(&used.token_mac, if result.is_ok() { Record::Kept } else { Record::Failed });
+            let state = if result.is_ok() { TokenState::Kept } else { TokenState::Failed };
+            self.used_tokens.end_record(&used.token_mac, state);
+            self.queue.set_token_state(&used.token_mac, state);
         }
     }
 

@@ -30,6 +30,7 @@ use super::super::packet::{RESPONSE_BYTES_MAX, SealedHeader};
 use super::super::queued::QueueState;
 use super::super::{ClientId, UserData};
 use super::challenge::challenge_number;
+use super::used_tokens::TokenState;
 
 /// Our clients repeat themselves every 500 ms while they wait, plain ones more often: ten tries, which at 20 % loss
 /// fail once in ten million.
@@ -63,16 +64,6 @@ pub(super) struct JoinQueue {
 /// also if the client has started over and counts from elsewhere: it answers a later challenge then.
 pub(super) type ResponseAge = (u64, u64);
 
-/// Whether the journal has the token of one in line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Record {
-    /// The client is not called before it is known.
-    Begun,
-    /// Or there is no journal.
-    Kept,
-    Failed,
-}
-
 /// A client that has proven itself.
 pub(super) struct Waiting {
     pub link: SealedLink,
@@ -83,7 +74,8 @@ pub(super) struct Waiting {
     /// Came by the cookie, so it is one of ours and knows *queued* and reasons.
     pub knows_queue: bool,
     pub since: Nanos,
-    pub record: Record,
+    /// Of its token: it is not called before it is known whether the journal has that. `Kept` also without a journal.
+    pub token_state: TokenState,
     /// Its earlier session still has a slot, which is to become this one's.
     takes_over: bool,
     last_heard: Nanos,
@@ -112,7 +104,7 @@ impl Waiting {
             expires_unix_s,
             knows_queue,
             since: now,
-            record: Record::Kept,
+            token_state: TokenState::Kept,
             takes_over: false,
             last_heard: now,
             newest_response,
@@ -233,7 +225,7 @@ impl JoinQueue {
         self.close_front();
         let is_ready = |(address, number): &(SocketAddr, u64)| {
             let entry = self.entries.get(address).filter(|entry| stands_at(entry, *number));
-            entry.is_some_and(|entry| entry.record != Record::Begun)
+            entry.is_some_and(|entry| entry.token_state != TokenState::Begun)
         };
         let mut in_view = self.line.iter().copied().zip(self.first_number..).take(PASSED_OVER_MAX);
         let (address, _) = in_view.find(is_ready)?;
@@ -256,9 +248,9 @@ impl JoinQueue {
     }
 
     /// The journal is done with this token.
-    pub(super) fn set_record(&mut self, token_mac: &[u8; TAG_BYTES], record: Record) {
+    pub(super) fn set_token_state(&mut self, token_mac: &[u8; TAG_BYTES], state: TokenState) {
         let entry = self.holders.get(token_mac).and_then(|address| self.entries.get_mut(address));
-        entry.into_iter().for_each(|entry| entry.record = record);
+        entry.into_iter().for_each(|entry| entry.token_state = state);
     }
 
     /// Takes out one that was called.
@@ -419,7 +411,7 @@ mod tests {
         let mut queue = queue(10);
         for n in 1..=3 {
             let mut waiting = waiting(n, n, Nanos::ZERO);
-            waiting.record = if n == 3 { Record::Kept } else { Record::Begun };
+            waiting.token_state = if n == 3 { TokenState::Kept } else { TokenState::Begun };
             queue.enter(address(n), waiting, false);
         }
         let token = |n| waiting(n, n, Nanos::ZERO).token_mac;
@@ -429,10 +421,10 @@ mod tests {
             "and nobody waits for whom it does not concern"
         );
         assert_eq!([1, 2].map(|n| place(&queue, n)), [Some(1), Some(2)]);
-        queue.set_record(&token(2), Record::Kept);
+        queue.set_token_state(&token(2), TokenState::Kept);
         assert_eq!([call(&mut queue), call(&mut queue)], [Some(2), None]);
-        queue.set_record(&token(1), Record::Failed);
-        queue.set_record(&token(9), Record::Kept);
+        queue.set_token_state(&token(1), TokenState::Failed);
+        queue.set_token_state(&token(9), TokenState::Kept);
         assert_eq!([call(&mut queue), call(&mut queue)], [Some(1), None]);
     }
 

@@ -108,6 +108,8 @@ pub(super) enum TokenState {
     Begun,
     /// The journal has it, and no session was made with it.
     Kept,
+    /// The journal could not keep it. Not remembered, so that it may be tried again.
+    Failed,
     /// A session was made with it.
     Spent,
 }
@@ -171,12 +173,12 @@ impl UsedTokens {
     }
 
     /// The journal is done with a token that it had begun to keep; one that it could not keep may be tried again.
-    pub(super) fn end_record(&mut self, token_mac: &[u8; TAG_BYTES], is_kept: bool) {
+    pub(super) fn end_record(&mut self, token_mac: &[u8; TAG_BYTES], ended: TokenState) {
         if let Some(state @ TokenState::Begun) = self.states.get_mut(token_mac) {
-            if is_kept {
-                *state = TokenState::Kept;
-            } else {
+            if ended == TokenState::Failed {
                 self.states.remove(token_mac);
+            } else {
+                *state = ended;
             }
         }
     }
@@ -252,13 +254,13 @@ mod tests {
         let mut used = table(3);
         used.set([1; 16], TokenState::Begun, 100);
         used.set([2; 16], TokenState::Begun, 100);
-        used.end_record(&[1; 16], true);
-        used.end_record(&[2; 16], false);
+        used.end_record(&[1; 16], TokenState::Kept);
+        used.end_record(&[2; 16], TokenState::Failed);
         assert_eq!([1, 2].map(|token| used.state(&[token; 16])), [Some(TokenState::Kept), None]);
         assert!(!used.is_spent(&[1; 16], 100) && used.spent_count() == 0);
         assert!(!used.is_full(2) && used.is_full(3), "those who were promised one are among them");
         used.spend([1; 16], 100);
-        used.end_record(&[1; 16], false);
+        used.end_record(&[1; 16], TokenState::Failed);
         assert!(used.is_spent(&[1; 16], 100) && used.is_full(2));
         used.expire(100);
         assert_eq!((used.spent_count(), used.state(&[1; 16])), (0, None));
