@@ -30,17 +30,6 @@ fn run_well(arguments: &[&str]) -> Finished {
     finished
 }
 
-/// The command must refuse with status 2, and its last words must hold all of `parts`.
-#[track_caller]
-fn check_refused(arguments: &[&str], parts: &[&str]) {
-    let finished = run(arguments);
-    assert_eq!(finished.status.code(), Some(2), "{}", finished.stderr);
-    for part in parts {
-        assert!(finished.stderr.contains(part), "{part:?} is not in {:?}", finished.stderr);
-    }
-    assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
-}
-
 /// World 17 takes 41.3 ms in game.inflict in the second of two frames.
 fn slow_world(saved_unix_s: u64) -> Capture {
     let site = |name: &str| Site {
@@ -130,7 +119,7 @@ fn show_begins_with_the_cause() {
 
     let other = run_well(&["show", text(&path), "--frame", "811"]);
     assert!(other.stdout.starts_with("frame 811 took 50 ms, budget 50 ms"), "{}", other.stdout);
-    check_refused(&["show", text(&path), "--frame", "9"], &[text(&path), "no frame 9", "811 to 812"]);
+    run(&["show", text(&path), "--frame", "9"]).check_refused(&[text(&path), "no frame 9", "811 to 812"]);
 }
 
 #[test]
@@ -138,11 +127,11 @@ fn a_damaged_capture_is_told_with_file_and_place() {
     let path = one_capture("capture-damaged");
     let bytes = std::fs::read(&path).expect("it was written");
     std::fs::write(&path, &bytes[..bytes.len() / 2]).expect("a folder of ours");
-    check_refused(&["show", text(&path)], &[text(&path), "at byte "]);
-    check_refused(&["convert", text(&path), "--to", "chrome"], &[text(&path), "at byte "]);
-    check_refused(&["show", "/nowhere/x.capture"], &["/nowhere/x.capture", "No such file"]);
-    check_refused(&["list", "/nowhere"], &["/nowhere", "No such file"]);
-    check_refused(&["convert", text(&path), "--to", "html"], &["html", "fxt", "speedscope"]);
+    run(&["show", text(&path)]).check_refused(&[text(&path), "at byte "]);
+    run(&["convert", text(&path), "--to", "chrome"]).check_refused(&[text(&path), "at byte "]);
+    run(&["show", "/nowhere/x.capture"]).check_refused(&["/nowhere/x.capture", "No such file"]);
+    run(&["list", "/nowhere"]).check_refused(&["/nowhere", "No such file"]);
+    run(&["convert", text(&path), "--to", "html"]).check_refused(&["html", "fxt", "speedscope"]);
 }
 
 #[test]
@@ -152,7 +141,7 @@ fn a_file_larger_than_the_memory_it_may_take_is_refused_by_its_size() {
     // Sparse: it takes no room on the disk.
     file.set_len((2 << 30) + 1).expect("a sparse file");
     drop(file);
-    check_refused(&["show", text(&path)], &[text(&path), "2048 MiB", "--memory-mb"]);
+    run(&["show", text(&path)]).check_refused(&[text(&path), "2048 MiB", "--memory-mb"]);
     std::fs::remove_file(&path).expect("a folder of ours");
 }
 
@@ -165,7 +154,7 @@ fn a_small_file_that_takes_much_memory_is_opened_when_that_is_asked_for() {
     write(&path, &capture);
     for command in [&["show", text(&path)][..], &["convert", text(&path), "--to", "folded", "--out", "-"]] {
         let little = [command, &["--memory-mb", "2"]].concat();
-        check_refused(&little, &[text(&path), "at byte ", "more than 2 MiB of memory", "--memory-mb"]);
+        run(&little).check_refused(&[text(&path), "at byte ", "more than 2 MiB of memory", "--memory-mb"]);
         run_well(&[command, &["--memory-mb", "3"]].concat());
     }
 }
@@ -185,7 +174,7 @@ fn list_reads_the_beginnings_of_captures() {
     }
     bytes[at + 9] ^= 0xff;
     std::fs::write(&path, &bytes).expect("a folder of ours");
-    check_refused(&["show", text(&path)], &[text(&path), "damaged"]);
+    run(&["show", text(&path)]).check_refused(&[text(&path), "damaged"]);
     let listed = run_well(&["list", text(&folder)]).stdout;
     assert!(listed.contains("game.inflict") && listed.contains("17 (hideout)"), "{listed}");
     std::fs::write(&path, &bytes[..bytes.len() - 1]).expect("a folder of ours");
@@ -255,7 +244,7 @@ fn convert_writes_beside_the_capture_and_takes_addresses_out() {
     let open = run_well(&["convert", text(&path), "--to", "chrome", "--with-free-text", "--out", "-"]).stdout;
     assert!(open.contains("192.0.2.7:4000"), "as it was: {open}");
     assert!(serde_json::from_str::<serde_json::Value>(&open).is_ok(), "nothing but the converted capture is on stdout");
-    check_refused(&["convert", text(&path), "--to", "fxt", "--out", text(&path)], &[text(&path), "--out"]);
+    run(&["convert", text(&path), "--to", "fxt", "--out", text(&path)]).check_refused(&[text(&path), "--out"]);
 }
 
 /// A server that gives one answer; returns its address and, in the end, what it was asked.
@@ -293,18 +282,16 @@ fn save_asks_the_admin_port_and_says_where_the_capture_is() {
 fn a_server_that_does_not_save_is_told_with_its_reason() {
     let (server, asked) =
         answering("HTTP/1.1 503 Service Unavailable\r\n\r\n{\"error\":\"the recorder is off\\u001b[2J\"}");
-    check_refused(
-        &["save", "--connect", &server, "--note", "it lags"],
-        &[&server, "did not save: the recorder is off\\u{1b}[2J"],
-    );
+    run(&["save", "--connect", &server, "--note", "it lags"])
+        .check_refused(&[&server, "did not save: the recorder is off\\u{1b}[2J"]);
     asked.join().expect("the server answered");
     let (server, asked) = answering("HTTP/1.1 404 Not Found\r\n\r\nwhat?");
-    check_refused(&["save", "--connect", &server, "--note", "it lags"], &[&server, "404", "admin port"]);
+    run(&["save", "--connect", &server, "--note", "it lags"]).check_refused(&[&server, "404", "admin port"]);
     asked.join().expect("the server answered");
     let (server, asked) = answering("SSH-2.0-x\r\n");
-    check_refused(&["save", "--connect", &server, "--note", "it lags"], &[&server, "not HTTP"]);
+    run(&["save", "--connect", &server, "--note", "it lags"]).check_refused(&[&server, "not HTTP"]);
     asked.join().expect("the server answered");
-    check_refused(&["save", "--connect", "nonsense"], &["--connect nonsense", "HOST:PORT"]);
+    run(&["save", "--connect", "nonsense"]).check_refused(&["--connect nonsense", "HOST:PORT"]);
 }
 
 #[test]

@@ -145,14 +145,6 @@ fn save_well(server: &Server, note: &str) -> PathBuf {
     PathBuf::from(finished.json()["path"].as_str().expect("a path"))
 }
 
-#[track_caller]
-fn check_refused(finished: &Finished, parts: &[&str]) {
-    assert_eq!((finished.status.code(), finished.stdout.as_str()), (Some(2), ""), "{}", finished.stderr);
-    for part in parts {
-        assert!(finished.stderr.contains(part), "{part:?} is not in {:?}", finished.stderr);
-    }
-}
-
 #[test]
 fn rules_change_while_the_server_plays_and_wrong_ones_change_nothing() {
     let _alone = alone();
@@ -209,24 +201,26 @@ fn a_capture_by_hand_is_where_the_server_says_with_its_note() {
 
     // The address is nobody's now.
     let finished = finish(throng(&["capture", "save", "--connect", &address, "--note", "x"]), WITHIN);
-    check_refused(&finished, &[&format!("--connect {address}"), "refused"]);
+    finished.check_refused(&[&format!("--connect {address}"), "refused"]);
 }
 
 #[test]
 fn a_server_that_has_no_place_for_captures_says_which_setting_is_missing() {
     let _alone = alone();
     let server = Server::start(&SMALL);
-    check_refused(
-        &save(&server, ""),
-        &["did not save", "no folder for captures", "[recorder] captures", "--captures DIR"],
-    );
+    save(&server, "").check_refused(&[
+        "did not save",
+        "no folder for captures",
+        "[recorder] captures",
+        "--captures DIR",
+    ]);
     assert!(server.stop().status.success());
     let server = Server::start(&[&SMALL[..], &["--no-recorder"]].concat());
-    check_refused(&save(&server, ""), &["did not save", "recorder"]);
+    save(&server, "").check_refused(&["did not save", "recorder"]);
     // The port of players is no admin port, and does not answer.
     let nobody = format!("{}", server.address);
     let finished = finish(throng(&["capture", "save", "--connect", &nobody, "--note", "x"]), WITHIN);
-    check_refused(&finished, &[&format!("--connect {nobody}")]);
+    finished.check_refused(&[&format!("--connect {nobody}")]);
     assert!(server.stop().status.success());
 }
 
