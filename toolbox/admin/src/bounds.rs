@@ -96,6 +96,7 @@ pub(crate) struct BoundedStream {
     end_of_life: Pin<Box<Sleep>>,
     /// What its whole life may take, from the beginning.
     lives_until: Instant,
+    has_spoken: bool,
     request_bytes_left: usize,
     /// Given back when the connection is dropped.
     _place: OwnedSemaphorePermit,
@@ -108,6 +109,7 @@ impl BoundedStream {
             stream,
             end_of_life: Box::pin(tokio::time::sleep_until(now + life_max.min(SILENCE_MAX))),
             lives_until: now + life_max,
+            has_spoken: false,
             request_bytes_left: REQUEST_BYTES_MAX,
             _place: place,
         }
@@ -127,18 +129,17 @@ impl AsyncRead for BoundedStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let has_spoken = self.request_bytes_left < REQUEST_BYTES_MAX;
-        if has_spoken {
+        if self.has_spoken {
             self.check_life(context)?;
         }
         let filled_before = buffer.filled().len();
         let result = Pin::new(&mut self.stream).poll_read(context, buffer);
         // What has come already is no silence, however late this thread looks.
-        if !has_spoken && result.is_pending() {
+        if !self.has_spoken && result.is_pending() {
             self.check_life(context)?;
         }
         let read_bytes = buffer.filled().len() - filled_before;
-        if read_bytes > 0 && !has_spoken {
+        if read_bytes > 0 && !std::mem::replace(&mut self.has_spoken, true) {
             let lives_until = self.lives_until;
             self.end_of_life.as_mut().reset(lives_until);
             // It wakes whoever has asked it last.
