@@ -118,6 +118,37 @@ fn a_run_that_is_stopped_in_its_window_has_not_passed() {
     assert_eq!((report.interrupted, report.passed), (true, false));
 }
 
+/// A server that tells a second every 0.1 s until its input ends.
+const UNSETTLED_SERVER: &str = r#"
+    echo '{"ready":{"address":"127.0.0.1:40123","admin_address":null,"version":"9.8.7","commit":"0123456789ab"}}'
+    (while sleep 0.1; do echo '{"status":{"second":1,"players":4,"worlds":7}}'; done) &
+    while read order; do echo "$order" >&2; done
+    kill $!
+    echo '{"report":{"game":"stand-in","worlds":7,"ticks":140,"ticks_missed":0,"seconds":1.0,"tick_hz":20}}'
+"#;
+
+/// Promise: an interruption is one in every phase, and what was not measured has not passed.
+#[test]
+fn a_run_that_is_stopped_while_it_settles_has_not_passed_and_has_no_window() {
+    let stand_in = StandIn::new("unsettled", UNSETTLED_SERVER, BOTS);
+    let stop = StopFlag::new().unwrap();
+    let plan = LoadPlan { window_begin: WindowBegin::Settled { s_max: 60 }, seconds: 60, ..stand_in.plan.clone() };
+    let mut seen = Vec::new();
+    let run = run(&plan, &stop, &mut |progress| {
+        if let Progress::Settling { .. } = progress {
+            stop.request();
+        }
+        seen.push(progress);
+    });
+    let LoadRun { report, seconds, window, .. } = run.unwrap();
+    assert_eq!((report.interrupted, report.passed), (true, false));
+    assert!(report.settling.is_some_and(|settling| !settling.is_settled && settling.after_s < 60.0));
+    assert_eq!((window.is_empty(), seconds.is_empty()), (true, false), "{window:?}");
+    assert!(report.not_filled.is_none() && report.ended_early.is_none());
+    assert!(!seen.iter().any(|progress| matches!(progress, Progress::Measuring { .. })), "{seen:?}");
+    assert_eq!(seen.last(), Some(&Progress::Stopping));
+}
+
 #[test]
 fn a_missed_tick_fails_the_run_but_still_reports() {
     let server = SERVER.replace(r#""ticks_missed":0"#, r#""ticks_missed":2"#);
