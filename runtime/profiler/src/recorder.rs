@@ -221,7 +221,7 @@ impl Recorder {
         let (ended, switches) = (&mut self.ended, &mut self.switches);
         self.threads.retain(|cells| {
             if !cells.is_alive() {
-                ended.add(cells);
+                ended.add(cells, site::subsystems_count());
                 switches.forget(cells.index());
             }
             cells.is_alive()
@@ -247,9 +247,10 @@ impl Recorder {
 
     fn add_up(&mut self) {
         let mut sums = (*self.ended).clone();
-        self.threads.iter().for_each(|cells| sums.add(cells));
-        let rows = world_kind::rows();
-        for number in 0..SUBSYSTEMS_MAX {
+        // One that comes up meanwhile is in the next frame's sums, with all that it has taken.
+        let (count, rows) = (site::subsystems_count(), world_kind::rows());
+        self.threads.iter().for_each(|cells| sums.add(cells, count));
+        for number in 0..count {
             let mut in_all = 0;
             for row in 0..rows {
                 let taken = sums.subsystem[row][number].saturating_sub(self.before.subsystem[row][number]);
@@ -464,12 +465,14 @@ impl Default for Sums {
 }
 
 impl Sums {
-    fn add(&mut self, cells: &ThreadCells) {
+    /// Adds what a thread has taken in the first `subsystems_count` subsystems: of others there is nothing to read.
+    fn add(&mut self, cells: &ThreadCells, subsystems_count: usize) {
         for (row, sums) in self.subsystem.iter_mut().enumerate().take(world_kind::rows()) {
             let of_kind = cells.subsystem_ticks_of(KindNumber::of_row(row));
-            sums.iter_mut().zip(of_kind).for_each(|(sum, ticks)| *sum += ticks);
+            sums.iter_mut().zip(of_kind).take(subsystems_count).for_each(|(sum, ticks)| *sum += ticks);
         }
-        self.lock_wait.iter_mut().zip(cells.lock_wait_ticks()).for_each(|(sum, ticks)| *sum += ticks);
+        let lock_wait = self.lock_wait.iter_mut().zip(cells.lock_wait_ticks()).take(subsystems_count);
+        lock_wait.for_each(|(sum, ticks)| *sum += ticks);
         self.scopes += cells.scopes();
     }
 }
