@@ -23,7 +23,7 @@ pub fn build(server: &mut Server, settings: &FrontierSettings) -> Result<Frontie
     let kind = server.add_kind(Frontier { settings: settings.clone() })?;
     let plan = NewWorld::new(kind, settings.seed);
     let world = server.create_world_as(plan.clone())?;
-    budgets::suggest(server, settings.npcs);
+    budgets::suggest(server, settings.players, settings.npcs);
     throng_faults::start(server, settings.faults.iter().copied(), &settings.background_faults)?;
     server.set_directory(OneWorld::new(server.control(), plan, world));
     Ok(FrontierWorld { world, npcs: settings.npcs })

@@ -5,6 +5,8 @@ use throng_faults::{BackgroundFault, FaultSwitch, WorldFault};
 /// What a Frontier server is to hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontierSettings {
+    /// Players that the server is made for, which says what it may take, and not who comes in. Default 2,000.
+    pub players: usize,
     /// NPCs of the world [0 to 40,000]. Default 2,000. Fewer than 10,000 live in a smaller part of the landscape.
     pub npcs: usize,
     /// Seeds the world: the same seed and the same inputs give the same game. Default 1.
@@ -28,6 +30,7 @@ pub struct FrontierSettings {
 impl Default for FrontierSettings {
     fn default() -> Self {
         Self {
+            players: 2_000,
             npcs: 2_000,
             seed: 1,
             keep_awake: false,

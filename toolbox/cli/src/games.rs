@@ -87,6 +87,7 @@ fn build_precinct(arguments: &GameArguments, server: &mut Server) -> Result<(), 
 
 fn build_frontier(arguments: &GameArguments, server: &mut Server) -> Result<(), ServerError> {
     let mut settings = FrontierSettings {
+        players: arguments.players() as usize,
         npcs: arguments.npcs() as usize,
         keep_awake: arguments.all_awake,
         scan_everything: arguments.scan_everything,
