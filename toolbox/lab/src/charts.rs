@@ -10,6 +10,10 @@ use serde_json::Value;
 use crate::load::LoadRun;
 use crate::seconds::Second;
 
+pub(crate) use by_build::chart_by_build;
+
+mod by_build;
+
 const WIDE: (u32, u32) = (1120, 260);
 const HALF: (u32, u32) = (548, 230);
 
@@ -31,7 +35,7 @@ const POINTS_MAX: usize = 1000;
 
 /// A chart and what the page writes around it.
 pub(crate) struct Chart {
-    pub title: &'static str,
+    pub title: String,
     pub note: String,
     pub legend: Vec<(String, String)>,
     pub wide: bool,
@@ -42,7 +46,7 @@ pub(crate) struct Chart {
 #[derive(Debug, thiserror::Error)]
 #[error("the chart \"{title}\" cannot be drawn: {reason}")]
 pub struct ChartError {
-    title: &'static str,
+    title: String,
     reason: String,
 }
 
@@ -135,13 +139,7 @@ impl Line {
     }
 }
 
-fn draw_lines(
-    run: &LoadRun,
-    title: &'static str,
-    note: &str,
-    size: (u32, u32),
-    lines: &[Line],
-) -> Result<Chart, ChartError> {
+fn draw_lines(run: &LoadRun, title: &str, note: &str, size: (u32, u32), lines: &[Line]) -> Result<Chart, ChartError> {
     let at = |index: usize| run.seconds.get(index).map_or(0.0, |second| second.second as f64);
     let first = at(0);
     let last = at(run.seconds.len().saturating_sub(1)).max(first + 1.0);
@@ -175,7 +173,7 @@ fn draw_lines(
         Ok(())
     })?;
     let legend = lines.iter().map(|line| (line.name.clone(), hex(line.colour))).collect();
-    Ok(Chart { title, note: note.to_owned(), legend, wide: size == WIDE, svg })
+    Ok(Chart { title: title.to_owned(), note: note.to_owned(), legend, wide: size == WIDE, svg })
 }
 
 /// At most [`POINTS_MAX`] points of a line. Where seconds share a point the highest stands for them, so that the one
@@ -221,7 +219,8 @@ fn distribution(run: &LoadRun) -> Result<Chart, ChartError> {
         chart.draw_series(bars).map_err(text)?;
         Ok(())
     })?;
-    Ok(Chart { title, note: note.to_owned(), legend: vec![(name.to_owned(), hex(TEAL))], wide: false, svg })
+    let legend = vec![(name.to_owned(), hex(TEAL))];
+    Ok(Chart { title: title.to_owned(), note: note.to_owned(), legend, wide: false, svg })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -258,7 +257,7 @@ fn count_into_bins(values: impl Iterator<Item = f64>) -> Vec<Bin> {
 }
 
 fn draw(
-    title: &'static str,
+    title: &str,
     size: (u32, u32),
     paint: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), String>,
 ) -> Result<String, ChartError> {
@@ -266,7 +265,7 @@ fn draw(
     {
         let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         let drawn = paint(&area).and_then(|()| area.present().map_err(text));
-        drawn.map_err(|reason| ChartError { title, reason })?;
+        drawn.map_err(|reason| ChartError { title: title.to_owned(), reason })?;
     }
     Ok(svg)
 }

@@ -26,6 +26,7 @@ pub mod wallclock;
 
 mod charts;
 mod child;
+mod earlier_runs;
 mod left_behind;
 mod listened;
 mod machine;

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use throng_platform::cores;
 
 /// Facts about this host; empty where unknown.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Machine {
     pub cpu: String,
     /// That this process may use.

@@ -14,7 +14,7 @@ use crate::machine::Machine;
 
 const STYLE: &str = include_str!("page.css");
 
-pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String {
+pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart], by_build: &[Chart]) -> String {
     let report = &run.report;
     let verdict = verdict(report.passed);
     let (players, worlds) = (grouped(report.players_connected as f64), grouped(report.worlds as f64));
@@ -55,6 +55,7 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart]) -> String
                     (bars(run))
                     section.charts { @for one in charts { (chart(one)) } }
                     (tick_time(run))
+                    (beside_earlier_runs(by_build))
                     (packets(run))
                     (left_behind(run))
                     (figures(run))
@@ -202,6 +203,22 @@ fn tick_time(run: &LoadRun) -> Markup {
                         }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// What a tick took in earlier runs like this one; nothing if there are none.
+fn beside_earlier_runs(charts: &[Chart]) -> Markup {
+    html! {
+        @if !charts.is_empty() {
+            section {
+                h2 { "Beside earlier runs" }
+                p {
+                    "Of the same game, size and machine, from the reports in the folders beside this one: what a tick took, by "
+                    "the build."
+                }
+                div.charts { @for one in charts { (chart(one)) } }
             }
         }
     }

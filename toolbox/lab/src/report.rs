@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::charts::{self, ChartError};
+use crate::earlier_runs::{self, RunFigures};
 use crate::load::LoadRun;
 use crate::machine::Machine;
 use crate::page;
@@ -41,10 +42,14 @@ pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportErro
     let files = ReportFiles { json: folder.join("report.json"), html: folder.join("report.html") };
     run.report.report = Some(files.html.display().to_string());
 
-    let html = page::page(run, &machine, &charts::draw_all(run)?);
+    // Before this run's report takes the place of one that is compared.
+    let runs = earlier_runs::beside(folder, RunFigures::of(&run.report, &machine)?);
+    let written_unix_s = runs.last().map_or(0, |own| own.written_unix_s);
+    let html = page::page(run, &machine, &charts::draw_all(run)?, &charts::chart_by_build(&runs)?);
     let mut object = serde_json::to_value(&run.report)?;
     if let Some(object) = object.as_object_mut() {
         object.insert("command".to_owned(), run.command.clone().into());
+        object.insert("written_unix_s".to_owned(), written_unix_s.into());
         object.insert("machine".to_owned(), serde_json::to_value(&machine)?);
         object.insert("window".to_owned(), json!({"begin": run.window.start, "end": run.window.end}));
         object.insert("by_second".to_owned(), serde_json::to_value(&run.seconds)?);

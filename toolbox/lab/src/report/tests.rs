@@ -59,12 +59,13 @@ fn made_up_run(ticks_missed: u64) -> LoadRun {
 
 /// Writes the run's report and reads both files.
 fn written(test: &str, mut run: LoadRun) -> (Value, String) {
-    let folder = std::env::temp_dir().join(format!("throng-report-{test}-{}", std::process::id()));
-    let files = write(&mut run, &folder).unwrap();
+    // Other tests' reports are no neighbours.
+    let place = std::env::temp_dir().join(format!("throng-report-{test}-{}", std::process::id()));
+    let files = write(&mut run, &place.join("load")).unwrap();
     let json = std::fs::read_to_string(&files.json).unwrap();
     let html = std::fs::read_to_string(&files.html).unwrap();
     assert_eq!(run.report.report, Some(files.html.display().to_string()));
-    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::remove_dir_all(&place).unwrap();
     (serde_json::from_str(&json).unwrap(), html)
 }
 
@@ -103,6 +104,26 @@ fn the_page_has_every_part() {
     }
     assert_eq!(html.matches("<svg ").count(), 7);
     assert!(!html.contains("precinct <b>"), "a name came in as markup");
+}
+
+/// The second report of a folder is drawn beside the first, which it replaces.
+#[test]
+fn a_run_is_held_against_the_one_before_it() {
+    let place = std::env::temp_dir().join(format!("throng-report-twice-{}", std::process::id()));
+    let mut before = made_up_run(0);
+    before.report.commit = "fedcba987654".to_owned();
+    let page_of = |mut run: LoadRun| {
+        let files = write(&mut run, &place.join("load")).unwrap();
+        std::fs::read_to_string(files.html).unwrap()
+    };
+    assert!(!page_of(before).contains("Beside earlier runs"), "there is none");
+    let html = page_of(made_up_run(0));
+    std::fs::remove_dir_all(&place).unwrap();
+    for part in ["<h2>Beside earlier runs</h2>", "<b>All of a tick</b>", "<b>network</b>", "fedcba9", "0123456"] {
+        assert!(html.contains(part), "lacks {part:?}");
+    }
+    // The whole, two categories and two subsystems.
+    assert_eq!(html.matches("<svg ").count(), 7 + 5);
 }
 
 #[test]
