@@ -21,7 +21,7 @@ use throng_fuzz::{
 };
 use throng_net::{
     connection::Channels,
-    control::{ENTER_WORLD_BYTES_MAX, EnterWorld},
+    control::{ENTER_WORLD_BYTES_MAX, EnterWorld, SchemaHash},
     protocol::PAYLOAD_BYTES_MAX,
 };
 use throng_pack::{Text, envelope, pack_body};
@@ -217,7 +217,8 @@ fn controls() -> io::Result<()> {
     let len = entered.encode(&mut out);
     keep("control", "with_an_entity", &out[..len])?;
     let len = EnterWorld { own_entity: None, name: "", ..entered }.encode(&mut out);
-    keep("control", "without", &out[..len])
+    keep("control", "without", &out[..len])?;
+    keep("control", "schema", &SchemaHash(0x0102_0304_0506_0708).encode())
 }
 
 fn packed() -> io::Result<()> {

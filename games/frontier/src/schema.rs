@@ -9,7 +9,7 @@ use crate::{
     events,
 };
 
-/// The replicated components and the events of Frontier, in wire order. Server and clients must agree on its hash.
+/// The replicated components and the events of Frontier, in wire order. Clients with another hash are turned away.
 pub fn schema() -> Arc<Schema> {
     let components = SchemaBuilder::new()
         .component::<Pose>()

@@ -144,7 +144,7 @@ impl Slot {
     }
 }
 
-/// The replicated components of Precinct, in wire order. Server and clients must agree on its hash.
+/// The replicated components of Precinct, in wire order. Clients with another hash are turned away.
 pub fn schema() -> Arc<Schema> {
     SchemaBuilder::new()
         .component::<Pose>()

@@ -1,10 +1,22 @@
 //! Control: what server and client say to each other above the channels, before the game says anything.
 //!
-//! Every message begins with a byte that tells whom it is for; the server and the client share the table below. The one
-//! control message so far is "you are in this world now".
+//! Every message begins with a byte that tells whom it is for; the server and the client share the table below. There
+//! are two control messages: "I write by this schema" and "you are in this world now". Little endian.
 //!
-//! It travels on the reliable channel when a player arrives in a world, and again whenever the
-//! server names another entity as the player's own. Little endian:
+//! **Schema.** The server says it once per connection, reliably, before it names the first world. A client that goes by
+//! another schema would read values where there are none, so it leaves; it says its own hash with its last packets,
+//! unreliably and more than once, since nothing confirms them.
+//!
+//! ```text
+//! 0        1      2             10
+//! +--------+------+-------------+
+//! | kind 0 | op 2 | schema hash |
+//! | u8     | u8   | u64         |
+//! +--------+------+-------------+
+//! ```
+//!
+//! **The world** travels on the reliable channel when a player arrives in one, and again whenever the server names
+//! another entity as the player's own.
 //!
 //! ```text
 //! 0        1      2      3        4       8         12       13      17          18        19
@@ -40,8 +52,31 @@ pub const NAME_BYTES_MAX: usize = 64;
 
 const ENTER_WORLD_FIXED_BYTES: usize = 19;
 
-/// The only operation of a control message so far.
+/// What a control message is about: its second byte.
 const OP_ENTER_WORLD: u8 = 1;
+const OP_SCHEMA: u8 = 2;
+
+/// One side's schema (`throng_replication::Schema::hash`). From the server: what it writes by. From a client: it goes by
+/// another one than the server, and leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchemaHash(pub u64);
+
+impl SchemaHash {
+    /// Length of the message (bytes).
+    pub const BYTES: usize = 10;
+
+    /// Reads a whole control message, kind byte included; `None` if it is another one, or none. Never panics.
+    pub fn decode(message: &[u8]) -> Option<Self> {
+        let &[CONTROL, OP_SCHEMA, h0, h1, h2, h3, h4, h5, h6, h7] = message else { return None };
+        Some(Self(u64::from_le_bytes([h0, h1, h2, h3, h4, h5, h6, h7])))
+    }
+
+    /// Writes the message.
+    pub fn encode(self) -> [u8; Self::BYTES] {
+        let [h0, h1, h2, h3, h4, h5, h6, h7] = self.0.to_le_bytes();
+        [CONTROL, OP_SCHEMA, h0, h1, h2, h3, h4, h5, h6, h7]
+    }
+}
 
 /// What the server said about the world that the player is in now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +185,24 @@ mod tests {
     #[test]
     fn the_bytes_are_those_of_the_drawing() {
         assert_eq!(bytes(&HUB), [0, 1, 7, 20, 4, 3, 2, 1, 0xE9, 3, 0, 0, 1, 0x70, 0x11, 1, 0, 3, 3, b'h', b'u', b'b']);
+    }
+
+    #[test]
+    fn a_schemas_hash_has_one_way_to_be_written_and_is_no_world() {
+        let message = SchemaHash(0x0102_0304_0506_0708).encode();
+        assert_eq!(message, [0, 2, 8, 7, 6, 5, 4, 3, 2, 1], "the bytes of the drawing");
+        assert_eq!(SchemaHash::decode(&message), Some(SchemaHash(0x0102_0304_0506_0708)));
+        assert_eq!(EnterWorld::decode(&message), Err(EnterWorldError::UnknownOperation));
+        assert_eq!(SchemaHash::decode(&bytes(&HUB)), None);
+        for length in 0..message.len() {
+            assert_eq!(SchemaHash::decode(&message[..length]), None);
+        }
+        assert_eq!(SchemaHash::decode(&[&message[..], &[0]].concat()), None);
+        for (at, other) in [(0, 1), (1, 1), (1, 3)] {
+            let mut other_message = message;
+            other_message[at] = other;
+            assert_eq!(SchemaHash::decode(&other_message), None);
+        }
     }
 
     #[test]

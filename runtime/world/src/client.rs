@@ -43,6 +43,8 @@ pub struct Client {
     pub(crate) epoch: u8,
     pub(crate) player: Option<Entity>,
     pub(crate) team: Option<u16>,
+    /// Whether it was told by which schema the server writes: once, before anything else.
+    pub(crate) knows_schema: bool,
     /// False while it has not been told of its world or its own entity.
     pub(crate) is_greeted: bool,
     pub(crate) leaving: Option<Leave>,
@@ -69,6 +71,7 @@ impl Client {
             epoch: 0,
             player: None,
             team: None,
+            knows_schema: false,
             is_greeted: false,
             leaving: None,
             is_audited: false,
@@ -161,9 +164,14 @@ impl Client {
 
     /// Marks the client as gone at the end of this tick; the first reason counts.
     pub(crate) fn leave(&mut self, reason: &'static str) {
-        if !matches!(self.leaving, Some(Leave::Gone { .. })) {
+        if !self.is_gone() {
             self.leaving = Some(Leave::Gone { reason });
         }
+    }
+
+    /// Whether its connection ends with this tick.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self.leaving, Some(Leave::Gone { .. }))
     }
 
     /// Travel gives way to a connection's end, and the first order to travel counts.

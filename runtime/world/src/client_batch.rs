@@ -19,7 +19,7 @@ use std::sync::Arc;
 use throng_metrics::Counters;
 use throng_net::{
     connection::{Channel, EndReason, MessageSink},
-    control,
+    control::{self, SchemaHash},
 };
 use throng_platform::{
     allocator::{self, thread_counts},
@@ -27,7 +27,7 @@ use throng_platform::{
     time::Nanos,
 };
 use throng_profiler::{
-    KindNumber, Phases, site,
+    KindNumber, Phases, log_category, log_warn, site,
     thread::{enter_world, note_input},
 };
 use throng_replication::{Traffic, ViewScratch, WorldReplication};
@@ -41,6 +41,11 @@ use crate::{
     report::TickStats,
     worker::Worker,
 };
+
+log_category!(
+    /// What clients cannot have, or cannot be told.
+    pub(crate) CLIENTS = "world.clients"
+);
 
 /// Packets for one client in one tick at most. Snapshots stop earlier, at their byte budget; the reliable channel when
 /// it is empty.
@@ -269,6 +274,16 @@ struct Opening {
     assembled: Vec<u8>,
 }
 
+fn tell_of_mismatch(client: &Client, schema: u64) {
+    let client = client.client_id().0;
+    log_warn!(
+        CLIENTS,
+        client,
+        schema = format_args!("{schema:016x}"),
+        "a client goes by another schema than this server, and leaves: bring both to the same version of the game"
+    );
+}
+
 /// Opens the datagram that lies at the end of `bytes` from `begin` on, and notes the game's messages in it.
 fn open(
     client: &mut Client,
@@ -321,6 +336,13 @@ fn open(
         match said {
             Said::StaleInput => stats.inputs_stale += 1,
             Said::Nothing => stats.messages_refused += 1,
+            // It says so more than once, in case of loss.
+            Said::OtherSchema(_) if client.is_gone() => {}
+            Said::OtherSchema(schema) => {
+                stats.schema_mismatches += 1;
+                tell_of_mismatch(client, schema);
+                client.leave("it was built from another version of the game");
+            }
             Said::Game(MessageKind::Input { .. }) if verdict != Verdict::Pass => stats.inputs_over_allowance += 1,
             Said::Game(kind) => {
                 client.meter.spent.work += u64::from(price);
@@ -341,6 +363,8 @@ enum Said {
     Game(MessageKind),
     /// For a world that the client has left.
     StaleInput,
+    /// The client was built from another version of the game, with this schema hash.
+    OtherSchema(u64),
     /// Nothing that a client may say.
     Nothing,
 }
@@ -353,14 +377,14 @@ impl Said {
             }
             (Channel::Unreliable, [control::INPUT, _, _, _, ..]) => Self::StaleInput,
             (Channel::Reliable, [kind, ..]) if *kind >= control::GAME_MIN => Self::Game(MessageKind::Reliable),
-            _ => Self::Nothing,
+            _ => SchemaHash::decode(message).map_or(Self::Nothing, |SchemaHash(hash)| Self::OtherSchema(hash)),
         }
     }
 
     fn kind(&self) -> Option<MessageKind> {
         match self {
             Self::Game(kind) => Some(*kind),
-            Self::StaleInput | Self::Nothing => None,
+            Self::StaleInput | Self::OtherSchema(_) | Self::Nothing => None,
         }
     }
 

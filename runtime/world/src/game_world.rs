@@ -19,7 +19,7 @@ use throng_metrics::{
 };
 use throng_net::{
     connection::SendError,
-    control::{self, EnterWorld},
+    control::{self, EnterWorld, SchemaHash},
 };
 use throng_pack::PackError;
 use throng_platform::time::Nanos;
@@ -503,10 +503,16 @@ impl GameWorld {
         *self.ecs.resource_mut::<Outbox>() = outbox;
     }
 
-    /// Tells clients which world they are in and which entity is theirs, when that is new.
+    /// Tells clients which world they are in and which entity is theirs, when that is new; those who have just connected
+    /// first of all by which schema.
     fn greet(&mut self) {
         let Self { clients, collector, ecs, .. } = self;
         for client in clients.iter_mut().filter(|client| !client.is_greeted) {
+            if !std::mem::replace(&mut client.knows_schema, true) {
+                let message = SchemaHash(self.replication.schema().hash()).encode();
+                // Of a connection that is new the queue has room.
+                let _ = client.connection.send_reliable(&message);
+            }
             let own = client.player.and_then(|entity| collector.net_id(ecs, entity));
             if let Some(view) = &mut client.view {
                 view.set_own(own);

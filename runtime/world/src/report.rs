@@ -29,6 +29,9 @@ counters! {
         Sum messages_refused: "net.messages_refused", "messages",
             "Messages of clients that are neither inputs nor the game's own. The game is not given them.",
             "A client is broken, or is not the game's own program.";
+        Sum schema_mismatches: "net.schema_mismatches", "clients",
+            "Clients that left because they replicate by another schema than this server.",
+            "Client and server were built from different versions of the game: bring both to the same one.";
         Sum packets_out: "net.packets_out", "packets",
             "Packets sent to connected clients.",
             "Follows players and tick rates.";

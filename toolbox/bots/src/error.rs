@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use throng_client::DisconnectReason;
-use throng_net::protocol::TokenError;
+use throng_net::protocol::{HandshakeFailure, TokenError};
 use throng_platform::limits::LimitError;
 use throng_platform::udp::BindError;
 
@@ -25,12 +25,15 @@ pub enum SwarmError {
     Epoll(io::Error),
     #[error("bot {bot} has no connect token: {source}")]
     Token { bot: usize, source: TokenError },
-    #[error(
-        "none of {tried} bots got into a world at {address}: {}. Check that a server listens on exactly this UDP address, \
-         that it is one of the server's public addresses, that no firewall drops UDP on the way, and that bots and server \
-         have the same protocol id and private key", first_reason(.first_failure)
-    )]
+    #[error("none of {tried} bots got into a world at {address}: {}{}", first_reason(.first_failure), advice(.first_failure))]
     NobodyGotIn { address: SocketAddr, tried: u64, first_failure: Option<DisconnectReason> },
+}
+
+impl SwarmError {
+    /// Whether there is a server, and it did not let a single bot play.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::NobodyGotIn { first_failure, .. } if advice(first_failure).is_empty())
+    }
 }
 
 /// What the first bot that failed was told; nobody failed when the time was up before.
@@ -41,10 +44,31 @@ fn first_reason(first_failure: &Option<DisconnectReason>) -> String {
     }
 }
 
+/// What to look at where the server said nothing. One that gave a reason was reached.
+fn advice(first_failure: &Option<DisconnectReason>) -> &'static str {
+    use DisconnectReason::Handshake;
+    match first_failure {
+        None | Some(Handshake(HandshakeFailure::TimedOut | HandshakeFailure::TokenExpired)) => {
+            ". Check that a server listens on exactly this UDP address, that it is one of the server's public addresses, \
+             that no firewall drops UDP on the way, and that bots and server have the same protocol id and private key"
+        }
+        Some(_) => "",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_net::protocol::HandshakeFailure;
+
+    #[test]
+    fn a_server_that_gave_a_reason_is_not_looked_for() {
+        let first_failure = Some(DisconnectReason::SchemaMismatch { own: 1, server: 2 });
+        let address = "127.0.0.1:40000".parse().expect("an address");
+        let error = SwarmError::NobodyGotIn { address, tried: 20, first_failure };
+        let text = error.to_string();
+        assert!(text.contains("different versions of the game") && !text.contains("firewall"), "{text}");
+        assert!(error.is_refusal());
+    }
 
     #[test]
     fn the_error_of_a_silent_server_names_address_and_remedies() {

@@ -17,7 +17,7 @@ use crate::{
     games::{Game, GameFlags},
     key::KeyArguments,
     outcome::{CommandResult, Verdict},
-    output::{OutputArguments, Reader, say},
+    output::{OutputArguments, Reader, remark, say},
     status_line::StatusLine,
 };
 
@@ -98,14 +98,22 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
         end_with_parent(stop.clone())?;
     }
     let line = StatusLine::new();
-    let report = Swarm::run(swarm, arguments.game.schema(), behaviours, stop, &mut |status| {
+    let report = match Swarm::run(swarm, arguments.game.schema(), behaviours, stop, &mut |status| {
         if reader == Reader::Parent {
             // A parent that is gone says so by the end of stdin, too.
             let _ = say(serde_json::json!({ "status": status }));
         } else {
             line.show(&one_line(status));
         }
-    })?;
+    }) {
+        // The command did its part.
+        Err(error) if error.is_refusal() => {
+            line.finish();
+            remark(format_args!("throng: {error}"));
+            return Ok(Verdict::Failed);
+        }
+        outcome => outcome?,
+    };
     line.finish();
     reader.tell_report(&report)?;
     let fine = report.disconnects == 0 && report.state_errors == 0 && report.players_connected == report.players_wanted;

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use throng_net::connection::Channel;
-use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, GAME_MIN, SNAPSHOT};
+use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, GAME_MIN, SNAPSHOT, SchemaHash};
 use throng_platform::time::Nanos;
 use throng_replication::{EventIn, NetId, Replicas, Schema};
 
@@ -47,6 +47,8 @@ pub(crate) struct WorldView {
     named: bool,
     own_entity: Option<NetId>,
     schema: Arc<Schema>,
+    /// The server's schema, if it is another one: then nothing that it says can be read.
+    foreign_schema: Option<SchemaHash>,
     /// Its epoch is the view's: the newest heard of, from a control message or a snapshot.
     pub replicas: Replicas,
     pub inputs: InputLatency,
@@ -66,6 +68,7 @@ impl WorldView {
             own_entity: None,
             replicas: Replicas::new(schema.clone()),
             schema,
+            foreign_schema: None,
             inputs: InputLatency::new(),
             inbox: Inbox::default(),
             events: Inbox::default(),
@@ -90,8 +93,16 @@ impl WorldView {
         self.replicas.newest_tick().max(entered_tick)
     }
 
+    /// Our schema and the server's, if that has said that they differ.
+    pub fn schema_mismatch(&self) -> Option<(SchemaHash, SchemaHash)> {
+        self.foreign_schema.map(|foreign| (SchemaHash(self.schema.hash()), foreign))
+    }
+
     /// Takes one message from the server. Unreadable ones are counted and change nothing.
     pub fn take(&mut self, now: Nanos, channel: Channel, message: &[u8], events: &mut Events) {
+        if self.foreign_schema.is_some() {
+            return;
+        }
         let taken = match (channel, message.first()) {
             (Channel::Reliable, Some(&CONTROL)) => self.take_control(message, events),
             (_, Some(&SNAPSHOT)) => self.take_snapshot(now, message),
@@ -109,6 +120,14 @@ impl WorldView {
     }
 
     fn take_control(&mut self, message: &[u8], events: &mut Events) -> Option<()> {
+        if let Some(of_server) = SchemaHash::decode(message) {
+            if of_server.0 != self.schema.hash() {
+                self.foreign_schema = Some(of_server);
+                // What came earlier, because it need not wait for a lost packet, was unreadable for this one reason.
+                self.protocol_errors = 0;
+            }
+            return Some(());
+        }
         let entered = EnterWorld::decode(message).ok()?;
         if !self.enter_epoch(entered.epoch) {
             // A snapshot has told of a later stay already; that one's own message follows.

@@ -62,9 +62,10 @@ impl Player {
         let mut link_seed = [0; 32];
         rng.fill_bytes(&mut link_seed);
         let listener = settings.tap.then(|| Listener::new(token.clone(), now, link_seed));
+        let schema = settings.client_schema.as_ref().unwrap_or(&settings.schema);
         let think_period = Nanos(1_000_000_000 / u64::from(settings.think_hz));
         Self {
-            client: Client::new(token, settings.schema.clone(), now, link_seed),
+            client: Client::new(token, schema.clone(), now, link_seed),
             behaviour,
             rng: Xoshiro256PlusPlus::seed_from_u64(rng.next_u64()),
             endpoint: network.endpoint(address_of(index)),

@@ -20,6 +20,8 @@ pub struct SimulationSettings {
     pub server: Settings,
     /// What the game replicates.
     pub schema: Arc<Schema>,
+    /// By what the clients go, where that is not what the game replicates.
+    pub client_schema: Option<Arc<Schema>>,
     /// Seeds the server's secrets, the network, the tokens and the behaviours. Worlds have seeds of their own, which
     /// whoever builds the server gives them.
     pub seed: u64,
@@ -45,6 +47,7 @@ impl SimulationSettings {
         Self {
             server,
             schema,
+            client_schema: None,
             seed,
             workers_count: 1,
             think_hz: 20,

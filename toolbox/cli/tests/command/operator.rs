@@ -173,6 +173,21 @@ fn a_server_that_does_not_answer_is_named_with_what_to_look_at() {
 }
 
 #[test]
+fn bots_of_another_game_are_told_so_and_could_not_play() {
+    let server = Server::start(&["--game", "frontier", "--players", "4", "--npcs", "0"]);
+    let address = server.address.to_string();
+    let mut command = throng(&["bots", "--connect", &address, "--players", "2", "--seconds", "1"]);
+    command.env("THRONG_PRIVATE_KEY", KEY);
+    let finished = finish(command, Duration::from_secs(60));
+    assert_eq!(finished.status.code(), Some(1), "{}", finished.stderr);
+    for part in ["none of 2 bots got into a world", "different versions of the game"] {
+        assert!(finished.stderr.contains(part), "{part:?} is not in {}", finished.stderr);
+    }
+    let ended = server.stop();
+    assert_eq!(ended.report["counters"]["net.schema_mismatches"], 2, "{}", ended.report);
+}
+
+#[test]
 fn a_folder_that_takes_no_captures_is_told_before_anything_starts() {
     // Nobody makes files there, whatever the rights.
     let arguments = ["serve", "--address", "127.0.0.1:0", "--admin-address", "off", "--captures", "/proc"];

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use throng_net::connection::{Channel, Connection, PacketSink, Received};
-use throng_net::control::{self, ENTER_WORLD_BYTES_MAX, EnterWorld};
+use throng_net::control::{self, ENTER_WORLD_BYTES_MAX, EnterWorld, SchemaHash};
 use throng_net::protocol::{
     ClientId, ConnectToken, DenialReason, HandshakeFailure, PrivateKey, ProtocolId, Reply, ServerHandshake,
     ServerHandshakeSettings, TokenRequest,
@@ -219,6 +219,40 @@ fn the_handshake_leads_into_the_world_that_the_server_names() {
     assert_eq!(stage.client.next_event(), Some(ClientEvent::OwnEntityChanged), "the world is the same");
     assert_eq!(stage.client.next_event(), None);
     assert_eq!(stage.client.own_entity(), Some(NetId { slot: 8, generation: 1 }));
+}
+
+#[test]
+fn a_server_of_another_schema_is_left_and_told_why() {
+    let schema = nothing_replicated();
+    let own = schema.hash();
+    let mut stage = Stage::connected(schema);
+    // Unreadable here, and sooner than the reason for it, which a lost packet has held up.
+    stage.say(&[control::SNAPSHOT, 0, 1]);
+    stage.step();
+    stage.server().send_reliable(&SchemaHash(own ^ 1).encode()).expect("room");
+    stage.say_enter(HIDEOUT);
+    stage.step();
+    stage.step();
+    let reason = DisconnectReason::SchemaMismatch { own, server: own ^ 1 };
+    assert_eq!(stage.client.state(), ClientState::Disconnected(reason));
+    assert_eq!(stage.client.next_event(), Some(ClientEvent::Disconnected(reason)));
+    assert_eq!((stage.client.world(), stage.client.stats().protocol_errors), (None, 0));
+    assert!(reason.to_string().contains("different versions of the game"), "{reason}");
+    assert!(stage.server_heard_goodbye);
+    let said = (Channel::Unreliable, SchemaHash(own).encode().to_vec());
+    assert_eq!(stage.at_server, vec![said; MISMATCHES_SAID]);
+}
+
+#[test]
+fn a_server_of_the_same_schema_is_taken_at_its_word() {
+    let schema = nothing_replicated();
+    let own = SchemaHash(schema.hash());
+    let mut stage = Stage::connected(schema);
+    stage.server().send_reliable(&own.encode()).expect("room");
+    stage.say_enter(HIDEOUT);
+    stage.step();
+    assert_eq!(stage.client.next_event(), Some(ClientEvent::EnteredWorld { epoch: 0 }));
+    assert_eq!(stage.client.stats().protocol_errors, 0);
 }
 
 #[test]

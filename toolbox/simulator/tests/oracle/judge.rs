@@ -7,7 +7,7 @@
 //! sight is never told.
 
 use throng_net::connection::{Chunk, parse};
-use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, SNAPSHOT};
+use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, SNAPSHOT, SchemaHash};
 use throng_replication::{EventIn, ReplicatedEvent};
 
 use crate::reader::{AuditSample, Record, Sort, audit_sample, each_record, header};
@@ -187,6 +187,7 @@ impl Judge {
         let now = pages.last_tick().expect("nobody is told anything before the first tick");
         let mut court = Court { pages: &pages, now, client, is_poor: *is_poor, ear: &mut ears[client], findings };
         match message[0] {
+            CONTROL if SchemaHash::decode(message).is_some() => {}
             CONTROL => court.judge_own(&EnterWorld::decode(message).expect("a control message")),
             SNAPSHOT => {
                 court.check_header(message, true);
