@@ -163,8 +163,8 @@ impl Session {
     /// The line moves, if there is one: the client is let in, called to wait for its world, or turned away.
     fn move_line(&mut self, what: u8) {
         let mut reply = Reply::new();
-        let called = self.server_handshake.call_next().is_some();
-        assert!(!called || self.server_handshake.is_called(address(0)));
+        let called = self.server_handshake.call_next();
+        assert!(called.is_none_or(|called| self.server_handshake.is_called(address(0), called.client_id)));
         let admitted = match what % 8 {
             0 => {
                 self.server_handshake.refuse(address(0), DenialReason::WorldNotReady, &mut reply);

@@ -12,8 +12,10 @@
 //!                                                                -> Refuse   -> told why
 //! ```
 //!
-//! A player who comes back after a crash, or under a new address, has a session still: the one that shows a fresh token
-//! takes it over. The earlier one is dismissed, as if its player had left, and the game is asked when it is gone.
+//! A player who comes back after a crash, under the same address or a new one, has a session still: the one that shows a
+//! fresh token takes it over. The earlier one is dismissed, as if its player had left, and the game is asked when it is
+//! gone. So the steps of a handshake go to the handshake under a client's address, too; what ends a session is only a
+//! whole one, with a token that was made for that client and a response under that token's keys.
 //!
 //! Whoever knows a player's address can write it on datagrams of their own. What stands between them and that player's
 //! place:
@@ -21,6 +23,7 @@
 //! | who forges | what they know | what keeps the client in |
 //! | --- | --- | --- |
 //! | somebody anywhere | address and port, by guess | the sequence: one in 2^28 of theirs is plausible, the others are charged to nobody |
+//! | somebody anywhere | address and port; forges a handshake | the cookie and the challenge go to the client, who did not ask and drops them |
 //! | somebody on the path | the sequences too | the common reserve: up to 40,000 packets/s or 4 MiB/s over the clients' allowances are opened |
 //! | somebody on the path with more than that | | nothing: a part of the client's own is lost with theirs. They could as well drop them all |
 //!
@@ -36,7 +39,7 @@ use throng_net::{
     connection::Connection,
     protocol::{
         Admitted, ClientId, DenialReason, DropReason, Reply, SequenceMark, ServerHandshake, ServerHandshakeOutcome,
-        ServerHandshakeStats, UserData, asks_for_audit,
+        ServerHandshakeStats, UserData, asks_for_audit, is_handshake_step,
     },
     transport::{DatagramSender, ServerTransport},
 };
@@ -230,6 +233,10 @@ impl AddressTable {
         self.counts.bytes += datagram.len() as u64;
         let Some(entry) = self.entries.get_mut(&from) else { return self.handle_stranger(from, datagram, now) };
         if !entry.mark.is_plausible(datagram) {
+            // A client that crashed may come back from the same port: if it proves itself, its session is taken over.
+            if is_handshake_step(datagram) {
+                return self.handle_stranger(from, datagram, now);
+            }
             self.counts.implausible += 1;
             return;
         }
@@ -246,7 +253,7 @@ impl AddressTable {
         }
     }
 
-    /// A datagram of an address without a connection.
+    /// A datagram of an address without a connection, or a step of a handshake under the address of one.
     fn handle_stranger(&mut self, from: SocketAddr, datagram: &mut [u8], now: Nanos) {
         if self.is_closing {
             self.counts.refused_by_handshake += 1;
@@ -306,7 +313,7 @@ impl AddressTable {
                 directory.left(client_id)
             }
         };
-        if !self.server_handshake.is_called(address) {
+        if !self.server_handshake.is_called(address, client_id) {
             self.counts.waiting_left += 1;
             left();
             return Next::Done;

@@ -38,7 +38,7 @@ pub use client::{ClientHandshake, ClientHandshakeSettings, HandshakeFailure, Han
 pub use denial::DenialReason;
 pub use link::{OpenError, Opened, SealedLink};
 pub use mark::SequenceMark;
-pub use packet::{HANDSHAKE_BYTES_MAX, PACKET_BYTES_MAX, PAYLOAD_BYTES_MAX};
+pub use packet::{HANDSHAKE_BYTES_MAX, PACKET_BYTES_MAX, PAYLOAD_BYTES_MAX, is_handshake_step};
 pub use queued::QueueState;
 pub use replay::{ReplayWindow, WINDOW_PACKETS};
 pub use server_handshake::{

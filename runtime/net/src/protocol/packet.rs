@@ -131,6 +131,17 @@ impl Kind {
     }
 }
 
+/// Whether a datagram has the shape of a step of the handshake that a client takes. It is a glance at its first bytes and
+/// its length: what it says is for the handshake to judge.
+pub fn is_handshake_step(datagram: &[u8]) -> bool {
+    let Some((&prefix, body)) = datagram.split_first() else { return false };
+    match Kind::of_prefix(prefix) {
+        Some(kind @ (Kind::Request | Kind::Hello | Kind::CookieRequest)) => kind.allows_body(body.len()),
+        Some(Kind::Response) => SealedHeader::read(datagram).is_some(),
+        _ => false,
+    }
+}
+
 /// The header of a sealed packet, read but not yet believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SealedHeader {

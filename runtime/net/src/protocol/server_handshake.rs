@@ -174,8 +174,9 @@ impl ServerHandshake {
         self.hear_journal();
     }
 
-    /// Takes a datagram from an address that no connected client has. What is to be sent back to that
-    /// address is left in `reply`. In place: the datagram's bytes are lost.
+    /// Takes a datagram from an address that no connected client has, or a step of a handshake
+    /// ([`is_handshake_step`](super::is_handshake_step)) from one that has: it may have crashed and come back. What is to
+    /// be sent back to that address is left in `reply`. In place: the datagram's bytes are lost.
     pub fn handle(&mut self, from: SocketAddr, datagram: &mut [u8], reply: &mut Reply) -> ServerHandshakeOutcome {
         let asked_bytes = datagram.len();
         reply.len = 0;
@@ -201,9 +202,10 @@ impl ServerHandshake {
         Some(Called { client_id, user_data, address, session: self.slots.address_of(client_id), is_recorded })
     }
 
-    /// Whether a called client still waits; it may have fallen silent, or come again from elsewhere.
-    pub fn is_called(&self, address: SocketAddr) -> bool {
-        self.queue.is_called(address)
+    /// Whether a called client still waits; it may have fallen silent, or come again from elsewhere, and its address
+    /// may be another client's by now.
+    pub fn is_called(&self, address: SocketAddr, client_id: ClientId) -> bool {
+        self.queue.called_at(address) == Some(client_id)
     }
 
     /// Whether this client holds a slot.
@@ -390,9 +392,6 @@ impl ServerHandshake {
         if self.unix_s >= forget_at_unix_s || request.expires_unix_s < self.settings.tokens_expire_from_unix_s {
             return Err(DropReason::TokenExpired);
         }
-        if self.slots.holds_address(from) {
-            return Err(DropReason::AddressConnected);
-        }
         let token_mac = request.token_mac();
         let holder = self.pending.holder_of(&token_mac).or_else(|| self.queue.holder_of(&token_mac));
         let held_elsewhere = holder.is_some_and(|holder| holder != from);
@@ -420,6 +419,9 @@ impl ServerHandshake {
             .map_err(|_| DropReason::TokenForged)?;
         if !token.server_addresses.iter().any(|address| self.settings.public_addresses.contains(&address)) {
             return Err(DropReason::OtherServer);
+        }
+        if self.is_address_of_another(from, token.client_id) {
+            return Err(DropReason::AddressConnected);
         }
         if let Some(denial) = self.denial(token.client_id) {
             let link = self.new_link(&token);
@@ -477,6 +479,10 @@ impl ServerHandshake {
         if challenge_number(body) < pending.first_challenge {
             return Err(DropReason::ResponseReplayed);
         }
+        // Two may have been challenged at one address, and the other have come in since.
+        if self.is_address_of_another(from, challenge.client_id) {
+            return Err(DropReason::AddressConnected);
+        }
         let pending = self.pending.remove(from).ok_or(DropReason::NoHandshake)?;
         let Pending { link, client_id, token_mac, expires_unix_s, knows_queue, .. } = *pending;
         if let Some(denial) = self.denial(client_id) {
@@ -494,6 +500,12 @@ impl ServerHandshake {
         self.queue.enter(from, waiting, self.slots.holds_client(client_id));
         self.stats.queued += 1;
         Ok(ServerHandshakeOutcome::Queued)
+    }
+
+    /// Whether somebody else is connected from there. A client that is connected itself may prove itself anew under its
+    /// address, after a crash; nobody's session ends for another client's token.
+    fn is_address_of_another(&self, from: SocketAddr, client_id: ClientId) -> bool {
+        self.slots.client_at(from).is_some_and(|connected| connected != client_id)
     }
 
     fn tell_place(&mut self, from: SocketAddr, reply: &mut Reply) -> ServerHandshakeOutcome {

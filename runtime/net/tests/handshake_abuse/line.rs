@@ -365,3 +365,46 @@ fn a_player_who_comes_back_is_called_with_its_earlier_session() {
     assert_eq!(back.handshake.state(), HandshakeState::Connected);
     assert_eq!(server_handshake.connected_count(), 2);
 }
+
+/// A client with a fixed port that crashed comes back from where it is connected. Its session is its own to take over;
+/// nobody else's token ends it, though that one can be heard at the same address.
+#[test]
+fn who_comes_back_to_its_own_address_takes_its_session_over_and_nobody_else_does() {
+    let mut server_handshake = server_handshake(settings(), 1);
+    let (now, home) = (millis(1_000), client_address(1));
+    connect(&mut server_handshake, token(1, 1), home, 1).expect("there is room");
+    let mut reply = Reply::new();
+    for cookie_first in [false, true] {
+        let mut stranger = Walker::new(token(2, 2), home, cookie_first, now, 2);
+        assert!(stranger.walk(&mut server_handshake, now).is_none());
+        assert_eq!(server_handshake.queued_count(), 0);
+    }
+    assert_eq!(server_handshake.stats().dropped(DropReason::AddressConnected), 2);
+
+    let mut back = Walker::new(token(1, 11), home, true, now, 11);
+    stand_in_line(&mut server_handshake, &mut back, now);
+    let called = server_handshake.call_next().expect("its turn");
+    assert_eq!((called.client_id, called.address, called.session), (ClientId(1), home, Some(home)));
+    assert!(server_handshake.is_called(home, ClientId(1)) && !server_handshake.is_called(home, ClientId(2)));
+    assert_eq!(server_handshake.disconnected(home), Some(ClientId(1)));
+    assert!(server_handshake.admit(home, &mut reply).is_some());
+    server_handshake.check();
+    back.hears(now, &reply);
+    assert_eq!((back.handshake.state(), server_handshake.connected_count()), (HandshakeState::Connected, 1));
+}
+
+/// Of two that were challenged at one address, the one that came in first has it.
+#[test]
+fn a_response_from_an_address_that_another_has_by_now_is_dropped() {
+    let mut server_handshake = server_handshake(settings(), 1);
+    let (now, home) = (millis(1_000), client_address(1));
+    let mut reply = Reply::new();
+    stand_in_line(&mut server_handshake, &mut Walker::new(token(1, 1), home, true, now, 1), now);
+    let mut late = Walker::new(token(2, 2), home, false, now, 2);
+    server_handshake.handle(home, &mut late.says(now).expect("due at once"), &mut reply);
+    late.hears(now, &reply);
+    assert!(server_handshake.admit_next(&mut reply).is_some());
+    let outcome = server_handshake.handle(home, &mut late.says(now).expect("due at once"), &mut reply);
+    assert!(matches!(outcome, ServerHandshakeOutcome::Nothing(DropReason::AddressConnected)), "{outcome:?}");
+    server_handshake.check();
+}

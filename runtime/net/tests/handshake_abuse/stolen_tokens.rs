@@ -117,7 +117,7 @@ fn a_token_makes_one_session() {
     let datagram = plain_request(&token);
     let admitted = connect(&mut server_handshake, token.clone(), home, 1).expect("the first showing is good");
     assert_eq!(admitted.user_data, [1; 256]);
-    assert_eq!(refusal(&mut server_handshake, home, &datagram), Some(DropReason::AddressConnected));
+    assert_eq!(refusal(&mut server_handshake, home, &datagram), Some(DropReason::TokenUsed));
     assert_eq!(refusal(&mut server_handshake, client_address(1), &datagram), Some(DropReason::TokenUsed));
     server_handshake.disconnected(admitted.address);
     for from in [home, client_address(1)] {

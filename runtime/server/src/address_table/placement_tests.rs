@@ -98,6 +98,12 @@ impl Scenario {
         self.clients.push(newcomer(&self.network, client, number, self.now));
     }
 
+    /// The client at this place crashes and comes once more, from the same port and with a fresh token.
+    fn crash_and_come_back(&mut self, place: usize, client: u64) {
+        let number = 1_000 + self.clients.len() as u64;
+        self.clients[place].1 = newcomer(&self.network, client, number, self.now).1;
+    }
+
     /// Gives those who came into the world in this frame.
     fn frame(&mut self) -> Vec<u64> {
         self.now += FRAME;
@@ -307,6 +313,54 @@ fn a_player_who_comes_back_takes_over_when_the_earlier_session_has_ended() {
     assert_eq!(scenario.states()[1], HandshakeState::Connected);
     let counts = &scenario.addresses.counts;
     assert_eq!((counts.joined, counts.sessions_taken_over, scenario.addresses.players_count()), (2, 1, 1));
+}
+
+/// With a fixed port, or behind a translator that keeps it, a client that crashed has the address that its session has.
+#[test]
+fn a_player_who_comes_back_from_the_same_port_takes_over_too() {
+    let mut scenario = Scenario::new(1, &ServerSettings::default());
+    scenario.directory.ready.insert(0);
+    assert_eq!(scenario.frames(30), [0]);
+    scenario.crash_and_come_back(0, 0);
+    assert_eq!(scenario.frames(10), [0; 0], "the earlier session is there still");
+    assert_eq!(scenario.dismissed, scenario.keys, "its world is told, once");
+    assert_eq!(scenario.told()[0], BEING_MADE);
+
+    assert_eq!(scenario.addresses.left(scenario.keys[0]), Some(ClientId(0)));
+    assert_eq!(scenario.frame(), [0]);
+    scenario.frame();
+    assert_eq!(scenario.states()[0], HandshakeState::Connected);
+    let counts = &scenario.addresses.counts;
+    assert_eq!((counts.joined, counts.sessions_taken_over, scenario.addresses.players_count()), (2, 1, 1));
+    assert_ne!(scenario.keys[0], scenario.keys[1]);
+}
+
+/// Steps of a handshake that anybody can write, and a whole handshake of somebody else.
+#[test]
+fn forged_handshakes_and_other_peoples_tokens_end_no_session() {
+    let mut scenario = Scenario::new(1, &ServerSettings::default());
+    scenario.directory.ready.extend([0, 1]);
+    assert_eq!(scenario.frames(30), [0]);
+    let mut datagram = [0; 1400];
+    let (_, mut forged) = newcomer(&scenario.network, 0, 500, scenario.now);
+    let (_, hello_bytes) = forged.poll(scenario.now, UNIX_S, &mut datagram).expect("due at once");
+    for prefix in [7, 9, 0, 0x83] {
+        let bytes = match prefix {
+            7 | 9 => hello_bytes,
+            0 => 1_078,
+            _ => 1 + 8 + 308 + 16,
+        };
+        datagram[0] = prefix;
+        for _ in 0..20 {
+            scenario.clients[0].0.send_to(&datagram[..bytes], SERVER);
+        }
+        scenario.frames(5);
+    }
+    scenario.crash_and_come_back(0, 1);
+    assert_eq!(scenario.frames(50), [0; 0]);
+    assert!(scenario.dismissed.is_empty());
+    assert_eq!((scenario.addresses.players_count(), scenario.addresses.counts.sessions_taken_over), (1, 0));
+    assert_eq!(scenario.addresses.counts.implausible, 0, "what the handshake dropped is the handshake's to count");
 }
 
 /// The directory knows of the earlier session only, and is told nothing of who waited for its end.

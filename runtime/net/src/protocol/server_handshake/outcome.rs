@@ -25,8 +25,8 @@ pub struct Called {
     pub client_id: ClientId,
     pub user_data: UserData,
     pub address: SocketAddr,
-    /// The address of a session that this client still has, from before a crash or a change of address. It is to be
-    /// ended first: the client can be admitted once `ServerHandshake::disconnected` has been told.
+    /// The address of a session that this client still has, from before a crash or a change of address; after a crash it
+    /// may be the same address. The session is to be ended first: the client can be admitted once `ServerHandshake::disconnected` has been told.
     pub session: Option<SocketAddr>,
     /// The journal has its token, or there is no journal. Else it can only be refused.
     pub is_recorded: bool,
@@ -95,7 +95,7 @@ pub enum DropReason {
     TokenForged,
     /// An authentic token for other servers.
     OtherServer,
-    /// From the address of a connected client: its own link should have had it.
+    /// An authentic token of one client, from the address of another that is connected.
     AddressConnected,
     /// A response where no challenge is pending: late, evicted, or made up.
     NoHandshake,

@@ -183,8 +183,9 @@ impl JoinQueue {
         self.holders.get(token_mac).copied()
     }
 
-    pub(super) fn is_called(&self, address: SocketAddr) -> bool {
-        self.entries.get(&address).is_some_and(|entry| entry.is_called)
+    /// The client that was called and waits at this address.
+    pub(super) fn called_at(&self, address: SocketAddr) -> Option<ClientId> {
+        self.entries.get(&address).filter(|entry| entry.is_called).map(|entry| entry.client_id)
     }
 
     /// Puts a client that has just proven itself at the back; one that is here already, where it stands. `takes_over`:
@@ -255,7 +256,7 @@ impl JoinQueue {
 
     /// Takes out one that was called.
     pub(super) fn take_called(&mut self, address: SocketAddr) -> Option<Box<Waiting>> {
-        if self.is_called(address) { self.remove(address) } else { None }
+        if self.called_at(address).is_some() { self.remove(address) } else { None }
     }
 
     /// What the one at this address is to be told.
@@ -402,7 +403,10 @@ mod tests {
         assert_eq!(queue.holder_of(&waiting(2, 2, Nanos::ZERO).token_mac), None, "the earlier token is free");
         assert_eq!(call(&mut queue), Some(1));
         enter(&mut queue, 11, 1, 21);
-        assert_eq!((queue.is_called(address(11)), place(&queue, 11), place(&queue, 12)), (false, Some(1), Some(2)));
+        assert_eq!(
+            (queue.called_at(address(11)).is_some(), place(&queue, 11), place(&queue, 12)),
+            (false, Some(1), Some(2))
+        );
         assert_eq!([call(&mut queue), call(&mut queue), call(&mut queue)], [1, 2, 3].map(Some));
     }
 

@@ -40,8 +40,9 @@ impl Slots {
         self.by_client.len()
     }
 
-    pub(super) fn holds_address(&self, address: SocketAddr) -> bool {
-        self.by_address.contains_key(&address)
+    /// Who is connected from this address.
+    pub(super) fn client_at(&self, address: SocketAddr) -> Option<ClientId> {
+        self.by_address.get(&address).copied()
     }
 
     pub(super) fn holds_client(&self, client_id: ClientId) -> bool {
@@ -56,7 +57,7 @@ impl Slots {
     pub(super) fn take(&mut self, client_id: ClientId, address: SocketAddr) -> u32 {
         assert!(self.count() < self.slots_max, "a slot is taken after asking for it");
         assert!(!self.holds_client(client_id), "a client has one slot");
-        assert!(!self.holds_address(address), "an address has one slot");
+        assert!(self.client_at(address).is_none(), "an address has one slot");
         let index = self.free_indices.pop().unwrap_or_else(|| {
             self.next_index += 1;
             self.next_index - 1
@@ -96,7 +97,7 @@ mod tests {
         let left = [7, 7, 50].map(|client| slots.leave(address(client)));
         assert_eq!(left, [Some(ClientId(7)), None, Some(ClientId(50))]);
         assert_eq!(slots.count(), 98);
-        assert!(!slots.holds_address(address(7)));
+        assert_eq!(slots.client_at(address(7)), None);
         let again: HashSet<u32> = (200..202).map(|client| slots.take(ClientId(client), address(client))).collect();
         assert_eq!(again, [7, 50].into());
     }
