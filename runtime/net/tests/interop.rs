@@ -81,6 +81,9 @@ fn let_theirs_in(
                 link = Some(admitted.link);
             }
             ServerHandshakeOutcome::Replied => {}
+            ServerHandshakeOutcome::Refused { reason, .. } => {
+                panic!("told a reason, which the standard has not: {reason}")
+            }
             ServerHandshakeOutcome::Nothing(reason) => panic!("refused: {reason:?}"),
         }
         assert_eq!(client.process_packet(&mut reply.bytes().to_vec()), None);

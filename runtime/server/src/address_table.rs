@@ -120,6 +120,11 @@ counters! {
             "Clients sent away because the line of those who log in was full.",
             "A storm of log-ins. Clients come again by themselves; raise the length of the line in the settings if they \
              wait too long.";
+        Sum tokens_refused: "server.tokens_refused", "clients",
+            "Clients that were told that their connect token is used, too old, or not for this server.",
+            "The log names client and reason. Used: a client that shows a token twice. Too old: clocks apart, or a token \
+             that is kept for long. Not for this server: `public_addresses` or `protocol_id` differ between the settings \
+             and whoever makes tokens.";
         Max join_wait_ms: "server.join_wait_ms", "ms",
             "Longest wait in line of a client that was let in.",
             "As `server.waiting_left`.";
@@ -268,6 +273,11 @@ impl AddressTable {
                     self.tell_that_plain_netcode_is_off(now);
                 }
             }
+            ServerHandshakeOutcome::Refused { client_id, reason } => {
+                self.counts.refused_by_handshake += 1;
+                self.counts.tokens_refused += 1;
+                log_info!(CLIENTS, client = client_id.0, reason = reason.name(), "a client's connect token is refused");
+            }
             ServerHandshakeOutcome::Replied | ServerHandshakeOutcome::Queued => {}
         }
     }
@@ -334,15 +344,15 @@ impl AddressTable {
             return Next::Pause;
         }
         match self.place(client_id, &pending.user_data, mailboxes, directory) {
-            Placement::World(world) => self.admit((client_id, address), world, mailboxes, directory, now),
-            Placement::Pending if self.placements.is_over(pending, now) => {
+            Ok(Some(world)) => self.admit((client_id, address), world, mailboxes, directory, now),
+            Ok(None) if self.placements.is_over(pending, now) => {
                 log_info!(CLIENTS, client = client_id.0, "client refused: its world was not made in time");
                 self.counts.placements_timed_out += 1;
                 self.refuse(address, DenialReason::WorldNotReady);
                 directory.left(client_id);
             }
-            Placement::Pending => return Next::Wait,
-            Placement::Refuse(_) => self.refuse(address, DenialReason::RefusedByGame),
+            Ok(None) => return Next::Wait,
+            Err(reason) => self.refuse(address, reason),
         }
         Next::Done
     }
@@ -380,35 +390,37 @@ impl AddressTable {
                 continue;
             }
             match self.place(called.client_id, &called.user_data, mailboxes, directory) {
-                Placement::World(world) => {
-                    self.admit((called.client_id, called.address), world, mailboxes, directory, now)
-                }
-                Placement::Pending => self.placements.add(called, now),
-                Placement::Refuse(_) => self.refuse(called.address, DenialReason::RefusedByGame),
+                Ok(Some(world)) => self.admit((called.client_id, called.address), world, mailboxes, directory, now),
+                Ok(None) => self.placements.add(called, now),
+                Err(reason) => self.refuse(called.address, reason),
             }
         }
     }
 
-    /// The directory's answer, held against the worlds that there are. A refusal is counted and logged here.
+    /// The directory's answer, held against the worlds that there are: a world, or none yet. A refusal is counted and
+    /// logged here.
     fn place(
         &mut self,
         client_id: ClientId,
         user_data: &UserData,
         mailboxes: &Mailboxes,
         directory: &mut dyn Directory,
-    ) -> Placement {
-        let placement = match directory.place(client_id, user_data) {
+    ) -> Result<Option<WorldId>, DenialReason> {
+        let client = client_id.0;
+        match directory.place(client_id, user_data) {
             Placement::World(world) if mailboxes.get(world).is_none() => {
-                log_error!(CLIENTS, %world, "the game's directory names a world that does not exist any more");
-                Placement::Refuse("its world does not exist")
+                log_error!(CLIENTS, client, %world, "the game's directory names a world that does not exist any more");
+                self.counts.refused_by_game += 1;
+                Err(DenialReason::NoSuchWorld)
             }
-            placement => placement,
-        };
-        if let Placement::Refuse(reason) = placement {
-            log_info!(CLIENTS, client = client_id.0, reason, "client refused by the game");
-            self.counts.refused_by_game += 1;
+            Placement::World(world) => Ok(Some(world)),
+            Placement::Pending => Ok(None),
+            Placement::Refuse(reason) => {
+                log_info!(CLIENTS, client, reason, "client refused by the game");
+                self.counts.refused_by_game += 1;
+                Err(DenialReason::RefusedByGame)
+            }
         }
-        placement
     }
 
     fn refuse(&mut self, address: SocketAddr, reason: DenialReason) {

@@ -6,7 +6,7 @@
 //!
 //! Rests double up to a maximum and are drawn from their upper half, so that those who were sent away together do
 //! not come again together. Bounded in attempts; fewer where the server does not answer at all. A refusal by the
-//! game itself is final.
+//! game itself is final, and so is a token that is not for this server.
 //!
 //! A token is good for one attempt at most, so the owner brings a fresh one for each: where from is its own affair,
 //! and may take as long as it needs (`Client::wants_token`, `Client::try_again`).
@@ -140,7 +140,8 @@ mod tests {
     fn what_will_not_pass_is_not_tried_again() {
         let check = |failure, expect| assert_eq!(login(RetrySettings::default()).failed(failure, Nanos::ZERO), expect);
         for reason in DenialReason::ALL {
-            check(HandshakeFailure::Denied(reason), reason != DenialReason::RefusedByGame);
+            let is_final = [DenialReason::RefusedByGame, DenialReason::OtherServer, DenialReason::OtherProtocol];
+            check(HandshakeFailure::Denied(reason), !is_final.contains(&reason));
         }
         check(HandshakeFailure::TimedOut, true);
         assert!(!Login::new([1; 32]).failed(FULL, Nanos::ZERO), "unless told so, a client tries once");

@@ -180,6 +180,10 @@ impl ClientHandshake {
                     return;
                 };
                 let reason = DenialReason::from_body(body);
+                // That one is named wrongly; what the others of the token say of themselves may be true.
+                if reason == DenialReason::OtherServer && self.server_index + 1 < self.server_addresses.len() {
+                    return;
+                }
                 self.enter(Step::Failed(HandshakeFailure::Denied(reason)), now);
             }
             (Step::Response, Kind::Queued) => {

@@ -85,10 +85,11 @@ pub(super) fn write_hello(protocol_id: ProtocolId, client_number: u64, out: &mut
     HELLO_BYTES
 }
 
-/// Reads a hello of this protocol and gives the client's number. The zeros are not looked at.
-pub(super) fn read_hello(datagram: &[u8], protocol_id: ProtocolId) -> Option<u64> {
+/// Reads a hello and gives the client's number. The zeros are not looked at, nor is the protocol: a client that holds a
+/// token for another one is told so when its address is proven.
+pub(super) fn read_hello(datagram: &[u8]) -> Option<u64> {
     let hello: &[u8; HELLO_BYTES] = datagram.try_into().ok()?;
-    let ours = hello[0] == Kind::Hello as u8 && hello[1..14] == VERSION && hello[14..22] == protocol_id.0.to_le_bytes();
+    let ours = hello[0] == Kind::Hello as u8 && hello[1..14] == VERSION;
     ours.then(|| u64::from_le_bytes(*hello[22..].first_chunk().expect("eight bytes of a number")))
 }
 
@@ -160,9 +161,10 @@ mod tests {
     fn hello_and_cookie_are_read_as_they_were_written() {
         let mut out = [0xEE; 1400];
         let len = write_hello(ProtocolId(5), 77, &mut out);
-        assert_eq!(read_hello(&out[..len], ProtocolId(5)), Some(77));
-        assert_eq!(read_hello(&out[..len], ProtocolId(6)), None, "another protocol");
-        assert_eq!(read_hello(&out[..len - 1], ProtocolId(5)), None, "a short hello would amplify");
+        assert_eq!(read_hello(&out[..len]), Some(77));
+        assert_eq!(read_hello(&out[..len - 1]), None, "a short hello would amplify");
+        out[13] ^= 1;
+        assert_eq!(read_hello(&out[..len]), None, "another version");
         let len = write_cookie(&[3; COOKIE_BYTES], 77, &mut out);
         assert_eq!(read_cookie(&out[..len], 77), Some([3; COOKIE_BYTES]));
         assert_eq!(read_cookie(&out[..len], 78), None, "answers another hello");

@@ -7,7 +7,18 @@
 //! denied (1)   | prefix 1 | sequence n | reason 1, sealed | tag 16 |
 //! ```
 //!
-//! The reason is told only to who holds the keys of a token, so it says nothing to strangers.
+//! What is told to whom:
+//!
+//! | who asks | what it is told |
+//! | --- | --- |
+//! | anybody, with a hello | a cookie, whatever protocol it speaks: its address is not proven yet, and nothing else is said |
+//! | who came by the cookie, with a token that our key sealed | the reason, sealed under that token's keys |
+//! | who came by the cookie, with a token that our key did not seal | nothing |
+//! | a plain netcode client, with a token for this server | a *denied* without a reason, where the standard has one: full, or connected already |
+//! | a plain netcode client, otherwise | nothing |
+//! | who shows a token that another address is shaking hands with, or is connected with | nothing |
+//!
+//! So a reason says nothing to strangers, nor to who has copied a token on its way and does not hold its keys.
 
 use std::fmt;
 
@@ -28,10 +39,22 @@ pub enum DenialReason {
     RefusedByGame = 5,
     /// The world that the client was to be put into was not ready in time.
     WorldNotReady = 6,
+    /// A token makes one session, and this one has made it.
+    TokenUsed = 7,
+    /// The token is older than the server takes.
+    TokenExpired = 8,
+    /// The token names other servers than this one.
+    OtherServer = 9,
+    /// The token is for another protocol: another game, or another version of it.
+    OtherProtocol = 10,
+    /// Somebody else is connected from the client's address.
+    AddressTaken = 11,
+    /// The game wants the client in a world that does not exist.
+    NoSuchWorld = 12,
 }
 
 impl DenialReason {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 13] = [
         Self::Unsaid,
         Self::ServerFull,
         Self::AlreadyConnected,
@@ -39,6 +62,12 @@ impl DenialReason {
         Self::Unable,
         Self::RefusedByGame,
         Self::WorldNotReady,
+        Self::TokenUsed,
+        Self::TokenExpired,
+        Self::OtherServer,
+        Self::OtherProtocol,
+        Self::AddressTaken,
+        Self::NoSuchWorld,
     ];
 
     /// What the body of a *denied* packet says. Numbers of later versions and an empty body are [`Self::Unsaid`].
@@ -47,9 +76,9 @@ impl DenialReason {
         Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Unsaid)
     }
 
-    /// Whether the same client may be let in later.
+    /// Whether the same client may be let in later, with a fresh token.
     pub fn may_pass(self) -> bool {
-        self != Self::RefusedByGame
+        !matches!(self, Self::RefusedByGame | Self::OtherServer | Self::OtherProtocol)
     }
 
     /// A report's name for it.
@@ -62,6 +91,12 @@ impl DenialReason {
             Self::Unable => "unable",
             Self::RefusedByGame => "refused_by_game",
             Self::WorldNotReady => "world_not_ready",
+            Self::TokenUsed => "token_used",
+            Self::TokenExpired => "token_expired",
+            Self::OtherServer => "other_server",
+            Self::OtherProtocol => "other_protocol",
+            Self::AddressTaken => "address_taken",
+            Self::NoSuchWorld => "no_such_world",
         }
     }
 }
@@ -76,6 +111,16 @@ impl fmt::Display for DenialReason {
             Self::Unable => "the server can admit nobody at the moment",
             Self::RefusedByGame => "the game refuses this client",
             Self::WorldNotReady => "the client's world was not ready in time",
+            Self::TokenUsed => "the connect token was used before: each is good for one session",
+            Self::TokenExpired => "the connect token has expired",
+            Self::OtherServer => {
+                "the connect token names other servers: is this one's address among its public_addresses?"
+            }
+            Self::OtherProtocol => {
+                "the connect token is for another game or another version of it: compare protocol_id"
+            }
+            Self::AddressTaken => "another client is connected from this address",
+            Self::NoSuchWorld => "the client's world does not exist",
         })
     }
 }
@@ -90,7 +135,7 @@ mod tests {
             assert_eq!(DenialReason::from_body(&[reason as u8]), reason);
         }
         assert_eq!(DenialReason::from_body(&[]), DenialReason::Unsaid);
-        assert_eq!(DenialReason::from_body(&[7]), DenialReason::Unsaid);
+        assert_eq!(DenialReason::from_body(&[13]), DenialReason::Unsaid);
         assert_eq!(DenialReason::from_body(&[255]), DenialReason::Unsaid);
     }
 }

@@ -43,7 +43,6 @@ use self::pending::{Pending, PendingTable};
 use self::queue::{JoinQueue, Waiting};
 use self::slots::Slots;
 use self::used_tokens::{TokenState, UsedTokens};
-use super::ClientId;
 use super::cipher::TAG_BYTES;
 use super::cookie::{CookieJar, read_cookie_request, read_hello, write_cookie};
 use super::denial::DenialReason;
@@ -51,7 +50,8 @@ use super::link::{HANDSHAKE_SEQUENCE_START, LinkKeys, OpenError, SEQUENCE_START_
 use super::packet::{
     CHALLENGE_BODY_BYTES, Kind, REQUEST_BODY_BYTES, REQUEST_BYTES, RequestBody, SealedHeader, VERSION,
 };
-use super::token::{PrivateToken, SealContext};
+use super::token::{PrivateToken, SealContext, TokenError};
+use super::{ClientId, ProtocolId};
 
 /// Admits clients. One per server.
 pub struct ServerHandshake {
@@ -93,7 +93,17 @@ enum Denial {
     QueueFull,
     TokensFull,
     Journal,
+    /// Its token is not one for this server and moment.
+    Token(DenialReason),
     ByCaller(DenialReason),
+}
+
+/// What speaks against a request whose token has not been opened.
+#[derive(Clone, Copy)]
+struct Objection {
+    drop: DropReason,
+    /// What its client is told, if it has proven its address and the token is one of ours.
+    told: Option<DenialReason>,
 }
 
 impl Denial {
@@ -102,7 +112,7 @@ impl Denial {
             Self::Full => DenialReason::ServerFull,
             Self::QueueFull => DenialReason::QueueFull,
             Self::TokensFull | Self::Journal => DenialReason::Unable,
-            Self::ByCaller(reason) => reason,
+            Self::Token(reason) | Self::ByCaller(reason) => reason,
         }
     }
 }
@@ -336,7 +346,7 @@ impl ServerHandshake {
         if !Kind::Hello.allows_body(datagram.len() - 1) {
             return Err(DropReason::Malformed);
         }
-        let client_number = read_hello(datagram, self.settings.protocol_id).ok_or(DropReason::OtherProtocol)?;
+        let client_number = read_hello(datagram).ok_or(DropReason::OtherProtocol)?;
         spend(&mut self.budget.cookies)?;
         let cookie = self.cookies.bake(from, client_number, self.now);
         reply.len = write_cookie(&cookie, client_number, &mut reply.buffer);
@@ -354,12 +364,19 @@ impl ServerHandshake {
         if !self.cookies.is_good(&cookie, from, client_number, self.now) {
             return Err(DropReason::BadCookie);
         }
-        let request = self.check_request(from, body)?;
+        let request = RequestBody::read(body);
+        let objection = self.objection_to(&request, from);
+        if let Some(Objection { drop, told: None }) = objection {
+            return Err(drop);
+        }
         if !self.shares.ask(from.ip(), self.now) {
             spend(&mut self.budget.over_share).map_err(|_| DropReason::OverShare)?;
         }
         spend(&mut self.budget.proven_openings)?;
-        self.answer_request(from, request, true, reply)
+        match objection {
+            Some(Objection { drop, told: Some(reason) }) => self.refuse_unopened(request, drop, reason, reply),
+            _ => self.answer_request(from, request, true, reply),
+        }
     }
 
     fn answer_plain_request(
@@ -372,33 +389,72 @@ impl ServerHandshake {
         if !self.settings.plain_netcode {
             return Err(DropReason::PlainNetcodeOff);
         }
-        let body = request.last_chunk_mut::<REQUEST_BODY_BYTES>().ok_or(DropReason::Malformed)?;
-        let request = self.check_request(from, body)?;
+        let request = RequestBody::read(request.last_chunk_mut().ok_or(DropReason::Malformed)?);
+        if let Some(Objection { drop, .. }) = self.objection_to(&request, from) {
+            return Err(drop);
+        }
         spend(&mut self.budget.plain_openings)?;
         self.answer_request(from, request, false, reply)
     }
 
     /// All that can be said against a request without opening its token.
-    fn check_request<'a>(
-        &self,
-        from: SocketAddr,
-        body: &'a mut [u8; REQUEST_BODY_BYTES],
-    ) -> Result<RequestBody<'a>, DropReason> {
-        let request = RequestBody::read(body);
-        if *request.version != VERSION || request.protocol_id != self.settings.protocol_id.0 {
-            return Err(DropReason::OtherProtocol);
+    fn objection_to(&self, request: &RequestBody<'_>, from: SocketAddr) -> Option<Objection> {
+        let object = |drop, told| Some(Objection { drop, told });
+        if *request.version != VERSION {
+            return object(DropReason::OtherProtocol, None);
+        }
+        if request.protocol_id != self.settings.protocol_id.0 {
+            return object(DropReason::OtherProtocol, Some(DenialReason::OtherProtocol));
         }
         let forget_at_unix_s = self.forget_at(request.expires_unix_s);
         if self.unix_s >= forget_at_unix_s || request.expires_unix_s < self.settings.tokens_expire_from_unix_s {
-            return Err(DropReason::TokenExpired);
+            return object(DropReason::TokenExpired, Some(DenialReason::TokenExpired));
         }
         let token_mac = request.token_mac();
         let holder = self.pending.holder_of(&token_mac).or_else(|| self.queue.holder_of(&token_mac));
-        let held_elsewhere = holder.is_some_and(|holder| holder != from);
-        if held_elsewhere || self.used_tokens.is_spent(&token_mac, forget_at_unix_s) {
-            return Err(DropReason::TokenUsed);
+        if holder.is_some_and(|holder| holder != from) {
+            // Its own client, whose address has changed, comes in when the other one is forgotten.
+            return object(DropReason::TokenUsed, None);
         }
-        Ok(request)
+        if self.used_tokens.is_spent(&token_mac, forget_at_unix_s) {
+            // A copy of a connected client's request must not tell that client that it is out.
+            let is_connected = self.slots.client_at(from).is_some();
+            return object(DropReason::TokenUsed, (!is_connected).then_some(DenialReason::TokenUsed));
+        }
+        None
+    }
+
+    /// Tells a client that has proven its address what speaks against its token, if that is one of ours. A token for
+    /// another protocol is ours under that protocol.
+    fn refuse_unopened(
+        &mut self,
+        request: RequestBody<'_>,
+        drop: DropReason,
+        reason: DenialReason,
+        reply: &mut Reply,
+    ) -> Result<ServerHandshakeOutcome, DropReason> {
+        let protocol_id = ProtocolId(request.protocol_id);
+        let token = self.open_token(request, protocol_id).map_err(|_| drop)?;
+        let link = self.new_link(&token, protocol_id);
+        Ok(self.refuse_token(&link, token.client_id, drop, reason, reply))
+    }
+
+    fn refuse_token(
+        &mut self,
+        link: &SealedLink,
+        client_id: ClientId,
+        drop: DropReason,
+        reason: DenialReason,
+        reply: &mut Reply,
+    ) -> ServerHandshakeOutcome {
+        self.stats.count_drop(drop);
+        self.deny(link, Denial::Token(reason), true, reply);
+        ServerHandshakeOutcome::Refused { client_id, reason }
+    }
+
+    fn open_token(&self, request: RequestBody<'_>, protocol_id: ProtocolId) -> Result<PrivateToken, TokenError> {
+        let context = SealContext { protocol_id, expires_unix_s: request.expires_unix_s, nonce: *request.nonce };
+        PrivateToken::open(request.private_token, &context, &self.settings.private_key)
     }
 
     /// Opens the token and sends a challenge, or a denial.
@@ -410,21 +466,25 @@ impl ServerHandshake {
         reply: &mut Reply,
     ) -> Result<ServerHandshakeOutcome, DropReason> {
         let token_mac = request.token_mac();
-        let context = SealContext {
-            protocol_id: self.settings.protocol_id,
-            expires_unix_s: request.expires_unix_s,
-            nonce: *request.nonce,
+        let (expires_unix_s, protocol_id) = (request.expires_unix_s, self.settings.protocol_id);
+        let token = self.open_token(request, protocol_id).map_err(|_| DropReason::TokenForged)?;
+        let is_for_us = token.server_addresses.iter().any(|address| self.settings.public_addresses.contains(&address));
+        let refusal = if !is_for_us {
+            Some((DropReason::OtherServer, DenialReason::OtherServer))
+        } else if self.is_address_of_another(from, token.client_id) {
+            Some((DropReason::AddressConnected, DenialReason::AddressTaken))
+        } else {
+            None
         };
-        let token = PrivateToken::open(request.private_token, &context, &self.settings.private_key)
-            .map_err(|_| DropReason::TokenForged)?;
-        if !token.server_addresses.iter().any(|address| self.settings.public_addresses.contains(&address)) {
-            return Err(DropReason::OtherServer);
-        }
-        if self.is_address_of_another(from, token.client_id) {
-            return Err(DropReason::AddressConnected);
+        if let Some((drop, reason)) = refusal {
+            if !knows_queue {
+                return Err(drop);
+            }
+            let link = self.new_link(&token, protocol_id);
+            return Ok(self.refuse_token(&link, token.client_id, drop, reason, reply));
         }
         if let Some(denial) = self.denial(token.client_id) {
-            let link = self.new_link(&token);
+            let link = self.new_link(&token, protocol_id);
             self.deny(&link, denial, knows_queue, reply);
             return Ok(ServerHandshakeOutcome::Replied);
         }
@@ -434,8 +494,8 @@ impl ServerHandshake {
         let in_line = self.queue.holder_of(&token_mac) == Some(from);
         let is_pending = self.pending.get_mut(from).is_some_and(|pending| pending.token_mac == token_mac);
         if !in_line && !is_pending {
-            let link = self.new_link(&token);
-            let (expires_unix_s, number) = (request.expires_unix_s, challenge_number(&body));
+            let link = self.new_link(&token, protocol_id);
+            let number = challenge_number(&body);
             let pending = Pending::new(link, token.client_id, token_mac, expires_unix_s, knows_queue, number, self.now);
             self.stats.pending_evicted += self.pending.insert(from, pending) as u64;
         }
@@ -567,6 +627,7 @@ impl ServerHandshake {
             Denial::QueueFull => &mut self.stats.denied_queue_full,
             Denial::TokensFull => &mut self.stats.denied_tokens_full,
             Denial::Journal => &mut self.stats.denied_journal,
+            Denial::Token(_) => &mut self.stats.denied_token,
             Denial::ByCaller(DenialReason::AlreadyConnected) => &mut self.stats.denied_connected,
             Denial::ByCaller(_) => &mut self.stats.denied_by_caller,
         } += 1;
@@ -582,11 +643,11 @@ impl ServerHandshake {
         assert!(self.pending.len() <= self.settings.pending_max());
     }
 
-    fn new_link(&mut self, token: &PrivateToken) -> SealedLink {
+    fn new_link(&mut self, token: &PrivateToken, protocol_id: ProtocolId) -> SealedLink {
         let keys = LinkKeys {
             sealing: &token.server_to_client_key,
             opening: &token.client_to_server_key,
-            protocol_id: self.settings.protocol_id,
+            protocol_id,
             first_sequence: self.rng.random_range(0..SEQUENCE_START_MAX),
         };
         SealedLink::new(keys, self.settings.timeout_s(token.timeout_s), self.now)

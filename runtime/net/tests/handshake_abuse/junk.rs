@@ -110,6 +110,7 @@ fn junk_of_tens_of_thousands_of_addresses_opens_no_cipher_and_allocates_nothing(
                 answered += 1;
                 assert!(reply.len() < COOKIE_BYTES_MAX, "a stranger is sent a cookie, and not {} B", reply.len());
             }
+            ServerHandshakeOutcome::Refused { .. } => panic!("a stranger is told a reason"),
             ServerHandshakeOutcome::Queued => panic!("a stranger is in line"),
             ServerHandshakeOutcome::Nothing(reason) => {
                 let before_any_cipher = [

@@ -378,6 +378,9 @@ fn who_comes_back_to_its_own_address_takes_its_session_over_and_nobody_else_does
         let mut stranger = Walker::new(token(2, 2), home, cookie_first, now, 2);
         assert!(stranger.walk(&mut server_handshake, now).is_none());
         assert_eq!(server_handshake.queued_count(), 0);
+        let told = HandshakeFailure::Denied(DenialReason::AddressTaken);
+        let expect = if cookie_first { HandshakeState::Failed(told) } else { HandshakeState::Connecting };
+        assert_eq!(stranger.handshake.state(), expect);
     }
     assert_eq!(server_handshake.stats().dropped(DropReason::AddressConnected), 2);
 

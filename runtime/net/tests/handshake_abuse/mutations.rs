@@ -93,6 +93,7 @@ fn the_handshake_survives_mutants_and_never_says_more_than_it_was_asked() {
         match outcome {
             ServerHandshakeOutcome::Nothing(_) => assert!(reply.is_empty()),
             ServerHandshakeOutcome::Replied => assert!(!reply.is_empty()),
+            ServerHandshakeOutcome::Refused { .. } => panic!("mutant {i} is told a reason"),
             ServerHandshakeOutcome::Queued => panic!("mutant {i} stands in line"),
         }
         bytes_in += asked;

@@ -9,7 +9,8 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::protocol::{
     ClientId, DenialReason, DropReason, HandshakeFailure, HandshakeState, JournalError, PrivateKey, ProtocolId,
-    Recorded, Reply, ServerHandshake, ServerHandshakeOutcome, ServerHandshakeSettings, TokenJournal, UsedToken,
+    Recorded, Reply, ServerHandshake, ServerHandshakeOutcome, ServerHandshakeSettings, TokenJournal, TokenRequest,
+    UsedToken,
 };
 use throng_platform::time::Nanos;
 
@@ -67,7 +68,7 @@ fn r05_every_flipped_bit_of_a_request_with_a_cookie_is_refused() {
 
 #[test]
 fn a_token_of_another_key_protocol_or_server_is_refused() {
-    fn check(change: impl FnOnce(&mut throng_net::protocol::TokenRequest), key: PrivateKey, expect: DropReason) {
+    fn check(change: impl FnOnce(&mut TokenRequest), key: PrivateKey, expect: DropReason) {
         let mut request = token_request(1);
         change(&mut request);
         let datagram = plain_request(&token_with(&request, &key, 1));
@@ -76,6 +77,65 @@ fn a_token_of_another_key_protocol_or_server_is_refused() {
     check(|_| {}, PrivateKey::new([1; 32]), DropReason::TokenForged);
     check(|request| request.protocol_id = ProtocolId(1), KEY, DropReason::OtherProtocol);
     check(|request| request.server_addresses = vec![client_address(9)], KEY, DropReason::OtherServer);
+}
+
+/// Without a reason each of these stays `Connecting` until its token's timeout.
+#[test]
+fn a_client_of_ours_is_told_at_once_what_is_wrong_with_its_token() {
+    fn check(change: impl FnOnce(&mut TokenRequest), key: PrivateKey, expect: Option<DenialReason>) {
+        let mut server_handshake = server_handshake(settings(), 1);
+        // Who is connected elsewhere, and at the address that the client has.
+        connect(&mut server_handshake, token(9, 9), client_address(9), 9).expect("there is room");
+        let mut request = token_request(1);
+        change(&mut request);
+        let mut walker = Walker::new(token_with(&request, &key, 1), client_address(0), true, NOW, 1);
+        assert!(walker.walk(&mut server_handshake, NOW).is_none());
+        let state = expect
+            .map_or(HandshakeState::Connecting, |reason| HandshakeState::Failed(HandshakeFailure::Denied(reason)));
+        assert_eq!(walker.handshake.state(), state);
+        assert_eq!(server_handshake.stats().denied_token, u64::from(expect.is_some()));
+        assert_eq!((server_handshake.pending_count(), server_handshake.used_token_count()), (0, 1));
+    }
+    check(|request| request.protocol_id = ProtocolId(1), KEY, Some(DenialReason::OtherProtocol));
+    check(|request| request.server_addresses = vec![client_address(9)], KEY, Some(DenialReason::OtherServer));
+    let too_old = |request: &mut TokenRequest| {
+        (request.created_unix_s, request.expires_unix_s) = (UNIX_S - 200, UNIX_S - 100);
+    };
+    check(too_old, KEY, Some(DenialReason::TokenExpired));
+    // Nobody is told anything of a token that another key sealed.
+    let other_key = PrivateKey::new([1; 32]);
+    check(|_| {}, other_key.clone(), None);
+    check(|request| request.protocol_id = ProtocolId(1), other_key.clone(), None);
+    check(too_old, other_key, None);
+}
+
+#[test]
+fn a_client_that_shows_its_token_twice_is_told_unless_it_is_connected_with_it() {
+    let mut server_handshake = server_handshake(settings(), 1);
+    let home = client_address(0);
+    connect(&mut server_handshake, token(1, 1), home, 2).expect("the first showing is good");
+    let show = |server_handshake: &mut ServerHandshake, from| {
+        let mut walker = Walker::new(token(1, 1), from, true, NOW, 3);
+        assert!(walker.walk(server_handshake, NOW).is_none());
+        walker.handshake.state()
+    };
+    let used = HandshakeState::Failed(HandshakeFailure::Denied(DenialReason::TokenUsed));
+    assert_eq!(show(&mut server_handshake, client_address(1)), used);
+    // A copy of its request, from its own address: what it provokes would reach the client itself.
+    assert_eq!(show(&mut server_handshake, home), HandshakeState::Connecting);
+    server_handshake.disconnected(home);
+    assert_eq!(show(&mut server_handshake, home), used);
+    assert_eq!(server_handshake.stats().dropped(DropReason::TokenUsed), 3);
+}
+
+#[test]
+fn a_server_that_is_named_wrongly_does_not_keep_a_client_from_the_next_one_of_its_token() {
+    let mut elsewhere = server_handshake(settings(), 1);
+    let mut request = token_request(1);
+    request.server_addresses = vec![client_address(8), client_address(9)];
+    let mut walker = Walker::new(token_with(&request, &KEY, 1), client_address(0), true, NOW, 1);
+    assert!(walker.walk(&mut elsewhere, NOW).is_none());
+    assert_eq!(walker.handshake.state(), HandshakeState::Connecting);
 }
 
 #[test]

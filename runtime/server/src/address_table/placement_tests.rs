@@ -29,6 +29,8 @@ const FRAME: Nanos = Nanos::from_millis(50);
 struct Slow {
     ready: HashSet<u64>,
     unwanted: HashSet<u64>,
+    /// These are sent to a world that is no more.
+    lost: HashSet<u64>,
     asked: Vec<u64>,
     left: Vec<u64>,
 }
@@ -38,6 +40,9 @@ impl Directory for Slow {
         self.asked.push(client);
         if self.unwanted.contains(&client) {
             return Placement::Refuse("unwanted");
+        }
+        if self.lost.contains(&client) {
+            return Placement::World(WorldId::new(7, 0));
         }
         if self.ready.contains(&client) { Placement::World(WORLD) } else { Placement::Pending }
     }
@@ -244,6 +249,17 @@ fn a_world_that_does_not_come_in_time_is_an_answer_too() {
     assert_eq!(scenario.directory.left, [0], "the one that it was placing; once");
     assert_eq!((scenario.addresses.counts.placements_timed_out, scenario.addresses.counts.refused_by_game), (1, 1));
     assert!(!scenario.addresses.has_waiting());
+}
+
+#[test]
+fn a_world_that_does_not_exist_is_a_reason_of_its_own() {
+    let mut scenario = Scenario::new(2, &ServerSettings::default());
+    scenario.directory.lost.insert(1);
+    scenario.frames(19);
+    let denied = HandshakeState::Failed(HandshakeFailure::Denied(DenialReason::NoSuchWorld));
+    assert_eq!(scenario.states(), [HandshakeState::Connecting, denied], "in less than a second");
+    assert_eq!(scenario.addresses.counts.refused_by_game, 1);
+    assert!(scenario.directory.left.is_empty(), "as after any refusal");
 }
 
 #[test]

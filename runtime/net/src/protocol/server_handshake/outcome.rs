@@ -6,7 +6,7 @@ use throng_platform::time::Nanos;
 
 use super::super::link::SealedLink;
 use super::super::packet::REPLY_BYTES_MAX;
-use super::super::{ClientId, UserData};
+use super::super::{ClientId, DenialReason, UserData};
 
 /// What became of a datagram.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub enum ServerHandshakeOutcome {
     Nothing(DropReason),
     /// The reply is to be sent.
     Replied,
+    /// As `Replied`: what speaks against the client's token. The token is one of ours.
+    Refused { client_id: ClientId, reason: DenialReason },
     /// A client has proven itself and stands in line from now on: see `ServerHandshake::call_next`.
     Queued,
 }
@@ -172,6 +174,8 @@ pub struct ServerHandshakeStats {
     pub denied_by_caller: u64,
     /// Denied because the table of used tokens was full.
     pub denied_tokens_full: u64,
+    /// Denied because the token was used, too old, or not for this server.
+    pub denied_token: u64,
     /// Denied because the journal could not keep the token.
     pub denied_journal: u64,
     /// Handshakes pushed out of a full table.
