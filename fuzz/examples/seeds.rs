@@ -211,8 +211,15 @@ fn admin() -> io::Result<()> {
 }
 
 fn controls() -> io::Result<()> {
-    let entered =
-        EnterWorld { epoch: 7, tick_hz: 20, tick: 70_000, world: 1_001, own_entity: Some((70, 3)), name: "hub" };
+    let entered = EnterWorld {
+        epoch: 7,
+        tick_hz: 20,
+        tick: 70_000,
+        world: 1_001,
+        own_entity: Some((70, 3)),
+        has_returned: true,
+        name: "hub",
+    };
     let mut out = [0; ENTER_WORLD_BYTES_MAX];
     let len = entered.encode(&mut out);
     keep("control", "with_an_entity", &out[..len])?;

@@ -21,12 +21,13 @@
 //! ```text
 //! 0        1      2      3        4       8         12       13      17          18        19
 //! +--------+------+------+--------+-------+---------+--------+-------+-----------+---------+------+
-//! | kind 0 | op 1 | epoch| tick_hz| tick  | world id| own?   | slot  | generation| name len| name |
+//! | kind 0 | op 1 | epoch| tick_hz| tick  | world id| flags  | slot  | generation| name len| name |
 //! | u8     | u8   | u8   | u8     | u32   | u32     | u8     | u32   | u8        | u8      | utf8 |
 //! +--------+------+------+--------+-------+---------+--------+-------+-----------+---------+------+
 //! ```
 //!
-//! `slot` and `generation` are always there and mean nothing when `own?` is 0. Bytes after the name
+//! Flags: 1, the player has an entity; 2, the world that the client was sent to did not take it, and it is back. `slot`
+//! and `generation` are always there and mean nothing without flag 1. Bytes after the name
 //! are an error: a message that is longer than it says was written by something else.
 //!
 //! Sans-IO, no allocation: the name is borrowed from the message.
@@ -55,6 +56,9 @@ const ENTER_WORLD_FIXED_BYTES: usize = 19;
 /// What a control message is about: its second byte.
 const OP_ENTER_WORLD: u8 = 1;
 const OP_SCHEMA: u8 = 2;
+
+const FLAG_OWN: u8 = 1;
+const FLAG_RETURNED: u8 = 2;
 
 /// One side's schema (`throng_replication::Schema::hash`). From the server: what it writes by. From a client: it goes by
 /// another one than the server, and leaves.
@@ -91,6 +95,8 @@ pub struct EnterWorld<'a> {
     pub world: u32,
     /// Slot and generation of the entity that the player steers, if it has one yet.
     pub own_entity: Option<(u32, u8)>,
+    /// The world that the client was sent to did not take it: it is back in the one that sent it.
+    pub has_returned: bool,
     /// The world's kind, such as `hideout`.
     pub name: &'a str,
 }
@@ -102,7 +108,7 @@ pub enum EnterWorldError {
     Length,
     #[error("unknown control operation")]
     UnknownOperation,
-    #[error("tick rate is zero, or a flag is neither 0 nor 1")]
+    #[error("tick rate is zero, or a flag is unknown")]
     OutOfRange,
     #[error("world name is not UTF-8")]
     NameNotUtf8,
@@ -115,12 +121,12 @@ impl<'a> EnterWorld<'a> {
         if operation != OP_ENTER_WORLD {
             return Err(EnterWorldError::UnknownOperation);
         }
-        let (&[epoch, tick_hz, t0, t1, t2, t3, w0, w1, w2, w3, own, s0, s1, s2, s3, generation, name_bytes], name) =
+        let (&[epoch, tick_hz, t0, t1, t2, t3, w0, w1, w2, w3, flags, s0, s1, s2, s3, generation, name_bytes], name) =
             fields.split_first_chunk().ok_or(EnterWorldError::Length)?;
         if name.len() != usize::from(name_bytes) || name.len() > NAME_BYTES_MAX {
             return Err(EnterWorldError::Length);
         }
-        if tick_hz == 0 || own > 1 {
+        if tick_hz == 0 || flags & !(FLAG_OWN | FLAG_RETURNED) != 0 {
             return Err(EnterWorldError::OutOfRange);
         }
         Ok(Self {
@@ -128,7 +134,8 @@ impl<'a> EnterWorld<'a> {
             tick_hz,
             tick: u32::from_le_bytes([t0, t1, t2, t3]),
             world: u32::from_le_bytes([w0, w1, w2, w3]),
-            own_entity: (own == 1).then(|| (u32::from_le_bytes([s0, s1, s2, s3]), generation)),
+            own_entity: (flags & FLAG_OWN != 0).then(|| (u32::from_le_bytes([s0, s1, s2, s3]), generation)),
+            has_returned: flags & FLAG_RETURNED != 0,
             name: std::str::from_utf8(name).map_err(|_| EnterWorldError::NameNotUtf8)?,
         })
     }
@@ -140,7 +147,8 @@ impl<'a> EnterWorld<'a> {
         out[..4].copy_from_slice(&[CONTROL, OP_ENTER_WORLD, self.epoch, self.tick_hz]);
         out[4..8].copy_from_slice(&self.tick.to_le_bytes());
         out[8..12].copy_from_slice(&self.world.to_le_bytes());
-        out[12] = u8::from(self.own_entity.is_some());
+        let own = if self.own_entity.is_some() { FLAG_OWN } else { 0 };
+        out[12] = own | if self.has_returned { FLAG_RETURNED } else { 0 };
         out[13..17].copy_from_slice(&slot.to_le_bytes());
         out[17] = generation;
         out[18] = name.len() as u8;
@@ -163,6 +171,7 @@ mod tests {
         tick: 0x0102_0304,
         world: 1_001,
         own_entity: Some((70_000, 3)),
+        has_returned: false,
         name: "hub",
     };
 
@@ -176,8 +185,10 @@ mod tests {
     fn what_was_written_is_read_back() {
         for own_entity in [None, Some((0, 0)), Some((u32::MAX, 255))] {
             for name in ["", "hub", "höhle"] {
-                let message = EnterWorld { own_entity, name, ..HUB };
-                assert_eq!(EnterWorld::decode(&bytes(&message)), Ok(message));
+                for has_returned in [false, true] {
+                    let message = EnterWorld { own_entity, has_returned, name, ..HUB };
+                    assert_eq!(EnterWorld::decode(&bytes(&message)), Ok(message));
+                }
             }
         }
     }
@@ -225,7 +236,7 @@ mod tests {
         message[3] = 0;
         assert_eq!(EnterWorld::decode(&message), Err(EnterWorldError::OutOfRange));
         let mut message = bytes(&HUB);
-        message[12] = 2;
+        message[12] = 4;
         assert_eq!(EnterWorld::decode(&message), Err(EnterWorldError::OutOfRange));
         let mut message = bytes(&HUB);
         message[19] = 0xFF;

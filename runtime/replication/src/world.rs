@@ -206,6 +206,16 @@ impl WorldReplication {
         self.scene.entities.poisoned()
     }
 
+    /// The component of the first of [`poisoned`](Self::poisoned); none if that was the entity's place.
+    pub fn first_poisoned_component(&self) -> Option<ComponentIndex> {
+        self.scene.entities.first_poisoned_component()
+    }
+
+    /// The first value this tick that was outside its declared range, and whose it is.
+    pub fn first_clamped(&self) -> Option<(ComponentIndex, NetId)> {
+        self.scene.entities.first_clamped()
+    }
+
     /// The view of a client that comes in. `epoch` tells its stay here from its stays elsewhere; it is in every
     /// message.
     pub fn new_view(&mut self, epoch: u8) -> View {

@@ -18,7 +18,12 @@ use throng_metrics::Counters;
 use throng_platform::time::Nanos;
 use throng_profiler::{LateTick, Phases, is_recording, log_category, log_debug, log_error, log_warn, site};
 use throng_scheduler::Scheduled;
-use throng_world::{Client, GameWorld, Leaving, ids::WorldId, transfer::Transfer};
+use throng_world::{
+    Client, GameWorld, Leaving,
+    ids::WorldId,
+    tick_resources::{RefusedTravel, TravelRefusal},
+    transfer::Transfer,
+};
 
 use crate::{
     address_table::CLIENTS, directory::Directory, server::Server, tick_trace::TickRecord, world_hash::WorldHash,
@@ -171,17 +176,20 @@ impl Server {
         let report = world.report_mut();
         for leaving in report.leaving.drain(..) {
             match leaving {
-                Leaving::Travel { client, to, transfer } => {
-                    if self.send(client, Some(from), to, transfer) {
-                        continue;
-                    }
-                    log_error!(WORLD, world = %from, %to, "a client was sent to a world that is no more, and stays");
-                }
-                Leaving::Returned { client, to, transfer, error } => {
-                    log_error!(WORLD, world = %from, %error, "a client was turned back, since what it carries cannot be read");
+                Leaving::Travel { client, to, transfer } => self.send(client, Some(from), to, transfer),
+                Leaving::Returned { mut client, to, transfer, error } => {
+                    log_error!(
+                        WORLD,
+                        kind = self.kind_of(from),
+                        world = %from,
+                        client = client.client_id().0,
+                        %error,
+                        "a client was turned back, since what it carries cannot be read"
+                    );
                     self.counts.server.transfers_refused += 1;
+                    client.refuse_travel(RefusedTravel { to: from, reason: TravelRefusal::TransferUnreadable });
                     match to {
-                        Some(to) => _ = self.send(client, None, to, transfer),
+                        Some(to) => self.send(client, None, to, transfer),
                         None => self.disconnect(client, "what it carries cannot be read"),
                     }
                 }
@@ -204,18 +212,32 @@ impl Server {
     }
 
     /// Sends a client into a world with what it carries. If that world is no more, it goes back to where it comes from,
-    /// with it; if there is nothing to go back to, it is disconnected. Whether it is on its way to `to`.
-    pub(crate) fn send(&mut self, client: Box<Client>, from: Option<WorldId>, to: WorldId, transfer: Transfer) -> bool {
-        let target = self.mailboxes.get(to).map(|_| to);
-        let Some(world) = target.or(from.filter(|from| self.mailboxes.get(*from).is_some())) else {
-            self.disconnect(client, "its world has ended");
-            return false;
+    /// with it, and is told why; if there is nothing to go back to, it is disconnected.
+    pub(crate) fn send(&mut self, mut client: Box<Client>, from: Option<WorldId>, to: WorldId, transfer: Transfer) {
+        if self.mailboxes.get(to).is_some() {
+            self.addresses.moved(client.key(), to);
+            return self.mailboxes.push_arrival(to, client, from, Some(transfer));
+        }
+        let Some(home) = from.filter(|from| self.mailboxes.get(*from).is_some()) else {
+            return self.disconnect(client, "its world has ended");
         };
-        self.counts.server.travels_refused += u64::from(target.is_none());
-        self.addresses.moved(client.key(), world);
-        let from = from.filter(|_| target.is_some());
-        self.mailboxes.push_arrival(world, client, from, Some(transfer));
-        target.is_some()
+        self.counts.server.travels_refused += 1;
+        log_error!(
+            WORLD,
+            kind = self.kind_of(home),
+            world = %home,
+            client = client.client_id().0,
+            %to,
+            "a client was sent to a world that is no more, and is back where it was"
+        );
+        client.refuse_travel(RefusedTravel { to, reason: TravelRefusal::NoSuchWorld });
+        self.addresses.moved(client.key(), home);
+        self.mailboxes.push_arrival(home, client, None, Some(transfer));
+    }
+
+    /// The name of a world's kind, for the log; nothing if the world is no more.
+    fn kind_of(&self, world: WorldId) -> &str {
+        self.worlds.get(world).map_or("", |slot| &*slot.name)
     }
 
     /// Names worlds that hang: their worker is lost until they return, the others play on.

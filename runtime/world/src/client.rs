@@ -18,6 +18,7 @@ use crate::{
     allowance::Allowance,
     client_cost::{ClientCost, CostMeter},
     ids::{ClientKey, WorldId},
+    tick_resources::RefusedTravel,
     transfer::Transfer,
 };
 
@@ -48,6 +49,10 @@ pub struct Client {
     /// False while it has not been told of its world or its own entity.
     pub(crate) is_greeted: bool,
     pub(crate) leaving: Option<Leave>,
+    /// The journey from which it is back, until its world has been told.
+    pub(crate) refused_travel: Option<RefusedTravel>,
+    /// Whether it is here because a journey from here came to nothing.
+    pub(crate) has_returned: bool,
     /// Gets audit samples.
     pub(crate) is_audited: bool,
     /// Worlds that panicked under it, and when the last of these did.
@@ -74,6 +79,8 @@ impl Client {
             knows_schema: false,
             is_greeted: false,
             leaving: None,
+            refused_travel: None,
+            has_returned: false,
             is_audited: false,
             worlds_lost: 0,
             world_lost_at: Nanos::ZERO,
@@ -104,6 +111,11 @@ impl Client {
     /// Its end of the line, to say goodbye with where no world does.
     pub fn connection_mut(&mut self) -> &mut Connection {
         &mut self.connection
+    }
+
+    /// It goes back to where it was, because of this.
+    pub fn refuse_travel(&mut self, refused: RefusedTravel) {
+        self.refused_travel = Some(refused);
     }
 
     /// After so long without another a panic of one of its worlds counts no more.
@@ -140,6 +152,7 @@ impl Client {
         self.player = None;
         self.team = None;
         self.is_greeted = false;
+        self.has_returned = false;
         self.input_newest = None;
         self.view.take()
     }

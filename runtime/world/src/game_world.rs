@@ -23,7 +23,7 @@ use throng_net::{
 };
 use throng_pack::PackError;
 use throng_platform::time::Nanos;
-use throng_profiler::{KindNumber, Phases, site, thread::enter_world};
+use throng_profiler::{KindNumber, Phases, log_category, log_warn, site, thread::enter_world};
 use throng_replication::{
     ReplicationRules, ResolvedRules, View, WorldReplication,
     ecs::{Collector, Replicated},
@@ -34,7 +34,7 @@ use throng_scheduler::Hertz;
 
 use crate::{
     client::{Client, Leave},
-    client_batch::{ClientBatch, SealedDatagram, Stage, Work},
+    client_batch::{CLIENTS, ClientBatch, SealedDatagram, Stage, Work},
     client_cost::ClientCost,
     clients::Clients,
     deliver::{Delivery, Scene},
@@ -57,6 +57,11 @@ use crate::{
 const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
 const _: () = assert!(control::AUDIT_SAMPLE == throng_replication::AUDIT_SAMPLE_KIND);
 const _: () = assert!(control::EVENT == throng_replication::EVENT_KIND);
+
+log_category!(
+    /// What a game's components hold that cannot be sent as it is.
+    VALUES = "replication.values"
+);
 
 /// How often a client that is to have them is sent an audit sample to hold its copy against. (s)
 const AUDIT_PERIOD_S: f32 = 0.5;
@@ -351,12 +356,15 @@ impl GameWorld {
             return;
         }
         client.enter(own(&mut self.replication), f32::from(self.rate.0));
+        let refused = client.refused_travel.take();
+        client.has_returned = refused.is_some();
         let arrival = Arrival {
             client: client.key,
             client_id: client.client_id(),
             user_data: Box::new(*client.user_data()),
             from,
             transfer,
+            refused,
         };
         self.sent.begin();
         self.clients.add(client);
@@ -425,8 +433,39 @@ impl GameWorld {
         let replication = own(&mut self.replication);
         replication.begin_tick(self.tick);
         self.collector.collect(&mut self.ecs, replication);
+        self.tell_of_bad_values();
         self.quarantine_poisoned();
         self.ecs.clear_trackers();
+    }
+
+    /// Names the component of which the game has made a value that cannot be sent as it is: one a tick, the first.
+    fn tell_of_bad_values(&self) {
+        let (kind, world) = (&*self.name, self.id.number());
+        let schema = self.replication.schema();
+        if let Some((component, id)) = self.replication.first_clamped() {
+            let (component, entity) = (schema.name_of(component), self.collector.entity_of(id));
+            log_warn!(
+                VALUES,
+                kind,
+                world,
+                component,
+                ?entity,
+                "a value is outside its declared range, and clients see the nearer end of that"
+            );
+        }
+        if let Some(&id) = self.replication.poisoned().first() {
+            let component = self.replication.first_poisoned_component();
+            let component = component.map_or("the entity's place", |component| schema.name_of(component));
+            let entity = self.collector.entity_of(id);
+            log_warn!(
+                VALUES,
+                kind,
+                world,
+                component,
+                ?entity,
+                "a value is NaN or infinite, and clients see its entity vanish"
+            );
+        }
     }
 
     /// An entity with a value that is no finite number is taken out of replication in the tick that made it: clients
@@ -514,6 +553,18 @@ impl GameWorld {
                 let _ = client.connection.send_reliable(&message);
             }
             let own = client.player.and_then(|entity| collector.net_id(ecs, entity));
+            if client.player.is_some() && own.is_none() {
+                self.report.stats.players_unreplicated += 1;
+                let (kind, world, client) = (&*self.name, self.id.number(), client.client_id().0);
+                log_warn!(
+                    CLIENTS,
+                    kind,
+                    world,
+                    client,
+                    "the entity that is to be a client's player has no Replicated, or is gone: the client has no player, \
+                     and sees nothing around it"
+                );
+            }
             if let Some(view) = &mut client.view {
                 view.set_own(own);
             }
@@ -523,6 +574,7 @@ impl GameWorld {
                 tick: self.tick,
                 world: self.id.number(),
                 own_entity: own.map(|id| (id.slot, id.generation)),
+                has_returned: client.has_returned,
                 name: &self.name,
             };
             let mut bytes = [0; control::ENTER_WORLD_BYTES_MAX];

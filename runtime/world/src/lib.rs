@@ -91,7 +91,8 @@ pub mod prelude {
         inbox::{Inbox, InboxMessage, MessageKind},
         price::MessagePrice,
         tick_resources::{
-            Arrival, Arrivals, Departures, MayBeDormant, Outbox, ScanRange, TickInfo, WorldMessages, WorldRng,
+            Arrival, Arrivals, Departures, MayBeDormant, Outbox, RefusedTravel, ScanRange, TickInfo, TravelRefusal,
+            WorldMessages, WorldRng,
         },
         transfer::{Transfer, WorldMessage},
         world_builder::{Viewer, WorldBuilder},

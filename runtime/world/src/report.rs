@@ -62,6 +62,9 @@ counters! {
         Sum message_work: "world.message_work", "units",
             "Work that clients asked of their worlds, by the prices of their messages; an ordinary input is 1.",
             "Follows players and what they do. The console's `clients` says who asks for most.";
+        Sum players_unreplicated: "world.players_unreplicated", "clients",
+            "Clients that were given a player whose entity has no `Replicated`, or is gone.",
+            "A bug in the game: the client steers nothing, and sees nothing around it. The log names client and world.";
         Sum allocations: "world.allocations", "allocations",
             "Allocations in ticks of worlds, on all workers.",
             "A steady tick makes none. A capture with memory on names the scope that allocates.";

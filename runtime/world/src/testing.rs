@@ -127,7 +127,7 @@ impl TestWorld {
     fn take_in(&mut self, client: ClientKey, from: Option<WorldId>, transfer: Option<Transfer>) {
         let client_id = ClientId(client.0.into());
         let user_data = Box::new([0; 256]);
-        self.world.note_arrival(Arrival { client, client_id, user_data, from, transfer });
+        self.world.note_arrival(Arrival { client, client_id, user_data, from, transfer, refused: None });
     }
 
     /// A client's connection has ended when the next tick begins.

@@ -31,6 +31,23 @@ pub struct TickInfo {
 #[derive(Debug, Clone)]
 pub struct WorldRng(pub Xoshiro256PlusPlus);
 
+/// Why a client that was sent to another world is back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TravelRefusal {
+    /// That world is no more: it was retired, or it panicked.
+    NoSuchWorld,
+    /// That world cannot read what the client carries.
+    TransferUnreadable,
+}
+
+/// A journey that came to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RefusedTravel {
+    /// The world that the client was sent to.
+    pub to: WorldId,
+    pub reason: TravelRefusal,
+}
+
 /// A client that has come into this world: newly connected (no transfer) or from another world.
 pub struct Arrival {
     pub client: ClientKey,
@@ -42,6 +59,9 @@ pub struct Arrival {
     /// What it carries; `None` for one that has just connected. Can be read, if the world says what it takes
     /// ([`WorldBuilder::accept_transfers`](crate::world_builder::WorldBuilder::accept_transfers)).
     pub transfer: Option<Transfer>,
+    /// It was here before and is back, because the world that it was sent to did not take it. It carries what it was sent
+    /// with.
+    pub refused: Option<RefusedTravel>,
 }
 
 /// Who came since the last tick.
@@ -134,7 +154,7 @@ impl Outbox {
 
     /// Moves the client to another world after this tick, without reconnecting, with what it carries. The game despawns
     /// its entity here itself. If the other world is no more, or cannot read the transfer, the client comes back here
-    /// with it, as an arrival.
+    /// with it, as an arrival that says so ([`Arrival::refused`]).
     ///
     /// # Errors
     /// If what it carries breaks its type's limits: it stays then.

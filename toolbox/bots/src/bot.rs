@@ -187,6 +187,7 @@ impl Bot {
         tally.state_error_bots += u64::from(stats.state_errors > 0);
         tally.state_checks_superseded += stats.state_checks_superseded;
         tally.protocol_errors += stats.protocol_errors;
+        tally.travels_refused += stats.travels_refused;
         tally.inputs_unanswered += stats.inputs_unanswered;
         tally.entity_updates += stats.entity_updates;
         tally.traffic.add(&self.traffic);

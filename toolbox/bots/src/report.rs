@@ -50,6 +50,8 @@ pub struct SwarmReport {
     pub state_checks_superseded: u64,
     /// Messages from the server that could not be read.
     pub protocol_errors: u64,
+    /// Times that a bot was sent to a world that did not take it, and was back where it was.
+    pub travels_refused: u64,
     /// Time from handing over an input to the first snapshot that says it was applied. The bots'
     /// own batching adds up to 2 ms.
     pub input_to_update_ms: LatencyMs,
@@ -157,6 +159,7 @@ impl SwarmReport {
             state_error_bots: now.state_error_bots,
             state_checks_superseded: now.state_checks_superseded,
             protocol_errors: now.protocol_errors,
+            travels_refused: now.travels_refused,
             input_to_update_ms: latency,
             inputs_unanswered: now.inputs_unanswered,
             cpu_cores: ratio(now.cpu.saturating_sub(since.cpu).as_secs_f64(), seconds),

@@ -329,6 +329,7 @@ impl Client {
             snapshots: self.view.snapshots,
             old_epoch_messages: self.view.old_epoch_messages,
             protocol_errors: self.view.protocol_errors + connection.malformed + connection.acks_of_unsent,
+            travels_refused: self.view.travels_refused,
             datagrams_refused: connection.unopened + connection.duplicates + connection.late,
             messages_dropped: inbox.dropped() + events.dropped(),
             inputs_sent: self.inputs_sent,

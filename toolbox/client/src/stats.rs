@@ -10,6 +10,8 @@ pub struct ClientStats {
     /// Messages that were authentic and yet unreadable, or that a server never sends. Not zero: one
     /// side has a bug, or they were built from different schemas.
     pub protocol_errors: u64,
+    /// Journeys that came to nothing: the server could not take us where we were sent.
+    pub travels_refused: u64,
     /// Datagrams that were not taken: strangers', repeated, or late ones of the handshake.
     pub datagrams_refused: u64,
     /// Game messages dropped because the game did not read.

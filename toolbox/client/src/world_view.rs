@@ -38,6 +38,8 @@ pub struct CurrentWorld {
     pub entered_tick: u32,
     /// Which stay of this connection it is, wrapping.
     pub epoch: u8,
+    /// The world that we were sent to did not take us: this is the one that sent us.
+    pub has_returned: bool,
 }
 
 /// Everything that the messages of a server change.
@@ -58,12 +60,20 @@ pub(crate) struct WorldView {
     pub snapshots: u64,
     pub old_epoch_messages: u64,
     pub protocol_errors: u64,
+    pub travels_refused: u64,
 }
 
 impl WorldView {
     pub fn new(schema: Arc<Schema>) -> Self {
         Self {
-            world: CurrentWorld { id: 0, name: String::new(), tick_hz: 1, entered_tick: 0, epoch: 0 },
+            world: CurrentWorld {
+                id: 0,
+                name: String::new(),
+                tick_hz: 1,
+                entered_tick: 0,
+                epoch: 0,
+                has_returned: false,
+            },
             named: false,
             own_entity: None,
             replicas: Replicas::new(schema.clone()),
@@ -75,6 +85,7 @@ impl WorldView {
             snapshots: 0,
             old_epoch_messages: 0,
             protocol_errors: 0,
+            travels_refused: 0,
         }
     }
 
@@ -144,6 +155,8 @@ impl WorldView {
             self.world.tick_hz = entered.tick_hz;
             self.world.entered_tick = entered.tick;
             self.world.epoch = entered.epoch;
+            self.world.has_returned = entered.has_returned;
+            self.travels_refused += u64::from(entered.has_returned);
             self.replicas.set_grace_ticks(GRACE_S * u32::from(entered.tick_hz));
             events.push(ClientEvent::EnteredWorld { epoch: entered.epoch });
         }

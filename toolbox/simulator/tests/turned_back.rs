@@ -1,5 +1,5 @@
 //! The promise: who travels to a world that is no more, or to one that cannot read what it carries, is back where it
-//! was, with all of it, and stays connected.
+//! was, with all of it, and stays connected; and the game and the client are told.
 //!
 //! A hero tries again and again to leave a field for three worlds that do not take it.
 
@@ -62,6 +62,8 @@ struct Heroes {
     here: Vec<(ClientKey, Hero)>,
     sent: [u32; 3],
     came_back: u32,
+    /// Why, in order.
+    refused: Vec<RefusedTravel>,
 }
 
 impl WorldKind for Field {
@@ -80,9 +82,11 @@ impl WorldKind for Field {
 }
 
 fn welcome(arrivals: Res<Arrivals>, mut heroes: ResMut<Heroes>) {
-    for Arrival { client, from, transfer, .. } in &arrivals.0 {
+    for Arrival { client, from, transfer, refused, .. } in &arrivals.0 {
         assert_eq!(*from, None, "nobody comes here from another world");
+        assert_eq!(refused.is_some(), transfer.is_some(), "who is back is told why, and nobody else is");
         heroes.came_back += u32::from(transfer.is_some());
+        heroes.refused.extend(*refused);
         let hero = transfer.as_ref().map_or_else(ada, |transfer| transfer.read::<Hero>().expect("checked at the door"));
         heroes.here.push((*client, hero));
     }
@@ -160,15 +164,27 @@ fn who_is_not_taken_is_back_with_everything() {
     let totals = simulation.totals();
     assert_eq!((totals.playing, totals.disconnects, totals.protocol_errors), (10, 0, 0), "{totals:#?}");
     let [parcels, old, gone] = *destinations.get().expect("set above");
+    let told: u64 = simulation.players().iter().map(|player| player.client().stats().travels_refused).sum();
     let server = simulation.server_mut();
     assert!(server.world_mut(gone).is_none(), "it was retired");
     for inn in [parcels, old] {
         assert_eq!(server.world_mut(inn).expect("it is there").ecs().resource::<GuestsCount>().0, 0);
     }
+    let [refused, unreadable] =
+        ["server.travels_refused", "server.transfers_refused"].map(|name| server.count_of(name));
     let heroes = server.world_mut(field).expect("it is there").ecs().resource::<Heroes>();
     println!("{:?} sent, {} came back", heroes.sent, heroes.came_back);
     assert!(heroes.sent.iter().all(|sent| *sent > 100), "{:?}", heroes.sent);
     // Some are on their way just now.
     assert!(heroes.came_back + 10 >= heroes.sent.iter().sum());
+    for RefusedTravel { to, reason } in &heroes.refused {
+        let is_gone = *to == gone;
+        assert!(is_gone || [parcels, old].contains(to), "{to}");
+        let expect = if is_gone { TravelRefusal::NoSuchWorld } else { TravelRefusal::TransferUnreadable };
+        assert_eq!(*reason, expect, "{to}");
+    }
+    let came_back = u64::from(heroes.came_back);
+    assert!((came_back..=came_back + 10).contains(&(refused + unreadable)), "{refused} + {unreadable}");
+    assert!(told <= came_back && told + 20 >= came_back, "clients hear of {told}");
     assert!(heroes.here.iter().all(|(_, hero)| *hero == ada()), "{:?}", heroes.here);
 }

@@ -99,6 +99,10 @@ pub(crate) struct Entities {
     pub filtered_count: usize,
     pub counts: ReplicationStats,
     poisoned: Vec<NetId>,
+    /// For the log: the component of the first of these, unless that was a place, and the first value this tick that was
+    /// out of its range.
+    first_poisoned: Option<ComponentIndex>,
+    first_clamped: Option<(ComponentIndex, NetId)>,
     /// The tick of the last `release_due`.
     released_at: Option<u32>,
     /// Empty between calls of `release_due`.
@@ -135,6 +139,8 @@ impl Entities {
             filtered_count: 0,
             counts: ReplicationStats::default(),
             poisoned: Vec::new(),
+            first_poisoned: None,
+            first_clamped: None,
             released_at: None,
             released: Vec::new(),
             free: VecDeque::new(),
@@ -150,6 +156,8 @@ impl Entities {
         }
         self.touched_in_order = true;
         self.poisoned.clear();
+        self.first_poisoned = None;
+        self.first_clamped = None;
         self.urgent.clear();
         self.disturbed_before = self.disturbed_before.wrapping_add(self.disturbed.len() as u32);
         self.disturbed.clear();
@@ -211,7 +219,7 @@ impl Entities {
                 row.relevance = Relevance::OwnerOnly;
                 self.disturb(id.slot);
             }
-            self.note_poisoned(id);
+            self.note_poisoned(id, None);
         }
     }
 
@@ -279,9 +287,10 @@ impl Entities {
         self.counts.postponed += u64::from(written.postponed);
         if written.clamped {
             self.counts.clamped += 1;
+            self.first_clamped.get_or_insert((kind, id));
         }
         if written.poisoned {
-            self.note_poisoned(id);
+            self.note_poisoned(id, Some(kind));
         }
         if written.changed {
             self.touch(id.slot, bit.into());
@@ -353,6 +362,14 @@ impl Entities {
 
     pub fn poisoned(&self) -> &[NetId] {
         &self.poisoned
+    }
+
+    pub fn first_poisoned_component(&self) -> Option<ComponentIndex> {
+        self.first_poisoned
+    }
+
+    pub fn first_clamped(&self) -> Option<(ComponentIndex, NetId)> {
+        self.first_clamped
     }
 
     /// Ends the tick's changes: lets go what is due, and puts `touched` into slot order. Cheap when it is already, as
@@ -437,8 +454,12 @@ impl Entities {
         *mask |= bits;
     }
 
-    fn note_poisoned(&mut self, id: NetId) {
+    /// `kind` is none for a place.
+    fn note_poisoned(&mut self, id: NetId, kind: Option<ComponentIndex>) {
         self.counts.poisoned += 1;
+        if self.poisoned.is_empty() {
+            self.first_poisoned = kind;
+        }
         if self.poisoned.len() < POISONED_LISTED_MAX && !self.poisoned.contains(&id) {
             self.poisoned.push(id);
         }
@@ -579,8 +600,26 @@ mod tests {
         entities.set_place(lost, [f32::NAN, 0.0]);
         assert_eq!(entities.poisoned(), [sick, lost]);
         assert_eq!(entities.counts.poisoned, 2);
+        assert_eq!(entities.first_poisoned_component(), Some(ComponentIndex(0)));
         assert_eq!(entities.get(lost).unwrap().relevance, Relevance::OwnerOnly);
         entities.begin_tick(1);
         assert!(entities.poisoned().is_empty());
+        assert_eq!(entities.first_poisoned_component(), None);
+        entities.set_place(lost, [f32::NAN, 0.0]);
+        entities.update(ComponentIndex(0), sick, &pose(f32::NAN));
+        assert_eq!(entities.first_poisoned_component(), None, "a place is no component");
+    }
+
+    #[test]
+    fn the_first_value_out_of_its_range_is_named_within_the_tick() {
+        let mut entities = entities(10);
+        let (small, large) = (entities.spawn().unwrap(), entities.spawn().unwrap());
+        entities.update(ComponentIndex(0), small, &pose(1.0));
+        assert_eq!(entities.first_clamped(), None);
+        entities.update(ComponentIndex(0), large, &pose(1e9));
+        entities.update(ComponentIndex(0), small, &pose(-1e9));
+        assert_eq!(entities.first_clamped(), Some((ComponentIndex(0), large)));
+        entities.begin_tick(1);
+        assert_eq!(entities.first_clamped(), None);
     }
 }

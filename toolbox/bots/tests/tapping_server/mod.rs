@@ -156,8 +156,15 @@ impl Server {
         };
         self.seen.admitted += 1;
         let mut connection = Connection::new(admitted.link, from, admitted.client_id, now);
-        let entered =
-            EnterWorld { epoch: 0, tick_hz: 20, tick: self.tick, world: 1, own_entity: None, name: "tapping" };
+        let entered = EnterWorld {
+            epoch: 0,
+            tick_hz: 20,
+            tick: self.tick,
+            world: 1,
+            own_entity: None,
+            has_returned: false,
+            name: "tapping",
+        };
         let mut message = [0; control::ENTER_WORLD_BYTES_MAX];
         let len = entered.encode(&mut message);
         connection.send_reliable(&message[..len]).expect("a new connection has room");

@@ -188,7 +188,7 @@ impl Stage {
 }
 
 const HIDEOUT: EnterWorld<'static> =
-    EnterWorld { epoch: 0, tick_hz: 20, tick: 500, world: 1, own_entity: None, name: "hideout" };
+    EnterWorld { epoch: 0, tick_hz: 20, tick: 500, world: 1, own_entity: None, has_returned: false, name: "hideout" };
 
 fn nothing_replicated() -> Arc<Schema> {
     SchemaBuilder::new().build()
@@ -253,6 +253,22 @@ fn a_server_of_the_same_schema_is_taken_at_its_word() {
     stage.step();
     assert_eq!(stage.client.next_event(), Some(ClientEvent::EnteredWorld { epoch: 0 }));
     assert_eq!(stage.client.stats().protocol_errors, 0);
+}
+
+#[test]
+fn a_client_that_is_back_where_it_was_is_told_so_once() {
+    let mut stage = Stage::in_world(nothing_replicated());
+    assert!(!stage.client.world().expect("entered").has_returned);
+    let back = EnterWorld { epoch: 1, has_returned: true, ..HIDEOUT };
+    stage.say_enter(back);
+    stage.say_enter(EnterWorld { own_entity: Some((8, 1)), ..back });
+    stage.step();
+    assert!(stage.client.world().expect("entered").has_returned);
+    assert_eq!(stage.client.stats().travels_refused, 1);
+    stage.say_enter(EnterWorld { epoch: 2, world: 2, ..HIDEOUT });
+    stage.step();
+    assert!(!stage.client.world().expect("entered").has_returned);
+    assert_eq!(stage.client.stats().travels_refused, 1);
 }
 
 #[test]
