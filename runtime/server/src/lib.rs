@@ -44,7 +44,7 @@
 //!     }
 //! }
 //!
-//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! fn serve() -> Result<(), Box<dyn std::error::Error>> {
 //!     let schema = SchemaBuilder::new().component::<Position>().build();
 //!     let mut server = Server::bind(&Settings::default(), schema, throng_net::protocol::PrivateKey::new([7; 32]))?;
 //!     let meadow = server.add_kind(Meadow)?;
@@ -52,6 +52,13 @@
 //!     let report = server.run(&throng_platform::signals::install_stop(), &mut |_| {})?;
 //!     println!("{} ticks, {} missed", report.ticks, report.ticks_missed);
 //!     Ok(())
+//! }
+//!
+//! // An error that `main` returns is printed for programmers; what it says to an operator is its `Display`.
+//! fn main() -> std::process::ExitCode {
+//!     let Err(error) = serve() else { return std::process::ExitCode::SUCCESS };
+//!     eprintln!("{error}");
+//!     std::process::ExitCode::FAILURE
 //! }
 //! ```
 
