@@ -494,6 +494,10 @@ impl GameWorld {
                 Order::Reliable { client, end } => {
                     let message = &outbox.bytes[begin..end];
                     begin = end;
+                    if is_reserved(message) {
+                        self.refuse_message(client);
+                        continue;
+                    }
                     if let Some(client) = self.clients.get_mut(client) {
                         match client.connection.send_reliable(message) {
                             Ok(_) => self.sent.add_message(message),
@@ -504,6 +508,10 @@ impl GameWorld {
                 Order::Unreliable { client, end } => {
                     let message = &outbox.bytes[begin..end];
                     begin = end;
+                    if is_reserved(message) {
+                        self.refuse_message(client);
+                        continue;
+                    }
                     if let Some(client) = self.clients.get_mut(client) {
                         // A full queue drops its oldest, counted by the connection.
                         if client.connection.send_unreliable(message).is_ok() {
@@ -540,6 +548,20 @@ impl GameWorld {
         outbox.bytes.clear();
         // Back for its memory.
         *self.ecs.resource_mut::<Outbox>() = outbox;
+    }
+
+    /// The game's message would be taken for the server's own, and is not sent.
+    fn refuse_message(&mut self, client: ClientKey) {
+        self.report.stats.messages_reserved += 1;
+        let (kind, world) = (&*self.name, self.id.number());
+        let client = self.clients.get_mut(client).map(|client| client.client_id().0);
+        log_warn!(
+            CLIENTS,
+            kind,
+            world,
+            client,
+            "a message of the game is not sent: its first byte must be 16 or more, lower ones are the server's"
+        );
     }
 
     /// Tells clients which world they are in and which entity is theirs, when that is new; those who have just connected
@@ -814,6 +836,11 @@ impl GameWorld {
     pub fn break_replication(&mut self, fault: throng_replication::Fault) {
         own(&mut self.replication).set_fault(fault);
     }
+}
+
+/// Whether a message of the game would be another one to its client, or none.
+fn is_reserved(message: &[u8]) -> bool {
+    message.first().is_none_or(|&kind| kind < control::GAME_MIN)
 }
 
 /// What batches share is the world's alone again when all are back.

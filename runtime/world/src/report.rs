@@ -65,6 +65,9 @@ counters! {
         Sum players_unreplicated: "world.players_unreplicated", "clients",
             "Clients that were given a player whose entity has no `Replicated`, or is gone.",
             "A bug in the game: the client steers nothing, and sees nothing around it. The log names client and world.";
+        Sum messages_reserved: "world.messages_reserved", "messages",
+            "Messages of the game that were not sent, because they begin with a byte below 16, or are empty.",
+            "A bug in the game: those bytes are the server's. The log names client and world.";
         Sum allocations: "world.allocations", "allocations",
             "Allocations in ticks of worlds, on all workers.",
             "A steady tick makes none. A capture with memory on names the scope that allocates.";

@@ -122,14 +122,16 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Sends a game message, reliably and in order. First byte >= 16 (lower ones are the server's). At most 64 KiB;
+    /// Sends a game message, reliably and in order. First byte >= 16: lower ones are the server's, and the message is not
+    /// sent then, but counted (`world.messages_reserved`) and logged. At most 64 KiB;
     /// what does not fit the client's send queue ends its connection, counted, since order could not be kept.
     pub fn send_reliable(&mut self, client: ClientKey, message: &[u8]) {
         self.bytes.extend_from_slice(message);
         self.orders.push(Order::Reliable { client, end: self.bytes.len() });
     }
 
-    /// Sends a game message once, in the next packet that has room; a lost one is not sent again.
+    /// Sends a game message once, in the next packet that has room; a lost one is not sent again. First byte >= 16, as for
+    /// [`send_reliable`](Self::send_reliable).
     pub fn send_unreliable(&mut self, client: ClientKey, message: &[u8]) {
         self.bytes.extend_from_slice(message);
         self.orders.push(Order::Unreliable { client, end: self.bytes.len() });

@@ -1,5 +1,5 @@
-//! The promise: a game that gives a client a player which nobody can be told of hears of it, by a counter and a log line;
-//! the client stays, and is in its world.
+//! The promise: what a game does to no effect is counted and logged, and its clients stay in their world: a player which
+//! nobody can be told of, a message that would be taken for the server's own.
 
 use bevy_ecs::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -10,12 +10,13 @@ use throng_platform::time::Nanos;
 use throng_replication::{SchemaBuilder, ecs::Replicated};
 use throng_simulator::{Simulation, SimulationSettings};
 
-/// What is wrong with the players here.
+/// What is wrong here.
 #[derive(Resource, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
     NotReplicated,
     Despawned,
+    ReservedMessages,
 }
 
 struct Hall(Fault);
@@ -44,6 +45,12 @@ fn welcome(arrivals: Res<Arrivals>, fault: Res<Fault>, mut commands: Commands, m
         if *fault == Fault::Despawned {
             player.despawn();
         }
+        if *fault == Fault::ReservedMessages {
+            outbox.send_reliable(arrival.client, &[3, 1]);
+            outbox.send_reliable(arrival.client, &[]);
+            outbox.send_unreliable(arrival.client, &[15]);
+            outbox.send_reliable(arrival.client, &[16]);
+        }
     }
 }
 
@@ -53,21 +60,35 @@ impl Behaviour for Listener {
     fn think(&mut self, _: Nanos, _: &mut Client, _: &mut Xoshiro256PlusPlus) {}
 }
 
+const PLAYERS: u64 = 3;
+
+fn play(fault: Fault) -> Simulation {
+    let settings = SimulationSettings::new(SchemaBuilder::new().build(), 6);
+    let build = |server: &mut throng::Server| {
+        let hall = server.add_kind(Hall(fault))?;
+        Ok::<_, ServerError>(server.create_world(hall, 1)?)
+    };
+    let (mut simulation, _) = Simulation::new(&settings, build).unwrap();
+    (0..PLAYERS).for_each(|_| _ = simulation.join(Box::new(Listener)));
+    simulation.run_for(3.0);
+    let totals = simulation.totals();
+    assert_eq!((totals.playing, totals.protocol_errors), (PLAYERS, 0), "{totals:#?}");
+    simulation
+}
+
 #[test]
 fn a_player_that_nobody_can_be_told_of_is_counted() {
-    const PLAYERS: u64 = 3;
     for (fault, expect) in [(Fault::None, 0), (Fault::NotReplicated, PLAYERS), (Fault::Despawned, PLAYERS)] {
-        let settings = SimulationSettings::new(SchemaBuilder::new().build(), 6);
-        let build = |server: &mut throng::Server| {
-            let hall = server.add_kind(Hall(fault))?;
-            Ok::<_, ServerError>(server.create_world(hall, 1)?)
-        };
-        let (mut simulation, _) = Simulation::new(&settings, build).unwrap();
-        (0..PLAYERS).for_each(|_| _ = simulation.join(Box::new(Listener)));
-        simulation.run_for(3.0);
-        assert_eq!(simulation.totals().playing, PLAYERS);
+        let mut simulation = play(fault);
         let with_player = simulation.players().iter().filter(|player| player.client().own_entity().is_some()).count();
         assert_eq!(with_player as u64, PLAYERS - expect);
         assert_eq!(simulation.server_mut().count_of("world.players_unreplicated"), expect, "once for each");
+    }
+}
+
+#[test]
+fn a_message_that_would_be_the_servers_own_is_counted_and_not_sent() {
+    for (fault, expect) in [(Fault::None, 0), (Fault::ReservedMessages, 3 * PLAYERS)] {
+        assert_eq!(play(fault).server_mut().count_of("world.messages_reserved"), expect);
     }
 }
