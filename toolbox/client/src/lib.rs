@@ -4,7 +4,9 @@
 //! handshake, waits in the server's line ([`Client::queue`]), tries again with a fresh token where that may help
 //! ([`Client::with_retries`]), keeps the connection alive, and shows the game three things: in which world it is
 //! ([`Client::world`]), what the server shows it of that world ([`Client::replicas`]), and what the game's own
-//! messages say ([`Client::messages`]). The game answers with numbered inputs and reliable messages.
+//! messages say ([`Client::messages`]). The game answers with numbered inputs and reliable messages. When it is over,
+//! [`DisconnectReason`] says why, in words for a player too: a token that was used, a server that is full, a server that
+//! was built from another version of the game.
 //!
 //! ```text
 //!   datagram -> receive -> handshake | connection -> control -> world, own entity

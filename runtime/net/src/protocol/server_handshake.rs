@@ -47,9 +47,7 @@ use super::cipher::TAG_BYTES;
 use super::cookie::{CookieJar, read_cookie_request, read_hello, write_cookie};
 use super::denial::DenialReason;
 use super::link::{HANDSHAKE_SEQUENCE_START, LinkKeys, OpenError, SEQUENCE_START_MAX, SealedLink};
-use super::packet::{
-    CHALLENGE_BODY_BYTES, Kind, REQUEST_BODY_BYTES, REQUEST_BYTES, RequestBody, SealedHeader, VERSION,
-};
+use super::packet::{CHALLENGE_BODY_BYTES, Kind, REQUEST_BYTES, RequestBody, SealedHeader, VERSION};
 use super::token::{PrivateToken, SealContext, TokenError};
 use super::{ClientId, ProtocolId};
 

@@ -247,3 +247,29 @@ fn what_a_client_may_not_say_is_counted_by_the_message() {
     assert!(scene.stats.datagrams_in > 0);
     assert_eq!((scene.stats.datagrams_refused, scene.stats.messages_refused), (0, 3));
 }
+
+#[test]
+fn a_client_that_goes_by_another_schema_is_counted_once_and_let_go() {
+    let mut scene = Scene::new();
+    let mut client = Tapped { endpoint: scene.network.endpoint(CLIENT), last: Vec::new() };
+    let (mut connection, now) = scene.connect(&mut client.endpoint);
+    scene.stats = TickStats::default();
+    let said = control::SchemaHash(7).encode();
+    for length in 1..said.len() {
+        connection.send_unreliable(&said[..length]).unwrap();
+        connection.send_packet(now, &[], &mut client);
+    }
+    scene.frame(now);
+    scene.tick(now);
+    assert_eq!((scene.stats.schema_mismatches, scene.stats.messages_refused), (0, 9), "a part of it says nothing");
+    assert!(!scene.dismissed);
+    for _ in 0..3 {
+        connection.send_unreliable(&said).unwrap();
+        connection.send_packet(now, &[], &mut client);
+    }
+    connection.close(now, &mut client);
+    scene.frame(now);
+    scene.tick(now);
+    assert_eq!((scene.stats.schema_mismatches, scene.stats.messages_refused), (1, 9));
+    assert!(scene.dismissed);
+}

@@ -28,7 +28,8 @@ pub struct Called {
     pub user_data: UserData,
     pub address: SocketAddr,
     /// The address of a session that this client still has, from before a crash or a change of address; after a crash it
-    /// may be the same address. The session is to be ended first: the client can be admitted once `ServerHandshake::disconnected` has been told.
+    /// may be the same address. The session is to be ended first: the client can be admitted once
+    /// `ServerHandshake::disconnected` has been told.
     pub session: Option<SocketAddr>,
     /// The journal has its token, or there is no journal. Else it can only be refused.
     pub is_recorded: bool,
