@@ -10,7 +10,7 @@
 //! again ([`Way`]). The kernel's own emulation is not on every machine, has no seed, and cannot turn bits over that a
 //! checksum would not notice.
 //!
-//! Used by the tests of the command (`toolbox/cli/tests/command`: `network`, and `reliable_pair` for two bare
+//! Used by the tests of the command (`toolbox/shipped/tests/command`: `network`, and `reliable_pair` for two bare
 //! connections), which put real players and a real server on either side of it. No load run goes through it.
 //!
 //! One thread. It allocates per datagram and sleeps in whole milliseconds, so a delay may be 1 ms longer than asked.

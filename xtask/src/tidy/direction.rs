@@ -7,7 +7,7 @@
 use super::crates::Crate;
 
 /// From the ground up. A new room goes on the lowest floor that is above all it uses.
-const FLOORS: [&[&str]; 15] = [
+const FLOORS: [&[&str]; 16] = [
     &["platform", "pack-derive", "redact", "replication-derive", "profiler-macros"],
     &["metrics", "capture", "crash", "pack"],
     &["profiler"],
@@ -21,6 +21,7 @@ const FLOORS: [&[&str]; 15] = [
     &["games"],
     &["lab"],
     &["cli"],
+    &["shipped"],
     &["bench"],
     &["xtask"],
 ];

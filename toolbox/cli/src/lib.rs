@@ -75,7 +75,8 @@ enum Command {
     CrashDrill(crash_monitor::DrillArguments),
 }
 
-fn main() -> ExitCode {
+/// What the command does with the words of its command line.
+pub fn main() -> ExitCode {
     let cli = Cli::parse();
     // All that this one does is sleep: it needs no log and keeps no memory.
     if let Command::CrashMonitor = cli.command {

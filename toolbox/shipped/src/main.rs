@@ -1,0 +1,7 @@
+//! The `throng` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    throng_cli::main()
+}
