@@ -77,6 +77,7 @@ mod mailboxes;
 mod measure;
 pub mod metrics;
 pub mod packet_report;
+mod recorder_start;
 mod recorder_turns;
 pub mod report;
 pub mod rules;
@@ -97,6 +98,7 @@ mod world_maker;
 mod world_slot;
 mod worlds;
 
+pub use recorder_start::RecorderStartError;
 pub use server::Server;
 /// Game metrics in one line: see [`game_metrics`].
 pub use throng_metrics::{count, game as game_metrics, gauge};

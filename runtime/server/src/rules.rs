@@ -23,6 +23,7 @@ mod budgets;
 mod caps;
 mod captures;
 mod file;
+mod followed;
 mod levels;
 mod replication;
 mod triggers;
@@ -37,6 +38,7 @@ use crate::settings::{Mistake, SettingsError};
 
 pub use caps::RangeCaps;
 pub use file::RulesFile;
+pub use followed::FollowedRules;
 pub use replication::{ReplicationFileRules, RuleNames};
 
 use captures::Captures;

@@ -7,7 +7,10 @@
 //! Commands run on a thread where waiting is allowed, never on the frame's: what they read is published, what they
 //! change is handed over. Lines and answers are bounded by the port ([`bounds`](crate::bounds)).
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use throng::rules::FollowedRules;
 
 use crate::access::Role;
 
@@ -80,6 +83,19 @@ impl Console {
         assert!(name != HELP && self.find(name).is_none(), "two commands are called `{name}`");
         self.commands.push(Command { name, role, arguments, help, run: Box::new(run) });
         self
+    }
+
+    /// Adds `rules.reload`, which reads the server's rules file now and puts it into force; `None`: it has none, and the
+    /// command says where to name one.
+    #[must_use]
+    pub fn with_rules(self, rules: Option<Arc<FollowedRules>>) -> Self {
+        self.with("rules.reload", Role::Operate, "", "reads the rules file now and puts it into force", move |call| {
+            call.check_arguments(&[])?;
+            let rules =
+                rules.as_ref().ok_or("this server has no rules file: name one in [recorder] rules of its settings")?;
+            let path = rules.reload().map_err(|error| error.to_string())?.display().to_string();
+            Ok(call.answer(|| format!("{path} is in force\n"), || json!({ "rules": path })))
+        })
     }
 
     /// What somebody must be allowed who has this line carried out. A line that no command is asked by changes nothing.

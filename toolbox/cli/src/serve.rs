@@ -3,10 +3,7 @@
 use std::{
     io::BufRead,
     path::PathBuf,
-    sync::{
-        Arc,
-        mpsc::{SyncSender, sync_channel},
-    },
+    sync::mpsc::{SyncSender, sync_channel},
     thread::JoinHandle,
 };
 
@@ -19,7 +16,7 @@ use throng::{
 };
 use throng_admin::{
     AdminServer,
-    access::{Access, AccessKeys, Role},
+    access::{Access, AccessKeys},
     console::Console,
 };
 use throng_crash::CrashGuard;
@@ -31,12 +28,11 @@ use throng_platform::{
 };
 
 use crate::{
-    crash_state, flight_recorder,
+    crash_state,
     games::GameArguments,
     key,
     outcome::{CommandResult, Verdict},
     output::{OutputArguments, Reader, remark, say},
-    rules::FollowedRules,
     status_line::StatusLine,
     this_build,
 };
@@ -133,12 +129,12 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
         server.take_recorder_turns();
     }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
-    let rules = flight_recorder::start(&settings, arguments.captures.as_deref(), this_build::name(), &mut server)?;
+    let rules = server.start_recorder(&settings, arguments.captures.as_deref(), this_build::name())?;
     let _crash_guard = install_crash_reports(&settings.server.crashes, &server)?;
     let admin = match settings.server.admin_address {
         Some(address) => {
             let access = Access { names: settings.server.admin_names.clone(), keys: admin_keys };
-            Some(AdminServer::start(address, access, server.control().published(), console(rules))?)
+            Some(AdminServer::start(address, access, server.control().published(), Console::new().with_rules(rules))?)
         }
         None => None,
     };
@@ -206,23 +202,6 @@ fn install_crash_reports(
         }
         installed => installed.map(Some),
     }
-}
-
-/// What can be typed at this server, beside what the admin port knows by itself.
-fn console(rules: Option<Arc<FollowedRules>>) -> Console {
-    Console::new().with(
-        "rules.reload",
-        Role::Operate,
-        "",
-        "reads the rules file now and puts it into force",
-        move |call| {
-            call.check_arguments(&[])?;
-            let rules =
-                rules.as_ref().ok_or("this server has no rules file: name one in [recorder] rules of its settings")?;
-            let path = rules.reload().map_err(|error| error.to_string())?.display().to_string();
-            Ok(call.answer(|| format!("{path} is in force\n"), || serde_json::json!({ "rules": path })))
-        },
-    )
 }
 
 /// Seconds of status that may wait for whoever reads them.

@@ -1,4 +1,4 @@
-//! The rules of `throng serve` while it runs: in force again when their file changes, and when somebody asks for it.
+//! Rules that are followed: in force again when their file changes, and when somebody asks for it.
 //!
 //! A thread of low priority looks at the file once a second; the console's `rules.reload` reads it at once, and says
 //! what is wrong with it. Whatever is wrong, the rules before stay in force.
@@ -9,19 +9,20 @@ use std::{
     time::Duration,
 };
 
-use throng::{
-    rules::{RulesFile, ServerRules},
-    settings::SettingsError,
-};
 use throng_platform::threads::{Priority, spawn_named};
 use throng_profiler::{log_category, log_info};
+
+use super::{RulesFile, ServerRules};
+use crate::settings::SettingsError;
 
 log_category!(RULES = "server.rules");
 
 /// How often the file is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// A rules file that is followed for as long as the process lives.
+/// A rules file that is followed for as long as the process lives. [`Server::start_recorder`] makes one.
+///
+/// [`Server::start_recorder`]: crate::Server::start_recorder
 pub struct FollowedRules {
     /// Held while the file is read and its rules come into force, so that two readings cannot overtake each other.
     file: Mutex<RulesFile>,
@@ -29,8 +30,9 @@ pub struct FollowedRules {
 }
 
 impl FollowedRules {
-    /// Begins to follow; the rules that are in `file` now are the caller's to put into force.
-    pub fn follow(
+    /// Begins to follow; the rules that are in `file` now are the caller's to put into force. Fails when the host has no
+    /// room for another thread.
+    pub(crate) fn follow(
         file: RulesFile,
         put_into_force: impl Fn(ServerRules) + Send + Sync + 'static,
     ) -> std::io::Result<Arc<Self>> {
@@ -54,7 +56,8 @@ impl FollowedRules {
         }
     }
 
-    /// Reads the file and puts its rules into force, changed or not. Returns where it is.
+    /// Reads the file and puts its rules into force, changed or not. Returns where it is. What is wrong with it is told
+    /// to the caller alone, and the rules before stay in force. May wait for the disk.
     pub fn reload(&self) -> Result<PathBuf, SettingsError> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         (self.put_into_force)(file.reload()?);

@@ -1,0 +1,121 @@
+//! Starting the flight recorder as the settings ask for it, with rules that are read again when their file changes.
+//!
+//! Runs once, on the thread that puts the server together, after its worlds are made: the names that rules may hold are
+//! those of the game. Takes some 20 ms.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use throng_profiler::{Recorder, RecorderControl, RecorderSettings, log, log_category, log_warn};
+
+use crate::{
+    rules::{FollowedRules, RangeCaps, ReplicationFileRules, RuleNames, RulesFile, ServerRules},
+    server::Server,
+    settings::{Settings, SettingsError},
+};
+
+log_category!(RECORDER = "profiler.recorder");
+log_category!(RULES = "server.rules");
+
+/// Recorder or rules could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum RecorderStartError {
+    #[error(transparent)]
+    Rules(#[from] SettingsError),
+    #[error(
+        "captures cannot go to {}: {cause}; set [recorder] captures or --captures to another folder", folder.display()
+    )]
+    Captures { folder: PathBuf, cause: io::Error },
+    #[error("a thread cannot start: {0}; raise `ulimit -u` or the container's pids limit")]
+    Thread(#[from] io::Error),
+}
+
+impl Server {
+    /// Puts the rules file of the settings into force and follows it, and starts the recorder that they ask for.
+    /// `captures` comes before the settings' folder; `build` is what captures say of the executable. To be called when
+    /// the worlds are made, once. Returns the rules if there is a file of them: the console reloads them.
+    pub fn start_recorder(
+        &mut self,
+        settings: &Settings,
+        captures: Option<&Path>,
+        build: String,
+    ) -> Result<Option<Arc<FollowedRules>>, RecorderStartError> {
+        let chosen = &settings.recorder;
+        let (file, rules) = match &chosen.rules {
+            Some(path) => {
+                let names = RuleNames::of(self.schema(), self.world_kind_names().map(str::to_owned).collect());
+                RulesFile::open(path, names).map(|(file, rules)| (Some(file), rules))?
+            }
+            None => (None, ServerRules::default()),
+        };
+        log::set_levels(&rules.log_levels);
+        let (control, of_game) = (self.control(), self.replication_rules().clone());
+        let caps = RangeCaps::of(self);
+        warn_of_ranges(&caps, &rules.replication);
+        self.set_replication_rules(rules.replication.complete(of_game.clone()));
+        let recorder = if chosen.on { Some(start(self, settings, captures, build, rules)?) } else { None };
+        let suggested = self.suggested_budgets().clone();
+        let follow = |file| {
+            FollowedRules::follow(file, move |rules| {
+                log::set_levels(&rules.log_levels);
+                warn_of_ranges(&caps, &rules.replication);
+                control.set_replication_rules(rules.replication.complete(of_game.clone()));
+                if let Some(recorder) = &recorder {
+                    recorder.set_rules(suggested.complete(rules.recorder));
+                }
+            })
+        };
+        Ok(file.map(follow).transpose()?)
+    }
+}
+
+/// Says which ranges reach less far than they say.
+fn warn_of_ranges(caps: &RangeCaps, rules: &ReplicationFileRules) {
+    for warning in caps.warnings(rules) {
+        log_warn!(RULES, %warning, "a rule does less than it says");
+    }
+}
+
+fn start(
+    server: &mut Server,
+    settings: &Settings,
+    captures: Option<&Path>,
+    build: String,
+    rules: ServerRules,
+) -> Result<RecorderControl, RecorderStartError> {
+    let chosen = &settings.recorder;
+    let captures = captures.map(Path::to_path_buf).or_else(|| chosen.captures.clone());
+    if let Some(folder) = &captures {
+        // Now, not with the first bad frame of the night.
+        let made = make_writable_folder(folder);
+        made.map_err(|cause| RecorderStartError::Captures { folder: folder.clone(), cause })?;
+    }
+    let mut recorder = Recorder::start(RecorderSettings {
+        memory_bytes: chosen.memory_mb as usize * MIB,
+        captures,
+        rules: server.suggested_budgets().complete(rules.recorder),
+        build,
+        game: server.game().into(),
+        free_text: chosen.free_text,
+        context_switches: chosen.context_switches,
+    })?;
+    if let (source, Some(reason)) = recorder.switch_source() {
+        log_warn!(RECORDER, ?source, %reason, "context switches are not recorded one by one");
+    }
+    let control = recorder.control();
+    server.set_recorder(recorder);
+    Ok(control)
+}
+
+/// Makes the folder if there is none, and tries whether files can be made in it.
+fn make_writable_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let trial = folder.join(format!("trial-{}.partial", std::process::id()));
+    fs::write(&trial, [])?;
+    fs::remove_file(&trial)
+}
+
+const MIB: usize = 1 << 20;
