@@ -8,9 +8,9 @@
 //! throng.toml:12: [server] wrokers: unknown key; did you mean `workers`?
 //! ```
 //!
-//! Every setting has a default, so an empty file is a valid one. `[game]` belongs to the game, which reads it
-//! with [`Settings::game`] and gives errors of the same quality; see [`Section`]. Secrets may come from the
-//! environment instead of the file, and are never printed.
+//! Every setting has a default, so an empty file is a valid one. `[game]` belongs to the game, which reads it into a
+//! type of its own with errors of the same quality, told together with the others ([`Settings::find`], [`Section`]).
+//! Secrets may come from the environment instead of the file, and are never printed.
 //!
 //! Runs once at start, on the main thread; cost: one parse of a file of a few kilobytes.
 
@@ -37,10 +37,13 @@ pub(crate) use mistake::nearest as nearest_name;
 pub use mistake::{Mistake, SettingsError};
 pub use recorder::RecorderSettings;
 pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};
-pub use section::{Checks, Section};
+pub use section::{AnySection, Checks, NoSection, Section};
 pub use workers::{ReservedCores, Workers};
 
 use document::Document;
+
+/// The file that is read when nobody names another, in the folder that the command is started in.
+pub const SETTINGS_FILE: &str = "throng.toml";
 
 /// No settings file is this long; something else was named by mistake.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -72,38 +75,86 @@ impl fmt::Debug for Settings {
 }
 
 impl Settings {
+    /// The settings that a command is to take, with the game's own section: those of the file that was `named`, or of
+    /// [`SETTINGS_FILE`] in the working folder, or, if there is none, defaults for everything. All mistakes of the file
+    /// are in the error, those of `[game]` among them; a file that was named and is not there is one, too.
+    ///
+    /// ```no_run
+    /// use throng::settings::{NoSection, Settings};
+    ///
+    /// let (settings, NoSection {}) = Settings::find(None)?;
+    /// println!("settings: {}", settings.source());
+    /// # Ok::<(), throng::settings::SettingsError>(())
+    /// ```
+    pub fn find<T: Section>(named: Option<&Path>) -> Result<(Self, T), SettingsError> {
+        Self::find_in(Path::new(""), named)
+    }
+
+    /// As [`find`](Self::find), with the usual file in `folder`.
+    fn find_in<T: Section>(folder: &Path, named: Option<&Path>) -> Result<(Self, T), SettingsError> {
+        match named {
+            Some(path) => Self::load_with(path),
+            None => match Self::load_with(&folder.join(SETTINGS_FILE)) {
+                Err(SettingsError::Missing { .. }) => Ok((Self::default(), T::default())),
+                found => found,
+            },
+        }
+    }
+
+    /// Where they are from, in words for a log.
+    pub fn source(&self) -> String {
+        match self.file.as_str() {
+            "" => format!("defaults, there is no {SETTINGS_FILE} here"),
+            file => file.to_owned(),
+        }
+    }
+
     /// Reads and checks a file. All of its mistakes are in the error, in the order of their lines. Key, rules and
     /// journal that it names lie beside it, unless their path is absolute; captures go to the working folder.
+    ///
+    /// What `[game]` holds is not looked at: this is for those who know no game.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
+        Self::load_with(path).map(|(settings, AnySection {})| settings)
+    }
+
+    fn load_with<T: Section>(path: &Path) -> Result<(Self, T), SettingsError> {
         let text = read_file(path, "with --config PATH")?;
-        let mut settings = Self::parse(&path.display().to_string(), &text)?;
+        let (mut settings, game) = Self::parse_with(&path.display().to_string(), &text)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let Self { server, recorder, .. } = &mut settings;
         let journal = if let TokenJournalFile::Named(file) = &mut server.token_journal { Some(file) } else { None };
         for file in [server.private_key_file.as_mut(), recorder.rules.as_mut(), journal].into_iter().flatten() {
             *file = folder.join(&*file);
         }
-        Ok(Self { folder: Some(folder), ..settings })
+        Ok((Self { folder: Some(folder), ..settings }, game))
     }
 
     /// As [`load`](Self::load), from text already in memory; `file` is the name that mistakes show.
     pub fn parse(file: &str, text: &str) -> Result<Self, SettingsError> {
+        Self::parse_with(file, text).map(|(settings, AnySection {})| settings)
+    }
+
+    fn parse_with<T: Section>(file: &str, text: &str) -> Result<(Self, T), SettingsError> {
         let document = Document::parse(file, text)?;
         let mut mistakes = Vec::new();
         document.check_sections(&SECTIONS, &mut mistakes);
         let server: ServerSettings = document.section("server", &mut mistakes);
         let replication: ReplicationSettings = document.section("replication", &mut mistakes);
         let recorder: RecorderSettings = document.section("recorder", &mut mistakes);
+        let game: T = document.section("game", &mut mistakes);
         document.point_to_right_section(
             &[
                 ("server", section::keys_of::<ServerSettings>()),
                 ("replication", section::keys_of::<ReplicationSettings>()),
                 ("recorder", section::keys_of::<RecorderSettings>()),
+                ("game", section::keys_of::<T>()),
             ],
             &mut mistakes,
         );
         SettingsError::unless_empty(mistakes)?;
-        Ok(Self { server, replication, recorder, file: file.to_owned(), text: text.to_owned(), folder: None })
+        let settings =
+            Self { server, replication, recorder, file: file.to_owned(), text: text.to_owned(), folder: None };
+        Ok((settings, game))
     }
 
     /// The folder of the settings file; `None` if they are not from a file.

@@ -36,6 +36,9 @@ impl fmt::Display for Mistake {
 /// Why no settings came out. Its text is what the operator reads: one line per mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
+    /// There is no such file.
+    #[error("{file}: {reason}")]
+    Missing { file: String, reason: String },
     #[error("{file}: {reason}")]
     Unreadable { file: String, reason: String },
     #[error("{}", lines(.0))]
@@ -56,7 +59,12 @@ impl SettingsError {
             ErrorKind::InvalidData => "is not UTF-8 text; save it again as UTF-8".to_owned(),
             _ => format!("cannot be read: {cause}"),
         };
-        Self::Unreadable { file: path.display().to_string(), reason }
+        let file = path.display().to_string();
+        if cause.kind() == ErrorKind::NotFound {
+            Self::Missing { file, reason }
+        } else {
+            Self::Unreadable { file, reason }
+        }
     }
 
     pub(crate) fn unless_empty(mut mistakes: Vec<Mistake>) -> Result<(), Self> {

@@ -27,8 +27,8 @@
 use std::fmt::Display;
 use std::ops::{Range, RangeInclusive};
 
-use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
-use serde::forward_to_deserialize_any;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, Visitor};
+use serde::{Deserialize, forward_to_deserialize_any};
 use toml::de::DeTable;
 
 use super::document::Document;
@@ -38,6 +38,28 @@ use super::mistake::Mistake;
 pub trait Section: DeserializeOwned + Default {
     /// Adds what the types cannot say: ranges, and keys that must agree with each other.
     fn check(&self, checks: &mut Checks<'_>);
+}
+
+/// The section of a game that has no settings: whatever stands in it is a mistake.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct NoSection {}
+
+impl Section for NoSection {
+    fn check(&self, _checks: &mut Checks<'_>) {}
+}
+
+/// A section that is left to others: whatever stands in it is taken and not looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AnySection {}
+
+impl<'de> Deserialize<'de> for AnySection {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(from).map(|_| Self {})
+    }
+}
+
+impl Section for AnySection {
+    fn check(&self, _checks: &mut Checks<'_>) {}
 }
 
 /// Takes the mistakes that a [`Section`] finds in itself and gives them their lines.

@@ -505,6 +505,48 @@ fn a_games_section_is_checked_with_the_same_care() {
     assert_eq!(accept("").game::<Rules>().unwrap().wolves, 0);
 }
 
+#[test]
+fn mistakes_of_the_games_section_are_told_with_all_others() {
+    let check = |text: &str, expect: &str| {
+        let found = Settings::parse_with::<Rules>("throng.toml", text).map(drop).unwrap_err().to_string();
+        assert_eq!(found, expect, "\n--- for the file:\n{text}");
+    };
+    check(
+        "[server]\nwrokers = 2\n[game]\nwolves = 2_000\nspeed_m_per_s = 1\n[recorder]\nmemory_mb = 0\n",
+        "throng.toml:2: [server] wrokers: unknown key; did you mean `workers`?\n\
+         throng.toml:4: [game] wolves: 2000 is too high; it may be 0 to 1000 wolves\n\
+         throng.toml:7: [recorder] memory_mb: 0 is too low; it may be 1 to 4096 MiB",
+    );
+    check("[server]\nwolves = 2\n", "throng.toml:2: [server] wolves: unknown key here; it belongs in [game]");
+    let none = Settings::parse_with::<NoSection>("throng.toml", "[game]\nwolves = 2\n").map(drop).unwrap_err();
+    assert_eq!(none.to_string(), "throng.toml:2: [game] wolves: unknown key; this section has none; remove it");
+    assert!(Settings::parse_with::<NoSection>("throng.toml", "[game]\n").is_ok());
+    assert!(Settings::parse("throng.toml", "[game]\nwolves = 2\n").is_ok(), "who knows no game leaves it alone");
+}
+
+#[test]
+fn the_usual_file_is_read_where_it_is_and_a_named_one_must_be_there() {
+    let folder = std::env::temp_dir().join(format!("throng-find-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let usual = folder.join(SETTINGS_FILE);
+    let find = |named: Option<&Path>| Settings::find_in::<AnySection>(&folder, named).map(|(settings, _)| settings);
+
+    let without = find(None).unwrap();
+    assert_eq!((without.server.timeout_s, without.source()), (10, "defaults, there is no throng.toml here".to_owned()));
+    std::fs::write(&usual, "[server]\ntimeout_s = 77\n").unwrap();
+    let with = find(None).unwrap();
+    assert_eq!((with.server.timeout_s, with.source()), (77, usual.display().to_string()));
+    let other = folder.join("other.toml");
+    let missing = find(Some(&other)).map(drop).unwrap_err();
+    assert!(matches!(&missing, SettingsError::Missing { .. }), "{missing}");
+    std::fs::write(&other, "[server]\ntimeout_s = 55\n").unwrap();
+    assert_eq!(find(Some(&other)).unwrap().server.timeout_s, 55, "the named one, whatever lies beside it");
+    // What is there and of no use is never passed over.
+    std::fs::write(&usual, "[server]\ntimeout_s = 0\n").unwrap();
+    assert!(find(None).is_err());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// The page that operators read shows every setting with its default; this is what keeps it true.
 #[test]
 fn the_settings_page_shows_every_key_with_its_default() {
