@@ -23,7 +23,7 @@
 //! ```
 //!
 //! A module uses modules of lower lines, and neighbours, never in a circle. Beside them are `bot`, a player for the
-//! swarm, and `settings`.
+//! swarm, and `settings`; above all is `game`, which is what the toolbox is given.
 //!
 //! A world of 10,000 NPCs and 2,000 players is one `bevy_ecs::World`. Its systems run on one worker; its clients are
 //! read and written on all workers that are idle. Its state is rows of plain data, and sets say which rows a system has
@@ -47,6 +47,7 @@ pub mod combat;
 pub mod components;
 pub mod deeds;
 pub mod events;
+mod game;
 pub mod index_set;
 pub mod landscape;
 pub mod lives;
@@ -80,6 +81,7 @@ pub mod yell;
 pub mod zone;
 
 pub use bot::FrontierBot;
+pub use game::game;
 pub use schema::schema;
 pub use server::{FrontierWorld, build};
 pub use settings::FrontierSettings;

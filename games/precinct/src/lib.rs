@@ -19,7 +19,7 @@
 //! ```
 //!
 //! A module uses modules of lower lines, and neighbours, never in a circle. Beside them is `bot`, a player for the
-//! swarm.
+//! swarm, and above all `game`, which is what the toolbox is given.
 //!
 //! Cost on a server: see [`npc`].
 
@@ -31,6 +31,7 @@ mod budgets;
 pub mod components;
 pub mod distribution;
 pub mod doors;
+mod game;
 pub mod hideouts;
 pub mod homes;
 pub mod inventory;
@@ -59,6 +60,7 @@ pub mod worlds;
 
 pub use bot::PrecinctBot;
 pub use components::schema;
+pub use game::game;
 pub use server::{FaultyHideout, PrecinctSettings, PrecinctWorlds, build};
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `throng bots`: a swarm of bots against a server that runs already.
+//! `bots`: a swarm of bots against a server that runs already.
 
 use std::{
     io::BufRead,
@@ -14,10 +14,10 @@ use throng_platform::{
 };
 
 use crate::{
-    games::{Game, GameFlags},
     key::KeyArguments,
     outcome::{CommandResult, Verdict},
     output::{OutputArguments, Reader, remark, say},
+    played::Played,
     status_line::StatusLine,
 };
 
@@ -32,11 +32,6 @@ pub struct BotsArguments {
     /// How long to play after the last one is in (s); without it, until stopped.
     #[arg(long)]
     seconds: Option<u64>,
-    /// The game the server runs: it decides how bots behave and what they understand.
-    #[arg(long, value_enum, default_value = "precinct")]
-    game: Game,
-    #[command(flatten)]
-    flags: GameFlags,
     /// What the bots do; every game has `play`.
     #[arg(long, default_value = "play", value_parser = ["play"])]
     behaviour: String,
@@ -71,9 +66,9 @@ fn resolve(text: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| "the name has no address".into())
 }
 
-pub fn run(arguments: BotsArguments) -> CommandResult {
+pub fn run(arguments: BotsArguments, played: &Played<'_>) -> CommandResult {
     let stop = signals::install_stop();
-    let behaviours = arguments.game.behaviours(&arguments.flags)?;
+    let behaviours = played.behaviours()?;
     let (settings, key) = arguments.key.settings_and_key("bots make their own connect tokens with the server's key")?;
     let signer = TokenSigner {
         protocol_id: ProtocolId(settings.server.protocol_id),
@@ -85,7 +80,7 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
     let swarm = SwarmSettings {
         seconds: arguments.seconds,
         seed: arguments.seed,
-        join_per_second: match arguments.game.scenario(&arguments.flags)?.joins {
+        join_per_second: match played.arguments.scenario.joins {
             Joins::InTurn => arguments.join_per_second,
             Joins::AtOnce => u32::MAX,
         },
@@ -98,7 +93,7 @@ pub fn run(arguments: BotsArguments) -> CommandResult {
         end_with_parent(stop.clone())?;
     }
     let line = StatusLine::new();
-    let report = match Swarm::run(swarm, arguments.game.schema(), behaviours, stop, &mut |status| {
+    let report = match Swarm::run(swarm, played.game.schema(), behaviours, stop, &mut |status| {
         if reader == Reader::Parent {
             // A parent that is gone says so by the end of stdin, too.
             let _ = say(serde_json::json!({ "status": status }));

@@ -30,17 +30,17 @@ use throng_profiler::{
 
 use crate::{
     crash_state::{RecorderSource, WorldFacts},
+    executable::Executable,
     outcome::{CommandResult, Verdict},
     output::remark,
-    this_build,
 };
 
 /// Sleeps until the server at the other end of stdin ends.
-pub fn monitor() -> ExitCode {
+pub fn monitor(executable: Executable) -> ExitCode {
     match crash::monitor::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            remark(format_args!("throng: crash monitor: {error}"));
+            remark(format_args!("{}: crash monitor: {error}", executable.name));
             ExitCode::from(2)
         }
     }
@@ -84,7 +84,7 @@ const BYSTANDERS: [&str; 3] = ["worker-0", "worker-2", "log"];
 /// The culprit's world, its tick and its seed.
 const WORLD: (u32, u32, u64) = (12, 5_012, 777);
 
-pub fn drill(arguments: DrillArguments) -> CommandResult {
+pub fn drill(arguments: DrillArguments, executable: Executable) -> CommandResult {
     let stop = signals::install_stop();
     // One a line: what the tests then search the report for.
     let mut secrets: Vec<String> = io::stdin().lock().lines().collect::<Result<_, _>>()?;
@@ -92,13 +92,14 @@ pub fn drill(arguments: DrillArguments) -> CommandResult {
     let facts = secrets.iter().enumerate().map(|(index, secret)| (format!("secret {index}"), secret.clone()));
     let facts: BTreeMap<_, _> = facts.collect();
 
-    let captures = RecorderSettings { build: this_build::name(), game: "drill".into(), ..RecorderSettings::default() };
+    let captures =
+        RecorderSettings { build: executable.full_name(), game: "drill".into(), ..RecorderSettings::default() };
     let mut recorder = Recorder::start(captures)?;
     let worlds = HashMap::from([(WORLD.0, WorldFacts { kind: "drill".into(), seed: Some(WORLD.2) })]);
     let settings = CrashSettings {
         crashes_kept: arguments.kept,
         seed: Some(42),
-        ..CrashSettings::new(arguments.crashes, this_build::name(), "drill")?
+        ..CrashSettings::new(arguments.crashes, executable.full_name(), "drill")?
     };
     let guard = crash::install(settings, RecorderSource::new(Some(recorder.control()), worlds, facts))?;
 

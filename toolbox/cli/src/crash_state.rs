@@ -20,7 +20,7 @@ use throng_profiler::{
     thread::{self, ThreadCells},
 };
 
-use crate::this_build;
+use crate::executable::Executable;
 
 /// The name of the capture beside a report.
 const CAPTURE_FILE: &str = "last.capture";
@@ -44,10 +44,14 @@ pub struct WorldFacts {
 }
 
 /// From now on a death of this server is reported in `folder`, until the guard is dropped.
-pub fn install(folder: &Path, server: &Server) -> Result<CrashGuard, Box<dyn std::error::Error>> {
+pub fn install(
+    folder: &Path,
+    server: &Server,
+    executable: Executable,
+) -> Result<CrashGuard, Box<dyn std::error::Error>> {
     let facts = |kind: &str, seed| WorldFacts { kind: kind.to_owned(), seed: Some(seed) };
     let worlds = server.worlds().map(|(id, kind, seed)| (id.number(), facts(kind, seed))).collect();
-    let settings = CrashSettings::new(folder, this_build::name(), server.game())?;
+    let settings = CrashSettings::new(folder, executable.full_name(), server.game())?;
     Ok(crash::install(settings, RecorderSource::new(server.recorder_control(), worlds, BTreeMap::new()))?)
 }
 

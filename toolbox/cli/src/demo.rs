@@ -6,10 +6,11 @@ use clap::Args;
 use throng_lab::report;
 
 use crate::{
-    games::GameArguments,
+    executable::Executable,
     load::{keep, plan, run_plan, tell},
     outcome::CommandResult,
     output::remark,
+    played::Played,
 };
 
 /// Without `--seconds` the demo runs until it is stopped; a day is as good as that.
@@ -17,8 +18,6 @@ const UNTIL_STOPPED_S: u32 = 86_400;
 
 #[derive(Args)]
 pub struct DemoArguments {
-    #[command(flatten)]
-    game: GameArguments,
     /// End by itself after so long (s); without it, Ctrl-C ends it. Either way there is a report.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: Option<u32>,
@@ -30,21 +29,20 @@ pub struct DemoArguments {
     json: bool,
 }
 
-pub fn run(arguments: DemoArguments) -> CommandResult {
-    arguments.game.check()?;
+pub fn run(arguments: DemoArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
     report::make_folder(&arguments.report)?;
     remark(format_args!(
         "{} bots play {} on a server with {} NPCs; both run on this machine, over encrypted UDP{}",
-        arguments.game.players(),
-        arguments.game.game.name(),
-        arguments.game.npcs(),
+        played.arguments.players,
+        played.game.name(),
+        played.arguments.npcs,
         if arguments.seconds.is_none() { "; Ctrl-C ends it with a report" } else { "" }
     ));
     // Whoever looks on is not to wait for a window; bots begin in the distribution that they settle in.
-    let mut plan = plan(&arguments.game, arguments.seconds.unwrap_or(UNTIL_STOPPED_S), 0)?;
+    let mut plan = plan(played, arguments.seconds.unwrap_or(UNTIL_STOPPED_S), 0)?;
     plan.until_stopped = arguments.seconds.is_none();
     keep(&mut plan, &arguments.report, None, None);
     let mut run = run_plan(&plan)?;
     let files = report::write(&mut run, &arguments.report)?;
-    tell(&run, &files.html, arguments.json)
+    tell(&run, &files.html, arguments.json, executable)
 }

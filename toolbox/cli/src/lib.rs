@@ -1,7 +1,33 @@
-//! The `throng` command: a thin front end of the libraries.
+//! The commands that every game gets: `demo`, `serve`, `bots`, `load`, `console`, `capture`, `crash`, `wallclock`,
+//! `token`, `admin-key`, each with every flag. A thin front end of the libraries, which knows no game.
+//!
+//! A game is one value ([`Game`]), and its executable is
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! use throng_cli::Game;
+//! # use throng_replication::SchemaBuilder;
+//!
+//! fn my_game() -> Game {
+//!     // Its worlds, bots, options, settings: see the crate `throng-game`.
+//!     # Game::new("meadow", || SchemaBuilder::new().build(), |_server, _arguments| Ok(()))
+//! }
+//!
+//! fn main() -> ExitCode {
+//!     throng_cli::main(my_game())
+//! }
+//! ```
+//!
+//! `games/meadow` is a whole game of that kind. What an executable has with this library beside the commands: the
+//! counting allocator, by which captures and metrics know of memory. It is declared here, so an executable must not
+//! declare a global allocator of its own.
 //!
 //! Every command has `--json`, which prints one JSON object as its last line with units in the key names. Exit status 0
 //! = fine, 1 = the thing measured failed its bar, 2 = a mistake in how it was called or in the surroundings.
+//!
+//! `load` and `demo` start this very executable twice, as server and as bots; what the processes tell each other is in
+//! `docs/spec/child.md`.
 
 mod admin_key;
 mod admin_port;
@@ -12,32 +38,39 @@ mod crash;
 mod crash_monitor;
 mod crash_state;
 mod demo;
-mod games;
+mod executable;
 mod key;
 mod load;
 mod outcome;
 mod output;
+mod played;
 mod serve;
 mod status_line;
-mod this_build;
 mod token;
 mod wallclock;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use throng_profiler::log::{self, CategoryFilter, Lines};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::{outcome::Verdict, output::remark};
+pub use executable::Executable;
+pub use throng_game::{Arguments, BuildError, Game, GameOption, Options};
 
+use crate::{
+    outcome::{CommandResult, Verdict},
+    output::remark,
+    played::Played,
+};
+
+/// Counts what each thread allocates, for captures, metrics and reports.
 #[global_allocator]
 static ALLOCATOR: throng_platform::allocator::CountingAllocator = throng_platform::allocator::CountingAllocator;
 
-/// Authoritative multiplayer game servers that hold their tick: servers, bots, load tests.
 #[derive(Parser)]
-#[command(name = "throng", version = this_build::VERSION_AND_COMMIT, max_term_width = 100)]
+#[command(max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -73,43 +106,68 @@ enum Command {
     CrashDrill(crash_monitor::DrillArguments),
 }
 
-/// What the command does with the words of its command line.
-pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+/// The `main` of an executable with one game: reads the command line and does what it says. The command is called as the
+/// game is, and `--version` says the game's version and commit.
+pub fn main(game: Game) -> ExitCode {
+    let (version, commit) = game.version_and_commit();
+    main_with(Executable { name: game.name(), version, commit }, vec![game])
+}
+
+/// The same for an executable with several games, the usual one first: `--game NAME` chooses one.
+///
+/// # Panics
+/// When there is no game, when two have one name, or when a game's option is called as one of a command is.
+pub fn main_with(executable: Executable, games: Vec<Game>) -> ExitCode {
+    let matches = command_line(executable, &games).get_matches();
+    let Cli { command } = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // All that this one does is sleep: it needs no log and keeps no memory.
-    if let Command::CrashMonitor = cli.command {
-        return crash_monitor::monitor();
+    if let Command::CrashMonitor = command {
+        return crash_monitor::monitor(executable);
     }
     throng_platform::allocator::keep_memory();
     // Written by a thread of its own: a reader of stderr that stalls costs lines, never a frame.
     let (log, _flushed_at_exit) = tracing_appender::non_blocking(std::io::stderr());
     if let Err(error) = set_log_levels() {
-        remark(format_args!("throng: THRONG_LOG: {error}"));
+        remark(format_args!("{}: THRONG_LOG: {error}", executable.name));
         return ExitCode::from(2);
     }
     let lines = tracing_subscriber::fmt::layer().with_writer(log);
     tracing_subscriber::registry().with(CategoryFilter).with(Lines::new()).with(lines).init();
-    let result = match cli.command {
-        Command::Demo(arguments) => demo::run(arguments),
-        Command::Serve(arguments) => serve::run(arguments),
-        Command::Bots(arguments) => bots::run(arguments),
-        Command::Load(arguments) => load::run(arguments),
+    match run(executable, &games, command, &matches) {
+        Ok(Verdict::Fine) => ExitCode::SUCCESS,
+        Ok(Verdict::Failed) => ExitCode::from(1),
+        Err(error) => {
+            remark(format_args!("{}: {error}", executable.name));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The words that the executable understands: those of every command, and those of its games.
+fn command_line(executable: Executable, games: &[Game]) -> clap::Command {
+    let about = match games {
+        [game] if !game.description().is_empty() => game.description(),
+        _ => "Authoritative multiplayer game servers that hold their tick: servers, bots, load tests",
+    };
+    let version: &'static str = executable.version_and_commit().leak();
+    played::add_words(Cli::command().name(executable.name).about(about).version(version), games)
+}
+
+fn run(executable: Executable, games: &[Game], command: Command, matches: &ArgMatches) -> CommandResult {
+    let played = || Played::of(games, matches);
+    match command {
+        Command::Demo(arguments) => demo::run(arguments, &played()?, executable),
+        Command::Serve(arguments) => serve::run(arguments, &played()?, executable),
+        Command::Bots(arguments) => bots::run(arguments, &played()?),
+        Command::Load(arguments) => load::run(arguments, &played()?, executable),
         Command::Token(arguments) => token::run(arguments),
         Command::Capture(arguments) => capture::run(arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Console(arguments) => console::run(arguments),
         Command::AdminKey(arguments) => admin_key::run(&arguments),
         Command::Wallclock(arguments) => wallclock::run(arguments),
-        Command::CrashMonitor => unreachable!("it has ended above"),
-        Command::CrashDrill(arguments) => crash_monitor::drill(arguments),
-    };
-    match result {
-        Ok(Verdict::Fine) => ExitCode::SUCCESS,
-        Ok(Verdict::Failed) => ExitCode::from(1),
-        Err(error) => {
-            remark(format_args!("throng: {error}"));
-            ExitCode::from(2)
-        }
+        Command::CrashMonitor => unreachable!("it has ended before"),
+        Command::CrashDrill(arguments) => crash_monitor::drill(arguments, executable),
     }
 }
 

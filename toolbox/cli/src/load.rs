@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use throng_bots::Joins;
+use throng_game::{Arguments, GameOption};
 use throng_lab::{
     load::{LoadPlan, LoadRun, Progress, WindowBegin},
     report,
@@ -12,9 +13,10 @@ use throng_lab::{
 use throng_platform::signals;
 
 use crate::{
-    games::GameArguments,
+    executable::Executable,
     outcome::{CommandResult, Verdict},
     output::{remark, say},
+    played::Played,
     status_line::StatusLine,
 };
 
@@ -23,8 +25,6 @@ const MEASURED_S_MIN: u32 = 60;
 
 #[derive(Args)]
 pub struct LoadArguments {
-    #[command(flatten)]
-    game: GameArguments,
     /// Length of the window that is measured, once every bot is in and the run has settled (s).
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
@@ -33,8 +33,9 @@ pub struct LoadArguments {
     /// 300, and 0 for windows of less than 60 s: these are looks, and quick.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(0..=3_600))]
     settle_s_max: Option<u32>,
-    /// Settings for the server; its address is replaced by a free port on loopback.
-    #[arg(long)]
+    /// Settings for the server; its address is replaced by a free port on loopback. Without it `throng.toml` here, if
+    /// there is one.
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Threads that run worlds.
     #[arg(long)]
@@ -66,12 +67,11 @@ pub struct LoadArguments {
     json: bool,
 }
 
-pub fn run(arguments: LoadArguments) -> CommandResult {
-    arguments.game.check()?;
+pub fn run(arguments: LoadArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
     report::make_folder(&arguments.report)?;
     let is_a_look = arguments.seconds < MEASURED_S_MIN;
     let settle_s_max = arguments.settle_s_max.unwrap_or(if is_a_look { 0 } else { LoadPlan::SETTLE_S_MAX });
-    let mut plan = plan(&arguments.game, arguments.seconds, settle_s_max)?;
+    let mut plan = plan(played, arguments.seconds, settle_s_max)?;
     if let Some(path) = &arguments.config {
         let path = path.display().to_string();
         plan.serve_arguments.extend(["--config".to_owned(), path.clone()]);
@@ -95,32 +95,32 @@ pub fn run(arguments: LoadArguments) -> CommandResult {
     keep(&mut plan, &arguments.report, arguments.captures, arguments.crashes);
     let mut run = run_plan(&plan)?;
     let html = report::write(&mut run, &arguments.report)?.html;
-    tell(&run, &html, arguments.json)
+    tell(&run, &html, arguments.json, executable)
 }
 
 /// A plan for server and bots of this very executable.
-pub fn plan(game: &GameArguments, seconds: u32, settle_s_max: u32) -> Result<LoadPlan, Box<dyn std::error::Error>> {
-    let scenario = game.scenario()?;
-    let mut serve_arguments = game.to_arguments();
+pub fn plan(played: &Played<'_>, seconds: u32, settle_s_max: u32) -> Result<LoadPlan, Box<dyn std::error::Error>> {
+    let Arguments { players, scenario, .. } = played.arguments;
+    let mut serve_arguments = played.to_words();
     let as_lab = ["--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--audit-samples"];
     serve_arguments.extend(as_lab.map(String::from));
-    if game.could_be_all_awake() {
-        serve_arguments.push("--all-awake".into());
+    if played.could_be_all_awake() {
+        serve_arguments.push(format!("--{}", GameOption::ALL_AWAKE.name()));
     }
     Ok(LoadPlan {
         executable: std::env::current_exe()?,
-        game: game.game.name().to_owned(),
+        game: played.game.name().to_owned(),
         scenario: scenario.name.to_owned(),
         serve_arguments,
-        bots_arguments: game.to_bots_arguments(),
-        players: game.players(),
+        bots_arguments: played.to_bots_words(),
+        players,
         window_begin: match scenario.joins {
             Joins::InTurn => WindowBegin::Settled { s_max: settle_s_max },
             Joins::AtOnce => WindowBegin::FirstBot,
         },
         seconds,
         until_stopped: false,
-        join_within_s: LoadPlan::default_join_within_s(game.players()),
+        join_within_s: LoadPlan::default_join_within_s(players),
         stalled_after_s: LoadPlan::STALLED_AFTER_S,
         captures: None,
         crashes: None,
@@ -181,7 +181,7 @@ fn figures(last: &Second) -> String {
 }
 
 /// Prints the outcome: bars for a person, everything for a program.
-pub fn tell(run: &LoadRun, html: &Path, json: bool) -> CommandResult {
+pub fn tell(run: &LoadRun, html: &Path, json: bool, executable: Executable) -> CommandResult {
     if let Some(not_filled) = &run.report.not_filled {
         remark(format_args!("FAIL {not_filled}\nthe server's last words:\n{}", not_filled.server_words));
     }
@@ -202,8 +202,9 @@ pub fn tell(run: &LoadRun, html: &Path, json: bool) -> CommandResult {
     }
     if let Some(last) = run.report.capture_files.last() {
         remark(format_args!(
-            "{} captures of bad frames; the last one: throng capture show {last}",
-            run.report.capture_files.len()
+            "{} captures of bad frames; the last one: {} capture show {last}",
+            run.report.capture_files.len(),
+            executable.name
         ));
     }
     remark(format_args!("report: {}", html.display()));

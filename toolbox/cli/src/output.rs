@@ -31,7 +31,7 @@ impl OutputArguments {
 /// Who reads stdout.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub enum Reader {
-    /// Takes one object per line, each with the kind of thing that it is: `{"report": {...}}`.
+    /// Takes one object per line, each with the kind of thing that it is: `{"report": {...}}` (`docs/spec/child.md`).
     Parent,
     /// Takes the report as one object on one line.
     Script,

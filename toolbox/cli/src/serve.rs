@@ -1,4 +1,4 @@
-//! `throng serve`: a game server in this process.
+//! `serve`: a game server in this process.
 
 use std::{
     io::BufRead,
@@ -29,12 +29,12 @@ use throng_platform::{
 
 use crate::{
     crash_state,
-    games::GameArguments,
+    executable::Executable,
     key,
     outcome::{CommandResult, Verdict},
     output::{OutputArguments, Reader, remark, say},
+    played::Played,
     status_line::StatusLine,
-    this_build,
 };
 
 /// Sockets, files and pipes that a server needs beside none per client: UDP is one socket for all.
@@ -42,10 +42,9 @@ const OPEN_FILES_WANTED: u64 = 256;
 
 #[derive(Args)]
 pub struct ServeArguments {
-    #[command(flatten)]
-    game: GameArguments,
-    /// Settings; defaults for everything if not given.
-    #[arg(long)]
+    /// Settings. Without it `throng.toml` in the folder that the command is started in; without that, defaults for
+    /// everything. The log's first line says which.
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Use this UDP address instead of the settings'.
     #[arg(long)]
@@ -93,11 +92,11 @@ fn admin_address(text: &str) -> Result<AdminAddress, String> {
     }
 }
 
-pub fn run(arguments: ServeArguments) -> CommandResult {
-    arguments.game.check()?;
+pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
     let stop = signals::install_stop();
     limits::raise_open_files(OPEN_FILES_WANTED)?;
-    let mut settings = key::settings(arguments.config.as_deref())?;
+    let (mut settings, build_worlds) = played.game.find_settings(arguments.config.as_deref())?;
+    tracing::info!(from = %settings.source(), "settings");
     if let Some(address) = arguments.address {
         settings.server.address = address;
     }
@@ -118,10 +117,11 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
     let admin_keys = settings.server.admin_address.and(settings.admin_keys_file());
     let admin_keys = admin_keys.map(|path| AccessKeys::load(&path)).transpose()?;
     let key = private_key(&settings)?;
-    let mut server = Server::bind(&settings, arguments.game.game.schema(), key)?;
-    server.set_build(this_build::build());
+    let mut server = Server::bind(&settings, played.game.schema(), key)?;
+    server.set_build(executable.build());
+    server.set_game(played.game.name());
     // A level takes more memory while it is made than it has afterwards.
-    throng_platform::allocator::hand_memory_back(|| arguments.game.build(&mut server))?;
+    throng_platform::allocator::hand_memory_back(|| build_worlds(&mut server, &played.arguments))?;
     commit_memory(settings.server.commit_memory_mb)?;
     // With a recorder it is that one's thread which frees what worlds give up.
     let _large_frees = if settings.recorder.on { None } else { Some(LargeFrees::start(DEFERRED_ABOVE_BYTES)?) };
@@ -129,8 +129,8 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
         server.take_recorder_turns();
     }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
-    let rules = server.start_recorder(&settings, arguments.captures.as_deref(), this_build::name())?;
-    let _crash_guard = install_crash_reports(&settings.server.crashes, &server)?;
+    let rules = server.start_recorder(&settings, arguments.captures.as_deref(), executable.full_name())?;
+    let _crash_guard = install_crash_reports(&settings.server.crashes, &server, executable)?;
     let admin = match settings.server.admin_address {
         Some(address) => {
             let access = Access { names: settings.server.admin_names.clone(), keys: admin_keys };
@@ -144,14 +144,14 @@ pub fn run(arguments: ServeArguments) -> CommandResult {
         say(serde_json::json!({"ready": {
             "address": server.local_addr(),
             "admin_address": admin_address,
-            "version": this_build::VERSION,
-            "commit": this_build::COMMIT,
+            "version": executable.version,
+            "commit": executable.commit,
         }}))?;
         obey_parent(server.control())?;
     } else {
         remark(format_args!(
             "{} on {}: {} worlds, {} workers{}",
-            arguments.game.game.name(),
+            played.game.name(),
             server.local_addr(),
             server.worlds_count(),
             server.workers_count(),
@@ -193,9 +193,10 @@ fn commit_memory(total_mb: u32) -> Result<(), Box<dyn std::error::Error>> {
 fn install_crash_reports(
     folder: &CrashFolder,
     server: &Server,
+    executable: Executable,
 ) -> Result<Option<CrashGuard>, Box<dyn std::error::Error>> {
     let Some(path) = folder.path() else { return Ok(None) };
-    match crash_state::install(path, server) {
+    match crash_state::install(path, server, executable) {
         Err(error) if *folder == CrashFolder::Usual => {
             tracing::warn!(%error, "a death of this server will not be reported; name a folder with --crashes or [server] crashes, or say off");
             Ok(None)

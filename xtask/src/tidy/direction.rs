@@ -17,11 +17,11 @@ const FLOORS: [&[&str]; 16] = [
     &["server"],
     &["client", "faults", "speech"],
     &["bots", "admin"],
-    &["simulator"],
+    &["simulator", "game"],
     &["games"],
     &["lab"],
     &["cli"],
-    &["shipped"],
+    &["shipped", "meadow"],
     &["bench"],
     &["xtask"],
 ];

@@ -1,4 +1,4 @@
-//! Finds out which commit is being built, for `src/this_build.rs`.
+//! Finds out which commit is being built, for `src/main.rs`.
 //!
 //! Without git, and in a source tree that is no clone, it is `unknown`; whoever builds there says `THRONG_COMMIT` in the
 //! environment. This is the last crate of all, so a new commit compiles nothing else.

@@ -1,0 +1,402 @@
+//! What is played: the game that a command line is about, and the words that the executable's games bring along.
+//!
+//! Words of a game are flags of the commands that run it: `--players`, `--npcs`, `--inject` and `--scenario`, where the
+//! game has such, and its own options. Several games in one executable share a command line, which has the words of all
+//! and `--game` to choose; what the chosen game does not understand is refused with what it does.
+
+use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValue, builder::PossibleValuesParser, value_parser};
+use throng_bots::Scenario;
+use throng_faults::FaultSwitch;
+use throng_game::{Arguments, Game, GameOption, MakeBehaviour, Options};
+
+/// Commands that make a game's worlds, and the one that plays in them.
+const SERVING: [&str; 3] = ["demo", "serve", "load"];
+const PLAYING: &str = "bots";
+
+const GAME: &str = "game";
+const PLAYERS: &str = "players";
+const NPCS: &str = "npcs";
+const INJECT: &str = "inject";
+const SCENARIO: &str = "scenario";
+
+/// Adds the words of `games` to the commands that are about games.
+pub fn add_words(mut command: Command, games: &[Game]) -> Command {
+    assert!(!games.is_empty(), "an executable needs a game");
+    let name_of = |index: usize| games[index].name();
+    assert!((1..games.len()).all(|at| (0..at).all(|other| name_of(at) != name_of(other))), "two games have one name");
+    for name in SERVING {
+        command = command.mut_subcommand(name, |serving| with_words(serving, games, true));
+    }
+    command.mut_subcommand(PLAYING, |playing| with_words(playing, games, false))
+}
+
+fn with_words(mut command: Command, games: &[Game], is_serving: bool) -> Command {
+    let mut words = Vec::new();
+    if games.len() > 1 {
+        let named = |game: &Game| PossibleValue::new(game.name()).help(described(game));
+        let names = PossibleValuesParser::new(games.iter().map(named));
+        let word = word(GAME).value_name("GAME").help("The game to run").value_parser(names);
+        words.push(word.default_value(games[0].name()));
+    }
+    if is_serving {
+        words.extend(size_words(games));
+    }
+    words.push(word(SCENARIO).value_name("NAME").help(
+        "How everybody plays: `usual`, which is the default, or one of the game's worst cases, such as everybody in \
+         one place. An unknown name is answered with those that the game has",
+    ));
+    for option in all_options(games).filter(|option| is_serving || option.is_for_bots_too()) {
+        words.push(own_word(option, games));
+    }
+    for word in words {
+        let is_free = command.get_arguments().all(|other| other.get_long() != word.get_long());
+        assert!(is_free, "--{} is taken by the command {}", word.get_id(), command.get_name());
+        command = command.arg(word);
+    }
+    command
+}
+
+fn word(name: &'static str) -> Arg {
+    Arg::new(name).long(name).help_heading("Game")
+}
+
+fn size_words(games: &[Game]) -> Vec<Arg> {
+    let mut words = Vec::new();
+    let players_max = games.iter().map(|game| game.players_size().max).max().unwrap_or(1);
+    words.push(
+        word(PLAYERS)
+            .help("Players that worlds are made for; without it, as many as the game is made for")
+            .value_parser(value_parser!(u32).range(1..=i64::from(players_max))),
+    );
+    if let Some(npcs_max) = games.iter().filter_map(|game| game.npcs_size().map(|size| size.max)).max() {
+        words.push(
+            word(NPCS)
+                .help("NPCs over all worlds; without it, as many as the game is made for")
+                .value_parser(value_parser!(u32).range(0..=i64::from(npcs_max))),
+        );
+    }
+    if games.iter().any(|game| !game.known_faults().is_empty()) {
+        words.push(
+            word(INJECT)
+                .value_name("FAULT")
+                .action(ArgAction::Append)
+                .help(
+                    "Put a fault in, to see it found: a test switch that the game has a place for, such as `slow-world` \
+                     or `hung-world`",
+                )
+                .value_parser(value_parser!(FaultSwitch)),
+        );
+    }
+    words
+}
+
+fn own_word(option: GameOption, games: &[Game]) -> Arg {
+    let with: Vec<&str> = games.iter().filter(|game| has(game, option.name())).map(Game::name).collect();
+    let of = if with.len() < games.len() { format!(" ({})", with.join(", ")) } else { String::new() };
+    let word = word(option.name()).help(format!("{}{of}", option.about()));
+    match option.value_name() {
+        Some(value_name) => word.value_name(value_name),
+        None => word.action(ArgAction::SetTrue),
+    }
+}
+
+fn described(game: &Game) -> String {
+    let npcs = game.npcs_size().map_or_else(String::new, |npcs| format!(" and {} NPCs", npcs.usual));
+    format!("{}; for {} players{npcs}", game.description(), game.players_size().usual)
+}
+
+/// The options of all games, each name once.
+fn all_options(games: &[Game]) -> impl Iterator<Item = GameOption> {
+    let mut all: Vec<GameOption> = Vec::new();
+    for option in games.iter().flat_map(Game::options) {
+        if all.iter().all(|other| other.name() != option.name()) {
+            all.push(*option);
+        }
+    }
+    all.into_iter()
+}
+
+fn has(game: &Game, option: &str) -> bool {
+    game.options().iter().any(|own| own.name() == option)
+}
+
+/// The chosen game, and what shapes its worlds and its bots.
+pub struct Played<'g> {
+    pub game: &'g Game,
+    pub arguments: Arguments,
+    /// Whether `--game` has to be said.
+    is_one_of_several: bool,
+}
+
+impl<'g> Played<'g> {
+    /// What the command line says. Refuses what the game does not understand, with what it does.
+    pub fn of(games: &'g [Game], matches: &ArgMatches) -> Result<Self, String> {
+        let (command, words) = matches.subcommand().ok_or("no command")?;
+        let is_serving = command != PLAYING;
+        let named: Option<String> = one(words, GAME);
+        let game = games.iter().find(|game| named.as_deref().is_none_or(|name| game.name() == name));
+        let game = game.ok_or("no such game")?;
+        let is_one_of_several = games.len() > 1;
+        let with_game = if is_one_of_several { format!("with --game {} ", game.name()) } else { String::new() };
+
+        let mut options = Options::none_of(game.options());
+        for option in all_options(games).filter(|option| is_serving || option.is_for_bots_too()) {
+            let name = option.name();
+            let value: Option<String> = option.value_name().and_then(|_| one(words, name));
+            if value.is_none() && one::<bool>(words, name) != Some(true) {
+                continue;
+            }
+            if !has(game, name) {
+                return Err(misplaced(&format!("--{name}"), game, games, |game| has(game, name)));
+            }
+            options.give(name, value)?;
+        }
+
+        let scenario: Option<String> = one(words, SCENARIO);
+        let scenario = Scenario::find(game.known_scenarios(), scenario.as_deref().unwrap_or(Scenario::USUAL))
+            .map_err(|error| format!("--scenario: {with_game}{error}"))?;
+
+        let players = one(words, PLAYERS).filter(|_| is_serving).unwrap_or(game.players_size().usual);
+        let players_max = game.players_size().max;
+        if players > players_max {
+            return Err(format!("--players: {players} is not in 1..={players_max}, which {} is made for", game.name()));
+        }
+        let npcs: Option<u32> = one(words, NPCS);
+        let npcs = match (npcs, game.npcs_size()) {
+            (Some(_), None) => return Err(misplaced("--npcs", game, games, |game| game.npcs_size().is_some())),
+            (Some(npcs), Some(size)) if npcs > size.max => {
+                return Err(format!("--npcs: {npcs} is not in 0..={}, which {} is made for", size.max, game.name()));
+            }
+            (npcs, size) => npcs.unwrap_or(size.map_or(0, |size| size.usual)),
+        };
+
+        let faults = words.try_get_many::<FaultSwitch>(INJECT).ok().flatten();
+        let faults: Vec<FaultSwitch> = faults.into_iter().flatten().copied().collect();
+        let known = game.known_faults();
+        if let Some(fault) = faults.iter().find(|fault| !known.contains(fault)) {
+            let known = listed(known.iter().map(FaultSwitch::to_string));
+            return Err(format!("--inject {fault} has no place in {}; {with_game}{known}", game.name()));
+        }
+        Ok(Self { game, arguments: Arguments { players, npcs, scenario, faults, options }, is_one_of_several })
+    }
+
+    /// Loads what a swarm's bots share, and returns what makes their behaviours.
+    pub fn behaviours(&self) -> Result<MakeBehaviour, String> {
+        let loaded = self.game.load_bots(&self.arguments.options, self.arguments.scenario);
+        loaded.ok_or_else(|| format!("{} has no bots; the game is given some with `Game::bots`", self.game.name()))
+    }
+
+    /// The same words for a child process that serves.
+    pub fn to_words(&self) -> Vec<String> {
+        let Arguments { players, npcs, faults, options, .. } = &self.arguments;
+        let mut words = self.game_words();
+        words.extend(["--players".to_owned(), players.to_string()]);
+        if self.game.npcs_size().is_some() {
+            words.extend(["--npcs".to_owned(), npcs.to_string()]);
+        }
+        for fault in faults {
+            words.extend([format!("--{INJECT}"), fault.to_string()]);
+        }
+        words.extend(options.to_words());
+        words.extend(self.scenario_words());
+        words
+    }
+
+    /// The same for a child process of bots.
+    pub fn to_bots_words(&self) -> Vec<String> {
+        let mut words = self.game_words();
+        words.extend(self.arguments.options.to_bots_words());
+        words.extend(self.scenario_words());
+        words
+    }
+
+    /// Whether the game can keep worlds ticking that are empty, and was not told to yet.
+    pub fn could_be_all_awake(&self) -> bool {
+        let name = GameOption::ALL_AWAKE.name();
+        has(self.game, name) && !self.arguments.options.has(name)
+    }
+
+    fn game_words(&self) -> Vec<String> {
+        let words = ["--game".to_owned(), self.game.name().to_owned()];
+        words.into_iter().filter(|_| self.is_one_of_several).collect()
+    }
+
+    fn scenario_words(&self) -> Vec<String> {
+        let name = self.arguments.scenario.name;
+        let words = [format!("--{SCENARIO}"), name.to_owned()];
+        words.into_iter().filter(|_| name != Scenario::USUAL).collect()
+    }
+}
+
+/// What was given for a word, which this command may not have.
+fn one<T: Clone + Send + Sync + 'static>(words: &ArgMatches, name: &str) -> Option<T> {
+    words.try_get_one(name).ok().flatten().cloned()
+}
+
+/// A word of another game: whose it is, and what this one understands.
+fn misplaced(word: &str, game: &Game, games: &[Game], has: impl Fn(&Game) -> bool) -> String {
+    let with: Vec<&str> = games.iter().filter(|game| has(game)).map(Game::name).collect();
+    let inject = (!game.known_faults().is_empty()).then(|| format!("--{INJECT}"));
+    let own = game.options().iter().map(|option| format!("--{}", option.name()));
+    let name = game.name();
+    format!(
+        "{word} does nothing in {name}: it is for --game {}; with --game {name} {}",
+        with.join(" and "),
+        listed(inject.into_iter().chain(own))
+    )
+}
+
+fn listed(words: impl Iterator<Item = String>) -> String {
+    match words.collect::<Vec<_>>().join(", ") {
+        words if words.is_empty() => "there are none".to_owned(),
+        words => format!("there are {words}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use throng_bots::Joins;
+    use throng_replication::SchemaBuilder;
+
+    use super::*;
+    use crate::{Cli, Executable, command_line};
+    use clap::CommandFactory;
+
+    const EXECUTABLE: Executable = Executable { name: "woods", version: "1.2.3", commit: "unknown" };
+    const CROWD: Scenario = Scenario { name: "crowd", about: "everybody in one place", joins: Joins::InTurn };
+    const USUAL: Scenario = Scenario { name: Scenario::USUAL, about: "as people play", joins: Joins::InTurn };
+
+    fn named(name: &'static str) -> Game {
+        Game::new(name, || SchemaBuilder::new().build(), |_, _| Ok(())).about("a game")
+    }
+
+    /// Many NPCs, worst cases, faults.
+    fn wood() -> Game {
+        named("wood")
+            .players(1_000, 4_000)
+            .npcs(20_000, 40_000)
+            .option(GameOption::ALL_AWAKE)
+            .faults(|_| true)
+            .scenarios(&[USUAL, CROWD, Scenario::LOG_IN_AT_ONCE])
+    }
+
+    /// No NPCs, options of its own.
+    fn shore() -> Game {
+        named("shore")
+            .players(2_000, 3_000)
+            .option(GameOption::switch("scan-everything", "Ask everybody"))
+            .option(GameOption::switch("no-throttles", "Send all").for_bots_too())
+            .option(GameOption::value::<f32>("tide", "M", "How high it is"))
+            .faults(|fault| fault != FaultSwitch::CostlyHideout)
+    }
+
+    /// What is played by a command line, as words for its two children, or why it is refused.
+    fn words(games: &[Game], line: &str) -> Result<(String, String), String> {
+        let words = ["woods"].into_iter().chain(line.split_whitespace());
+        let matches = command_line(EXECUTABLE, games).try_get_matches_from(words).map_err(|error| error.to_string())?;
+        let played = Played::of(games, &matches)?;
+        Ok((played.to_words().join(" "), played.to_bots_words().join(" ")))
+    }
+
+    #[track_caller]
+    fn check(games: &[Game], line: &str, serve: &str, bots: &str) {
+        let found = words(games, line).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((found.0.as_str(), found.1.as_str()), (serve, bots));
+        assert_eq!(
+            words(games, &format!("serve {serve}")).map(|again| again.0).as_deref(),
+            Ok(serve),
+            "a child's word"
+        );
+        let joining = format!("bots --connect 127.0.0.1:9 {bots}");
+        assert_eq!(words(games, &joining).map(|again| again.1).as_deref(), Ok(bots), "a child's word");
+    }
+
+    #[track_caller]
+    fn check_refused(games: &[Game], line: &str, parts: &[&str]) {
+        let refused = words(games, line).expect_err("it makes no sense");
+        parts.iter().for_each(|part| assert!(refused.contains(part), "{part:?} is not in {refused}"));
+    }
+
+    #[test]
+    fn every_game_has_its_own_size_unless_another_is_given_and_children_get_the_same() {
+        let both = [wood(), shore()];
+        check(&both, "serve", "--game wood --players 1000 --npcs 20000", "--game wood");
+        check(&both, "load --game shore", "--game shore --players 2000", "--game shore");
+        check(&both, "demo --players 7 --npcs 0", "--game wood --players 7 --npcs 0", "--game wood");
+        check(
+            &both,
+            "load --game shore --tide 1.5 --no-throttles --scan-everything --inject alloc-rate",
+            "--game shore --players 2000 --inject alloc-rate --scan-everything --no-throttles --tide 1.5",
+            "--game shore --no-throttles",
+        );
+        check(
+            &both,
+            "load --scenario crowd",
+            "--game wood --players 1000 --npcs 20000 --scenario crowd",
+            "--game wood --scenario crowd",
+        );
+    }
+
+    #[test]
+    fn the_only_game_need_not_be_named() {
+        let only = [shore()];
+        check(&only, "load --no-throttles", "--players 2000 --no-throttles", "--no-throttles");
+        check_refused(&only, "load --game shore", &["--game"]);
+        check_refused(&only, "load --npcs 3", &["--npcs"]);
+        check_refused(&only, "load --all-awake", &["--all-awake"]);
+        let plain = [named("plain")];
+        check(&plain, "serve", "--players 100", "");
+        check_refused(&plain, "serve --inject slow-world", &["--inject"]);
+    }
+
+    #[test]
+    fn what_a_game_does_not_understand_is_refused_with_what_it_does() {
+        let both = [wood(), shore()];
+        check_refused(
+            &both,
+            "serve --scan-everything",
+            &[
+                "--scan-everything does nothing in wood: it is for --game shore; with --game wood there are --inject, --all-awake",
+            ],
+        );
+        check_refused(&both, "bots --connect 127.0.0.1:9 --no-throttles", &["--no-throttles does nothing in wood"]);
+        check_refused(&both, "serve --game shore --npcs 4", &["--npcs does nothing in shore: it is for --game wood"]);
+        check_refused(
+            &both,
+            "serve --game shore --inject stolen-cores --inject dear-hideout",
+            &["--inject dear-hideout has no place in shore; with --game shore there are hung-world, slow-world"],
+        );
+        check_refused(&both, "serve --game shore --tide high", &["--tide high: invalid float literal"]);
+        check_refused(&both, "serve --game shore --players 3500", &["--players: 3500 is not in 1..=3000"]);
+        check_refused(&both, "serve --players 0", &["--players", "1..=4000"]);
+        check_refused(&both, "serve --game duel", &["duel", "wood", "shore"]);
+        check_refused(&both, "serve --scenario rush", &["--scenario: with --game wood", "`rush`", "crowd"]);
+    }
+
+    #[test]
+    fn a_load_run_keeps_awake_what_can_be() {
+        let games = [wood(), shore()];
+        let could_be = |line: &str| {
+            let words = ["woods"].into_iter().chain(line.split_whitespace());
+            let matches = command_line(EXECUTABLE, &games).get_matches_from(words);
+            Played::of(&games, &matches).map(|played| played.could_be_all_awake())
+        };
+        assert_eq!(could_be("load"), Ok(true));
+        assert_eq!(could_be("load --all-awake"), Ok(false));
+        assert_eq!(could_be("load --game shore"), Ok(false));
+    }
+
+    #[test]
+    #[should_panic(expected = "--seconds is taken by the command demo")]
+    fn an_option_that_a_command_has_already_is_a_bug() {
+        command_line(EXECUTABLE, &[wood().option(GameOption::switch("seconds", "Count them"))]);
+    }
+
+    /// Clap's own checks of all words.
+    #[test]
+    fn the_command_line_holds_together() {
+        Cli::command().debug_assert();
+        command_line(EXECUTABLE, &[wood(), shore()]).debug_assert();
+        command_line(EXECUTABLE, &[named("plain")]).debug_assert();
+    }
+}

@@ -1,0 +1,239 @@
+//! A game as one value, put together part by part.
+
+use std::{path::Path, rc::Rc, sync::Arc};
+
+use throng::{
+    Server,
+    settings::{NoSection, Section, Settings, SettingsError},
+};
+use throng_bots::{Behaviour, Joins, Scenario};
+use throng_faults::FaultSwitch;
+use throng_replication::Schema;
+
+use crate::{
+    arguments::{Arguments, Options},
+    option::GameOption,
+};
+
+/// Why worlds could not be made. [`throng::server::ServerError`] becomes one with `?`.
+pub type BuildError = Box<dyn std::error::Error>;
+
+/// Makes a game's worlds in a server, once.
+pub type BuildWorlds = Box<dyn FnOnce(&mut Server, &Arguments) -> Result<(), BuildError>>;
+
+/// Makes the behaviour of a swarm's bot with this index, on the thread that drives it.
+pub type MakeBehaviour = Box<dyn Fn(usize) -> Box<dyn Behaviour> + Send + Sync>;
+
+type FindSettings = Box<dyn Fn(Option<&Path>) -> Result<(Settings, BuildWorlds), SettingsError>>;
+type LoadBots = Box<dyn Fn(&Options, Scenario) -> MakeBehaviour>;
+
+/// How many there are of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Unless somebody says otherwise: what the game is made for.
+    pub usual: u32,
+    /// More is refused.
+    pub max: u32,
+}
+
+/// A game that a command can serve, play and measure.
+pub struct Game {
+    name: &'static str,
+    about: &'static str,
+    version: &'static str,
+    commit: &'static str,
+    players: Size,
+    npcs: Option<Size>,
+    options: Vec<GameOption>,
+    scenarios: Vec<Scenario>,
+    knows_fault: Option<fn(FaultSwitch) -> bool>,
+    schema: Box<dyn Fn() -> Arc<Schema>>,
+    find_settings: FindSettings,
+    load_bots: Option<LoadBots>,
+}
+
+/// What is not known of a build.
+const UNKNOWN: &str = "unknown";
+
+impl Game {
+    /// A game without settings of its own. `name` is what reports, captures and metrics call it: lower case, words
+    /// joined by hyphens. `schema` is what server and clients agree on. `build` makes the worlds in a server that is bound
+    /// and has no worlds yet; it runs once.
+    pub fn new(
+        name: &'static str,
+        schema: impl Fn() -> Arc<Schema> + 'static,
+        build: impl Fn(&mut Server, &Arguments) -> Result<(), BuildError> + 'static,
+    ) -> Self {
+        Self::with_settings(name, schema, move |server, arguments, _none: &NoSection| build(server, arguments))
+    }
+
+    /// A game whose section `[game]` of the settings file is read into a `T`. What is wrong there is told with all other
+    /// mistakes of the file, before anything starts.
+    pub fn with_settings<T: Section + 'static>(
+        name: &'static str,
+        schema: impl Fn() -> Arc<Schema> + 'static,
+        build: impl Fn(&mut Server, &Arguments, &T) -> Result<(), BuildError> + 'static,
+    ) -> Self {
+        let build = Rc::new(build);
+        let find_settings = move |named: Option<&Path>| -> Result<(Settings, BuildWorlds), SettingsError> {
+            let (settings, own) = Settings::find::<T>(named)?;
+            let build = build.clone();
+            let worlds: BuildWorlds =
+                Box::new(move |server: &mut Server, arguments: &Arguments| build(server, arguments, &own));
+            Ok((settings, worlds))
+        };
+        let usual = Scenario { name: Scenario::USUAL, about: "as the game's bots play", joins: Joins::InTurn };
+        Self {
+            name,
+            about: "",
+            version: UNKNOWN,
+            commit: UNKNOWN,
+            players: Size { usual: 100, max: 4_000 },
+            npcs: None,
+            options: Vec::new(),
+            scenarios: vec![usual, Scenario::LOG_IN_AT_ONCE],
+            knows_fault: None,
+            schema: Box::new(schema),
+            find_settings: Box::new(find_settings),
+            load_bots: None,
+        }
+    }
+
+    /// What it is, in a line for `--help`.
+    #[must_use]
+    pub fn about(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
+    }
+
+    /// The version that `--version`, captures, crash reports, metrics and reports of runs say: `env!("CARGO_PKG_VERSION")`
+    /// in the crate of the executable. Default `unknown`.
+    #[must_use]
+    pub fn version(mut self, version: &'static str) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// The commit that they say beside it, as the executable's build script found it out. Default `unknown`.
+    #[must_use]
+    pub fn commit(mut self, commit: &'static str) -> Self {
+        self.commit = commit;
+        self
+    }
+
+    /// For how many players it is made [1 to `max`], and the most that may be asked for with `--players`. Default 100, at
+    /// most 4,000.
+    #[must_use]
+    pub fn players(mut self, usual: u32, max: u32) -> Self {
+        self.players = Size { usual, max };
+        self
+    }
+
+    /// How many NPCs there are over all worlds, and the most that may be asked for with `--npcs`. A game that says nothing
+    /// of NPCs has no such flag.
+    #[must_use]
+    pub fn npcs(mut self, usual: u32, max: u32) -> Self {
+        self.npcs = Some(Size { usual, max });
+        self
+    }
+
+    /// Adds an option of the game's own: a flag of `serve`, `load` and `demo`, and of `bots` if it is for these too.
+    ///
+    /// # Panics
+    /// When the game has an option of this name.
+    #[must_use]
+    pub fn option(mut self, option: GameOption) -> Self {
+        let name = option.name();
+        assert!(self.options.iter().all(|other| other.name() != name), "two options are called --{name}");
+        self.options.push(option);
+        self
+    }
+
+    /// How its bots can play, the usual way first. Default: the usual way, and everybody logging in at once.
+    ///
+    /// # Panics
+    /// When the first is not called [`Scenario::USUAL`].
+    #[must_use]
+    pub fn scenarios(mut self, scenarios: &[Scenario]) -> Self {
+        let first = scenarios.first().map(|scenario| scenario.name);
+        assert_eq!(first, Some(Scenario::USUAL), "the usual way to play comes first");
+        self.scenarios = scenarios.to_vec();
+        self
+    }
+
+    /// Which faults it has a place for, so that `--inject` takes them. Default none.
+    #[must_use]
+    pub fn faults(mut self, knows_fault: fn(FaultSwitch) -> bool) -> Self {
+        self.knows_fault = Some(knows_fault);
+        self
+    }
+
+    /// How its bots play. `load` runs once in a swarm: it loads what all bots share, and returns what makes the behaviour
+    /// of the bot with an index, on the thread that drives it. Without bots there is no `demo` and no load run.
+    #[must_use]
+    pub fn bots<M, B>(mut self, load: impl Fn(&Options, Scenario) -> M + 'static) -> Self
+    where
+        M: Fn(usize) -> B + Send + Sync + 'static,
+        B: Behaviour + 'static,
+    {
+        self.load_bots = Some(Box::new(move |options: &Options, scenario: Scenario| {
+            let make = load(options, scenario);
+            let boxed: MakeBehaviour = Box::new(move |bot| -> Box<dyn Behaviour> { Box::new(make(bot)) });
+            boxed
+        }));
+        self
+    }
+}
+
+/// What those ask who run it.
+impl Game {
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub fn description(&self) -> &'static str {
+        self.about
+    }
+
+    pub fn version_and_commit(&self) -> (&'static str, &'static str) {
+        (self.version, self.commit)
+    }
+
+    pub fn players_size(&self) -> Size {
+        self.players
+    }
+
+    /// `None`: it says nothing of NPCs.
+    pub fn npcs_size(&self) -> Option<Size> {
+        self.npcs
+    }
+
+    pub fn options(&self) -> &[GameOption] {
+        &self.options
+    }
+
+    pub fn known_scenarios(&self) -> &[Scenario] {
+        &self.scenarios
+    }
+
+    /// Those that it has a place for.
+    pub fn known_faults(&self) -> Vec<FaultSwitch> {
+        let knows = self.knows_fault;
+        FaultSwitch::all().filter(|&fault| knows.is_some_and(|knows| knows(fault))).collect()
+    }
+
+    pub fn schema(&self) -> Arc<Schema> {
+        (self.schema)()
+    }
+
+    /// The settings of the file that was named, of `throng.toml` in the working folder, or defaults; and what makes the
+    /// worlds by them. All mistakes of the file are in the error.
+    pub fn find_settings(&self, named: Option<&Path>) -> Result<(Settings, BuildWorlds), SettingsError> {
+        (self.find_settings)(named)
+    }
+
+    /// Loads what bots share. `None`: it has no bots.
+    pub fn load_bots(&self, options: &Options, scenario: Scenario) -> Option<MakeBehaviour> {
+        self.load_bots.as_ref().map(|load| load(options, scenario))
+    }
+}

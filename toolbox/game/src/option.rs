@@ -1,0 +1,71 @@
+//! Options: the words of a command line that are a game's own.
+//!
+//! A list of names and texts and no type of a library for command lines, so that a game need not be built with one.
+
+use std::{fmt::Display, str::FromStr};
+
+/// A switch or a value that a game takes on its command line.
+#[derive(Debug, Clone, Copy)]
+pub struct GameOption {
+    name: &'static str,
+    about: &'static str,
+    /// How the value is called, and what is wrong with a text that is to be one. `None`: a switch.
+    value: Option<(&'static str, CheckText)>,
+    bots_too: bool,
+}
+
+type CheckText = fn(&str) -> Result<(), String>;
+
+impl GameOption {
+    /// Worlds tick while nobody is in them, so that all NPCs live from the start. A load run gives it to a game that has
+    /// it: otherwise the first players would find a world that costs less than it will.
+    pub const ALL_AWAKE: Self = Self::switch(
+        "all-awake",
+        "Keep worlds ticking in which no player has been yet, so that all NPCs live from the start",
+    );
+
+    /// Is given or not: `--name`. Lower case, words joined by hyphens; `about` is what `--help` says.
+    pub const fn switch(name: &'static str, about: &'static str) -> Self {
+        Self { name, about, value: None, bots_too: false }
+    }
+
+    /// Is given with a value, which is read as a `T`: `--name VALUE`. `value_name` stands for it in `--help`, with the
+    /// unit in it: `M_PER_S`. What cannot be read is refused in the words of `T`'s error.
+    pub const fn value<T: FromStr<Err: Display>>(
+        name: &'static str,
+        value_name: &'static str,
+        about: &'static str,
+    ) -> Self {
+        let check: CheckText = |text| text.parse::<T>().map(drop).map_err(|error| error.to_string());
+        Self { name, about, value: Some((value_name, check)), bots_too: false }
+    }
+
+    /// Bots are told of it, too: it changes how they play or what they understand. Otherwise it is the server's alone.
+    #[must_use]
+    pub const fn for_bots_too(mut self) -> Self {
+        self.bots_too = true;
+        self
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub fn about(&self) -> &'static str {
+        self.about
+    }
+
+    /// How its value is called; `None` for a switch.
+    pub fn value_name(&self) -> Option<&'static str> {
+        self.value.map(|(name, _)| name)
+    }
+
+    pub fn is_for_bots_too(&self) -> bool {
+        self.bots_too
+    }
+
+    /// Why a text is no value of this option.
+    pub fn check(&self, text: &str) -> Result<(), String> {
+        self.value.map_or(Ok(()), |(_, check)| check(text))
+    }
+}
