@@ -49,6 +49,7 @@ pub fn game() -> Game {
 fn settings(arguments: &Arguments) -> FrontierSettings {
     let is_given = |option: GameOption| arguments.options.has(option.name());
     let mut settings = FrontierSettings {
+        players: arguments.players as usize,
         npcs: arguments.npcs as usize,
         keep_awake: is_given(GameOption::ALL_AWAKE),
         scan_everything: is_given(SCAN_EVERYTHING),

@@ -29,13 +29,6 @@ pub enum SwarmError {
     NobodyGotIn { address: SocketAddr, tried: u64, first_failure: Option<DisconnectReason> },
 }
 
-impl SwarmError {
-    /// Whether there is a server, and it did not let a single bot play.
-    pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::NobodyGotIn { first_failure, .. } if advice(first_failure).is_empty())
-    }
-}
-
 /// What the first bot that failed was told; nobody failed when the time was up before.
 fn first_reason(first_failure: &Option<DisconnectReason>) -> String {
     match first_failure {
@@ -67,7 +60,6 @@ mod tests {
         let error = SwarmError::NobodyGotIn { address, tried: 20, first_failure };
         let text = error.to_string();
         assert!(text.contains("different versions of the game") && !text.contains("firewall"), "{text}");
-        assert!(error.is_refusal());
     }
 
     #[test]

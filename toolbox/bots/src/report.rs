@@ -136,6 +136,31 @@ impl LatencyHistogram {
 }
 
 impl SwarmReport {
+    /// What of the run fails it, a line each: bots that did not play to its end, could not read what they were told, or
+    /// were told what is not so. None: everybody played.
+    pub fn failures(&self) -> Vec<String> {
+        let Self { players_wanted, players_connected, disconnects, connect_failures, protocol_errors, .. } = *self;
+        let mut failures = Vec::new();
+        if players_connected != players_wanted {
+            failures.push(format!(
+                "{players_connected} of {players_wanted} bots were playing at the end: {connect_failures} never got in, \
+                 {disconnects} lost their connection"
+            ));
+        } else if disconnects > 0 {
+            failures.push(format!("{disconnects} connections were lost"));
+        }
+        if protocol_errors > 0 {
+            failures.push(format!(
+                "{protocol_errors} messages of the server could not be read: do bots and server have the same build of the \
+                 same game?"
+            ));
+        }
+        if self.state_errors > 0 {
+            failures.push(format!("{} of {} checked values were wrong", self.state_errors, self.state_checks));
+        }
+        failures
+    }
+
     /// Totals as they stand in `now`, rates from the difference to `since`.
     pub(crate) fn between(since: &Tally, now: &Tally, latency: LatencyMs) -> Self {
         let seconds = now.at.saturating_sub(since.at).as_secs_f64();
@@ -231,6 +256,21 @@ mod tests {
     fn a_span_of_nothing_is_zeros_not_infinities() {
         let report = SwarmReport::between(&Tally::default(), &Tally::default(), LatencyMs::default());
         assert_eq!(report, SwarmReport::default());
+    }
+
+    #[test]
+    fn bots_that_could_not_play_fail_the_run_and_each_reason_is_told() {
+        let played = SwarmReport { players_wanted: 5, players_connected: 5, state_checks: 9, ..SwarmReport::default() };
+        let check = |report: SwarmReport, expect: &[&str]| {
+            let failures = report.failures();
+            assert_eq!(failures.len(), expect.len(), "{failures:?}");
+            failures.iter().zip(expect).for_each(|(failure, part)| assert!(failure.contains(part), "{failure}"));
+        };
+        check(played.clone(), &[]);
+        check(SwarmReport { protocol_errors: 94, ..played.clone() }, &["94 messages of the server could not be read"]);
+        check(SwarmReport { disconnects: 2, ..played.clone() }, &["2 connections were lost"]);
+        let few = SwarmReport { players_connected: 2, connect_failures: 3, state_errors: 1, ..played };
+        check(few, &["2 of 5 bots were playing at the end: 3 never got in", "1 of 9 checked values were wrong"]);
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! `bots`: a swarm of bots against a server that runs already.
+//!
+//! Fails when they could not play: when one did not get in or lost its connection, could not read what it was told, or was
+//! told wrong values.
 
 use std::{
     io::BufRead,
@@ -6,7 +9,7 @@ use std::{
 };
 
 use clap::Args;
-use throng_bots::{Joins, Swarm, SwarmSettings, SwarmStatus, TokenSigner, Tokens};
+use throng_bots::{Joins, Swarm, SwarmError, SwarmSettings, SwarmStatus, TokenSigner, Tokens};
 use throng_net::protocol::ProtocolId;
 use throng_platform::{
     signals::{self, StopFlag},
@@ -93,26 +96,28 @@ pub fn run(arguments: BotsArguments, played: &Played<'_>) -> CommandResult {
         end_with_parent(stop.clone())?;
     }
     let line = StatusLine::new();
-    let report = match Swarm::run(swarm, played.game.schema(), behaviours, stop, &mut |status| {
+    let result = Swarm::run(swarm, played.game.schema(), behaviours, stop, &mut |status| {
         if reader == Reader::Parent {
             // A parent that is gone says so by the end of stdin, too.
             let _ = say(serde_json::json!({ "status": status }));
         } else {
             line.show(&one_line(status));
         }
-    }) {
-        // The command did its part.
-        Err(error) if error.is_refusal() => {
-            line.finish();
-            remark(format_args!("throng: {error}"));
+    });
+    line.finish();
+    let report = match result {
+        Ok(report) => report,
+        // That is what was to be found out, not a mistake in how it was asked.
+        Err(error @ SwarmError::NobodyGotIn { .. }) => {
+            remark(format_args!("FAIL {error}"));
             return Ok(Verdict::Failed);
         }
-        outcome => outcome?,
+        Err(error) => return Err(error.into()),
     };
-    line.finish();
     reader.tell_report(&report)?;
-    let fine = report.disconnects == 0 && report.state_errors == 0 && report.players_connected == report.players_wanted;
-    Ok(if fine { Verdict::Fine } else { Verdict::Failed })
+    let failures = report.failures();
+    failures.iter().for_each(|failure| remark(format_args!("FAIL {failure}")));
+    Ok(if failures.is_empty() { Verdict::Fine } else { Verdict::Failed })
 }
 
 fn one_line(status: &SwarmStatus) -> String {

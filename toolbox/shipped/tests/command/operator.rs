@@ -169,7 +169,12 @@ fn a_server_that_does_not_answer_is_named_with_what_to_look_at() {
     let address = silent.local_addr().expect("it is bound").to_string();
     let mut command = throng(&["bots", "--connect", &address, "--players", "2", "--seconds", "1"]);
     command.env("THRONG_PRIVATE_KEY", KEY);
-    check(command, &["none of 2 bots got into a world", &address, "firewall", "private key"]);
+    // What was to be found out, and no mistake in how it was asked.
+    let finished = finish(command, Duration::from_secs(60));
+    assert_eq!((finished.status.code(), finished.stdout.as_str()), (Some(1), ""), "{}", finished.stderr);
+    for part in ["FAIL none of 2 bots got into a world", &address, "firewall", "private key"] {
+        assert!(finished.stderr.contains(part), "{part:?} is not in {}", finished.stderr);
+    }
 }
 
 #[test]
