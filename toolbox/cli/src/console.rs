@@ -18,8 +18,11 @@ use crate::{
 #[derive(Args)]
 pub struct ConsoleArguments {
     /// The server's admin port.
-    #[arg(value_name = "HOST:PORT")]
-    server: String,
+    #[arg(long, value_name = "HOST:PORT")]
+    connect: Option<String>,
+    /// The same without `--connect`; with it, the first word of the command.
+    #[arg(hide = true)]
+    first: Option<String>,
     /// One command with its words, such as `packets --by-world`; `help` lists them. Without it, commands are read from
     /// stdin, one a line.
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
@@ -39,7 +42,11 @@ struct Answer {
 }
 
 pub fn run(arguments: ConsoleArguments) -> CommandResult {
-    let ConsoleArguments { server, command, key, json } = arguments;
+    let ConsoleArguments { connect, first, command, key, json } = arguments;
+    let mut words = first.into_iter().chain(command);
+    let server = connect.or_else(|| words.next());
+    let server = server.ok_or("which server? Give its admin port: --connect HOST:PORT")?;
+    let command: Vec<String> = words.collect();
     let key = key.key()?;
     if command.is_empty() {
         return converse(&server, &key, json);

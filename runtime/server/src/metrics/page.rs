@@ -18,7 +18,7 @@ The same counters are read in four places:
 
 - Prometheus: `http://ADMIN_ADDRESS/metrics`. Names have `throng_` in front, underscores for dots, and `_total` behind where they are
   sums: `net.packets_in` is `throng_net_packets_in_total`, best read as `rate(throng_net_packets_in_total[1m])`.
-- The console: `throng console HOST:PORT counters` tells each with its value, its rate in the last second and what it says;
+- The console: `throng console --connect HOST:PORT counters` tells each with its value, its rate in the last second and what it says;
   `counters net.` those whose names begin so.
 - The report that a server gives at its end (`throng load --json`, `throng demo`): the map `counters`, of the steady window.
 - This page.

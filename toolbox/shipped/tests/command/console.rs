@@ -21,6 +21,25 @@ fn console(server: &Server, command: &[&str]) -> Finished {
     finish(throng(&[&["console", &address], command].concat()), WITHIN)
 }
 
+#[test]
+fn the_server_is_named_as_everywhere_or_before_the_command() {
+    let server = Server::start(&[&SMALL[..], &["--workers", "1"]].concat());
+    let address = server.admin_address.to_string();
+    let said = |arguments: &[&str]| {
+        let finished = finish(throng(&[&["console"], arguments].concat()), WITHIN);
+        assert!(finished.status.success(), "{arguments:?}: {}", finished.stderr);
+        finished.stdout
+    };
+    for words in [&["help"][..], &["help", "--json"]] {
+        let found = said(&[&["--connect", &address], words].concat());
+        assert!(found.contains("rules.reload"), "{found}");
+        assert_eq!(found, said(&[&[&*address], words].concat()));
+    }
+    let refused = finish(throng(&["console", "--connect", &address, "packets", "--sideways"]), WITHIN);
+    refused.check_refused(&["it takes no `--sideways`"]);
+    finish(throng(&["console"]), WITHIN).check_refused(&["--connect HOST:PORT"]);
+}
+
 #[track_caller]
 fn run_well(server: &Server, command: &[&str]) -> String {
     let finished = console(server, command);
