@@ -1,4 +1,5 @@
-//! A child process that reports in lines of JSON and takes orders in lines of text.
+//! A child process that reports in lines of JSON and takes orders in lines of text: `docs/spec/child.md`, for those who
+//! write another child.
 //!
 //! ```text
 //! child -> lab, stdout   {"ready":{"address":"127.0.0.1:40123",...}}   once, when it can be used (server only)
@@ -201,6 +202,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::load_report::{FromOutside, LoadReport};
+    use crate::seconds::Second;
 
     #[test]
     fn lines_are_understood_by_their_one_key() {
@@ -212,6 +215,39 @@ mod tests {
         check("Listening on port 3", None);
         check("[1, 2]", None);
         check("", None);
+    }
+
+    /// What is drawn for those who write a child of their own is what is read here, and all of it.
+    #[test]
+    fn the_page_of_the_protocol_shows_what_is_read() {
+        let page = include_str!("../../../docs/spec/child.md");
+        let drawn = |kind: &str| -> Vec<Value> {
+            let mark = format!("```json {kind}\n");
+            let lines = page.split(mark.as_str()).skip(1).map(|block| block.lines().next().unwrap_or_default());
+            let values = lines.map(|line| match understand(line) {
+                Some(Said::Ready(value) | Said::Status(value) | Said::Report(value)) => value,
+                other => panic!("{other:?} in {line}"),
+            });
+            values.collect()
+        };
+        assert!(drawn("ready")[0]["address"].is_string());
+        let statuses = drawn("status");
+        let [server, bots] = &statuses[..] else { panic!("a server's and a swarm's") };
+        let second = Second::from_status(server).expect("it has a second");
+        assert_eq!(serde_json::to_value(second).unwrap(), *server, "every key that is read");
+        assert!(bots["players_connected"].is_u64() && Second::from_status(bots).is_none());
+
+        let object = |kind| match &drawn(kind)[..] {
+            [Value::Object(object)] => object.clone(),
+            other => panic!("{other:?}"),
+        };
+        let (server, bots) = (object("server report"), object("bots report"));
+        let mut report = LoadReport::merge(server, bots, FromOutside::default()).expect("both can be read");
+        report.judge(1_000);
+        assert!(report.passed, "the drawn run has passed: {:?}", report.bars);
+        for order in ["measure begin", "measure end"] {
+            assert!(page.contains(&format!("| `{order}` |")), "{order}");
+        }
     }
 
     #[test]
