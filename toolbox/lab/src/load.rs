@@ -53,14 +53,14 @@ pub enum WindowBegin {
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct LoadPlan {
-    /// The `throng` executable, usually this process's own.
+    /// The executable with the commands `serve` and `bots`, usually this process's own.
     pub executable: PathBuf,
     /// What is played, and how, for the report: the lab knows no game.
     pub game: String,
     pub scenario: String,
-    /// For `throng serve`: the game and its size, `--address 127.0.0.1:0` for a free port. `--status-json` is added.
+    /// For `serve`: the game and its size, `--address 127.0.0.1:0` for a free port. `--status-json` is added.
     pub serve_arguments: Vec<String>,
-    /// For `throng bots`: the game. `--connect`, `--players`, `--low-priority` and `--status-json` are added.
+    /// For `bots`: the game. `--connect`, `--players`, `--low-priority` and `--status-json` are added.
     pub bots_arguments: Vec<String>,
     pub players: u32,
     pub window_begin: WindowBegin,
@@ -132,15 +132,13 @@ pub struct LoadRun {
 pub enum LoadError {
     #[error("`{executable} {name}` could not be started: {cause}")]
     Start { executable: String, name: &'static str, cause: std::io::Error },
-    #[error(
-        "`throng {name}` ended early ({status}); run it by hand to look closer: {command}\nits last words:\n{words}"
-    )]
+    #[error("`{name}` ended early ({status}); run it by hand to look closer: {command}\nits last words:\n{words}")]
     EndedEarly { name: &'static str, status: String, command: String, words: String },
-    #[error("`throng serve` was not ready after {} s; its last words:\n{words}", READY_WITHIN.as_secs())]
+    #[error("`serve` was not ready after {} s; its last words:\n{words}", READY_WITHIN.as_secs())]
     NotReady { words: String },
-    #[error("`throng {name}` did not report within {} s of the order to stop and was killed", STOP_WITHIN.as_secs())]
+    #[error("`{name}` did not report within {} s of the order to stop and was killed", STOP_WITHIN.as_secs())]
     NoReport { name: &'static str },
-    #[error("`throng {name}` reported what cannot be read: {cause}; is it of the same build?")]
+    #[error("`{name}` reported what cannot be read: {cause}; is it of the same build?")]
     BadReport { name: &'static str, cause: String },
     #[error("stopped before all bots were playing: there is nothing to report")]
     Interrupted,

@@ -179,7 +179,7 @@ pub struct EndedEarly {
 impl std::fmt::Display for EndedEarly {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { process, during, after_s, status, crash_report, crash_words, .. } = self;
-        write!(out, "`throng {process}` ended early ({status}) while {during}, {after_s:.0} s after the bots' start")?;
+        write!(out, "`{process}` ended early ({status}) while {during}, {after_s:.0} s after the bots' start")?;
         if let Some(words) = crash_words {
             write!(out, ": {words}")?;
         }

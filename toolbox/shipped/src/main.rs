@@ -12,3 +12,17 @@ const EXECUTABLE: Executable =
 fn main() -> ExitCode {
     throng_cli::main_with(EXECUTABLE, vec![precinct::game(), frontier::game()])
 }
+
+#[cfg(test)]
+mod tests {
+    use throng_bots::Scenario;
+
+    #[test]
+    fn every_game_can_be_played_as_usual_and_has_its_worst_cases() {
+        for game in [precinct::game(), frontier::game()] {
+            let names: Vec<&str> = game.known_scenarios().iter().map(|scenario| scenario.name).collect();
+            assert_eq!(names[0], Scenario::USUAL);
+            assert!(names.len() > 1 && (1..names.len()).all(|at| !names[..at].contains(&names[at])), "{names:?}");
+        }
+    }
+}

@@ -168,7 +168,7 @@ fn a_tick_that_the_host_took_fails_no_run() {
 fn a_server_that_cannot_start_is_quoted() {
     let server = "echo 'address 0.0.0.0:40000 is in use' >&2; exit 2";
     StandIn::new("used", server, BOTS).check_error(&[
-        "`throng serve` ended early (exit status: 2)",
+        "`serve` ended early (exit status: 2)",
         "serve --game stand-in --status-json",
         "\n  address 0.0.0.0:40000 is in use",
     ]);
@@ -201,7 +201,7 @@ fn a_server_that_dies_while_measured_is_reported_with_what_it_had_said() {
     assert_eq!(run.window, 1..2);
     let files = crate::report::write(&mut run, &stand_in.folder).unwrap();
     let page = std::fs::read_to_string(files.html).unwrap();
-    assert!(page.contains("`throng serve` ended early (signal: 9") && page.contains("out of worlds"), "{page}");
+    assert!(page.contains("`serve` ended early (signal: 9") && page.contains("out of worlds"), "{page}");
 }
 
 #[test]
@@ -330,8 +330,7 @@ fn bots_that_give_up_end_the_wait() {
 #[test]
 fn a_report_of_another_shape_is_refused() {
     let server = SERVER.replace(r#""ticks":140"#, r#""ticks":"many""#);
-    StandIn::new("shape", &server, BOTS)
-        .check_error(&["`throng serve` reported what cannot be read", "of the same build?"]);
+    StandIn::new("shape", &server, BOTS).check_error(&["`serve` reported what cannot be read", "of the same build?"]);
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn a_run_whose_server_dies_reports_all_the_same() {
     kill_with(*server, Signal::SIGSEGV);
     let finished = load.finish(WITHIN);
     assert_eq!(finished.status.code(), Some(1), "{}", finished.stderr);
-    assert!(finished.stderr.contains("`throng serve` ended early (signal: 11 (SIGSEGV)"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("`serve` ended early (signal: 11 (SIGSEGV)"), "{}", finished.stderr);
     let report = finished.json();
     let ended = &report["ended_early"];
     assert_eq!(
