@@ -77,7 +77,7 @@ impl WorldKind for Circling {
         if self.entities == 0 {
             return;
         }
-        world.replicate::<Place>().placed_by::<Place>().add_systems(circle);
+        world.replicate::<Place>().placed_by::<Place>().add_systems(Update, circle);
         for index in 0..self.entities {
             world.world_mut().spawn((Replicated::default(), Place { x: index as f32, z: 0.0 }));
         }

@@ -84,9 +84,9 @@ pub struct Players;
 impl WorldPlugin for Players {
     fn build(&self, world: &mut WorldBuilder) {
         let enter = (neighbours::follow_rules, arrivals::enter, publish::learn_names);
-        world.add_systems(enter.chain().in_set(Step::Enter));
-        world.add_systems((players::read, players::walk).chain().in_set(Step::Act));
-        world.add_systems((talk::grant, services::shut_doors).chain().in_set(Step::Live));
+        world.add_systems(Update, enter.chain().in_set(Step::Enter));
+        world.add_systems(Update, (players::read, players::walk).chain().in_set(Step::Act));
+        world.add_systems(Update, (talk::grant, services::shut_doors).chain().in_set(Step::Live));
         world.categorise("frontier.players", Category::MOVEMENT);
     }
 }
@@ -96,7 +96,8 @@ pub struct Npcs;
 
 impl WorldPlugin for Npcs {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems((wake::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk));
+        world
+            .add_systems(Update, (wake::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk));
         world.categorise("frontier.npc.walk", Category::MOVEMENT);
         let notice = (
             aggro::notice_enemies,
@@ -106,7 +107,7 @@ impl WorldPlugin for Npcs {
             yell::call,
             signals::handle,
         );
-        world.add_systems(notice.chain().in_set(Step::Notice));
+        world.add_systems(Update, notice.chain().in_set(Step::Notice));
     }
 }
 
@@ -131,7 +132,7 @@ impl WorldPlugin for Magic {
             spread::curse,
             spread::spread,
         );
-        world.add_systems(cast.chain().in_set(Step::Cast));
+        world.add_systems(Update, cast.chain().in_set(Step::Cast));
     }
 }
 
@@ -140,9 +141,9 @@ pub struct Combat;
 
 impl WorldPlugin for Combat {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems((combat::swing, rampage::strike_around, blows::land).chain().in_set(Step::Fight));
+        world.add_systems(Update, (combat::swing, rampage::strike_around, blows::land).chain().in_set(Step::Fight));
         let live = (wear::wear_off, wear::mend, lives::rise).chain();
-        world.add_systems(live.in_set(Step::Live).before(talk::grant));
+        world.add_systems(Update, live.in_set(Step::Live).before(talk::grant));
         for scopes in ["frontier.combat", "frontier.rampage", "frontier.blows"] {
             world.categorise(scopes, Category::EQUIPMENT);
         }
@@ -157,7 +158,10 @@ pub struct Publishing;
 
 impl WorldPlugin for Publishing {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems((publish::write, changes::apply, neighbours::count_scans).chain().in_set(Step::Publish));
+        world.add_systems(
+            Update,
+            (publish::write, changes::apply, neighbours::count_scans).chain().in_set(Step::Publish),
+        );
         for scopes in ["frontier.publish", "frontier.changes"] {
             world.categorise(scopes, Category::REPLICATION);
         }
@@ -171,7 +175,7 @@ pub fn put_together(world: &mut WorldBuilder) {
     let interest = world.interest_settings().clone();
     world.interest(InterestSettings { enter_radius_m: ENTER_M, leave_radius_m: LEAVE_M, cell_m: 75.0, ..interest });
     world.filter_visibility_by(visibility::may_see).price_messages(prices::price);
-    world.configure_sets(order_of_steps());
+    world.configure_sets(Update, order_of_steps());
     world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
 }
 

@@ -71,11 +71,10 @@ pub struct Movement;
 
 impl WorldPlugin for Movement {
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Pose>().placed_by::<Pose>().add_systems((
-            arrivals::enter.in_set(Step::Enter),
-            players::play.in_set(Step::Act),
-            arrivals::leave.in_set(Step::Leave),
-        ));
+        world.replicate::<Pose>().placed_by::<Pose>().add_systems(
+            Update,
+            (arrivals::enter.in_set(Step::Enter), players::play.in_set(Step::Act), arrivals::leave.in_set(Step::Leave)),
+        );
         world.categorise("precinct.players", Category::MOVEMENT);
     }
 }
@@ -86,7 +85,7 @@ pub struct Combat;
 impl WorldPlugin for Combat {
     fn build(&self, world: &mut WorldBuilder) {
         world.replicate::<Vitals>().replicate::<Character>().replicate::<Action>();
-        world.add_systems(shooting::resolve.run_if(shooting::somebody_fired).in_set(Step::Hurt));
+        world.add_systems(Update, shooting::resolve.run_if(shooting::somebody_fired).in_set(Step::Hurt));
         world.categorise("precinct.shooting", Category::EQUIPMENT);
     }
 }
@@ -96,7 +95,7 @@ pub struct Npcs;
 
 impl WorldPlugin for Npcs {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems(npc::live.in_set(Step::Act).after(players::play));
+        world.add_systems(Update, npc::live.in_set(Step::Act).after(players::play));
     }
 }
 
@@ -107,7 +106,7 @@ impl WorldPlugin for Social {
     fn build(&self, world: &mut WorldBuilder) {
         // Whoever leaves in this tick has still said what it said.
         let speak = social::speak.run_if(social::something_was_said);
-        world.add_systems(speak.in_set(Step::Leave).before(arrivals::leave));
+        world.add_systems(Update, speak.in_set(Step::Leave).before(arrivals::leave));
     }
 }
 
@@ -118,7 +117,7 @@ impl WorldPlugin for Doors {
     fn build(&self, world: &mut WorldBuilder) {
         // After everything that a door may stop this tick.
         let swing = swinging::swing.run_if(swinging::some_are_open);
-        world.replicate::<Door>().add_systems(swing.in_set(Step::Leave).before(arrivals::leave));
+        world.replicate::<Door>().add_systems(Update, swing.in_set(Step::Leave).before(arrivals::leave));
     }
 }
 
@@ -140,7 +139,7 @@ fn has_doors(here: Destination) -> bool {
 /// What a world of players is made of, whatever its kind.
 fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc_count: usize) {
     // Plugins first: what is spawned before a component is replicated is not heard of.
-    world.configure_sets(order_of_steps());
+    world.configure_sets(Update, order_of_steps());
     world.add_plugins((Movement, Combat, Npcs, Social));
     if has_doors(here) {
         world.add_plugins(Doors);
@@ -278,7 +277,7 @@ impl WorldKind for Sentinel {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Pose>().placed_by::<Pose>().add_systems(orbit);
+        world.replicate::<Pose>().placed_by::<Pose>().add_systems(Update, orbit);
         world.insert_resource(Scene::new(&self.shared, Destination::Hub));
         for index in 0..ORBITS {
             let centre = self.shared.places.spawn(index as u16);

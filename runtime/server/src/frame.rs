@@ -20,6 +20,7 @@ use throng_profiler::{LateTick, Phases, is_recording, log_category, log_debug, l
 use throng_scheduler::Scheduled;
 use throng_world::{
     Client, GameWorld, Leaving,
+    failures::FailedSystem,
     ids::WorldId,
     tick_resources::{RefusedTravel, TravelRefusal},
     transfer::Transfer,
@@ -173,6 +174,9 @@ impl Server {
     /// Clients that leave a world go where they want, and its messages to other worlds are delivered.
     pub(crate) fn see_off(&mut self, world: &mut GameWorld) {
         let from = world.id();
+        if !world.report_mut().failed.is_empty() {
+            tell_of_failed_systems(world);
+        }
         let report = world.report_mut();
         for leaving in report.leaving.drain(..) {
             match leaving {
@@ -262,5 +266,14 @@ impl Server {
         let shortest = self.worlds.iter().filter_map(|slot| slot.running_for(now)).min().unwrap_or_default();
         // The pool's lock is asked for only where it matters.
         if shortest > HANG_REPORT_AFTER && self.pool.idle_workers() == 0 { shortest } else { Nanos::ZERO }
+    }
+}
+
+/// Says which systems of a world failed. Rare: a world tells of each system at most once in ten seconds.
+#[cold]
+fn tell_of_failed_systems(world: &mut GameWorld) {
+    let (id, kind) = (world.id(), world.name().clone());
+    for FailedSystem { system, error, times } in world.report_mut().failed.drain(..) {
+        log_error!(WORLD, world = %id, kind = &*kind, system, error, times, "a system failed");
     }
 }

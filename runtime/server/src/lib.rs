@@ -40,7 +40,7 @@
 //!         Hertz(20)
 //!     }
 //!     fn build(&self, world: &mut WorldBuilder) {
-//!         world.add_systems(welcome).replicate::<Position>().placed_by::<Position>();
+//!         world.add_systems(Update, welcome).replicate::<Position>().placed_by::<Position>();
 //!     }
 //! }
 //!

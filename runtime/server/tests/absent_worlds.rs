@@ -136,7 +136,7 @@ impl Scene {
         let mut lively = |name, rate| {
             let on_host = on_host.clone();
             let build = move |world: &mut WorldBuilder| {
-                world.insert_resource(on_host.clone()).add_systems(begin_tick);
+                world.insert_resource(on_host.clone()).add_systems(Update, begin_tick);
             };
             server.add_kind(TestKind::new(name, rate, build)).unwrap()
         };
@@ -152,7 +152,7 @@ impl Scene {
 
     fn napping(name: &'static str, nap: Nanos, naps_at: fn(u32) -> bool) -> Scene {
         Scene::with(name, move |world| {
-            world.insert_resource(Nap(nap, naps_at)).add_systems(take_nap);
+            world.insert_resource(Nap(nap, naps_at)).add_systems(Update, take_nap);
         })
     }
 
@@ -247,7 +247,7 @@ fn a_40_ms_world_beside_128_hz_ones_is_in_time_itself_and_delays_nobody() {
 #[test]
 fn a_panicking_world_is_parked_and_the_others_go_on() {
     let mut scene = Scene::with("bomb", |world| {
-        world.add_systems(|tick: Res<TickInfo>| assert!(tick.tick < 3, "a bug in a game"));
+        world.add_systems(Update, |tick: Res<TickInfo>| assert!(tick.tick < 3, "a bug in a game"));
     });
     assert_eq!(scene.run(&[], |_| {}), schedule(), "the others tick as if nothing had happened");
     assert_eq!(scene.server.report().worlds_parked, 1);

@@ -59,9 +59,9 @@ fn places(odd: Odd, uses_cost_estimates: bool) -> Vec<(usize, usize)> {
     let mut kind = |name, announces: bool, cost| {
         let (costs, started) = (Costs(clock.clone(), cost), started.clone());
         let build = move |world: &mut WorldBuilder| {
-            world.insert_resource(started.clone()).insert_resource(costs.clone()).add_systems(take_time);
+            world.insert_resource(started.clone()).insert_resource(costs.clone()).add_systems(Update, take_time);
             if announces {
-                world.add_systems(announce).world_mut().resource_mut::<Outbox>().hint_next_tick(EXTRA);
+                world.add_systems(Update, announce).world_mut().resource_mut::<Outbox>().hint_next_tick(EXTRA);
             }
         };
         server.add_kind(TestKind::new(name, Hertz(20), build)).unwrap()

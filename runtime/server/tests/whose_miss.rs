@@ -57,7 +57,7 @@ fn run(slow_for: Nanos, pause: Option<Pause>) -> (ServerReport, Vec<ServerStatus
     let environment = Environment { steal: Box::new(steal), ..testing::environment(Arc::new(host)) };
     let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
     let build = move |world: &mut WorldBuilder| {
-        world.insert_resource(Slow(clock.clone(), slow_for)).add_systems(be_slow);
+        world.insert_resource(Slow(clock.clone(), slow_for)).add_systems(Update, be_slow);
     };
     let field = server.add_kind(TestKind::new("field", Hertz(128), build)).unwrap();
     server.create_world(field, 1).unwrap();

@@ -46,11 +46,12 @@ use crate::{
     report::{Leaving, TickReport},
     scratch::{Lent, Scratch},
     sent::Sent,
-    system_order::WorldSystems,
     tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, ScanRange, TickInfo, WorldMessages},
+    tick_time::TickTime,
     transfer::{Transfer, TransferCheck},
     worker::{ForkJoin, Worker},
     world_builder::{Viewer, VisibilityFilter},
+    world_systems::WorldSystems,
 };
 
 // The two crates that know these bytes must agree on them.
@@ -91,6 +92,7 @@ pub(crate) struct Parts {
     pub rate: Hertz,
     pub ecs: World,
     pub systems: WorldSystems,
+    pub time: Option<TickTime>,
     pub replication: WorldReplication,
     pub collector: Collector,
     pub visibility_filter: Option<VisibilityFilter>,
@@ -108,6 +110,8 @@ pub struct GameWorld {
     rate: Hertz,
     ecs: World,
     systems: WorldSystems,
+    /// Bevy's `Time`, if the game uses it.
+    time: Option<TickTime>,
     /// What there is to tell. Shared with batches while they are told, the world's alone at all other times.
     replication: Arc<WorldReplication>,
     collector: Collector,
@@ -150,6 +154,7 @@ impl GameWorld {
             rate,
             mut ecs,
             systems,
+            time,
             replication,
             collector,
             visibility_filter,
@@ -167,6 +172,7 @@ impl GameWorld {
             rate,
             ecs,
             systems,
+            time,
             replication: Arc::new(replication),
             collector,
             visibility_filter,
@@ -404,7 +410,15 @@ impl GameWorld {
     fn run_systems(&mut self, phases: &mut Phases) {
         let mut info = self.ecs.resource_mut::<TickInfo>();
         info.tick = self.tick;
-        self.systems.run(&mut self.ecs, phases);
+        if let Some(time) = &self.time {
+            time.advance(&mut self.ecs, self.tick);
+        }
+        self.systems.run(&mut self.ecs, phases, self.now);
+        let failures = self.systems.failures_mut();
+        if failures.count > 0 {
+            self.report.stats.systems_failed += std::mem::take(&mut failures.count);
+            self.report.failed.append(&mut failures.lines);
+        }
     }
 
     /// The systems have seen what came before them.
@@ -796,6 +810,11 @@ impl GameWorld {
 
     pub fn clients_count(&self) -> usize {
         self.clients.len()
+    }
+
+    /// Whether a system that fails panics, as in a debug build, or is told of in the report, as in a release build.
+    pub fn panic_on_failure(&mut self, panics: bool) {
+        self.systems.panic_on_failure(panics);
     }
 
     /// From now on every tick leaves a hash of the world's state in its report: about 50 ns for each component that

@@ -1,12 +1,13 @@
 //! World: one world of a game server, built from a kind and a seed and run by one call.
 //!
-//! A [`GameWorld`] is a `bevy_ecs::World` filled by Bevy-style plugins, with everything that
-//! belongs to it: the order of its systems, its clients with their connections, what is replicated to them. It is
-//! sans-IO: mail and time come in, packets go to a sink, and a report says what the host has to do. So the same world
+//! A [`GameWorld`] is a `bevy_ecs::World` filled by plugins, ours and Bevy's, with everything that belongs to it: the order
+//! of its systems, its clients with their connections, what is replicated to them. It is sans-IO: mail and time come in, packets go to a sink, and a report says what the host has to do. So the same world
 //! runs in a server, in a test of a game and in a bench.
 //!
 //! ```text
-//!   kind + seed --> world                              world_kind  world_builder  system_order
+//!   kind + seed --> world                              world_kind  world_builder
+//!   |- its systems, by label, in order                 system_list  system_order  world_systems  failures
+//!   |- Bevy's plugins, and its time                    plugin_host  tick_time
 //!   tick(now, mail, worker, helpers) --> report        game_world  mail  worker  report
 //!   |- clients in batches: open ... tell               client  clients  client_batch  allowance  price  client_cost
 //!   |- what systems see and say                        tick_resources  inbox  events
@@ -34,7 +35,7 @@
 //!     fn name(&self) -> &str { "track" }
 //!     fn tick_rate(&self) -> Hertz { Hertz(30) }
 //!     fn build(&self, world: &mut WorldBuilder) {
-//!         world.init_resource::<Laps>().add_systems(|inbox: Res<Inbox>, mut laps: ResMut<Laps>| {
+//!         world.init_resource::<Laps>().add_systems(Update, |inbox: Res<Inbox>, mut laps: ResMut<Laps>| {
 //!             laps.0 += inbox.iter().filter(|message| message.bytes == b"lap").count() as u32;
 //!         });
 //!     }
@@ -60,21 +61,29 @@ pub mod client_cost;
 mod clients;
 mod deliver;
 pub mod events;
+pub mod failures;
 pub mod game_world;
 pub mod ids;
 pub mod inbox;
 pub mod mail;
+mod plugin_host;
 pub mod price;
 pub mod report;
 mod scratch;
 mod sent;
+mod system_list;
 pub mod system_order;
 pub mod testing;
 pub mod tick_resources;
+mod tick_time;
 pub mod transfer;
 pub mod worker;
 pub mod world_builder;
 pub mod world_kind;
+mod world_systems;
+
+/// What worlds have of Bevy beside its ECS, in the version that they are built with.
+pub use {bevy_app, bevy_state, bevy_time};
 
 pub use client::Client;
 pub use client_batch::{ClientBatch, InTick};
@@ -85,6 +94,16 @@ pub use worker::{Alone, ForkJoin, Worker};
 
 /// What a game's plugins use.
 pub mod prelude {
+    pub use bevy_app::{
+        First, FixedFirst, FixedLast, FixedPostUpdate, FixedPreUpdate, FixedUpdate, Last, PostStartup, PostUpdate,
+        PreStartup, PreUpdate, Startup, Update,
+    };
+    pub use bevy_state::{
+        condition::in_state,
+        state::{NextState, OnEnter, OnExit, OnTransition, State},
+    };
+    pub use bevy_time::{Time, Timer, TimerMode, common_conditions::on_timer};
+
     pub use crate::{
         events::{Audience, Events},
         ids::{ClientKey, WorldId, WorldKindId},

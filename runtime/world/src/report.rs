@@ -7,6 +7,7 @@ use throng_replication::ReplicationStats;
 
 use crate::{
     client::Client,
+    failures::FailedSystem,
     ids::{ClientKey, WorldId},
     transfer::{Transfer, WorldMessage},
 };
@@ -74,6 +75,10 @@ counters! {
         Max allocations_in_tick: "world.allocations_in_tick", "allocations",
             "Most allocations in one tick of a world.",
             "As `world.allocations`; a spike is a world that starts, or a crowd that comes at once.";
+        Sum systems_failed: "world.systems_failed", "failures",
+            "Systems of games that could not run, or returned an error, and run conditions that could not be asked.",
+            "A bug: any is one too many. The log names world, system and what is missing, at most once in ten seconds for \
+             each system of a kind. A debug build parks the world.";
         Sum events: "replication.events", "events",
             "Events told by games.",
             "Follows what happens in the game.";
@@ -118,6 +123,8 @@ pub struct TickReport {
     pub leaving: Vec<Leaving>,
     /// Messages to other worlds.
     pub messages: Vec<(WorldId, WorldMessage)>,
+    /// Systems that failed, as far as they are to have a line in the log.
+    pub failed: Vec<FailedSystem>,
     /// How much longer than its last ones the next tick will take, as far as the game knows.
     pub next_tick_hint: Nanos,
     /// Nobody is here and the game allows sleep: unless there is mail, the next tick would do nothing.

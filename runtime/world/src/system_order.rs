@@ -1,56 +1,80 @@
 //! System order: computed once per world kind, followed by every world of that kind.
 //!
 //! A Bevy `Schedule` in every world costs 79-86 KB and 92-375 µs to build (20 component types, 10 systems), and what it
-//! computes is the same for each world of a kind. So the schedule of a kind's first world is built as a template, the
-//! topological order is read off it as indices, and each world holds only its own boxed systems in that order.
-//! Running them ourselves is also where each system's time is taken: every system is a scope of its own, which it may
-//! split into phases ([`Phases::split`]).
+//! computes is the same for each world of a kind. So the schedules of a kind's first world are built as templates, the
+//! topological orders are read off them as indices, and each world holds only its own boxed systems. The steps of all
+//! labels that run in a tick are one list, so a label without systems costs nothing.
 //!
 //! Bevy's ordering (`before`, `after`, `chain`, sets), run conditions on systems and on sets, and its automatic sync
-//! points for `Commands` are kept. Everything runs on the world's thread, one system after the other.
+//! points for `Commands` are kept. A set's conditions are asked before the first of its systems under that label. Which
+//! systems have commands to apply at a sync point is known, too: only they are asked.
 //!
-//! Cost: 7-60 ns per system run beside the system's own work; building a world's systems again is linear in their
-//! number.
+//! Cost: once per kind, about what Bevy needs to build its schedules; building a world's systems again is linear in
+//! their number.
 
-use std::sync::Arc;
+use std::{any::TypeId, sync::Arc};
 
 use bevy_ecs::{
     prelude::*,
     schedule::{
-        ConditionWithAccess, IntoScheduleConfigs, NodeId, Schedule, ScheduleGraph, SystemKey, SystemSetKey,
-        SystemWithAccess,
+        ConditionWithAccess, InternedScheduleLabel, NodeId, Schedule, ScheduleGraph, Schedules, SingleThreadedExecutor,
+        SystemKey, SystemSetKey, SystemWithAccess,
     },
     system::{IntoSystem, ScheduleSystem, System},
 };
-use throng_profiler::{Category, Phases, Site, site::intern};
+use throng_profiler::Site;
 
-/// Most systems a world kind may have; the conditions' bookkeeping is sized by it.
-pub const SYSTEMS_MAX: usize = 256;
+use crate::{
+    failures::Throttle,
+    system_list::SystemList,
+    world_systems::{OwnSystem, WorldSystems},
+};
+
+/// Most systems a world kind may have, under all labels.
+pub const SYSTEMS_MAX: usize = 1024;
 
 /// What a world kind's systems do in a tick, in order. Shared by every world of the kind.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SystemOrder {
-    steps: Vec<Step>,
-    /// Where each system's time is recorded, in the order of registration.
-    sites: Vec<&'static Site>,
-    /// Per set that has conditions: the systems that they guard, as indices in the order of registration.
-    guarded: Vec<Vec<usize>>,
-    systems_count: usize,
+    pub(crate) kind: String,
+    /// Of a tick.
+    pub(crate) steps: Vec<Step>,
+    /// Before the first tick.
+    pub(crate) startup: Vec<Step>,
+    /// In the order of registration; those that run in ticks come first.
+    pub(crate) systems: Vec<Known>,
+    /// Per set that has conditions: the systems that they guard. Those of ticks come first.
+    pub(crate) guarded: Vec<Vec<usize>>,
+    /// Systems and sets that are done with before the first tick come after these.
+    pub(crate) tick_systems_count: usize,
+    pub(crate) tick_sets_count: usize,
+}
+
+/// A system as the kind's first world has it.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// Where its time is recorded.
+    pub site: &'static Site,
+    pub name: String,
+    system_type: TypeId,
+    pub throttle: Throttle,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+pub(crate) enum Step {
+    /// Ask the conditions of a set.
+    Ask(usize),
     /// Run the system that was registered as number `.0`.
     Run(usize),
-    /// Apply what the systems so far have queued (`Commands`).
-    Sync,
+    /// Apply what this system has queued (`Commands`).
+    Apply(usize),
 }
 
-/// A kind's systems cannot be put in an order.
+/// A kind's systems cannot be put in an order, or they ask for what no world has.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
-    #[error("the systems of world kind `{kind}` cannot be ordered: {reason}")]
-    Unsolvable { kind: String, reason: String },
+    #[error("the systems of world kind `{kind}` under `{label}` cannot be ordered: {reason}")]
+    Unsolvable { kind: String, label: String, reason: String },
     #[error("world kind `{kind}` has {count} systems; at most {SYSTEMS_MAX} are supported")]
     TooMany { kind: String, count: usize },
     #[error(
@@ -58,71 +82,59 @@ pub enum OrderError {
          add the same systems, in the same order"
     )]
     Changed { kind: String, expected: usize, found: usize },
-}
-
-/// Systems as a world kind registers them, before they are put in order.
-#[derive(Default)]
-pub struct SystemList {
-    schedule: Schedule,
-    /// Headings for systems whose scope begins with a name; the longest that fits counts.
-    categories: Vec<(&'static str, Category)>,
+    #[error(
+        "world kind `{kind}` registered `{found}` for a new world where its first had `{expected}`: a kind must always \
+         add the same systems, in the same order"
+    )]
+    Replaced { kind: String, expected: String, found: String },
+    #[error(
+        "world kind `{kind}` adds `{system}` to the schedule `{label}`, which no tick runs: use one of Bevy's labels, such \
+         as Update, or put yours into `MainScheduleOrder` with a plugin"
+    )]
+    NeverRun { kind: String, label: String, system: String },
+    #[error(
+        "world kind `{kind}` has `{what}`, which is tied to one thread (`NonSend`): a world is ticked by whichever worker \
+         is free"
+    )]
+    TiedToThread { kind: String, what: String },
+    #[error("a startup system of world kind `{kind}` failed: {system}: {error}")]
+    Startup { kind: String, system: String, error: String },
+    #[error("a plugin of world kind `{kind}` is not ready when it has been built; worlds wait for nobody")]
+    NotReady { kind: String },
+    #[error("world kind `{kind}` has {what}: a world is ticked by its server, and by nobody else")]
+    NotAWorlds { kind: String, what: String },
+    #[error(
+        "world kind `{kind}` asks for a fixed time step of {asked:?}; it ticks at {rate} Hz, and its fixed schedules run \
+         once in each tick"
+    )]
+    Timestep { kind: String, asked: std::time::Duration, rate: u16 },
 }
 
 impl SystemList {
-    /// Adds systems, with Bevy's ordering and conditions.
-    pub fn add<M>(&mut self, systems: impl IntoScheduleConfigs<ScheduleSystem, M>) {
-        self.schedule.add_systems(systems);
-    }
-
-    /// Configures sets: order between them, conditions on them.
-    pub fn configure_sets<M>(&mut self, sets: impl IntoScheduleConfigs<bevy_ecs::schedule::InternedSystemSet, M>) {
-        self.schedule.configure_sets(sets);
-    }
-
-    /// Gives systems of a module, such as `precinct.movement`, a heading in captures; without one it is
-    /// [`Category::GAMEPLAY`].
-    pub fn categorise(&mut self, scopes: &'static str, category: Category) {
-        self.categories.push((scopes, category));
-    }
-
-    /// Builds Bevy's schedule in `world` and reads the order off it. The systems themselves are used up.
+    /// Builds Bevy's schedules in `world` and reads the order off them. The systems themselves are used up.
     pub fn into_order(mut self, kind: &str, world: &mut World) -> Result<SystemOrder, OrderError> {
-        let systems = self.schedule.graph().systems.iter();
-        let (registered, sites): (Vec<_>, Vec<_>) =
-            systems.map(|(key, system, _)| (key, self.site_of(&system.name().to_string()))).unzip();
-        if registered.len() > SYSTEMS_MAX {
-            return Err(OrderError::TooMany { kind: kind.into(), count: registered.len() });
+        let labels = self.labels();
+        let mut order = SystemOrder { kind: kind.into(), ..SystemOrder::default() };
+        let mut steps = Vec::new();
+        for label in labels.each() {
+            if let Some(schedule) = self.schedules.remove(label) {
+                steps.push((label, order.read(&self, schedule, world)?));
+            }
+            if labels.is_of_tick(label) {
+                order.tick_systems_count = order.systems.len();
+                order.tick_sets_count = order.guarded.len();
+            }
         }
-        // Building moves conditions out of the graph: note which systems those of sets guard before it.
-        let graph = self.schedule.graph();
-        let guarded = graph
-            .system_sets
-            .iter()
-            .filter(|(_, _, conditions)| !conditions.is_empty())
-            .map(|(set, _, _)| members_of(graph, set, &registered))
-            .collect();
-        let unsolvable = |reason: String| OrderError::Unsolvable { kind: kind.into(), reason };
-        if let Err(error) = self.schedule.initialize(world) {
-            return Err(unsolvable(error.to_string(self.schedule.graph(), world)));
+        if order.systems.len() > SYSTEMS_MAX {
+            return Err(OrderError::TooMany { kind: kind.into(), count: order.systems.len() });
         }
-        let steps = self
-            .schedule
-            .systems()
-            .map_err(|_| unsolvable("the schedule was not built".into()))?
-            .map(|(key, _)| {
-                let index = registered.iter().position(|&known| known == key);
-                index.map_or(Step::Sync, Step::Run)
-            })
-            .collect();
-        Ok(SystemOrder { steps, sites, guarded, systems_count: registered.len() })
-    }
-
-    /// A system's scope is its path with dots: `precinct.npc.perception.perceive`.
-    fn site_of(&self, path: &str) -> &'static Site {
-        let name = path.replace("::", ".");
-        let fitting = self.categories.iter().filter(|(scopes, _)| name.starts_with(scopes));
-        let category = fitting.max_by_key(|(scopes, _)| scopes.len()).map(|(_, category)| *category);
-        intern(&name, Some(category.unwrap_or(Category::GAMEPLAY)))
+        let all_of = |labels: &[InternedScheduleLabel]| -> Vec<Step> {
+            let found = labels.iter().filter_map(|label| steps.iter().find(|(known, _)| known == label));
+            found.flat_map(|(_, steps)| steps).copied().collect()
+        };
+        (order.steps, order.startup) = (all_of(&labels.tick), all_of(&labels.startup));
+        self.take_transitions(&labels).map_err(|(label, system)| never_run(kind, label, system))?;
+        Ok(order)
     }
 
     /// Takes the systems out, ready to run in `world` in the order that the kind's first world gave.
@@ -132,41 +144,147 @@ impl SystemList {
         order: Arc<SystemOrder>,
         world: &mut World,
     ) -> Result<WorldSystems, OrderError> {
-        let graph = self.schedule.graph_mut();
-        let keys: Vec<_> = graph.systems.iter().map(|(key, _, _)| key).collect();
-        if keys.len() != order.systems_count {
-            return Err(OrderError::Changed { kind: kind.into(), expected: order.systems_count, found: keys.len() });
+        let labels = self.labels();
+        let mut systems = Vec::with_capacity(order.systems.len());
+        let mut sets = Vec::with_capacity(order.guarded.len());
+        for label in labels.each() {
+            let Some(mut schedule) = self.schedules.remove(label) else { continue };
+            self.take_systems(&mut schedule, world, &mut systems, &mut sets);
         }
-        let mut systems = Vec::with_capacity(keys.len());
+        let expected = order.systems.len();
+        if systems.len() != expected {
+            return Err(OrderError::Changed { kind: kind.into(), expected, found: systems.len() });
+        }
+        if let Some((own, known)) =
+            systems.iter().zip(&order.systems).find(|(own, known)| own.system.system_type() != known.system_type)
+        {
+            let (expected, found) = (known.name.clone(), own.system.name().to_string());
+            return Err(OrderError::Replaced { kind: kind.into(), expected, found });
+        }
+        let transitions = self.take_transitions(&labels).map_err(|(label, system)| never_run(kind, label, system))?;
+        keep_transitions(kind, transitions, world)?;
+        Ok(WorldSystems::new(order, systems, sets))
+    }
+
+    fn take_systems(
+        &self,
+        schedule: &mut Schedule,
+        world: &mut World,
+        systems: &mut Vec<OwnSystem>,
+        sets: &mut Vec<Vec<ConditionWithAccess>>,
+    ) {
+        let graph = schedule.graph_mut();
+        let keys: Vec<_> = self.own_keys(graph);
         for key in keys {
             let conditions = graph.systems.get_conditions_mut(key).map(std::mem::take);
             let Some(slot) = graph.systems.get_mut(key) else { continue };
             let nothing: ScheduleSystem = Box::new(IntoSystem::into_system(|| {}));
             let mut system = std::mem::replace(slot, SystemWithAccess::new(nothing));
             system.initialize(world);
-            systems.push(OwnSystem { system, conditions: ready(conditions, world) });
+            systems.push(OwnSystem::new(system, ready(conditions, world)));
         }
-        let set_keys: Vec<_> = graph
-            .system_sets
-            .iter()
-            .filter(|(_, _, conditions)| !conditions.is_empty())
-            .map(|(key, _, _)| key)
-            .collect();
-        let sets = set_keys
-            .into_iter()
-            .map(|key| ready(graph.system_sets.get_conditions_mut(key).map(std::mem::take), world))
-            .collect();
-        Ok(WorldSystems { order, systems, sets, skipped: [false; SYSTEMS_MAX] })
+        for key in conditioned_sets(graph) {
+            sets.push(ready(graph.system_sets.get_conditions_mut(key).map(std::mem::take), world));
+        }
+    }
+
+    /// The systems of a schedule that is not built yet, without those that the engine stands in for.
+    fn own_keys(&self, graph: &ScheduleGraph) -> Vec<SystemKey> {
+        let own = graph.systems.iter().filter(|(_, system, _)| !self.is_replaced(system));
+        own.map(|(key, _, _)| key).collect()
     }
 }
 
-/// The systems below a set, as indices into `registered`.
-fn members_of(graph: &ScheduleGraph, set: SystemSetKey, registered: &[SystemKey]) -> Vec<usize> {
+impl SystemOrder {
+    /// Reads the steps of one label off its schedule.
+    fn read(&mut self, list: &SystemList, mut schedule: Schedule, world: &mut World) -> Result<Vec<Step>, OrderError> {
+        let label = format!("{:?}", schedule.label());
+        let (first, first_set) = (self.systems.len(), self.guarded.len());
+        let registered = list.own_keys(schedule.graph());
+        for &key in &registered {
+            let Some(system) = schedule.graph().systems.get(key) else { continue };
+            let (system, name) = (system.system(), system.system().name().to_string());
+            let site = list.site_of(&name);
+            self.systems.push(Known { site, name, system_type: system.system_type(), throttle: Throttle::default() });
+        }
+        // Building moves conditions out of the graph: note which systems those of sets guard before it.
+        let graph = schedule.graph();
+        let guarded: Vec<_> =
+            conditioned_sets(graph).into_iter().map(|set| members_of(graph, set, &registered, first)).collect();
+        if let Err(error) = schedule.initialize(world) {
+            let reason = error.to_string(schedule.graph(), world);
+            return Err(OrderError::Unsolvable { kind: self.kind.clone(), label, reason });
+        }
+        let not_built = |_| OrderError::Unsolvable {
+            kind: self.kind.clone(),
+            label: label.clone(),
+            reason: "the schedule was not built".into(),
+        };
+        let mut steps = Vec::new();
+        let mut asked = vec![false; guarded.len()];
+        let mut unapplied = Vec::new();
+        for (key, system) in schedule.systems_with_access().map_err(not_built)? {
+            let index = registered.iter().position(|&known| known == key).map(|index| first + index);
+            let is_sync = system.system_type() == TypeId::of::<ApplyDeferred>();
+            if is_sync {
+                steps.extend(unapplied.drain(..).map(Step::Apply));
+            }
+            let Some(index) = index.filter(|_| !is_sync) else { continue };
+            if !system.is_send() && !system.access().is_exclusive() {
+                return Err(OrderError::TiedToThread { kind: self.kind.clone(), what: system.name().to_string() });
+            }
+            for (set, members) in guarded.iter().enumerate() {
+                if members.contains(&index) && !std::mem::replace(&mut asked[set], true) {
+                    steps.push(Step::Ask(first_set + set));
+                }
+            }
+            steps.push(Step::Run(index));
+            if system.has_deferred() {
+                unapplied.push(index);
+            }
+        }
+        steps.extend(unapplied.into_iter().map(Step::Apply));
+        self.guarded.extend(guarded);
+        Ok(steps)
+    }
+}
+
+fn never_run(kind: &str, label: String, system: String) -> OrderError {
+    OrderError::NeverRun { kind: kind.into(), label, system }
+}
+
+/// Leaves the schedules of state transitions in the world, where `bevy_state` finds them; built, so that no tick has to.
+fn keep_transitions(kind: &str, transitions: Vec<Schedule>, world: &mut World) -> Result<(), OrderError> {
+    if transitions.is_empty() {
+        return Ok(());
+    }
+    let mut kept = Schedules::new();
+    for mut schedule in transitions {
+        schedule.set_executor(SingleThreadedExecutor::new());
+        if let Err(error) = schedule.initialize(world) {
+            let (label, reason) = (format!("{:?}", schedule.label()), error.to_string(schedule.graph(), world));
+            return Err(OrderError::Unsolvable { kind: kind.into(), label, reason });
+        }
+        kept.insert(schedule);
+    }
+    world.insert_resource(kept);
+    Ok(())
+}
+
+fn conditioned_sets(graph: &ScheduleGraph) -> Vec<SystemSetKey> {
+    let conditioned = graph.system_sets.iter().filter(|(_, _, conditions)| !conditions.is_empty());
+    conditioned.map(|(set, _, _)| set).collect()
+}
+
+/// The systems below a set; the first of `registered` is number `first`.
+fn members_of(graph: &ScheduleGraph, set: SystemSetKey, registered: &[SystemKey], first: usize) -> Vec<usize> {
     let mut open = vec![NodeId::Set(set)];
     let mut members = Vec::new();
     while let Some(node) = open.pop() {
         match node {
-            NodeId::System(key) => members.extend(registered.iter().position(|&known| known == key)),
+            NodeId::System(key) => {
+                members.extend(registered.iter().position(|&known| known == key).map(|index| first + index));
+            }
             NodeId::Set(_) => open.extend(graph.hierarchy().neighbors(node)),
         }
     }
@@ -179,184 +297,4 @@ fn ready(conditions: Option<Vec<ConditionWithAccess>>, world: &mut World) -> Vec
         condition.initialize(world);
     }
     conditions
-}
-
-struct OwnSystem {
-    system: SystemWithAccess,
-    conditions: Vec<ConditionWithAccess>,
-}
-
-/// The systems of one world, with their state, in registration order.
-pub struct WorldSystems {
-    order: Arc<SystemOrder>,
-    systems: Vec<OwnSystem>,
-    /// Conditions of the sets that have any, parallel to `order.guarded`.
-    sets: Vec<Vec<ConditionWithAccess>>,
-    skipped: [bool; SYSTEMS_MAX],
-}
-
-impl WorldSystems {
-    /// Runs every system once, in order. Allocates nothing itself; a panicking system unwinds through here.
-    ///
-    /// `phases` goes from system to system: each has its own scope. The last one's is open at the end.
-    pub fn run(&mut self, world: &mut World, phases: &mut Phases) {
-        self.skipped[..self.systems.len()].fill(false);
-        for (conditions, members) in self.sets.iter_mut().zip(&self.order.guarded) {
-            if !all_hold(conditions, world) {
-                members.iter().for_each(|&index| self.skipped[index] = true);
-            }
-        }
-        for index in 0..self.order.steps.len() {
-            match self.order.steps[index] {
-                Step::Run(index) => {
-                    let own = &mut self.systems[index];
-                    if self.skipped[index] || !all_hold(&mut own.conditions, world) {
-                        continue;
-                    }
-                    phases.next(self.order.sites[index]);
-                    // A system that skips itself (a missing `Single`, say) is a result, not an error.
-                    let _ = own.system.run_without_applying_deferred((), world);
-                }
-                Step::Sync => self.apply_deferred(world),
-            }
-        }
-        self.apply_deferred(world);
-    }
-
-    /// Bevy compares change ticks by their distance; old ones must be moved along before they wrap.
-    pub fn check_change_ticks(&mut self, world: &mut World) {
-        let Some(check) = world.check_change_ticks() else { return };
-        for own in &mut self.systems {
-            own.system.check_change_tick(check);
-            for condition in &mut own.conditions {
-                condition.check_change_tick(check);
-            }
-        }
-        for conditions in &mut self.sets {
-            for condition in conditions {
-                condition.check_change_tick(check);
-            }
-        }
-    }
-
-    fn apply_deferred(&mut self, world: &mut World) {
-        for own in &mut self.systems {
-            if own.system.has_deferred() {
-                own.system.apply_deferred(world);
-            }
-        }
-    }
-}
-
-/// Every condition is asked, also after one has said no, so that each can keep state of its own.
-fn all_hold(conditions: &mut [ConditionWithAccess], world: &mut World) -> bool {
-    let mut hold = true;
-    for condition in conditions {
-        hold &= condition.run((), world).unwrap_or(false);
-    }
-    hold
-}
-
-#[cfg(test)]
-mod tests {
-    use throng_profiler::site;
-
-    use super::*;
-
-    #[derive(Resource, Default)]
-    struct Log(Vec<&'static str>);
-
-    #[derive(Component)]
-    struct Thing;
-
-    fn say(word: &'static str) -> impl FnMut(ResMut<Log>) + Clone {
-        move |mut log| log.0.push(word)
-    }
-
-    fn spawn(mut commands: Commands) {
-        commands.spawn(Thing);
-    }
-
-    fn count(things: Query<&Thing>, mut log: ResMut<Log>) {
-        log.0.push(if things.is_empty() { "none" } else { "some" });
-    }
-
-    /// Registers by `register` in a template and in two further worlds; every one of them must log `expect`.
-    fn check(register: impl Fn(&mut SystemList), expect: &[&str]) {
-        let mut template = SystemList::default();
-        register(&mut template);
-        let order = Arc::new(template.into_order("test", &mut World::new()).unwrap());
-        for _ in 0..2 {
-            let mut world = World::new();
-            world.init_resource::<Log>();
-            let mut list = SystemList::default();
-            register(&mut list);
-            let mut systems = list.into_systems("test", order.clone(), &mut world).unwrap();
-            systems.run(&mut world, &mut Phases::begin(site!("world.systems")));
-            assert_eq!(world.resource::<Log>().0, expect);
-        }
-    }
-
-    #[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    enum Phase {
-        First,
-        Last,
-    }
-
-    #[test]
-    fn chains_run_in_their_order() {
-        check(|list| list.add((say("a"), say("b"), say("c")).chain()), &["a", "b", "c"]);
-    }
-
-    #[test]
-    fn sets_order_systems_that_were_added_the_other_way_round() {
-        check(
-            |list| {
-                list.configure_sets((Phase::First, Phase::Last).chain());
-                list.add(say("late").in_set(Phase::Last));
-                list.add(say("early").in_set(Phase::First));
-            },
-            &["early", "late"],
-        );
-    }
-
-    #[test]
-    fn commands_are_applied_between_dependent_systems() {
-        check(|list| list.add((spawn, count).chain()), &["some"]);
-    }
-
-    #[test]
-    fn conditions_on_systems_and_sets_are_kept() {
-        check(
-            |list| {
-                list.configure_sets(Phase::First.run_if(|| false));
-                list.add((say("never"), say("nor this")).chain().in_set(Phase::First));
-                list.add((say("off").run_if(|| false), say("on").run_if(|| true)).chain());
-                list.add((say("x"), say("y")).run_if(|| false));
-            },
-            &["on"],
-        );
-    }
-
-    #[test]
-    fn a_cycle_is_an_error_that_names_the_kind() {
-        let mut list = SystemList::default();
-        list.configure_sets((Phase::First, Phase::Last).chain());
-        list.configure_sets((Phase::Last, Phase::First).chain());
-        list.add((say("a").in_set(Phase::First), say("b").in_set(Phase::Last)));
-        let error = list.into_order("knot", &mut World::new()).unwrap_err();
-        assert!(error.to_string().contains("world kind `knot`"), "{error}");
-    }
-
-    #[test]
-    fn a_world_with_other_systems_than_its_kind_is_refused() {
-        let mut list = SystemList::default();
-        list.add(spawn);
-        let order = Arc::new(list.into_order("test", &mut World::new()).unwrap());
-        let error = SystemList::default()
-            .into_systems("test", order, &mut World::new())
-            .err()
-            .expect("fewer systems than the kind has");
-        assert!(matches!(error, OrderError::Changed { expected: 1, found: 0, .. }));
-    }
 }

@@ -81,6 +81,7 @@ impl TestWorld {
         let report = self.world.report_mut();
         report.leaving.clear();
         report.messages.clear();
+        report.failed.clear();
         let period = Nanos(1_000_000_000 / u64::from(self.world.rate().0));
         let now = Nanos(period.0 * (u64::from(self.world.ticks()) + 1));
         let before = thread_counts().allocations;
@@ -92,6 +93,11 @@ impl TestWorld {
         self.counted.end_frame(|_, _| ());
         self.world.check();
         self.world.report_mut()
+    }
+
+    /// Whether a system that fails panics, as in a debug build, or is told of in the report, as in a release build.
+    pub fn panic_on_failure(&mut self, panics: bool) {
+        self.world.panic_on_failure(panics);
     }
 
     pub fn ticks(&mut self, count: u32) {
@@ -244,7 +250,7 @@ mod tests {
 
         fn build(&self, world: &mut WorldBuilder) {
             let read = || throng_metrics::count!("reads");
-            world.accept_transfers::<Hero>().init_resource::<Seen>().add_systems((look, answer, read).chain());
+            world.accept_transfers::<Hero>().init_resource::<Seen>().add_systems(Update, (look, answer, read).chain());
         }
     }
 

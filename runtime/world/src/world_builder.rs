@@ -1,16 +1,31 @@
 //! World builder: what a world kind fills, and how it becomes a world.
+//!
+//! It is written to as a `bevy_app::App` is: systems, sets, messages, observers, states and Bevy's own plugins are added
+//! under the same names, with the same labels. When they run is said in `system_list`, what becomes of Bevy's plugins in
+//! `plugin_host`, and what `Time` is in `tick_time`.
+//!
+//! `Startup` systems and their neighbours run once, when the world is made: on the thread that makes worlds, before the
+//! first tick. What they spawn is heard of, as what `build` spawns is. A world whose startup system fails is not made.
 
 use std::sync::Arc;
 
+use bevy_app::{App, First, Plugins};
 use bevy_ecs::{
+    message::{Message, MessageRegistry, MessageUpdateSystems, Messages, message_update_system},
+    observer::IntoObserver,
     prelude::*,
-    schedule::{InternedSystemSet, IntoScheduleConfigs},
+    schedule::{InternedSystemSet, IntoScheduleConfigs, ScheduleLabel},
     system::ScheduleSystem,
 };
+use bevy_state::{
+    app::{AppExtStates, StatesPlugin},
+    state::{ComputedStates, FreelyMutableState, SubStates},
+};
+use bevy_tasks::{ComputeTaskPool, TaskPoolBuilder};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_pack::{HasSchema, PackError, envelope};
-use throng_profiler::{Category, KindNumber, world_kind::number_of};
+use throng_profiler::{Category, KindNumber, Phases, site, world_kind::number_of};
 use throng_replication::{
     InterestSettings, Replicate, Schema, StateHash, WorldReplication,
     ecs::{Collector, Placed},
@@ -22,9 +37,12 @@ use crate::{
     game_world::{GameWorld, Parts},
     ids::{ClientKey, WorldId, WorldKindId},
     inbox::Inbox,
+    plugin_host::PluginHost,
     price::{self, MessagePrice},
-    system_order::{OrderError, SystemList, SystemOrder},
+    system_list::SystemList,
+    system_order::{OrderError, SystemOrder},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
+    tick_time::{OtherTimestep, TickTime},
     transfer::{self, TransferCheck},
     world_kind::{WorldKind, WorldPlugins},
 };
@@ -47,6 +65,8 @@ pub struct WorldBuilder {
     seed: u64,
     ecs: World,
     systems: SystemList,
+    /// Made for the first plugin of Bevy's.
+    host: Option<PluginHost>,
     collector: Collector,
     interest: InterestSettings,
     visibility_filter: Option<VisibilityFilter>,
@@ -56,22 +76,105 @@ pub struct WorldBuilder {
 }
 
 impl WorldBuilder {
-    /// Adds plugins: one, or a tuple of them.
-    pub fn add_plugins(&mut self, plugins: impl WorldPlugins) -> &mut Self {
+    /// Adds plugins: a [`WorldPlugin`](crate::world_kind::WorldPlugin), a `bevy_app::Plugin` or `PluginGroup`, or a tuple
+    /// of any of them.
+    ///
+    /// # Panics
+    /// As in Bevy, if a plugin that is unique is added twice.
+    pub fn add_plugins<M>(&mut self, plugins: impl WorldPlugins<M>) -> &mut Self {
         plugins.build_all(self);
         self
     }
 
-    /// Adds systems, with Bevy's `chain`, `before`, `after`, `in_set` and `run_if`. All run once per tick.
-    pub fn add_systems<M>(&mut self, systems: impl IntoScheduleConfigs<ScheduleSystem, M>) -> &mut Self {
-        self.systems.add(systems);
+    /// Adds systems under a label, `Update` if in doubt, with Bevy's `chain`, `before`, `after`, `in_set` and `run_if`.
+    /// Systems of a tick's labels run once per tick, also those of `FixedUpdate`; those of `Startup` once, before the
+    /// first tick. A label that nobody runs makes the kind an error.
+    pub fn add_systems<M>(
+        &mut self,
+        label: impl ScheduleLabel,
+        systems: impl IntoScheduleConfigs<ScheduleSystem, M>,
+    ) -> &mut Self {
+        self.systems.add(label, systems);
         self
     }
 
-    /// Orders and conditions sets of systems.
-    pub fn configure_sets<M>(&mut self, sets: impl IntoScheduleConfigs<InternedSystemSet, M>) -> &mut Self {
-        self.systems.configure_sets(sets);
+    /// Orders and conditions sets of systems under a label.
+    #[track_caller]
+    pub fn configure_sets<M>(
+        &mut self,
+        label: impl ScheduleLabel,
+        sets: impl IntoScheduleConfigs<InternedSystemSet, M>,
+    ) -> &mut Self {
+        self.systems.configure_sets(label, sets);
         self
+    }
+
+    /// Lets systems write and read messages of this type (`MessageWriter`, `MessageReader`): of this tick and of the one
+    /// before. What is older is dropped, so they take no more memory than two ticks' worth.
+    pub fn add_message<M: Message>(&mut self) -> &mut Self {
+        if !self.ecs.contains_resource::<Messages<M>>() {
+            MessageRegistry::register_message::<M>(&mut self.ecs);
+        }
+        self
+    }
+
+    /// Adds an observer of events, wherever they are triggered.
+    pub fn add_observer<M>(&mut self, observer: impl IntoObserver<M>) -> &mut Self {
+        self.ecs.add_observer(observer);
+        self
+    }
+
+    /// Adds a state with its default value. A change by `NextState` is made in the next tick's `StateTransition`, which
+    /// runs between `PreUpdate` and the fixed schedules; `OnEnter` of the first value runs before `Startup`.
+    ///
+    /// A kind with states has the cost of Bevy's plugins, and each of its worlds holds the schedules of its transitions.
+    pub fn init_state<S: FreelyMutableState + FromWorld>(&mut self) -> &mut Self {
+        self.with_states(|app| _ = app.init_state::<S>())
+    }
+
+    /// Adds a state with this value; otherwise as [`Self::init_state`].
+    pub fn insert_state<S: FreelyMutableState>(&mut self, state: S) -> &mut Self {
+        self.with_states(|app| _ = app.insert_state(state))
+    }
+
+    /// Adds a state that exists while another one has a certain value.
+    pub fn add_sub_state<S: SubStates>(&mut self) -> &mut Self {
+        self.with_states(|app| _ = app.add_sub_state::<S>())
+    }
+
+    /// Adds a state that is computed from others.
+    pub fn add_computed_state<S: ComputedStates>(&mut self) -> &mut Self {
+        self.with_states(|app| _ = app.add_computed_state::<S>())
+    }
+
+    fn with_states(&mut self, add: impl FnOnce(&mut App)) -> &mut Self {
+        self.with_app(|app| {
+            if !app.is_plugin_added::<StatesPlugin>() {
+                app.add_plugins(StatesPlugin);
+            }
+            add(app);
+        })
+    }
+
+    /// Adds what Bevy calls plugins.
+    pub(crate) fn add_bevy_plugins<M>(&mut self, plugins: impl Plugins<M>) -> &mut Self {
+        self.with_app(|app| _ = app.add_plugins(plugins))
+    }
+
+    fn with_app(&mut self, work: impl FnOnce(&mut App)) -> &mut Self {
+        self.host.get_or_insert_with(PluginHost::new).lend(&mut self.ecs, &mut self.systems, work);
+        self
+    }
+
+    /// What is left to do when the kind has added everything.
+    fn finish(&mut self, kind: &str) -> Result<(), OrderError> {
+        if let Some(host) = self.host.take() {
+            host.finish(kind, &mut self.ecs, &mut self.systems)?;
+        }
+        if self.ecs.contains_resource::<MessageRegistry>() {
+            self.systems.add(First, message_update_system.in_set(MessageUpdateSystems));
+        }
+        Ok(())
     }
 
     /// Gives the systems of a module, such as `precinct.movement`, a heading in captures and charts. Without one it is
@@ -185,6 +288,9 @@ pub struct Kind {
 
 impl Kind {
     pub fn new(id: WorldKindId, kind: Box<dyn WorldKind>) -> Self {
+        // With Bevy's feature `multi_threaded`, which any crate of a build may turn on, `par_iter` asks for a pool of
+        // threads and panics without one. With one that has no threads it is the loop that it is otherwise.
+        ComputeTaskPool::get_or_init(|| TaskPoolBuilder::new().num_threads(0).build());
         let name: Arc<str> = kind.name().into();
         let recorded_kind = number_of(&name);
         Self { id, kind, name, recorded_kind, order: None }
@@ -204,23 +310,31 @@ impl Kind {
         interest: &InterestSettings,
     ) -> Result<GameWorld, OrderError> {
         if self.order.is_none() {
-            let template = self.fill(id, seed, parameters, schema, interest);
+            let template = self.fill(id, seed, parameters, schema, interest)?;
             let WorldBuilder { mut ecs, systems, .. } = template;
             self.order = Some(Arc::new(systems.into_order(&self.name, &mut ecs)?));
         }
         let order = self.order.clone().expect("set above");
-        let filled = self.fill(id, seed, parameters, schema, interest);
+        let filled = self.fill(id, seed, parameters, schema, interest)?;
         let WorldBuilder { mut ecs, systems, collector, interest, visibility_filter, transfer_check, price, .. } =
             filled;
-        let systems = systems.into_systems(&self.name, order, &mut ecs)?;
+        let mut systems = systems.into_systems(&self.name, order, &mut ecs)?;
+        refuse_non_send_data(&self.name, &ecs)?;
+        let rate = self.tick_rate();
+        let time = TickTime::give(&mut ecs, rate).map_err(|OtherTimestep(asked)| {
+            let kind = self.name.to_string();
+            OrderError::Timestep { kind, asked, rate: rate.0 }
+        })?;
+        systems.start(&mut ecs, &mut Phases::begin(site!("world.startup")))?;
         Ok(GameWorld::new(Parts {
             id,
             kind: self.id,
             recorded_kind: self.recorded_kind,
             name: self.name.clone(),
-            rate: self.tick_rate(),
+            rate,
             ecs,
             systems,
+            time,
             replication: WorldReplication::new(schema.clone(), interest),
             collector,
             visibility_filter,
@@ -236,7 +350,7 @@ impl Kind {
         parameters: Option<&[u8]>,
         schema: &Arc<Schema>,
         interest: &InterestSettings,
-    ) -> WorldBuilder {
+    ) -> Result<WorldBuilder, OrderError> {
         let rate = self.tick_rate();
         let mut ecs = World::new();
         ecs.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(rate.0), rate, world: id });
@@ -253,6 +367,7 @@ impl Kind {
             seed,
             ecs,
             systems: SystemList::default(),
+            host: None,
             collector: Collector::new(schema.clone()),
             interest: interest.clone(),
             visibility_filter: None,
@@ -261,6 +376,15 @@ impl Kind {
             parameters: parameters.map(<[u8]>::to_vec),
         };
         self.kind.build(&mut builder);
-        builder
+        builder.finish(&self.name)?;
+        Ok(builder)
     }
+}
+
+/// Data that may be touched by the thread that made it only is no use in a world, which any worker ticks.
+fn refuse_non_send_data(kind: &str, ecs: &World) -> Result<(), OrderError> {
+    let mut present = ecs.storages().non_sends.iter().filter(|(_, data)| data.is_present());
+    let Some((id, _)) = present.next() else { return Ok(()) };
+    let what = ecs.components().get_name(id).map_or_else(|| "data".into(), |name| name.to_string());
+    Err(OrderError::TiedToThread { kind: kind.into(), what })
 }

@@ -3,6 +3,8 @@
 //! A world kind is built once per world, always the same way: it adds the same plugins, systems and replicated
 //! components in the same order. Only values (resources, entities) may differ between worlds of a kind.
 
+use bevy_app::{Plugin, PluginGroup};
+
 use crate::world_builder::WorldBuilder;
 pub use throng_scheduler::Hertz;
 
@@ -18,7 +20,8 @@ pub trait WorldKind: Send + Sync + 'static {
     fn tick_rate(&self) -> Hertz;
 
     /// Fills a new world. Runs on the thread that creates worlds, once per world and once more for the first of the
-    /// kind, whose order of systems is computed on a template.
+    /// kind, whose order of systems is computed on a template. So what is to happen once for each world, and not only in
+    /// it, belongs into a `Startup` system, which the template does not run.
     fn build(&self, world: &mut WorldBuilder);
 
     /// Whether a world with no client in it and no message waiting may stop ticking until somebody comes. Its gauges
@@ -28,26 +31,51 @@ pub trait WorldKind: Send + Sync + 'static {
     }
 }
 
-/// A reusable part of a world kind: components, resources and systems that belong together.
+/// A reusable part of a world kind: components, resources and systems that belong together, and what only a world of ours
+/// has, such as what is replicated. What needs no more than Bevy is a `bevy_app::Plugin` as well.
 pub trait WorldPlugin {
     fn build(&self, world: &mut WorldBuilder);
 }
 
-/// One plugin or a tuple of them.
-pub trait WorldPlugins {
-    fn build_all(&self, world: &mut WorldBuilder);
+/// One plugin, ours or Bevy's, a group of Bevy's, or a tuple of them. `Marker` tells these apart; it is inferred.
+pub trait WorldPlugins<Marker> {
+    fn build_all(self, world: &mut WorldBuilder);
 }
 
-impl<P: WorldPlugin> WorldPlugins for P {
-    fn build_all(&self, world: &mut WorldBuilder) {
+/// See [`WorldPlugins`].
+pub struct Ours;
+
+/// See [`WorldPlugins`].
+pub struct Bevys;
+
+/// See [`WorldPlugins`].
+pub struct GroupOfBevys;
+
+/// See [`WorldPlugins`].
+pub struct Several;
+
+impl<P: WorldPlugin> WorldPlugins<Ours> for P {
+    fn build_all(self, world: &mut WorldBuilder) {
         self.build(world);
     }
 }
 
+impl<P: Plugin> WorldPlugins<Bevys> for P {
+    fn build_all(self, world: &mut WorldBuilder) {
+        world.add_bevy_plugins(self);
+    }
+}
+
+impl<P: PluginGroup> WorldPlugins<GroupOfBevys> for P {
+    fn build_all(self, world: &mut WorldBuilder) {
+        world.add_bevy_plugins(self);
+    }
+}
+
 macro_rules! tuple_of_plugins {
-    ($($name:ident),+) => {
-        impl<$($name: WorldPlugins),+> WorldPlugins for ($($name,)+) {
-            fn build_all(&self, world: &mut WorldBuilder) {
+    ($($name:ident $marker:ident),+) => {
+        impl<$($name: WorldPlugins<$marker>, $marker),+> WorldPlugins<(Several, $($marker,)+)> for ($($name,)+) {
+            fn build_all(self, world: &mut WorldBuilder) {
                 #[allow(non_snake_case, reason = "one variable per type parameter, of the same name")]
                 let ($($name,)+) = self;
                 $($name.build_all(world);)+
@@ -56,11 +84,11 @@ macro_rules! tuple_of_plugins {
     };
 }
 
-tuple_of_plugins!(A);
-tuple_of_plugins!(A, B);
-tuple_of_plugins!(A, B, C);
-tuple_of_plugins!(A, B, C, D);
-tuple_of_plugins!(A, B, C, D, E);
-tuple_of_plugins!(A, B, C, D, E, F);
-tuple_of_plugins!(A, B, C, D, E, F, G);
-tuple_of_plugins!(A, B, C, D, E, F, G, H);
+tuple_of_plugins!(A MA);
+tuple_of_plugins!(A MA, B MB);
+tuple_of_plugins!(A MA, B MB, C MC);
+tuple_of_plugins!(A MA, B MB, C MC, D MD);
+tuple_of_plugins!(A MA, B MB, C MC, D MD, E ME);
+tuple_of_plugins!(A MA, B MB, C MC, D MD, E ME, F MF);
+tuple_of_plugins!(A MA, B MB, C MC, D MD, E ME, F MF, G MG);
+tuple_of_plugins!(A MA, B MB, C MC, D MD, E ME, F MF, G MG, H MH);

@@ -29,7 +29,7 @@ fn health_is_stuck_when_every_worker_hangs_and_not_before() {
     settings.server.workers = throng::settings::Workers::Count(2);
     let mut server = Server::bind(&settings, SchemaBuilder::new().build(), PrivateKey::new([1; 32])).unwrap();
     let build = |world: &mut WorldBuilder| {
-        world.add_systems(hang_if_told);
+        world.add_systems(Update, hang_if_told);
     };
     let kind = server.add_kind(TestKind::new("hanging", Hertz(20), build)).unwrap();
     for seed in 0..3 {

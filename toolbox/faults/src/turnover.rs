@@ -49,7 +49,7 @@ impl WorldKind for PassingWorld {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems(count);
+        world.add_systems(Update, count);
         let things = (0..THINGS).map(Thing);
         world.world_mut().spawn_batch(things.collect::<Vec<_>>());
     }

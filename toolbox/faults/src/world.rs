@@ -46,7 +46,7 @@ where
 {
     fn build(&self, world: &mut WorldBuilder) {
         world.insert_resource(Faults(self.faults.clone())).insert_resource(TickBegan(Instant::now()));
-        world.add_systems((note_begin.before(self.first.clone()), inflict.after(self.last.clone())));
+        world.add_systems(Update, (note_begin.before(self.first.clone()), inflict.after(self.last.clone())));
     }
 }
 

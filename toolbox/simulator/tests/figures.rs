@@ -35,7 +35,7 @@ impl WorldKind for Office {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems(write);
+        world.add_systems(Update, write);
     }
 
     fn dormant_when_empty(&self) -> bool {
@@ -130,7 +130,7 @@ impl WorldKind for Cellar {
                 throng::gauge!("fighters", 5);
             }
         };
-        world.add_systems(fight);
+        world.add_systems(Update, fight);
     }
 }
 

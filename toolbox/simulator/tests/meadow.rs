@@ -58,12 +58,12 @@ impl WorldKind for Meadow {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Marble>().placed_by::<Marble>().add_systems((come_and_go, push, roll).chain());
+        world.replicate::<Marble>().placed_by::<Marble>().add_systems(Update, (come_and_go, push, roll).chain());
         if let Some(outside) = &self.outside {
-            world.insert_resource(outside.clone()).add_systems(look_outside);
+            world.insert_resource(outside.clone()).add_systems(Update, look_outside);
         }
         if self.hints {
-            world.add_systems(hint);
+            world.add_systems(Update, hint);
         }
     }
 }

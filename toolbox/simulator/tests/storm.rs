@@ -51,7 +51,7 @@ impl WorldKind for Hall {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        world.insert_resource(self.0.clone()).add_systems(note);
+        world.insert_resource(self.0.clone()).add_systems(Update, note);
     }
 }
 

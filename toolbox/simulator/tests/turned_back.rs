@@ -77,7 +77,10 @@ impl WorldKind for Field {
 
     fn build(&self, world: &mut WorldBuilder) {
         world.accept_transfers::<Hero>();
-        world.insert_resource(Roads(self.0.clone())).init_resource::<Heroes>().add_systems((welcome, set_out).chain());
+        world
+            .insert_resource(Roads(self.0.clone()))
+            .init_resource::<Heroes>()
+            .add_systems(Update, (welcome, set_out).chain());
     }
 }
 
@@ -120,7 +123,9 @@ impl<T: HasSchema + 'static> WorldKind for Inn<T> {
 
     fn build(&self, world: &mut WorldBuilder) {
         world.accept_transfers::<T>().init_resource::<GuestsCount>();
-        world.add_systems(|arrivals: Res<Arrivals>, mut guests: ResMut<GuestsCount>| guests.0 += arrivals.0.len());
+        world.add_systems(Update, |arrivals: Res<Arrivals>, mut guests: ResMut<GuestsCount>| {
+            guests.0 += arrivals.0.len()
+        });
     }
 }
 

@@ -86,7 +86,7 @@ impl WorldKind for Hall {
         world.replicate::<Hat>().accept_transfers::<Bag>();
         world.init_resource::<Here>().init_resource::<Wish>().init_resource::<Heard>();
         world.insert_resource(Floor(begins_with.map_or(0, |bag| bag.coins)));
-        world.add_systems((enter, obey).chain());
+        world.add_systems(Update, (enter, obey).chain());
     }
 
     fn dormant_when_empty(&self) -> bool {

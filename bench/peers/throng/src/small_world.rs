@@ -75,7 +75,7 @@ impl WorldKind for SmallWorld {
 
     fn build(&self, world: &mut WorldBuilder) {
         world.replicate::<Pose>().replicate::<Health>().replicate::<Number>().placed_by::<Pose>();
-        world.insert_resource(self.moves.clone()).add_systems(play);
+        world.insert_resource(self.moves.clone()).add_systems(Update, play);
         let number = world.id().index() as u32;
         let mut entities = Vec::new();
         for place in 0..WORLD_ENTITIES {

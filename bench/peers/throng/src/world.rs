@@ -49,7 +49,7 @@ impl WorldKind for Field {
     fn build(&self, world: &mut WorldBuilder) {
         world.replicate::<Pose>().replicate::<Health>().replicate::<Number>().placed_by::<Pose>();
         world.interest(self.interest.clone());
-        world.add_systems((welcome, play).chain()).init_resource::<Changes>();
+        world.add_systems(Update, (welcome, play).chain()).init_resource::<Changes>();
         let ecs = world.world_mut();
         let rows = self.poses.iter().zip(&self.health).zip(0..);
         let spawned = rows.map(|((&pose, &points), number)| {

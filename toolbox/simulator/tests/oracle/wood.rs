@@ -188,7 +188,7 @@ impl WorldKind for Wood {
             .insert_resource(self.chronicle.clone())
             .insert_resource(Ground { side_m: self.side_m, packs: self.packs, born: 0 })
             .insert_resource(Players::default())
-            .add_systems((come, turn_coats, wander, bleed, perish, be_born, cry, write_chronicle).chain());
+            .add_systems(Update, (come, turn_coats, wander, bleed, perish, be_born, cry, write_chronicle).chain());
         for _ in 0..self.wanderers {
             spawn(world.world_mut(), Errand::Roam);
         }
