@@ -25,7 +25,7 @@ use bevy_tasks::{ComputeTaskPool, TaskPoolBuilder};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_pack::{HasSchema, PackError, envelope};
-use throng_profiler::{Category, KindNumber, Phases, site, world_kind::number_of};
+use throng_profiler::{Category, KindNumber, world_kind::number_of};
 use throng_replication::{
     InterestSettings, Replicate, Schema, StateHash, WorldReplication,
     ecs::{Collector, Placed},
@@ -325,7 +325,7 @@ impl Kind {
             let kind = self.name.to_string();
             OrderError::Timestep { kind, asked, rate: rate.0 }
         })?;
-        systems.start(&mut ecs, &mut Phases::begin(site!("world.startup")))?;
+        systems.start(&mut ecs)?;
         Ok(GameWorld::new(Parts {
             id,
             kind: self.id,

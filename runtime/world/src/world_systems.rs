@@ -18,7 +18,7 @@ use bevy_ecs::{
     system::{RunSystemError, System},
 };
 use throng_platform::time::Nanos;
-use throng_profiler::Phases;
+use throng_profiler::{Phases, site};
 
 use crate::{
     failures::FailedSystem,
@@ -104,10 +104,13 @@ impl WorldSystems {
     ///
     /// # Errors
     /// The first system that failed.
-    pub fn start(&mut self, world: &mut World, phases: &mut Phases) -> Result<(), OrderError> {
+    pub fn start(&mut self, world: &mut World) -> Result<(), OrderError> {
+        if self.order.startup.is_empty() {
+            return Ok(());
+        }
         let at_start = Failures { on_failure: OnFailure::TellAll, ..Failures::new() };
         let in_ticks = std::mem::replace(&mut self.failures, at_start);
-        self.follow(|order| &order.startup, world, phases);
+        self.follow(|order| &order.startup, world, &mut Phases::begin(site!("world.startup")));
         let failures = std::mem::replace(&mut self.failures, in_ticks);
         if let Some(FailedSystem { system, error, .. }) = failures.lines.into_iter().next() {
             return Err(OrderError::Startup { kind: self.order.kind.clone(), system, error });

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bevy_app::{FixedUpdate, Last, PostUpdate, PreUpdate, Startup, Update};
 use bevy_ecs::{prelude::*, schedule::ScheduleLabel};
-use throng_profiler::site;
 
 use super::*;
 use crate::system_list::SystemList;
@@ -42,7 +41,7 @@ fn made(register: impl Fn(&mut SystemList), worlds: usize) -> Vec<(WorldSystems,
         let mut list = SystemList::default();
         register(&mut list);
         let mut systems = list.into_systems("test", order.clone(), &mut world).unwrap();
-        systems.start(&mut world, &mut phases()).unwrap();
+        systems.start(&mut world).unwrap();
         (systems, world)
     };
     (0..worlds).map(|_| make()).collect()
@@ -258,7 +257,7 @@ fn a_world_whose_startup_fails_is_not_made_and_no_other_is() {
     for _ in 0..2 {
         let mut world = World::new();
         let mut systems = list().into_systems("test", order.clone(), &mut world).unwrap();
-        let error = systems.start(&mut world, &mut phases()).unwrap_err().to_string();
+        let error = systems.start(&mut world).unwrap_err().to_string();
         assert!(error.contains("needs_what_is_absent") && error.contains("Absent"), "{error}");
     }
 }
