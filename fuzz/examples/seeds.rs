@@ -9,11 +9,11 @@
 use std::{fs, io, path::Path};
 
 use frontier::{
-    components::{Gesture, Pose as FrontierPose, Vitals},
+    components::{Pose as FrontierPose, Vitals},
     events::{Say, Source},
-    protocol::{Ability, ClientMessage as FrontierMessage, Input as FrontierInput},
+    protocol::{Ability, Greeting, Input as FrontierInput, Wish},
 };
-use precinct::protocol::{ClientMessage, Input, SAID_BYTES_MAX, encode_said};
+use precinct::protocol::{CallMe, Input, Said, Say as PrecinctSay};
 use throng_capture::{Capture, format, model::*};
 use throng_fuzz::{
     components::{Health, Mood, Pose, Purse, Temper, small_schema},
@@ -24,7 +24,7 @@ use throng_net::{
     control::{ENTER_WORLD_BYTES_MAX, EnterWorld, SchemaHash},
     protocol::PAYLOAD_BYTES_MAX,
 };
-use throng_pack::{Text, envelope, pack_body};
+use throng_pack::{Pack, Text, envelope, pack_body};
 use throng_platform::time::Nanos;
 use throng_replication::{
     EVENT_BYTES_MAX, InterestSettings, NetId, Replicate, Traffic, ViewScratch, WorldReplication, write_event,
@@ -158,20 +158,26 @@ fn update<T: Replicate>(world: &mut WorldReplication, id: NetId, value: &T) {
 }
 
 fn inputs() -> io::Result<()> {
-    keep("input", "an_input", &Input::new([0.6, -0.8], 3.0, -0.5, true, false).encode())?;
-    keep("input", "words", &ClientMessage::Say("zwölf Häuser am Fluß").encode())?;
-    keep("input", "a_name", &ClientMessage::Name("Agent 7").encode())?;
-    keep("input", "said", encode_said("Agent 7", "all quiet", &mut [0; SAID_BYTES_MAX]))
+    keep("input", "an_input", &bytes_of(&Input::new([0.6, -0.8], 3.0, -0.5, true, false)))?;
+    keep("input", "words", &bytes_of(&PrecinctSay::new("zwölf Häuser am Fluß").expect("it is fit to be said")))?;
+    keep("input", "a_name", &bytes_of(&CallMe::new("Agent 7").expect("it is a name")))?;
+    keep("input", "said", &bytes_of(&Said::new("Agent 7", "all quiet").expect("it is fit to be said")))
+}
+
+fn bytes_of(value: &impl Pack) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    pack_body(value, &mut bytes).expect("it is sound");
+    bytes
 }
 
 fn of_frontier() -> io::Result<()> {
     let somebody = NetId { slot: 4_321, generation: 7 };
     let input = FrontierInput::new([0.6, -0.8], 3.0).attacking(true).casting(Ability::Bolt);
-    keep("frontier", "an_input", &input.encode())?;
-    keep("frontier", "words", &FrontierMessage::Say("zwölf Häuser am Fluß").encode())?;
-    keep("frontier", "a_name", &FrontierMessage::Name("Faye").encode())?;
-    keep("frontier", "a_target", &FrontierMessage::Target(Some(somebody)).encode())?;
-    keep("frontier", "an_emote", &FrontierMessage::Emote(Gesture::Bow).encode())?;
+    keep("frontier", "an_input", &bytes_of(&input))?;
+    keep("frontier", "words", &bytes_of(&Wish::say("zwölf Häuser am Fluß").expect("it is fit to be said")))?;
+    keep("frontier", "a_name", &bytes_of(&Wish::call_me("Faye").expect("it is a name")))?;
+    keep("frontier", "a_target", &bytes_of(&Wish::Target(Some(somebody))))?;
+    keep("frontier", "an_emote", &bytes_of(&Wish::Emote(Greeting::Bow)))?;
 
     let schema = frontier::schema();
     let say = Say {

@@ -16,9 +16,10 @@ use frontier::{
     components::{NAME_BYTES_MAX, Pose},
     events,
     landscape::HALF_SIDE_M,
-    protocol::{ClientMessage, Input, SAY_BYTES_MAX},
+    protocol::{Input, SAY_BYTES_MAX, Wish},
 };
 use libfuzzer_sys::fuzz_target;
+use throng_pack::{Pack, pack_body, unpack_body};
 use throng_replication::{EVENT_BYTES_MAX, EventIn, Replicas, ReplicatedEvent, Schema, write_event};
 
 static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(frontier::schema);
@@ -42,21 +43,15 @@ const EVENTS: [fn(&EventIn<'_>); 12] = [
 ];
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(input) = Input::decode(bytes) {
-        assert_eq!(input.encode(), bytes);
+    if let Some(input) = taken::<Input>(bytes) {
         let [x, z] = input.direction();
         assert!(x.hypot(z) <= 1.0 + 1e-6);
         assert!((0.0..=TAU).contains(&input.heading()));
     }
-    if let Ok(message) = ClientMessage::decode(bytes) {
-        assert_eq!(message.encode(), bytes);
-        match message {
-            ClientMessage::Say(words) => {
-                assert!(words.len() <= SAY_BYTES_MAX && !words.chars().any(char::is_control));
-            }
-            ClientMessage::Name(name) => assert!(name.is_ascii() && name.len() <= NAME_BYTES_MAX),
-            _ => {}
-        }
+    match taken::<Wish>(bytes) {
+        Some(Wish::Say(words)) => assert!(words.len() <= SAY_BYTES_MAX && !words.chars().any(char::is_control)),
+        Some(Wish::Name(name)) => assert!(name.is_ascii() && name.len() <= NAME_BYTES_MAX),
+        _ => {}
     }
     if let Some(event) = EventIn::split(bytes)
         && let Some(check) = EVENTS.get(event.id.index())
@@ -71,6 +66,14 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(copies.iter::<Pose>().all(|(_, pose)| is_there(pose)));
     }
 });
+
+fn taken<T: Pack>(bytes: &[u8]) -> Option<T> {
+    let value = unpack_body::<T>(bytes).ok()?;
+    let mut again = Vec::new();
+    pack_body(&value, &mut again).expect("what was read can be written");
+    assert_eq!(again, bytes);
+    Some(value)
+}
 
 fn check_event<T: ReplicatedEvent + Debug + PartialEq>(event: &EventIn<'_>) {
     let Ok(said) = event.decode::<T>() else { return };

@@ -20,7 +20,7 @@ use throng_platform::{
     time::Nanos,
 };
 use throng_replication::{
-    Replicate, SchemaBuilder,
+    Replicate,
     ecs::{Placed, Replicated},
 };
 
@@ -73,11 +73,15 @@ impl WorldKind for Circling {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        if self.entities == 0 { Protocol::new() } else { Protocol::new().component::<Place>() }
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
         if self.entities == 0 {
             return;
         }
-        world.replicate::<Place>().placed_by::<Place>().add_systems(Update, circle);
+        world.placed_by::<Place>().add_systems(Update, circle);
         for index in 0..self.entities {
             world.world_mut().spawn((Replicated::default(), Place { x: index as f32, z: 0.0 }));
         }
@@ -101,7 +105,7 @@ fn run(worlds: u32, entities: u32, seconds: u64) -> Result<Outcome, Box<dyn std:
     let clock = MonotonicClock::new();
     let mut settings = Settings::default();
     settings.server.address = "127.0.0.1:0".parse()?;
-    let schema = SchemaBuilder::new().component::<Place>().build();
+    let schema = Protocol::new().component::<Place>().schema();
     let mut server = throng::Server::bind(&settings, schema, PrivateKey::new([1; 32]))?;
     let kind = server.add_kind(Circling { entities })?;
     let rss_before = process::rss_bytes();

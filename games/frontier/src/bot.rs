@@ -35,9 +35,9 @@ use throng_platform::time::Nanos;
 use throng_replication::NetId;
 
 use crate::{
-    components::{Gesture, Pose, Vitals},
+    components::{Pose, Vitals},
     landscape::Landscape,
-    protocol::{Ability, ClientMessage, Input},
+    protocol::{Ability, Greeting, Input, Wish},
 };
 
 use errand::Errand;
@@ -179,7 +179,7 @@ impl FrontierBot {
         self.bodiless.forget();
         let name = format!("Wren {}", rng.random_range(0..10_000));
         // Refused when the queue is full, which it is not at the start.
-        let _ = client.send_reliable(&ClientMessage::Name(&name).encode());
+        let _ = client.request(&Wish::call_me(&name).expect("it is fit for a name"));
     }
 
     /// Listens to what has happened since the last thought.
@@ -238,7 +238,7 @@ impl FrontierBot {
         if let Some(banker) = self.senses.banker.filter(|_| self.carried > 0) {
             let direction = self.towards(at, banker.place, REACH_M);
             if direction == [0.0, 0.0] && once_in(1.0, THINK_HZ, rng) {
-                self.tell(client, ClientMessage::Use(banker.id));
+                self.tell(client, Wish::Use(banker.id));
             }
             return self.input(direction);
         }
@@ -294,7 +294,7 @@ impl FrontierBot {
 
     /// Tells the server whom strikes and spells are meant for, when that changes.
     fn aim(&mut self, client: &mut Client, enemy: Option<NetId>) {
-        if enemy != self.target && self.tell(client, ClientMessage::Target(enemy)) {
+        if enemy != self.target && self.tell(client, Wish::Target(enemy)) {
             self.target = enemy;
         }
     }
@@ -303,30 +303,30 @@ impl FrontierBot {
     fn mingle(&mut self, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
         if once_in(SPEECH_S, THINK_HZ, rng) {
             let line = LINES[rng.random_range(0..LINES.len())];
-            self.counts.lines_said += u64::from(self.tell(client, ClientMessage::Say(line)));
+            let line = Wish::say(line).expect("its lines are fit to be said");
+            self.counts.lines_said += u64::from(self.tell(client, line));
         }
         if once_in(EMOTE_S, THINK_HZ, rng) {
-            let gestures = [Gesture::Wave, Gesture::Cheer, Gesture::Shout, Gesture::Bow];
-            self.tell(client, ClientMessage::Emote(gestures[rng.random_range(0..gestures.len())]));
+            self.tell(client, Wish::Emote(Greeting::ALL[rng.random_range(0..Greeting::ALL.len())]));
         }
         if let Some(door) = self.senses.door.filter(|_| once_in(DOOR_S, THINK_HZ, rng)) {
-            self.tell(client, ClientMessage::Use(door.id));
+            self.tell(client, Wish::Use(door.id));
         }
         match self.senses.player {
             Some(player) if !self.in_party && once_in(JOIN_S, THINK_HZ, rng) => {
-                self.in_party = self.tell(client, ClientMessage::Join(player.id));
+                self.in_party = self.tell(client, Wish::Join(player.id));
                 self.counts.joins += u64::from(self.in_party);
             }
             _ if self.in_party && once_in(LEAVE_S, THINK_HZ, rng) => {
-                self.in_party = !self.tell(client, ClientMessage::Leave);
+                self.in_party = !self.tell(client, Wish::Leave);
             }
             _ => {}
         }
     }
 
     /// Sends a message; false if it did not fit: then it is left unsaid.
-    fn tell(&self, client: &mut Client, message: ClientMessage<'_>) -> bool {
-        client.send_reliable(&message.encode()).is_ok()
+    fn tell(&self, client: &mut Client, wish: Wish) -> bool {
+        client.request(&wish).is_ok()
     }
 
     fn cast(&mut self, input: Input, ability: Ability) -> Input {
@@ -379,7 +379,7 @@ impl Behaviour for FrontierBot {
             // It gets up by itself.
             self.senses = Senses::default();
             self.errand.forget();
-            let _ = client.send_input(now, &Input::default().encode());
+            let _ = client.send_input(now, &Input::default());
             return;
         }
         if self.thoughts.is_multiple_of(LOOK_PERIOD) {
@@ -388,7 +388,7 @@ impl Behaviour for FrontierBot {
         self.progress.note(at);
         let input = self.act(client, at, vitals, rng);
         // Refused between two worlds, when there is nobody to move.
-        let _ = client.send_input(now, &input.encode());
+        let _ = client.send_input(now, &input);
         self.mingle(client, rng);
     }
 

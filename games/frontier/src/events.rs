@@ -19,16 +19,16 @@
 //! relevant ([`Audience::Around`](throng::prelude::Audience)), and a source that not everybody may see is left out
 //! ([`Source`]), so that no event gives away who is visibility-filtered.
 
-use throng_replication::{DecodeError, NetId, Replicate, ReplicateBits, ReplicatedEvent, SchemaBuilder, Text};
+use throng_replication::{DecodeError, NetId, Protocol, Replicate, ReplicateBits, ReplicatedEvent, Text};
 
 use crate::{
     components::{Gesture, NAME_BYTES_MAX},
     protocol::{Ability, SAY_BYTES_MAX},
 };
 
-/// Adds all of them to a schema, in wire order.
-pub fn add_to(schema: SchemaBuilder) -> SchemaBuilder {
-    schema
+/// Adds all of them to a protocol, in wire order.
+pub fn add_to(protocol: Protocol) -> Protocol {
+    protocol
         .event::<Say>()
         .event::<Damage>()
         .event::<Critical>()

@@ -8,7 +8,7 @@ use throng_platform::{
     allocator::{CountingAllocator, thread_counts},
     process::thread_cpu_time,
 };
-use throng_replication::{NetId, ReplicationRules, Team, VisibilityFiltered, ecs::Replicated};
+use throng_replication::{NetId, PackedId, ReplicationRules, Team, VisibilityFiltered, ecs::Replicated};
 use throng_world::testing::{Counted, TestWorld};
 
 use crate::{
@@ -21,13 +21,12 @@ use crate::{
     npc::{Mind, Minds, population, think::LEASH_M},
     parties::MEMBERS_MAX,
     players::RUN_M_PER_S,
-    protocol::{Ability, ClientMessage, Input},
+    protocol::{Ability, Input, Wish},
     roster::Roster,
-    schema::schema,
+    schema::{protocol, schema},
     settings::FrontierSettings,
     signals::HANDLE_MS,
     visibility,
-    wishes::{WISHES_EACH_MAX, WISHES_MAX},
     worlds::{Frontier, TICK_HZ, prepare, put_together},
 };
 
@@ -55,6 +54,10 @@ impl WorldKind for Scene {
 
     fn tick_rate(&self) -> Hertz {
         Hertz(TICK_HZ)
+    }
+
+    fn protocol(&self) -> Protocol {
+        protocol()
     }
 
     fn build(&self, world: &mut WorldBuilder) {
@@ -132,11 +135,11 @@ impl Headless {
     }
 
     fn input(&mut self, client: u32, input: Input) {
-        self.world.say(ClientKey(client), MessageKind::Input { number: 0 }, &input.encode());
+        self.world.input(ClientKey(client), &input);
     }
 
-    fn say(&mut self, client: u32, message: ClientMessage<'_>) {
-        self.world.say(ClientKey(client), MessageKind::Reliable, &message.encode());
+    fn say(&mut self, client: u32, wish: Wish) {
+        self.world.request(ClientKey(client), &wish);
     }
 
     /// Has a player cast, and waits until it is done.
@@ -151,7 +154,7 @@ impl Headless {
 
     fn target(&mut self, client: u32, target: u32) {
         let id = self.actor(target).id.expect("it has been here for a tick");
-        self.say(client, ClientMessage::Target(Some(id)));
+        self.say(client, Wish::Target(Some(id)));
         self.tick();
     }
 
@@ -329,10 +332,10 @@ impl Crowd {
         let Some(id) = nearest.and_then(|other| zone.actor(other).id) else { return };
         let joined = zone.actor(zone.player(self.rng.random_range(0..self.goals.len() as u32))).id;
         let message = match self.rng.random_range(0..5) {
-            0 => ClientMessage::Say("hail and well met"),
-            1 => joined.map_or(ClientMessage::Leave, ClientMessage::Join),
-            2 => ClientMessage::Use(id),
-            _ => ClientMessage::Target(Some(id)),
+            0 => Wish::say("hail and well met").unwrap(),
+            1 => joined.map_or(Wish::Leave, Wish::Join),
+            2 => Wish::Use(id),
+            _ => Wish::Target(Some(id)),
         };
         zone.say(client, message);
     }

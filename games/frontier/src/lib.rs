@@ -16,7 +16,7 @@
 //!   publish  changes                                         what clients are told
 //!   zone                                                     what systems work on, and what many of them do
 //!   visibility                                               who sees whom
-//!   actors  npc::minds  roster  parties  mailboxes  wishes   state: who there is, what is on its mind,
+//!   actors  npc::minds  roster  parties  mailboxes   state: who there is, what is on its mind,
 //!   deeds  neighbours  index_set                             what is done this tick, who is near
 //!   spell_book  traits  prices                               the game's numbers
 //!   schema  components  events  protocol  landscape          what both sides agree on
@@ -56,7 +56,7 @@ pub mod neighbours;
 pub mod npc;
 pub mod parties;
 pub mod players;
-pub mod prices;
+mod prices;
 pub mod protocol;
 pub mod publish;
 pub mod rampage;
@@ -75,7 +75,6 @@ pub mod things;
 pub mod traits;
 pub mod visibility;
 pub mod wear;
-pub mod wishes;
 pub mod worlds;
 pub mod yell;
 pub mod zone;

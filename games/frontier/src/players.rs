@@ -1,4 +1,4 @@
-//! Players: what their messages come to.
+//! Players: what their inputs come to.
 //!
 //! A client never says where it is. It says which way it wants to go, and each tick moves its player one step of its
 //! speed at most, whatever number of inputs has come ([`Controls`](crate::roster::Controls)). So a fast clock, a burst
@@ -11,10 +11,9 @@ use throng::prelude::*;
 
 use crate::{
     actors::FIGHT_MS,
-    protocol::{Ability, ClientMessage, Input},
+    protocol::{Ability, Input},
     roster::Roster,
     services,
-    wishes::Wishes,
     zone::{FIGHTER_WEIGHT, Zone},
 };
 
@@ -26,23 +25,14 @@ pub const HOLD_MS: u32 = 250;
 /// So long after a blow nobody begins to sneak. (ms)
 const SNEAK_AFTER_FIGHT_MS: u32 = 3_000;
 
-/// Decodes what clients sent: inputs to their controls, the rest to [`Wishes`].
-pub fn read(inbox: Res<Inbox>, mut roster: ResMut<Roster>, mut wishes: ResMut<Wishes>) {
-    for message in inbox.iter() {
-        // Messages of a client that left in an earlier tick have no addressee.
-        let Some(row) = roster.row(message.client) else { continue };
-        let Some(player) = roster.get_mut(row) else { continue };
-        match message.kind {
-            MessageKind::Input { .. } => match Input::decode(message.bytes) {
-                Ok(input) if player.controls.take(input) => throng::count!("inputs"),
-                Ok(_) => throng::count!("inputs_excess"),
-                Err(_) => throng::count!("inputs_refused"),
-            },
-            MessageKind::Reliable => match ClientMessage::decode(message.bytes) {
-                Ok(said) => throng::count!("messages_dropped", u64::from(!wishes.hear(player.actor, &said))),
-                Err(_) => throng::count!("messages_refused"),
-            },
-        }
+/// Inputs go to their players' controls.
+pub fn read(inputs: Inputs<Input>, mut roster: ResMut<Roster>) {
+    for (sender, input) in inputs.read() {
+        // Who has left in an earlier tick has no row.
+        let Some(row) = roster.row(sender.client) else { continue };
+        let taken = roster.get_mut(row).is_some_and(|player| player.controls.take(input));
+        throng::count!("inputs", taken);
+        throng::count!("inputs_excess", !taken);
     }
 }
 

@@ -1,17 +1,25 @@
-//! The schema: all that goes over the wire to clients, in wire order.
+//! The schema: all that goes over the wire, in wire order.
 
 use std::sync::Arc;
 
-use throng_replication::{Schema, SchemaBuilder};
+use throng_replication::{Protocol, Schema};
 
 use crate::{
     components::{Animation, Effects, Look, Name, Points, Pose, Vitals},
     events,
+    protocol::{Input, Wish},
 };
 
-/// The replicated components and the events of Frontier, in wire order. Clients with another hash are turned away.
+/// The schema of server and clients. Clients with another hash are turned away.
 pub fn schema() -> Arc<Schema> {
-    let components = SchemaBuilder::new()
+    protocol().schema()
+}
+
+/// What the world of Frontier and its clients say to each other.
+pub fn protocol() -> Protocol {
+    let components = Protocol::new()
+        .input::<Input>()
+        .request::<Wish>()
         .component::<Pose>()
         .component::<Vitals>()
         .component::<Points>()
@@ -19,7 +27,7 @@ pub fn schema() -> Arc<Schema> {
         .component::<Effects>()
         .component::<Look>()
         .component::<Name>();
-    events::add_to(components).build()
+    events::add_to(components)
 }
 
 #[cfg(test)]

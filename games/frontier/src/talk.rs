@@ -1,4 +1,4 @@
-//! Talk: grants what players ask for in messages: to say something, to be called something, to fight, join, use or
+//! Talk: grants what players ask for: to say something, to be called something, to fight, join, use or
 //! greet somebody.
 //!
 //! Requests are granted in the order in which they came. A line goes to everybody in earshot to whom the speaker is
@@ -9,6 +9,7 @@
 //! Cost: 100 ns a wish.
 
 use bevy_ecs::prelude::*;
+use throng::prelude::*;
 use throng_replication::{NetId, Text};
 
 use crate::{
@@ -19,9 +20,9 @@ use crate::{
     mailboxes::Call,
     neighbours::{Question, groups},
     parties::Parties,
+    protocol::Wish,
     services,
     visibility::is_seen,
-    wishes::{Wish, Wishes},
     zone::Zone,
 };
 
@@ -31,19 +32,20 @@ const TARGET_M: f32 = 80.0;
 const JOIN_M: f32 = 30.0;
 
 /// Acts on what was asked for.
-pub fn grant(mut zone: Zone, mut wishes: ResMut<Wishes>, mut parties: ResMut<Parties>) {
-    if wishes.is_empty() {
-        return;
+pub fn grant(mut zone: Zone, wishes: Requests<Wish>, mut parties: ResMut<Parties>) {
+    for (sender, wish) in wishes.read() {
+        // Who has left in an earlier tick has no actor.
+        let Some(actor) = zone.roster.actor(sender.client) else { continue };
+        match wish {
+            Wish::Say(words) => say(&mut zone, actor, &words),
+            Wish::Name(name) => rename(&mut zone, actor, &name),
+            Wish::Target(target) => choose(&mut zone, actor, target),
+            Wish::Join(other) => join(&mut zone, &mut parties, actor, other),
+            Wish::Leave => leave(&mut zone, &mut parties, actor),
+            Wish::Use(thing) => services::use_thing(&mut zone, actor, thing),
+            Wish::Emote(greeting) => emote(&mut zone, actor, greeting.gesture()),
+        }
     }
-    wishes.drain(|actor, wish, line| match wish {
-        Wish::Say => say(&mut zone, actor, line),
-        Wish::Name => rename(&mut zone, actor, line),
-        Wish::Target(target) => choose(&mut zone, actor, target),
-        Wish::Join(other) => join(&mut zone, &mut parties, actor, other),
-        Wish::Leave => leave(&mut zone, &mut parties, actor),
-        Wish::Use(thing) => services::use_thing(&mut zone, actor, thing),
-        Wish::Emote(gesture) => emote(&mut zone, actor, gesture),
-    });
 }
 
 fn may_speak(zone: &mut Zone, actor: u32) -> bool {

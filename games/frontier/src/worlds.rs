@@ -32,20 +32,19 @@ use crate::{
     assist, auras, beneficial, blows, buffs,
     changes::{self, Telling},
     combat,
-    components::{Animation, ENTER_M, Effects, LEAVE_M, Look, Name, Points, Pose, Vitals},
+    components::{ENTER_M, LEAVE_M, Pose},
     deeds::Deeds,
     landscape::{Land, Landscape},
     lives,
     neighbours::{self, Neighbours},
     npc::{population, think, wake, walk},
     parties::Parties,
-    players, prices, publish, rampage,
+    players, publish, rampage,
     roster::Roster,
+    schema::protocol,
     services,
     settings::FrontierSettings,
-    sight, signals, spells, spread, talk, things, visibility, wear,
-    wishes::Wishes,
-    yell,
+    sight, signals, spells, spread, talk, things, visibility, wear, yell,
     zone::Scratch,
 };
 
@@ -168,13 +167,12 @@ impl WorldPlugin for Publishing {
     }
 }
 
-/// What a world is made of, before anything is in it: what is spawned before a component is replicated is not heard of.
+/// What a world is made of, before anything is in it.
 pub fn put_together(world: &mut WorldBuilder) {
-    world.replicate::<Pose>().replicate::<Vitals>().replicate::<Points>().replicate::<Animation>();
-    world.replicate::<Effects>().replicate::<Look>().replicate::<Name>().placed_by::<Pose>();
+    world.placed_by::<Pose>();
     let interest = world.interest_settings().clone();
     world.interest(InterestSettings { enter_radius_m: ENTER_M, leave_radius_m: LEAVE_M, cell_m: 75.0, ..interest });
-    world.filter_visibility_by(visibility::may_see).price_messages(prices::price);
+    world.filter_visibility_by(visibility::may_see);
     world.configure_sets(Update, order_of_steps());
     world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
 }
@@ -196,7 +194,6 @@ pub fn prepare(world: &mut World, settings: &FrontierSettings) {
     world.init_resource::<Deeds>();
     world.init_resource::<Roster>();
     world.init_resource::<Parties>();
-    world.init_resource::<Wishes>();
     world.init_resource::<Scratch>();
     world.insert_resource(Telling { points: settings.no_throttles });
     changes::make_room(world);
@@ -216,6 +213,10 @@ impl WorldKind for Frontier {
 
     fn tick_rate(&self) -> Hertz {
         Hertz(TICK_HZ)
+    }
+
+    fn protocol(&self) -> Protocol {
+        protocol()
     }
 
     fn build(&self, world: &mut WorldBuilder) {

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p meadow -- demo`
 
-use std::{process::ExitCode, sync::Arc};
+use std::process::ExitCode;
 
 use bevy_ecs::prelude::*;
 use rand::Rng;
@@ -15,9 +15,10 @@ use throng::{
 use throng_bots::{Behaviour, BehaviourCounters};
 use throng_cli::{Game, GameOption};
 use throng_client::Client;
+use throng_pack::Pack;
 use throng_platform::time::Nanos;
 use throng_replication::{
-    Replicate, Schema, SchemaBuilder,
+    Replicate,
     ecs::{Placed, Replicated},
 };
 
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 fn game() -> Game {
-    Game::with_settings("meadow", schema, |server, arguments, settings: &MeadowSettings| {
+    Game::with_settings("meadow", || protocol().schema(), |server, arguments, settings: &MeadowSettings| {
         let meadow = Meadow {
             sheep: arguments.npcs,
             speed_m_per_s: arguments.options.value("speed").unwrap_or(settings.speed_m_per_s),
@@ -95,15 +96,22 @@ impl Position {
     }
 }
 
-fn schema() -> Arc<Schema> {
-    SchemaBuilder::new().component::<Position>().build()
+/// Where a player wants to go: west or east, south or north, 127 at full speed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pack)]
+struct Walk(i8, i8);
+
+impl ClientInput for Walk {}
+
+/// What clients and the meadow say to each other.
+fn protocol() -> Protocol {
+    Protocol::new().component::<Position>().input::<Walk>()
 }
 
 /// Whose it is, and where that one wants to go.
 #[derive(Component)]
 struct Player {
     client: ClientKey,
-    wish: [f32; 2],
+    wish: Walk,
 }
 
 #[derive(Component)]
@@ -128,12 +136,16 @@ impl WorldKind for Meadow {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        protocol()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Position>().placed_by::<Position>();
+        world.placed_by::<Position>();
         world.insert_resource(Speed(self.speed_m_per_s));
-        world.add_systems((come_and_go, listen, walk).chain());
+        world.add_systems(Update, (come_and_go, listen, walk).chain());
         if !self.are_asleep {
-            world.add_systems(wander.after(walk));
+            world.add_systems(Update, wander.after(walk));
         }
         for _ in 0..self.sheep {
             let place = Position::anywhere(&mut world.world_mut().resource_mut::<WorldRng>().0);
@@ -151,7 +163,7 @@ fn come_and_go(
     mut commands: Commands,
 ) {
     for arrival in &arrivals.0 {
-        let player = Player { client: arrival.client, wish: [0.0; 2] };
+        let player = Player { client: arrival.client, wish: Walk::default() };
         let entity = commands.spawn((Replicated::default(), Position::anywhere(&mut rng.0), player)).id();
         outbox.set_player(arrival.client, entity);
     }
@@ -160,21 +172,19 @@ fn come_and_go(
     }
 }
 
-/// An input is two signed bytes: where to go.
-fn listen(inbox: Res<Inbox>, mut players: Query<&mut Player>) {
-    for message in inbox.iter() {
-        let &[x, z] = message.bytes else { continue };
-        for mut player in players.iter_mut().filter(|player| player.client == message.client) {
-            player.wish = [x, z].map(|part| f32::from(part as i8) / 127.0);
-        }
+fn listen(walks: Inputs<Walk>, mut players: Query<&mut Player>) {
+    for (sender, wish) in walks.read() {
+        let Some(Ok(mut player)) = sender.entity.map(|own| players.get_mut(own)) else { continue };
+        player.wish = wish;
     }
 }
 
 fn walk(tick: Res<TickInfo>, speed: Res<Speed>, mut players: Query<(&Player, &mut Position)>) {
     for (player, mut place) in &mut players {
-        let [x, z] = player.wish;
-        if player.wish != [0.0; 2] {
-            place.go(player.wish, speed.0 * tick.dt_s / x.hypot(z).max(1.0));
+        let Walk(x, z) = player.wish;
+        if player.wish != Walk::default() {
+            let [x, z] = [x, z].map(|part| f32::from(part) / 127.0);
+            place.go([x, z], speed.0 * tick.dt_s / x.hypot(z).max(1.0));
         }
     }
 }
@@ -191,18 +201,18 @@ fn wander(tick: Res<TickInfo>, mut rng: ResMut<WorldRng>, mut sheep: Query<&mut 
 /// A bot that walks, now here, now there.
 #[derive(Default)]
 struct Walker {
-    wish: [i8; 2],
+    wish: Walk,
     turns: u64,
 }
 
 impl Behaviour for Walker {
     fn think(&mut self, now: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
         if rng.random_bool(0.05) {
-            self.wish = rng.random();
+            self.wish = Walk(rng.random(), rng.random());
             self.turns += 1;
         }
         // Between two worlds inputs are refused; the next turn is soon.
-        let _ = client.send_input(now, &self.wish.map(|part| part as u8));
+        let _ = client.send_input(now, &self.wish);
     }
 
     fn counters(&self) -> BehaviourCounters {

@@ -9,6 +9,7 @@
 //!
 //! Size: about 2 KB and 100 bytes per character, on the heap.
 
+use bevy_ecs::entity::Entity;
 use throng::prelude::{ClientKey, WorldId};
 use throng_replication::table_resource;
 
@@ -20,8 +21,6 @@ use crate::{
     npc::{path_queue::PathQueue, senses::Sight},
     passport::Passport,
     portals::Destination,
-    roster::Roster,
-    sayings::Sayings,
     shots::Shots,
 };
 
@@ -42,10 +41,8 @@ pub struct ArenaParts {
     pub sight: Sight,
     /// Paths that NPCs wait for.
     pub paths: PathQueue,
-    /// What was said this tick.
-    pub sayings: Sayings,
-    /// The players' entities by client.
-    pub roster: Roster,
+    /// How many players are here, dead or alive.
+    pub players_count: usize,
     /// What the fallen have left.
     pub loot: Loot,
     /// Where players go home to.
@@ -60,6 +57,7 @@ pub struct ArenaParts {
 #[derive(Debug, Clone, Copy)]
 pub struct Leaver {
     pub client: ClientKey,
+    pub player: Entity,
     pub through: Destination,
     pub to: WorldId,
 }
@@ -73,8 +71,7 @@ impl Arena {
             shots: Shots::default(),
             sight: Sight::default(),
             paths: PathQueue::new(npc_count),
-            sayings: Sayings::default(),
-            roster: Roster::default(),
+            players_count: 0,
             loot: Loot::default(),
             homes: Homes::default(),
             leavers: Vec::new(),

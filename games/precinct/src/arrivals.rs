@@ -24,11 +24,10 @@ use crate::{
     inventory::Inventory,
     lives::{LifeClock, near_spawn},
     movement::Controls,
-    passport::{Passport, PlayerName},
+    passport::{Passport, PlayerClient, PlayerName},
     players::tell_pockets,
     portals::PortalWatch,
-    protocol::{SAID_BYTES_MAX, encode_said},
-    roster::PlayerClient,
+    protocol::Said,
     scene::Scene,
     travel::{Facing, HideoutMade, OwnerLeft, PLAYER_WEAPON, Passage, Traveller},
     weapons::{CarriedWeapon, Weapon},
@@ -78,10 +77,9 @@ pub fn leave(world: &mut World) {
 }
 
 /// `None`: it stays.
-fn send_off(world: &mut World, Leaver { client, through, to }: Leaver) -> Option<()> {
+fn send_off(world: &mut World, Leaver { client, player: entity, through, to }: Leaver) -> Option<()> {
     let TickInfo { tick, rate, .. } = *world.resource::<TickInfo>();
-    let entity = world.resource::<Arena>().roster.entity(client)?;
-    let (scene, player) = (world.resource::<Scene>(), world.entity(entity));
+    let (scene, player) = (world.resource::<Scene>(), world.get_entity(entity).ok()?);
     let Vitals { health, alive: true } = *player.get::<Vitals>()? else { return None };
     let (yaw, pitch) = player.get::<Controls>()?.aim();
     let feet = player.get::<Standing>()?.0.position();
@@ -95,14 +93,14 @@ fn send_off(world: &mut World, Leaver { client, through, to }: Leaver) -> Option
     };
     // What a player has is within its limits; if it were not, it would keep it and stay.
     world.resource_mut::<Outbox>().travel(client, to, &traveller).ok()?;
-    let passport = remove(world, client)?;
+    let passport = remove(world, entity)?;
     world.resource_mut::<Arena>().sent_off.push((client, passport));
     Some(())
 }
 
 fn count_players(world: &mut World) {
     let arena = world.resource::<Arena>();
-    throng::gauge!("players", arena.roster.count());
+    throng::gauge!("players", arena.players_count);
 }
 
 fn arrive(world: &mut World, arrival: Arrival) {
@@ -148,7 +146,7 @@ fn arrive(world: &mut World, arrival: Arrival) {
         ))
         .id();
     let mut arena = world.resource_mut::<Arena>();
-    arena.roster.add(arrival.client, player);
+    arena.players_count += 1;
     // Whoever comes next finds the place taken.
     arena.actors.place(slot, player, standing, (&character).into());
     let mut outbox = world.resource_mut::<Outbox>();
@@ -156,8 +154,8 @@ fn arrive(world: &mut World, arrival: Arrival) {
     tell_pockets(&mut outbox, PlayerClient(arrival.client), &inventory);
     if passage.is_some_and(|passage| passage.left == here) {
         throng::count!("turned_back");
-        let (speaker, words) = TURNED_BACK;
-        outbox.send_reliable(arrival.client, encode_said(speaker, words, &mut [0; SAID_BYTES_MAX]));
+        let said = Said::new(TURNED_BACK.0, TURNED_BACK.1).expect("both are fit to be said");
+        outbox.send(arrival.client, &said).expect("it has no other limits");
     }
 }
 
@@ -176,7 +174,8 @@ fn newcomer(home: Option<u16>, client_id: u64) -> Traveller {
 /// A connection has ended: the player goes, and its hideout need not wait for it any more. Travel gives way to a
 /// connection's end, so it may be one that was sent off in the last tick.
 fn depart(world: &mut World, client: ClientKey) {
-    let passport = remove(world, client).or_else(|| {
+    let player = world.resource::<Inbox>().players().entity(client);
+    let passport = player.and_then(|player| remove(world, player)).or_else(|| {
         let mut sent_off = world.resource::<Arena>().sent_off.iter();
         sent_off.find(|(sent, _)| *sent == client).map(|(_, passport)| *passport)
     });
@@ -190,11 +189,13 @@ fn depart(world: &mut World, client: ClientKey) {
     }
 }
 
-fn remove(world: &mut World, client: ClientKey) -> Option<Passport> {
-    let entity = world.resource_mut::<Arena>().roster.remove(client)?;
-    let player = world.entity(entity);
+/// `None`: it is gone already.
+fn remove(world: &mut World, entity: Entity) -> Option<Passport> {
+    let player = world.get_entity(entity).ok()?;
     let (slot, passport) = (*player.get::<Slot>()?, *player.get::<Passport>()?);
-    world.resource_mut::<Arena>().actors.remove_player(slot);
+    let mut arena = world.resource_mut::<Arena>();
+    arena.actors.remove_player(slot);
+    arena.players_count -= 1;
     world.despawn(entity);
     Some(passport)
 }

@@ -38,7 +38,7 @@ use crate::{
     doors::REACH_M,
     level::Level,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB, PORTAL_CLEAR_M, PORTAL_RADIUS_M, Portals},
-    protocol::{ClientMessage, Input, Told},
+    protocol::{Input, Said, Say},
     rules::Side,
 };
 
@@ -323,13 +323,9 @@ impl PrecinctBot {
     }
 
     fn hear(&mut self, client: &Client) {
-        for (_, message) in client.messages() {
-            match Told::decode(message) {
-                Ok(Told::Said { .. }) => self.counts.lines_heard += 1,
-                Ok(Told::Pockets(_)) => {}
-                Err(_) => self.counts.violations += 1,
-            }
-        }
+        // What is no message of the game does not come so far: the client counts it as a protocol error.
+        let heard = client.messages().filter_map(|message| message.read::<Said>());
+        self.counts.lines_heard += heard.count() as u64;
     }
 
     fn note_own_state(&mut self, vitals: &Vitals, action: Option<&Action>) {
@@ -391,12 +387,12 @@ impl Behaviour for PrecinctBot {
             self.enemy = None;
         }
         // Refused between two worlds, when there is nobody to move.
-        let _ = client.send_input(now, &input.encode());
+        let _ = client.send_input(now, &input);
 
         // A line that is refused because the queue is full is a line unsaid.
         if here == Destination::Hub && once_in(SPEECH_S, THINK_HZ, rng) {
-            let line = ClientMessage::Say(LINES[rng.random_range(0..LINES.len())]);
-            self.counts.lines_said += u64::from(client.send_reliable(&line.encode()).is_ok());
+            let line = Say::new(LINES[rng.random_range(0..LINES.len())]).expect("its lines are fit to be said");
+            self.counts.lines_said += u64::from(client.request(&line).is_ok());
         }
     }
 

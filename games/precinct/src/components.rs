@@ -13,12 +13,10 @@
 //!
 //! Everything else about an entity stays in the server.
 
-use std::sync::Arc;
-
 use bevy_ecs::component::Component;
 use glam::Vec3;
 use throng_query::nav::NavPoint;
-use throng_replication::{Replicate, Schema, SchemaBuilder, ecs::Placed};
+use throng_replication::{Replicate, ecs::Placed};
 
 use crate::weapons::WeaponKind;
 
@@ -142,17 +140,6 @@ impl Slot {
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
-}
-
-/// The replicated components of Precinct, in wire order. Clients with another hash are turned away.
-pub fn schema() -> Arc<Schema> {
-    SchemaBuilder::new()
-        .component::<Pose>()
-        .component::<Vitals>()
-        .component::<Character>()
-        .component::<Action>()
-        .component::<Door>()
-        .build()
 }
 
 #[cfg(test)]

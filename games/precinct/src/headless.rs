@@ -12,24 +12,24 @@ use throng_platform::{
     allocator::{CountingAllocator, thread_counts},
     process::thread_cpu_time,
 };
+use throng_replication::PackedId;
 use throng_world::testing::{Counted, TestWorld};
 
 use crate::{
     arena::Arena,
-    components::{Action, CHEST, Character, EYE, HEALTH_MAX, Pose, Slot, Standing, Vitals, schema},
+    components::{Action, CHEST, Character, EYE, HEALTH_MAX, Pose, Slot, Standing, Vitals},
     level::Level,
     lives::DEATH_MS,
     movement::SPRINT_M_PER_S,
     npc::{LoadLevel, Npc, Pace, Senses, census::COMBAT_MS},
-    passport::{Passport, PlayerName},
+    passport::{Passport, PlayerClient, PlayerName},
     portals::{Destination, PortalWatch},
-    protocol::{ClientMessage, Input},
-    roster::PlayerClient,
+    protocol::{Input, Say},
     scene::Shared,
     shots::ShotOrder,
     travel::{HideoutMade, OwnerLeft, Traveller},
     weapons::{Weapon, WeaponKind, ticks_of},
-    worlds::{DarkZone, Hideout, HideoutPlan, Hub},
+    worlds::{DarkZone, Hideout, HideoutPlan, Hub, schema},
 };
 
 mod carrying;
@@ -98,7 +98,7 @@ impl Headless {
 
     fn arrived(&mut self, client: u32) -> Entity {
         self.tick();
-        let entity = self.ecs().resource::<Arena>().roster.entity(ClientKey(client));
+        let entity = self.ecs().resource::<Inbox>().players().entity(ClientKey(client));
         entity.expect("who arrives has a player in the same tick")
     }
 
@@ -111,7 +111,7 @@ impl Headless {
     }
 
     fn input(&mut self, client: u32, input: &Input) {
-        self.world.say(ClientKey(client), MessageKind::Input { number: 0 }, &input.encode());
+        self.world.input(ClientKey(client), input);
     }
 
     fn get<T: Component + Copy>(&self, entity: Entity) -> T {
@@ -323,16 +323,17 @@ fn nonsense_from_a_client_is_counted_and_does_nothing() {
     for _ in 0..2_000 {
         let mut bytes = [0_u8; 40];
         rng.fill(&mut bytes);
-        bytes[0] = 0x80; // a move of -128, a kind that does not exist
+        bytes[0] = 0x80; // a move of -128, a text of 128 bytes
         let length = rng.random_range(0..bytes.len());
-        hideout.world.say(ClientKey(1), MessageKind::Input { number: 1 }, &bytes[..length]);
-        hideout.world.say(ClientKey(1), MessageKind::Reliable, &bytes[..length]);
-        hideout.world.say(ClientKey(77), MessageKind::Reliable, &bytes[..length]);
+        let (input, say, call_me) = (PackedId(0), PackedId(0), PackedId(1));
+        hideout.world.say(ClientKey(1), MessageKind::Input { number: 1, kind: input }, &bytes[..length]);
+        hideout.world.say(ClientKey(1), MessageKind::Request { kind: say }, &bytes[..length]);
+        hideout.world.say(ClientKey(77), MessageKind::Request { kind: call_me }, &bytes[..length]);
     }
     hideout.tick();
     assert_eq!(hideout.get::<Pose>(player), before);
-    assert_eq!(hideout.tally().of("inputs_refused"), 2_000);
-    assert_eq!(hideout.tally().of("messages_refused"), 2_000);
+    let refused = ["input", "say", "call_me"].map(|kind| hideout.tally().of(&format!("refused.precinct.{kind}")));
+    assert_eq!(refused, [2_000; 3]);
 }
 
 /// Two players in the open, one aiming at the other.
@@ -570,9 +571,9 @@ fn who_says_too_much_is_not_heard() {
     let mut hub = Headless::new(Destination::Hub, 0, 1);
     hub.arrive(1);
     for _ in 0..200 {
-        let line = ClientMessage::Say("buy gold at example.com").encode();
+        let line = Say::new("buy gold at example.com").unwrap();
         for _ in 0..5 {
-            hub.world.say(ClientKey(1), MessageKind::Reliable, &line);
+            hub.world.request(ClientKey(1), &line);
         }
         hub.tick();
     }

@@ -140,6 +140,16 @@ impl Inventory {
         self.take(item, wanted.into()) as u8
     }
 
+    fn of_stacks<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Result<Self, NoInventory> {
+        let mut inventory = Self::default();
+        for stack in stacks {
+            if inventory.count(stack.item) > 0 || inventory.add(stack.item, stack.count) < stack.count {
+                return Err(NoInventory);
+            }
+        }
+        Ok(inventory)
+    }
+
     /// Asserts what must hold at all times.
     pub fn check(&self) {
         let filled = self.stacks().count();
@@ -158,6 +168,27 @@ impl From<Inventory> for List<Stack, SLOTS> {
     }
 }
 
+/// As a message tells it: its slots, without memory of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.slots")]
+pub struct Slots([Option<Stack>; SLOTS]);
+
+impl From<Inventory> for Slots {
+    fn from(inventory: Inventory) -> Self {
+        Self(inventory.slots)
+    }
+}
+
+impl TryFrom<Slots> for Inventory {
+    type Error = NoInventory;
+
+    fn try_from(Slots(slots): Slots) -> Result<Self, NoInventory> {
+        let inventory = Self::of_stacks(slots.iter().flatten())?;
+        // One way to write it: filled slots first.
+        if inventory.slots == slots { Ok(inventory) } else { Err(NoInventory) }
+    }
+}
+
 /// Stacks that no inventory holds: twice the same, or more than anybody carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoInventory;
@@ -166,13 +197,7 @@ impl TryFrom<List<Stack, SLOTS>> for Inventory {
     type Error = NoInventory;
 
     fn try_from(stacks: List<Stack, SLOTS>) -> Result<Self, NoInventory> {
-        let mut inventory = Self::default();
-        for stack in &stacks {
-            if inventory.count(stack.item) > 0 || inventory.add(stack.item, stack.count) < stack.count {
-                return Err(NoInventory);
-            }
-        }
-        Ok(inventory)
+        Self::of_stacks(stacks.iter())
     }
 }
 

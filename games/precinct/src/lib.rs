@@ -12,8 +12,8 @@
 //!   swinging  npc
 //!   lives                                      how a life ends and the next begins
 //!   scene     arena                            state: what a world reads; what it changes
-//!   portals  homes  actors  roster  shots  loot   what scene and arena are made of
-//!   sayings   travel   npc::{places graph senses path_queue}
+//!   portals  homes  actors  shots  loot        what scene and arena are made of
+//!   travel   npc::{places graph senses path_queue}
 //!   movement  passport  rules  doors  prices   rules of the game
 //!   components  protocol  weapons  inventory  level      what both sides agree on
 //! ```
@@ -43,11 +43,9 @@ pub mod npc;
 pub mod passport;
 pub mod players;
 pub mod portals;
-pub mod prices;
+mod prices;
 pub mod protocol;
-pub mod roster;
 pub mod rules;
-pub mod sayings;
 pub mod scene;
 pub mod server;
 pub mod shooting;
@@ -59,9 +57,9 @@ pub mod weapons;
 pub mod worlds;
 
 pub use bot::PrecinctBot;
-pub use components::schema;
 pub use game::game;
 pub use server::{FaultyHideout, PrecinctSettings, PrecinctWorlds, build};
+pub use worlds::schema;
 
 #[cfg(test)]
 mod headless;

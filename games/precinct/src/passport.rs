@@ -1,6 +1,7 @@
-//! Passport: the component that says who a player is, in every world it visits.
+//! Passport: the components that say who a player is: in every world it visits, and whose.
 
 use bevy_ecs::component::Component;
+use throng::prelude::ClientKey;
 use throng_pack::{Pack, Text};
 
 use crate::protocol::NAME_BYTES_MAX;
@@ -15,6 +16,10 @@ pub struct Passport {
     pub kills: u32,
     pub deaths: u32,
 }
+
+/// The client that an entity is the player of.
+#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlayerClient(pub ClientKey);
 
 /// A player's name, inside the row: one that [`speech::accept_name`] has accepted.
 pub type PlayerName = Text<NAME_BYTES_MAX>;

@@ -1,7 +1,6 @@
 //! Players: what they do in a tick, as their clients ask.
 //!
-//! Messages are decoded once a tick for all players; a message that makes no sense is dropped and counted. Then each
-//! player stands up, walks, enters a portal, opens a door, picks up what lies there, heals or fires. How players come
+//! Inputs are read once a tick for all players. Then each player stands up, walks, enters a portal, opens a door, picks up what lies there, heals or fires. How players come
 //! and go is in [`crate::arrivals`]. A client is told what its player carries when it arrives and when something came or
 //! went that it cannot work out from its player's shots and reloads: a message of some 10 bytes now and then is less
 //! than a component that all who are near would be told of.
@@ -16,10 +15,9 @@ use crate::{
     inventory::{Inventory, Item},
     lives::{LifeClock, begin_life},
     movement::{Controls, step},
-    passport::Passport,
+    passport::{Passport, PlayerClient},
     portals::PortalWatch,
-    protocol::{ClientMessage, Input, POCKETS_BYTES_MAX, encode_pockets},
-    roster::PlayerClient,
+    protocol::{Input, Pockets},
     scene::Scene,
     shots::direction_of,
     weapons::{Trigger, Weapon},
@@ -53,14 +51,14 @@ pub struct PlayerRow {
 pub fn play(
     tick: Res<TickInfo>,
     scene: Res<Scene>,
-    inbox: Res<Inbox>,
+    inputs: Inputs<Input>,
     mut arena: ResMut<Arena>,
     mut rng: ResMut<WorldRng>,
     mut outbox: ResMut<Outbox>,
     mut players: Query<PlayerRow>,
 ) {
     let (arena, rng) = (&mut **arena, &mut rng.0);
-    read_messages(&inbox, arena, &mut players);
+    read_inputs(&inputs, &mut players);
     for mut player in &mut players {
         let velocity = player.controls.settle(tick.dt_s);
         if !player.vitals.alive {
@@ -83,7 +81,7 @@ pub fn play(
         if let Some(through) = destination
             && let Some(to) = scene.worlds.world(through, arena.homes.world(player.passport.home))
         {
-            arena.leavers.push(Leaver { client: player.client.0, through, to });
+            arena.leavers.push(Leaver { client: player.client.0, player: player.entity, through, to });
             continue;
         }
         if player.controls.take_grip(tick.tick, tick.rate.0)
@@ -109,7 +107,8 @@ pub fn play(
 
 /// Tells a client what its player carries.
 pub fn tell_pockets(outbox: &mut Outbox, client: PlayerClient, inventory: &Inventory) {
-    outbox.send_reliable(client.0, encode_pockets(inventory, &mut [0; POCKETS_BYTES_MAX]));
+    let told = outbox.send(client.0, &Pockets { inventory: *inventory });
+    told.expect("what a player carries is within its limits");
 }
 
 /// Uses a medkit, if the player has one, needs it and has its hands free.
@@ -123,27 +122,14 @@ fn heal(tick: &TickInfo, player: &mut PlayerRowItem) -> bool {
     true
 }
 
-/// Decodes what clients sent: inputs to their controls, words to the [`Sayings`](crate::sayings::Sayings).
-fn read_messages(inbox: &Inbox, arena: &mut ArenaParts, players: &mut Query<PlayerRow>) {
-    let ArenaParts { roster, sayings, .. } = arena;
-    for message in inbox.iter() {
-        // Messages of a client that left in an earlier tick have no addressee.
-        let Some(player) = roster.entity(message.client) else { continue };
-        match message.kind {
-            MessageKind::Input { .. } => {
-                let Ok(input) = Input::decode(message.bytes) else {
-                    throng::count!("inputs_refused");
-                    continue;
-                };
-                let taken = players.get_mut(player).is_ok_and(|mut player| player.controls.take(&input));
-                throng::count!("inputs", taken);
-                throng::count!("inputs_excess", !taken);
-            }
-            MessageKind::Reliable => match ClientMessage::decode(message.bytes) {
-                Ok(said) => sayings.hear(player, &said),
-                Err(_) => throng::count!("messages_refused"),
-            },
-        }
+/// Inputs go to their players' controls.
+fn read_inputs(inputs: &Inputs<Input>, players: &mut Query<PlayerRow>) {
+    for (sender, input) in inputs.read() {
+        // Who has left in an earlier tick, or is not here yet, has no player.
+        let Some(player) = sender.entity else { continue };
+        let taken = players.get_mut(player).is_ok_and(|mut player| player.controls.take(&input));
+        throng::count!("inputs", taken);
+        throng::count!("inputs_excess", !taken);
     }
 }
 

@@ -1,46 +1,34 @@
-//! What a Precinct client and its world say to each other, and the strict reading of it.
+//! What a Precinct client and its world say to each other.
 //!
-//! Inputs are six bytes of integers, so no float ever crosses the wire raw: directions are fractions
-//! of a byte, never NaN, and every value that is not meant is refused at decode instead of being
-//! clamped later. Whatever the bytes are, decoding answers `Ok` or a [`ProtocolFault`]; it does not
-//! panic, allocate or keep state.
+//! Inputs are six bytes of integers, so no float ever crosses the wire: directions are fractions of a byte, never NaN,
+//! and every value that is not meant is refused where it is read instead of being clamped later.
 //!
 //! ```text
-//! input (follows the runtime's input header; unreliable, every client tick)
+//! input (follows the runtime's input header and its kind; unreliable, every client tick)
 //!   0  move x      i8   -127..=127, world axes, 127 = full speed; -128 is refused
 //!   1  move z      i8   the same
 //!   2  yaw         u16  little endian, 65,536 to a full turn
 //!   4  pitch       i8   -89..=89 degrees, up is positive
 //!   5  buttons     u8   bit 0 fire, bit 1 sprint, bit 2 heal, bit 3 open a door; other bits must be zero
-//!
-//! reliable, either way
-//!   0  kind        u8   16 say, 17 name (from clients); 18 said, 19 pockets (from worlds)
-//!   1  ...              say, name: the text to the end of the message
-//!                       said: length of the speaker's name u8, the name, the text to the end
-//!                       pockets: item u8 and count u16, little endian, for each stack of the player's inventory
 //! ```
+//!
+//! The rest are packed values (`throng_pack`): [`Say`] and [`CallMe`] from clients, [`Said`] and [`Pockets`] from
+//! worlds.
 //!
 //! Cost: some 10 ns a message; 1,000 clients at 20 Hz are 0.2 ms a second.
 
 use std::f32::consts::TAU;
 
-use speech::TextFault;
+use speech::{Line, Name, TextFault};
+use throng::prelude::*;
+use throng_pack::Pack;
 
-use crate::inventory::{Inventory, Item, SLOTS};
+use crate::inventory::{Inventory, Slots};
 
-/// Bytes of one encoded [`Input`].
-pub const INPUT_BYTES: usize = 6;
 /// Longest text a client may say, in bytes of UTF-8.
 pub const SAY_BYTES_MAX: usize = 120;
 /// Longest name a player may carry, in bytes.
 pub const NAME_BYTES_MAX: usize = 24;
-/// Longest [`encode_said`] message: kind, name length, name, text.
-pub const SAID_BYTES_MAX: usize = 2 + NAME_BYTES_MAX + SAY_BYTES_MAX;
-
-pub(crate) const KIND_SAY: u8 = 16;
-pub(crate) const KIND_NAME: u8 = 17;
-const KIND_SAID: u8 = 18;
-const KIND_POCKETS: u8 = 19;
 
 const BUTTON_FIRE: u8 = 1 << 0;
 const BUTTON_SPRINT: u8 = 1 << 1;
@@ -50,32 +38,19 @@ const BUTTONS_KNOWN: u8 = BUTTON_FIRE | BUTTON_SPRINT | BUTTON_HEAL | BUTTON_GRI
 const MOVE_FULL: i8 = 127;
 const PITCH_DEGREES_MAX: i8 = 89;
 
-/// Why a message was refused. Counted, never answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ProtocolFault {
-    #[error("an input is {INPUT_BYTES} bytes long")]
-    InputLength,
-    #[error("a move of -128 has no opposite and is never sent")]
-    MoveRange,
-    #[error("the pitch is outside -89..=89 degrees")]
-    PitchRange,
-    #[error("a button that does not exist is pressed")]
-    ButtonUnknown,
-    #[error("the message is empty or of a kind that clients do not send")]
-    KindUnknown,
-    #[error("these are no pockets of a player")]
-    Pockets,
-    #[error(transparent)]
-    Text(#[from] TextFault),
-}
-
 /// What a player wants during one client tick. Plain wishes: the world decides what comes of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pack)]
+#[pack(name = "precinct.input")]
 pub struct Input {
+    #[pack(min = -MOVE_FULL)]
     move_x: i8,
+    #[pack(min = -MOVE_FULL)]
     move_z: i8,
+    #[pack(fixed)]
     yaw: u16,
+    #[pack(min = -PITCH_DEGREES_MAX, max = PITCH_DEGREES_MAX)]
     pitch_degrees: i8,
+    #[pack(max = BUTTONS_KNOWN)]
     buttons: u8,
 }
 
@@ -104,34 +79,6 @@ impl Input {
     /// The same, and the door within reach is to be opened.
     pub fn and_grip(self) -> Self {
         Self { buttons: self.buttons | BUTTON_GRIP, ..self }
-    }
-
-    pub fn encode(&self) -> [u8; INPUT_BYTES] {
-        let [yaw_low, yaw_high] = self.yaw.to_le_bytes();
-        [self.move_x as u8, self.move_z as u8, yaw_low, yaw_high, self.pitch_degrees as u8, self.buttons]
-    }
-
-    pub fn decode(bytes: &[u8]) -> Result<Self, ProtocolFault> {
-        let &[move_x, move_z, yaw_low, yaw_high, pitch, buttons] = bytes else {
-            return Err(ProtocolFault::InputLength);
-        };
-        let input = Self {
-            move_x: move_x as i8,
-            move_z: move_z as i8,
-            yaw: u16::from_le_bytes([yaw_low, yaw_high]),
-            pitch_degrees: pitch as i8,
-            buttons,
-        };
-        if input.move_x == i8::MIN || input.move_z == i8::MIN {
-            return Err(ProtocolFault::MoveRange);
-        }
-        if input.pitch_degrees.unsigned_abs() > PITCH_DEGREES_MAX as u8 {
-            return Err(ProtocolFault::PitchRange);
-        }
-        if buttons & !BUTTONS_KNOWN != 0 {
-            return Err(ProtocolFault::ButtonUnknown);
-        }
-        Ok(input)
     }
 
     /// The wished direction in world axes `[x, z]`, never longer than 1.
@@ -169,108 +116,57 @@ impl Input {
     }
 }
 
-/// A reliable message from a client, its text already accepted by [`speech`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClientMessage<'a> {
-    Say(&'a str),
-    Name(&'a str),
+/// To everybody in earshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.say")]
+pub struct Say {
+    pub words: Line<SAY_BYTES_MAX>,
 }
 
-impl<'a> ClientMessage<'a> {
-    pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolFault> {
-        match bytes.split_first() {
-            Some((&KIND_SAY, rest)) => Ok(Self::Say(speech::accept_line(rest, SAY_BYTES_MAX)?)),
-            Some((&KIND_NAME, rest)) => Ok(Self::Name(speech::accept_name(rest, NAME_BYTES_MAX)?)),
-            _ => Err(ProtocolFault::KindUnknown),
-        }
-    }
-
-    pub fn encode(&self) -> Vec<u8> {
-        let (kind, words) = match self {
-            Self::Say(words) => (KIND_SAY, words),
-            Self::Name(words) => (KIND_NAME, words),
-        };
-        let mut bytes = Vec::with_capacity(1 + words.len());
-        bytes.push(kind);
-        bytes.extend_from_slice(words.as_bytes());
-        bytes
+impl Say {
+    pub fn new(words: &str) -> Result<Self, TextFault> {
+        Ok(Self { words: Line::new(words)? })
     }
 }
 
-/// Writes "`speaker` said `words`" into `out` and answers the message within it.
-///
-/// Both texts must have been accepted on the way in, so they fit.
-pub fn encode_said<'a>(speaker: &str, words: &str, out: &'a mut [u8; SAID_BYTES_MAX]) -> &'a [u8] {
-    assert!(speaker.len() <= NAME_BYTES_MAX);
-    assert!(words.len() <= SAY_BYTES_MAX);
-    let words_at = 2 + speaker.len();
-    let len = words_at + words.len();
-    out[0] = KIND_SAID;
-    out[1] = speaker.len() as u8;
-    out[2..words_at].copy_from_slice(speaker.as_bytes());
-    out[words_at..len].copy_from_slice(words.as_bytes());
-    &out[..len]
+/// What the player is to be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.call_me")]
+pub struct CallMe {
+    pub name: Name<NAME_BYTES_MAX>,
 }
 
-/// Reads a message of a world: who said what.
-pub fn decode_said(bytes: &[u8]) -> Result<(&str, &str), ProtocolFault> {
-    let [KIND_SAID, name_len, rest @ ..] = bytes else {
-        return Err(ProtocolFault::KindUnknown);
-    };
-    let (name, words) = rest.split_at_checked(usize::from(*name_len)).ok_or(ProtocolFault::Text(TextFault::Length))?;
-    Ok((speech::accept_name(name, NAME_BYTES_MAX)?, speech::accept_line(words, SAY_BYTES_MAX)?))
-}
-
-/// Longest [`encode_pockets`] message.
-pub const POCKETS_BYTES_MAX: usize = 1 + STACK_BYTES * SLOTS;
-const STACK_BYTES: usize = 3;
-
-/// Writes what a player carries into `out` and answers the message within it.
-pub fn encode_pockets<'a>(inventory: &Inventory, out: &'a mut [u8; POCKETS_BYTES_MAX]) -> &'a [u8] {
-    out[0] = KIND_POCKETS;
-    let mut len = 1;
-    for stack in inventory.stacks() {
-        let [low, high] = stack.count.to_le_bytes();
-        out[len..len + STACK_BYTES].copy_from_slice(&[stack.item as u8, low, high]);
-        len += STACK_BYTES;
-    }
-    &out[..len]
-}
-
-/// A message of a world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told<'a> {
-    Said {
-        speaker: &'a str,
-        words: &'a str,
-    },
-    /// What one's own player carries now.
-    Pockets(Inventory),
-}
-
-impl<'a> Told<'a> {
-    pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolFault> {
-        match bytes.split_first() {
-            Some((&KIND_SAID, _)) => decode_said(bytes).map(|(speaker, words)| Self::Said { speaker, words }),
-            Some((&KIND_POCKETS, stacks)) => decode_pockets(stacks).map(Self::Pockets),
-            _ => Err(ProtocolFault::KindUnknown),
-        }
+impl CallMe {
+    pub fn new(name: &str) -> Result<Self, TextFault> {
+        Ok(Self { name: Name::new(name)? })
     }
 }
 
-fn decode_pockets(stacks: &[u8]) -> Result<Inventory, ProtocolFault> {
-    let (stacks, rest) = stacks.as_chunks::<STACK_BYTES>();
-    let mut inventory = Inventory::default();
-    for &[item, low, high] in stacks {
-        let item = *Item::ALL.get(usize::from(item)).ok_or(ProtocolFault::Pockets)?;
-        let count = u16::from_le_bytes([low, high]);
-        let is_new = count > 0 && inventory.count(item) == 0;
-        if !is_new || inventory.add(item, count) < count {
-            return Err(ProtocolFault::Pockets);
-        }
-    }
-    if rest.is_empty() { Ok(inventory) } else { Err(ProtocolFault::Pockets) }
+/// Who said what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.said")]
+pub struct Said {
+    pub speaker: Name<NAME_BYTES_MAX>,
+    pub words: Line<SAY_BYTES_MAX>,
 }
+
+impl ClientMessage for Said {}
+
+impl Said {
+    pub fn new(speaker: &str, words: &str) -> Result<Self, TextFault> {
+        Ok(Self { speaker: Name::new(speaker)?, words: Line::new(words)? })
+    }
+}
+
+/// What one's own player carries now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.pockets")]
+pub struct Pockets {
+    #[pack(via = Slots)]
+    pub inventory: Inventory,
+}
+
+impl ClientMessage for Pockets {}
 
 fn finite_or_zero(value: f32) -> f32 {
     if value.is_finite() { value } else { 0.0 }
@@ -278,15 +174,27 @@ fn finite_or_zero(value: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::weapons::WeaponKind;
+    use throng_pack::{PackError, pack_body, unpack_body};
     use throng_simulator::mutation::mutations;
+
+    use super::*;
+    use crate::{inventory::Item, weapons::WeaponKind};
+
+    fn packed(value: &impl Pack) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        pack_body(value, &mut bytes).unwrap();
+        bytes
+    }
+
+    fn input(bytes: &[u8]) -> Result<Input, PackError> {
+        unpack_body(bytes)
+    }
 
     #[test]
     fn an_input_survives_the_wire() {
-        let input = Input::new([0.6, -0.8], 3.0, -0.5, true, false);
-        let back = Input::decode(&input.encode()).unwrap();
-        assert_eq!(back, input);
+        let walks = Input::new([0.6, -0.8], 3.0, -0.5, true, false);
+        let back = input(&packed(&walks)).unwrap();
+        assert_eq!((back, Input::BYTES_MAX), (walks, 6));
         assert!((back.yaw() - 3.0).abs() < 0.001);
         assert!((back.pitch() + 0.5).abs() < 0.01);
         assert!((back.direction()[0] - 0.6).abs() < 0.01);
@@ -297,8 +205,7 @@ mod tests {
     #[test]
     fn r12_poisoned_numbers_never_leave_the_encoder() {
         for poison in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, -0.0, 1e-40] {
-            let input = Input::new([poison, poison], poison, poison, false, false);
-            let back = Input::decode(&input.encode()).unwrap();
+            let back = input(&packed(&Input::new([poison, poison], poison, poison, false, false))).unwrap();
             assert!(back.direction()[0].hypot(back.direction()[1]) <= 1.0 + 1e-6);
             assert!(back.yaw().is_finite());
             assert!(back.pitch().is_finite());
@@ -307,84 +214,81 @@ mod tests {
 
     #[test]
     fn what_no_honest_client_sends_is_refused() {
-        let check = |bytes: &[u8], expect: ProtocolFault| {
-            assert_eq!(Input::decode(bytes), Err(expect), "{bytes:?}");
+        let check = |bytes: &[u8], field: &str| {
+            let error = input(bytes).unwrap_err();
+            assert_eq!(error.field, field, "{bytes:?}: {error}");
         };
-        check(&[], ProtocolFault::InputLength);
-        check(&[0; 5], ProtocolFault::InputLength);
-        check(&[0; 7], ProtocolFault::InputLength);
-        check(&[0x80, 0, 0, 0, 0, 0], ProtocolFault::MoveRange);
-        check(&[0, 0x80, 0, 0, 0, 0], ProtocolFault::MoveRange);
-        check(&[0, 0, 0, 0, 90, 0], ProtocolFault::PitchRange);
-        check(&[0, 0, 0, 0, 0x80, 0], ProtocolFault::PitchRange);
-        check(&[0, 0, 0, 0, 0, 0x10], ProtocolFault::ButtonUnknown);
-        check(&[0, 0, 0, 0, 0, 0xff], ProtocolFault::ButtonUnknown);
+        check(&[], "move_x");
+        check(&[0; 5], "buttons");
+        check(&[0; 7], "");
+        check(&[0x80, 0, 0, 0, 0, 0], "move_x");
+        check(&[0, 0x80, 0, 0, 0, 0], "move_z");
+        check(&[0, 0, 0, 0, 90, 0], "pitch_degrees");
+        check(&[0, 0, 0, 0, 0x80, 0], "pitch_degrees");
+        check(&[0, 0, 0, 0, 0, 0x10], "buttons");
+        check(&[0, 0, 0, 0, 0, 0xff], "buttons");
     }
 
     #[test]
     fn a_grip_at_a_door_is_a_button_of_its_own() {
-        let input = Input::new([0.0, 1.0], 0.5, 0.0, true, false).and_grip();
-        let read = Input::decode(&input.encode()).unwrap();
-        assert_eq!(read, input);
+        let grips = Input::new([0.0, 1.0], 0.5, 0.0, true, false).and_grip();
+        let read = input(&packed(&grips)).unwrap();
+        assert_eq!(read, grips);
         assert!(read.grip() && read.fire() && !read.heal() && !read.sprint());
         assert!(!Input::default().grip());
     }
 
     #[test]
     fn a_diagonal_of_full_values_is_no_faster() {
-        let input = Input::decode(&[127, 127, 0, 0, 0, 0]).unwrap();
-        let [x, z] = input.direction();
+        let [x, z] = input(&[127, 127, 0, 0, 0, 0]).unwrap().direction();
         assert!(x.hypot(z) <= 1.0 + 1e-6);
     }
 
     #[test]
     fn messages_survive_the_wire() {
-        for message in [ClientMessage::Say("hello, hub"), ClientMessage::Name("Agent 7")] {
-            assert_eq!(ClientMessage::decode(&message.encode()), Ok(message));
-        }
-        let mut out = [0; SAID_BYTES_MAX];
-        let said = encode_said("Agent 7", "hello, hub", &mut out);
-        assert_eq!(decode_said(said), Ok(("Agent 7", "hello, hub")));
-        assert_eq!(Told::decode(said), Ok(Told::Said { speaker: "Agent 7", words: "hello, hub" }));
+        let said = Said::new("Agent 7", "hello, hub").unwrap();
+        assert_eq!(unpack_body::<Said>(&packed(&said)), Ok(said));
         let mut inventory = Inventory::usual(WeaponKind::Rifle);
         inventory.add(Item::Credits, 300);
-        let mut out = [0; POCKETS_BYTES_MAX];
-        let pockets = encode_pockets(&inventory, &mut out);
-        assert_eq!(Told::decode(pockets), Ok(Told::Pockets(inventory)));
-        assert_eq!(Told::decode(&pockets[..pockets.len() - 1]), Err(ProtocolFault::Pockets));
-        assert_eq!(Told::decode(&[KIND_POCKETS, Item::Medkit as u8, 5, 0]), Err(ProtocolFault::Pockets));
+        let pockets = packed(&Pockets { inventory });
+        assert_eq!(unpack_body::<Pockets>(&pockets), Ok(Pockets { inventory }));
+        assert!(pockets.len() < 20, "{pockets:?}");
+        assert!(unpack_body::<Pockets>(&pockets[..pockets.len() - 1]).is_err());
+        assert!(unpack_body::<Pockets>(&[1, Item::Medkit as u8, 5, 0, 0, 0, 0, 0]).is_err(), "nobody carries five");
+        assert!(unpack_body::<Pockets>(&[0, 1, Item::Medkit as u8, 2, 0, 0, 0, 0]).is_err(), "an empty slot first");
+        assert!(unpack_body::<Pockets>(&[1, Item::Medkit as u8, 2, 0, 0, 0, 0, 0]).is_ok());
     }
 
     #[test]
     fn a_medkit_is_asked_for_by_a_button_of_its_own() {
-        let input = Input::new([0.0, 1.0], 1.0, 0.0, true, true);
-        assert!(!input.heal());
-        let healing = Input::decode(&input.and_heal().encode()).unwrap();
+        let fires = Input::new([0.0, 1.0], 1.0, 0.0, true, true);
+        assert!(!fires.heal());
+        let healing = input(&packed(&fires.and_heal())).unwrap();
         assert!(healing.heal() && healing.fire() && healing.sprint());
     }
 
     /// Promise: no bytes whatever make a decoder panic, and what it accepts is in range.
     #[test]
     fn a_hundred_thousand_mutated_messages_never_panic() {
-        let mut out = [0; SAID_BYTES_MAX];
         let messages: [Vec<u8>; 4] = [
-            Input::new([0.5, 0.5], 1.0, 0.2, true, true).encode().to_vec(),
-            ClientMessage::Say("zwölf Häuser am Fluß 🏙").encode(),
-            ClientMessage::Name("Agent 7").encode(),
-            encode_said("Agent 7", "all quiet", &mut out).to_vec(),
+            packed(&Input::new([0.5, 0.5], 1.0, 0.2, true, true)),
+            packed(&Say::new("zwölf Häuser am Fluß 🏙").unwrap()),
+            packed(&CallMe::new("Agent 7").unwrap()),
+            packed(&Said::new("Agent 7", "all quiet").unwrap()),
         ];
         let mut accepted = 0;
         for bytes in mutations(&messages, 100_000, 7) {
-            if let Ok(input) = Input::decode(&bytes) {
+            if let Ok(input) = input(&bytes) {
                 let [x, z] = input.direction();
                 assert!(x.hypot(z) <= 1.0 + 1e-6);
                 accepted += 1;
             }
-            if let Ok(ClientMessage::Say(words)) = ClientMessage::decode(&bytes) {
+            if let Ok(Say { words }) = unpack_body(&bytes) {
                 assert!(words.len() <= SAY_BYTES_MAX);
                 accepted += 1;
             }
-            accepted += usize::from(decode_said(&bytes).is_ok());
+            accepted += usize::from(unpack_body::<CallMe>(&bytes).is_ok());
+            accepted += usize::from(unpack_body::<Said>(&bytes).is_ok());
         }
         assert!(accepted > 1_000, "the mutations reach behind the first check: {accepted}");
     }

@@ -18,6 +18,8 @@
 //!           travellers go
 //! ```
 
+use std::sync::Arc;
+
 use bevy_ecs::{
     prelude::*,
     schedule::{InternedSystemSet, ScheduleConfigs},
@@ -30,7 +32,7 @@ use throng_faults::FaultPlugin;
 use throng_pack::Pack;
 use throng_profiler::Category;
 use throng_query::nav::NavPoint;
-use throng_replication::ecs::Replicated;
+use throng_replication::{Schema, ecs::Replicated};
 
 use crate::{
     arena::Arena,
@@ -38,7 +40,7 @@ use crate::{
     components::{Action, Character, Door, Pose, Vitals},
     npc, players,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
-    prices,
+    protocol::{CallMe, Input, Pockets, Said, Say},
     scene::{Scene, Shared},
     server::FaultyHideout,
     shooting, social, swinging,
@@ -71,7 +73,7 @@ pub struct Movement;
 
 impl WorldPlugin for Movement {
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Pose>().placed_by::<Pose>().add_systems(
+        world.placed_by::<Pose>().add_systems(
             Update,
             (arrivals::enter.in_set(Step::Enter), players::play.in_set(Step::Act), arrivals::leave.in_set(Step::Leave)),
         );
@@ -84,7 +86,6 @@ pub struct Combat;
 
 impl WorldPlugin for Combat {
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Vitals>().replicate::<Character>().replicate::<Action>();
         world.add_systems(Update, shooting::resolve.run_if(shooting::somebody_fired).in_set(Step::Hurt));
         world.categorise("precinct.shooting", Category::EQUIPMENT);
     }
@@ -117,7 +118,7 @@ impl WorldPlugin for Doors {
     fn build(&self, world: &mut WorldBuilder) {
         // After everything that a door may stop this tick.
         let swing = swinging::swing.run_if(swinging::some_are_open);
-        world.replicate::<Door>().add_systems(Update, swing.in_set(Step::Leave).before(arrivals::leave));
+        world.add_systems(Update, swing.in_set(Step::Leave).before(arrivals::leave));
     }
 }
 
@@ -136,15 +137,34 @@ fn has_doors(here: Destination) -> bool {
     here != Destination::Hideout
 }
 
+/// What a world of players and its clients say to each other.
+fn protocol_of(here: Destination) -> Protocol {
+    let players = Protocol::new()
+        .component::<Pose>()
+        .component::<Vitals>()
+        .component::<Character>()
+        .component::<Action>()
+        .input::<Input>()
+        .request::<Say>()
+        .request::<CallMe>()
+        .message::<Said>()
+        .message::<Pockets>();
+    if has_doors(here) { players.component::<Door>() } else { players }
+}
+
+/// What goes over the wire in all worlds of Precinct. Server and clients make it alike, and compare its hash.
+pub fn schema() -> Arc<Schema> {
+    Protocol::union(&[Destination::Hub, Destination::DarkZone, Destination::Hideout].map(protocol_of))
+}
+
 /// What a world of players is made of, whatever its kind.
 fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc_count: usize) {
-    // Plugins first: what is spawned before a component is replicated is not heard of.
     world.configure_sets(Update, order_of_steps());
     world.add_plugins((Movement, Combat, Npcs, Social));
     if has_doors(here) {
         world.add_plugins(Doors);
     }
-    world.accept_transfers::<Traveller>().price_messages(prices::price);
+    world.accept_transfers::<Traveller>();
     let seed = world.seed();
     fill(world.world_mut(), shared, here, npc_count, seed);
 }
@@ -173,6 +193,10 @@ impl WorldKind for Hideout {
 
     fn tick_rate(&self) -> Hertz {
         Hertz(20)
+    }
+
+    fn protocol(&self) -> Protocol {
+        protocol_of(Destination::Hideout)
     }
 
     fn build(&self, world: &mut WorldBuilder) {
@@ -219,6 +243,10 @@ impl WorldKind for Hub {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        protocol_of(Destination::Hub)
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
         build_world(world, &self.shared, Destination::Hub, self.npcs);
     }
@@ -242,6 +270,10 @@ impl WorldKind for DarkZone {
 
     fn tick_rate(&self) -> Hertz {
         Hertz(30)
+    }
+
+    fn protocol(&self) -> Protocol {
+        protocol_of(Destination::DarkZone)
     }
 
     fn build(&self, world: &mut WorldBuilder) {
@@ -276,8 +308,12 @@ impl WorldKind for Sentinel {
         Hertz(128)
     }
 
+    fn protocol(&self) -> Protocol {
+        Protocol::new().component::<Pose>()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Pose>().placed_by::<Pose>().add_systems(Update, orbit);
+        world.placed_by::<Pose>().add_systems(Update, orbit);
         world.insert_resource(Scene::new(&self.shared, Destination::Hub));
         for index in 0..ORBITS {
             let centre = self.shared.places.spawn(index as u16);

@@ -7,7 +7,11 @@ mod simulated;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use precinct::{PrecinctSettings, PrecinctWorlds, passport::Passport, roster::PlayerClient, scene::Scene};
+use precinct::{
+    PrecinctSettings, PrecinctWorlds,
+    passport::{Passport, PlayerClient},
+    scene::Scene,
+};
 use throng::{
     prelude::{TickInfo, WorldId},
     server::ServerError,

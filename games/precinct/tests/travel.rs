@@ -15,10 +15,9 @@ use precinct::arrivals::TURNED_BACK;
 use precinct::components::{Pose, Vitals};
 use precinct::inventory::{Inventory, Item};
 use precinct::level::Level;
-use precinct::passport::Passport;
+use precinct::passport::{Passport, PlayerClient};
 use precinct::portals::{DARK_ZONE, Destination, HIDEOUT, HUB, PORTAL_RADIUS_M, Portals};
-use precinct::protocol::{Input, Told};
-use precinct::roster::PlayerClient;
+use precinct::protocol::{Input, Said};
 use precinct::weapons::{Weapon, WeaponKind};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::{ClientKey, WorldId};
@@ -120,8 +119,8 @@ impl Commuter {
 impl Behaviour for Commuter {
     fn think(&mut self, now: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
         let (speaker, words) = TURNED_BACK;
-        let told = client.messages().filter_map(|(_, message)| Told::decode(message).ok());
-        self.turned_back += told.filter(|told| *told == Told::Said { speaker, words }).count() as u64;
+        let told = client.messages().filter_map(|message| message.read::<Said>());
+        self.turned_back += told.filter(|said| &*said.speaker == speaker && &*said.words == words).count() as u64;
         let Some(world) = client.world() else { return };
         let goal = self.goal(&world.name);
         if self.epoch.replace(world.epoch) != Some(world.epoch) {
@@ -135,7 +134,7 @@ impl Behaviour for Commuter {
         };
         self.get_unstuck(feet, rng);
         let direction = self.walk(feet, goal);
-        let _ = client.send_input(now, &Input::new(direction, self.yaw, 0.0, false, true).encode());
+        let _ = client.send_input(now, &Input::new(direction, self.yaw, 0.0, false, true));
     }
 
     fn counters(&self) -> BehaviourCounters {

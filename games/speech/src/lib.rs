@@ -9,9 +9,15 @@
 //! How often is a [`SpeechAllowance`] per player: [`SPEECH_BURST`] lines at once, then one every
 //! [`SPEECH_INTERVAL_S`] seconds, counted by the world's ticks. Lines over it are dropped and counted.
 //!
+//! A [`Line`] and a [`Name`] are such texts as fields of what players send: see `throng_pack`.
+//!
 //! Nothing here allocates. Cost: a pass over at most 120 bytes.
 
 use bevy_ecs::component::Component;
+
+mod spoken;
+
+pub use spoken::{Line, Name};
 
 /// Lines a player may say at once after a silence.
 pub const SPEECH_BURST: u8 = 3;

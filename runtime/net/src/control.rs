@@ -34,7 +34,8 @@
 
 /// First byte of a server's control message, reliable: this file.
 pub const CONTROL: u8 = 0;
-/// First byte of a client's numbered input, unreliable: `[1][epoch u8][number u16][game bytes]`.
+/// First byte of a client's numbered input, unreliable: `[1][epoch u8][number u16][kind u8][packed]`
+/// (`throng_replication`).
 pub const INPUT: u8 = 1;
 /// First byte of a snapshot, for the replicas (`throng_replication`).
 pub const SNAPSHOT: u8 = 2;
@@ -42,8 +43,10 @@ pub const SNAPSHOT: u8 = 2;
 pub const AUDIT_SAMPLE: u8 = 3;
 /// First byte of an event (`throng_replication`).
 pub const EVENT: u8 = 4;
-/// First bytes from this one on belong to the game.
-pub const GAME_MIN: u8 = 16;
+/// First byte of a client's request, reliable (`throng_replication`).
+pub const REQUEST: u8 = 5;
+/// First byte of a world's message to one client, reliable (`throng_replication`).
+pub const MESSAGE: u8 = 6;
 
 /// Room for any `EnterWorld`.
 pub const ENTER_WORLD_BYTES_MAX: usize = ENTER_WORLD_FIXED_BYTES + NAME_BYTES_MAX;

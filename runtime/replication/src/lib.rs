@@ -15,7 +15,7 @@
 //!
 //! | room | what is in it | which side |
 //! | --- | --- | --- |
-//! | `wire` | what both sides agree on: components, events, the schema, numbers as bits | both |
+//! | `wire` | what both sides agree on: components, events, inputs and messages, the schema, numbers as bits | both |
 //! | `source` | what there is to tell: entities, encoded values, [`rules`], the tick's shared updates | server |
 //! | `view` | what each client may hold and is owed: interest, snapshots, [`pacing`], [`traffic`] | server |
 //! | `world`, [`listeners`] | [`WorldReplication`], the server's side of one world; who is near a place | server |
@@ -48,6 +48,7 @@ mod wire;
 mod world;
 
 pub use ecs::{
+    Protocol,
     attributes::{Team, VisibilityFiltered, Weight},
     state_hash::{StateHash, StateHasher},
 };
@@ -78,6 +79,10 @@ pub use wire::{
     },
     ids::{NetId, SLOTS_MAX},
     message_kinds::{AUDIT_SAMPLE_KIND, SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND},
+    packed::{
+        ClientInput, ClientMessage, ClientRequest, INPUT_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGE_KIND,
+        PACKED_HEADER_BYTES, PACKED_KINDS_MAX, PackedId, PackedKind, REQUEST_BYTES_MAX, REQUEST_KIND,
+    },
     quantise,
     replicate::{Replicate, ReplicateBits},
     schema::{ComponentIndex, ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, Schema, SchemaBuilder},

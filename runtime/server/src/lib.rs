@@ -8,7 +8,7 @@
 //! ```no_run
 //! use bevy_ecs::prelude::*;
 //! use throng::{prelude::*, server::Server, settings::Settings};
-//! use throng_replication::{Replicate, SchemaBuilder, ecs::{Placed, Replicated}};
+//! use throng_replication::{Replicate, ecs::{Placed, Replicated}};
 //!
 //! #[derive(Component, Clone, Replicate)]
 //! struct Position {
@@ -39,13 +39,16 @@
 //!     fn tick_rate(&self) -> Hertz {
 //!         Hertz(20)
 //!     }
+//!     fn protocol(&self) -> Protocol {
+//!         Protocol::new().component::<Position>()
+//!     }
 //!     fn build(&self, world: &mut WorldBuilder) {
-//!         world.add_systems(Update, welcome).replicate::<Position>().placed_by::<Position>();
+//!         world.add_systems(Update, welcome).placed_by::<Position>();
 //!     }
 //! }
 //!
 //! fn serve() -> Result<(), Box<dyn std::error::Error>> {
-//!     let schema = SchemaBuilder::new().component::<Position>().build();
+//!     let schema = Meadow.protocol().schema();
 //!     let mut server = Server::bind(&Settings::default(), schema, throng_net::protocol::PrivateKey::new([7; 32]))?;
 //!     let meadow = server.add_kind(Meadow)?;
 //!     server.create_world(meadow, 1)?;

@@ -104,6 +104,11 @@ pub enum ServerError {
     Thread(std::io::Error),
     #[error("world kind `{kind}` ticks at {rate} Hz; 1 to 255 are possible")]
     TickRate { kind: String, rate: u16 },
+    #[error(
+        "world kind `{kind}` declares `{name}`, which is not in the server's schema; make the schema from the protocols \
+         of all kinds (`Protocol::union`), on the server and in its clients"
+    )]
+    NotInSchema { kind: String, name: &'static str },
 }
 
 /// An order to a running server from another thread.
@@ -403,7 +408,11 @@ impl Server {
             return Err(ServerError::TickRate { kind: kind.name().into(), rate });
         }
         let (name, rate) = (kind.name().into(), kind.tick_rate());
-        let kind = Arc::new(Mutex::new(Kind::new(id, Box::new(kind))));
+        let kind = Kind::new(id, Box::new(kind));
+        if let Some(lacking) = self.schema.lacks(kind.protocol().declared()) {
+            return Err(ServerError::NotInSchema { kind: kind.name.to_string(), name: lacking });
+        }
+        let kind = Arc::new(Mutex::new(kind));
         self.kinds.push(KindRow { name, rate, kind });
         Ok(id)
     }

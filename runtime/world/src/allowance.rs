@@ -3,7 +3,7 @@
 //! A bucket for each fills at a fixed rate and holds one second's worth, so that a lag burst passes and a flood does not.
 //! A client that stays over is dismissed. Messages have a bucket of their own, because a packet holds two hundred of the
 //! shortest ones, and it is messages that cost a game its time. There a message counts as much as its
-//! [price](crate::price), so that what all of a client's messages cost its world has a bound too.
+//! [price](throng_replication::ClientInput::price), so that what all of a client's messages cost its world has a bound too.
 //!
 //! There are two for each client. Its world charges what has opened, so that only the client itself can use it up:
 //! whoever forges its address cannot have it dismissed. The host's address table has a wider one for what merely claims

@@ -17,6 +17,7 @@ use throng_replication::{Pacing, View, WorldReplication};
 use crate::{
     allowance::Allowance,
     client_cost::{ClientCost, CostMeter},
+    declared::Spent,
     ids::{ClientKey, WorldId},
     tick_resources::RefusedTravel,
     transfer::Transfer,
@@ -40,6 +41,8 @@ pub struct Client {
     pub(crate) allowance: Allowance,
     /// What it takes.
     pub(crate) meter: CostMeter,
+    /// What it has said in this world, by kind.
+    pub(crate) spent: Spent,
     /// Counts the worlds that it has been in, so that both sides can tell snapshots of one from those of the next.
     pub(crate) epoch: u8,
     pub(crate) player: Option<Entity>,
@@ -73,6 +76,7 @@ impl Client {
             pacing: None,
             allowance,
             meter: CostMeter::default(),
+            spent: Spent::default(),
             epoch: 0,
             player: None,
             team: None,
@@ -154,6 +158,7 @@ impl Client {
         self.is_greeted = false;
         self.has_returned = false;
         self.input_newest = None;
+        self.spent.clear();
         self.view.take()
     }
 

@@ -30,14 +30,14 @@ use throng_profiler::{
     KindNumber, Phases, log_category, log_warn, site,
     thread::{enter_world, note_input},
 };
-use throng_replication::{Traffic, ViewScratch, WorldReplication};
+use throng_replication::{PACKED_HEADER_BYTES, PackedId, Traffic, ViewScratch, WorldReplication};
 
 use crate::{
     allowance::Verdict,
     client::Client,
     client_cost::line_units,
+    declared::{Declared, Heard},
     inbox::{MessageKind, Opened},
-    price::{self, MessagePrice},
     report::TickStats,
     worker::Worker,
 };
@@ -54,8 +54,8 @@ const PACKETS_PER_TICK_MAX: usize = 16;
 /// Ticks of a world of which one has its batches timed.
 const TIMED_EVERY: u32 = 8;
 
-/// Kind, epoch and number, ahead of what an input says.
-const INPUT_HEADER_BYTES: usize = 4;
+/// First byte, epoch, number and kind, ahead of what an input says.
+const INPUT_HEADER_BYTES: usize = 5;
 
 /// What is done with a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,6 @@ pub(crate) struct Stage {
     pub kind: KindNumber,
     pub tick: u32,
     pub now: Nanos,
-    pub price: MessagePrice,
     /// The worker that runs the world's tick.
     pub worker: usize,
 }
@@ -96,8 +95,8 @@ pub struct ClientBatch {
     /// What there is to tell, and where to count what was told, while the batch is told.
     pub(crate) replication: Option<Arc<WorldReplication>>,
     pub(crate) traffic: Option<Traffic>,
-    /// The world's mail, while the batch is opened.
-    pub(crate) mail: Option<Arc<Vec<u8>>>,
+    /// The world's mail, and what may be in it, while the batch is opened.
+    pub(crate) mail: Option<(Arc<Vec<u8>>, Arc<Declared>)>,
     pub(crate) datagrams: Vec<SealedDatagram>,
     /// Datagrams as they were opened, and messages that were put together from several.
     pub(crate) bytes: Vec<u8>,
@@ -125,7 +124,6 @@ impl ClientBatch {
                 kind: KindNumber::NONE,
                 tick: 0,
                 now: Nanos::ZERO,
-                price: price::ordinary,
                 worker: 0,
             },
             clients: Vec::new(),
@@ -187,7 +185,7 @@ impl ClientBatch {
     fn open(&mut self) {
         // The world's own worker is in this phase already.
         let _phases = Phases::go_on(site!("net.open"));
-        let Some(mail) = self.mail.take() else { return };
+        let Some((mail, declared)) = self.mail.take() else { return };
         let Self { clients, datagrams, bytes, opened, opening, stats, stage, .. } = self;
         for place in 0..datagrams.len() {
             let client = |datagram: &SealedDatagram| &clients[datagram.client as usize];
@@ -200,7 +198,8 @@ impl ClientBatch {
             let SealedDatagram { number, client, begin, end } = datagrams[place];
             let at = bytes.len();
             bytes.extend_from_slice(&mail[begin..end]);
-            open(&mut clients[client as usize], stage, (number, at), bytes, opening, opened, stats);
+            let client = &mut clients[client as usize];
+            open(client, (stage, &declared), (number, at), bytes, opening, opened, stats);
         }
         datagrams.clear();
     }
@@ -287,7 +286,7 @@ fn tell_of_mismatch(client: &Client, schema: u64) {
 /// Opens the datagram that lies at the end of `bytes` from `begin` on, and notes the game's messages in it.
 fn open(
     client: &mut Client,
-    stage: &Stage,
+    (stage, declared): (&Stage, &Declared),
     (number, begin): (u32, usize),
     bytes: &mut Vec<u8>,
     opening: &mut Opening,
@@ -319,7 +318,7 @@ fn open(
     for (channel, begin, end) in messages.drain(..) {
         let said = Said::of(channel, &bytes[begin..end], client.epoch);
         let begin = begin + said.header_bytes();
-        let price = said.kind().map_or(1, |kind| (stage.price)(kind, &bytes[begin..end]).max(1));
+        let price = said.kind().map_or(1, |kind| declared.price(kind, &bytes[begin..end]));
         let message_verdict = client.allowance.spend_message(price);
         client.meter.spent.messages += 1;
         if message_verdict != Verdict::Pass {
@@ -333,26 +332,41 @@ fn open(
             }
             continue;
         }
-        match said {
-            Said::StaleInput => stats.inputs_stale += 1,
-            Said::Nothing => stats.messages_refused += 1,
+        let heard = match said {
+            Said::StaleInput => {
+                stats.inputs_stale += 1;
+                continue;
+            }
             // It says so more than once, in case of loss.
-            Said::OtherSchema(_) if client.is_gone() => {}
+            Said::OtherSchema(_) if client.is_gone() => continue,
             Said::OtherSchema(schema) => {
                 stats.schema_mismatches += 1;
                 tell_of_mismatch(client, schema);
                 client.leave("it was built from another version of the game");
+                continue;
             }
-            Said::Game(MessageKind::Input { .. }) if verdict != Verdict::Pass => stats.inputs_over_allowance += 1,
-            Said::Game(kind) => {
+            Said::Game(MessageKind::Input { .. }) if verdict != Verdict::Pass => {
+                stats.inputs_over_allowance += 1;
+                continue;
+            }
+            Said::Game(kind) => (declared.hear(&mut client.spent, stage.tick, kind, end - begin), kind),
+            Said::Nothing => {
+                stats.messages_refused += 1;
+                continue;
+            }
+        };
+        match heard {
+            (Heard::Taken, kind) => {
                 client.meter.spent.work += u64::from(price);
                 stats.message_work += u64::from(price);
-                if let MessageKind::Input { number } = kind {
+                if let MessageKind::Input { number, .. } = kind {
                     client.take_input(number);
                     note_input(client.key.0, number);
                 }
                 opened.push(Opened { number, client: client.key, kind, begin: begin as u32, end: end as u32 });
             }
+            (Heard::Refused, _) => stats.messages_refused += 1,
+            (Heard::Excess, _) => stats.said_over_limit += 1,
         }
     }
 }
@@ -372,11 +386,13 @@ enum Said {
 impl Said {
     fn of(channel: Channel, message: &[u8], client_epoch: u8) -> Self {
         match (channel, message) {
-            (Channel::Unreliable, [control::INPUT, epoch, low, high, ..]) if *epoch == client_epoch => {
-                Self::Game(MessageKind::Input { number: u16::from_le_bytes([*low, *high]) })
+            (Channel::Unreliable, [control::INPUT, epoch, low, high, kind, ..]) if *epoch == client_epoch => {
+                Self::Game(MessageKind::Input { number: u16::from_le_bytes([*low, *high]), kind: PackedId(*kind) })
             }
-            (Channel::Unreliable, [control::INPUT, _, _, _, ..]) => Self::StaleInput,
-            (Channel::Reliable, [kind, ..]) if *kind >= control::GAME_MIN => Self::Game(MessageKind::Reliable),
+            (Channel::Unreliable, [control::INPUT, _, _, _, _, ..]) => Self::StaleInput,
+            (Channel::Reliable, [control::REQUEST, kind, ..]) => {
+                Self::Game(MessageKind::Request { kind: PackedId(*kind) })
+            }
             _ => SchemaHash::decode(message).map_or(Self::Nothing, |SchemaHash(hash)| Self::OtherSchema(hash)),
         }
     }
@@ -390,7 +406,11 @@ impl Said {
 
     /// What the game is not given of the message.
     fn header_bytes(&self) -> usize {
-        if matches!(self, Self::Game(MessageKind::Input { .. })) { INPUT_HEADER_BYTES } else { 0 }
+        match self {
+            Self::Game(MessageKind::Input { .. }) => INPUT_HEADER_BYTES,
+            Self::Game(MessageKind::Request { .. }) => PACKED_HEADER_BYTES,
+            Self::StaleInput | Self::OtherSchema(_) | Self::Nothing => 0,
+        }
     }
 }
 

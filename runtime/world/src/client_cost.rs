@@ -2,7 +2,7 @@
 //!
 //! Counted where a client is served anyway, and given to the host once a second ([`GameWorld::take_client_costs`]). The
 //! host knows how long batches of clients take, and gives each client its part by [`line_units`]. What a client costs its
-//! world's systems is no time but the work that its messages asked for, by their [`price`](crate::price).
+//! world's systems is no time but the work that its messages asked for, by their [price](throng_replication::ClientInput::price).
 //!
 //! Cost: seven additions per client and tick, in memory that is in use there.
 //!

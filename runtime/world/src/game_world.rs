@@ -37,12 +37,12 @@ use crate::{
     client_batch::{CLIENTS, ClientBatch, SealedDatagram, Stage, Work},
     client_cost::ClientCost,
     clients::Clients,
+    declared::Declared,
     deliver::{Delivery, Scene},
     events::Events,
     ids::{ClientKey, WorldId, WorldKindId},
     inbox::{Inbox, MessageKind},
     mail::{Mail, MailItem},
-    price::MessagePrice,
     report::{Leaving, TickReport},
     scratch::{Lent, Scratch},
     sent::Sent,
@@ -58,6 +58,8 @@ use crate::{
 const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
 const _: () = assert!(control::AUDIT_SAMPLE == throng_replication::AUDIT_SAMPLE_KIND);
 const _: () = assert!(control::EVENT == throng_replication::EVENT_KIND);
+const _: () = assert!(control::REQUEST == throng_replication::REQUEST_KIND);
+const _: () = assert!(control::MESSAGE == throng_replication::MESSAGE_KIND);
 
 log_category!(
     /// What a game's components hold that cannot be sent as it is.
@@ -95,9 +97,9 @@ pub(crate) struct Parts {
     pub time: Option<TickTime>,
     pub replication: WorldReplication,
     pub collector: Collector,
+    pub declared: Arc<Declared>,
     pub visibility_filter: Option<VisibilityFilter>,
     pub transfer_check: Option<TransferCheck>,
-    pub price: MessagePrice,
 }
 
 /// One world. Built by [`Kind`](crate::world_builder::Kind), ticked by whoever hosts it.
@@ -115,12 +117,12 @@ pub struct GameWorld {
     /// What there is to tell. Shared with batches while they are told, the world's alone at all other times.
     replication: Arc<WorldReplication>,
     collector: Collector,
+    /// What clients may say here.
+    declared: Arc<Declared>,
     /// Who may see visibility-filtered entities; everybody, if the game does not say.
     visibility_filter: Option<VisibilityFilter>,
     /// What travellers must carry to come in; anything, if the game does not say.
     transfer_check: Option<TransferCheck>,
-    /// What clients' messages cost.
-    price: MessagePrice,
     clients: Clients,
     /// How far and how often what is heard here.
     rules: Box<ResolvedRules>,
@@ -157,9 +159,9 @@ impl GameWorld {
             time,
             replication,
             collector,
+            declared,
             visibility_filter,
             transfer_check,
-            price,
         } = parts;
         let schema = replication.schema().clone();
         // Other orders wait for the first tick; what is said of that tick must be known before.
@@ -175,9 +177,9 @@ impl GameWorld {
             time,
             replication: Arc::new(replication),
             collector,
+            declared,
             visibility_filter,
             transfer_check,
-            price,
             clients: Clients::default(),
             rules: Box::default(),
             delivery: Delivery::default(),
@@ -309,7 +311,7 @@ impl GameWorld {
         let Scratch { batches, mail_bytes, .. } = &mut *self.scratch;
         self.ecs.resource_mut::<Inbox>().lend_buffers(batches);
         std::mem::swap(own(mail_bytes), &mut mail.bytes);
-        batches.iter_mut().for_each(|batch| batch.mail = Some(mail_bytes.clone()));
+        batches.iter_mut().for_each(|batch| batch.mail = Some((mail_bytes.clone(), self.declared.clone())));
         helpers.fork_join(batches, worker);
         std::mem::swap(own(mail_bytes), &mut mail.bytes);
         self.filled.inbox = true;
@@ -325,7 +327,7 @@ impl GameWorld {
         let batches_count = worthwhile.min(2 * (helpers_count + 1)).clamp(1, ClientBatch::PER_WORLD_MAX);
         let per_batch = count.div_ceil(batches_count);
         let (world, kind) = (self.id.number(), self.recorded_kind);
-        let stage = Stage { world, kind, tick: self.tick, now: self.now, price: self.price, worker };
+        let stage = Stage { world, kind, tick: self.tick, now: self.now, worker };
         let Scratch { batches, spare_batches, .. } = &mut *self.scratch;
         // Exactly: a batch takes most of a kilobyte, and a list that grows by itself begins with room for four.
         batches.reserve_exact(count.div_ceil(per_batch));
@@ -386,12 +388,14 @@ impl GameWorld {
     /// The systems see an arrival in their next run.
     pub(crate) fn note_arrival(&mut self, arrival: Arrival) {
         self.filled.arrivals = true;
+        self.ecs.resource_mut::<Inbox>().players.arrive(arrival.client);
         self.ecs.resource_mut::<Arrivals>().0.push(arrival);
     }
 
     /// The systems see in their next run that a client is gone.
     pub(crate) fn note_departure(&mut self, client: ClientKey) {
         self.filled.departures = true;
+        self.ecs.resource_mut::<Inbox>().players.depart(client);
         self.ecs.resource_mut::<Departures>().0.push(client);
     }
 
@@ -436,6 +440,7 @@ impl GameWorld {
         }
         if filled.departures {
             self.ecs.resource_mut::<Departures>().0.clear();
+            self.ecs.resource_mut::<Inbox>().players.forget_departed();
         }
         if filled.messages {
             self.ecs.resource_mut::<WorldMessages>().0.clear();
@@ -501,17 +506,13 @@ impl GameWorld {
         if held.orders.is_empty() {
             return;
         }
-        let mut outbox = std::mem::take(&mut *held);
+        let (mut orders, mut bytes) = (std::mem::take(&mut held.orders), std::mem::take(&mut held.bytes));
         let mut begin = 0;
-        for order in outbox.orders.drain(..) {
+        for order in orders.drain(..) {
             match order {
                 Order::Reliable { client, end } => {
-                    let message = &outbox.bytes[begin..end];
+                    let message = &bytes[begin..end];
                     begin = end;
-                    if is_reserved(message) {
-                        self.refuse_message(client);
-                        continue;
-                    }
                     if let Some(client) = self.clients.get_mut(client) {
                         match client.connection.send_reliable(message) {
                             Ok(_) => self.sent.add_message(message),
@@ -519,21 +520,8 @@ impl GameWorld {
                         }
                     }
                 }
-                Order::Unreliable { client, end } => {
-                    let message = &outbox.bytes[begin..end];
-                    begin = end;
-                    if is_reserved(message) {
-                        self.refuse_message(client);
-                        continue;
-                    }
-                    if let Some(client) = self.clients.get_mut(client) {
-                        // A full queue drops its oldest, counted by the connection.
-                        if client.connection.send_unreliable(message).is_ok() {
-                            self.sent.add_message(message);
-                        }
-                    }
-                }
                 Order::Player { client, entity } => {
+                    self.ecs.resource_mut::<Inbox>().players.set(client, entity);
                     if let Some(client) = self.clients.get_mut(client) {
                         client.player = Some(entity);
                         client.is_greeted = false;
@@ -553,29 +541,19 @@ impl GameWorld {
                 Order::Travel { client, to, transfer } => {
                     if let Some(client) = self.clients.get_mut(client) {
                         client.travel(to, transfer);
+                    } else {
+                        // One of a test, without a connection.
+                        self.ecs.resource_mut::<Inbox>().players.remove(client);
                     }
                 }
                 Order::Disconnect { client, reason } => self.dismiss(client, reason),
                 Order::Post { to, message } => self.report.messages.push((to, message)),
             }
         }
-        outbox.bytes.clear();
-        // Back for its memory.
-        *self.ecs.resource_mut::<Outbox>() = outbox;
-    }
-
-    /// The game's message would be taken for the server's own, and is not sent.
-    fn refuse_message(&mut self, client: ClientKey) {
-        self.report.stats.messages_reserved += 1;
-        let (kind, world) = (&*self.name, self.id.number());
-        let client = self.clients.get_mut(client).map(|client| client.client_id().0);
-        log_warn!(
-            CLIENTS,
-            kind,
-            world,
-            client,
-            "a message of the game is not sent: its first byte must be 16 or more, lower ones are the server's"
-        );
+        bytes.clear();
+        // Back for their memory.
+        let mut held = self.ecs.resource_mut::<Outbox>();
+        (held.orders, held.bytes) = (orders, bytes);
     }
 
     /// Tells clients which world they are in and which entity is theirs, when that is new; those who have just connected
@@ -713,6 +691,7 @@ impl GameWorld {
             }
             match client.leaving.take() {
                 Some(Leave::Travel { to, transfer }) => {
+                    self.ecs.resource_mut::<Inbox>().players.remove(client.key);
                     self.report.leaving.push(Leaving::Travel { client, to, transfer });
                 }
                 Some(Leave::Gone { reason }) => {
@@ -828,6 +807,11 @@ impl GameWorld {
         self.collector.hash_state(&mut self.ecs, self.tick)
     }
 
+    /// What clients may say here.
+    pub(crate) fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
     /// The world's entities and resources, for tests and tools that look in between ticks.
     pub fn ecs_mut(&mut self) -> &mut World {
         &mut self.ecs
@@ -855,11 +839,6 @@ impl GameWorld {
     pub fn break_replication(&mut self, fault: throng_replication::Fault) {
         own(&mut self.replication).set_fault(fault);
     }
-}
-
-/// Whether a message of the game would be another one to its client, or none.
-fn is_reserved(message: &[u8]) -> bool {
-    message.first().is_none_or(|&kind| kind < control::GAME_MIN)
 }
 
 /// What batches share is the world's alone again when all are back.

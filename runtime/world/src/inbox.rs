@@ -4,20 +4,22 @@
 //! its whole buffer, and goes back to be filled again. So an input is copied twice between the kernel and the system
 //! that reads it: into the world's mail, and into the buffer in which it is opened.
 
-use throng_replication::table_resource;
+use std::sync::Arc;
 
-use crate::{client_batch::ClientBatch, ids::ClientKey};
+use throng_replication::{PackedId, table_resource};
+
+use crate::{client_batch::ClientBatch, declared::Declared, ids::ClientKey, players::Players, said::Sender};
 
 /// How a message of a client came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageKind {
     /// An input: unreliable, numbered by the client; a lost one is not sent again.
-    Input { number: u16 },
+    Input { number: u16, kind: PackedId },
     /// Sent reliably and in order.
-    Reliable,
+    Request { kind: PackedId },
 }
 
-/// One message of a client: bytes that nobody has looked into yet.
+/// One message of a client: the bytes of its value, which nobody has looked into yet.
 #[derive(Debug, Clone, Copy)]
 pub struct InboxMessage<'a> {
     pub client: ClientKey,
@@ -37,8 +39,12 @@ pub(crate) struct Opened {
 }
 
 /// Messages that clients sent since the last tick, in the order in which their datagrams arrived.
-#[derive(Default)]
+///
+/// Systems read them by their kinds: [`Inputs`](crate::said::Inputs), [`Requests`](crate::said::Requests).
 pub struct Inbox {
+    declared: Arc<Declared>,
+    /// Here and not beside it: whoever reads what a client said wants to know whose it is.
+    pub(crate) players: Players,
     /// The first is for messages that are pushed one by one; then one of each batch.
     buffers: Vec<Vec<u8>>,
     /// Each with its buffer.
@@ -48,6 +54,24 @@ pub struct Inbox {
 table_resource!(Inbox);
 
 impl Inbox {
+    pub(crate) fn new(declared: Arc<Declared>) -> Self {
+        Self { declared, players: Players::default(), buffers: Vec::new(), messages: Vec::new() }
+    }
+
+    pub(crate) fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
+    /// Who is here, and which entity is whose.
+    pub fn players(&self) -> &Players {
+        &self.players
+    }
+
+    pub(crate) fn sender(&self, client: ClientKey) -> Sender {
+        Sender { client, entity: self.players.entity(client) }
+    }
+
+    /// All messages of all kinds.
     pub fn iter(&self) -> impl Iterator<Item = InboxMessage<'_>> {
         self.messages.iter().map(|&(buffer, Opened { client, kind, begin, end, .. })| {
             let bytes = &self.buffers[buffer as usize][begin as usize..end as usize];
@@ -113,14 +137,22 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
+    use throng_replication::Protocol;
+    use throng_scheduler::Hertz;
+
     use super::*;
+
+    fn inbox() -> Inbox {
+        let protocol = Protocol::new();
+        Inbox::new(Arc::new(Declared::new(&protocol, &protocol.schema(), Hertz(20))))
+    }
 
     #[test]
     fn the_inbox_gives_messages_back_whole_and_in_order() {
-        let mut inbox = Inbox::default();
-        inbox.push(ClientKey(1), MessageKind::Input { number: 7 }, b"one");
-        inbox.push(ClientKey(2), MessageKind::Reliable, b"");
-        inbox.push(ClientKey(1), MessageKind::Reliable, b"three");
+        let mut inbox = inbox();
+        inbox.push(ClientKey(1), MessageKind::Input { number: 7, kind: PackedId(0) }, b"one");
+        inbox.push(ClientKey(2), MessageKind::Request { kind: PackedId(1) }, b"");
+        inbox.push(ClientKey(1), MessageKind::Request { kind: PackedId(1) }, b"three");
         let seen: Vec<_> = inbox.iter().map(|message| (message.client.0, message.bytes.to_vec())).collect();
         assert_eq!(seen, [(1, b"one".to_vec()), (2, b"".to_vec()), (1, b"three".to_vec())]);
         inbox.clear();
@@ -132,12 +164,12 @@ mod tests {
     #[test]
     fn what_batches_opened_is_read_in_the_order_of_arrival() {
         let mut batches = [ClientBatch::empty(), ClientBatch::empty()];
-        let mut inbox = Inbox::default();
+        let mut inbox = inbox();
         inbox.lend_buffers(&mut batches);
         let mut says = |batch: usize, number: u32, words: &[u8]| {
             let begin = batches[batch].bytes.len() as u32;
             batches[batch].bytes.extend_from_slice(words);
-            let (client, kind) = (ClientKey(batch as u32), MessageKind::Reliable);
+            let (client, kind) = (ClientKey(batch as u32), MessageKind::Request { kind: PackedId(1) });
             let end = batches[batch].bytes.len() as u32;
             batches[batch].opened.push(Opened { number, client, kind, begin, end });
         };

@@ -9,8 +9,9 @@
 //!   |- its systems, by label, in order                 system_list  system_order  world_systems  failures
 //!   |- Bevy's plugins, and its time                    plugin_host  tick_time
 //!   tick(now, mail, worker, helpers) --> report        game_world  mail  worker  report
-//!   |- clients in batches: open ... tell               client  clients  client_batch  allowance  price  client_cost
-//!   |- what systems see and say                        tick_resources  inbox  events
+//!   |- clients in batches: open ... tell               client  clients  client_batch  allowance  client_cost
+//!   |- what clients may say                            declared
+//!   |- what systems see and say                        tick_resources  inbox  said  players  events
 //!   |- who hears an event                              deliver
 //!   '- what was sent, by kind and cause                sent
 //! a world in a game's test                            testing
@@ -24,8 +25,12 @@
 //!
 //! ```
 //! use bevy_ecs::prelude::*;
-//! use throng_replication::SchemaBuilder;
+//! use throng_pack::Pack;
 //! use throng_world::{prelude::*, testing::TestWorld};
+//!
+//! #[derive(Pack)]
+//! struct Lap;
+//! impl ClientRequest for Lap {}
 //!
 //! #[derive(Resource, Default)]
 //! struct Laps(u32);
@@ -34,16 +39,17 @@
 //! impl WorldKind for Track {
 //!     fn name(&self) -> &str { "track" }
 //!     fn tick_rate(&self) -> Hertz { Hertz(30) }
+//!     fn protocol(&self) -> Protocol { Protocol::new().request::<Lap>() }
 //!     fn build(&self, world: &mut WorldBuilder) {
-//!         world.init_resource::<Laps>().add_systems(Update, |inbox: Res<Inbox>, mut laps: ResMut<Laps>| {
-//!             laps.0 += inbox.iter().filter(|message| message.bytes == b"lap").count() as u32;
+//!         world.init_resource::<Laps>().add_systems(Update, |asked: Requests<Lap>, mut laps: ResMut<Laps>| {
+//!             laps.0 += asked.read().count() as u32;
 //!         });
 //!     }
 //! }
 //!
-//! let mut world = TestWorld::new(Track, &SchemaBuilder::new().build(), 1);
+//! let mut world = TestWorld::new(Track, &Track.protocol().schema(), 1);
 //! world.arrive(ClientKey(7));
-//! world.say(ClientKey(7), MessageKind::Reliable, b"lap");
+//! world.request(ClientKey(7), &Lap);
 //! world.ticks(3);
 //! assert_eq!(world.ecs().resource::<Laps>().0, 1);
 //! ```
@@ -59,6 +65,7 @@ pub mod client;
 pub mod client_batch;
 pub mod client_cost;
 mod clients;
+mod declared;
 mod deliver;
 pub mod events;
 pub mod failures;
@@ -66,9 +73,10 @@ pub mod game_world;
 pub mod ids;
 pub mod inbox;
 pub mod mail;
+pub mod players;
 mod plugin_host;
-pub mod price;
 pub mod report;
+pub mod said;
 mod scratch;
 mod sent;
 mod system_list;
@@ -108,7 +116,8 @@ pub mod prelude {
         events::{Audience, Events},
         ids::{ClientKey, WorldId, WorldKindId},
         inbox::{Inbox, InboxMessage, MessageKind},
-        price::MessagePrice,
+        players::Players,
+        said::{Inputs, Requests, Sender},
         tick_resources::{
             Arrival, Arrivals, Departures, MayBeDormant, Outbox, RefusedTravel, ScanRange, TickInfo, TravelRefusal,
             WorldMessages, WorldRng,
@@ -117,4 +126,5 @@ pub mod prelude {
         world_builder::{Viewer, WorldBuilder},
         world_kind::{Hertz, WorldKind, WorldPlugin},
     };
+    pub use throng_replication::{ClientInput, ClientMessage, ClientRequest, Protocol};
 }

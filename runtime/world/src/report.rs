@@ -28,11 +28,17 @@ counters! {
             "Few are late or doubled by the network. Many: somebody writes a player's address on datagrams of their \
              own, or a client is broken.";
         Sum messages_refused: "net.messages_refused", "messages",
-            "Messages of clients that are neither inputs nor the game's own. The game is not given them.",
-            "A client is broken, or is not the game's own program.";
+            "Messages of clients that are neither inputs nor requests, of a kind that their world does not declare, or \
+             longer than any of their kind. The game is not given them.",
+            "A client is broken, or is not the game's own program. One now and then: it was sent to the world that the \
+             client has just left.";
         Sum schema_mismatches: "net.schema_mismatches", "clients",
             "Clients that left because they replicate by another schema than this server.",
             "Client and server were built from different versions of the game: bring both to the same one.";
+        Sum said_over_limit: "net.said_over_limit", "messages",
+            "Inputs and requests that were dropped because their client sends more of their kind than the game lets \
+             it.",
+            "A client that asks too often. If honest ones do, raise `PER_S_MAX` of that kind in the game.";
         Sum packets_out: "net.packets_out", "packets",
             "Packets sent to connected clients.",
             "Follows players and tick rates.";
@@ -66,9 +72,6 @@ counters! {
         Sum players_unreplicated: "world.players_unreplicated", "clients",
             "Clients that were given a player whose entity has no `Replicated`, or is gone.",
             "A bug in the game: the client steers nothing, and sees nothing around it. The log names client and world.";
-        Sum messages_reserved: "world.messages_reserved", "messages",
-            "Messages of the game that were not sent, because they begin with a byte below 16, or are empty.",
-            "A bug in the game: those bytes are the server's. The log names client and world.";
         Sum allocations: "world.allocations", "allocations",
             "Allocations in ticks of worlds, on all workers.",
             "A steady tick makes none. A capture with memory on names the scope that allocates.";

@@ -19,9 +19,9 @@ use throng_net::{
     protocol::{ClientId, PACKET_BYTES_MAX},
     transport::{DatagramSender, PacketSink, SendOutcome},
 };
-use throng_pack::{HasSchema, PackError};
+use throng_pack::{HasSchema, PackError, pack_body};
 use throng_platform::{allocator::thread_counts, time::Nanos};
-use throng_replication::{InterestSettings, ReplicationRules, Schema};
+use throng_replication::{ClientInput, ClientRequest, InterestSettings, ReplicationRules, Schema};
 
 use crate::{
     client_batch::InTick,
@@ -43,6 +43,8 @@ pub struct TestWorld {
     mail: Mail,
     worker: Worker,
     counted: GameTotals,
+    /// Where what clients say is packed.
+    packed: Vec<u8>,
 }
 
 impl TestWorld {
@@ -73,6 +75,7 @@ impl TestWorld {
             mail: Mail::default(),
             worker: Worker::new(0, Box::new(Nowhere([0; PACKET_BYTES_MAX]))),
             counted: GameTotals::default(),
+            packed: Vec::new(),
         }
     }
 
@@ -141,7 +144,34 @@ impl TestWorld {
         self.world.note_departure(client);
     }
 
-    /// A client says something, which the next tick's systems find in their inbox: any bytes of any client.
+    /// A client sends an input, which the next tick's systems read. Nobody counts how many.
+    ///
+    /// # Panics
+    /// If the world does not declare `T`, or the input breaks its type's limits.
+    pub fn input<T: ClientInput>(&mut self, client: ClientKey, input: &T) {
+        let kind = self.world.declared().input::<T>();
+        self.say_packed(client, MessageKind::Input { number: 0, kind }, input);
+    }
+
+    /// A client sends a request, which the next tick's systems read. Nobody counts how many.
+    ///
+    /// # Panics
+    /// If the world does not declare `T`, or the request breaks its type's limits.
+    pub fn request<T: ClientRequest>(&mut self, client: ClientKey, request: &T) {
+        let kind = self.world.declared().request::<T>();
+        self.say_packed(client, MessageKind::Request { kind }, request);
+    }
+
+    fn say_packed(&mut self, client: ClientKey, kind: MessageKind, value: &impl HasSchema) {
+        let mut bytes = std::mem::take(&mut self.packed);
+        bytes.clear();
+        pack_body(value, &mut bytes).expect("what is said keeps its type's limits");
+        self.say(client, kind, &bytes);
+        self.packed = bytes;
+    }
+
+    /// A client says something, which the next tick's systems find in their inbox: any bytes of any client, as a hostile
+    /// one may send them.
     pub fn say(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
         self.world.note_message(client, kind, bytes);
     }
@@ -220,7 +250,7 @@ impl DatagramSender for Nowhere {
 #[cfg(test)]
 mod tests {
     use throng_pack::Pack;
-    use throng_replication::SchemaBuilder;
+    use throng_replication::{PackedId, SchemaBuilder};
 
     use super::*;
     use crate::prelude::*;
@@ -295,7 +325,7 @@ mod tests {
         world.ticks(2);
         world.arrive(ClientKey(1));
         world.arrive_from(ClientKey(2), elsewhere, &Hero(60)).unwrap();
-        world.say(ClientKey(1), MessageKind::Reliable, &[16, 17]);
+        world.say(ClientKey(1), MessageKind::Request { kind: PackedId(0) }, &[16, 17]);
         world.post(elsewhere, &Note(5)).unwrap();
         let answers: Vec<_> =
             world.tick().messages.iter().map(|(to, message)| (*to, message.read::<Note>().unwrap())).collect();

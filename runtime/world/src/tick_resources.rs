@@ -3,15 +3,18 @@
 //! All of these are resources of the Bevy world. They are filled before a tick's systems run and emptied after, by the
 //! world's own thread; nothing here is shared between worlds. Their buffers are reused from tick to tick.
 
+use std::sync::Arc;
+
 use bevy_ecs::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::protocol::{ClientId, UserData};
-use throng_pack::{HasSchema, PackError};
+use throng_pack::{HasSchema, PackError, pack_body};
 use throng_platform::time::Nanos;
-use throng_replication::table_resource;
+use throng_replication::{ClientMessage, MESSAGE_KIND, table_resource};
 use throng_scheduler::Hertz;
 
 use crate::{
+    declared::Declared,
     ids::{ClientKey, WorldId},
     transfer::{Transfer, WorldMessage},
 };
@@ -104,7 +107,6 @@ table_resource!(TickInfo, WorldRng, Arrivals, Departures, WorldMessages, MayBeDo
 /// One thing that a world wants done after its tick.
 pub(crate) enum Order {
     Reliable { client: ClientKey, end: usize },
-    Unreliable { client: ClientKey, end: usize },
     Player { client: ClientKey, entity: Entity },
     Team { client: ClientKey, team: Option<u16> },
     Teleported { entity: Entity },
@@ -114,27 +116,36 @@ pub(crate) enum Order {
 }
 
 /// What this world sends. Carried out after the tick's systems, in order.
-#[derive(Default)]
 pub struct Outbox {
+    declared: Arc<Declared>,
     pub(crate) bytes: Vec<u8>,
     pub(crate) orders: Vec<Order>,
     pub(crate) next_tick_hint: Nanos,
 }
 
 impl Outbox {
-    /// Sends a game message, reliably and in order. First byte >= 16: lower ones are the server's, and the message is not
-    /// sent then, but counted (`world.messages_reserved`) and logged. At most 64 KiB;
-    /// what does not fit the client's send queue ends its connection, counted, since order could not be kept.
-    pub fn send_reliable(&mut self, client: ClientKey, message: &[u8]) {
-        self.bytes.extend_from_slice(message);
-        self.orders.push(Order::Reliable { client, end: self.bytes.len() });
+    pub(crate) fn new(declared: Arc<Declared>) -> Self {
+        Self { declared, bytes: Vec::new(), orders: Vec::new(), next_tick_hint: Nanos::ZERO }
     }
 
-    /// Sends a game message once, in the next packet that has room; a lost one is not sent again. First byte >= 16, as for
-    /// [`send_reliable`](Self::send_reliable).
-    pub fn send_unreliable(&mut self, client: ClientKey, message: &[u8]) {
-        self.bytes.extend_from_slice(message);
-        self.orders.push(Order::Unreliable { client, end: self.bytes.len() });
+    /// Tells a client something, reliably and in order with all that it is told so. What does not fit the client's send
+    /// queue ends its connection, counted, since order could not be kept. A client that has left hears nothing.
+    ///
+    /// # Errors
+    /// If the message breaks its type's limits: nothing is sent then.
+    ///
+    /// # Panics
+    /// If `T` is not in the server's schema: the program's own mistake.
+    pub fn send<T: ClientMessage>(&mut self, client: ClientKey, message: &T) -> Result<(), PackError> {
+        let kind = self.declared.message::<T>();
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(&[MESSAGE_KIND, kind.0]);
+        if let Err(error) = pack_body(message, &mut self.bytes) {
+            self.bytes.truncate(begin);
+            return Err(error);
+        }
+        self.orders.push(Order::Reliable { client, end: self.bytes.len() });
+        Ok(())
     }
 
     /// Names the entity that is the client's player: the centre of its view, always relevant to it, and told to it.

@@ -27,18 +27,18 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_pack::{HasSchema, PackError, envelope};
 use throng_profiler::{Category, KindNumber, world_kind::number_of};
 use throng_replication::{
-    InterestSettings, Replicate, Schema, StateHash, WorldReplication,
+    InterestSettings, Protocol, Schema, StateHash, WorldReplication,
     ecs::{Collector, Placed},
 };
 use throng_scheduler::Hertz;
 
 use crate::{
+    declared::Declared,
     events::Events,
     game_world::{GameWorld, Parts},
     ids::{ClientKey, WorldId, WorldKindId},
     inbox::Inbox,
     plugin_host::PluginHost,
-    price::{self, MessagePrice},
     system_list::SystemList,
     system_order::{OrderError, SystemOrder},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
@@ -71,7 +71,6 @@ pub struct WorldBuilder {
     interest: InterestSettings,
     visibility_filter: Option<VisibilityFilter>,
     transfer_check: Option<TransferCheck>,
-    price: MessagePrice,
     parameters: Option<Vec<u8>>,
 }
 
@@ -194,14 +193,6 @@ impl WorldBuilder {
         self
     }
 
-    /// Sends `T` of every entity with `throng_replication::ecs::Replicated` to the clients that are near enough,
-    /// whenever it has changed. `T` must be in the server's schema. Its exact value also counts for the world's state
-    /// hash.
-    pub fn replicate<T: Component + Replicate>(&mut self) -> &mut Self {
-        self.collector.replicate::<T>(&mut self.ecs);
-        self
-    }
-
     /// Counts `T` of every entity for the world's state hash: state that is not replicated but must be the same in a
     /// replay.
     pub fn hash<T: Component + StateHash>(&mut self) -> &mut Self {
@@ -231,16 +222,6 @@ impl WorldBuilder {
     /// goes back to where it was, with it; so arrivals' transfers can be read.
     pub fn accept_transfers<T: HasSchema>(&mut self) -> &mut Self {
         self.transfer_check = Some(transfer::check::<T>);
-        self
-    }
-
-    /// Says what each message of a client costs this world, in units of work of which an ordinary input is 1. It is charged
-    /// to the client's allowance of messages; what is above that no system sees. Without prices every message costs 1.
-    ///
-    /// Too low → one client has its world do that much more than its allowance is meant to say; too high → honest clients
-    /// are refused in a lag burst.
-    pub fn price_messages(&mut self, price: MessagePrice) -> &mut Self {
-        self.price = price;
         self
     }
 
@@ -283,7 +264,10 @@ pub struct Kind {
     pub kind: Box<dyn WorldKind>,
     pub name: Arc<str>,
     recorded_kind: KindNumber,
+    protocol: Protocol,
     order: Option<Arc<SystemOrder>>,
+    /// With the schema of the first world that is built.
+    declared: Option<Arc<Declared>>,
 }
 
 impl Kind {
@@ -293,7 +277,13 @@ impl Kind {
         ComputeTaskPool::get_or_init(|| TaskPoolBuilder::new().num_threads(0).build());
         let name: Arc<str> = kind.name().into();
         let recorded_kind = number_of(&name);
-        Self { id, kind, name, recorded_kind, order: None }
+        let protocol = kind.protocol();
+        Self { id, kind, name, recorded_kind, protocol, order: None, declared: None }
+    }
+
+    /// What its worlds and their clients say to each other.
+    pub fn protocol(&self) -> &Protocol {
+        &self.protocol
     }
 
     pub fn tick_rate(&self) -> Hertz {
@@ -301,6 +291,9 @@ impl Kind {
     }
 
     /// Builds a world of this kind. Cost: tens of microseconds and 40-80 KB for a small world.
+    ///
+    /// # Panics
+    /// If the schema lacks something of the kind's protocol: a host asks [`Schema::lacks`] before.
     pub fn build_world(
         &mut self,
         id: WorldId,
@@ -309,15 +302,18 @@ impl Kind {
         schema: &Arc<Schema>,
         interest: &InterestSettings,
     ) -> Result<GameWorld, OrderError> {
+        let declared = self
+            .declared
+            .get_or_insert_with(|| Arc::new(Declared::new(&self.protocol, schema, self.kind.tick_rate())))
+            .clone();
         if self.order.is_none() {
-            let template = self.fill(id, seed, parameters, schema, interest)?;
+            let template = self.fill(id, seed, parameters, &declared, interest)?;
             let WorldBuilder { mut ecs, systems, .. } = template;
             self.order = Some(Arc::new(systems.into_order(&self.name, &mut ecs)?));
         }
         let order = self.order.clone().expect("set above");
-        let filled = self.fill(id, seed, parameters, schema, interest)?;
-        let WorldBuilder { mut ecs, systems, collector, interest, visibility_filter, transfer_check, price, .. } =
-            filled;
+        let filled = self.fill(id, seed, parameters, &declared, interest)?;
+        let WorldBuilder { mut ecs, systems, collector, interest, visibility_filter, transfer_check, .. } = filled;
         let mut systems = systems.into_systems(&self.name, order, &mut ecs)?;
         refuse_non_send_data(&self.name, &ecs)?;
         let rate = self.tick_rate();
@@ -337,9 +333,9 @@ impl Kind {
             time,
             replication: WorldReplication::new(schema.clone(), interest),
             collector,
+            declared,
             visibility_filter,
             transfer_check,
-            price,
         }))
     }
 
@@ -348,7 +344,7 @@ impl Kind {
         id: WorldId,
         seed: u64,
         parameters: Option<&[u8]>,
-        schema: &Arc<Schema>,
+        declared: &Arc<Declared>,
         interest: &InterestSettings,
     ) -> Result<WorldBuilder, OrderError> {
         let rate = self.tick_rate();
@@ -356,23 +352,24 @@ impl Kind {
         ecs.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(rate.0), rate, world: id });
         ecs.insert_resource(WorldRng(Xoshiro256PlusPlus::seed_from_u64(seed)));
         ecs.insert_resource(MayBeDormant(self.kind.dormant_when_empty()));
-        ecs.init_resource::<Inbox>();
-        ecs.init_resource::<Outbox>();
-        ecs.insert_resource(Events::new(schema.clone()));
+        ecs.insert_resource(Inbox::new(declared.clone()));
+        ecs.insert_resource(Outbox::new(declared.clone()));
+        ecs.insert_resource(Events::new(declared.schema.clone()));
         ecs.init_resource::<Arrivals>();
         ecs.init_resource::<Departures>();
         ecs.init_resource::<WorldMessages>();
+        let mut collector = Collector::new(declared.schema.clone());
+        self.protocol.replicate_in(&mut collector, &mut ecs);
         let mut builder = WorldBuilder {
             id,
             seed,
             ecs,
             systems: SystemList::default(),
             host: None,
-            collector: Collector::new(schema.clone()),
+            collector,
             interest: interest.clone(),
             visibility_filter: None,
             transfer_check: None,
-            price: price::ordinary,
             parameters: parameters.map(<[u8]>::to_vec),
         };
         self.kind.build(&mut builder);

@@ -1,7 +1,9 @@
 //! World kinds and plugins: how a game says what its worlds are made of.
 //!
-//! A world kind is built once per world, always the same way: it adds the same plugins, systems and replicated
-//! components in the same order. Only values (resources, entities) may differ between worlds of a kind.
+//! A world kind is built once per world, always the same way: it adds the same plugins and systems in the same order,
+//! and what it replicates is said once ([`WorldKind::protocol`]). Only values (resources, entities) may differ between worlds of a kind.
+
+use throng_replication::Protocol;
 
 use bevy_app::{Plugin, PluginGroup};
 
@@ -18,6 +20,13 @@ pub trait WorldKind: Send + Sync + 'static {
     /// A world lives for 2^32 ticks at most: 6.8 years at 20 Hz, 388 days at 128 Hz, 195 days at 255 Hz. After that it
     /// ends as one that panics; a game whose worlds may live so long retires them and makes them anew in time.
     fn tick_rate(&self) -> Hertz;
+
+    /// What a world of this kind and its clients say to each other: the components that it replicates, its events, and
+    /// the inputs, requests and messages that go between them. All of it must be in the server's schema
+    /// ([`Protocol::union`]). Asked once.
+    fn protocol(&self) -> Protocol {
+        Protocol::new()
+    }
 
     /// Fills a new world. Runs on the thread that creates worlds, once per world and once more for the first of the
     /// kind, whose order of systems is computed on a template. So what is to happen once for each world, and not only in

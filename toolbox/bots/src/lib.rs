@@ -16,19 +16,23 @@
 //! use throng_bots::{Behaviour, Swarm, SwarmSettings, TokenSigner, Tokens};
 //! # use throng_client::Client;
 //! # use throng_platform::{signals, time::Nanos};
-//! # use throng_replication::SchemaBuilder;
+//! # use throng_pack::Pack;
+//! # use throng_replication::{ClientInput, SchemaBuilder};
 //! # use rand_xoshiro::Xoshiro256PlusPlus;
+//! # #[derive(Pack)]
+//! # struct Walk { x: i8, z: i8 }
+//! # impl ClientInput for Walk {}
 //! struct Wanderer;
 //!
 //! impl Behaviour for Wanderer {
 //!     fn think(&mut self, now: Nanos, client: &mut Client, _rng: &mut Xoshiro256PlusPlus) {
 //!         // Between two worlds inputs are refused; the next turn is soon.
-//!         let _ = client.send_input(now, &[1]);
+//!         let _ = client.send_input(now, &Walk { x: 1, z: 0 });
 //!     }
 //! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let (schema, protocol_id, private_key) = (SchemaBuilder::new().build(), throng_net::protocol::ProtocolId(1), [0; 32].into());
+//! # let (schema, protocol_id, private_key) = (SchemaBuilder::new().input::<Walk>().build(), throng_net::protocol::ProtocolId(1), [0; 32].into());
 //! let tokens = Tokens::Signed(TokenSigner { protocol_id, private_key, client_id_first: 1, timeout_s: 10, audited_one_in: 10 });
 //! let settings = SwarmSettings { seconds: Some(60), ..SwarmSettings::new("127.0.0.1:40000".parse()?, 1_000, tokens) };
 //! let report = Swarm::run(settings, schema, |_bot| Box::new(Wanderer), signals::install_stop(), &mut |_status| {})?;

@@ -32,7 +32,7 @@ struct Tapper {
 
 impl Behaviour for Tapper {
     fn think(&mut self, now: Nanos, client: &mut Client, _rng: &mut Xoshiro256PlusPlus) {
-        self.taps += u64::from(client.send_input(now, &[1, 2, 3]).is_ok());
+        self.taps += u64::from(client.send_raw_input(now, &[1, 2, 3]).is_ok());
     }
 
     fn counters(&self) -> BehaviourCounters {

@@ -13,26 +13,30 @@
 use std::sync::Arc;
 
 use throng_net::connection::{
-    Channel, Connection, ConnectionStats, EndReason, PacketSink, Received, Refusal, SendError, UNRELIABLE_BYTES_MAX,
+    Connection, ConnectionStats, EndReason, PacketSink, Received, Refusal, SendError, UNRELIABLE_BYTES_MAX,
 };
 use throng_net::control::{self, SchemaHash};
 use throng_net::protocol::{
     ClientHandshake, ClientHandshakeSettings, ClientId, ConnectToken, HandshakeFailure, HandshakeState, QueueState,
 };
+use throng_pack::{PackError, pack_body};
 use throng_platform::time::Nanos;
-use throng_replication::{EventIn, NetId, Replicas, Schema, StateError};
+use throng_replication::{ClientInput, ClientRequest, EventIn, NetId, REQUEST_KIND, Replicas, Schema, StateError};
 
 use crate::event::{ClientEvent, Events};
 use crate::login::{Login, LoginStats, RetrySettings};
+use crate::message::Message;
 use crate::stats::ClientStats;
 use crate::world_view::{CurrentWorld, WorldView};
 
-/// Most bytes of one input. An input repeats 20 to 128 times a second; what is longer is a message.
+/// Most bytes of one input, its kind included. An input repeats 20 to 128 times a second; what is longer is a request.
 pub const INPUT_BYTES_MAX: usize = 512;
 
-/// Kind, epoch and number come before the game's bytes.
+/// First byte, epoch and number come before the kind.
 const INPUT_HEADER_BYTES: usize = 4;
 const _: () = assert!(INPUT_HEADER_BYTES + INPUT_BYTES_MAX <= UNRELIABLE_BYTES_MAX);
+const _: () = assert!(throng_replication::INPUT_BYTES_MAX < INPUT_BYTES_MAX);
+const _: () = assert!(control::REQUEST == REQUEST_KIND && control::MESSAGE == throng_replication::MESSAGE_KIND);
 
 /// Where a client stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +83,12 @@ pub enum SendInputError {
     NotInWorld,
     #[error("an input has at most {INPUT_BYTES_MAX} bytes")]
     TooLarge,
+    /// The program's own mistake.
+    #[error("the input `{0}` is not in this client's schema: add it to the protocol of a kind of world")]
+    NotInSchema(&'static str),
+    /// It breaks its type's limits.
+    #[error(transparent)]
+    Value(#[from] PackError),
 }
 
 /// One player's end of the game, without a screen.
@@ -89,8 +99,8 @@ pub struct Client {
     connection: Option<Box<Connection>>,
     view: WorldView,
     events: Events,
-    /// Where an input is put together; reused.
-    input: [u8; INPUT_HEADER_BYTES + INPUT_BYTES_MAX],
+    /// Where what we say is put together; reused.
+    said: Vec<u8>,
     /// Reused by every datagram.
     received: Received,
     inputs_sent: u64,
@@ -117,7 +127,7 @@ impl Client {
             connection: None,
             view: WorldView::new(schema),
             events: Events::new(),
-            input: [0; INPUT_HEADER_BYTES + INPUT_BYTES_MAX],
+            said: Vec::with_capacity(INPUT_HEADER_BYTES + INPUT_BYTES_MAX),
             received: Received::default(),
             inputs_sent: 0,
         }
@@ -214,36 +224,73 @@ impl Client {
         }
     }
 
-    /// Sends `bytes` as the next numbered input, with the next packet; returns its number.
+    /// Sends `input` as the next numbered one, with the next packet; returns its number.
     ///
     /// Inputs are sent once and may be lost: each should say what holds now (keys that are down), not
     /// what has changed. A second input before the next `poll` goes out in the same packet.
-    pub fn send_input(&mut self, now: Nanos, bytes: &[u8]) -> Result<u16, SendInputError> {
+    ///
+    /// # Errors
+    /// [`SendInputError::NotInWorld`] is ordinary; the others are mistakes of the program.
+    pub fn send_input<T: ClientInput>(&mut self, now: Nanos, input: &T) -> Result<u16, SendInputError> {
+        let kind = self.view.schema.input_of::<T>().ok_or(SendInputError::NotInSchema(T::SCHEMA.name))?;
+        self.said.clear();
+        self.said.extend_from_slice(&[control::INPUT, 0, 0, 0, kind.0]);
+        pack_body(input, &mut self.said)?;
+        self.send_numbered(now)
+    }
+
+    /// Sends any bytes as the next numbered input, for tests of what a hostile client may do: a kind's place in the schema
+    /// and what it packs.
+    ///
+    /// # Errors
+    /// As [`send_input`](Self::send_input), and if there are more than [`INPUT_BYTES_MAX`].
+    #[doc(hidden)]
+    pub fn send_raw_input(&mut self, now: Nanos, bytes: &[u8]) -> Result<u16, SendInputError> {
         if bytes.len() > INPUT_BYTES_MAX {
             return Err(SendInputError::TooLarge);
         }
+        self.said.clear();
+        self.said.extend_from_slice(&[control::INPUT, 0, 0, 0]);
+        self.said.extend_from_slice(bytes);
+        self.send_numbered(now)
+    }
+
+    /// Sends what was put together, with its stay and its number.
+    fn send_numbered(&mut self, now: Nanos) -> Result<u16, SendInputError> {
         let epoch = self.view.world().map(|world| world.epoch);
         let (ClientState::Connected, Some(connection), Some(epoch)) = (self.state, &mut self.connection, epoch) else {
             return Err(SendInputError::NotInWorld);
         };
         let number = self.view.inputs.sent(now);
-        let input = &mut self.input[..INPUT_HEADER_BYTES + bytes.len()];
-        let (header, body) = input.split_at_mut(INPUT_HEADER_BYTES);
-        header[..2].copy_from_slice(&[control::INPUT, epoch]);
-        header[2..].copy_from_slice(&number.to_le_bytes());
-        body.copy_from_slice(bytes);
+        let [low, high] = number.to_le_bytes();
+        self.said[1..INPUT_HEADER_BYTES].copy_from_slice(&[epoch, low, high]);
         // A full queue drops its oldest, which the connection counts: inputs may be lost anyway.
-        let _ = connection.send_unreliable(input);
+        let _ = connection.send_unreliable(&self.said);
         self.inputs_sent += 1;
         Ok(number)
     }
 
-    /// Queues a game message that arrives exactly once and in order. Its first byte is its kind.
+    /// Asks the world for something: arrives exactly once and in order with other requests.
     ///
-    /// # Panics
-    /// When the kind is below [`control::GAME_MIN`]: those belong to the runtime.
-    pub fn send_reliable(&mut self, message: &[u8]) -> Result<(), SendMessageError> {
-        assert!(message.first().is_some_and(|&kind| kind >= control::GAME_MIN), "a game message begins with its kind");
+    /// # Errors
+    /// If we are not connected, or too much waits to be acknowledged; the others are mistakes of the program.
+    pub fn request<T: ClientRequest>(&mut self, request: &T) -> Result<(), SendMessageError> {
+        let kind = self.view.schema.request_of::<T>().ok_or(SendMessageError::NotInSchema(T::SCHEMA.name))?;
+        self.said.clear();
+        self.said.extend_from_slice(&[REQUEST_KIND, kind.0]);
+        pack_body(request, &mut self.said)?;
+        match (self.state, &mut self.connection) {
+            (ClientState::Connected, Some(connection)) => Ok(connection.send_reliable(&self.said)?),
+            _ => Err(SendMessageError::NotConnected),
+        }
+    }
+
+    /// Sends any bytes as a reliable message, for tests of what a hostile client may do.
+    ///
+    /// # Errors
+    /// If we are not connected, or too much waits to be acknowledged.
+    #[doc(hidden)]
+    pub fn send_raw(&mut self, message: &[u8]) -> Result<(), SendMessageError> {
         match (self.state, &mut self.connection) {
             (ClientState::Connected, Some(connection)) => Ok(connection.send_reliable(message)?),
             _ => Err(SendMessageError::NotConnected),
@@ -283,9 +330,9 @@ impl Client {
         self.view.newest_tick()
     }
 
-    /// Game messages since the last [`clear_messages`](Self::clear_messages), kind byte included.
-    pub fn messages(&self) -> impl Iterator<Item = (Channel, &[u8])> {
-        self.view.inbox.iter()
+    /// What worlds have told us since the last [`clear_messages`](Self::clear_messages), in order.
+    pub fn messages(&self) -> impl Iterator<Item = Message<'_>> {
+        self.view.inbox.iter().filter_map(|(_, bytes)| Message::split(&self.view.schema, bytes))
     }
 
     /// Events of this stay since the last [`clear_messages`](Self::clear_messages), reliable and unreliable ones in the
@@ -392,6 +439,12 @@ fn reason_of_end(connection: &Connection, now: Nanos) -> Option<DisconnectReason
 pub enum SendMessageError {
     #[error("not connected")]
     NotConnected,
+    /// The program's own mistake.
+    #[error("the request `{0}` is not in this client's schema: add it to the protocol of a kind of world")]
+    NotInSchema(&'static str),
+    /// It breaks its type's limits.
+    #[error(transparent)]
+    Value(#[from] PackError),
     #[error(transparent)]
     Connection(#[from] SendError),
 }

@@ -3,8 +3,9 @@
 //! [`Client`] is sans-IO: datagrams and a time go in, datagrams come out. It leads a connect token through the
 //! handshake, waits in the server's line ([`Client::queue`]), tries again with a fresh token where that may help
 //! ([`Client::with_retries`]), keeps the connection alive, and shows the game three things: in which world it is
-//! ([`Client::world`]), what the server shows it of that world ([`Client::replicas`]), and what the game's own
-//! messages say ([`Client::messages`]). The game answers with numbered inputs and reliable messages. When it is over,
+//! ([`Client::world`], and which entity is its own: [`Client::own_entity`]), what the server shows it of that world
+//! ([`Client::replicas`], [`Client::events`]), and what the world tells it alone ([`Client::messages`]). The game answers
+//! with numbered inputs ([`Client::send_input`]) and reliable requests ([`Client::request`]). When it is over,
 //! [`DisconnectReason`] says why, in words for a player too: a token that was used, a server that is full, a server that
 //! was built from another version of the game.
 //!
@@ -12,8 +13,9 @@
 //!   datagram -> receive -> handshake | connection -> control -> world, own entity
 //!                                                    snapshot -> replicas, input_to_update
 //!                                                    audit    -> checks of the replicas
-//!                                                    16..     -> messages
-//!   send_input, send_reliable -> poll -> datagram
+//!                                                    event    -> events
+//!                                                    message  -> messages
+//!   send_input, request -> poll -> datagram
 //! ```
 //!
 //! Owned by one thread. Bytes from the network are counted and dropped when they are wrong, never a
@@ -28,11 +30,13 @@ mod event;
 mod inbox;
 mod input_latency;
 mod login;
+mod message;
 mod stats;
 mod world_view;
 
 pub use client::{Client, ClientState, DisconnectReason, INPUT_BYTES_MAX, SendInputError, SendMessageError};
 pub use event::ClientEvent;
 pub use login::{LoginStats, RetrySettings};
+pub use message::Message;
 pub use stats::ClientStats;
 pub use world_view::CurrentWorld;

@@ -14,13 +14,14 @@
 use std::sync::Arc;
 
 use throng_net::connection::Channel;
-use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, GAME_MIN, SNAPSHOT, SchemaHash};
+use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, MESSAGE, SNAPSHOT, SchemaHash};
 use throng_platform::time::Nanos;
 use throng_replication::{EventIn, NetId, Replicas, Schema};
 
 use crate::event::{ClientEvent, Events};
 use crate::inbox::Inbox;
 use crate::input_latency::InputLatency;
+use crate::message::Message;
 
 /// How long a copy may stay behind the server's exact state before it is wrong (s).
 const GRACE_S: u32 = 2;
@@ -48,7 +49,7 @@ pub(crate) struct WorldView {
     world: CurrentWorld,
     named: bool,
     own_entity: Option<NetId>,
-    schema: Arc<Schema>,
+    pub schema: Arc<Schema>,
     /// The server's schema, if it is another one: then nothing that it says can be read.
     foreign_schema: Option<SchemaHash>,
     /// Its epoch is the view's: the newest heard of, from a control message or a snapshot.
@@ -119,10 +120,7 @@ impl WorldView {
             (_, Some(&SNAPSHOT)) => self.take_snapshot(now, message),
             (_, Some(&AUDIT_SAMPLE)) => self.take_audit_sample(message),
             (_, Some(&EVENT)) => self.take_event(channel, message),
-            (_, Some(&kind)) if kind >= GAME_MIN => {
-                self.inbox.push(channel, message);
-                Some(())
-            }
+            (Channel::Reliable, Some(&MESSAGE)) => self.take_message(channel, message),
             _ => None,
         };
         if taken.is_none() {
@@ -192,6 +190,13 @@ impl WorldView {
         } else {
             self.old_epoch_messages += 1;
         }
+        Some(())
+    }
+
+    /// Read once here, so that the game never sees one that is none.
+    fn take_message(&mut self, channel: Channel, message: &[u8]) -> Option<()> {
+        Message::split(&self.schema, message).filter(Message::is_readable)?;
+        self.inbox.push(channel, message);
         Some(())
     }
 

@@ -10,7 +10,7 @@ use throng_bots::{Behaviour, BehaviourCounters};
 use throng_client::Client;
 use throng_platform::time::Nanos;
 use throng_replication::{
-    Replicate, SchemaBuilder,
+    Replicate,
     ecs::{Placed, Replicated},
 };
 use throng_simulator::{Simulation, SimulationSettings};
@@ -59,8 +59,12 @@ impl WorldKind for Harbour {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        Protocol::new().component::<Boat>()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Boat>().placed_by::<Boat>().add_plugins(AeronetIoPlugin);
+        world.placed_by::<Boat>().add_plugins(AeronetIoPlugin);
         world.add_systems(Startup, moor).add_systems(Update, welcome);
         world.add_systems(FixedUpdate, sink.run_if(on_timer(Duration::from_secs(SINKS_AFTER_S))));
     }
@@ -89,7 +93,7 @@ impl Behaviour for Watcher {
 
 #[test]
 fn clients_see_what_startup_has_made_and_what_a_plugin_takes_away() {
-    let settings = SimulationSettings::new(SchemaBuilder::new().component::<Boat>().build(), 7);
+    let settings = SimulationSettings::new(Harbour.protocol().schema(), 7);
     let worlds = |server: &mut Server| {
         let harbour = server.add_kind(Harbour)?;
         server.create_world(harbour, 1)

@@ -11,8 +11,13 @@ use throng_platform::time::Nanos;
 use throng_replication::SchemaBuilder;
 use throng_simulator::{Simulation, SimulationSettings};
 
-/// Bytes of a game message, its first one says that it is the game's.
-const MESSAGE: [u8; 40] = [16; 40];
+/// Forty bytes, with two that say that it is a letter.
+#[derive(Pack)]
+#[pack(name = "test.letter")]
+struct Letter([u8; 38]);
+
+impl ClientMessage for Letter {}
+
 /// Messages to the other world in the one tick that is too much for it; its mailbox takes 4,096.
 const POSTS: usize = 5_000;
 /// The tick in which the game has a spike.
@@ -34,6 +39,10 @@ impl WorldKind for Office {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        Protocol::new().message::<Letter>()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
         world.add_systems(Update, write);
     }
@@ -46,7 +55,7 @@ impl WorldKind for Office {
 fn write(tick: Res<TickInfo>, arrivals: Res<Arrivals>, mut here: Local<Vec<ClientKey>>, mut outbox: ResMut<Outbox>) {
     here.extend(arrivals.0.iter().map(|arrival| arrival.client));
     for &client in &*here {
-        outbox.send_unreliable(client, &MESSAGE);
+        outbox.send(client, &Letter([7; 38])).unwrap();
         throng::count!("letters");
     }
     throng::gauge!("clerks", here.len());
@@ -71,7 +80,7 @@ const PLAYERS: usize = 3;
 
 /// Ten seconds of two offices, the players in the first.
 fn office() -> ServerReport {
-    let settings = SimulationSettings::new(SchemaBuilder::new().build(), 7);
+    let settings = SimulationSettings::new(Office.protocol().schema(), 7);
     let worlds = |server: &mut Server| {
         let office = server.add_kind(Office)?;
         server.create_world(office, 1)?;
@@ -93,7 +102,7 @@ fn game_messages_are_booked_as_the_games() {
         rows.map(|row| row.bytes_per_s * report.seconds).sum::<f64>()
     };
     let said = report.game_per_s["letters"] * report.seconds - 1_000.0;
-    let booked = row("message", "game") / MESSAGE.len() as f64;
+    let booked = row("message", "game") / 40.0;
     // Worlds give up their rows once a second.
     let second = (20 * PLAYERS) as f64;
     assert!(said > 8.0 * second, "{said}");

@@ -15,9 +15,10 @@ use throng::{Server, ids::WorldId};
 use throng_bots::{Behaviour, BehaviourCounters};
 use throng_client::{Client, DisconnectReason};
 use throng_net::transport::Impairment;
+use throng_pack::Pack;
 use throng_platform::time::Nanos;
+use throng_replication::Replicate;
 use throng_replication::ecs::{Placed, Replicated};
-use throng_replication::{Replicate, SchemaBuilder};
 use throng_simulator::{Fingerprint, Replay, Simulation, SimulationSettings, Totals, first_difference};
 
 #[derive(Component, Replicate, Debug, Clone, Copy)]
@@ -33,6 +34,15 @@ impl Placed for Marble {
         [self.x, self.z]
     }
 }
+
+/// Hundredths of a metre.
+#[derive(Pack, Debug, Clone, Copy)]
+struct Push {
+    x: i8,
+    z: i8,
+}
+
+impl ClientInput for Push {}
 
 #[derive(Component)]
 struct Owner(ClientKey);
@@ -57,8 +67,12 @@ impl WorldKind for Meadow {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        Protocol::new().component::<Marble>().input::<Push>()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Marble>().placed_by::<Marble>().add_systems(Update, (come_and_go, push, roll).chain());
+        world.placed_by::<Marble>().add_systems(Update, (come_and_go, push, roll).chain());
         if let Some(outside) = &self.outside {
             world.insert_resource(outside.clone()).add_systems(Update, look_outside);
         }
@@ -84,13 +98,11 @@ fn come_and_go(
     }
 }
 
-fn push(inbox: Res<Inbox>, mut marbles: Query<(&mut Marble, &Owner)>) {
-    for message in inbox.iter() {
-        let &[x, z] = message.bytes else { continue };
-        for (mut marble, _) in marbles.iter_mut().filter(|(_, owner)| owner.0 == message.client) {
-            marble.x = (marble.x + f32::from(x as i8) / 100.0).clamp(-99.0, 99.0);
-            marble.z = (marble.z + f32::from(z as i8) / 100.0).clamp(-99.0, 99.0);
-        }
+fn push(pushes: Inputs<Push>, mut marbles: Query<&mut Marble>) {
+    for (sender, push) in pushes.read() {
+        let Some(Ok(mut marble)) = sender.entity.map(|own| marbles.get_mut(own)) else { continue };
+        marble.x = (marble.x + f32::from(push.x) / 100.0).clamp(-99.0, 99.0);
+        marble.z = (marble.z + f32::from(push.z) / 100.0).clamp(-99.0, 99.0);
     }
 }
 
@@ -122,7 +134,8 @@ struct Pusher {
 impl Behaviour for Pusher {
     fn think(&mut self, now: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
         self.thoughts += 1;
-        let _ = client.send_input(now, &rng.random::<[u8; 2]>());
+        let [x, z] = rng.random::<[u8; 2]>().map(|byte| byte as i8);
+        let _ = client.send_input(now, &Push { x, z });
     }
 
     fn counters(&self) -> BehaviourCounters {
@@ -131,7 +144,7 @@ impl Behaviour for Pusher {
 }
 
 fn settings(seed: u64) -> SimulationSettings {
-    let schema = SchemaBuilder::new().component::<Marble>().build();
+    let schema = Meadow::default().protocol().schema();
     SimulationSettings { record: true, hash: true, ..SimulationSettings::new(schema, seed) }
 }
 

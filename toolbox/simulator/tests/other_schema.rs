@@ -44,8 +44,12 @@ impl WorldKind for Meadow {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        Protocol::new().component::<Wool>().component::<Sheep>()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Wool>().replicate::<Sheep>().placed_by::<Sheep>().add_systems((welcome, graze).chain());
+        world.placed_by::<Sheep>().add_systems(Update, (welcome, graze).chain());
     }
 }
 

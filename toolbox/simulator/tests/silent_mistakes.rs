@@ -1,5 +1,5 @@
 //! The promise: what a game does to no effect is counted and logged, and its clients stay in their world: a player which
-//! nobody can be told of, a message that would be taken for the server's own.
+//! nobody can be told of.
 
 use bevy_ecs::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -16,7 +16,6 @@ enum Fault {
     None,
     NotReplicated,
     Despawned,
-    ReservedMessages,
 }
 
 struct Hall(Fault);
@@ -31,7 +30,7 @@ impl WorldKind for Hall {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        world.insert_resource(self.0).add_systems(welcome);
+        world.insert_resource(self.0).add_systems(Update, welcome);
     }
 }
 
@@ -44,12 +43,6 @@ fn welcome(arrivals: Res<Arrivals>, fault: Res<Fault>, mut commands: Commands, m
         outbox.set_player(arrival.client, player.id());
         if *fault == Fault::Despawned {
             player.despawn();
-        }
-        if *fault == Fault::ReservedMessages {
-            outbox.send_reliable(arrival.client, &[3, 1]);
-            outbox.send_reliable(arrival.client, &[]);
-            outbox.send_unreliable(arrival.client, &[15]);
-            outbox.send_reliable(arrival.client, &[16]);
         }
     }
 }
@@ -83,12 +76,5 @@ fn a_player_that_nobody_can_be_told_of_is_counted() {
         let with_player = simulation.players().iter().filter(|player| player.client().own_entity().is_some()).count();
         assert_eq!(with_player as u64, PLAYERS - expect);
         assert_eq!(simulation.server_mut().count_of("world.players_unreplicated"), expect, "once for each");
-    }
-}
-
-#[test]
-fn a_message_that_would_be_the_servers_own_is_counted_and_not_sent() {
-    for (fault, expect) in [(Fault::None, 0), (Fault::ReservedMessages, 3 * PLAYERS)] {
-        assert_eq!(play(fault).server_mut().count_of("world.messages_reserved"), expect);
     }
 }

@@ -14,8 +14,8 @@ use throng_bots::Behaviour;
 use throng_client::Client;
 use throng_net::protocol::ClientId;
 use throng_net::transport::Recording;
+use throng_pack::Pack;
 use throng_platform::time::Nanos;
-use throng_replication::SchemaBuilder;
 use throng_simulator::{Simulation, SimulationSettings};
 
 /// The world ticks at 20 Hz, and frames lie on a grid of 60 Hz.
@@ -39,6 +39,11 @@ impl Log {
     }
 }
 
+#[derive(Pack)]
+struct Step;
+
+impl ClientInput for Step {}
+
 struct Hall(Log);
 
 impl WorldKind for Hall {
@@ -50,16 +55,20 @@ impl WorldKind for Hall {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        Protocol::new().input::<Step>()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
         world.insert_resource(self.0.clone()).add_systems(Update, note);
     }
 }
 
-fn note(log: Res<Log>, tick: Res<TickInfo>, arrivals: Res<Arrivals>, departures: Res<Departures>, inbox: Res<Inbox>) {
+fn note(log: Res<Log>, tick: Res<TickInfo>, arrivals: Res<Arrivals>, departures: Res<Departures>, steps: Inputs<Step>) {
     log.with(|seen| {
         seen.arrived.extend(arrivals.0.iter().map(|arrival| (tick.tick, arrival.client_id)));
         seen.departed += departures.0.len();
-        *seen.inputs.entry(tick.tick).or_default() += inbox.iter().count();
+        *seen.inputs.entry(tick.tick).or_default() += steps.read().count();
     });
 }
 
@@ -68,7 +77,7 @@ struct Playing;
 
 impl Behaviour for Playing {
     fn think(&mut self, now: Nanos, client: &mut Client, _: &mut Xoshiro256PlusPlus) {
-        let _ = client.send_input(now, &[1]);
+        let _ = client.send_input(now, &Step);
     }
 }
 
@@ -93,7 +102,7 @@ struct Storm {
 fn check(storm: Storm, seed: u64) -> Result<(), String> {
     let Storm { players, newcomers, joins_per_frame_max, timeout_s, join_queue_max } = storm;
     let mut settings =
-        SimulationSettings { record: true, ..SimulationSettings::new(SchemaBuilder::new().build(), seed) };
+        SimulationSettings { record: true, ..SimulationSettings::new(Hall(Log::default()).protocol().schema(), seed) };
     settings.server.server.clients_max = (players + newcomers) as u32;
     settings.server.server.joins_per_frame_max = joins_per_frame_max;
     settings.server.server.join_queue_max = join_queue_max;

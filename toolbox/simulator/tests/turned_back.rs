@@ -12,11 +12,16 @@ use throng_bots::{Behaviour, BehaviourCounters};
 use throng_client::Client;
 use throng_pack::{HasSchema, List, Pack, Text};
 use throng_platform::time::Nanos;
-use throng_replication::SchemaBuilder;
 use throng_simulator::{Simulation, SimulationSettings};
 
-/// First byte of the only message; the second is where the hero wants to go.
-const GO: u8 = 16;
+/// Where the hero wants to go.
+#[derive(Pack)]
+#[pack(name = "test.go")]
+struct Go(u8);
+
+impl ClientRequest for Go {
+    const PER_S_MAX: u16 = 100;
+}
 
 #[derive(Debug, Clone, PartialEq, Pack)]
 #[pack(name = "test.hero", version = 2)]
@@ -75,6 +80,10 @@ impl WorldKind for Field {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        Protocol::new().request::<Go>()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
         world.accept_transfers::<Hero>();
         world
@@ -95,10 +104,9 @@ fn welcome(arrivals: Res<Arrivals>, mut heroes: ResMut<Heroes>) {
     }
 }
 
-fn set_out(inbox: Res<Inbox>, roads: Res<Roads>, mut heroes: ResMut<Heroes>, mut outbox: ResMut<Outbox>) {
-    for message in inbox.iter() {
-        let &[GO, number] = message.bytes else { continue };
-        let Some(index) = heroes.here.iter().position(|(client, _)| *client == message.client) else { continue };
+fn set_out(wishes: Requests<Go>, roads: Res<Roads>, mut heroes: ResMut<Heroes>, mut outbox: ResMut<Outbox>) {
+    for (sender, Go(number)) in wishes.read() {
+        let Some(index) = heroes.here.iter().position(|(client, _)| *client == sender.client) else { continue };
         let (client, hero) = heroes.here.swap_remove(index);
         let number = usize::from(number);
         outbox.travel(client, roads.0.get().expect("known before the first frame")[number], &hero).unwrap();
@@ -136,7 +144,7 @@ struct Wanderer {
 
 impl Behaviour for Wanderer {
     fn think(&mut self, _: Nanos, client: &mut Client, _: &mut Xoshiro256PlusPlus) {
-        if client.send_reliable(&[GO, self.wishes % 3]).is_ok() {
+        if client.request(&Go(self.wishes % 3)).is_ok() {
             self.wishes = self.wishes.wrapping_add(1);
         }
     }
@@ -149,7 +157,7 @@ impl Behaviour for Wanderer {
 #[test]
 fn who_is_not_taken_is_back_with_everything() {
     let destinations = Destinations::default();
-    let settings = SimulationSettings::new(SchemaBuilder::new().build(), 4);
+    let settings = SimulationSettings::new(Protocol::new().request::<Go>().schema(), 4);
     let build = |server: &mut throng::Server| -> Result<WorldId, ServerError> {
         let field = server.add_kind(Field(destinations.clone()))?;
         let parcels = server.add_kind(Inn::<Parcel>(Default::default()))?;

@@ -24,7 +24,7 @@ use throng_client::{Client, DisconnectReason};
 use throng_net::protocol::{ClientId, UserData};
 use throng_pack::Pack;
 use throng_platform::time::Nanos;
-use throng_replication::{Replicate, SchemaBuilder, ecs::Replicated};
+use throng_replication::{Replicate, ecs::Replicated};
 use throng_simulator::{Simulation, SimulationSettings};
 
 #[derive(Component, Replicate, Clone, Copy)]
@@ -81,9 +81,13 @@ impl WorldKind for Hall {
         self.rate
     }
 
+    fn protocol(&self) -> Protocol {
+        Protocol::new().component::<Hat>().input::<Nod>()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
         let begins_with = world.parameters::<Bag>().map(|bag| bag.expect("a bag"));
-        world.replicate::<Hat>().accept_transfers::<Bag>();
+        world.accept_transfers::<Bag>();
         world.init_resource::<Here>().init_resource::<Wish>().init_resource::<Heard>();
         world.insert_resource(Floor(begins_with.map_or(0, |bag| bag.coins)));
         world.add_systems(Update, (enter, obey).chain());
@@ -134,11 +138,17 @@ fn obey(tick: Res<TickInfo>, mut wish: ResMut<Wish>, mut here: ResMut<Here>, mut
     }
 }
 
+#[derive(Pack)]
+#[pack(name = "test.nod")]
+struct Nod;
+
+impl ClientInput for Nod {}
+
 struct Quiet;
 
 impl Behaviour for Quiet {
     fn think(&mut self, now: Nanos, client: &mut Client, _: &mut Xoshiro256PlusPlus) {
-        let _ = client.send_input(now, &[0]);
+        let _ = client.send_input(now, &Nod);
     }
 
     fn counters(&self) -> BehaviourCounters {
@@ -181,7 +191,7 @@ struct House {
 
 impl House {
     fn with_players(players: usize) -> Self {
-        let schema = SchemaBuilder::new().component::<Hat>().build();
+        let schema = Protocol::new().component::<Hat>().input::<Nod>().schema();
         let settings = SimulationSettings { hash: true, ..SimulationSettings::new(schema, 5) };
         let (mut simulation, (hall, lobby, fast)) = Simulation::new(&settings, |server: &mut Server| {
             let hall = server.add_kind(Hall { rate: Hertz(20), name: "hall" })?;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
-use throng_replication::{Replicate, Schema, SchemaBuilder, ecs::Placed};
+use throng_replication::{Protocol, Replicate, Schema, ecs::Placed};
 
 #[derive(Component, Clone, Replicate)]
 pub struct Pose {
@@ -43,6 +43,10 @@ impl Placed for Pose {
     }
 }
 
+pub fn protocol() -> Protocol {
+    Protocol::new().component::<Pose>().component::<Health>().component::<Number>()
+}
+
 pub fn schema() -> Arc<Schema> {
-    SchemaBuilder::new().component::<Pose>().component::<Health>().component::<Number>().build()
+    protocol().schema()
 }

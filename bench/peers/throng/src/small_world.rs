@@ -73,8 +73,12 @@ impl WorldKind for SmallWorld {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        crate::components::protocol()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Pose>().replicate::<Health>().replicate::<Number>().placed_by::<Pose>();
+        world.placed_by::<Pose>();
         world.insert_resource(self.moves.clone()).add_systems(Update, play);
         let number = world.id().index() as u32;
         let mut entities = Vec::new();

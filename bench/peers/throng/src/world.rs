@@ -46,8 +46,12 @@ impl WorldKind for Field {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        crate::components::protocol()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
-        world.replicate::<Pose>().replicate::<Health>().replicate::<Number>().placed_by::<Pose>();
+        world.placed_by::<Pose>();
         world.interest(self.interest.clone());
         world.add_systems(Update, (welcome, play).chain()).init_resource::<Changes>();
         let ecs = world.world_mut();

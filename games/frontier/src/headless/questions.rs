@@ -212,7 +212,7 @@ fn a_blessing_is_for_the_party_that_is_around() {
     let [caster, member, far, stranger] = [0, 1, 2, 3].map(|client| zone.player(client));
     let id = zone.actor(caster).id.unwrap();
     for client in [1, 2] {
-        zone.say(client, ClientMessage::Join(id));
+        zone.say(client, Wish::Join(id));
     }
     zone.tick();
     zone.put(far, [70.0, 0.0]);
@@ -259,7 +259,7 @@ fn a_disease_spreads_to_who_stands_too_near_and_burns_out() {
 fn townsfolk_in_earshot_answer_a_hail() {
     let mut zone = Headless::scene(&[(Kind::Banker, [10.0, 0.0]), (Kind::Guard, [20.0, 0.0])], 1);
     zone.ticks(60);
-    zone.say(0, ClientMessage::Say("Hail, banker!"));
+    zone.say(0, Wish::say("Hail, banker!").unwrap());
     zone.ticks(12);
     let tally = zone.tally();
     assert_eq!((tally.of("lines_said"), tally.of("signals_handled")), (1, 1), "the guard is 20 m away");
@@ -273,7 +273,7 @@ fn doors_bankers_and_nodes_serve_who_is_near() {
         (add(Kind::Door, [3.0, 0.0]), add(Kind::Door, [9.0, 0.0]), add(Kind::Node, [2.0, 0.0]));
     zone.ticks(2);
     let ids = [door, far_door, 0].map(|index| zone.actor(index).id.unwrap());
-    ids.into_iter().for_each(|id| zone.say(0, ClientMessage::Use(id)));
+    ids.into_iter().for_each(|id| zone.say(0, Wish::Use(id)));
     zone.tick();
     assert!(zone.actor(door).open && !zone.actor(far_door).open);
     assert_eq!(zone.tally().of("deposits"), 0, "nothing is carried yet");
@@ -286,7 +286,7 @@ fn doors_bankers_and_nodes_serve_who_is_near() {
     assert_eq!(zone.tally().of("gathered"), 2, "one every two seconds");
     assert_eq!(zone.actor(node).stock, before - 2);
     assert!(zone.actor(door).open, "somebody stands in it");
-    zone.say(0, ClientMessage::Use(ids[2]));
+    zone.say(0, Wish::Use(ids[2]));
     zone.tick();
     assert_eq!(zone.tally().of("deposits"), 1);
     let player = zone.player(0);

@@ -97,48 +97,17 @@ fn nonsense_from_a_client_is_counted_and_does_nothing() {
     for _ in 0..2_000 {
         let mut bytes = [0_u8; 40];
         rng.fill(&mut bytes);
-        bytes[0] = 0x80; // a move of -128, a kind that does not exist
+        bytes[0] = 0x80; // a move of -128, a wish that does not exist
         let length = rng.random_range(0..bytes.len());
-        zone.world.say(ClientKey(0), MessageKind::Input { number: 1 }, &bytes[..length]);
-        zone.world.say(ClientKey(0), MessageKind::Reliable, &bytes[..length]);
-        zone.world.say(ClientKey(77), MessageKind::Reliable, &bytes[..length]);
+        let (input, wish) = (PackedId(0), PackedId(0));
+        zone.world.say(ClientKey(0), MessageKind::Input { number: 1, kind: input }, &bytes[..length]);
+        zone.world.say(ClientKey(0), MessageKind::Request { kind: wish }, &bytes[..length]);
+        zone.world.say(ClientKey(77), MessageKind::Request { kind: wish }, &bytes[..length]);
     }
     zone.tick();
     assert_eq!(zone.actor(player).place, before);
-    assert_eq!((zone.tally().of("inputs_refused"), zone.tally().of("messages_refused")), (2_000, 2_000));
-}
-
-/// Promise: a client that floods the world with wishes loses its own, and nobody else's.
-#[test]
-fn no_client_takes_the_room_of_others() {
-    let mut zone = Headless::scene(&[], 2);
-    let each = u64::from(WISHES_EACH_MAX);
-    for round in 1..=2 {
-        let before = zone.tally();
-        for _ in 0..WISHES_MAX + 100 {
-            zone.say(0, ClientMessage::Target(None));
-        }
-        zone.say(1, ClientMessage::Say("me too"));
-        zone.tick();
-        let after = zone.tally();
-        assert_eq!(
-            after.of("messages_dropped") - before.of("messages_dropped"),
-            WISHES_MAX as u64 + 100 - each,
-            "tick {round}"
-        );
-        // Heard, even if its speaker may not say so much.
-        let heard = |tally: &Counted| tally.of("lines_said") + tally.of("lines_dropped");
-        assert_eq!(heard(&after) - heard(&before), 1, "tick {round}");
-    }
-    // Eight are granted, the last of them, and in the next tick eight more.
-    let id = zone.actor(zone.player(1)).id;
-    let player = zone.player(0);
-    for wishes in [each, each + 1] {
-        (1..wishes).for_each(|_| zone.say(0, ClientMessage::Leave));
-        zone.say(0, ClientMessage::Join(id.unwrap()));
-        zone.tick();
-        assert_eq!(zone.actor(player).party != 0, wishes == each, "{wishes} wishes");
-    }
+    let refused = ["input", "wish"].map(|kind| zone.tally().of(&format!("refused.frontier.{kind}")));
+    assert_eq!(refused, [2_000, 4_000]);
 }
 
 /// Names of entities that a client cannot know, or that are gone, or never were.
@@ -150,13 +119,13 @@ fn a_client_can_mean_only_what_is_near_and_seen() {
     let made_up = [NetId { slot: 9_999, generation: 0 }, NetId { slot: 0, generation: 77 }];
     for (index, expect) in [(0, true), (1, false), (2, false)] {
         assert!(zone.actor(2).filtered);
-        zone.say(0, ClientMessage::Target(None));
+        zone.say(0, Wish::Target(None));
         zone.target(0, index);
         assert_eq!(zone.actor(player).target.is_some(), expect, "{index}");
     }
-    zone.say(0, ClientMessage::Target(None));
+    zone.say(0, Wish::Target(None));
     for id in made_up {
-        for message in [ClientMessage::Target(Some(id)), ClientMessage::Join(id), ClientMessage::Use(id)] {
+        for message in [Wish::Target(Some(id)), Wish::Join(id), Wish::Use(id)] {
             zone.say(0, message);
         }
     }
@@ -217,7 +186,7 @@ fn who_sneaks_is_filtered_until_it_strikes() {
     assert!(!visibility::may_see(zone.ecs(), nobody, entity));
     let id = zone.actor(sneaker).id.unwrap();
     zone.put(other, [3.0, 0.0]);
-    zone.say(1, ClientMessage::Join(id));
+    zone.say(1, Wish::Join(id));
     zone.input(0, standing().sneaking(true));
     zone.tick();
     zone.put(other, [30.0, 0.0]);
@@ -238,7 +207,7 @@ fn parties_are_six_and_teams_follow_them() {
     let mut zone = Headless::scene(&[], 9);
     let id = zone.actor(zone.player(0)).id.unwrap();
     for client in 0..9 {
-        zone.say(client, ClientMessage::Join(id));
+        zone.say(client, Wish::Join(id));
     }
     zone.ticks(2);
     let teams = |zone: &mut Headless| {
@@ -246,7 +215,7 @@ fn parties_are_six_and_teams_follow_them() {
         query.iter(zone.ecs()).map(|(team, _)| team.0).collect::<Vec<_>>()
     };
     assert_eq!(teams(&mut zone), [1; MEMBERS_MAX]);
-    zone.say(0, ClientMessage::Leave);
+    zone.say(0, Wish::Leave);
     zone.leave(1);
     zone.tick();
     assert_eq!(teams(&mut zone).len(), MEMBERS_MAX - 2);
@@ -286,7 +255,7 @@ fn who_says_too_much_is_not_heard() {
     let mut zone = Headless::scene(&[], 1);
     for _ in 0..200 {
         for _ in 0..5 {
-            zone.say(0, ClientMessage::Say("buy gold at example.com"));
+            zone.say(0, Wish::say("buy gold at example.com").unwrap());
         }
         zone.tick();
     }

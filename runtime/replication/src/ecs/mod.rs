@@ -2,13 +2,14 @@
 //!
 //! Read in this order: `replicated` (the component that makes clients hear of an entity, and the journal of what came
 //! and went), `attributes` (what a game says of an entity beside its values), `collector` (carries a tick's changes
-//! over), `walkers` (what it does for each component type), `state_hash` (one number for the whole state),
-//! `table_resource` (resources that a thousand worlds have each).
+//! over), `walkers` (what it does for each component type), `protocol` (what a kind of world declares), `state_hash` (one
+//! number for the whole state), `table_resource` (resources that a thousand worlds have each).
 //!
 //! The only room that knows Bevy. It decides nothing about clients and writes no byte of a message.
 
 pub(crate) mod attributes;
 mod collector;
+pub(crate) mod protocol;
 mod replicated;
 pub(crate) mod state_hash;
 mod table_resource;
@@ -16,6 +17,7 @@ mod walkers;
 
 pub use attributes::{Team, VisibilityFiltered, Weight};
 pub use collector::Collector;
+pub use protocol::Protocol;
 pub use replicated::{Placed, Replicated};
 
 /// What [`table_resource!`](crate::table_resource) names of Bevy.

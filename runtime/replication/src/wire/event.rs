@@ -49,6 +49,7 @@ impl EventId {
 }
 
 /// What the schema knows of an event kind.
+#[derive(Clone, Copy)]
 pub struct EventKind {
     type_id: TypeId,
     pub name: &'static str,
@@ -73,6 +74,10 @@ impl EventKind {
 
     pub(crate) fn is<T: ReplicatedEvent>(&self) -> bool {
         self.type_id == TypeId::of::<T>()
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.type_id == other.type_id
     }
 
     /// Folds all that both ends must agree on into the schema's hash. Ranges are the server's alone.

@@ -1,14 +1,22 @@
-//! Schema: which components are replicated, which events there are, and in which order they stand on the wire.
+//! Schema: which components are replicated, which events, inputs, requests and messages there are, and in which order
+//! they stand on the wire.
 //!
 //! Server and client build the same schema from the same list; `hash` tells whether they did. It is made
-//! once at start, shared behind an `Arc`, and never changes.
+//! once at start, shared behind an `Arc`, and never changes. A game declares it as the protocols of its kinds of worlds
+//! (`Protocol`); the builder alone is for what has no world, such as tests of the codec.
 
 use std::{any::TypeId, sync::Arc};
+
+use throng_metrics::game::CounterSite;
 
 use crate::{
     replicas::replica_column::{ReplicaColumn, ReplicaColumnOf},
     wire::{
         event::{EventId, EventKind, ReplicatedEvent},
+        packed::{
+            ClientInput, ClientMessage, ClientRequest, INPUT_BYTES_MAX, MESSAGE_BYTES_MAX, PACKED_KINDS_MAX, PackedId,
+            PackedKind, REQUEST_BYTES_MAX,
+        },
         quantise::mix,
         replicate::Replicate,
     },
@@ -36,6 +44,7 @@ impl ComponentIndex {
     }
 }
 
+#[derive(Clone, Copy)]
 pub(crate) struct Kind {
     type_id: TypeId,
     pub name: &'static str,
@@ -45,20 +54,29 @@ pub(crate) struct Kind {
     pub new_replica_column: fn() -> Box<dyn ReplicaColumn>,
 }
 
-/// The replicated component kinds and the event kinds of a game, in wire order.
+/// The replicated component kinds of a game, its event kinds, and what its clients and worlds say to each other, in wire
+/// order.
 pub struct Schema {
     kinds: Vec<Kind>,
     events: Vec<EventKind>,
+    inputs: Vec<PackedKind>,
+    requests: Vec<PackedKind>,
+    messages: Vec<PackedKind>,
+    /// What could not be read of each kind of inputs, and of requests.
+    refused: [Vec<CounterSite>; 2],
     hash: u64,
     /// Most bytes of the encoded values of a mask, by its low and its high byte.
     values_bytes_max: [[u16; 256]; 2],
 }
 
-/// Collects component kinds; their order is their order on the wire.
-#[derive(Default)]
+/// Collects kinds; their order is their order on the wire.
+#[derive(Default, Clone)]
 pub struct SchemaBuilder {
     kinds: Vec<Kind>,
     events: Vec<EventKind>,
+    inputs: Vec<PackedKind>,
+    requests: Vec<PackedKind>,
+    messages: Vec<PackedKind>,
 }
 
 impl SchemaBuilder {
@@ -73,11 +91,10 @@ impl SchemaBuilder {
     /// `ENTITY_BYTES_MAX`, or if there are `KINDS_MAX` kinds already: the program's own mistake, at start.
     pub fn component<T: Replicate>(mut self) -> Self {
         let name = T::NAME;
-        assert!(self.kinds.len() < KINDS_MAX, "`{name}` would be the 17th replicated component; 16 are possible");
         assert!(self.kinds.iter().all(|kind| kind.type_id != TypeId::of::<T>()), "`{name}` is in the schema twice");
         assert!(T::BYTES_MAX <= 255, "`{name}` takes {} bytes; 255 are possible", T::BYTES_MAX);
         assert!(T::EXACT_BYTES_MAX <= 255, "`{name}` takes {} exact bytes; 255 are possible", T::EXACT_BYTES_MAX);
-        self.kinds.push(Kind {
+        self.add_component(Kind {
             type_id: TypeId::of::<T>(),
             name,
             layout: T::LAYOUT,
@@ -88,6 +105,12 @@ impl SchemaBuilder {
         self
     }
 
+    fn add_component(&mut self, kind: Kind) {
+        let name = kind.name;
+        assert!(self.kinds.len() < KINDS_MAX, "`{name}` would be the 17th replicated component; 16 are possible");
+        self.kinds.push(kind);
+    }
+
     /// Adds a kind of events.
     ///
     /// # Panics
@@ -95,14 +118,81 @@ impl SchemaBuilder {
     /// mistake, at start.
     pub fn event<T: ReplicatedEvent>(mut self) -> Self {
         let name = T::NAME;
+        assert!(self.events.iter().all(|kind| !kind.is::<T>()), "`{name}` is in the schema twice");
+        assert!(T::BYTES_MAX <= 255, "`{name}` takes {} bytes; 255 are possible", T::BYTES_MAX);
+        self.add_event(EventKind::of::<T>());
+        self
+    }
+
+    fn add_event(&mut self, kind: EventKind) {
+        let name = kind.name;
         assert!(
             self.events.len() < EVENTS_MAX,
             "`{name}` would be event kind {}; {EVENTS_MAX} are possible",
             EVENTS_MAX + 1
         );
-        assert!(self.events.iter().all(|kind| !kind.is::<T>()), "`{name}` is in the schema twice");
-        assert!(T::BYTES_MAX <= 255, "`{name}` takes {} bytes; 255 are possible", T::BYTES_MAX);
-        self.events.push(EventKind::of::<T>());
+        self.events.push(kind);
+    }
+
+    /// Adds a kind of inputs.
+    ///
+    /// # Panics
+    /// If `T` is there already, takes above [`INPUT_BYTES_MAX`] bytes or none a second, or if there are
+    /// [`PACKED_KINDS_MAX`] kinds already: the program's own mistake, at start.
+    pub fn input<T: ClientInput>(mut self) -> Self {
+        assert!(T::PER_S_MAX > 0, "`{}` may come 0 times a second", T::SCHEMA.name);
+        add_new(&mut self.inputs, PackedKind::of_input::<T>());
+        self
+    }
+
+    /// Adds a kind of requests.
+    ///
+    /// # Panics
+    /// If `T` is there already, takes above [`REQUEST_BYTES_MAX`] bytes or none a second, or if there are
+    /// [`PACKED_KINDS_MAX`] kinds already: the program's own mistake, at start.
+    pub fn request<T: ClientRequest>(mut self) -> Self {
+        assert!(T::PER_S_MAX > 0, "`{}` may come 0 times a second", T::SCHEMA.name);
+        add_new(&mut self.requests, PackedKind::of_request::<T>());
+        self
+    }
+
+    /// Adds a kind of messages to clients.
+    ///
+    /// # Panics
+    /// If `T` is there already, takes above [`MESSAGE_BYTES_MAX`] bytes, or if there are [`PACKED_KINDS_MAX`] kinds
+    /// already: the program's own mistake, at start.
+    pub fn message<T: ClientMessage>(mut self) -> Self {
+        add_new(&mut self.messages, PackedKind::of_message::<T>());
+        self
+    }
+
+    /// Adds what `other` has and this has not, in its order, behind what is here.
+    ///
+    /// # Panics
+    /// If that makes too many kinds.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        for kind in &other.kinds {
+            if self.kinds.iter().all(|known| known.type_id != kind.type_id) {
+                self.add_component(*kind);
+            }
+        }
+        for kind in &other.events {
+            if self.events.iter().all(|known| !known.is_same(kind)) {
+                self.add_event(*kind);
+            }
+        }
+        for (own, others) in [
+            (&mut self.inputs, &other.inputs),
+            (&mut self.requests, &other.requests),
+            (&mut self.messages, &other.messages),
+        ] {
+            for kind in others {
+                if own.iter().all(|known| !known.is_same(kind)) {
+                    add(own, *kind);
+                }
+            }
+        }
         self
     }
 
@@ -128,8 +218,31 @@ impl SchemaBuilder {
             mix(sized, kind.layout)
         });
         let hash = self.events.iter().fold(hash, |hash, event| event.mix_into(hash));
-        Arc::new(Schema { kinds: self.kinds, events: self.events, hash, values_bytes_max })
+        let packed = [(7, &self.inputs), (8, &self.requests), (9, &self.messages)];
+        let hash = packed
+            .into_iter()
+            .fold(hash, |hash, (sort, kinds)| kinds.iter().fold(hash, |hash, kind| kind.mix_into(hash, sort)));
+        let Self { kinds, events, inputs, requests, messages } = self;
+        let refused =
+            [&inputs, &requests].map(|kinds| kinds.iter().map(|kind| CounterSite::new(kind.refused_name)).collect());
+        Arc::new(Schema { kinds, events, inputs, requests, messages, refused, hash, values_bytes_max })
     }
+}
+
+/// Adds a kind that must not be there already.
+fn add_new(kinds: &mut Vec<PackedKind>, kind: PackedKind) {
+    assert!(kinds.iter().all(|known| !known.is_same(&kind)), "`{}` is in the schema twice", kind.name);
+    add(kinds, kind);
+}
+
+fn add(kinds: &mut Vec<PackedKind>, kind: PackedKind) {
+    let name = kind.name;
+    assert!(
+        kinds.len() < PACKED_KINDS_MAX,
+        "`{name}` would be kind {}; {PACKED_KINDS_MAX} are possible",
+        PACKED_KINDS_MAX + 1
+    );
+    kinds.push(kind);
 }
 
 impl Schema {
@@ -159,8 +272,74 @@ impl Schema {
         &self.events
     }
 
-    /// A number that is the same for programs that understand each other's snapshots: over the kinds' names,
-    /// sizes, ranges and steps, in order.
+    /// The kind of the input `T`, if the game has it. A search through a few entries, as are the next two.
+    pub fn input_of<T: ClientInput>(&self) -> Option<PackedId> {
+        place_of::<T>(&self.inputs)
+    }
+
+    /// The kind of the request `T`, if the game has it.
+    pub fn request_of<T: ClientRequest>(&self) -> Option<PackedId> {
+        place_of::<T>(&self.requests)
+    }
+
+    /// The kind of the message `T`, if the game has it.
+    pub fn message_of<T: ClientMessage>(&self) -> Option<PackedId> {
+        place_of::<T>(&self.messages)
+    }
+
+    /// All kinds of inputs; a [`PackedId`]'s index is the place in it.
+    pub fn inputs(&self) -> &[PackedKind] {
+        &self.inputs
+    }
+
+    /// All kinds of requests, as [`inputs`](Self::inputs).
+    pub fn requests(&self) -> &[PackedKind] {
+        &self.requests
+    }
+
+    /// Counts an input that its world could not read, by its kind. In a tick; elsewhere it does nothing.
+    pub fn count_refused_input(&self, kind: PackedId) {
+        self.refused[0][kind.index()].add(1);
+    }
+
+    /// The same for a request.
+    pub fn count_refused_request(&self, kind: PackedId) {
+        self.refused[1][kind.index()].add(1);
+    }
+
+    /// All kinds of messages, as [`inputs`](Self::inputs).
+    pub fn messages(&self) -> &[PackedKind] {
+        &self.messages
+    }
+
+    /// The name of something in `declared` that is not in this schema.
+    pub fn lacks(&self, declared: &SchemaBuilder) -> Option<&'static str> {
+        let component = declared.kinds.iter().find(|kind| self.kinds.iter().all(|own| own.type_id != kind.type_id));
+        let event = || declared.events.iter().find(|kind| self.events.iter().all(|own| !own.is_same(kind)));
+        let packed = || {
+            let sorts = [
+                (&declared.inputs, &self.inputs),
+                (&declared.requests, &self.requests),
+                (&declared.messages, &self.messages),
+            ];
+            sorts
+                .into_iter()
+                .find_map(|(kinds, own)| kinds.iter().find(|kind| own.iter().all(|known| !known.is_same(kind))))
+        };
+        let name = component.map(|kind| kind.name).or_else(|| event().map(|kind| kind.name));
+        name.or_else(|| packed().map(|kind| kind.name))
+    }
+
+    /// For each kind of inputs, and of requests, whether `declared` has it.
+    pub fn declares(&self, declared: &SchemaBuilder) -> [Vec<bool>; 2] {
+        let among = |kinds: &[PackedKind], own: &[PackedKind]| {
+            own.iter().map(|kind| kinds.iter().any(|known| known.is_same(kind))).collect()
+        };
+        [among(&declared.inputs, &self.inputs), among(&declared.requests, &self.requests)]
+    }
+
+    /// A number that is the same for programs that understand each other: over the names, sizes, ranges and steps of
+    /// components and events, and over the names, fields and limits of inputs, requests and messages, in order.
     pub fn hash(&self) -> u64 {
         self.hash
     }
@@ -191,6 +370,10 @@ impl Schema {
     }
 }
 
+fn place_of<T: 'static>(kinds: &[PackedKind]) -> Option<PackedId> {
+    kinds.iter().position(PackedKind::is::<T>).map(|index| PackedId(index as u8))
+}
+
 /// Indexes of the components in a mask, lowest first.
 pub(crate) fn bits(mask: u16) -> impl Iterator<Item = usize> {
     let mut rest = mask;
@@ -203,6 +386,8 @@ pub(crate) fn bits(mask: u16) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
+    use throng_pack::Pack;
+
     use super::*;
     use crate::testing::{Flag, Health, Pose};
 
@@ -223,6 +408,85 @@ mod tests {
         let other = SchemaBuilder::new().component::<Health>().component::<Pose>().build();
         assert_eq!(one.hash(), same.hash());
         assert_ne!(one.hash(), other.hash());
+    }
+
+    #[derive(Debug, PartialEq, Pack)]
+    struct Walk(i8, i8);
+
+    impl ClientInput for Walk {}
+
+    #[derive(Debug, PartialEq, Pack)]
+    struct PickUp {
+        #[pack(max = 1_000)]
+        thing: u32,
+    }
+
+    impl ClientRequest for PickUp {
+        const PER_S_MAX: u16 = 5;
+    }
+
+    #[derive(Debug, PartialEq, Pack)]
+    struct Pockets(u16);
+
+    impl ClientMessage for Pockets {}
+
+    #[test]
+    fn what_is_said_is_part_of_the_schema() {
+        let said = SchemaBuilder::new().input::<Walk>().request::<PickUp>().message::<Pockets>();
+        let schema = said.clone().build();
+        assert_eq!(schema.input_of::<Walk>(), Some(PackedId(0)));
+        assert_eq!(schema.request_of::<PickUp>(), Some(PackedId(0)));
+        assert_eq!(schema.message_of::<Pockets>(), Some(PackedId(0)));
+        assert_eq!((schema.requests()[0].name, schema.requests()[0].per_s_max), ("PickUp", 5));
+        assert!(schema.requests()[0].check(&[7]).is_ok());
+        assert!(schema.requests()[0].check(&[0xFF, 0x7F]).is_err(), "above its range");
+        assert!(schema.requests()[0].check(&[7, 7]).is_err(), "bytes after the end");
+        let hashes = [
+            SchemaBuilder::new(),
+            SchemaBuilder::new().input::<Walk>(),
+            SchemaBuilder::new().request::<PickUp>(),
+            SchemaBuilder::new().message::<Pockets>(),
+            said,
+        ]
+        .map(|builder| builder.build().hash());
+        for (index, hash) in hashes.iter().enumerate() {
+            assert!(!hashes[..index].contains(hash), "{index} is as one before it");
+        }
+    }
+
+    /// A range that differs is another schema: one end would send what the other refuses.
+    #[test]
+    fn limits_of_what_is_said_count() {
+        mod other {
+            #[derive(throng_pack::Pack)]
+            pub struct PickUp {
+                #[pack(max = 1_001)]
+                pub thing: u32,
+            }
+            impl super::ClientRequest for PickUp {}
+        }
+        let hash = |builder: SchemaBuilder| builder.build().hash();
+        let own = hash(SchemaBuilder::new().request::<PickUp>());
+        assert_ne!(own, hash(SchemaBuilder::new().request::<other::PickUp>()));
+    }
+
+    #[test]
+    fn a_union_has_everything_once_and_in_order() {
+        let hub = SchemaBuilder::new().component::<Pose>().input::<Walk>();
+        let arena = SchemaBuilder::new().component::<Health>().component::<Pose>().input::<Walk>().request::<PickUp>();
+        let union = hub.clone().and(&arena).build();
+        let expect = SchemaBuilder::new().component::<Pose>().component::<Health>().input::<Walk>().request::<PickUp>();
+        assert_eq!(union.hash(), expect.build().hash());
+        assert_eq!((union.lacks(&hub), union.lacks(&arena)), (None, None));
+        assert_eq!(hub.clone().build().lacks(&arena), Some("Health"));
+        assert_eq!(SchemaBuilder::new().component::<Pose>().component::<Health>().build().lacks(&arena), Some("Walk"));
+        assert_eq!(union.declares(&hub), [vec![true], vec![false]]);
+    }
+
+    #[test]
+    #[should_panic(expected = "`Walk` is in the schema twice")]
+    fn an_input_is_added_once() {
+        let _ = SchemaBuilder::new().input::<Walk>().input::<Walk>();
     }
 
     #[test]

@@ -237,15 +237,17 @@ fn what_a_client_may_not_say_is_counted_by_the_message() {
     let mut client = Tapped { endpoint: scene.network.endpoint(CLIENT), last: Vec::new() };
     let (mut connection, now) = scene.connect(&mut client.endpoint);
     scene.stats = TickStats::default();
-    for kind in [control::SNAPSHOT, control::GAME_MIN] {
+    for kind in [control::SNAPSHOT, control::REQUEST] {
         connection.send_unreliable(&[kind]).unwrap();
     }
-    connection.send_reliable(&[control::CONTROL]).unwrap();
+    for message in [&[control::CONTROL][..], &[control::REQUEST], &[control::REQUEST, 0], &[16, 1]] {
+        connection.send_reliable(message).unwrap();
+    }
     connection.send_packet(now, &[control::INPUT, 0, 1, 0, 7], &mut client);
     scene.frame(now);
     scene.tick(now);
     assert!(scene.stats.datagrams_in > 0);
-    assert_eq!((scene.stats.datagrams_refused, scene.stats.messages_refused), (0, 3));
+    assert_eq!((scene.stats.datagrams_refused, scene.stats.messages_refused), (0, 7), "the input's kind is unknown");
 }
 
 #[test]

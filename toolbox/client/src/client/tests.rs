@@ -14,8 +14,9 @@ use throng_net::protocol::{
     ClientId, ConnectToken, DenialReason, HandshakeFailure, PrivateKey, ProtocolId, Reply, ServerHandshake,
     ServerHandshakeSettings, TokenRequest,
 };
+use throng_pack::Pack;
 use throng_platform::time::Nanos;
-use throng_replication::{Schema, SchemaBuilder};
+use throng_replication::{ClientMessage, Schema, SchemaBuilder};
 
 use super::*;
 
@@ -274,19 +275,19 @@ fn a_client_that_is_back_where_it_was_is_told_so_once() {
 #[test]
 fn inputs_carry_epoch_and_number_and_are_answered_by_snapshots() {
     let mut stage = Stage::connected(nothing_replicated());
-    assert_eq!(stage.client.send_input(stage.now, &[5]), Err(SendInputError::NotInWorld));
+    assert_eq!(stage.client.send_raw_input(stage.now, &[5]), Err(SendInputError::NotInWorld));
     stage.say_enter(EnterWorld { epoch: 0, ..HIDEOUT });
     stage.step();
-    assert_eq!(stage.client.send_input(stage.now, &[0; INPUT_BYTES_MAX + 1]), Err(SendInputError::TooLarge));
+    assert_eq!(stage.client.send_raw_input(stage.now, &[0; INPUT_BYTES_MAX + 1]), Err(SendInputError::TooLarge));
 
-    assert_eq!(stage.client.send_input(stage.now, &[5, 6]), Ok(1));
+    assert_eq!(stage.client.send_raw_input(stage.now, &[5, 6]), Ok(1));
     stage.step();
     assert_eq!(stage.inputs_at_server(), [vec![control::INPUT, 0, 1, 0, 5, 6]]);
     stage.step();
     assert_eq!(stage.inputs_at_server(), [[0u8; 0]; 0], "an input is sent once");
 
-    assert_eq!(stage.client.send_input(stage.now, &[7]), Ok(2));
-    assert_eq!(stage.client.send_input(stage.now, &[]), Ok(3));
+    assert_eq!(stage.client.send_raw_input(stage.now, &[7]), Ok(2));
+    assert_eq!(stage.client.send_raw_input(stage.now, &[]), Ok(3));
     stage.step();
     assert_eq!(stage.inputs_at_server(), [vec![control::INPUT, 0, 2, 0, 7], vec![control::INPUT, 0, 3, 0]]);
 
@@ -302,12 +303,12 @@ fn inputs_carry_epoch_and_number_and_are_answered_by_snapshots() {
 #[test]
 fn a_snapshot_of_the_next_world_may_come_before_its_name() {
     let mut stage = Stage::in_world(nothing_replicated());
-    stage.client.send_input(stage.now, &[1]).expect("in a world");
+    stage.client.send_raw_input(stage.now, &[1]).expect("in a world");
     stage.say(&empty_snapshot(1, 90, 0));
     stage.step();
     assert_eq!(stage.client.world(), None, "the old world is left, the new one has no name yet");
     assert_eq!(stage.client.newest_tick(), 90);
-    assert_eq!(stage.client.send_input(stage.now, &[1]), Err(SendInputError::NotInWorld));
+    assert_eq!(stage.client.send_raw_input(stage.now, &[1]), Err(SendInputError::NotInWorld));
     assert_eq!(stage.client.stats().inputs_unanswered, 1);
 
     stage.say(&empty_snapshot(0, 600, 1));
@@ -319,7 +320,7 @@ fn a_snapshot_of_the_next_world_may_come_before_its_name() {
     stage.step();
     assert_eq!(stage.client.next_event(), Some(ClientEvent::EnteredWorld { epoch: 1 }));
     assert_eq!(stage.client.world().map(|world| (world.id, world.name.as_str())), Some((2, "hub")));
-    assert_eq!(stage.client.send_input(stage.now, &[1]), Ok(2), "numbers go on");
+    assert_eq!(stage.client.send_raw_input(stage.now, &[1]), Ok(2), "numbers go on");
 }
 
 #[test]
@@ -347,20 +348,92 @@ fn epochs_go_on_past_the_wrap() {
     }
 }
 
+#[derive(Pack, Debug, PartialEq)]
+struct Pockets {
+    #[pack(max = 100)]
+    coins: u8,
+}
+
+impl ClientMessage for Pockets {}
+
+#[derive(Pack, Debug, PartialEq)]
+struct Farewell;
+
+impl ClientMessage for Farewell {}
+
+#[derive(Pack, Debug, PartialEq)]
+struct Walk {
+    #[pack(max = 9)]
+    x: u8,
+}
+
+impl ClientInput for Walk {}
+
+#[derive(Pack, Debug, PartialEq)]
+struct PickUp {
+    #[pack(max = 9)]
+    thing: u8,
+}
+
+impl ClientRequest for PickUp {}
+
+fn said() -> Arc<Schema> {
+    SchemaBuilder::new().message::<Farewell>().message::<Pockets>().input::<Walk>().request::<PickUp>().build()
+}
+
 #[test]
-fn game_messages_wait_until_they_are_cleared() {
-    let mut stage = Stage::in_world(nothing_replicated());
-    stage.server().send_reliable(&[16, 1]).expect("room");
-    stage.say(&[200]);
+fn messages_are_values_and_wait_until_they_are_cleared() {
+    let mut stage = Stage::in_world(said());
+    stage.server().send_reliable(&[control::MESSAGE, 1, 100]).expect("room");
+    stage.server().send_reliable(&[control::MESSAGE, 0]).expect("room");
     stage.step();
-    let messages: Vec<_> = stage.client.messages().map(|(channel, message)| (channel, message.to_vec())).collect();
-    assert_eq!(messages, [(Channel::Reliable, vec![16, 1]), (Channel::Unreliable, vec![200])]);
+    let read: Vec<_> = stage.client.messages().map(|message| (message.name(), message.read::<Pockets>())).collect();
+    assert_eq!(read, [("Pockets", Some(Pockets { coins: 100 })), ("Farewell", None)]);
     stage.client.clear_messages();
     assert_eq!(stage.client.messages().count(), 0);
+}
 
-    stage.client.send_reliable(&[17, 3]).expect("connected");
+/// Promise: a message that is none is a fault of the server's and never shown to the game.
+#[test]
+fn messages_that_are_none_are_counted_and_never_seen() {
+    let mut stage = Stage::in_world(said());
+    let bad: [&[u8]; 6] = [
+        &[control::MESSAGE],
+        &[control::MESSAGE, 2],
+        &[control::MESSAGE, 1],
+        &[control::MESSAGE, 1, 101],
+        &[control::MESSAGE, 0, 0],
+        &[16, 1],
+    ];
+    for (index, message) in bad.iter().enumerate() {
+        stage.server().send_reliable(message).expect("room");
+        stage.step();
+        assert_eq!(stage.client.stats().protocol_errors, index as u64 + 1, "{message:?}");
+    }
+    stage.say(&[control::MESSAGE, 1, 5]);
     stage.step();
-    assert_eq!(stage.at_server, [(Channel::Reliable, vec![17, 3])]);
+    assert_eq!(stage.client.stats().protocol_errors, bad.len() as u64 + 1, "messages are reliable");
+    assert_eq!(stage.client.messages().count(), 0);
+}
+
+#[test]
+fn what_we_say_has_its_kind_and_its_limits() {
+    let mut stage = Stage::in_world(said());
+    assert_eq!(stage.client.send_input(stage.now, &Walk { x: 9 }), Ok(1));
+    assert!(matches!(stage.client.send_input(stage.now, &Walk { x: 10 }), Err(SendInputError::Value(_))));
+    stage.client.request(&PickUp { thing: 7 }).expect("connected");
+    assert!(matches!(stage.client.request(&PickUp { thing: 10 }), Err(SendMessageError::Value(_))));
+    stage.step();
+    let mut said = stage.at_server.clone();
+    said.sort_by_key(|(_, message)| message[0]);
+    let expect =
+        [(Channel::Unreliable, vec![control::INPUT, 0, 1, 0, 0, 9]), (Channel::Reliable, vec![control::REQUEST, 0, 7])];
+    assert_eq!(said, expect);
+
+    let mut stranger = Stage::in_world(nothing_replicated());
+    let refused = stranger.client.send_input(stranger.now, &Walk { x: 1 });
+    assert_eq!(refused, Err(SendInputError::NotInSchema("Walk")));
+    assert!(matches!(stranger.client.request(&PickUp { thing: 1 }), Err(SendMessageError::NotInSchema("PickUp"))));
 }
 
 #[test]
@@ -458,8 +531,8 @@ fn a_server_that_falls_silent_is_noticed() {
     }
     assert_eq!(stage.client.state(), ClientState::Disconnected(DisconnectReason::TimedOut));
     assert_eq!(stage.client.world().map(|world| world.id), Some(1), "the last view stays readable");
-    assert_eq!(stage.client.send_input(stage.now, &[1]), Err(SendInputError::NotInWorld));
-    assert!(matches!(stage.client.send_reliable(&[16]), Err(SendMessageError::NotConnected)));
+    assert_eq!(stage.client.send_raw_input(stage.now, &[1]), Err(SendInputError::NotInWorld));
+    assert!(matches!(stage.client.send_raw(&[16]), Err(SendMessageError::NotConnected)));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use frontier::FrontierBot;
 use precinct::PrecinctBot;
 use throng_bots::Behaviour;
+use throng_pack::{Pack, pack_body};
 use throng_replication::Schema;
 
 #[derive(Debug, Clone, Copy)]
@@ -39,10 +40,17 @@ impl Game {
         }
     }
 
+    /// An input that asks for nothing: its kind, which is the only one of either game, and what it packs.
     pub fn idle_input(self) -> Vec<u8> {
         match self {
-            Self::Precinct => precinct::protocol::Input::new([0.0, 0.0], 0.0, 0.0, false, false).encode().to_vec(),
-            Self::Frontier => frontier::protocol::Input::new([0.0, 0.0], 0.0).encode().to_vec(),
+            Self::Precinct => said(&precinct::protocol::Input::new([0.0, 0.0], 0.0, 0.0, false, false)),
+            Self::Frontier => said(&frontier::protocol::Input::new([0.0, 0.0], 0.0)),
         }
     }
+}
+
+fn said(input: &impl Pack) -> Vec<u8> {
+    let mut bytes = vec![0];
+    pack_body(input, &mut bytes).expect("it is sound");
+    bytes
 }

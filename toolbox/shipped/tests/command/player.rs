@@ -95,20 +95,20 @@ impl Player {
     /// Sends one input now, in a packet of its own.
     pub fn send_input(&mut self) {
         // Before the first world inputs are refused.
-        let _ = self.client.send_input(self.clock.now(), &self.idle_input);
+        let _ = self.client.send_raw_input(self.clock.now(), &self.idle_input);
         self.send();
     }
 
     /// Sends any bytes as an input, in a packet of its own.
     pub fn send_as_input(&mut self, bytes: &[u8]) {
-        self.client.send_input(self.clock.now(), bytes).expect("it is in a world");
+        self.client.send_raw_input(self.clock.now(), bytes).expect("it is in a world");
         self.send();
     }
 
     /// Sends so many inputs in as few packets as hold them.
     pub fn send_inputs_together(&mut self, count: usize) {
         for _ in 0..count {
-            let _ = self.client.send_input(self.clock.now(), &self.idle_input);
+            let _ = self.client.send_raw_input(self.clock.now(), &self.idle_input);
         }
         self.send();
     }

@@ -19,9 +19,11 @@ use std::time::Instant;
 
 use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use throng::prelude::ClientInput;
 use throng_bots::Behaviour;
 use throng_client::Client;
 use throng_net::transport::Impairment;
+use throng_pack::Pack;
 use throng_platform::time::Nanos;
 use throng_replication::Fault;
 use throng_replication::rules::{EventRule, KindRule, ReplicationRules, Tier};
@@ -96,12 +98,18 @@ impl Terms {
     }
 }
 
+/// What nobody reads.
+#[derive(Pack)]
+pub struct Stroll([u8; 2]);
+
+impl ClientInput for Stroll {}
+
 /// Sends inputs and looks at nothing.
 struct Walker;
 
 impl Behaviour for Walker {
     fn think(&mut self, now: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
-        let _ = client.send_input(now, &rng.random::<[u8; 2]>());
+        let _ = client.send_input(now, &Stroll(rng.random()));
     }
 }
 

@@ -12,9 +12,7 @@ use bevy_ecs::prelude::*;
 use rand::Rng;
 use throng::prelude::*;
 use throng_replication::ecs::{Placed, Replicated};
-use throng_replication::{
-    InterestSettings, Replicate, ReplicatedEvent, Schema, SchemaBuilder, Team, VisibilityFiltered,
-};
+use throng_replication::{InterestSettings, Replicate, ReplicatedEvent, Schema, Team, VisibilityFiltered};
 
 pub const ENTER_M: f32 = 30.0;
 pub const LEAVE_M: f32 = 36.0;
@@ -75,8 +73,12 @@ impl ReplicatedEvent for Call {
 }
 
 /// Wanderers are kind 0 and wounds kind 1, cries event 0 and calls event 1.
+fn protocol() -> Protocol {
+    Protocol::new().component::<Wanderer>().component::<Wound>().event::<Cry>().event::<Call>().input::<crate::Stroll>()
+}
+
 pub fn schema() -> Arc<Schema> {
-    SchemaBuilder::new().component::<Wanderer>().component::<Wound>().event::<Cry>().event::<Call>().build()
+    protocol().schema()
 }
 
 /// Where a wanderer was at the end of a tick, and what it was.
@@ -171,6 +173,10 @@ impl WorldKind for Wood {
         Hertz(20)
     }
 
+    fn protocol(&self) -> Protocol {
+        protocol()
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
         let settings = InterestSettings {
             enter_radius_m: ENTER_M,
@@ -180,8 +186,6 @@ impl WorldKind for Wood {
         };
         let is_careless = self.is_careless;
         world
-            .replicate::<Wanderer>()
-            .replicate::<Wound>()
             .placed_by::<Wanderer>()
             .interest(settings)
             .filter_visibility_by(move |world, viewer, entity| is_careless || may_see(world, viewer, entity))

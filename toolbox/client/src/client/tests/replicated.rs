@@ -122,7 +122,7 @@ impl Scene {
         // Into a buffer of its own, so that only the client's allocations are counted.
         let mut packets = Packets { buffer: [0; 1400], lengths: [0; 8], count: 0, kept: [[0; 1400]; 8] };
         let before = thread_counts();
-        let _ = client.send_input(*now, &[1, 2, 3, 4]);
+        let _ = client.send_raw_input(*now, &[1, 2, 3, 4]);
         client.poll(*now, UNIX_S, &mut packets);
         let allocated = (thread_counts() - before).allocations;
         for (packet, len) in packets.kept.iter().zip(packets.lengths).take(packets.count) {

@@ -1,0 +1,238 @@
+//! Packed: what a client and its world say to each other beside components and events.
+//!
+//! Each kind is a plain struct or enum with `#[derive(Pack)]` that says which of three it is:
+//!
+//! ```text
+//!          byte 0   1       2       3       4      5..
+//!          +------+-------+-------+-------+------+------------+
+//! input    | 1    | epoch | number u16    | kind | packed ..  |   client to world, unreliable, newest counts
+//!          +------+-------+-------+-------+------+------------+
+//! request  | 5    | kind  | packed ..                         |   client to world, reliable and in order
+//! message  | 6    | kind  | packed ..                         |   world to client, reliable and in order
+//!          +------+-------+-----------------------------------+
+//! ```
+//!
+//! `kind` is the place in the schema, among inputs, requests or messages. The packed bytes have no envelope: both ends
+//! have the same schema, whose hash covers names, fields and limits of all of them.
+//!
+//! A limit of bytes follows from the type. How many a client may send in a second is said with it, and is the world's
+//! part to hold. Sans-IO; allocates nothing beside what a value with a list in it takes.
+
+use std::{any::TypeId, marker::PhantomData};
+
+use throng_pack::{HasSchema, PackError};
+
+use crate::wire::quantise::mix;
+
+/// First byte of a request.
+pub const REQUEST_KIND: u8 = 5;
+/// First byte of a message to a client.
+pub const MESSAGE_KIND: u8 = 6;
+
+/// Bytes ahead of what a request or a message packs.
+pub const PACKED_HEADER_BYTES: usize = 2;
+
+/// Most bytes of a packed input, which repeats 20 to 128 times a second.
+pub const INPUT_BYTES_MAX: usize = 511;
+/// Most bytes of a packed request.
+pub const REQUEST_BYTES_MAX: usize = 16 * 1024;
+/// Most bytes of a packed message.
+pub const MESSAGE_BYTES_MAX: usize = 60 * 1024;
+
+/// Kinds of inputs, of requests and of messages in a schema; of each so many.
+pub const PACKED_KINDS_MAX: usize = 64;
+
+/// What a player wants in this moment: sent unreliably, numbered, several times a second. A lost one is not sent again,
+/// so it says what holds (keys that are down), not what has changed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no input of a client",
+    label = "implement `ClientInput` for it, beside `#[derive(Pack)]`"
+)]
+pub trait ClientInput: HasSchema + Send + Sync + 'static {
+    /// Most in a second and of a client, which may come at once. What is above is dropped and counted. [1 to 1000]
+    ///
+    /// Too low: honest clients on a bad line, whose inputs come in a lump, lose some. Too high: a client costs the world
+    /// more than others do.
+    const PER_S_MAX: u16 = 128;
+
+    /// How much work it means for its world at worst, in units of what an ordinary input costs. (at least 1)
+    ///
+    /// A world reads no clock, since the same mail must give the same world. So what one client may cost it is bounded by
+    /// prices: they are charged to the client's allowance of messages (`client_messages_per_s_max`), and what is above it
+    /// no system sees. Asked where datagrams are opened, on any worker, while the world waits: it takes nanoseconds, waits
+    /// for nothing and never panics.
+    fn price(&self) -> u32 {
+        1
+    }
+}
+
+/// What a player asks for once: sent reliably and in order.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no request of a client",
+    label = "implement `ClientRequest` for it, beside `#[derive(Pack)]`"
+)]
+pub trait ClientRequest: HasSchema + Send + Sync + 'static {
+    /// Most in a second and of a client, which may come at once. What is above is dropped and counted. [1 to 1000]
+    const PER_S_MAX: u16 = 20;
+
+    /// How much work it means for its world at worst, as for [`ClientInput::price`].
+    fn price(&self) -> u32 {
+        1
+    }
+}
+
+/// What a world tells one client: sent reliably and in order.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no message to a client",
+    label = "implement `ClientMessage` for it, beside `#[derive(Pack)]`"
+)]
+pub trait ClientMessage: HasSchema + Send + Sync + 'static {}
+
+/// A kind's place in the schema among those of its sort: inputs, requests or messages.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PackedId(pub u8);
+
+impl PackedId {
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+}
+
+/// What the schema knows of a kind of inputs, requests or messages.
+#[derive(Copy, Clone)]
+pub struct PackedKind {
+    type_id: TypeId,
+    /// As its `#[pack(name = ..)]` says, or its type's.
+    pub name: &'static str,
+    /// Most bytes of a packed value.
+    pub bytes_max: usize,
+    /// Most in a second and of a client; of what worlds say, 0: that has no limit.
+    pub per_s_max: u16,
+    /// The counter of those that could not be read.
+    pub(crate) refused_name: &'static str,
+    hash: u64,
+    check: fn(&[u8]) -> Result<(), PackError>,
+    price: fn(&[u8]) -> u32,
+}
+
+impl PackedKind {
+    /// # Panics
+    /// If a value can take more than `most` bytes: the program's own mistake, at start.
+    fn of<T: HasSchema + 'static>(per_s_max: u16, most: usize, price: fn(&[u8]) -> u32) -> Self {
+        let name = T::SCHEMA.name;
+        assert!(T::BYTES_MAX <= most, "`{name}` takes up to {} bytes; {most} are possible", T::BYTES_MAX);
+        Self {
+            type_id: TypeId::of::<T>(),
+            name,
+            bytes_max: T::BYTES_MAX,
+            per_s_max,
+            refused_name: RefusedName::<T>::NAME,
+            hash: T::SCHEMA.hash(),
+            check: |bytes| throng_pack::unpack_body::<T>(bytes).map(drop),
+            price,
+        }
+    }
+
+    pub(crate) fn is<T: 'static>(&self) -> bool {
+        self.type_id == TypeId::of::<T>()
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.type_id == other.type_id
+    }
+
+    pub(crate) fn of_input<T: ClientInput>() -> Self {
+        let price = |bytes: &[u8]| throng_pack::unpack_body::<T>(bytes).map_or(1, |input| input.price());
+        Self::of::<T>(T::PER_S_MAX, INPUT_BYTES_MAX, price)
+    }
+
+    pub(crate) fn of_request<T: ClientRequest>() -> Self {
+        let price = |bytes: &[u8]| throng_pack::unpack_body::<T>(bytes).map_or(1, |request| request.price());
+        Self::of::<T>(T::PER_S_MAX, REQUEST_BYTES_MAX, price)
+    }
+
+    pub(crate) fn of_message<T: ClientMessage>() -> Self {
+        Self::of::<T>(0, MESSAGE_BYTES_MAX, |_| 1)
+    }
+
+    /// What the message costs its world, in units of an ordinary input; 1 for bytes that are none.
+    pub fn price(&self, bytes: &[u8]) -> u32 {
+        (self.price)(bytes).max(1)
+    }
+
+    /// Whether the bytes are those of a value. For a client, which then knows that it can be read.
+    pub fn check(&self, bytes: &[u8]) -> Result<(), PackError> {
+        (self.check)(bytes)
+    }
+
+    /// Folds all that both ends must agree on into the schema's hash. How often it may come is the server's alone.
+    /// `sort` tells inputs, requests and messages apart.
+    pub(crate) fn mix_into(&self, hash: u64, sort: u64) -> u64 {
+        mix(mix(hash, sort), self.hash)
+    }
+}
+
+/// Room for the name of a counter.
+const REFUSED_NAME_BYTES_MAX: usize = 96;
+
+/// `refused.pick_up` for a `PickUp`: put together by the compiler, so that nothing is leaked.
+struct RefusedName<T>(PhantomData<T>);
+
+impl<T: HasSchema> RefusedName<T> {
+    const TEXT: &'static ([u8; REFUSED_NAME_BYTES_MAX], usize) = &refused_name(T::SCHEMA.name);
+    const NAME: &'static str = {
+        let (text, _) = Self::TEXT.0.split_at(Self::TEXT.1);
+        match core::str::from_utf8(text) {
+            Ok(name) => name,
+            Err(_) => panic!("it is made of ASCII"),
+        }
+    };
+}
+
+const fn refused_name(name: &str) -> ([u8; REFUSED_NAME_BYTES_MAX], usize) {
+    let mut text = [0; REFUSED_NAME_BYTES_MAX];
+    let prefix = b"refused.";
+    let mut len = 0;
+    while len < prefix.len() {
+        text[len] = prefix[len];
+        len += 1;
+    }
+    let name = name.as_bytes();
+    let mut index = 0;
+    while index < name.len() && len + 2 <= REFUSED_NAME_BYTES_MAX {
+        let byte = name[index];
+        if byte.is_ascii_uppercase() {
+            if index > 0 && (name[index - 1].is_ascii_lowercase() || name[index - 1].is_ascii_digit()) {
+                text[len] = b'_';
+                len += 1;
+            }
+            text[len] = byte.to_ascii_lowercase();
+        } else if byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'.' {
+            text[len] = byte;
+        } else {
+            text[len] = b'_';
+        }
+        len += 1;
+        index += 1;
+    }
+    (text, len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_named_after_its_kind() {
+        let check = |name: &str, expect: &str| {
+            let (text, len) = refused_name(name);
+            assert_eq!(std::str::from_utf8(&text[..len]), Ok(expect));
+        };
+        check("PickUp", "refused.pick_up");
+        check("meadow.walk", "refused.meadow.walk");
+        check("Walk2D", "refused.walk2_d");
+        check("a-b", "refused.a_b");
+        let (_, len) = refused_name(&"Ab".repeat(100));
+        assert!(len <= REFUSED_NAME_BYTES_MAX);
+    }
+}

@@ -1,0 +1,194 @@
+//! What clients said reaches the systems that ask for it, as values of its kind, and nothing else does.
+
+use std::sync::Arc;
+
+use throng_pack::{Pack, PackError};
+use throng_replication::{PackedId, Schema};
+
+use super::*;
+use crate::{prelude::*, testing::TestWorld};
+
+#[derive(Debug, Clone, Copy, PartialEq, Pack)]
+#[pack(name = "test.walk")]
+struct Walk {
+    #[pack(min = -100, max = 100)]
+    x: i8,
+}
+
+impl ClientInput for Walk {}
+
+#[derive(Debug, Clone, PartialEq, Pack)]
+struct PickUp {
+    thing: u32,
+}
+
+impl ClientRequest for PickUp {}
+
+#[derive(Debug, Clone, PartialEq, Pack)]
+struct Leave;
+
+impl ClientRequest for Leave {}
+
+#[derive(Debug, Clone, PartialEq, Pack)]
+struct Pockets {
+    #[pack(max = 10)]
+    coins: u8,
+}
+
+impl ClientMessage for Pockets {}
+
+/// What systems read, tick by tick.
+#[derive(Resource, Default)]
+struct Heard(Vec<String>);
+
+/// What came of the messages that were sent.
+#[derive(Resource, Default)]
+struct Told(Vec<Result<(), PackError>>);
+
+struct Yard;
+
+impl WorldKind for Yard {
+    fn name(&self) -> &str {
+        "yard"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn protocol(&self) -> Protocol {
+        Protocol::new().input::<Walk>().request::<Leave>().request::<PickUp>().message::<Pockets>()
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        world.init_resource::<Heard>().init_resource::<Told>().add_systems(Update, (come_and_go, walk, pick_up).chain());
+    }
+}
+
+fn schema() -> Arc<Schema> {
+    Yard.protocol().schema()
+}
+
+fn come_and_go(
+    arrivals: Res<Arrivals>,
+    departures: Res<Departures>,
+    inbox: Res<Inbox>,
+    mut outbox: ResMut<Outbox>,
+    mut heard: ResMut<Heard>,
+    mut commands: Commands,
+) {
+    for arrival in &arrivals.0 {
+        outbox.set_player(arrival.client, commands.spawn_empty().id());
+    }
+    for &client in &departures.0 {
+        let player = inbox.players().entity(client);
+        heard.0.push(format!("{} goes and had a player: {}", client.0, player.is_some()));
+    }
+}
+
+fn walk(walks: Inputs<Walk>, mut heard: ResMut<Heard>) {
+    for (sender, walk) in walks.read() {
+        heard.0.push(format!("{} walks {} as {}", sender.client.0, walk.x, sender.entity.is_some()));
+    }
+}
+
+fn pick_up(
+    asked: Requests<PickUp>,
+    leave: Requests<Leave>,
+    mut outbox: ResMut<Outbox>,
+    mut told: ResMut<Told>,
+    mut heard: ResMut<Heard>,
+) {
+    for (sender, PickUp { thing }) in asked.read() {
+        heard.0.push(format!("{} wants {thing}", sender.client.0));
+        told.0.push(outbox.send(sender.client, &Pockets { coins: thing as u8 }));
+    }
+    for (sender, Leave) in leave.read() {
+        heard.0.push(format!("{} wants to leave", sender.client.0));
+    }
+}
+
+fn take(world: &mut TestWorld) -> Vec<String> {
+    std::mem::take(&mut world.ecs_mut().resource_mut::<Heard>().0)
+}
+
+#[test]
+fn what_is_said_is_read_by_its_kind_with_its_player() {
+    let mut world = TestWorld::new(Yard, &schema(), 1);
+    world.arrive(ClientKey(7));
+    world.input(ClientKey(7), &Walk { x: 3 });
+    world.tick();
+    assert_eq!(take(&mut world), ["7 walks 3 as false"], "it has no player yet");
+    world.request(ClientKey(7), &PickUp { thing: 9 });
+    world.input(ClientKey(7), &Walk { x: -100 });
+    world.request(ClientKey(7), &Leave);
+    world.request(ClientKey(7), &PickUp { thing: 11 });
+    world.input(ClientKey(8), &Walk { x: 1 });
+    world.tick();
+    let expect = ["7 walks -100 as true", "8 walks 1 as false", "7 wants 9", "7 wants 11", "7 wants to leave"];
+    assert_eq!(take(&mut world), expect);
+    let told: Vec<bool> = world.ecs().resource::<Told>().0.iter().map(Result::is_ok).collect();
+    assert_eq!(told, [true, false], "eleven coins are above the limit");
+    world.tick();
+    assert_eq!(take(&mut world), [""; 0], "once");
+}
+
+#[test]
+fn a_player_is_known_until_its_departure_has_been_seen() {
+    let mut world = TestWorld::new(Yard, &schema(), 1);
+    world.arrive(ClientKey(7));
+    world.tick();
+    let players = |world: &TestWorld| world.ecs().resource::<Inbox>().players().iter().count();
+    assert_eq!(players(&world), 1);
+    world.leave(ClientKey(7));
+    world.tick();
+    assert_eq!(take(&mut world), ["7 goes and had a player: true"]);
+    assert_eq!(players(&world), 0);
+}
+
+/// Promise: bytes of a hostile client are passed over and counted by their kind.
+#[test]
+fn what_is_no_value_is_counted_and_never_seen() {
+    let mut world = TestWorld::new(Yard, &schema(), 1);
+    let (walk, pick_up) = (PackedId(0), PackedId(1));
+    let input = MessageKind::Input { number: 1, kind: walk };
+    for bytes in [&[][..], &[101], &[0x9B], &[1, 1]] {
+        world.say(ClientKey(7), input, bytes);
+    }
+    for bytes in [&[][..], &[0xFF], &[0x80, 0], &[0xFF, 0xFF, 0xFF, 0xFF, 0x1F]] {
+        world.say(ClientKey(7), MessageKind::Request { kind: pick_up }, bytes);
+    }
+    world.say(ClientKey(7), input, &[100]);
+    world.tick();
+    assert_eq!(take(&mut world), ["7 walks 100 as false"]);
+    let counted = world.counted();
+    assert_eq!((counted.of("refused.test.walk"), counted.of("refused.pick_up")), (4, 4));
+}
+
+struct Deaf;
+
+impl WorldKind for Deaf {
+    fn name(&self) -> &str {
+        "deaf"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        world.init_resource::<Heard>().add_systems(Update, walk);
+    }
+}
+
+#[test]
+#[should_panic(expected = "`test.walk` is used here but not declared")]
+fn a_kind_that_the_world_does_not_declare_is_named() {
+    TestWorld::new(Deaf, &schema(), 1).tick();
+}
+
+#[test]
+#[should_panic(expected = "`test.walk` is declared by this kind of world but is not in the server's schema")]
+fn a_schema_that_lacks_something_is_refused() {
+    TestWorld::new(Yard, &Deaf.protocol().schema(), 1);
+}
