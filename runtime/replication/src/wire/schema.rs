@@ -137,10 +137,10 @@ impl SchemaBuilder {
     /// Adds a kind of inputs.
     ///
     /// # Panics
-    /// If `T` is there already, takes above [`INPUT_BYTES_MAX`] bytes or none a second, or if there are
+    /// If `T` is there already, takes above [`INPUT_BYTES_MAX`] bytes or has a rate beyond 1 to 1,000 a second, or if there are
     /// [`PACKED_KINDS_MAX`] kinds already: the program's own mistake, at start.
     pub fn input<T: ClientInput>(mut self) -> Self {
-        assert!(T::PER_S_MAX > 0, "`{}` may come 0 times a second", T::SCHEMA.name);
+        check_rate(T::SCHEMA.name, T::PER_S_MAX);
         add_new(&mut self.inputs, PackedKind::of_input::<T>());
         self
     }
@@ -148,10 +148,10 @@ impl SchemaBuilder {
     /// Adds a kind of requests.
     ///
     /// # Panics
-    /// If `T` is there already, takes above [`REQUEST_BYTES_MAX`] bytes or none a second, or if there are
+    /// If `T` is there already, takes above [`REQUEST_BYTES_MAX`] bytes or has a rate beyond 1 to 1,000 a second, or if there are
     /// [`PACKED_KINDS_MAX`] kinds already: the program's own mistake, at start.
     pub fn request<T: ClientRequest>(mut self) -> Self {
-        assert!(T::PER_S_MAX > 0, "`{}` may come 0 times a second", T::SCHEMA.name);
+        check_rate(T::SCHEMA.name, T::PER_S_MAX);
         add_new(&mut self.requests, PackedKind::of_request::<T>());
         self
     }
@@ -227,6 +227,10 @@ impl SchemaBuilder {
             [&inputs, &requests].map(|kinds| kinds.iter().map(|kind| CounterSite::new(kind.refused_name)).collect());
         Arc::new(Schema { kinds, events, inputs, requests, messages, refused, hash, values_bytes_max })
     }
+}
+
+fn check_rate(name: &str, per_s_max: u16) {
+    assert!((1..=1_000).contains(&per_s_max), "`{name}` may come {per_s_max} times a second; 1 to 1,000 are possible");
 }
 
 /// Adds a kind that must not be there already.

@@ -436,6 +436,49 @@ fn what_we_say_has_its_kind_and_its_limits() {
     assert!(matches!(stranger.client.request(&PickUp { thing: 1 }), Err(SendMessageError::NotInSchema("PickUp"))));
 }
 
+/// Two moves and a flag: three bytes.
+#[derive(Pack)]
+struct Turn(i8, i8, bool);
+
+impl ClientInput for Turn {}
+
+#[derive(Pack)]
+struct Bow;
+
+impl ClientRequest for Bow {}
+
+#[derive(Pack, Debug, PartialEq)]
+struct Coins(u16);
+
+impl ClientMessage for Coins {}
+
+/// Promise: the bytes in docs/spec/messages.md are those that go over the wire.
+#[test]
+fn the_document_has_the_bytes_that_are_sent() {
+    let document = include_str!("../../../../docs/spec/messages.md");
+    let (_, drawn) = document.split_once("```text\n").expect("a drawing");
+    let (drawn, _) = drawn.split_once("```").expect("its end");
+    let byte = |hex: &str| u8::from_str_radix(hex, 16).expect("two digits");
+    let drawn: Vec<Vec<u8>> = drawn.lines().map(|line| line.split(' ').map(byte).collect()).collect();
+
+    let schema = SchemaBuilder::new().input::<Turn>().request::<PickUp>().request::<Bow>().message::<Coins>().build();
+    let mut stage = Stage::connected(schema);
+    stage.say_enter(EnterWorld { epoch: 2, ..HIDEOUT });
+    stage.step();
+    for _ in 0..8 {
+        stage.at_server.clear();
+        stage.client.send_input(stage.now, &Turn(10, -10, true)).expect("in a world");
+        stage.step();
+    }
+    assert_eq!(stage.inputs_at_server(), [drawn[0].clone()]);
+    stage.client.request(&Bow).expect("connected");
+    stage.step();
+    assert_eq!(stage.inputs_at_server(), [drawn[1].clone()]);
+    stage.server().send_reliable(&drawn[2]).expect("room");
+    stage.step();
+    assert_eq!(stage.client.messages().next().and_then(|message| message.read()), Some(Coins(300)));
+}
+
 #[test]
 fn unreadable_messages_are_counted_and_change_nothing() {
     let mut stage = Stage::in_world(nothing_replicated());
