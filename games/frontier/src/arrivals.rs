@@ -12,7 +12,7 @@ use crate::{
     components::{Kind, Look, Name},
     landscape::{Land, mix},
     parties::Parties,
-    roster::{Player, Roster},
+    roster::{Player, PlayerRow, Roster},
     traits::LEVEL_MAX,
 };
 
@@ -52,12 +52,14 @@ fn arrive(world: &mut World, arrival: Arrival) {
     let row = world.resource_mut::<Roster>().add(player);
     world.resource_mut::<Actors>()[index].player = row;
     let entity = embody(world, index, false);
-    world.entity_mut(entity).insert(Name { text: name });
+    world.entity_mut(entity).insert((Name { text: name }, PlayerRow(row)));
     world.resource_mut::<Outbox>().set_player(arrival.client, entity);
 }
 
 fn depart(world: &mut World, client: ClientKey) {
-    let Some(player) = world.resource_mut::<Roster>().remove(client) else { return };
+    let entity = world.resource::<Inbox>().players().entity(client);
+    let Some(&row) = entity.and_then(|entity| world.get::<PlayerRow>(entity)) else { return };
+    let Some(player) = world.resource_mut::<Roster>().remove(row) else { return };
     let party = world.resource::<Actors>()[player.actor].party;
     world.resource_mut::<Parties>().leave(party, player.actor);
     remove(world, player.actor);

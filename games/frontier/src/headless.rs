@@ -22,7 +22,7 @@ use crate::{
     parties::MEMBERS_MAX,
     players::RUN_M_PER_S,
     protocol::{Ability, Input, Wish},
-    roster::Roster,
+    roster::{PlayerRow, Roster},
     schema::{protocol, schema},
     settings::FrontierSettings,
     signals::HANDLE_MS,
@@ -131,7 +131,9 @@ impl Headless {
     }
 
     fn player(&self, client: u32) -> u32 {
-        self.ecs().resource::<Roster>().actor(ClientKey(client)).expect("who arrives has a player in the same tick")
+        let entity = self.ecs().resource::<Inbox>().players().entity(ClientKey(client));
+        let row = self.ecs().get::<PlayerRow>(entity.expect("who arrives has a player in the same tick"));
+        self.ecs().resource::<Roster>().actor(*row.expect("each has a row")).expect("and an actor")
     }
 
     fn input(&mut self, client: u32, input: Input) {

@@ -3,7 +3,7 @@
 //! Of the inputs of one tick the newest counts; those beyond [`INPUTS_PER_TICK_MAX`] are dropped and counted. Without
 //! inputs a player goes on for a while, paid from what was not used before, and then stands.
 
-use bevy_ecs::resource::Resource;
+use bevy_ecs::{component::Component, resource::Resource};
 use speech::SpeechAllowance;
 use throng::prelude::*;
 use throng_replication::Text;
@@ -90,19 +90,20 @@ impl Player {
     }
 }
 
+/// The row of the player that an entity is.
+#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlayerRow(pub u32);
+
 /// All players. Rows are used again; a player keeps its row while it is here.
 #[derive(Resource, Default)]
 pub struct Roster {
     rows: Vec<Option<Player>>,
     free: Vec<u32>,
-    /// Sorted by client.
-    by_client: Vec<(ClientKey, u32)>,
 }
 
 impl Roster {
-    /// The actor of a client's player.
-    pub fn actor(&self, client: ClientKey) -> Option<u32> {
-        self.row(client).and_then(|row| self.get(row)).map(|player| player.actor)
+    pub fn actor(&self, PlayerRow(row): PlayerRow) -> Option<u32> {
+        self.get(row).map(|player| player.actor)
     }
 
     /// The actors of all players.
@@ -111,7 +112,7 @@ impl Roster {
     }
 
     pub fn count(&self) -> usize {
-        self.by_client.len()
+        self.rows.len() - self.free.len()
     }
 
     pub fn attacks(&self, row: u32) -> bool {
@@ -180,11 +181,6 @@ impl Roster {
         }
     }
 
-    pub fn row(&self, client: ClientKey) -> Option<u32> {
-        let at = self.by_client.binary_search_by_key(&client, |entry| entry.0).ok()?;
-        Some(self.by_client[at].1)
-    }
-
     fn get(&self, row: u32) -> Option<&Player> {
         self.rows.get(row as usize)?.as_ref()
     }
@@ -199,16 +195,13 @@ impl Roster {
             self.rows.len() as u32 - 1
         });
         self.rows[row as usize] = Some(player);
-        let at = self.by_client.partition_point(|entry| entry.0 < player.client);
-        self.by_client.insert(at, (player.client, row));
         row
     }
 
-    pub fn remove(&mut self, client: ClientKey) -> Option<Player> {
-        let at = self.by_client.binary_search_by_key(&client, |entry| entry.0).ok()?;
-        let (_, row) = self.by_client.remove(at);
+    pub fn remove(&mut self, PlayerRow(row): PlayerRow) -> Option<Player> {
+        let player = self.rows.get_mut(row as usize)?.take()?;
         self.free.push(row);
-        self.rows[row as usize].take()
+        Some(player)
     }
 }
 
@@ -240,13 +233,13 @@ mod tests {
     fn the_roster_finds_everybody_and_forgets_who_left() {
         let mut roster = Roster::default();
         let player = |number: u32| Player::new(ClientKey(number), number * 10, Text::default(), Default::default(), 0);
-        for number in [5, 1, 9, 3] {
-            roster.add(player(number));
-        }
-        assert_eq!(roster.actor(ClientKey(9)), Some(90));
-        assert!(roster.remove(ClientKey(1)).is_some());
-        assert!(roster.remove(ClientKey(1)).is_none());
-        assert_eq!(roster.actor(ClientKey(1)), None);
-        assert_eq!(roster.actors().count(), 3);
+        let rows = [5, 1, 9, 3].map(|number| PlayerRow(roster.add(player(number))));
+        assert_eq!(roster.actor(rows[2]), Some(90));
+        assert!(roster.remove(rows[1]).is_some());
+        assert!(roster.remove(rows[1]).is_none());
+        assert_eq!(roster.actor(rows[1]), None);
+        assert_eq!((roster.actors().count(), roster.count()), (3, 3));
+        assert_eq!(PlayerRow(roster.add(player(7))), rows[1], "rows are used again");
+        assert_eq!(roster.count(), 4);
     }
 }

@@ -21,6 +21,7 @@ use crate::{
     neighbours::{Question, groups},
     parties::Parties,
     protocol::Wish,
+    roster::PlayerRow,
     services,
     visibility::is_seen,
     zone::Zone,
@@ -32,10 +33,11 @@ const TARGET_M: f32 = 80.0;
 const JOIN_M: f32 = 30.0;
 
 /// Acts on what was asked for.
-pub fn grant(mut zone: Zone, wishes: Requests<Wish>, mut parties: ResMut<Parties>) {
+pub fn grant(mut zone: Zone, wishes: Requests<Wish>, rows: Query<&PlayerRow>, mut parties: ResMut<Parties>) {
     for (sender, wish) in wishes.read() {
-        // Who has left in an earlier tick has no actor.
-        let Some(actor) = zone.roster.actor(sender.client) else { continue };
+        // Who has left in an earlier tick has no row.
+        let Some(Ok(&row)) = sender.entity.map(|player| rows.get(player)) else { continue };
+        let Some(actor) = zone.roster.actor(row) else { continue };
         match wish {
             Wish::Say(words) => say(&mut zone, actor, &words),
             Wish::Name(name) => rename(&mut zone, actor, &name),

@@ -57,7 +57,7 @@ const GAME: &str = "\
 ## What the game counts
 
 A game counts in one line anywhere in its code: `throng::count!(\"casts\", 3)`, `throng::gauge!(\"players\", n)`. A name appears when it is
-first used.
+first used. Inputs and requests of clients that are no value of their kind are counted so, too: `refused.pick_up` for a `PickUp`.
 
 | of a counter `NAME` | |
 |---|---|
