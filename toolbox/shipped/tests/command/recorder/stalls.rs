@@ -15,7 +15,7 @@ use std::{
 use serde_json::Value;
 use throng_platform::testing::not_permitted;
 
-use super::{Place, WITHIN, check_refused, read, save, save_well, scopes_fire, wait_for_capture};
+use super::{Place, WITHIN, read, save, save_well, scopes_fire, wait_for_capture};
 use crate::{
     child::{Ended, Server, alone, captures_in, folder, wait_until},
     crowd::Crowd,
@@ -119,7 +119,7 @@ fn check_lost_and_found(place: &Place, server: Server, captures: &Path, make_roo
     let crowd = Crowd::start(server.address, 4);
     place.wait_for_log(FAILURE);
     std::thread::sleep(Duration::from_secs(3));
-    check_refused(&save(&server, "now?"), &["did not save", "cannot be written", "make room"]);
+    save(&server, "now?").check_refused(&["did not save", "cannot be written", "make room"]);
     check_healthy(&server);
     assert_eq!(place.log().matches(FAILURE).count(), 1, "it is told once:\n{}", place.log());
 
