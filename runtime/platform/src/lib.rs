@@ -14,7 +14,7 @@
 //! | [`allocator`] | mimalloc with a count per thread |
 //! | [`prefetch`] | memory that is going to be read, early |
 //! | [`ticks`] | the cheapest clock, for measuring |
-//! | [`perf`], [`sched`] | when a thread had no core, and which other processes had one |
+//! | [`perf`], [`sched`] | when a thread had no core, and which other threads of the host had it |
 //! | [`steal`] | for how long a hypervisor gave our cores to somebody else |
 //! | [`sampling`] | where another process's threads are, without stopping them |
 //! | [`never`](mod@never) | states that only a bug can make: loud in tests, counted and survived in a live server |

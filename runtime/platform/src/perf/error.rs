@@ -24,10 +24,22 @@ pub enum PerfError {
     LockedMemory { source: io::Error },
     #[error("context switches and page faults stay unknown: {source}")]
     Failed { source: io::Error },
+    #[error(
+        "which other processes had a core stays unknown: kernel.perf_event_paranoid is {level}. Run \
+         `sysctl -w kernel.perf_event_paranoid=0` on the host, or give the program CAP_PERFMON"
+    )]
+    CoresParanoid { level: i32 },
+    #[error(
+        "which other processes had a core stays unknown: {source}. It takes CAP_PERFMON and 260 KiB of locked memory per core"
+    )]
+    Cores { source: io::Error },
 }
 
 /// The strictest level at which a process may still watch its own threads outside the kernel.
 const PARANOID_MAX: i32 = 2;
+
+/// The same for whole cores, with all that runs on them.
+const CORES_PARANOID_MAX: i32 = 0;
 
 impl PerfError {
     /// Of the system call that opens the event.
@@ -40,6 +52,25 @@ impl PerfError {
         match source.raw_os_error() {
             Some(libc::EPERM | libc::ENOMEM | libc::EAGAIN) => PerfError::LockedMemory { source },
             _ => PerfError::Failed { source },
+        }
+    }
+
+    /// Of the system call that opens the event of a whole core.
+    pub(super) fn of_open_core(source: io::Error) -> PerfError {
+        PerfError::classify_core(source, paranoid_level())
+    }
+
+    /// Of mapping its ring.
+    pub(super) fn of_map_core(source: io::Error) -> PerfError {
+        PerfError::Cores { source }
+    }
+
+    fn classify_core(source: io::Error, level: Option<i32>) -> PerfError {
+        match (source.raw_os_error(), level) {
+            (Some(libc::EACCES | libc::EPERM), Some(level)) if level > CORES_PARANOID_MAX => {
+                PerfError::CoresParanoid { level }
+            }
+            _ => PerfError::Cores { source },
         }
     }
 
@@ -82,5 +113,9 @@ mod tests {
         check(open(libc::ESRCH, Some(2)), "No such process");
         check(open(libc::EMFILE, Some(2)), "Too many open files");
         check(PerfError::of_map(io::Error::from_raw_os_error(libc::EPERM)), "`ulimit -l`");
+        let core = |errno, level| PerfError::classify_core(io::Error::from_raw_os_error(errno), level);
+        check(core(libc::EACCES, Some(2)), "kernel.perf_event_paranoid=0` on the host");
+        check(core(libc::EPERM, Some(0)), "CAP_PERFMON");
+        check(core(libc::ENOMEM, Some(2)), "locked memory");
     }
 }

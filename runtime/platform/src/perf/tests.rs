@@ -4,6 +4,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use super::cores::{CoreEvents, CoreRecord, ThreadName};
 use super::*;
 use crate::sched::{pin_this_thread, pinnable_cores};
 use crate::testing::{as_nobody, not_permitted};
@@ -178,6 +179,41 @@ fn reading_never_allocates() {
     events.read(u64::MAX, usize::MAX, |_| count += 1);
     assert_eq!((crate::allocator::thread_counts() - before).allocations, 0);
     assert!(count >= 500);
+}
+
+/// Promise: another process on a core is told, with the name that it took itself.
+#[test]
+fn a_process_that_has_a_core_is_told_with_its_name() {
+    let core = pinnable_cores()[0];
+    let mut events = match CoreEvents::open(core) {
+        Ok(events) => events,
+        Err(error) => return not_permitted(&error.to_string()),
+    };
+    let mut command = std::process::Command::new("taskset");
+    let mut child = command.args(["-c", &core.to_string(), "sh", "-c", "sleep 0.01; sleep 0.01"]).spawn().unwrap();
+    let pid = child.id();
+    child.wait().unwrap();
+    let mut records = Vec::new();
+    events.read(usize::MAX, |record| records.push(record));
+    let has = |wanted: &dyn Fn(&CoreRecord) -> bool| records.iter().any(wanted);
+    assert!(has(&|record| matches!(*record, CoreRecord::Runs { pid: of, tid, .. } if of == pid && tid == pid)));
+    let name = ThreadName::new(b"sh");
+    assert!(has(&|record| matches!(*record, CoreRecord::Named { tid, name: new, .. } if tid == pid && new == name)));
+    assert!(has(&|record| matches!(*record, CoreRecord::Started { parent_tid, .. } if parent_tid == pid)), "sleep");
+    let runs = records
+        .iter()
+        .filter_map(|record| if let CoreRecord::Runs { at_ns, .. } = record { Some(*at_ns) } else { None });
+    assert!(runs.is_sorted(), "{records:?}");
+}
+
+#[test]
+fn a_thread_is_asked_for_its_name() {
+    let work = || (std::process::id(), nix::unistd::gettid().as_raw() as u32);
+    let thread = crate::threads::spawn_named("some-name", crate::threads::Priority::Normal, move || {
+        let (pid, tid) = work();
+        (ThreadName::of(pid, tid), ThreadName::of(pid, u32::MAX))
+    });
+    assert_eq!(thread.unwrap().join().unwrap(), (Some(ThreadName::new(b"some-name")), None));
 }
 
 #[test]
