@@ -302,7 +302,7 @@ fn captures() -> io::Result<()> {
     ];
     let thread = |name, events| Thread { name: text(name), events, ..Thread::default() };
     let capture = Capture {
-        about: About { begin_ns: 1_000, end_ns: 2_000, switches: SwitchSource::PerfEvent, ..About::default() },
+        about: About { begin_ns: 1_000, end_ns: 2_000, switches: SwitchSource::CpuWide, ..About::default() },
         sites: vec![Site { name: text("a.b"), line: 9, budget_ns: Some(300), ..Site::default() }, Site::default()],
         threads: vec![thread("main", main), thread("w", worker)],
         worlds: vec![World { id: 7, name: text("hub"), tick_hz: 20 }],
@@ -312,6 +312,18 @@ fn captures() -> io::Result<()> {
         logs: vec![LogLine { text: text("\"Mallory\" at 203.0.113.9:4000"), ..LogLine::default() }],
         memory: Memory { at_ns: vec![1_000, 1_500], by_site: vec![LiveBytes { site: Some(0), bytes: vec![64, 32] }] },
         processes: vec![ProcessShare { pid: 9, name: text("cc"), cores: 1.5 }],
+        host_threads: vec![HostThread {
+            pid: 9,
+            tid: 10,
+            owner: Owner::Foreign,
+            name: text("as"),
+            process: text("cc"),
+        }],
+        cores: vec![Core {
+            number: 0,
+            runs: vec![CoreRun { at_ns: 1_300, thread: Some(0) }, CoreRun { at_ns: 1_350, thread: None }],
+        }],
+        host_stalls: vec![HostStall { core: 0, begin_ns: 1_400, end_ns: 1_500 }],
     };
     for (name, capture) in [("everything", &capture), ("nothing", &Capture::default())] {
         let mut file = Vec::new();

@@ -28,8 +28,11 @@ pub use write::write;
 
 /// What a file begins with, before the version.
 pub const MAGIC: [u8; 14] = *b"throng-capture";
-/// The version that is written, and the only one that is read.
-pub const VERSION: u16 = 1;
+/// The version that is written.
+pub const VERSION: u16 = 2;
+/// The oldest that is read. It knew nothing of the host's threads, cores and stalls, nor why switches have no better
+/// source.
+pub const VERSION_MIN: u16 = 1;
 
 /// How many of each thing a file may hold. The writer refuses more, and so does the reader.
 pub mod maximum {
@@ -48,6 +51,11 @@ pub mod maximum {
     pub const MEMORY_MOMENTS: usize = 1 << 16;
     pub const MEMORY_ROWS: usize = 1 << 17;
     pub const PROCESSES: usize = 1 << 16;
+    pub const HOST_THREADS: usize = 1 << 16;
+    pub const CORES: usize = 1 << 12;
+    /// Of one core: five minutes of one that switches 50,000 times a second.
+    pub const CORE_RUNS: usize = 1 << 24;
+    pub const HOST_STALLS: usize = 1 << 20;
 
     /// What all lists of a capture that is read may take (bytes), unless the caller allows more. Texts come on top, and
     /// are never larger than in the file; so does the room that a list keeps to grow, up to as much again.
@@ -80,7 +88,7 @@ pub enum ReadError {
     #[error("this is not a capture: it does not begin with `throng-capture`")]
     NotACapture,
     #[error(
-        "at byte 14: version {version} is not known, only version {VERSION}; open it with the `throng` that wrote it"
+        "at byte 14: version {version} is not known, only {VERSION_MIN} to {VERSION}; open it with the `throng` that wrote it"
     )]
     UnknownVersion { version: u16 },
     #[error("at byte {offset}: the file ends in the middle; it was cut short, copy it again")]

@@ -22,6 +22,12 @@ pub struct Capture {
     pub memory: Memory,
     /// What else ran on the host around the capture, the busiest first; empty where nothing is known.
     pub processes: Vec<ProcessShare>,
+    /// Threads of the whole host that had one of `cores`.
+    pub host_threads: Vec<HostThread>,
+    /// Our cores and who had them; empty where the kernel tells of our own threads alone.
+    pub cores: Vec<Core>,
+    /// Times in which a core stood still for everybody; by core, in the order of their ends.
+    pub host_stalls: Vec<HostStall>,
 }
 
 /// Where, when and why.
@@ -42,6 +48,8 @@ pub struct About {
     pub frame: u64,
     /// Where context switches come from.
     pub switches: SwitchSource,
+    /// Why from no better source, and what would give one; empty with the best one, and if nobody wanted it.
+    pub switches_why_not: String,
     /// Records that were lost for want of a free block since the recorder started.
     pub records_lost: u64,
     /// Whether log texts and other free text are as they were. Otherwise they were cleaned of what a player may have
@@ -192,12 +200,21 @@ impl Unit {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchSource {
+    /// Those of our own threads as below, and in [`Capture::cores`] every switch of our cores, whoever had them.
+    CpuWide,
     /// Every context switch of the process's own threads, from the kernel (perf_event).
     PerfEvent,
     /// Sums per thread and frame (`/proc/self/task/TID/schedstat`).
     Schedstat,
     #[default]
     None,
+}
+
+impl SwitchSource {
+    /// Whether every switch of our own threads is there.
+    pub fn has_each_switch(self) -> bool {
+        matches!(self, SwitchSource::CpuWide | SwitchSource::PerfEvent)
+    }
 }
 
 /// A place in the code that records scopes.
@@ -365,4 +382,56 @@ pub struct ProcessShare {
     pub name: String,
     /// Cores that it used [0 to all of them].
     pub cores: f32,
+}
+
+/// A thread of any process of the host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct HostThread {
+    pub pid: u32,
+    pub tid: u32,
+    pub owner: Owner,
+    /// The last that it had of the time of the capture; empty if it was not to be had.
+    pub name: String,
+    /// Its process's.
+    pub process: String,
+}
+
+/// Whose thread it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Owner {
+    /// Of another process, or the kernel's.
+    #[default]
+    Foreign,
+    /// Of the process that was recorded.
+    Own,
+    /// Nobody's: the core had nothing to do.
+    Idle,
+}
+
+/// A core of the host.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Core {
+    /// The kernel's number.
+    pub number: u32,
+    /// In the order of time; each goes on to the next one, the last to the end of the capture.
+    pub runs: Vec<CoreRun>,
+}
+
+/// Who had a core.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct CoreRun {
+    pub at_ns: u64,
+    /// Index into [`Capture::host_threads`]; `None`: not known, records are missing.
+    pub thread: Option<u32>,
+}
+
+/// A time in which a core ran nothing of user space, though something that goes before everything wanted to run: the
+/// host had taken the core away, or its kernel kept it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct HostStall {
+    /// The kernel's number.
+    pub core: u32,
+    pub begin_ns: u64,
+    pub end_ns: u64,
 }

@@ -20,7 +20,9 @@ impl Capture {
         trigger.note = free_text(&trigger.note);
         trigger.name = visible(&trigger.name).into_owned();
         // Shown, not judged: these name code and programs.
-        let about = [&mut self.about.build, &mut self.about.game].into_iter();
+        let about = &mut self.about;
+        let about = [&mut about.build, &mut about.game, &mut about.switches_why_not].into_iter();
+        let host_threads = self.host_threads.iter_mut().flat_map(|thread| [&mut thread.name, &mut thread.process]);
         let sites = self
             .sites
             .iter_mut()
@@ -31,7 +33,8 @@ impl Capture {
             .chain(self.worlds.iter_mut().map(|world| &mut world.name))
             .chain(self.locks.iter_mut().map(|lock| &mut lock.name))
             .chain(self.counters.iter_mut().map(|counter| &mut counter.name))
-            .chain(self.processes.iter_mut().map(|process| &mut process.name));
+            .chain(self.processes.iter_mut().map(|process| &mut process.name))
+            .chain(host_threads);
         names.for_each(|name| *name = visible(name).into_owned());
         self.about.has_free_text = false;
         self
@@ -48,11 +51,13 @@ mod tests {
         let mut capture = sample::hostile();
         capture.logs[0].text = "\"Mallory\" at 203.0.113.9:4000\u{1b}[31m".to_owned();
         capture.about.trigger.note = "asked by 2001:db8::7".to_owned();
+        capture.host_threads[1].process.push_str("\u{1b}[2J");
         let clean = capture.clone().without_free_text();
         assert!(!clean.about.has_free_text);
         assert_eq!(clean.logs[0].text, "<text> at <address>\\u{1b}[31m");
         assert_eq!(clean.about.trigger.note, "asked by <address>");
         assert_eq!(clean.processes, sample::small().processes);
+        assert_eq!(clean.host_threads[1].process, "backup\\u{1b}[2J", "names of programs stay, made visible");
         assert_eq!(clean.threads[0].events, capture.threads[0].events);
         check_visible(&serde_json::to_value(&clean).unwrap());
     }

@@ -24,8 +24,10 @@ mod facts;
 mod foreign;
 mod frame;
 mod gather;
+mod had_core;
 mod memory;
 mod run;
+mod stalls;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -79,6 +79,9 @@ fn the_smallest_elements_are_dear_within_bounds() {
         logs: vec![LogLine::default(); 3_000],
         memory: Memory { at_ns: vec![0; 100], by_site: vec![LiveBytes { site: None, bytes: vec![0; 100] }; 1_000] },
         processes: vec![ProcessShare::default(); 3_000],
+        host_threads: vec![HostThread::default(); 3_000],
+        cores: vec![Core { number: 0, runs: vec![CoreRun::default(); 100] }; 1_000],
+        host_stalls: vec![HostStall::default(); 3_000],
         ..Capture::default()
     };
     check_memory(&written(&capture), "smallest elements");

@@ -2,7 +2,7 @@
 //! back as that.
 
 use throng_capture::Capture;
-use throng_capture::format::{maximum, read, write};
+use throng_capture::format::{maximum, read, read_summary, write};
 use throng_capture::model::*;
 
 const SPEC: &str = include_str!("../../../docs/spec/capture.md");
@@ -63,7 +63,8 @@ fn told() -> Capture {
             begin_ns: 1_000,
             end_ns: 2_000,
             frame: 7,
-            switches: SwitchSource::PerfEvent,
+            switches: SwitchSource::CpuWide,
+            switches_why_not: String::from("hm"),
             records_lost: 0,
             has_free_text: true,
         },
@@ -101,7 +102,26 @@ fn told() -> Capture {
             ],
         },
         processes: vec![ProcessShare { pid: 9, name: text("cc"), cores: 1.5 }],
+        host_threads: vec![
+            HostThread { pid: 9, tid: 10, owner: Owner::Foreign, name: text("as"), process: text("cc") },
+            HostThread { owner: Owner::Idle, ..HostThread::default() },
+        ],
+        cores: vec![Core {
+            number: 1,
+            runs: [(1_000, Some(1)), (1_420, Some(0)), (1_700, None)]
+                .map(|(at_ns, thread)| CoreRun { at_ns, thread })
+                .to_vec(),
+        }],
+        host_stalls: vec![HostStall { core: 1, begin_ns: 1_100, end_ns: 1_300 }],
     }
+}
+
+/// What version 1 could say of it.
+fn told_by_version_1() -> Capture {
+    let mut capture = Capture { host_threads: vec![], cores: vec![], host_stalls: vec![], ..told() };
+    capture.about.switches = SwitchSource::PerfEvent;
+    capture.about.switches_why_not.clear();
+    capture
 }
 
 #[test]
@@ -115,6 +135,18 @@ fn the_writer_makes_the_documents_bytes() {
 #[test]
 fn the_reader_reads_the_documents_bytes_as_the_document_says() {
     assert_eq!(read(&golden("capture")).unwrap(), told());
+}
+
+/// Files of version 1 are kept for years.
+#[test]
+fn a_file_of_version_1_is_read_as_what_it_could_say() {
+    let file = golden("capture of version 1");
+    assert_eq!(read(&file).unwrap(), told_by_version_1());
+    let summary = read_summary(std::io::Cursor::new(&file)).unwrap();
+    assert_eq!(summary.about, told_by_version_1().about);
+    let mut newer = file.clone();
+    newer[14] = 2;
+    assert!(read(&newer).is_err(), "what it says of itself ends before what version 2 says");
 }
 
 /// Rows of the table of sections: kind and maximum.
@@ -145,6 +177,10 @@ fn the_documents_maxima_are_the_codes() {
         (11, maximum::MEMORY_MOMENTS),
         (12, maximum::MEMORY_ROWS),
         (13, maximum::PROCESSES),
+        (15, maximum::HOST_THREADS),
+        (16, maximum::CORES),
+        (17, maximum::CORE_RUNS),
+        (18, maximum::HOST_STALLS),
         (14, 1),
     ];
     assert_eq!(rows.collect::<Vec<_>>(), expected);

@@ -328,6 +328,7 @@ fn draw_up(
         end_ns,
         frame,
         switches: hand_off.switch_source,
+        switches_why_not: String::new(),
         records_lost: pool().lost(),
         has_free_text: true,
     };

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::convert::names;
 use crate::convert::spans::{self, Span, What};
-use crate::model::{Capture, Event, Switch, SwitchSource, Thread};
+use crate::model::{Capture, Event, Switch, Thread};
 
 impl CallTree {
     /// The scopes and waits of all threads, with [`CAPTURE_EVENTS`] as costs. Cost: sorting each thread's scopes.
@@ -124,7 +124,7 @@ impl Walk<'_> {
 /// The stretches without a core, in order and apart from each other. A thread that first gets a core was blocked
 /// before; one that last lost it stays without to the end of the capture.
 fn off_core(capture: &Capture, thread: &Thread) -> Vec<OffCore> {
-    if capture.about.switches != SwitchSource::PerfEvent {
+    if !capture.about.switches.has_each_switch() {
         return Vec::new();
     }
     let switches = thread.events.iter().filter_map(|event| match *event {
@@ -156,6 +156,7 @@ fn off_core(capture: &Capture, thread: &Thread) -> Vec<OffCore> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::SwitchSource;
     use crate::sample;
 
     #[test]

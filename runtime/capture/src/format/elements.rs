@@ -4,11 +4,13 @@ use super::bytes::{Cursor, put_optional_u32, put_step, put_text, put_varint};
 use super::events::check_index;
 use super::{ReadError, WriteError, maximum};
 use crate::model::{
-    About, Frame, FrameThread, LiveBytes, LogLine, ProcessShare, Site, SwitchSource, Thread, ThreadClass, Trigger,
-    TriggerKind, World,
+    About, CoreRun, Frame, FrameThread, HostStall, HostThread, LiveBytes, LogLine, Owner, ProcessShare, Site,
+    SwitchSource, Thread, ThreadClass, Trigger, TriggerKind, World,
 };
 
-const SWITCH_SOURCES: [SwitchSource; 3] = [SwitchSource::None, SwitchSource::Schedstat, SwitchSource::PerfEvent];
+const SWITCH_SOURCES: [SwitchSource; 4] =
+    [SwitchSource::None, SwitchSource::Schedstat, SwitchSource::PerfEvent, SwitchSource::CpuWide];
+const OWNERS: [Owner; 3] = [Owner::Foreign, Owner::Own, Owner::Idle];
 const THREAD_CLASSES: [ThreadClass; 4] =
     [ThreadClass::Other, ThreadClass::Frame, ThreadClass::ShortTask, ThreadClass::LongTask];
 
@@ -40,10 +42,13 @@ pub(super) fn put_about(out: &mut Vec<u8>, about: &About) -> Result<(), WriteErr
     put_varint(out, trigger.allowed);
     put_optional_u32(out, trigger.world);
     put_step(out, about.begin_ns, trigger.at_ns);
-    put_text(out, &trigger.note, "the trigger's note")
+    put_text(out, &trigger.note, "the trigger's note")?;
+    put_text(out, &about.switches_why_not, WHY_NOT)
 }
 
-pub(super) fn about(bytes: &mut Cursor<'_>) -> Result<About, ReadError> {
+const WHY_NOT: &str = "why switches have no better source";
+
+pub(super) fn about(bytes: &mut Cursor<'_>, version: u16) -> Result<About, ReadError> {
     let build = bytes.text("the build's name")?;
     let game = bytes.text("the game's name")?;
     let cores = bytes.u32("a count of cores")?;
@@ -69,6 +74,7 @@ pub(super) fn about(bytes: &mut Cursor<'_>) -> Result<About, ReadError> {
             at_ns: bytes.step(begin_ns)?,
             note: bytes.text("the trigger's note")?,
         },
+        switches_why_not: if version > 1 { bytes.text(WHY_NOT)? } else { String::new() },
     })
 }
 
@@ -235,4 +241,46 @@ pub(super) fn process(bytes: &mut Cursor<'_>) -> Result<ProcessShare, ReadError>
         name: bytes.text("a process's name")?,
         cores: f32::from_le_bytes(bytes.array()?),
     })
+}
+
+pub(super) fn put_host_thread(out: &mut Vec<u8>, thread: &HostThread) -> Result<(), WriteError> {
+    put_varint(out, thread.pid.into());
+    put_varint(out, thread.tid.into());
+    put_choice(out, &OWNERS, &thread.owner);
+    put_text(out, &thread.name, "a thread's name")?;
+    put_text(out, &thread.process, "a process's name")
+}
+
+pub(super) fn host_thread(bytes: &mut Cursor<'_>) -> Result<HostThread, ReadError> {
+    Ok(HostThread {
+        pid: bytes.u32("a process id")?,
+        tid: bytes.u32("a thread id")?,
+        owner: choice(bytes, &OWNERS, "the owner of a thread")?,
+        name: bytes.text("a thread's name")?,
+        process: bytes.text("a process's name")?,
+    })
+}
+
+/// `before_ns` is when the run before began.
+pub(super) fn put_core_run(out: &mut Vec<u8>, before_ns: u64, run: &CoreRun, threads: usize) -> Result<(), WriteError> {
+    run.thread.map_or(Ok(()), |thread| check_index("thread of the host", thread, threads))?;
+    put_step(out, before_ns, run.at_ns);
+    put_optional_u32(out, run.thread);
+    Ok(())
+}
+
+pub(super) fn core_run(bytes: &mut Cursor<'_>, before_ns: u64, threads: usize) -> Result<CoreRun, ReadError> {
+    Ok(CoreRun { at_ns: bytes.step(before_ns)?, thread: bytes.optional_index("thread of the host", threads)? })
+}
+
+pub(super) fn put_host_stall(out: &mut Vec<u8>, capture_begin_ns: u64, stall: &HostStall) {
+    put_varint(out, stall.core.into());
+    put_step(out, capture_begin_ns, stall.begin_ns);
+    put_step(out, stall.begin_ns, stall.end_ns);
+}
+
+pub(super) fn host_stall(bytes: &mut Cursor<'_>, capture_begin_ns: u64) -> Result<HostStall, ReadError> {
+    let core = bytes.u32("a core")?;
+    let begin_ns = bytes.step(capture_begin_ns)?;
+    Ok(HostStall { core, begin_ns, end_ns: bytes.step(begin_ns)? })
 }

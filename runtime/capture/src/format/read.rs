@@ -10,7 +10,7 @@ use super::bytes::Cursor;
 use super::events::{COMMON_SITES, Counts, EventReader};
 use super::section::{self, Kind};
 use super::{ReadError, elements, maximum};
-use crate::model::{Capture, Counter, Lock};
+use crate::model::{Capture, Core, CoreRun, Counter, Lock};
 
 /// The capture in `file`, which is a whole file. Indices in it point into its lists. Takes
 /// [`maximum::MEMORY_BYTES`] at most.
@@ -21,13 +21,15 @@ pub fn read(file: &[u8]) -> Result<Capture, ReadError> {
 /// The same with another maximum, counted as there.
 pub fn read_within(file: &[u8], memory_bytes_max: u64) -> Result<Capture, ReadError> {
     let mut file = Cursor::new(file, 0);
-    section::check_beginning(&mut file)?;
+    let version = section::version(&mut file)?;
     let mut reader = Reader {
+        version,
         room: Room { left_bytes: Cell::new(memory_bytes_max), maximum_bytes: memory_bytes_max },
         capture: Capture::default(),
         common_sites: Vec::new(),
         thread: 0,
         thread_before_ns: None,
+        core: 0,
     };
     let mut last = None;
     loop {
@@ -62,12 +64,15 @@ impl Room {
 }
 
 struct Reader {
+    version: u16,
     room: Room,
     capture: Capture,
     common_sites: Vec<u32>,
     /// The thread whose events were read last, and the end of the last one.
     thread: usize,
     thread_before_ns: Option<u64>,
+    /// The core whose runs were read last.
+    core: usize,
 }
 
 impl Reader {
@@ -77,7 +82,7 @@ impl Reader {
         let (sites, threads) = (capture.sites.len(), capture.threads.len());
         let begin_ns = capture.about.begin_ns;
         match kind {
-            Kind::About => capture.about = elements::about(bytes)?,
+            Kind::About => capture.about = elements::about(bytes, self.version)?,
             Kind::Sites => {
                 list(bytes, room, &mut capture.sites, maximum::SITES, "sites", |bytes, _| elements::site(bytes))?
             }
@@ -130,6 +135,21 @@ impl Reader {
                     elements::process(bytes)
                 })?;
             }
+            Kind::HostThreads => {
+                let host_threads = &mut capture.host_threads;
+                list(bytes, room, host_threads, maximum::HOST_THREADS, "threads of the host", |bytes, _| {
+                    elements::host_thread(bytes)
+                })?;
+            }
+            Kind::Cores => list(bytes, room, &mut capture.cores, maximum::CORES, "cores", |bytes, _| {
+                Ok(Core { number: bytes.u32("a core")?, runs: Vec::new() })
+            })?,
+            Kind::CoreRuns => self.core_runs(bytes)?,
+            Kind::HostStalls => {
+                list(bytes, room, &mut capture.host_stalls, maximum::HOST_STALLS, "stalls", |bytes, _| {
+                    elements::host_stall(bytes, begin_ns)
+                })?;
+            }
             Kind::End => {}
         }
         // A section that holds more than it should.
@@ -161,6 +181,21 @@ impl Reader {
         self.thread = thread;
         self.thread_before_ns = Some(reader.before_ns);
         Ok(())
+    }
+
+    fn core_runs(&mut self, bytes: &mut Cursor<'_>) -> Result<(), ReadError> {
+        let (room, capture) = (&self.room, &mut self.capture);
+        let offset = bytes.offset();
+        let core = bytes.index("core", capture.cores.len())? as usize;
+        if core < self.core {
+            return Err(ReadError::OutOfRange { offset, what: "the order of cores" });
+        }
+        self.core = core;
+        let (begin_ns, threads) = (capture.about.begin_ns, capture.host_threads.len());
+        let runs = &mut capture.cores[core].runs;
+        list(bytes, room, runs, maximum::CORE_RUNS, "runs of one core", |bytes, before| {
+            elements::core_run(bytes, before.map_or(begin_ns, |run: &CoreRun| run.at_ns), threads)
+        })
     }
 }
 

@@ -13,10 +13,10 @@
 use std::io::Write;
 
 use super::bytes::Cursor;
-use super::{MAGIC, ReadError, VERSION, WriteError};
+use super::{MAGIC, ReadError, VERSION, VERSION_MIN, WriteError};
 
-/// Kinds, in the order in which they stand in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Kinds, in the order in which they stand in a file. Numbers only tell them apart: the end came before some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
     About = 1,
@@ -34,11 +34,19 @@ pub(super) enum Kind {
     MemoryMoments = 11,
     MemoryRows = 12,
     Processes = 13,
+    // From version 2 on.
+    HostThreads = 15,
+    /// All cores come before the runs of any, as threads do.
+    Cores = 16,
+    /// Of one core, which the payload begins with; cores in order.
+    CoreRuns = 17,
+    HostStalls = 18,
     End = 14,
 }
 
 impl Kind {
-    const ALL: [Kind; 14] = [
+    /// In their order.
+    const ALL: [Kind; 18] = [
         Kind::About,
         Kind::Sites,
         Kind::CommonSites,
@@ -52,6 +60,10 @@ impl Kind {
         Kind::MemoryMoments,
         Kind::MemoryRows,
         Kind::Processes,
+        Kind::HostThreads,
+        Kind::Cores,
+        Kind::CoreRuns,
+        Kind::HostStalls,
         Kind::End,
     ];
 
@@ -64,8 +76,12 @@ impl Kind {
     pub(super) fn may_follow(self, before: Option<Kind>) -> bool {
         match before {
             None => self == Kind::About,
-            Some(before) => self > before || (self == before && self != Kind::About),
+            Some(before) => self.place() > before.place() || (self == before && self != Kind::About),
         }
+    }
+
+    fn place(self) -> usize {
+        Kind::ALL.iter().position(|kind| *kind == self).unwrap_or_default()
     }
 }
 
@@ -127,13 +143,13 @@ impl<W: Write> SectionWriter<W> {
     }
 }
 
-/// The file's first bytes, before its sections.
-pub(super) fn check_beginning(file: &mut Cursor<'_>) -> Result<(), ReadError> {
+/// The version in the file's first bytes, before its sections.
+pub(super) fn version(file: &mut Cursor<'_>) -> Result<u16, ReadError> {
     if file.array() != Ok(MAGIC) {
         return Err(ReadError::NotACapture);
     }
     match u16::from_le_bytes(file.array()?) {
-        VERSION => Ok(()),
+        version @ VERSION_MIN..=VERSION => Ok(version),
         version => Err(ReadError::UnknownVersion { version }),
     }
 }

@@ -19,7 +19,7 @@ pub struct Summary {
     pub world: Option<World>,
 }
 
-/// The longest of the sections that are read: four texts and some numbers, or as many worlds as were put into one.
+/// The longest of the sections that are read: five texts and some numbers, or as many worlds as were put into one.
 const SECTION_BYTES_MAX: usize = 8 * maximum::TEXT_BYTES;
 
 /// Holds two headers, so that passing over a section reads little of it.
@@ -32,7 +32,7 @@ pub fn read_summary(mut file: impl Read + Seek) -> io::Result<Summary> {
     let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
     let mut bytes = Vec::new();
     let mut offset = read_more(&mut file, MAGIC.len() + 2, &mut bytes)?;
-    section::check_beginning(&mut Cursor::new(&bytes, 0))?;
+    let version = section::version(&mut Cursor::new(&bytes, 0))?;
     let mut summary = Summary::default();
     let mut last = None;
     while last != Some(Kind::End) {
@@ -49,7 +49,7 @@ pub fn read_summary(mut file: impl Read + Seek) -> io::Result<Summary> {
             }
             read_more(&mut file, length as usize, &mut bytes)?;
             let (_, payload) = section::next(&mut Cursor::new(&bytes, offset))?;
-            summary.add(kind, payload)?;
+            summary.add(kind, payload, version)?;
         } else {
             file.seek_relative(length.into())?;
         }
@@ -67,9 +67,9 @@ fn read_more(file: &mut impl Read, len: usize, bytes: &mut Vec<u8>) -> io::Resul
 }
 
 impl Summary {
-    fn add(&mut self, kind: Kind, mut bytes: Cursor<'_>) -> Result<(), ReadError> {
+    fn add(&mut self, kind: Kind, mut bytes: Cursor<'_>, version: u16) -> Result<(), ReadError> {
         match kind {
-            Kind::About => self.about = elements::about(&mut bytes)?,
+            Kind::About => self.about = elements::about(&mut bytes, version)?,
             Kind::Worlds => {
                 while !bytes.is_at_end() {
                     let world = elements::world(&mut bytes)?;

@@ -134,10 +134,7 @@ fn errors_say_where_and_what_to_do() {
     check_refused(b"\x7fELF.................", "this is not a capture: it does not begin with `throng-capture`");
     let mut newer = good.clone();
     newer[14] = 9;
-    check_refused(
-        &newer,
-        "at byte 14: version 9 is not known, only version 1; open it with the `throng` that wrote it",
-    );
+    check_refused(&newer, "at byte 14: version 9 is not known, only 1 to 2; open it with the `throng` that wrote it");
     check_refused(
         &good[..end - 1],
         &format!("at byte {}: the file ends in the middle; it was cut short, copy it again", end - 1),
@@ -166,6 +163,10 @@ fn what_refers_to_nothing_is_not_written() {
     };
     check(|capture| capture.sites.truncate(1), "something refers to site 2, but the capture has only 1");
     check(|capture| capture.locks.clear(), "something refers to lock 0, but the capture has only 0");
+    check(
+        |capture| capture.host_threads.truncate(1),
+        "something refers to thread of the host 1, but the capture has only 1",
+    );
     check(|capture| capture.counters.clear(), "something refers to counter 0, but the capture has only 0");
     check(|capture| capture.logs[0].thread = 5, "something refers to thread 5, but the capture has only 2");
     check(
@@ -229,12 +230,31 @@ prop_compose! {
         (cores, world, has_free_text) in any::<(u32, Option<u32>, bool)>(),
         numbers in [any_time(), any_time(), any_time(), any_time(), any_time(), any_time(), any_time(), any_time()],
         kind in prop::sample::select(&TriggerKind::ALL[..]),
-        switches in prop::sample::select(vec![SwitchSource::None, SwitchSource::Schedstat, SwitchSource::PerfEvent]),
+        switches in prop::sample::select(vec![
+            SwitchSource::None,
+            SwitchSource::Schedstat,
+            SwitchSource::PerfEvent,
+            SwitchSource::CpuWide,
+        ]),
+        switches_why_not in any::<String>(),
     ) -> About {
         let [build, game, name, note] = texts;
         let [saved_unix_s, begin_ns, end_ns, frame, records_lost, measured, allowed, at_ns] = numbers;
         let trigger = Trigger { kind, name, measured, allowed, world, at_ns, note };
-        About { build, game, cores, saved_unix_s, trigger, begin_ns, end_ns, frame, switches, records_lost, has_free_text }
+        About {
+            build,
+            game,
+            cores,
+            saved_unix_s,
+            trigger,
+            begin_ns,
+            end_ns,
+            frame,
+            switches,
+            switches_why_not,
+            records_lost,
+            has_free_text,
+        }
     }
 }
 
@@ -261,6 +281,22 @@ prop_compose! {
 }
 
 prop_compose! {
+    /// Of a host with two threads.
+    fn any_core()(number in any::<u32>(), runs in vec((any_time(), option::of(0..2_u32)), 0..9)) -> Core {
+        Core { number, runs: runs.into_iter().map(|(at_ns, thread)| CoreRun { at_ns, thread }).collect() }
+    }
+}
+
+prop_compose! {
+    fn any_host_thread()(
+        (pid, tid, name, process) in any::<(u32, u32, String, String)>(),
+        owner in prop::sample::select(vec![Owner::Foreign, Owner::Own, Owner::Idle]),
+    ) -> HostThread {
+        HostThread { pid, tid, owner, name, process }
+    }
+}
+
+prop_compose! {
     fn any_capture()(
         about in any_about(),
         site in (any::<[String; 4]>(), any::<u32>(), any::<Option<u64>>()),
@@ -272,6 +308,11 @@ prop_compose! {
         at_ns in vec(any_time(), 3),
         rows in vec((option::of(0..SITES), vec(any_time(), 3)), 0..4),
         processes in vec((any::<u32>(), any::<String>(), any_float()), 0..4),
+        (host_threads, cores, stalls) in (
+            [any_host_thread(), any_host_thread()],
+            vec(any_core(), 0..3),
+            vec((any::<u32>(), any_time(), any_time()), 0..3),
+        ),
     ) -> Capture {
         let ([name, subsystem, category, file], line, budget_ns) = site;
         let site = Site { name, subsystem, category, file, line, budget_ns };
@@ -289,6 +330,12 @@ prop_compose! {
                 .collect(),
             memory: Memory { at_ns, by_site: rows.into_iter().map(|(site, bytes)| LiveBytes { site, bytes }).collect() },
             processes: processes.into_iter().map(|(pid, name, cores)| ProcessShare { pid, name, cores }).collect(),
+            host_threads: host_threads.into(),
+            cores,
+            host_stalls: stalls
+                .into_iter()
+                .map(|(core, begin_ns, end_ns)| HostStall { core, begin_ns, end_ns })
+                .collect(),
         }
     }
 }

@@ -74,6 +74,26 @@ pub fn write(capture: &Capture, mut out: impl Write) -> Result<(), WriteError> {
         elements::put_live_bytes(out, row, capture.memory.at_ns.len(), counts.sites)
     })?;
     list(&mut sections, Kind::Processes, &capture.processes, elements::put_process)?;
+    list(&mut sections, Kind::HostThreads, &capture.host_threads, elements::put_host_thread)?;
+    list(&mut sections, Kind::Cores, &capture.cores, |out, core| {
+        put_varint(out, core.number.into());
+        Ok(())
+    })?;
+    for (core, index) in capture.cores.iter().zip(0_u64..) {
+        let mut before_ns = begin_ns;
+        list(&mut sections, Kind::CoreRuns, &core.runs, |out, run| {
+            if out.is_empty() {
+                put_varint(out, index);
+            }
+            elements::put_core_run(out, before_ns, run, capture.host_threads.len())?;
+            before_ns = run.at_ns;
+            Ok(())
+        })?;
+    }
+    list(&mut sections, Kind::HostStalls, &capture.host_stalls, |out, stall| {
+        elements::put_host_stall(out, begin_ns, stall);
+        Ok(())
+    })?;
     sections.close(Kind::End)?;
     sections.flush()
 }
@@ -106,6 +126,7 @@ fn common_sites(capture: &Capture) -> Result<Vec<u32>, WriteError> {
 }
 
 fn check_counts(capture: &Capture) -> Result<(), WriteError> {
+    let runs_most = capture.cores.iter().map(|core| core.runs.len()).max().unwrap_or(0);
     let events_most = capture.threads.iter().map(|thread| thread.events.len()).max().unwrap_or(0);
     let counts = [
         ("sites", capture.sites.len(), maximum::SITES),
@@ -119,6 +140,10 @@ fn check_counts(capture: &Capture) -> Result<(), WriteError> {
         ("moments of memory", capture.memory.at_ns.len(), maximum::MEMORY_MOMENTS),
         ("rows of live bytes", capture.memory.by_site.len(), maximum::MEMORY_ROWS),
         ("processes", capture.processes.len(), maximum::PROCESSES),
+        ("threads of the host", capture.host_threads.len(), maximum::HOST_THREADS),
+        ("cores", capture.cores.len(), maximum::CORES),
+        ("runs of one core", runs_most, maximum::CORE_RUNS),
+        ("stalls", capture.host_stalls.len(), maximum::HOST_STALLS),
     ];
     match counts.into_iter().find(|(_, count, maximum)| count > maximum) {
         Some((what, _, maximum)) => Err(WriteError::TooMany { what, maximum }),

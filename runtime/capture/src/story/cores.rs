@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use super::{
     context::{Context, is_urgent},
-    facts::{CoreWaitFacts, RanFacts},
-    words,
+    facts::{CoreWaitFacts, HadCoreFacts, RanFacts},
+    had_core, words,
 };
 use crate::model::{Event, Switch};
 
@@ -18,7 +18,8 @@ const CORES_MAX: usize = 64;
 pub struct OnCore {
     pub begin_ns: u64,
     pub end_ns: u64,
-    /// Where it ran; of a wait, where it ran before, or after it if that is all that is known.
+    /// Where it ran. Of a wait, which core it was for: the one that it lost; after a sleep the one that it got, for the
+    /// kernel chooses anew when a thread wakes.
     pub core: u32,
 }
 
@@ -67,7 +68,11 @@ pub fn waits(context: &Context, thread: u32, reason: Switch, window: (u64, u64))
         latest_ns = at_ns;
         let core_after = if let Switch::Running { core } = change { Some(core) } else { None };
         if let Some(begin_ns) = since.take() {
-            let core = core_before.or(core_after).unwrap_or(u32::MAX);
+            let core = match reason {
+                Switch::Blocked => core_after.or(core_before),
+                _ => core_before.or(core_after),
+            };
+            let core = core.unwrap_or(u32::MAX);
             push(&mut waits, OnCore { begin_ns, end_ns: at_ns, core }, window);
         }
         core_before = core_after.or(core_before);
@@ -148,6 +153,8 @@ pub fn facts(context: &Context, rows_max: usize) -> Vec<CoreWaitFacts> {
             thread: context.thread(thread),
             begin_ms: words::ms(wait.begin_ns - window.0),
             waited_ms: words::ms(wait.end_ns - wait.begin_ns),
+            core: wait.core,
+            had_core: had_core_facts(context, &wait),
             ran: ran_during(context, thread, &[wait], window)
                 .into_iter()
                 .take(3)
@@ -161,3 +168,10 @@ pub fn facts(context: &Context, rows_max: usize) -> Vec<CoreWaitFacts> {
         })
         .collect()
 }
+
+fn had_core_facts(context: &Context, wait: &OnCore) -> Vec<HadCoreFacts> {
+    had_core::facts(&had_core::during(context, std::slice::from_ref(wait)), HAD_CORE_MAX)
+}
+
+/// Those who are listed for a wait.
+const HAD_CORE_MAX: usize = 5;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{SwitchSource, TriggerKind};
+use crate::model::{Owner, SwitchSource, TriggerKind};
 
 /// Everything that a story tells.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -23,6 +23,7 @@ pub struct Story {
     pub scopes_over_budget: Vec<OverBudgetFacts>,
     pub lock_waits: Vec<LockWaitFacts>,
     pub core_waits: Vec<CoreWaitFacts>,
+    pub host_stalls: Vec<HostStallFacts>,
     pub allocators: Vec<AllocatorFacts>,
     pub thread_allocations: Vec<ThreadAllocationFacts>,
     pub large_allocations: Vec<LargeAllocationFacts>,
@@ -48,6 +49,8 @@ pub struct AboutFacts {
     pub switches: SwitchSource,
     /// What is lost for want of a better source; empty with the best one.
     pub switches_lost: String,
+    /// Why there is no better source, and what would give one; may be empty.
+    pub switches_why_not: String,
     pub records_lost: u64,
     pub has_free_text: bool,
 }
@@ -213,6 +216,10 @@ pub struct CoreWaitFacts {
     pub thread: String,
     pub begin_ms: f64,
     pub waited_ms: f64,
+    /// The one that it lost, and waited for.
+    pub core: u32,
+    /// Who had that core meanwhile, exactly, the longest first; empty where the kernel does not tell.
+    pub had_core: Vec<HadCoreFacts>,
     /// Which of our threads ran meanwhile, the longest first; the rest of the cores' time went to others.
     pub ran: Vec<RanFacts>,
 }
@@ -223,6 +230,26 @@ pub struct RanFacts {
     pub class: &'static str,
     pub core: u32,
     pub ran_ms: f64,
+}
+
+/// Who had a core that a thread of ours waited for: a thread of ours, all other processes of one name, or nobody.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct HadCoreFacts {
+    pub owner: Owner,
+    pub name: String,
+    /// Of the one of the name that had it longest.
+    pub pid: u32,
+    /// How many have the name.
+    pub processes: usize,
+    pub ran_ms: f64,
+}
+
+/// A time in which a core stood still for everybody.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct HostStallFacts {
+    pub core: u32,
+    pub begin_ms: f64,
+    pub stalled_ms: f64,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]

@@ -4,7 +4,7 @@ use super::{
     context::Context,
     cores,
     facts::{AboutFacts, LogFacts, ProcessFacts, ROWS_MAX, Story, TriggerFacts},
-    foreign, frame, memory, waits, words,
+    foreign, frame, memory, stalls, waits, words,
 };
 use crate::model::SwitchSource;
 
@@ -27,6 +27,7 @@ pub fn gather(context: &Context) -> Story {
         scopes_over_budget: frame::scopes_over_budget(context),
         lock_waits: lock_waits.iter().take(ROWS_MAX).map(|it| waits::facts(context, it)).collect(),
         core_waits: cores::facts(context, ROWS_MAX),
+        host_stalls: stalls::facts(context, ROWS_MAX),
         allocators: memory::frame_allocators(context),
         thread_allocations: memory::thread_allocators(context),
         large_allocations: memory::large_allocations(context),
@@ -71,6 +72,7 @@ fn about(context: &Context) -> AboutFacts {
         },
         switches: about.switches,
         switches_lost: switches_lost(about.switches).into(),
+        switches_why_not: words::text(&about.switches_why_not),
         records_lost: about.records_lost,
         has_free_text: about.has_free_text,
     }
@@ -78,7 +80,7 @@ fn about(context: &Context) -> AboutFacts {
 
 fn switches_lost(source: SwitchSource) -> &'static str {
     match source {
-        SwitchSource::PerfEvent => "",
+        SwitchSource::CpuWide | SwitchSource::PerfEvent => "",
         SwitchSource::Schedstat => {
             "sums per thread and frame, spread evenly over scopes; when a thread waited and for whom is not known"
         }

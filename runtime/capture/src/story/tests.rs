@@ -4,6 +4,7 @@ use super::*;
 use crate::model::*;
 
 mod any_capture;
+mod host;
 
 const MS: u64 = 1_000_000;
 /// Threads of [`usual`].

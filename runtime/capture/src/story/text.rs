@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use super::{
-    facts::{LockHolder, Story, TriggerFacts},
+    facts::{CoreWaitFacts, HadCoreFacts, LockHolder, Story, TriggerFacts},
     foreign, words,
 };
-use crate::model::{SwitchSource, TriggerKind};
+use crate::model::{Owner, SwitchSource, TriggerKind};
 
 pub const COLUMNS_MAX: usize = 110;
 
@@ -76,11 +76,15 @@ fn about(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
         about.records_lost
     ))?;
     let source = match about.switches {
+        SwitchSource::CpuWide => {
+            "context switches: all of our threads, and who else had our cores (cpu-wide)".to_owned()
+        }
         SwitchSource::PerfEvent => "context switches: all of our threads (perf_event)".to_owned(),
         SwitchSource::Schedstat => format!("context switches: schedstat only; {}", about.switches_lost),
         SwitchSource::None => format!("context switches: {}", about.switches_lost),
     };
-    page.sentence(&source)
+    let why_not = &about.switches_why_not;
+    page.sentence(&if why_not.is_empty() { source } else { format!("{source}; {why_not}") })
 }
 
 fn trigger(trigger: &TriggerFacts) -> String {
@@ -242,6 +246,10 @@ fn waits(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
         page.section("waits for a core")?;
     }
     for it in &story.core_waits {
+        if !it.had_core.is_empty() {
+            page.sentence(&had_core(it))?;
+            continue;
+        }
         let ran: Vec<String> = it
             .ran
             .iter()
@@ -253,12 +261,33 @@ fn waits(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
             it.waited_ms, it.thread, it.begin_ms
         ))?;
     }
+    if !story.host_stalls.is_empty() {
+        page.section("cores that the host held up")?;
+    }
+    for it in &story.host_stalls {
+        page.row(&format!("{:.2} ms: core {}, {:.2} ms into the frame", it.stalled_ms, it.core, it.begin_ms))?;
+    }
     if !story.processes.is_empty() {
         let list: Vec<String> = story.processes.iter().map(|it| foreign::words_of(it, "")).collect();
         page.section("cores used by other processes")?;
         page.sentence(&list.join(", "))?;
     }
     Ok(())
+}
+
+/// `10.50 ms: worker-1 for core 0, 3.00 ms into the frame; the core had rustc (pid 123) 9.80 ms, ...`.
+fn had_core(it: &CoreWaitFacts) -> String {
+    let who = |had: &HadCoreFacts| match (had.owner, had.processes) {
+        (Owner::Own | Owner::Idle, _) => format!("{} {:.2} ms", had.name, had.ran_ms),
+        (Owner::Foreign, 0 | 1) => format!("{} (pid {}) {:.2} ms", had.name, had.pid, had.ran_ms),
+        (Owner::Foreign, count) => format!("{count} x {} {:.2} ms (pid {}, ...)", had.name, had.ran_ms, had.pid),
+    };
+    let had: Vec<String> = it.had_core.iter().map(who).collect();
+    let CoreWaitFacts { thread, core, waited_ms, begin_ms, .. } = it;
+    format!(
+        "{waited_ms:.2} ms: {thread} for core {core}, {begin_ms:.2} ms into the frame; the core had {}",
+        had.join(", ")
+    )
 }
 
 fn holder(holder: &LockHolder) -> String {

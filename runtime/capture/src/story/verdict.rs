@@ -1,10 +1,10 @@
 //! The verdict: one sentence that names what had the time, the core or the memory.
 //!
 //! Each kind of trigger has its sentence. A frame, a subsystem or a scope that took too long has a cause of its own,
-//! looked for in this order: a wait for a lock, a wait for a core, one dear world, sleep within a world's tick, one
-//! subsystem that took more than usual. The first that explains at least half of the excess is named; waits come first
-//! because they make everything around them look slow. A run of a scope without such waits is told with the scopes
-//! inside it that had its time.
+//! looked for in this order: a core that the host held up, a wait for a lock, a wait for a core, one dear world, sleep
+//! within a world's tick, one subsystem that took more than usual. The first that explains at least half of the excess
+//! is named; stalls and waits come first because they make everything around them look slow. A run of a scope without
+//! such waits is told with the scopes inside it that had its time.
 
 use super::{
     context::{Context, is_urgent},
@@ -12,7 +12,7 @@ use super::{
     facts::Story,
     memory,
     run::Run,
-    waits,
+    stalls, waits,
     without_core::{self, Wait},
     words, workers,
 };
@@ -87,6 +87,9 @@ fn frame_cause(context: &Context, story: &Story) -> Option<String> {
     let excess_ns = frame.wall_ns.saturating_sub(usual_ns).max(1);
     let (begin_ns, end_ns) = context.window_ns();
 
+    if let Some(cause) = stalls::cause(context, (begin_ns, end_ns), excess_ns) {
+        return Some(cause);
+    }
     let lock = waits::lock_waits(context, begin_ns, end_ns);
     if let Some(lock) = lock.iter().find(|it| is_urgent(context.class(it.longest.thread)))
         && dominates(lock.sum_ns, excess_ns)
@@ -201,7 +204,7 @@ fn scope(context: &Context) -> String {
     }
 }
 
-/// A tick is late because it took long, or because it began late; then its worker had no core, or other worlds.
+/// A tick is late because its host kept it from going on, because it took long, or because it began late; then its worker had no core, or other worlds.
 fn tick(context: &Context) -> String {
     let trigger = &context.capture.about.trigger;
     let world = trigger.world.map_or_else(|| "a world".into(), |world| format!("world {}", context.world(world)));
@@ -214,6 +217,9 @@ fn tick(context: &Context) -> String {
     // When it was due, and how long after that it began.
     let due_ns = run.end_ns.saturating_sub(trigger.measured.saturating_add(period_ns));
     let waited_ns = run.begin_ns.saturating_sub(due_ns);
+    if let Some(cause) = stalls::cause(context, (due_ns, run.end_ns), trigger.measured) {
+        return format!("{said}: {cause}");
+    }
     if run_ns > waited_ns {
         let took = format!("{said}: it took {}", words::time(run_ns));
         return match run_cause(context, &run, run_ns / 2) {

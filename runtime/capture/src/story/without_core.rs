@@ -1,16 +1,17 @@
 //! Who had the cores while a thread was ready and had none: our own long tasks, another thread of ours, or other
 //! processes.
 //!
-//! Nobody is blamed without figures: long tasks ran, together, for at least half of the wait, or other processes used
-//! so much of the cores that it explains half of the wait. Otherwise the sentence says that it is not known, and what
-//! is.
+//! Where the kernel told of every switch of the core that the thread waited for, who had it is known exactly
+//! ([`had_core`]). Elsewhere nobody is blamed without figures: long tasks ran, together, for at least half of the wait,
+//! or other processes used so much of the cores that it explains half of the wait. Otherwise the sentence says that it
+//! is not known, and what is.
 
 use std::cmp::Reverse;
 
-use super::{context::Context, cores, foreign, words};
+use super::{context::Context, cores, foreign, had_core, words};
 use crate::{
     attribution::Attribution,
-    model::{Switch, SwitchSource, ThreadClass},
+    model::{Switch, ThreadClass},
 };
 
 /// Waits that are looked into for the long tasks' scopes, the longest ones: a hostile capture may have millions.
@@ -39,6 +40,21 @@ struct LongTasks {
 pub fn sentence(context: &Context, wait: &Wait) -> String {
     let name = context.thread(wait.thread);
     let waited = words::time(wait.waited_ns);
+    let wall_ns = wait.window.1.saturating_sub(wait.window.0);
+    let of = if !wait.is_whole && wall_ns >= wait.waited_ns {
+        format!(" of {}", words::time(wall_ns))
+    } else {
+        String::new()
+    };
+    let (waits, is_waiting) = waits(context, wait);
+    let had = if is_waiting { had_core::during(context, &waits) } else { Vec::new() };
+    let exactly = || {
+        let (core, had) = (had_core::core_of(&waits), had_core::words_of(&had));
+        format!("{name} waited {waited}{of} for {core}; {had}")
+    };
+    if is_half(had_core::foreign_ns(&had), wait.waited_ns) {
+        return format!("the cores were taken by other processes: {}", exactly());
+    }
     if let Some(long) = long_tasks(context, wait) {
         let largest = context.thread(long.largest);
         if long.others > 0 {
@@ -56,20 +72,16 @@ pub fn sentence(context: &Context, wait: &Wait) -> String {
         };
     }
 
-    let wall_ns = wait.window.1.saturating_sub(wait.window.0);
-    let of = if !wait.is_whole && wall_ns >= wait.waited_ns {
-        format!(" of {}", words::time(wall_ns))
-    } else {
-        String::new()
-    };
     let was_ready = format!("{name} was ready and had no core for {waited}{of}");
-    let (waits, _) = waits(context, wait);
     let ran = cores::ran_during(context, wait.thread, &waits, wait.window);
     if let Some(own) = ran.first().filter(|ran| is_half(ran.same_core_ns, wait.waited_ns)) {
         let (class, thread) = (context.class(own.thread).name(), context.thread(own.thread));
         return format!("{was_ready}; our own {class} thread {thread} ran on core {} meanwhile", own.core);
     }
 
+    if is_half(had_core::sum_ns(&had), wait.waited_ns) {
+        return exactly();
+    }
     let processes = foreign::facts(context);
     let busiest = processes.first().map(|process| format!("busiest: {}", foreign::words_of(process, " cores")));
     let foreign_ns = f64::from(foreign::cores(context)) * wall_ns as f64;
@@ -133,7 +145,7 @@ fn long_tasks(context: &Context, wait: &Wait) -> Option<LongTasks> {
         return Some(LongTasks { largest, core, others, dearest_site: dearest_site(context, waits, &is_long) });
     }
     let is_known = is_waiting && !waits.is_empty();
-    if is_known || context.capture.about.switches == SwitchSource::PerfEvent || foreign::cores(context) >= 0.5 {
+    if is_known || context.capture.about.switches.has_each_switch() || foreign::cores(context) >= 0.5 {
         return None;
     }
     let frame = context.frame()?;

@@ -76,7 +76,8 @@ pub fn small() -> Capture {
             begin_ns: 1_000_000,
             end_ns: 2_000_000,
             frame: 99,
-            switches: SwitchSource::PerfEvent,
+            switches: SwitchSource::CpuWide,
+            switches_why_not: String::new(),
             records_lost: 2,
             has_free_text: true,
         },
@@ -115,6 +116,33 @@ pub fn small() -> Capture {
             ],
         },
         processes: vec![ProcessShare { pid: 4_711, name: "backup".to_owned(), cores: 0.75 }],
+        host_threads: vec![
+            HostThread {
+                pid: 100,
+                tid: 100,
+                owner: Owner::Own,
+                name: "frame".to_owned(),
+                process: "throng".to_owned(),
+            },
+            HostThread {
+                pid: 4_711,
+                tid: 4_712,
+                owner: Owner::Foreign,
+                name: "zip".to_owned(),
+                process: "backup".to_owned(),
+            },
+            HostThread { owner: Owner::Idle, name: "idle".to_owned(), ..HostThread::default() },
+        ],
+        cores: vec![
+            Core {
+                number: 0,
+                runs: [(1_000_000, Some(0)), (1_400_000, Some(1)), (1_500_000, None), (1_600_000, Some(2))]
+                    .map(|(at_ns, thread)| CoreRun { at_ns, thread })
+                    .to_vec(),
+            },
+            Core { number: 3, runs: Vec::new() },
+        ],
+        host_stalls: vec![HostStall { core: 3, begin_ns: 1_100_000, end_ns: 1_350_000 }],
     }
 }
 

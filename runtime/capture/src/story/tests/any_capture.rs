@@ -74,7 +74,7 @@ prop_compose! {
     fn any_capture()(
         trigger in any_trigger(),
         times in any::<[u64; 4]>(),
-        switches in prop::sample::select(vec![SwitchSource::PerfEvent, SwitchSource::Schedstat, SwitchSource::None]),
+        switches in prop::sample::select(vec![SwitchSource::CpuWide, SwitchSource::PerfEvent, SwitchSource::Schedstat]),
         threads in prop::collection::vec(
             ("(a|b|\\PC{0,60})", 0..4usize, prop::collection::vec(any_event(), 0..30)),
             0..4,
@@ -85,6 +85,10 @@ prop_compose! {
         moments in prop::collection::vec(any::<u64>(), 0..4),
         logs in prop::collection::vec((any_time(), any_index(), ".{0,300}"), 0..3),
         process in (any::<u32>(), ".{0,20}", any::<f32>()),
+        (runs, stalls) in (
+            prop::collection::vec((any_time(), prop::option::of(any_index())), 0..30),
+            prop::collection::vec((0..3u32, any_time(), any_time()), 0..3),
+        ),
     ) -> Capture {
         let classes = [ThreadClass::Frame, ThreadClass::ShortTask, ThreadClass::LongTask, ThreadClass::Other];
         let [begin_ns, end_ns, frame, saved_unix_s] = times;
@@ -109,7 +113,18 @@ prop_compose! {
                 at_ns: moments,
                 by_site: live.into_iter().map(|(site, bytes)| LiveBytes { site, bytes }).collect(),
             },
+            host_threads: [Owner::Foreign, Owner::Own, Owner::Idle]
+                .map(|owner| HostThread { owner, process: process.1.clone(), ..HostThread::default() })
+                .to_vec(),
             processes: vec![ProcessShare { pid: process.0, name: process.1, cores: process.2 }],
+            cores: vec![Core {
+                number: 0,
+                runs: runs.into_iter().map(|(at_ns, thread)| CoreRun { at_ns, thread }).collect(),
+            }],
+            host_stalls: stalls
+                .into_iter()
+                .map(|(core, begin_ns, end_ns)| HostStall { core, begin_ns, end_ns })
+                .collect(),
             ..Capture::default()
         }
     }
