@@ -116,7 +116,7 @@ impl RecorderControl {
             in_cooldown: counts.in_cooldown.load(Ordering::Relaxed),
             crowded_out: counts.crowded_out.load(Ordering::Relaxed) + overruns::not_kept(),
             scopes_too_deep: thread::too_deep_count(),
-            switches_lost: counts.switches_lost.load(Ordering::Relaxed),
+            switches_lost: counts.switches_lost.load(Ordering::Relaxed) + self.hand_off.core_records_lost(),
             samples_dropped: memory::coverage().samples_dropped,
             log_lines_missed: log::lines_missed(),
             frees_not_deferred: allocator::deferred_frees().refused,

@@ -13,6 +13,7 @@ use throng_capture::model::{SwitchSource, World};
 use throng_platform::ticks;
 
 use crate::capture_builder::FrameNote;
+use crate::cores::CoreHistory;
 use crate::rules::Rules;
 use crate::save_request::ManualSave;
 use crate::settings::RecorderSettings;
@@ -29,8 +30,7 @@ pub(crate) struct HandOff {
     pub settings: RecorderSettings,
     /// When the recorder started, of the monotonic clock (ns).
     pub start_ns: u64,
-    pub switch_source: SwitchSource,
-    pub switch_history: SwitchHistory,
+    pub switches: SwitchRecords,
     frames: Mutex<VecDeque<FrameNote>>,
     requests: ArrayQueue<Fired>,
     /// What the recorder's thread has noticed, for the frame's thread to judge.
@@ -51,6 +51,16 @@ pub(crate) struct HandOff {
     pub counts: Counts,
 }
 
+/// What tells captures about switches.
+pub(crate) struct SwitchRecords {
+    pub source: SwitchSource,
+    /// Why it is not a better one; empty with the best one, and if nobody wanted it.
+    pub why_not: String,
+    pub history: SwitchHistory,
+    /// Who had our cores, where that is told.
+    pub cores: Option<CoreHistory>,
+}
+
 /// Figures for reports. Each is written by one thread and read by any, for its own sake alone: relaxed.
 #[derive(Default)]
 pub(crate) struct Counts {
@@ -62,13 +72,12 @@ pub(crate) struct Counts {
 }
 
 impl HandOff {
-    pub fn new(settings: RecorderSettings, switch_history: SwitchHistory, switch_source: SwitchSource) -> HandOff {
+    pub fn new(settings: RecorderSettings, switches: SwitchRecords) -> HandOff {
         let rules = settings.rules.clone();
         HandOff {
             settings,
             start_ns: ticks::monotonic_ns(),
-            switch_source,
-            switch_history,
+            switches,
             frames: Mutex::new(VecDeque::with_capacity(FRAMES_MAX)),
             requests: ArrayQueue::new(REQUESTS_MAX),
             noticed: ArrayQueue::new(REQUESTS_MAX),
@@ -82,6 +91,11 @@ impl HandOff {
             asleep: Mutex::default(),
             counts: Counts::default(),
         }
+    }
+
+    /// Records of the cores that found a ring full.
+    pub fn core_records_lost(&self) -> u64 {
+        self.switches.cores.as_ref().map_or(0, CoreHistory::records_lost)
     }
 
     /// Whether triggers save: there is a folder for it.

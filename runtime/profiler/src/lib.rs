@@ -19,6 +19,7 @@ mod capture_builder;
 mod captures;
 mod category;
 mod control;
+mod cores;
 mod counter;
 mod hand_off;
 pub mod log;

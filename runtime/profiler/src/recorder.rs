@@ -18,7 +18,8 @@ use throng_platform::ticks::{self, Calibration};
 
 use crate::capture_builder::FrameNote;
 use crate::control::RecorderControl;
-use crate::hand_off::HandOff;
+use crate::cores::CoreWatch;
+use crate::hand_off::{HandOff, SwitchRecords};
 use crate::pool::PoolSettings;
 use crate::rules::{HISTORY_S, Rules};
 use crate::settings::RecorderSettings;
@@ -40,6 +41,8 @@ pub struct Recorder {
     triggers: Triggers,
     rules_version: u64,
     switches: Switches,
+    /// Follows who has our cores, where the host allows it and somebody wants it.
+    cores: Option<CoreWatch>,
     has_told_what_is_missing: bool,
     calibration: Calibration,
     /// When the calibration was bound to the present (ticks).
@@ -97,10 +100,11 @@ impl Recorder {
             // With the longest post-roll, which a capture waits for.
             history: (f64::from(1.5 * HISTORY_S) * second as f64) as u64,
         };
-        let switches = Switches::new(settings.context_switches);
+        let mut switches = Switches::new(settings.context_switches);
+        let (cores, records) = switch_records(&settings, &mut switches);
         let triggers = Triggers::new(settings.rules.clone(), second);
         site::set_budgets(settings.rules.scope_budgets_ns.clone(), settings.rules.kind_budgets.clone());
-        let hand_off = Arc::new(HandOff::new(settings, switches.history(), switches.source()));
+        let hand_off = Arc::new(HandOff::new(settings, records));
         if memory::install().is_err() {
             log_warn!(RECORDER, "another observer has the allocator: captures know nothing of memory");
         }
@@ -115,6 +119,7 @@ impl Recorder {
             triggers,
             rules_version: 0,
             switches,
+            cores,
             has_told_what_is_missing: false,
             calibration,
             renewed_at: ticks::now(),
@@ -137,14 +142,16 @@ impl Recorder {
     }
 
     /// Where context switches come from, and what is missing if not from the best source.
-    pub fn switch_source(&mut self) -> (SwitchSource, Option<String>) {
-        (self.switches.source(), self.switches.why_not())
+    pub fn switch_source(&self) -> (SwitchSource, Option<String>) {
+        let switches = &self.hand_off.switches;
+        (switches.source, Some(switches.why_not.clone()).filter(|why_not| !why_not.is_empty()))
     }
 
     /// Stops all recording, or goes on: to see what it costs. Frames without recording are not to be told.
     pub fn switch_on(&mut self, is_on: bool) {
         switch_recording(is_on);
         self.switches.switch_on(is_on);
+        self.cores.iter().for_each(|cores| cores.switch_on(is_on));
     }
 
     /// Says how many clients and worlds there are: memory that grows with them is not called a leak.
@@ -411,6 +418,23 @@ const LATE_TICKS_KEPT: usize = 16;
 
 /// How often the two clocks are bound together again (ns).
 const RENEW_EVERY_NS: u64 = 1_000_000_000;
+
+/// Follows the cores as well, if that is wanted and the host allows it, and says what captures will know.
+fn switch_records(settings: &RecorderSettings, switches: &mut Switches) -> (Option<CoreWatch>, SwitchRecords) {
+    let (mut source, mut why_not) = (switches.source(), switches.why_not().unwrap_or_default());
+    let mut cores = None;
+    if settings.core_switches && settings.context_switches {
+        match CoreWatch::start() {
+            // Where threads of our own are not told one by one, that is what lacks most.
+            Ok(watch) if source == SwitchSource::PerfEvent => (source, cores) = (SwitchSource::CpuWide, Some(watch)),
+            Ok(watch) => cores = Some(watch),
+            Err(error) if why_not.is_empty() => why_not = error,
+            Err(_) => {}
+        }
+    }
+    let history = cores.as_ref().map(CoreWatch::history);
+    (cores, SwitchRecords { source, why_not, history: switches.history(), cores: history })
+}
 
 /// What is asked where it happens, not once a frame.
 fn follow_rules(rules: &Rules, calibration: &Calibration) {

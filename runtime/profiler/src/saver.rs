@@ -11,9 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use throng_capture::format;
-use throng_capture::model::{
-    About, Capture, OF_KIND, ProcessShare, SwitchSource, ThreadClass, Trigger, TriggerKind, Unit, World,
-};
+use throng_capture::model::{About, Capture, OF_KIND, ProcessShare, ThreadClass, Trigger, TriggerKind, Unit, World};
 use throng_platform::allocator;
 use throng_platform::cores;
 use throng_platform::sched::{self, HostLook};
@@ -285,14 +283,20 @@ fn draw_up(
     capture.frames = frames.iter().map(|note| capture_builder::frame(note, clock)).collect();
     let frame_now = || capture.frames.last().map_or(0, |frame| frame.number);
     let frame = if fired.frame == u64::MAX { frame_now() } else { fired.frame };
-    if hand_off.switch_source == SwitchSource::PerfEvent {
-        let monotonic_ns = |ns: u64| ns + clock.start_ns;
-        for (thread, records) in hand_off.switch_history.between(monotonic_ns(begin_ns), monotonic_ns(end_ns)) {
+    let monotonic_ns = |ns: u64| ns + clock.start_ns;
+    if hand_off.switches.source.has_each_switch() {
+        for (thread, records) in hand_off.switches.history.between(monotonic_ns(begin_ns), monotonic_ns(end_ns)) {
             pace.rest_if_due();
             if let Some(thread) = capture.threads.get_mut(thread as usize) {
                 capture_builder::merge(&mut thread.events, capture_builder::moments(records, clock, begin_ns));
             }
         }
+    }
+    if let Some(cores) = &hand_off.switches.cores {
+        pace.rest_if_due();
+        (capture.host_threads, capture.cores) = cores.between(monotonic_ns(begin_ns), monotonic_ns(end_ns));
+        let runs = capture.cores.iter_mut().flat_map(|core| &mut core.runs);
+        runs.for_each(|run| run.at_ns = clock.of_monotonic(run.at_ns));
     }
     let names = hand_off.worlds();
     for world in &mut capture.worlds {
@@ -327,8 +331,8 @@ fn draw_up(
         begin_ns,
         end_ns,
         frame,
-        switches: hand_off.switch_source,
-        switches_why_not: String::new(),
+        switches: hand_off.switches.source,
+        switches_why_not: hand_off.switches.why_not.clone(),
         records_lost: pool().lost(),
         has_free_text: true,
     };

@@ -20,6 +20,8 @@ pub struct RecorderSettings {
     pub free_text: bool,
     /// Context switches are recorded, where the host allows it.
     pub context_switches: bool,
+    /// Those of all other processes on our cores as well, where the host allows it; nothing without `context_switches`.
+    pub core_switches: bool,
 }
 
 impl Default for RecorderSettings {
@@ -32,6 +34,7 @@ impl Default for RecorderSettings {
             game: String::new(),
             free_text: false,
             context_switches: true,
+            core_switches: true,
         }
     }
 }

@@ -10,9 +10,8 @@
 //! | schedstat | sums per thread and frame | hardly anything |
 //! | none | nothing | |
 //!
-//! Which thread ran instead is known of this process's threads alone. The kernel tells of others only in records of a
-//! whole core (PERF_RECORD_SWITCH_CPU_WIDE), which take CAP_PERFMON or `kernel.perf_event_paranoid` 0, and with which
-//! every switch of the host costs what one of ours costs now.
+//! Which thread of another process ran instead is known only from records of whole cores, which take more than this:
+//! see `cores`.
 //!
 //! With perf_event the kernel's sums are used too: its records tell when a thread lost its core, but not when a
 //! sleeping one woke and began to wait for one (`account` puts the two together).
@@ -160,7 +159,7 @@ impl Switches {
             return false;
         }
         let by = match self.source {
-            SwitchSource::PerfEvent => match self.events_of(index, tid) {
+            SwitchSource::CpuWide | SwitchSource::PerfEvent => match self.events_of(index, tid) {
                 Ok(events) => Ok(By::Events(Box::new(events))),
                 Err(error) => {
                     self.why_not = Some(format!("thread {tid}: {error}"));

@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use throng_profiler::{Recorder, RecorderControl, RecorderSettings, log, log_category, log_warn};
+use throng_profiler::{Recorder, RecorderControl, RecorderSettings, log, log_category, log_info, log_warn};
 
 use crate::{
     rules::{FollowedRules, RangeCaps, ReplicationFileRules, RuleNames, RulesFile, ServerRules},
@@ -93,7 +93,7 @@ fn start(
         let made = make_writable_folder(folder);
         made.map_err(|cause| RecorderStartError::Captures { folder: folder.clone(), cause })?;
     }
-    let mut recorder = Recorder::start(RecorderSettings {
+    let recorder = Recorder::start(RecorderSettings {
         memory_bytes: chosen.memory_mb as usize * MIB,
         captures,
         rules: server.suggested_budgets().complete(rules.recorder),
@@ -101,9 +101,14 @@ fn start(
         game: server.game().into(),
         free_text: chosen.free_text,
         context_switches: chosen.context_switches,
+        core_switches: chosen.core_switches,
     })?;
-    if let (source, Some(reason)) = recorder.switch_source() {
-        log_warn!(RECORDER, ?source, %reason, "context switches are not recorded one by one");
+    match recorder.switch_source() {
+        (_, None) => {}
+        (source, Some(reason)) if source.has_each_switch() => {
+            log_info!(RECORDER, ?source, %reason, "captures guess which other process had a core");
+        }
+        (source, Some(reason)) => log_warn!(RECORDER, ?source, %reason, "context switches are not recorded one by one"),
     }
     let control = recorder.control();
     server.set_recorder(recorder);

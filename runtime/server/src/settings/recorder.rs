@@ -27,11 +27,24 @@ pub struct RecorderSettings {
     /// Note when threads lose their core, as far as the kernel tells. Default true.
     /// False → a capture cannot tell a slow scope from one that was not running.
     pub context_switches: bool,
+    /// Note who else has our cores, where the kernel lets this process watch them: with CAP_PERFMON, or
+    /// `kernel.perf_event_paranoid` 0 or less. Default true; without `context_switches` nothing is noted.
+    /// True → each switch on the host costs its core some 2 us more, 1 % of one that switches 5,000 times a second;
+    /// false → a capture guesses which other process had a core.
+    pub core_switches: bool,
 }
 
 impl Default for RecorderSettings {
     fn default() -> Self {
-        Self { on: true, memory_mb: 64, captures: None, rules: None, free_text: false, context_switches: true }
+        Self {
+            on: true,
+            memory_mb: 64,
+            captures: None,
+            rules: None,
+            free_text: false,
+            context_switches: true,
+            core_switches: true,
+        }
     }
 }
 

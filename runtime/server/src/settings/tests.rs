@@ -78,6 +78,7 @@ captures = "captures"
 rules = "rules.toml"
 free_text = true
 context_switches = false
+core_switches = false
 "#
     );
     let settings = accept(&text);
@@ -128,6 +129,7 @@ context_switches = false
         rules: Some("rules.toml".into()),
         free_text: true,
         context_switches: false,
+        core_switches: false,
     };
     assert_eq!(settings.recorder, recorder);
     let spare = accept("[server]\nworkers = \"auto\"\nreserved_cores = 2\n").server;
