@@ -3,7 +3,6 @@
 //! The name is what `top -H`, a debugger and a capture show. A low thread gets what the frame's threads
 //! leave over, so that writing a save does not make a tick late.
 
-use std::fs;
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
@@ -91,21 +90,6 @@ fn set_slice(slice_ns: u64) {
 pub fn this_thread_id() -> u32 {
     // SAFETY: no arguments, a number out; it cannot fail.
     unsafe { libc::gettid() as u32 }
-}
-
-/// Makes the threads of this process whose names begin with `prefix` low ones, for good: raising needs a privilege. For
-/// faults that are put in on purpose.
-///
-/// Fails when the process cannot list its threads.
-pub fn lower_threads(prefix: &str) -> io::Result<()> {
-    for entry in fs::read_dir("/proc/self/task")? {
-        let entry = entry?;
-        // A thread may have ended meanwhile.
-        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        let number = entry.file_name().to_str().and_then(|number| number.parse().ok());
-        number.filter(|_| name.starts_with(prefix)).into_iter().for_each(|thread| lower(thread, LOW_NICE));
-    }
-    Ok(())
 }
 
 /// Lowering one's own priority is always allowed, and the work is done either way: a thread may have ended meanwhile.

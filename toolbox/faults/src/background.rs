@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use throng_platform::cores;
-use throng_platform::threads::{Priority, lower_threads, spawn_named};
+use throng_platform::threads::{Priority, spawn_named};
 use throng_profiler::sync::Mutex;
 use throng_profiler::thread::{self, ThreadClass};
 use throng_profiler::{log_category, log_error, scope};
@@ -24,8 +24,10 @@ log_category!(FAULTS = "faults");
 pub enum BackgroundFault {
     /// A save takes a lock every so often, and holds it for so long once a world waits for it.
     HoldLock { hold_ms: u64, every_s: u64 },
-    /// Eight busy processes for each core, for so long every so often.
-    ForeignProcesses { seconds: u64, every_s: u64 },
+    /// Busy processes take all cores for so long every so often. As root, or with CAP_SYS_NICE, they are real-time ones,
+    /// one for each core, and nothing of ours runs meanwhile. Without, there are eight for each core that weigh as much
+    /// as we do, which a server that is mostly idle hardly feels.
+    ForeignProcesses { ms: u64, every_s: u64 },
     /// Eight busy threads of ours for each core.
     LongTasks { seconds: u64, every_s: u64 },
     /// A thread allocates and frees.
@@ -36,9 +38,6 @@ pub enum BackgroundFault {
 
 /// So many that the kernel's turns of a few ms each add up to a wait that a frame feels.
 const BUSY_PER_CORE: usize = 8;
-
-/// The recorder looks at other processes about once a second.
-const SEEN_AFTER: Duration = Duration::from_millis(1500);
 
 /// When backgrounds begin: players should be in by then.
 const BEGIN_AFTER: Duration = Duration::from_secs(5);
@@ -60,8 +59,8 @@ impl BackgroundFault {
                     LEDGER.hold_for_waiter(Duration::from_millis(hold_ms))
                 })
             }
-            BackgroundFault::ForeignProcesses { seconds, every_s } => {
-                repeat("thief", Priority::Normal, ThreadClass::Other, every_s, move || run_foreign_processes(seconds))
+            BackgroundFault::ForeignProcesses { ms, every_s } => {
+                repeat("thief", Priority::Normal, ThreadClass::Other, every_s, move || run_foreign_processes(ms))
             }
             BackgroundFault::LongTasks { seconds, every_s } => {
                 for number in 0..BUSY_PER_CORE * cores::usable().count {
@@ -138,24 +137,30 @@ impl Ledger {
 }
 
 /// Processes of the shell that do nothing but count, each with its own end.
-fn run_foreign_processes(seconds: u64) {
+fn run_foreign_processes(ms: u64) {
+    let seconds = format!("{}.{:03}", ms / 1_000, ms % 1_000);
+    // Whoever ends them must come before them.
+    let (ends, counts): (&[&str], &[&str]) =
+        if may_be_real_time() { (&["chrt", "-f", "2"], &["chrt", "-f", "1"]) } else { (&["env"], &[]) };
+    let count = cores::usable().count * if counts.is_empty() { BUSY_PER_CORE } else { 1 };
     let busy = |_| {
-        let mut command = Command::new("timeout");
-        command.args(["-s", "KILL", &seconds.to_string(), "sh", "-c", "while :; do :; done"]);
+        let mut command = Command::new(ends[0]);
+        command.args(&ends[1..]).args(["timeout", "-s", "KILL", &seconds]);
+        command.args(counts).args(["sh", "-c", "while :; do :; done"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
     };
-    let children: Vec<io::Result<Child>> = (0..BUSY_PER_CORE * cores::usable().count).map(busy).collect();
-    // A thread that has slept gets a core at once from processes of its own weight, so nothing would be stolen from a
-    // server that is mostly idle: from now on its workers weigh less. Not before the recorder has seen who is busy
-    // here.
-    std::thread::sleep(SEEN_AFTER);
-    if let Err(cause) = lower_threads("worker-") {
-        log_error!(FAULTS, %cause, "the server's workers keep their weight: is /proc mounted?");
-    }
+    let children: Vec<io::Result<Child>> = (0..count).map(busy).collect();
     for child in children {
         match child {
             Ok(mut child) => drop(child.wait()),
             Err(cause) => log_error!(FAULTS, %cause, "no foreign process could be started: is timeout installed?"),
         }
     }
+}
+
+/// Whether this process may start real-time ones.
+fn may_be_real_time() -> bool {
+    let mut command = Command::new("chrt");
+    let tried = command.args(["-f", "1", "true"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    tried.is_ok_and(|status| status.success())
 }

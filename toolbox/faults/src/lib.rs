@@ -115,7 +115,7 @@ impl FaultSwitch {
     pub fn in_background(self) -> Option<BackgroundFault> {
         match self {
             Self::LockInversion => Some(BackgroundFault::HoldLock { hold_ms: 42, every_s: 2 }),
-            Self::StolenCores => Some(BackgroundFault::ForeignProcesses { seconds: 5, every_s: 20 }),
+            Self::StolenCores => Some(BackgroundFault::ForeignProcesses { ms: 200, every_s: 2 }),
             Self::LongTasks => Some(BackgroundFault::LongTasks { seconds: 3, every_s: 20 }),
             Self::AllocRate => Some(BackgroundFault::Allocate { bytes_per_s: 10 << 20 }),
             Self::Turnover => Some(BackgroundFault::Turnover(Turnover { worlds: 10_000, at_once: 250, stay_ms: 200 })),
