@@ -6,8 +6,8 @@ use throng_game::{Arguments, Game, GameOption, Options};
 use crate::{
     PrecinctBot, PrecinctSettings,
     bot::{BotGuide, Itinerary, SCENARIOS},
-    components::schema,
     server::build,
+    worlds::schema,
 };
 
 /// The game, with which an executable has every command.
