@@ -46,6 +46,7 @@ use crate::{
     report::{Leaving, TickReport},
     scratch::{Lent, Scratch},
     sent::Sent,
+    testing::Told,
     tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, ScanRange, TickInfo, WorldMessages},
     tick_time::TickTime,
     transfer::{Transfer, TransferCheck},
@@ -136,6 +137,8 @@ pub struct GameWorld {
     now: Nanos,
     /// Which resources hold something that the next run of the systems is to see and then to lose.
     filled: Filled,
+    /// What clients without a connection were told, in a test.
+    told: Option<Box<Told>>,
     /// Whether the hash of the world's state is wanted after each tick.
     hash_wanted: bool,
     /// The game's gauges as this world last set them.
@@ -188,6 +191,7 @@ impl GameWorld {
             tick: 0,
             now: Nanos::ZERO,
             filled: Filled::default(),
+            told: None,
             hash_wanted: false,
             gauges: WorldGauges::default(),
             report: TickReport { next_tick_hint, ..TickReport::default() },
@@ -518,6 +522,8 @@ impl GameWorld {
                             Ok(_) => self.sent.add_message(message),
                             Err(_) => client.leave("its reliable messages pile up"),
                         }
+                    } else if let Some(told) = &mut self.told {
+                        told.push(client, message);
                     }
                 }
                 Order::Player { client, entity } => {
@@ -805,6 +811,15 @@ impl GameWorld {
     /// One number for the world's state as it is now: the same for the same state.
     pub(crate) fn state_hash(&mut self) -> u64 {
         self.collector.hash_state(&mut self.ecs, self.tick)
+    }
+
+    /// Where it is kept what clients without a connection are told, for tests.
+    pub(crate) fn told_mut(&mut self) -> &mut Told {
+        self.told.get_or_insert_default()
+    }
+
+    pub(crate) fn told(&self) -> Option<&Told> {
+        self.told.as_deref()
     }
 
     /// What clients may say here.

@@ -5,8 +5,8 @@
 //! no clock. Players are scripted: a test says who comes and goes and what they say, and the next tick's systems find
 //! it where they always do.
 //!
-//! These players have no connection. What clients are told, and what becomes of it on a bad network, is the
-//! simulator's to test.
+//! These players have no connection. A test may ask what messages they were sent ([`TestWorld::told`]); what clients hear
+//! beside those, and what becomes of all of it on a bad network, is the simulator's to test.
 //!
 //! Runs on the caller's thread and allocates nothing of its own in a steady tick, so a test can count what a game
 //! allocates there.
@@ -19,9 +19,12 @@ use throng_net::{
     protocol::{ClientId, PACKET_BYTES_MAX},
     transport::{DatagramSender, PacketSink, SendOutcome},
 };
-use throng_pack::{HasSchema, PackError, pack_body};
+use throng_pack::{HasSchema, PackError, pack_body, unpack_body};
 use throng_platform::{allocator::thread_counts, time::Nanos};
-use throng_replication::{ClientInput, ClientRequest, InterestSettings, ReplicationRules, Schema};
+use throng_replication::{
+    ClientInput, ClientMessage, ClientRequest, InterestSettings, MESSAGE_KIND, PACKED_HEADER_BYTES, ReplicationRules,
+    Schema,
+};
 
 use crate::{
     client_batch::InTick,
@@ -85,6 +88,7 @@ impl TestWorld {
         report.leaving.clear();
         report.messages.clear();
         report.failed.clear();
+        self.world.told_mut().clear();
         let period = Nanos(1_000_000_000 / u64::from(self.world.rate().0));
         let now = Nanos(period.0 * (u64::from(self.world.ticks()) + 1));
         let before = thread_counts().allocations;
@@ -176,6 +180,18 @@ impl TestWorld {
         self.world.note_message(client, kind, bytes);
     }
 
+    /// The messages of one kind that the last tick sent a client, in order.
+    ///
+    /// # Panics
+    /// If `T` is not in the schema.
+    pub fn told<T: ClientMessage>(&self, client: ClientKey) -> Vec<T> {
+        let header = [MESSAGE_KIND, self.world.declared().message::<T>().0];
+        let told = self.world.told().into_iter().flat_map(Told::iter);
+        let of_kind = told.filter(|(to, message)| *to == client && message.starts_with(&header));
+        let read = |message: &[u8]| unpack_body(&message[PACKED_HEADER_BYTES..]).expect("the world has packed it");
+        of_kind.map(|(_, message)| read(message)).collect()
+    }
+
     /// Another world says something, which the next tick's systems find among its messages.
     ///
     /// # Errors
@@ -208,6 +224,31 @@ impl TestWorld {
 
     pub fn ecs_mut(&mut self) -> &mut World {
         self.world.ecs_mut()
+    }
+}
+
+/// What clients without a connection were told in a tick.
+#[derive(Default)]
+pub(crate) struct Told {
+    bytes: Vec<u8>,
+    /// Whom, and where the message ends.
+    messages: Vec<(ClientKey, usize)>,
+}
+
+impl Told {
+    pub fn push(&mut self, client: ClientKey, message: &[u8]) {
+        self.bytes.extend_from_slice(message);
+        self.messages.push((client, self.bytes.len()));
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.messages.clear();
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (ClientKey, &[u8])> {
+        let mut begin = 0;
+        self.messages.iter().map(move |&(client, end)| (client, &self.bytes[std::mem::replace(&mut begin, end)..end]))
     }
 }
 

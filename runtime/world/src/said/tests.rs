@@ -129,8 +129,11 @@ fn what_is_said_is_read_by_its_kind_with_its_player() {
     assert_eq!(take(&mut world), expect);
     let told: Vec<bool> = world.ecs().resource::<Told>().0.iter().map(Result::is_ok).collect();
     assert_eq!(told, [true, false], "eleven coins are above the limit");
+    assert_eq!(world.told::<Pockets>(ClientKey(7)), [Pockets { coins: 9 }]);
+    assert!(world.told::<Pockets>(ClientKey(8)).is_empty());
     world.tick();
     assert_eq!(take(&mut world), [""; 0], "once");
+    assert!(world.told::<Pockets>(ClientKey(7)).is_empty());
 }
 
 #[test]
