@@ -179,11 +179,11 @@ fn tokens_are_made_with_the_key_of_the_settings_in_the_working_folder() {
 #[test]
 fn all_mistakes_of_the_file_are_told_at_once_those_of_the_game_among_them() {
     let folder = folder("meadow-mistakes");
-    fs::write(folder.join("throng.toml"), "[server]\nwrokers = 2\n[game]\nspeed_m_per_s = 99.0\nsede = 3\n").unwrap();
+    fs::write(folder.join("throng.toml"), "[server]\nwrokers = 2\n[game]\nspeed_m_per_s = 99.0\nsed = 3\n").unwrap();
     run(&folder, "serve").check_refused(&[
         "throng.toml:2: [server] wrokers: unknown key; did you mean `workers`?",
         "throng.toml:4: [game] speed_m_per_s: 99 is too high; it may be 0.1 to 20 m/s",
-        "throng.toml:5: [game] sede: unknown key; did you mean `seed`?",
+        "throng.toml:5: [game] sed: unknown key; did you mean `seed`?",
     ]);
     run(&folder, "serve --config other.toml").check_refused(&["other.toml: no such file"]);
 }
