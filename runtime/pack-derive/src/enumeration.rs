@@ -42,18 +42,18 @@ pub fn expand(ty: &TypeAttributes, name: &syn::Ident, data: &syn::DataEnum) -> s
     let unpack = variants.iter().map(Variant::unpack);
     Ok(Parts {
         constants: quote!(#(#constants)*),
-        shape: quote!(::throng_pack::schema::Shape::Enum(&[#(#schemas),*])),
-        bytes_min: quote!(::throng_pack::derived::least(&[#(#bytes_min),*])),
-        bytes_max: quote!(::throng_pack::derived::most(&[#(#bytes_max),*])),
+        shape: quote!(__pack::schema::Shape::Enum(&[#(#schemas),*])),
+        bytes_min: quote!(__pack::derived::least(&[#(#bytes_min),*])),
+        bytes_max: quote!(__pack::derived::most(&[#(#bytes_max),*])),
         pack: quote!(match self { #(#pack)* }),
         unpack: quote! {
-            let number = __from.u8().map_err(|fault| ::throng_pack::PackError::from(fault).at(__NAME, ""))?;
+            let number = __from.u8().map_err(|fault| __pack::PackError::from(fault).at(__NAME, ""))?;
             ::core::result::Result::Ok(match number {
                 #(#unpack)*
                 #[allow(unreachable_patterns)]
                 got => {
-                    let fault = ::throng_pack::Fault::UnknownVariant { got };
-                    return ::core::result::Result::Err(::throng_pack::PackError::from(fault).at(__NAME, ""));
+                    let fault = __pack::Fault::UnknownVariant { got };
+                    return ::core::result::Result::Err(__pack::PackError::from(fault).at(__NAME, ""));
                 }
             })
         },
@@ -71,12 +71,12 @@ impl Variant<'_> {
     fn schema(&self) -> TokenStream {
         let (name, since) = (&self.attributes.name, self.attributes.since);
         let fields = self.fields.iter().map(Field::schema);
-        quote!(::throng_pack::schema::Variant { name: #name, fields: &[#(#fields),*], since: #since })
+        quote!(__pack::schema::Variant { name: #name, fields: &[#(#fields),*], since: #since })
     }
 
     fn bytes(&self, of: fn(&Field<'_>) -> TokenStream) -> TokenStream {
         let bytes = self.fields.iter().map(of);
-        quote!(::throng_pack::derived::sum(&[1, #(#bytes),*]))
+        quote!(__pack::derived::sum(&[1, #(#bytes),*]))
     }
 
     /// An arm of a match; tuples' fields are named by their numbers, as structs' by their names.

@@ -63,22 +63,22 @@ impl Field<'_> {
     pub fn constants(&self) -> TokenStream {
         let Some(Range { min, max, bounds }) = &self.range else { return quote!() };
         let ty = self.packed_type();
-        let number = quote!(<#ty as ::throng_pack::Numbers>::Number);
+        let number = quote!(<#ty as __pack::Numbers>::Number);
         let end = |given: &Option<syn::Expr>, extreme: TokenStream| match given {
             Some(given) => given.to_token_stream(),
-            None => quote!(<#number as ::throng_pack::Number>::#extreme),
+            None => quote!(<#number as __pack::Number>::#extreme),
         };
         let (least, most) = (end(&self.attributes.min, quote!(LEAST)), end(&self.attributes.max, quote!(MOST)));
         quote! {
             const #min: #number = #least;
             const #max: #number = #most;
             #[allow(clippy::unnecessary_cast)]
-            const #bounds: ::throng_pack::schema::Range = {
+            const #bounds: __pack::schema::Range = {
                 assert!(#min <= #max, "`min` is above `max`");
-                if <#number as ::throng_pack::Number>::IS_FLOAT {
-                    ::throng_pack::schema::Range::floats(#min as f64, #max as f64)
+                if <#number as __pack::Number>::IS_FLOAT {
+                    __pack::schema::Range::floats(#min as f64, #max as f64)
                 } else {
-                    ::throng_pack::schema::Range::integers(#min as i128, #max as i128)
+                    __pack::schema::Range::integers(#min as i128, #max as i128)
                 }
             };
         }
@@ -92,9 +92,9 @@ impl Field<'_> {
             None => quote!(::core::option::Option::None),
         };
         quote! {
-            ::throng_pack::schema::Field {
+            __pack::schema::Field {
                 name: #name,
-                kind: <#ty as ::throng_pack::Pack>::KIND,
+                kind: <#ty as __pack::Pack>::KIND,
                 fixed: #fixed,
                 range: #range,
                 since: #since,
@@ -114,9 +114,9 @@ impl Field<'_> {
     fn bytes(&self, limit: &Ident) -> TokenStream {
         let ty = self.packed_type();
         if self.attributes.fixed {
-            quote!(<#ty as ::throng_pack::PackFixed>::FIXED_BYTES)
+            quote!(<#ty as __pack::PackFixed>::FIXED_BYTES)
         } else {
-            quote!(<#ty as ::throng_pack::Pack>::#limit)
+            quote!(<#ty as __pack::Pack>::#limit)
         }
     }
 
@@ -130,13 +130,13 @@ impl Field<'_> {
             None => value.clone(),
         };
         let packed = if self.attributes.fixed {
-            quote!(<#ty as ::throng_pack::PackFixed>::pack_fixed(__value, __out))
+            quote!(<#ty as __pack::PackFixed>::pack_fixed(__value, __out))
         } else {
-            quote!(<#ty as ::throng_pack::Pack>::pack(__value, __out))
+            quote!(<#ty as __pack::Pack>::pack(__value, __out))
         };
         let packed = match &self.range {
             Some(Range { min, max, .. }) => {
-                quote!(::throng_pack::derived::check_within(__value, #min, #max).and_then(|()| #packed))
+                quote!(__pack::derived::check_within(__value, #min, #max).and_then(|()| #packed))
             }
             None => packed,
         };
@@ -152,25 +152,25 @@ impl Field<'_> {
     pub fn unpack(&self) -> TokenStream {
         let (ty, field_ty, place) = (self.packed_type(), self.ty, &self.place);
         let unpacked = if self.attributes.fixed {
-            quote!(<#ty as ::throng_pack::PackFixed>::unpack_fixed(__from))
+            quote!(<#ty as __pack::PackFixed>::unpack_fixed(__from))
         } else {
-            quote!(<#ty as ::throng_pack::Pack>::unpack(__from))
+            quote!(<#ty as __pack::Pack>::unpack(__from))
         };
         let unpacked = match &self.range {
             Some(Range { min, max, .. }) => {
-                quote!(#unpacked.and_then(|value| ::throng_pack::derived::within(value, #min, #max)))
+                quote!(#unpacked.and_then(|value| __pack::derived::within(value, #min, #max)))
             }
             None => unpacked,
         };
         let unpacked = match &self.attributes.via {
-            Some(via) => quote!(#unpacked.and_then(::throng_pack::derived::converted::<#field_ty, #via>)),
+            Some(via) => quote!(#unpacked.and_then(__pack::derived::converted::<#field_ty, #via>)),
             None => unpacked,
         };
         let read = quote!(#unpacked.map_err(|error| error.at(__NAME, #place))?);
         let (since, Some(default)) = (self.attributes.since, &self.attributes.default) else { return read };
         let default = match (&self.range, &self.attributes.via) {
             (Some(Range { min, max, .. }), None) => quote! {
-                ::throng_pack::derived::within::<#field_ty>(#default, #min, #max)
+                __pack::derived::within::<#field_ty>(#default, #min, #max)
                     .map_err(|error| error.at(__NAME, #place))?
             },
             _ => default.to_token_stream(),

@@ -10,6 +10,7 @@ use quote::quote;
 mod attributes;
 mod enumeration;
 mod field;
+mod home;
 mod structure;
 
 use attributes::TypeAttributes;
@@ -18,7 +19,7 @@ use attributes::TypeAttributes;
 #[proc_macro_derive(Pack, attributes(pack))]
 pub fn derive_pack(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
-    expand(&input).unwrap_or_else(|error| error.into_compile_error()).into()
+    expand(&input, &home::find()).unwrap_or_else(|error| error.into_compile_error()).into()
 }
 
 /// The code for a type, in pieces.
@@ -32,7 +33,8 @@ struct Parts {
     unpack: proc_macro2::TokenStream,
 }
 
-fn expand(input: &syn::DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
+/// `home` is the path of `throng_pack`.
+fn expand(input: &syn::DeriveInput, home: &proc_macro2::TokenStream) -> syn::Result<proc_macro2::TokenStream> {
     if !input.generics.params.is_empty() {
         return Err(syn::Error::new_spanned(
             &input.generics,
@@ -48,37 +50,38 @@ fn expand(input: &syn::DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
     let (ident, name, version) = (&input.ident, &ty.name, ty.version);
     Ok(quote! {
         const _: () = {
+            use #home as __pack;
             const __NAME: &str = #name;
             #constants
-            const __SCHEMA: ::throng_pack::Schema = ::throng_pack::Schema::new(__NAME, #version, #shape);
+            const __SCHEMA: __pack::Schema = __pack::Schema::new(__NAME, #version, #shape);
             // Computed here, so that what does not compile is found where it stands and not where it is used.
-            const _: usize = <#ident as ::throng_pack::Pack>::BYTES_MAX;
-            const _: () = ::throng_pack::derived::check_parts(&__SCHEMA);
+            const _: usize = <#ident as __pack::Pack>::BYTES_MAX;
+            const _: () = __pack::derived::check_parts(&__SCHEMA);
 
             #[automatically_derived]
-            impl ::throng_pack::HasSchema for #ident {
-                const SCHEMA: &'static ::throng_pack::Schema = &__SCHEMA;
+            impl __pack::HasSchema for #ident {
+                const SCHEMA: &'static __pack::Schema = &__SCHEMA;
             }
 
             #[automatically_derived]
-            impl ::throng_pack::Pack for #ident {
-                const KIND: ::throng_pack::Kind = ::throng_pack::Kind::Named(&__SCHEMA);
+            impl __pack::Pack for #ident {
+                const KIND: __pack::Kind = __pack::Kind::Named(&__SCHEMA);
                 const BYTES_MIN: usize = #bytes_min;
                 const BYTES_MAX: usize = #bytes_max;
 
                 #[allow(unused_variables)]
                 fn pack(
                     &self,
-                    __out: &mut ::throng_pack::Writer<'_>,
-                ) -> ::core::result::Result<(), ::throng_pack::PackError> {
+                    __out: &mut __pack::Writer<'_>,
+                ) -> ::core::result::Result<(), __pack::PackError> {
                     #pack
                     ::core::result::Result::Ok(())
                 }
 
                 #[allow(unused_variables)]
                 fn unpack(
-                    __from: &mut ::throng_pack::Reader<'_>,
-                ) -> ::core::result::Result<Self, ::throng_pack::PackError> {
+                    __from: &mut __pack::Reader<'_>,
+                ) -> ::core::result::Result<Self, __pack::PackError> {
                     let __version = __from.version_of(&__SCHEMA);
                     #unpack
                 }
@@ -93,7 +96,7 @@ mod tests {
 
     fn check(source: &str, expect: &str) {
         let input = syn::parse_str(source).unwrap();
-        match expand(&input) {
+        match expand(&input, &quote!(::throng_pack)) {
             Ok(tokens) => {
                 assert!(expect.is_empty(), "{source}\ncompiled, but should say: {expect}");
                 syn::parse2::<syn::File>(tokens).expect("the derive writes Rust");

@@ -18,9 +18,9 @@ pub fn expand(ty: &TypeAttributes, fields: &syn::Fields) -> syn::Result<Parts> {
     });
     Ok(Parts {
         constants: quote!(#(#constants)*),
-        shape: quote!(::throng_pack::schema::Shape::Struct(&[#(#schemas),*])),
-        bytes_min: quote!(::throng_pack::derived::sum(&[#(#bytes_min),*])),
-        bytes_max: quote!(::throng_pack::derived::sum(&[#(#bytes_max),*])),
+        shape: quote!(__pack::schema::Shape::Struct(&[#(#schemas),*])),
+        bytes_min: quote!(__pack::derived::sum(&[#(#bytes_min),*])),
+        bytes_max: quote!(__pack::derived::sum(&[#(#bytes_max),*])),
         pack: quote!(#(#pack)*),
         unpack: quote!(::core::result::Result::Ok(Self { #(#members: #unpack),* })),
     })

@@ -4,6 +4,8 @@ use proc_macro::TokenStream;
 use quote::quote;
 use syn::{ItemFn, parse_macro_input, parse_quote};
 
+mod home;
+
 /// Records every call of the function as a scope: `#[scoped("query.path")]`, with the options of `scope!`, such as
 /// `#[scoped("query.path", budget_us = 500)]`.
 ///
@@ -20,6 +22,7 @@ pub fn scoped(arguments: TokenStream, item: TokenStream) -> TokenStream {
         let message = "a `const` function has no time: it may run while the program is compiled";
         return syn::Error::new_spanned(function.sig.fn_token, message).to_compile_error().into();
     }
-    function.block.stmts.insert(0, parse_quote! { ::throng_profiler::scope!(#arguments); });
+    let home = home::find();
+    function.block.stmts.insert(0, parse_quote! { #home::scope!(#arguments); });
     quote!(#function).into()
 }
