@@ -1,235 +1,224 @@
-//! One field: its attributes read, and the code that packs it.
+//! One field: the code that packs it, from the shape of its type and the packing of the numbers in it.
+//!
+//! The code works on what is in scope: `value`, a reference to the field, where it encodes or shows links; `copy` and
+//! `exact`, two of them, where it compares; `out` and `from`. `Option`s and lists put code around that of what is in them.
 
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{Expr, Type, spanned::Spanned};
+use quote::{format_ident, quote};
+use syn::Type;
 
-/// What a field is made of.
-#[expect(clippy::large_enum_variant, reason = "one per field, while compiling")]
-enum Shape {
-    /// One f32.
-    Number,
-    /// `[f32; N]`, with N.
-    Numbers(Expr),
-    /// `Vec2` or `Vec3`, with how many numbers it has.
-    Vector(u32),
-    /// `Text<N>`.
-    Text,
-    /// Anything that implements `ReplicateBits`.
-    Code,
-}
+use crate::{
+    attributes::{Attributes, Packing},
+    shape::Shape,
+};
 
-/// How its numbers become bits.
-#[expect(clippy::large_enum_variant, reason = "one per field, while compiling")]
-enum Packing {
-    Range { min: Expr, max: Expr, step: Expr },
-    Angle { bits: Expr },
-    Exact,
-    Bits(Option<Expr>),
-}
-
-/// The code for one field, in pieces that `structure` puts together.
+/// The code for one field, in pieces that `fields` puts together.
 pub struct Field {
-    /// A constant of `quantise` that knows how.
-    pub codec: TokenStream,
+    /// Constants of `quantise` that know how.
+    pub constants: TokenStream,
     pub bits: TokenStream,
     pub exact_bits: TokenStream,
-    pub fingerprint: TokenStream,
+    pub layout: TokenStream,
     pub encode: TokenStream,
     pub decode: TokenStream,
     pub encode_exact: TokenStream,
     pub decode_exact: TokenStream,
     pub agrees: TokenStream,
+    /// Whether it may hold links, and the code that shows them; none for numbers.
+    pub links: Option<(TokenStream, TokenStream)>,
 }
 
 impl Field {
-    pub fn new(field: &syn::Field, member: &syn::Member, codec: &syn::Ident) -> syn::Result<Self> {
+    /// `codec` is the name of its constant.
+    pub fn new(field: &syn::Field, codec: &syn::Ident) -> syn::Result<Self> {
         let shape = Shape::of(&field.ty)?;
-        let packing = Attributes::read(field)?.packing(&shape, field)?;
-        let ty = &field.ty;
-        let (count, values) = match &shape {
-            Shape::Number => (quote!(1), quote!([self.#member])),
-            Shape::Numbers(count) => (quote!((#count) as u32), quote!(self.#member)),
-            Shape::Vector(count) => (quote!(#count), quote!(self.#member.to_array())),
-            Shape::Text => return Ok(Self::text(ty, member)),
-            Shape::Code => return Ok(Self::code(ty, member, codec, packing)),
+        let packing = Attributes::read(field)?.packing(shape.inmost(), field)?;
+        Ok(Self::of(&shape, &packing, codec))
+    }
+
+    fn of(shape: &Shape, packing: &Packing, codec: &syn::Ident) -> Self {
+        let ty = match shape {
+            Shape::Option(of) => return Self::of(of, packing, codec).optional(),
+            Shape::List(ty, of) => {
+                return Self::of(of, packing, &format_ident!("{codec}_VALUE")).listed(ty, codec);
+            }
+            Shape::Number(ty) | Shape::Numbers(ty, _) | Shape::Vector(ty, _) | Shape::Code(ty) => ty,
         };
-        let exact_values = match &shape {
-            Shape::Number => quote!([exact.#member]),
-            Shape::Numbers(_) => quote!(exact.#member),
-            _ => quote!(exact.#member.to_array()),
+        match packing {
+            Packing::Range { min, max, step } => Self::numbers(
+                shape,
+                codec,
+                quote!(Range),
+                quote!(quantise::Range::new((#min) as f64, (#max) as f64, (#step) as f64)),
+            ),
+            Packing::Angle { bits } => Self::numbers(shape, codec, quote!(Angle), quote!(quantise::Angle::new(#bits))),
+            Packing::Exact => Self::numbers(shape, codec, quote!(Exact), quote!(quantise::Exact)),
+            Packing::Whole { min, max } => Self::whole(ty, codec, min, max),
+            Packing::Bits(bits) => Self::bits(ty, codec, bits),
+            Packing::Plain => Self::plain(ty),
+        }
+    }
+
+    fn numbers(shape: &Shape, codec: &syn::Ident, kind: TokenStream, made: TokenStream) -> Self {
+        let array = |of: TokenStream| match shape {
+            Shape::Number(_) => quote!([*#of]),
+            Shape::Numbers(..) => quote!((*#of)),
+            _ => quote!(#of.to_array()),
         };
-        let rebuilt = |each: TokenStream| match &shape {
-            Shape::Number => each,
-            Shape::Numbers(count) => quote!({
+        let rebuilt = |each: TokenStream| match shape {
+            Shape::Numbers(_, count) => quote!({
                 let mut values = [0.0_f32; #count];
                 for value in &mut values { *value = #each; }
                 values
             }),
-            _ => quote!({
+            Shape::Vector(ty, _) => quote!({
                 let mut values = <#ty>::ZERO.to_array();
                 for value in &mut values { *value = #each; }
                 <#ty>::from_array(values)
             }),
+            _ => each,
         };
-        let constant = match packing {
-            Packing::Range { min, max, step } => quote! {
-                const #codec: quantise::Range = quantise::Range::new((#min) as f64, (#max) as f64, (#step) as f64);
-            },
-            Packing::Angle { bits } => {
-                quote!(const #codec: quantise::Angle = quantise::Angle::new(#bits);)
-            }
-            Packing::Exact => quote!(const #codec: quantise::Exact = quantise::Exact;),
-            Packing::Bits(_) => unreachable!("numbers are never packed as integers"),
+        let count = match shape {
+            Shape::Numbers(_, count) => quote!(((#count) as u32)),
+            Shape::Vector(_, count) => quote!(#count),
+            _ => quote!(1),
         };
-        Ok(Self {
-            codec: constant,
+        let (values, copies, exacts) = (array(quote!(value)), array(quote!(copy)), array(quote!(exact)));
+        Self {
+            constants: quote!(const #codec: __throng::quantise::#kind = __throng::#made;),
             bits: quote!(#codec.bits() * #count),
             exact_bits: quote!(32 * #count),
-            fingerprint: quote!(quantise::mix(#codec.fingerprint(), #count as u64)),
+            layout: quote!(__throng::quantise::mix(#codec.fingerprint(), #count as u64)),
             encode: quote!(for value in #values { #codec.encode(value, out); }),
             decode: rebuilt(quote!(#codec.decode(from)?)),
             encode_exact: quote!(for value in #values { #codec.encode_exact(value, out); }),
             decode_exact: rebuilt(quote!(from.f32()?)),
-            agrees: quote!(
-                #values.into_iter().zip(#exact_values).all(|(copy, exact)| #codec.agrees(copy, exact))
-            ),
-        })
-    }
-
-    fn text(ty: &Type, member: &syn::Member) -> Self {
-        let bits = quote!(<#ty as ReplicateText>::BITS_MAX);
-        let encode = quote!(ReplicateText::encode(&self.#member, out););
-        let decode = quote!(<#ty as ReplicateText>::decode(from)?);
-        Self {
-            codec: quote!(),
-            bits: bits.clone(),
-            exact_bits: bits.clone(),
-            fingerprint: quote!(quantise::mix(5, #bits as u64)),
-            encode: encode.clone(),
-            decode: decode.clone(),
-            encode_exact: encode,
-            decode_exact: decode,
-            agrees: quote!(self.#member == exact.#member),
+            agrees: quote!(#copies.into_iter().zip(#exacts).all(|(copy, exact)| #codec.agrees(copy, exact))),
+            links: None,
         }
     }
 
-    fn code(ty: &Type, member: &syn::Member, codec: &syn::Ident, packing: Packing) -> Self {
-        let whole = quote!(<#ty as ReplicateBits>::BITS);
-        let bits = match packing {
-            Packing::Bits(Some(bits)) => quote!(#bits),
-            _ => whole.clone(),
+    fn whole(ty: &Type, codec: &syn::Ident, min: &syn::Expr, max: &syn::Expr) -> Self {
+        let in_full = Self::in_full(ty);
+        Self {
+            constants: quote! {
+                const #codec: __throng::quantise::Whole =
+                    __throng::quantise::Whole::new::<#ty>((#min) as i64, (#max) as i64);
+            },
+            bits: quote!(#codec.bits()),
+            layout: quote!(#codec.fingerprint()),
+            encode: quote!(#codec.encode(*value, out);),
+            decode: quote!(#codec.decode::<#ty>(from)?),
+            agrees: quote!(#codec.agrees(*copy, *exact)),
+            ..in_full
+        }
+    }
+
+    fn bits(ty: &Type, codec: &syn::Ident, bits: &syn::Expr) -> Self {
+        let in_full = Self::in_full(ty);
+        let layout = quote!(<#ty as __throng::ReplicateBits>::LAYOUT);
+        Self {
+            constants: quote!(const #codec: __throng::quantise::Bits = __throng::quantise::Bits::new(#bits);),
+            bits: quote!(#codec.bits()),
+            layout: quote!(__throng::quantise::mix(#layout, #codec.fingerprint())),
+            encode: quote!(#codec.encode(value, out);),
+            decode: quote!(#codec.decode::<#ty>(from)?),
+            agrees: quote!(#codec.agrees(copy, exact)),
+            ..in_full
+        }
+    }
+
+    /// What has bits of its own, all of them; `Whole` and `Bits` say which of these they send.
+    fn in_full(ty: &Type) -> Self {
+        Self { links: None, ..Self::plain(ty) }
+    }
+
+    fn plain(ty: &Type) -> Self {
+        let field = quote!(<#ty as __throng::ReplicateField>);
+        Self {
+            constants: quote!(),
+            bits: quote!(#field::BITS_MAX),
+            exact_bits: quote!(#field::EXACT_BITS_MAX),
+            layout: quote!(#field::LAYOUT),
+            encode: quote!(#field::encode_field(value, out);),
+            decode: quote!(#field::decode_field(from)?),
+            encode_exact: quote!(#field::encode_field_exact(value, out);),
+            decode_exact: quote!(#field::decode_field_exact(from)?),
+            agrees: quote!(#field::field_agrees(copy, exact)),
+            links: Some((quote!(#field::LINKS), quote!(#field::visit_links(value, visit);))),
+        }
+    }
+
+    /// One bit says whether it is there.
+    fn optional(self) -> Self {
+        let Self { constants, bits, exact_bits, layout, encode, decode, encode_exact, decode_exact, agrees, links } =
+            self;
+        let encoded = |each: TokenStream| {
+            quote! {
+                out.bits(value.is_some() as u32, 1);
+                if let ::core::option::Option::Some(value) = value { #each }
+            }
+        };
+        let decoded = |each: TokenStream| {
+            quote! {
+                if from.bits(1)? == 1 { ::core::option::Option::Some(#each) } else { ::core::option::Option::None }
+            }
         };
         Self {
-            codec: quote!(const #codec: quantise::Bits = quantise::Bits::new(#bits);),
-            bits: quote!(#codec.bits()),
-            exact_bits: whole.clone(),
-            fingerprint: quote!(#codec.fingerprint()),
-            encode: quote!(#codec.encode(&self.#member, out);),
-            decode: quote!(#codec.decode::<#ty>(from)?),
-            encode_exact: quote!(quantise::Bits::new(#whole).encode(&self.#member, out);),
-            decode_exact: quote!(quantise::Bits::new(#whole).decode::<#ty>(from)?),
-            agrees: quote!(#codec.agrees(&self.#member, &exact.#member)),
-        }
-    }
-}
-
-impl Shape {
-    fn of(ty: &Type) -> syn::Result<Self> {
-        match ty {
-            Type::Path(path) => Ok(match path.path.segments.last().map(|last| last.ident.to_string()).as_deref() {
-                Some("f32") => Self::Number,
-                Some("Vec2") => Self::Vector(2),
-                Some("Vec3") => Self::Vector(3),
-                Some("Text") => Self::Text,
-                Some("f64") => {
-                    return Err(syn::Error::new_spanned(ty, "an f64 is not packed; use f32"));
+            constants,
+            bits: quote!((1 + #bits)),
+            exact_bits: quote!((1 + #exact_bits)),
+            layout: quote!(__throng::quantise::mix(8, #layout)),
+            encode: encoded(encode),
+            decode: decoded(decode),
+            encode_exact: encoded(encode_exact),
+            decode_exact: decoded(decode_exact),
+            agrees: quote! {
+                match (copy, exact) {
+                    (::core::option::Option::Some(copy), ::core::option::Option::Some(exact)) => #agrees,
+                    (copy, exact) => copy.is_none() && exact.is_none(),
                 }
-                _ => Self::Code,
-            }),
-            Type::Array(array) => match Self::of(&array.elem)? {
-                Self::Number => Ok(Self::Numbers(array.len.clone())),
-                _ => Err(syn::Error::new_spanned(
-                    ty,
-                    "only arrays of f32 are packed; give the values fields of their own",
-                )),
             },
-            _ => Ok(Self::Code),
+            links: links
+                .map(|(may, visit)| (may, quote!(if let ::core::option::Option::Some(value) = value { #visit }))),
         }
     }
-}
 
-#[derive(Default)]
-struct Attributes {
-    min: Option<Expr>,
-    max: Option<Expr>,
-    step: Option<Expr>,
-    bits: Option<Expr>,
-    angle: Option<()>,
-    exact: Option<()>,
-}
-
-impl Attributes {
-    fn read(field: &syn::Field) -> syn::Result<Self> {
-        let mut read = Self::default();
-        for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("replicate")) {
-            attribute.parse_nested_meta(|meta| {
-                let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
-                let twice = match name.as_str() {
-                    "angle" => read.angle.replace(()).is_some(),
-                    "exact" => read.exact.replace(()).is_some(),
-                    "min" => read.min.replace(meta.value()?.parse()?).is_some(),
-                    "max" => read.max.replace(meta.value()?.parse()?).is_some(),
-                    "step" => read.step.replace(meta.value()?.parse()?).is_some(),
-                    "bits" => read.bits.replace(meta.value()?.parse()?).is_some(),
-                    _ => {
-                        let known = "known are min, max, step, angle, bits and exact";
-                        return Err(meta.error(format!("unknown `{name}`; {known}")));
-                    }
-                };
-                if twice { Err(meta.error(format!("`{name}` is given twice"))) } else { Ok(()) }
-            })?;
-        }
-        Ok(read)
-    }
-
-    fn packing(self, shape: &Shape, field: &syn::Field) -> syn::Result<Packing> {
-        let refuse = |message: &str| Err(syn::Error::new(field.span(), message));
-        let ranged = self.min.is_some() || self.max.is_some() || self.step.is_some();
-        let none = !ranged && self.angle.is_none() && self.exact.is_none();
-        if let Shape::Text = shape {
-            return if none && self.bits.is_none() {
-                Ok(Packing::Bits(None))
-            } else {
-                refuse("a text takes no attributes")
-            };
-        }
-        if let Shape::Code = shape {
-            if !none {
-                return refuse("an integer, bool or enum takes only `bits = ..`");
+    /// A count, and each value.
+    fn listed(self, ty: &Type, count: &syn::Ident) -> Self {
+        let Self { constants, bits, exact_bits, layout, encode, decode, encode_exact, decode_exact, agrees, links } =
+            self;
+        let list = quote!(<#ty as __throng::ReplicateList>);
+        let encoded = |each: TokenStream| {
+            quote! {
+                #count.encode(#list::values(value).len(), out);
+                for value in #list::values(value) { #each }
             }
-            return Ok(Packing::Bits(self.bits));
-        }
-        match (ranged, self.angle, self.exact) {
-            (false, None, None) => refuse(
-                "an f32 needs `#[replicate(min = .., max = .., step = ..)]`, `#[replicate(angle, bits = ..)]` or \
-                 `#[replicate(exact)]`",
-            ),
-            (true, None, None) => match (self.min, self.max, self.step, self.bits) {
-                (None, ..) => refuse("`min` is missing"),
-                (_, None, ..) => refuse("`max` is missing"),
-                (_, _, None, _) => refuse("`step` is missing"),
-                (.., Some(_)) => refuse("`bits` follows from min, max and step"),
-                (Some(min), Some(max), Some(step), None) => Ok(Packing::Range { min, max, step }),
-            },
-            (false, Some(()), None) => match (shape, self.bits) {
-                (Shape::Vector(_), _) => refuse("a vector is not an angle"),
-                (_, None) => refuse("an angle needs `bits = ..`"),
-                (_, Some(bits)) => Ok(Packing::Angle { bits }),
-            },
-            (false, None, Some(())) if self.bits.is_none() => Ok(Packing::Exact),
-            (false, None, Some(())) => refuse("`exact` numbers take 32 bits"),
-            _ => refuse("choose one of min/max/step, angle and exact"),
+        };
+        let decoded = |each: TokenStream| {
+            quote!({
+                let mut values = <#ty as ::core::default::Default>::default();
+                for _ in 0..#count.decode(from)? {
+                    let value = #each;
+                    #list::add(&mut values, value);
+                }
+                values
+            })
+        };
+        Self {
+            constants: quote!(#constants const #count: __throng::Count = __throng::Count::new(#list::COUNT_MAX);),
+            bits: quote!((#count.bits() + #count.max() * (#bits))),
+            exact_bits: quote!((#count.bits() + #count.max() * (#exact_bits))),
+            layout: quote!(__throng::quantise::mix(__throng::quantise::mix(7, #count.max() as u64), #layout)),
+            encode: encoded(encode),
+            decode: decoded(decode),
+            encode_exact: encoded(encode_exact),
+            decode_exact: decoded(decode_exact),
+            agrees: quote!({
+                let (copies, exacts) = (#list::values(copy), #list::values(exact));
+                copies.len() == exacts.len() && copies.iter().zip(exacts).all(|(copy, exact)| #agrees)
+            }),
+            links: links.map(|(may, visit)| (may, quote!(for value in #list::values_mut(value) { #visit }))),
         }
     }
 }

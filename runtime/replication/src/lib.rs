@@ -36,6 +36,19 @@
 #[cfg(test)]
 extern crate self as throng_replication;
 
+mod compile_fail;
+/// What derived code names.
+#[doc(hidden)]
+pub mod derived {
+    pub use crate::wire::{
+        bytes::{DecodeError, Reader, Writer},
+        field::{ReplicateField, mix_names, most},
+        link::EntityLink,
+        list::{Count, ReplicateList},
+        quantise,
+        replicate::{Replicate, ReplicateBits},
+    };
+}
 pub mod ecs;
 pub mod listeners;
 mod replicas;
@@ -63,7 +76,8 @@ pub use source::{
     rules::{self, ReplicationRules, ResolvedRules},
 };
 pub use stats::ReplicationStats;
-pub use throng_pack::Text;
+pub use arrayvec::ArrayVec;
+pub use throng_pack::{List, Text};
 pub use throng_replication_derive::Replicate;
 pub use view::{
     audit_sample::AUDIT_SAMPLE_BYTES_MAX,
@@ -77,15 +91,17 @@ pub use wire::{
     event::{
         EVENT_BYTES_MAX, EVENT_HEADER_BYTES, EVENT_KIND, EventId, EventIn, EventKind, ReplicatedEvent, write_event,
     },
+    field::ReplicateField,
     ids::{NetId, SLOTS_MAX},
+    link::EntityLink,
+    list::ReplicateList,
     message_kinds::{AUDIT_SAMPLE_KIND, SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND},
     packed::{
         ClientInput, ClientMessage, ClientRequest, INPUT_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGE_KIND,
         PACKED_HEADER_BYTES, PACKED_KINDS_MAX, PackedId, PackedKind, REQUEST_BYTES_MAX, REQUEST_KIND,
     },
     quantise,
-    replicate::{Replicate, ReplicateBits},
+    replicate::{Replicate, ReplicateBits, ReplicateInteger},
     schema::{ComponentIndex, ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, Schema, SchemaBuilder},
-    text::ReplicateText,
 };
 pub use world::{UpdateBuffers, ViewScratch, WorldReplication};

@@ -1,8 +1,8 @@
 //! The promise: the bytes in `docs/spec/replication.md` are the bytes that are sent, and a client reads them so.
 
 use throng_replication::{
-    ComponentIndex, InterestSettings, NetId, Replicas, Replicate, ReplicationRules, Schema, SchemaBuilder, Traffic,
-    ViewScratch, WorldReplication, rules::KindRule,
+    ArrayVec, ComponentIndex, EntityLink, InterestSettings, NetId, Reader, Replicas, Replicate, ReplicationRules,
+    Schema, SchemaBuilder, Traffic, ViewScratch, WorldReplication, Writer, rules::KindRule,
 };
 
 const SPEC: &str = include_str!("../../../docs/spec/replication.md");
@@ -19,6 +19,25 @@ struct Pose {
 struct Health {
     #[replicate(bits = 10)]
     points: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Replicate)]
+enum Order {
+    Stay,
+    Follow(EntityLink),
+    Wait { ticks: u8 },
+}
+
+#[derive(Clone, Debug, PartialEq, Replicate)]
+struct Guard {
+    morale: i8,
+    #[replicate(bits = 4)]
+    step: i8,
+    #[replicate(min = -10, max = 10)]
+    bonus: i16,
+    post: Option<u8>,
+    friends: ArrayVec<EntityLink, 2>,
+    order: Order,
 }
 
 /// The bytes of the block "```golden NAME" in the document: two hexadecimal digits each, up to a `#` in a line.
@@ -91,6 +110,31 @@ fn story() -> (Story, [Vec<u8>; 3]) {
     }
     let [present, absent] = samples;
     (Story { schema, world, ids, replicas }, [out[..len].to_vec(), present, absent])
+}
+
+#[test]
+fn fields_go_as_the_document_says() {
+    let friends = [EntityLink::from(NetId { slot: 5, generation: 1 })].into_iter().collect();
+    let guard = Guard { morale: -3, step: 2, bonus: 7, post: Some(9), friends, order: Order::Wait { ticks: 20 } };
+    let mut bytes = [0; 32];
+    for (name, exact) in [("fields", false), ("fields-exact", true)] {
+        let mut out = Writer::new(&mut bytes);
+        if exact {
+            guard.encode_exact(&mut out)
+        } else {
+            guard.encode(&mut out)
+        }
+        let len = out.len();
+        check(name, &bytes[..len]);
+    }
+    assert_eq!(Guard::decode(&mut Reader::new(&golden("fields"))), Ok(guard.clone()));
+    assert_eq!(Guard::decode_exact(&mut Reader::new(&golden("fields-exact"))), Ok(guard));
+    for order in [Order::Stay, Order::Follow(EntityLink::NONE)] {
+        let mut out = Writer::new(&mut bytes);
+        order.encode(&mut out);
+        assert_eq!(out.len(), 1);
+        assert_eq!(Order::decode(&mut Reader::new(&bytes)), Ok(order));
+    }
 }
 
 #[test]

@@ -89,11 +89,25 @@ impl EventKind {
 
 /// Writes an event's message, but for its epoch, which differs from client to client, and returns its length.
 pub fn write_event<T: ReplicatedEvent>(id: EventId, event: &T, out: &mut [u8; EVENT_BYTES_MAX]) -> usize {
+    debug_assert!(
+        has_all_ids(event),
+        "`{}` links to an entity whose id nobody has entered; in an event, make the link from the entity's `NetId`",
+        T::NAME
+    );
     out[..EVENT_HEADER_BYTES].copy_from_slice(&[EVENT_KIND, 0, id.0]);
     let mut writer = Writer::new(&mut out[EVENT_HEADER_BYTES..]);
     event.encode(&mut writer);
     debug_assert!(writer.len() <= T::BYTES_MAX, "`{}` wrote more than BYTES_MAX", T::NAME);
     EVENT_HEADER_BYTES + writer.len()
+}
+
+/// Whether no link in it would go as one to nobody only because it was made from an entity.
+fn has_all_ids<T: Replicate>(event: &T) -> bool {
+    let mut all = true;
+    if T::LINKS {
+        event.clone().visit_links(&mut |link| all &= link.entity_bits.is_none() || link.id.is_some());
+    }
+    all
 }
 
 /// An event that came in, not yet looked into.
@@ -126,7 +140,7 @@ mod tests {
     use super::*;
     use crate::{
         Replicate, Text,
-        wire::{ids::NetId, schema::SchemaBuilder},
+        wire::{ids::NetId, link::EntityLink, schema::SchemaBuilder},
     };
 
     #[derive(Clone, Debug, PartialEq, Replicate)]
@@ -164,6 +178,34 @@ mod tests {
         }
         assert_eq!(EventIn::split(&out[..=len]).unwrap().decode::<Say>(), Err(DecodeError::TrailingBytes));
         assert_eq!(EventIn::split(&[2, 0, 0]), None);
+    }
+
+    #[derive(Clone, Debug, PartialEq, Replicate)]
+    struct Pointed(Option<EntityLink>);
+
+    impl ReplicatedEvent for Pointed {
+        const RELIABLE: bool = false;
+        const RANGE_M: Option<f32> = None;
+    }
+
+    #[test]
+    fn a_link_in_an_event_is_made_from_an_id() {
+        let schema = SchemaBuilder::new().event::<Pointed>().build();
+        let id = schema.event_of::<Pointed>().unwrap();
+        for link in [None, Some(EntityLink::NONE), Some(NetId { slot: 9, generation: 2 }.into())] {
+            let mut out = [0; EVENT_BYTES_MAX];
+            let len = write_event(id, &Pointed(link), &mut out);
+            assert_eq!(EventIn::split(&out[..len]).unwrap().decode::<Pointed>(), Ok(Pointed(link)));
+        }
+    }
+
+    /// It would be told as a link to nobody.
+    #[test]
+    #[should_panic(expected = "`Pointed` links to an entity whose id nobody has entered")]
+    fn a_link_in_an_event_that_is_made_from_an_entity_is_found() {
+        let schema = SchemaBuilder::new().event::<Pointed>().build();
+        let link = EntityLink { entity_bits: Some(1), id: None };
+        write_event(schema.event_of::<Pointed>().unwrap(), &Pointed(Some(link)), &mut [0; EVENT_BYTES_MAX]);
     }
 
     #[test]

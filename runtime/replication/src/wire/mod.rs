@@ -1,14 +1,18 @@
 //! Wire: what server and client must agree on before they understand each other.
 //!
 //! Read in this order: `ids` (how an entity is called), [`bytes`] and [`quantise`] (numbers to bits and back),
-//! `replicate`, `event` and `text` (what a component, an event and a text must offer), `packed` (what client and world
-//! say to each other), `schema` (which of them there are, in which order), `message_kinds` (by which byte a message is known).
+//! `replicate`, `event` and `field` (what a component, an event and a field of one must offer), `text`, `list` and `link`
+//! (fields of more than a few bits), `packed` (what client and world say to each other), `schema` (which of them there are,
+//! in which order), `message_kinds` (by which byte a message is known).
 //!
 //! It keeps no state of a world or of a client, and knows neither who hears of what nor when.
 
 pub mod bytes;
 pub(crate) mod event;
+pub(crate) mod field;
 pub(crate) mod ids;
+pub(crate) mod link;
+pub(crate) mod list;
 pub(crate) mod message_kinds;
 pub(crate) mod packed;
 pub mod quantise;

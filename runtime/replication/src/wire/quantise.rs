@@ -11,7 +11,7 @@ use std::f64::consts::TAU;
 
 use crate::wire::{
     bytes::{DecodeError, Reader, Writer},
-    replicate::ReplicateBits,
+    replicate::{ReplicateBits, ReplicateInteger},
 };
 
 /// A range of numbers and how finely it is cut. Made by the derive, as a constant.
@@ -181,7 +181,57 @@ impl Exact {
     }
 }
 
-/// A `bool`, an unsigned integer or an enum in `bits` bits. What does not fit becomes the largest that does.
+/// A range of whole numbers, each sent as its distance from the lower end. What is outside becomes the nearer end.
+#[derive(Copy, Clone, Debug)]
+pub struct Whole {
+    min: i64,
+    max: i64,
+    bits: u32,
+}
+
+impl Whole {
+    /// `min < max`, both of which are values of `T`; anything else does not compile.
+    pub const fn new<T: ReplicateInteger>(min: i64, max: i64) -> Self {
+        assert!(min < max, "min must be below max");
+        assert!(T::MIN <= min && max <= T::MAX, "the range is wider than the field's type");
+        Self { min, max, bits: u64::BITS - ((max - min) as u64).leading_zeros() }
+    }
+
+    pub const fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    pub const fn fingerprint(&self) -> u64 {
+        mix(mix(9, self.min as u64), self.max as u64)
+    }
+
+    #[inline]
+    pub fn encode<T: ReplicateInteger>(&self, value: T, out: &mut Writer<'_>) {
+        let value: i64 = value.into();
+        let held = value.clamp(self.min, self.max);
+        if held != value {
+            out.mark_clamped();
+        }
+        out.bits((held - self.min) as u32, self.bits);
+    }
+
+    #[inline]
+    pub fn decode<T: ReplicateInteger>(&self, from: &mut Reader<'_>) -> Result<T, DecodeError> {
+        let value = self.min + i64::from(from.bits(self.bits)?);
+        if value > self.max {
+            return Err(DecodeError::OutOfRange);
+        }
+        T::try_from(value).map_err(|_| DecodeError::OutOfRange)
+    }
+
+    #[inline]
+    pub fn agrees<T: ReplicateInteger>(&self, copy: T, exact: T) -> bool {
+        let (copy, exact): (i64, i64) = (copy.into(), exact.into());
+        copy == exact.clamp(self.min, self.max)
+    }
+}
+
+/// A `bool`, an integer or an enum in `bits` bits. What does not fit becomes the nearest that does.
 #[derive(Copy, Clone, Debug)]
 pub struct Bits {
     bits: u32,
@@ -204,9 +254,8 @@ impl Bits {
 
     #[inline]
     pub fn encode<T: ReplicateBits>(&self, value: &T, out: &mut Writer<'_>) {
-        let code = value.to_code();
-        let held = self.hold(code);
-        if held != code {
+        let held = value.code_within(self.bits);
+        if held != value.to_code() {
             out.mark_clamped();
         }
         out.bits(held, self.bits);
@@ -219,12 +268,7 @@ impl Bits {
 
     #[inline]
     pub fn agrees<T: ReplicateBits>(&self, copy: &T, exact: &T) -> bool {
-        copy.to_code() == self.hold(exact.to_code())
-    }
-
-    #[inline]
-    fn hold(&self, code: u32) -> u32 {
-        code.min(((1_u64 << self.bits) - 1) as u32)
+        copy.to_code() == exact.code_within(self.bits)
     }
 }
 
@@ -317,5 +361,51 @@ mod tests {
         out.align();
         assert_eq!(bits.decode::<u16>(&mut Reader::new(&bytes)), Ok(127));
         assert!(bits.agrees(&127_u16, &200));
+    }
+
+    /// Every i8 through every number of bits, and every range of a few, against plain arithmetic.
+    #[test]
+    fn signed_integers_saturate_at_both_ends() {
+        for value in i8::MIN..=i8::MAX {
+            for count in 1..=8 {
+                let (end, bits) = (1_i16 << (count - 1), Bits::new(count));
+                let expect = i16::from(value).clamp(-end, end - 1) as i8;
+                let mut bytes = [0; 1];
+                let mut out = Writer::new(&mut bytes);
+                bits.encode(&value, &mut out);
+                assert_eq!(out.clamped(), expect != value);
+                out.align();
+                assert_eq!(bits.decode::<i8>(&mut Reader::new(&bytes)), Ok(expect), "{value} in {count} bits");
+                assert!(bits.agrees(&expect, &value));
+            }
+            for (min, max) in [(-128, 127), (-1, 0), (5, 12), (-100, -3)] {
+                let range = Whole::new::<i8>(min, max);
+                let expect = i64::from(value).clamp(min, max) as i8;
+                let mut bytes = [0; 1];
+                let mut out = Writer::new(&mut bytes);
+                range.encode(value, &mut out);
+                assert_eq!(out.clamped(), expect != value);
+                out.align();
+                assert_eq!(range.decode::<i8>(&mut Reader::new(&bytes)), Ok(expect), "{value} in {min}..={max}");
+                assert!(range.agrees(expect, value) && !range.agrees(expect ^ 1, value));
+            }
+        }
+    }
+
+    #[test]
+    fn whole_ranges_take_the_bits_they_need_and_refuse_codes_above() {
+        let bits = |range: Whole| range.bits();
+        assert_eq!(bits(Whole::new::<i32>(i32::MIN.into(), i32::MAX.into())), 32);
+        assert_eq!(bits(Whole::new::<u32>(0, u32::MAX.into())), 32);
+        assert_eq!(bits(Whole::new::<i16>(-1000, 1000)), 11);
+        let range = Whole::new::<i16>(-2, 2);
+        assert_eq!(range.bits(), 3);
+        assert_eq!(range.decode::<i16>(&mut Reader::new(&[4])), Ok(2));
+        assert_eq!(range.decode::<i16>(&mut Reader::new(&[5])), Err(DecodeError::OutOfRange));
+        assert_eq!(Bits::new(32).decode::<i16>(&mut Reader::new(&[0xFF; 4])), Err(DecodeError::OutOfRange));
+        for value in [i32::MIN, -1, 0, 1, i32::MAX] {
+            assert_eq!(i32::from_code(value.to_code()), Ok(value));
+            assert_eq!(value.code_within(32), value.to_code());
+        }
     }
 }

@@ -22,6 +22,8 @@
 use crate::wire::{
     bytes::{DecodeError, Reader, Writer},
     ids::{NetId, SLOTS_MAX},
+    link::EntityLink,
+    quantise::mix,
 };
 
 /// A component whose value clients hold a copy of. Usually derived.
@@ -39,6 +41,8 @@ pub trait Replicate: Clone + Send + Sync + 'static {
     const BYTES_MAX: usize;
     /// Longest exact encoding. [bytes, 0 to 255]
     const EXACT_BYTES_MAX: usize;
+    /// Whether it may refer to entities. Such a component is cloned before it is encoded, to enter their ids.
+    const LINKS: bool = false;
 
     fn encode(&self, out: &mut Writer<'_>);
     fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError>;
@@ -49,21 +53,43 @@ pub trait Replicate: Clone + Send + Sync + 'static {
     /// Whether `self`, which came through the quantised encoding, is what `exact` rounds to: every number
     /// within half a step, everything else equal.
     fn agrees_with(&self, exact: &Self) -> bool;
+
+    /// Shows every link in it, for its id to be entered. Nothing, unless `LINKS`.
+    fn visit_links(&mut self, _visit: &mut dyn FnMut(&mut EntityLink)) {}
 }
 
-/// A value of a few bits that can be a field of a replicated component: `bool`, unsigned integers, and
-/// enums without fields that derive `Replicate`.
+/// A value of at most 32 bits that can be a field of a replicated component, in fewer bits if the field says so: `bool`,
+/// integers, [`NetId`], and enums without fields that derive `Replicate`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a field of a replicated component",
-    label = "not a type that `#[derive(Replicate)]` knows how to pack",
-    note = "fields may be f32, [f32; N], Vec2, Vec3 (with min, max and step, or angle and bits), bool, u8, u16, u32, \
-            or an enum without fields that derives Replicate"
+    message = "`{Self}` cannot be a field of a replicated component in this way",
+    label = "neither a type that `#[derive(Replicate)]` knows how to pack nor one that takes `bits = ..`",
+    note = "fields may be f32, [f32; N], Vec2, Vec3 (with min, max and step, or angle and bits, or exact), bool, u8, u16, \
+            u32, i8, i16, i32, Text<N>, NetId, EntityLink, a type that derives Replicate, and Option<T>, List<T, N> and \
+            ArrayVec<T, N> of these; `bits = ..` is for integers, bool and enums without fields"
 )]
 pub trait ReplicateBits: Sized {
     /// How many bits any value fits in, without a `bits` attribute. [1 to 32]
     const BITS: u32;
+    /// Part of the layout of what it is a field of.
+    const LAYOUT: u64 = mix(3, Self::BITS as u64);
+
     fn to_code(&self) -> u32;
     fn from_code(code: u32) -> Result<Self, DecodeError>;
+
+    /// The code of the value nearest to this one whose code fits into so many bits. [bits: 1 to 32]
+    fn code_within(&self, bits: u32) -> u32 {
+        self.to_code().min((u64::MAX >> (u64::BITS - bits)) as u32)
+    }
+}
+
+/// An integer, which a field may give a range.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no range",
+    label = "`min` and `max` are for u8, u16, u32, i8, i16 and i32, and with `step` for f32"
+)]
+pub trait ReplicateInteger: ReplicateBits + Copy + Into<i64> + TryFrom<i64> {
+    const MIN: i64;
+    const MAX: i64;
 }
 
 impl ReplicateBits for bool {
@@ -107,3 +133,36 @@ macro_rules! unsigned {
     )*};
 }
 unsigned!(u8, u16, u32);
+
+macro_rules! signed {
+    ($($kind:ty),*) => {$(
+        /// Zigzag (0, -1, 1, -2, ..), so that `n` bits hold -2^(n-1) to 2^(n-1) - 1 of any of them.
+        impl ReplicateBits for $kind {
+            const BITS: u32 = <$kind>::BITS;
+            const LAYOUT: u64 = mix(12, <$kind>::BITS as u64);
+            fn to_code(&self) -> u32 {
+                let value = i32::from(*self);
+                (value << 1 ^ value >> 31) as u32
+            }
+            fn from_code(code: u32) -> Result<Self, DecodeError> {
+                let value = (code >> 1) as i32 ^ -((code & 1) as i32);
+                value.try_into().map_err(|_| DecodeError::OutOfRange)
+            }
+            fn code_within(&self, bits: u32) -> u32 {
+                let end = 1_i64 << (bits - 1);
+                (i64::from(*self).clamp(-end, end - 1) as i32).to_code()
+            }
+        }
+    )*};
+}
+signed!(i8, i16, i32);
+
+macro_rules! integers {
+    ($($kind:ty),*) => {$(
+        impl ReplicateInteger for $kind {
+            const MIN: i64 = <$kind>::MIN as i64;
+            const MAX: i64 = <$kind>::MAX as i64;
+        }
+    )*};
+}
+integers!(u8, u16, u32, i8, i16, i32);

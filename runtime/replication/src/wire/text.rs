@@ -5,31 +5,29 @@
 
 use throng_pack::Text;
 
-use crate::wire::bytes::{DecodeError, Reader, Writer};
+use crate::wire::{
+    bytes::{DecodeError, Reader, Writer},
+    field::ReplicateField,
+    quantise::mix,
+};
 
-/// What a text must offer to be a field of a replicated component: [`Text<N>`] does. [N: 1 to 250]
-pub trait ReplicateText: Sized {
-    /// Length and bytes on the wire at most. (bits)
-    const BITS_MAX: u32;
-
-    fn encode(&self, out: &mut Writer<'_>);
-    /// Refuses what is longer than `N` and what is no UTF-8.
-    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError>;
-}
-
-impl<const N: usize> ReplicateText for Text<N> {
+/// [N: 1 to 250]
+impl<const N: usize> ReplicateField for Text<N> {
     const BITS_MAX: u32 = {
         assert!(N >= 1 && N <= 250, "a text takes 1 to 250 bytes");
         8 + 8 * N as u32
     };
+    const EXACT_BITS_MAX: u32 = Self::BITS_MAX;
+    const LAYOUT: u64 = mix(5, Self::BITS_MAX as u64);
 
-    fn encode(&self, out: &mut Writer<'_>) {
+    fn encode_field(&self, out: &mut Writer<'_>) {
         let text: &str = self;
         out.u8(text.len() as u8);
         text.bytes().for_each(|byte| out.u8(byte));
     }
 
-    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    /// Refuses what is longer than `N` and what is no UTF-8.
+    fn decode_field(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let len = usize::from(from.u8()?);
         let mut bytes = [0_u8; N];
         let text = bytes.get_mut(..len).ok_or(DecodeError::OutOfRange)?;
@@ -38,6 +36,18 @@ impl<const N: usize> ReplicateText for Text<N> {
         }
         str::from_utf8(text).ok().and_then(Self::new).ok_or(DecodeError::OutOfRange)
     }
+
+    fn encode_field_exact(&self, out: &mut Writer<'_>) {
+        self.encode_field(out);
+    }
+
+    fn decode_field_exact(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::decode_field(from)
+    }
+
+    fn field_agrees(&self, exact: &Self) -> bool {
+        self == exact
+    }
 }
 
 #[cfg(test)]
@@ -45,7 +55,7 @@ mod tests {
     use super::*;
 
     fn through(bytes: &[u8]) -> Result<Text<8>, DecodeError> {
-        Text::decode(&mut Reader::new(bytes))
+        Text::decode_field(&mut Reader::new(bytes))
     }
 
     #[test]
@@ -53,7 +63,7 @@ mod tests {
         let text = Text::<8>::new("Fluß").unwrap();
         let mut bytes = [0; 9];
         let mut out = Writer::new(&mut bytes);
-        text.encode(&mut out);
+        text.encode_field(&mut out);
         assert_eq!(out.len(), 6);
         assert_eq!(through(&bytes[..6]), Ok(text));
         assert_eq!(&*text, "Fluß");
