@@ -14,7 +14,8 @@
 //! change, and worlds without them pay nothing.
 //!
 //! Runs on the world's thread. Never allocates in a steady tick. Cost: about 0.1 us per kind in a world of 25
-//! entities, plus the encoding of what changed.
+//! entities, plus the encoding of what changed. In a tick in which entities come or go, components that may refer to
+//! entities ([`EntityLink`](crate::EntityLink)) are all encoded, changed or not, at 20 to 50 ns each.
 
 use std::sync::Arc;
 
@@ -104,11 +105,12 @@ impl Collector {
         std::mem::swap(&mut journal.departures, &mut self.departures);
         std::mem::swap(&mut journal.attribute_changes, &mut self.attribute_changes);
         drop(journal);
+        let departed = !self.departures.is_empty();
         for id in self.departures.drain(..) {
             replication.despawn(id);
             self.owners[id.slot as usize] = None;
         }
-        self.welcome(world, replication);
+        let arrived = self.welcome(world, replication);
         for entity in self.attribute_changes.drain(..) {
             // One that has no id yet tells when it gets one.
             if let Ok(entity) = world.get_entity(entity)
@@ -122,7 +124,7 @@ impl Collector {
         }
         let walkers = &mut self.walkers;
         world.last_change_tick_scope(self.last_run, |world| {
-            walkers.iter_mut().for_each(|walker| walker.changed(world, replication));
+            walkers.iter_mut().for_each(|walker| walker.changed(world, departed || arrived, replication));
         });
         self.last_run = world.increment_change_tick();
     }
@@ -139,7 +141,7 @@ impl Collector {
     ) -> bool {
         let mut source = |id: NetId, entities: &mut Entities| {
             let Some(entity) = self.entity_of(id).and_then(|entity| world.get_entity(entity).ok()) else { return 0 };
-            self.walkers.iter().fold(0, |mask, walker| mask | walker.exact(entity, id, entities))
+            self.walkers.iter().fold(0, |mask, walker| mask | walker.exact(world, entity, id, entities))
         };
         replication.write_audit_sample_from(view, traffic, &mut source, out)
     }
@@ -166,8 +168,9 @@ impl Collector {
         state_hash::finish(sum ^ u64::from(tick) << 32)
     }
 
-    /// Gives ids to newcomers and tells all they have, changed or not.
-    fn welcome(&mut self, world: &mut World, replication: &mut WorldReplication) {
+    /// Gives ids to newcomers and tells all they have, changed or not. Returns whether there were any.
+    fn welcome(&mut self, world: &mut World, replication: &mut WorldReplication) -> bool {
+        let mut arrived = false;
         let mut arrivals = std::mem::take(&mut self.arrivals);
         arrivals.retain(|entity| {
             let Some(mut replicated) = world.get_mut::<Replicated>(*entity).filter(|held| held.id.is_none()) else {
@@ -181,15 +184,18 @@ impl Collector {
             let slots_count = self.owners.len().max(id.slot as usize + 1);
             self.owners.resize(slots_count, None);
             self.owners[id.slot as usize] = Some((*entity, id.generation));
+            let world = &*world;
             let entity = world.entity(*entity);
             copy_attributes(entity, id, replication);
-            self.walkers.iter().for_each(|walker| walker.arrived(entity, id, replication));
+            self.walkers.iter().for_each(|walker| walker.arrived(world, entity, id, replication));
+            arrived = true;
             false
         });
         if !arrivals.is_empty() {
             self.journal.lock().arrivals.append(&mut arrivals);
         }
         self.arrivals = arrivals;
+        arrived
     }
 
     /// Has the journal kept, and enters what was spawned before.
@@ -203,12 +209,15 @@ impl Collector {
 
 #[cfg(test)]
 mod tests {
+    use arrayvec::ArrayVec;
+
     use super::*;
     use crate::{
-        ecs::state_hash::StateHasher,
+        ecs::{links::with_ids, state_hash::StateHasher},
         replicas::store::Replicas,
         testing::{self, TestWorld, ViewId},
         view::interest::InterestSettings,
+        wire::link::EntityLink,
     };
 
     #[derive(Component, Clone, PartialEq, Debug, crate::Replicate)]
@@ -225,6 +234,19 @@ mod tests {
 
     #[derive(Component, Clone, PartialEq, Debug, crate::Replicate)]
     struct Gold(u16);
+
+    /// Refers to another entity, or to several.
+    #[derive(Component, Clone, PartialEq, Debug, Default, crate::Replicate)]
+    struct Bond {
+        leader: Option<EntityLink>,
+        friends: ArrayVec<EntityLink, 3>,
+    }
+
+    impl Bond {
+        fn to(entity: Entity) -> Self {
+            Self { leader: Some(entity.into()), friends: ArrayVec::new() }
+        }
+    }
 
     #[derive(Component)]
     struct Secret(u32);
@@ -246,11 +268,12 @@ mod tests {
 
     impl Stage {
         fn new() -> Self {
-            let schema = crate::SchemaBuilder::new().component::<At>().component::<Gold>().build();
+            let schema = crate::SchemaBuilder::new().component::<At>().component::<Gold>().component::<Bond>().build();
             let mut world = World::new();
             let mut collector = Collector::new(schema.clone());
             collector.replicate::<At>(&mut world);
             collector.replicate::<Gold>(&mut world);
+            collector.replicate::<Bond>(&mut world);
             collector.placed_by::<At>(&mut world);
             collector.hash::<Secret>(&mut world);
             let mut replication = TestWorld::new(schema.clone(), InterestSettings::default());
@@ -272,6 +295,18 @@ mod tests {
             self.replicas.apply(&packet[..len]).unwrap();
             self.replication.acked(self.view, self.tick as u16);
             self.replication.take_stats().entity_updates
+        }
+
+        fn id(&self, entity: Entity) -> Option<NetId> {
+            self.collector.net_id(&self.world, entity)
+        }
+
+        /// The client's copy of whom `entity` is bound to, which an audit sample's exact value must agree with.
+        fn leader(&self, entity: Entity) -> Option<NetId> {
+            let copy = self.replicas.get::<Bond>(self.id(entity).unwrap()).unwrap();
+            let agrees = |exact: &Bond| copy.agrees_with(exact);
+            assert!(with_ids(&self.world, self.world.get::<Bond>(entity).unwrap(), agrees));
+            copy.leader.and_then(|link| link.id())
         }
 
         fn gold(&self) -> Vec<u16> {
@@ -395,6 +430,59 @@ mod tests {
         assert_eq!(stage.collector.entity_of(ids[0]), None);
         let id = stage.collector.net_id(&stage.world, third).unwrap();
         assert_eq!(stage.replicas.ids().collect::<Vec<_>>(), [id]);
+    }
+
+    /// The one that refers is told first, and both come in the same tick.
+    #[test]
+    fn links_go_as_the_ids_of_entities_whoever_comes_first() {
+        let mut stage = Stage::new();
+        let leader = stage.world.spawn_empty().id();
+        let follower = stage.world.spawn((Replicated::default(), Bond::to(leader))).id();
+        stage.world.entity_mut(leader).insert((Replicated::default(), Bond::to(follower)));
+        stage.tick();
+        assert_eq!(stage.leader(follower), stage.id(leader));
+        assert_eq!(stage.leader(leader), stage.id(follower));
+        assert!(stage.id(leader).is_some());
+        assert_eq!(stage.world.get::<Bond>(follower).unwrap().leader.and_then(|link| link.entity()), Some(leader));
+    }
+
+    #[test]
+    fn links_follow_when_an_entity_gets_an_id_or_loses_it() {
+        let mut stage = Stage::new();
+        let leader = stage.world.spawn_empty().id();
+        let follower = stage.world.spawn((Replicated::default(), Bond::to(leader))).id();
+        stage.tick();
+        assert_eq!(stage.leader(follower), None);
+        stage.world.entity_mut(leader).insert(Replicated::default());
+        stage.tick();
+        let first = stage.id(leader);
+        assert!(first.is_some());
+        assert_eq!(stage.leader(follower), first);
+        // Nothing has changed: nothing is told.
+        stage.world.spawn(Replicated::default());
+        assert_eq!(stage.tick(), 1);
+        assert_eq!(stage.tick(), 0);
+        stage.world.entity_mut(leader).insert(Replicated::default());
+        stage.tick();
+        assert_ne!(stage.id(leader), first);
+        assert_eq!(stage.leader(follower), stage.id(leader));
+        stage.world.despawn(leader);
+        stage.tick();
+        assert_eq!(stage.leader(follower), None);
+    }
+
+    #[test]
+    fn links_count_for_the_state_hash() {
+        let hash = |to: usize| {
+            let mut stage = Stage::new();
+            let others = [(); 2].map(|()| stage.world.spawn(Replicated::default()).id());
+            let entity = stage.world.spawn((Replicated::default(), Bond::default())).id();
+            stage.world.get_mut::<Bond>(entity).unwrap().friends.push(others[to].into());
+            stage.tick();
+            stage.collector.hash_state(&mut stage.world, 1)
+        };
+        assert_eq!(hash(0), hash(0));
+        assert_ne!(hash(0), hash(1));
     }
 
     #[test]

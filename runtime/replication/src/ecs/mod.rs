@@ -2,13 +2,15 @@
 //!
 //! Read in this order: `replicated` (the component that makes clients hear of an entity, and the journal of what came
 //! and went), `attributes` (what a game says of an entity beside its values), `collector` (carries a tick's changes
-//! over), `walkers` (what it does for each component type), `protocol` (what a kind of world declares), `state_hash` (one
-//! number for the whole state), `table_resource` (resources that a thousand worlds have each).
+//! over), `walkers` (what it does for each component type), `links` (components that refer to entities), `protocol` (what a
+//! kind of world declares), `state_hash` (one number for the whole state), `table_resource` (resources that a thousand
+//! worlds have each).
 //!
 //! The only room that knows Bevy. It decides nothing about clients and writes no byte of a message.
 
 pub(crate) mod attributes;
 mod collector;
+mod links;
 pub(crate) mod protocol;
 mod replicated;
 pub(crate) mod state_hash;

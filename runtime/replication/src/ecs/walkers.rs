@@ -4,6 +4,7 @@ use bevy_ecs::{component::ComponentId, prelude::*};
 
 use crate::{
     ecs::{
+        links::with_ids,
         replicated::{Placed, Replicated},
         state_hash::{StateHash, StateHasher},
     },
@@ -15,13 +16,13 @@ use crate::{
 /// One registered component of a world.
 pub(crate) trait Walker: Send + Sync {
     /// An entity has got its id.
-    fn arrived(&self, _entity: EntityRef<'_>, _id: NetId, _replication: &mut WorldReplication) {}
-    /// Tells what changed since the world's last change tick.
-    fn changed(&mut self, _world: &World, _replication: &mut WorldReplication) {}
+    fn arrived(&self, _world: &World, _entity: EntityRef<'_>, _id: NetId, _replication: &mut WorldReplication) {}
+    /// Tells what changed since the world's last change tick. `ids_changed`: entities have got ids or lost theirs.
+    fn changed(&mut self, _world: &World, _ids_changed: bool, _replication: &mut WorldReplication) {}
     /// Tells where the component was taken away in this tick.
     fn removed(&self, _world: &World, _replication: &mut WorldReplication) {}
     /// Brings the exact value of one entity up to date and gives its kind's bit; 0 if the entity does not have it.
-    fn exact(&self, _entity: EntityRef<'_>, _id: NetId, _entities: &mut Entities) -> u16 {
+    fn exact(&self, _world: &World, _entity: EntityRef<'_>, _id: NetId, _entities: &mut Entities) -> u16 {
         0
     }
     /// Sum of the hashes of all its values. `walker` tells walkers apart.
@@ -35,34 +36,42 @@ pub(crate) struct KindWalker<T: Component + Replicate> {
     kind: ComponentIndex,
     component: ComponentId,
     changed: QueryState<(&'static Replicated, &'static T), Changed<T>>,
+    /// All that may have links; `None` for a kind without.
+    linked: Option<QueryState<(&'static Replicated, &'static T)>>,
     /// Made when a hash is first wanted: most worlds never are.
     all: Option<QueryState<(Entity, &'static T), With<Replicated>>>,
 }
 
 impl<T: Component + Replicate> KindWalker<T> {
     pub fn new(kind: ComponentIndex, world: &mut World) -> Self {
-        Self { kind, component: world.register_component::<T>(), changed: world.query_filtered(), all: None }
+        let linked = T::LINKS.then(|| world.query());
+        Self { kind, component: world.register_component::<T>(), changed: world.query_filtered(), linked, all: None }
     }
 }
 
 impl<T: Component + Replicate> Walker for KindWalker<T> {
-    fn arrived(&self, entity: EntityRef<'_>, id: NetId, replication: &mut WorldReplication) {
+    fn arrived(&self, world: &World, entity: EntityRef<'_>, id: NetId, replication: &mut WorldReplication) {
         if let Some(value) = entity.get::<T>() {
-            replication.update(self.kind, id, value);
+            with_ids(world, value, |value| replication.update(self.kind, id, value));
         }
     }
 
-    fn exact(&self, entity: EntityRef<'_>, id: NetId, entities: &mut Entities) -> u16 {
+    fn exact(&self, world: &World, entity: EntityRef<'_>, id: NetId, entities: &mut Entities) -> u16 {
         let Some(value) = entity.get::<T>() else { return 0 };
-        entities.refresh_exact(self.kind, id, value);
+        with_ids(world, value, |value| entities.refresh_exact(self.kind, id, value));
         1 << self.kind.index()
     }
 
-    fn changed(&mut self, world: &World, replication: &mut WorldReplication) {
-        for (replicated, value) in self.changed.iter(world) {
+    fn changed(&mut self, world: &World, ids_changed: bool, replication: &mut WorldReplication) {
+        let kind = self.kind;
+        let tell = |(replicated, value): (&Replicated, &T)| {
             if let Some(id) = replicated.id() {
-                replication.update(self.kind, id, value);
+                with_ids(world, value, |value| replication.update(kind, id, value));
             }
+        };
+        match &mut self.linked {
+            Some(linked) if ids_changed => linked.iter(world).for_each(tell),
+            _ => self.changed.iter(world).for_each(tell),
         }
     }
 
@@ -74,10 +83,11 @@ impl<T: Component + Replicate> Walker for KindWalker<T> {
 
     fn hash(&mut self, world: &mut World, walker: u64) -> u64 {
         let all = self.all.get_or_insert_with(|| world.query_filtered());
+        let world = &*world;
         all.iter(world).fold(0, |sum: u64, (entity, value)| {
             let mut bytes = [0; 255];
             let mut out = Writer::new(&mut bytes);
-            value.encode_exact(&mut out);
+            with_ids(world, value, |value| value.encode_exact(&mut out));
             let len = out.len();
             let mut hasher = StateHasher::new(walker, entity.to_bits());
             hasher.write_bytes(&bytes[..len]);
@@ -99,13 +109,13 @@ impl<T: Component + Placed> PlaceWalker<T> {
 }
 
 impl<T: Component + Placed> Walker for PlaceWalker<T> {
-    fn arrived(&self, entity: EntityRef<'_>, id: NetId, replication: &mut WorldReplication) {
+    fn arrived(&self, _world: &World, entity: EntityRef<'_>, id: NetId, replication: &mut WorldReplication) {
         if let Some(placed) = entity.get::<T>() {
             replication.set_place(id, placed.place());
         }
     }
 
-    fn changed(&mut self, world: &World, replication: &mut WorldReplication) {
+    fn changed(&mut self, world: &World, _ids_changed: bool, replication: &mut WorldReplication) {
         for (replicated, placed) in self.changed.iter(world) {
             if let Some(id) = replicated.id() {
                 replication.set_place(id, placed.place());
