@@ -2,13 +2,11 @@
 //!
 //! A process holds many worlds, each a `bevy_ecs::World` filled by Bevy-style plugins. Workers tick the worlds that are
 //! due in parallel, a frame at a time; what changed is replicated to the clients near enough to care, over encrypted
-//! UDP. Read [`server::Server::frame`] first (`frame.rs`), then `game_world.rs` of the crate `throng-world`, which is
+//! UDP. A game needs this one dependency: [`prelude`] has what its systems name, and the crates below are shown here. Read [`server::Server::frame`] first (`frame.rs`), then `game_world.rs` of the crate `throng-world`, which is
 //! what a world is.
 //!
 //! ```no_run
-//! use bevy_ecs::prelude::*;
-//! use throng::{prelude::*, server::Server, settings::Settings};
-//! use throng_replication::{Replicate, ecs::{Placed, Replicated}};
+//! use throng::{net::protocol::PrivateKey, platform::signals, prelude::*, server::Server, settings::Settings};
 //!
 //! #[derive(Component, Clone, Replicate)]
 //! struct Position {
@@ -49,10 +47,10 @@
 //!
 //! fn serve() -> Result<(), Box<dyn std::error::Error>> {
 //!     let schema = Meadow.protocol().schema();
-//!     let mut server = Server::bind(&Settings::default(), schema, throng_net::protocol::PrivateKey::new([7; 32]))?;
+//!     let mut server = Server::bind(&Settings::default(), schema, PrivateKey::new([7; 32]))?;
 //!     let meadow = server.add_kind(Meadow)?;
 //!     server.create_world(meadow, 1)?;
-//!     let report = server.run(&throng_platform::signals::install_stop(), &mut |_| {})?;
+//!     let report = server.run(&signals::install_stop(), &mut |_| {})?;
 //!     println!("{} ticks, {} missed", report.ticks, report.ticks_missed);
 //!     Ok(())
 //! }
@@ -80,6 +78,7 @@ mod mailboxes;
 mod measure;
 pub mod metrics;
 pub mod packet_report;
+pub mod prelude;
 mod recorder_start;
 mod recorder_turns;
 pub mod report;
@@ -104,6 +103,13 @@ mod worlds;
 pub use recorder_start::RecorderStartError;
 pub use server::Server;
 /// Game metrics in one line: see [`game_metrics`].
-pub use throng_metrics::{count, game as game_metrics, gauge};
+pub use throng_metrics::{count, counters, game as game_metrics, gauge};
 
-pub use throng_world::{events, ids, inbox, prelude, tick_resources, world_builder, world_kind};
+pub use throng_world::{events, ids, inbox, tick_resources, world_builder, world_kind};
+
+/// The crates that a game may name, of the versions that Throng is built with. Derived code names them here, too.
+#[doc(no_inline)]
+pub use {
+    bevy_ecs, rand, throng_net as net, throng_pack as pack, throng_platform as platform, throng_profiler as profiler,
+    throng_replication as replication, throng_world as world,
+};

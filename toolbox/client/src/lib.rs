@@ -31,6 +31,7 @@ mod inbox;
 mod input_latency;
 mod login;
 mod message;
+pub mod prelude;
 mod stats;
 mod world_view;
 
@@ -40,3 +41,7 @@ pub use login::{LoginStats, RetrySettings};
 pub use message::Message;
 pub use stats::ClientStats;
 pub use world_view::CurrentWorld;
+
+/// The crates that a client may name, of the versions that this one is built with. Derived code names them here, too.
+#[doc(no_inline)]
+pub use {throng_net as net, throng_platform as platform, throng_replication as replication};

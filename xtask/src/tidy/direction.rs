@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 16] = [
     &["world"],
     &["server"],
     &["client", "faults", "speech"],
-    &["bots", "admin"],
+    &["bots", "admin", "one_dependency"],
     &["simulator", "game"],
     &["games"],
     &["lab"],
