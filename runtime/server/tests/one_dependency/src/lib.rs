@@ -128,9 +128,9 @@ pub mod game {
     impl WorldPlugin for Orchard {
         fn build(&self, world: &mut WorldBuilder) {
             world.init_resource::<Season>().init_resource::<Ladder>();
-            world.world_mut().add_observer(|_: On<Wind>, mut season: ResMut<Season>| season.winds += 1);
-            world.add_systems((welcome, pick).chain().in_set(Work));
-            world.replicate::<Position>().replicate::<Picker>().placed_by::<Position>();
+            world.add_observer(|_: On<Wind>, mut season: ResMut<Season>| season.winds += 1);
+            world.add_systems(Update, (welcome, pick).chain().in_set(Work));
+            world.placed_by::<Position>();
         }
     }
 
@@ -141,6 +141,10 @@ pub mod game {
 
         fn tick_rate(&self) -> Hertz {
             Hertz(20)
+        }
+
+        fn protocol(&self) -> Protocol {
+            Protocol::new().component::<Position>().component::<Picker>().event::<Fell>()
         }
 
         fn build(&self, world: &mut WorldBuilder) {
@@ -157,8 +161,7 @@ mod tests {
 
     #[test]
     fn a_world_runs_whose_game_has_one_dependency() {
-        let schema = SchemaBuilder::new().component::<Position>().component::<Picker>().event::<Fell>().build();
-        let mut world = TestWorld::new(Orchard, &schema, 1);
+        let mut world = TestWorld::new(Orchard, &Orchard.protocol().schema(), 1);
         world.arrive(ClientKey(7));
         world.ticks(3);
         let mut pickers = world.ecs_mut().query::<(&Picker, &Sack)>();
