@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     address::KEY,
-    child::{Finished, Server, alone, finish, folder, is_root, throng, unprivileged},
+    child::{Finished, Server, finish, folder, is_root, throng, unprivileged},
     lifecycle::get,
 };
 
@@ -91,7 +91,6 @@ fn check_well(finished: &Finished, part: &str) {
 
 #[test]
 fn a_change_without_a_key_is_refused_and_the_servers_own_user_has_one() {
-    let _alone = alone();
     let place = Place::new("access-local", "");
     let server = Server::start_command(place.serve("127.0.0.1:0"));
     let address = server.admin_address;
@@ -132,7 +131,6 @@ fn a_change_without_a_key_is_refused_and_the_servers_own_user_has_one() {
 
 #[test]
 fn keys_of_a_file_allow_what_their_roles_say() {
-    let _alone = alone();
     let place = Place::new("access-file", "admin_keys_file = \"admin.keys\"");
     let ((alice, key_of_alice), (watcher, _)) = (new_key("alice", "operate"), new_key("watcher", "observe"));
     let keys = place.write_private("admin.keys", &format!("# who may what\n{alice}{watcher}"));

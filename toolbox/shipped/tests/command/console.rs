@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    child::{Finished, Server, alone, finish, folder, throng},
+    child::{Finished, Server, finish, folder, throng},
     crowd::Crowd,
 };
 
@@ -49,7 +49,6 @@ fn run_well(server: &Server, command: &[&str]) -> String {
 
 #[test]
 fn commands_are_carried_out_and_mistakes_are_told() {
-    let _alone = alone();
     let server = Server::start(&SMALL);
     let help = run_well(&server, &["help"]);
     for name in ["packets [--by-world]", "counters [BEGINNING]", "clients [--by-work|", "rules.reload", "help"] {
@@ -83,7 +82,6 @@ fn commands_are_carried_out_and_mistakes_are_told() {
 
 #[test]
 fn packets_are_told_by_kind_while_somebody_plays() {
-    let _alone = alone();
     let server = Server::start(&SMALL);
     let crowd = Crowd::start(server.address, 4);
     // The report is of the last second.
@@ -104,7 +102,6 @@ fn packets_are_told_by_kind_while_somebody_plays() {
 
 #[test]
 fn rules_are_read_again_when_somebody_asks() {
-    let _alone = alone();
     let place = folder("console-rules");
     let (rules, settings) = (place.join("rules.toml"), place.join("throng.toml"));
     std::fs::write(&rules, "[triggers.frame]\nover_ms = 70\n").expect("a folder of ours");
@@ -125,7 +122,6 @@ fn rules_are_read_again_when_somebody_asks() {
 
 #[test]
 fn lines_from_a_pipe_are_carried_out_one_by_one() {
-    let _alone = alone();
     let server = Server::start(&SMALL);
     let talk = |lines: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));

@@ -33,23 +33,26 @@ fn check_told(fault: &str, seconds: u32, trigger: &str, words: &[&str], details:
     check_game("precinct", fault, seconds, "", trigger, words, details);
 }
 
-/// As [`check`], for faults that the host's scheduler has a part in.
+/// As [`check`], for faults that the host's scheduler has a part in: nothing else measures meanwhile.
 fn check_restless(fault: &str, seconds: u32, trigger: &str, words: &[&str]) {
+    let _alone = alone();
     check_game("precinct", fault, seconds, NO_COOLDOWN, trigger, words, &[]);
 }
 
 fn check_game(game: &str, fault: &str, seconds: u32, rules: &str, trigger: &str, words: &[&str], details: &[&str]) {
-    let _alone = alone();
     let place = folder(&format!("faults-{game}-{fault}"));
-    let [captures, rules_file, settings] = ["captures", "rules.toml", "throng.toml"].map(|name| place.join(name));
+    let [captures, rules_file, settings, report] =
+        ["captures", "rules.toml", "throng.toml", "report"].map(|name| place.join(name));
     fs::create_dir(&captures).expect("a folder of ours");
     fs::write(&rules_file, rules).expect("a folder of ours");
     fs::write(&settings, format!("[recorder]\nrules = {rules_file:?}\n")).expect("a folder of ours");
-    let [captures_place, settings] = [&captures, &settings].map(|path: &PathBuf| path.display().to_string());
+    let [captures_place, settings, report] =
+        [&captures, &settings, &report].map(|path: &PathBuf| path.display().to_string());
     let seconds = seconds.to_string();
     let load =
         ["load", "--game", game, "--players", "10", "--npcs", "100", "--seconds", &seconds, "--config", &settings];
-    let kept = ["--captures", &captures_place, "--inject", fault, "--json"];
+    // Others may run beside this one.
+    let kept = ["--captures", &captures_place, "--report", &report, "--inject", fault, "--json"];
     let finished = finish(throng(&[&load[..], &kept].concat()), WITHIN);
     let report = finished.json();
     assert_eq!(report["state_errors"], 0, "a fault of time is no fault of state: {report}");

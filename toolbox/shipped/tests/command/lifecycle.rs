@@ -97,7 +97,6 @@ fn a_server_says_how_many_workers_it_has() {
 
 #[test]
 fn a_token_from_the_command_line_lets_its_client_in_once() {
-    let _alone = alone();
     let server = Server::start(&SMALL);
     let address = server.address.to_string();
     let make = |more: &[&str]| {

@@ -134,7 +134,6 @@ fn everybody_in_one_world_is_a_run_too() {
 /// Promise: a run that cannot be filled ends by itself, fails, and says who is missing and why.
 #[test]
 fn a_run_that_cannot_be_filled_reports_all_the_same() {
-    let _alone = alone();
     let folder = folder("load-unfilled");
     let config = folder.join("small.toml");
     std::fs::write(&config, "[server]\nclients_max = 3\n").expect("a folder of ours");
@@ -155,7 +154,6 @@ fn a_run_that_cannot_be_filled_reports_all_the_same() {
 /// Promise: a run whose server dies reports all the same, with how far it came, what it died of, and the report of that.
 #[test]
 fn a_run_whose_server_dies_reports_all_the_same() {
-    let _alone = alone();
     let folder = folder("load-server-dies");
     let place = folder.to_str().expect("a plain path");
     let size = ["--players", "4", "--npcs", "40", "--seconds", "3600", "--settle-s-max", "0"];
@@ -188,7 +186,6 @@ fn a_run_whose_server_dies_reports_all_the_same() {
 /// Promise: the window opens when the run has settled, and the report says when that was.
 #[test]
 fn the_window_opens_when_the_run_has_settled_and_the_report_says_when() {
-    let _alone = alone();
     let folder = folder("load-settled");
     let place = folder.to_str().expect("a plain path");
     let arguments = ["--players", "12", "--npcs", "60", "--seconds", "2", "--settle-s-max", "40", "--report", place];

@@ -20,7 +20,8 @@
 //! ```
 //!
 //! Every server takes free ports and says which; every child ends with the test that started it, also when that test
-//! fails. Tests that measure take turns (`child::alone`), since two servers on a small machine measure each other.
+//! fails. Tests that measure, or that fill the machine, take turns (`child::alone`), since two servers on a small machine
+//! measure each other. What a server says or writes is the same beside another one: such tests wait for nobody.
 
 mod abuse;
 mod access;

@@ -22,7 +22,7 @@ use throng_net::protocol::ConnectToken;
 
 use crate::{
     address::{KEY, token},
-    child::{Finished, Server, Signal, Started, alone, captures_in, finish, folder, throng, wait_until},
+    child::{Finished, Server, Signal, Started, captures_in, finish, folder, throng, wait_until},
     crowd::Crowd,
     player::Player,
 };
@@ -147,7 +147,6 @@ fn save_well(server: &Server, note: &str) -> PathBuf {
 
 #[test]
 fn rules_change_while_the_server_plays_and_wrong_ones_change_nothing() {
-    let _alone = alone();
     let place = Place::new("rules", "", &quiet());
     let server = place.start();
     let scopes = place.captures().join("scope");
@@ -187,7 +186,6 @@ fn rules_change_while_the_server_plays_and_wrong_ones_change_nothing() {
 
 #[test]
 fn a_capture_by_hand_is_where_the_server_says_with_its_note() {
-    let _alone = alone();
     let place = Place::new("by-hand", "", &quiet());
     let server = place.start();
     let path = save_well(&server, "rubber-banding in the hub");
@@ -206,7 +204,6 @@ fn a_capture_by_hand_is_where_the_server_says_with_its_note() {
 
 #[test]
 fn a_server_that_has_no_place_for_captures_says_which_setting_is_missing() {
-    let _alone = alone();
     let server = Server::start(&SMALL);
     save(&server, "").check_refused(&[
         "did not save",
@@ -248,7 +245,6 @@ fn without_perf_event_a_server_says_what_is_lost_and_how_to_allow_it() {
     let python = Command::new("python3").arg("--version").output();
     let has_python = python.is_ok_and(|output| output.status.success());
     assert!(has_python, "python3 puts the filter in force; it is installed by `cargo xtask setup`");
-    let _alone = alone();
     let place = Place::new("no-perf", "", &quiet());
     let mut command = Command::new("python3");
     command.args(["-c", WITHOUT_PERF]);
@@ -274,7 +270,6 @@ fn without_perf_event_a_server_says_what_is_lost_and_how_to_allow_it() {
 
 #[test]
 fn a_server_that_is_to_leave_context_switches_alone_does_so_without_a_word() {
-    let _alone = alone();
     let place = Place::new("no-switches", "context_switches = false", &quiet());
     let server = place.start();
     let capture = read(&save_well(&server, ""));
@@ -319,7 +314,6 @@ fn found_in(bytes: &[u8], secrets: &[Vec<u8>]) -> Vec<String> {
 /// Promise: a capture can be handed to a stranger.
 #[test]
 fn captures_of_a_live_server_have_no_address_token_or_key() {
-    let _alone = alone();
     for (name, recorder) in [("open", "free_text = true"), ("closed", "")] {
         let place = Place { key: SECRET_KEY, ..Place::new(name, recorder, &scopes_fire(16)) };
         let server = place.start();
@@ -361,7 +355,6 @@ fn captures_of_a_live_server_have_no_address_token_or_key() {
 /// of the same subsystem in another kind of world.
 #[test]
 fn a_subsystem_that_is_over_budget_all_the_time_leaves_the_captures_of_others_alone() {
-    let _alone = alone();
     let captures = folder("recorder-over-budget");
     let rules = captures.with_extension("rules.toml");
     // Every bad frame is saved, and few fit.
