@@ -2,7 +2,7 @@
 
 use crate::outside::{self, Advisories};
 use crate::step::{self, cargo};
-use crate::{error::XtaskError, fuzz, setup, tidy};
+use crate::{error::XtaskError, fuzz, package, setup, tidy};
 
 /// Everything. A change that passes here passes CI, because CI runs this.
 pub(crate) fn run() -> Result<(), XtaskError> {
@@ -16,6 +16,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
         "put right what it names",
     )?;
     peers()?;
+    package::run()?;
     test(None)?;
     models()?;
     docs(false)?;

@@ -8,6 +8,7 @@ mod ci;
 mod error;
 mod fuzz;
 mod outside;
+mod package;
 mod reliability;
 mod sanitize;
 mod setup;
@@ -58,6 +59,8 @@ enum Command {
         #[arg(long)]
         open: bool,
     },
+    /// Put together the crates as crates.io would get them, and type-check what was packed.
+    Package,
     /// Install what building and testing need, where it is missing: packages (Debian, Ubuntu) and cargo-deny.
     Setup,
 }
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Some(Command::Fuzz(arguments)) => fuzz::run(&arguments),
         Some(Command::Sanitize(arguments)) => sanitize::run(&arguments),
         Some(Command::Docs { open }) => ci::docs(open),
+        Some(Command::Package) => package::run(),
         Some(Command::Setup) => setup::run(),
     };
     match result {

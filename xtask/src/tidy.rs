@@ -11,6 +11,7 @@ mod hops;
 mod map;
 mod modules;
 mod profile;
+mod publish;
 mod sources;
 
 use crate::error::XtaskError;
@@ -28,6 +29,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
         example::check(&root),
         crates::check(&crates),
         profile::check(&root, &crates),
+        publish::check(&root, &crates),
         circles::check(&root, &crates),
     ]
     .concat();

@@ -21,6 +21,8 @@ pub(crate) struct Crate {
     /// Crates of ours that only its tests are built with.
     pub tests_use: BTreeSet<String>,
     pub workspace_lints: bool,
+    /// Whether it is for crates.io. Who does not say so is.
+    pub is_published: bool,
 }
 
 impl Crate {
@@ -74,6 +76,7 @@ pub(crate) fn from_manifest(folder: &str, manifest: &Table, ours: &BTreeSet<Stri
         uses: named(&["dependencies", "build-dependencies"]),
         tests_use: named(&["dev-dependencies"]),
         workspace_lints: lints == Some(true),
+        is_published: manifest.get("package").and_then(|package| package.get("publish")?.as_bool()) != Some(false),
     }
 }
 
@@ -127,5 +130,8 @@ mod tests {
         assert_eq!(uses, ["throng-metrics", "throng-platform", "throng-query", "throng-script"]);
         assert_eq!(read.tests_use, BTreeSet::from(["throng-simulator".to_owned()]));
         assert_eq!((read.room(), read.description.as_str(), read.workspace_lints), ("net", "Bytes.", true));
+        assert!(read.is_published);
+        let stays = "[package]\nname = \"throng-net\"\npublish = false\n".parse().unwrap();
+        assert!(!from_manifest("runtime/net", &stays, &ours).is_published);
     }
 }

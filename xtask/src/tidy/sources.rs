@@ -6,7 +6,7 @@ use std::path::Path;
 /// Folders that hold what we wrote; whatever else lies in the root is built or downloaded.
 const FOLDERS: [&str; 10] = ["runtime", "toolbox", "games", "xtask", "bench", "fuzz", "docs", "deploy", "web", ".ci"];
 /// Pages that stand in the root.
-const PAGES: [&str; 3] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+const PAGES: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"];
 /// Folders inside them that no person wrote.
 const BUILT: [&str; 5] = ["target", "corpus", "artifacts", "node_modules", "dist"];
 
