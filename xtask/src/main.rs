@@ -7,6 +7,7 @@ mod bench;
 mod ci;
 mod error;
 mod fuzz;
+mod image;
 mod outside;
 mod package;
 mod reliability;
@@ -59,6 +60,8 @@ enum Command {
         #[arg(long)]
         open: bool,
     },
+    /// Make a container image of a server from nothing, and try its root file system.
+    Image(image::ImageArguments),
     /// Put together the crates as crates.io would get them, and type-check what was packed.
     Package,
     /// Install what building and testing need, where it is missing: packages (Debian, Ubuntu) and cargo-deny.
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Some(Command::Fuzz(arguments)) => fuzz::run(&arguments),
         Some(Command::Sanitize(arguments)) => sanitize::run(&arguments),
         Some(Command::Docs { open }) => ci::docs(open),
+        Some(Command::Image(arguments)) => image::run(&arguments),
         Some(Command::Package) => package::run(),
         Some(Command::Setup) => setup::run(),
     };
