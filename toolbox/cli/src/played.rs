@@ -256,7 +256,7 @@ fn listed(words: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use throng_bots::Joins;
-    use throng_replication::SchemaBuilder;
+    use throng::replication::SchemaBuilder;
 
     use super::*;
     use crate::{Cli, Executable, command_line};

@@ -14,8 +14,7 @@ use crate::{
     wire::{
         event::{EventId, EventKind, ReplicatedEvent},
         packed::{
-            ClientInput, ClientMessage, ClientRequest, INPUT_BYTES_MAX, MESSAGE_BYTES_MAX, PACKED_KINDS_MAX, PackedId,
-            PackedKind, REQUEST_BYTES_MAX,
+            ClientInput, ClientMessage, ClientRequest, PACKED_KINDS_MAX, PackedId, PackedKind,
         },
         quantise::mix,
         replicate::Replicate,
@@ -137,7 +136,7 @@ impl SchemaBuilder {
     /// Adds a kind of inputs.
     ///
     /// # Panics
-    /// If `T` is there already, takes above [`INPUT_BYTES_MAX`] bytes or has a rate beyond 1 to 1,000 a second, or if there are
+    /// If `T` is there already, takes above [`INPUT_BYTES_MAX`](crate::wire::packed::INPUT_BYTES_MAX) bytes or has a rate beyond 1 to 1,000 a second, or if there are
     /// [`PACKED_KINDS_MAX`] kinds already: the program's own mistake, at start.
     pub fn input<T: ClientInput>(mut self) -> Self {
         check_rate(T::SCHEMA.name, T::PER_S_MAX);
@@ -148,7 +147,7 @@ impl SchemaBuilder {
     /// Adds a kind of requests.
     ///
     /// # Panics
-    /// If `T` is there already, takes above [`REQUEST_BYTES_MAX`] bytes or has a rate beyond 1 to 1,000 a second, or if there are
+    /// If `T` is there already, takes above [`REQUEST_BYTES_MAX`](crate::wire::packed::REQUEST_BYTES_MAX) bytes or has a rate beyond 1 to 1,000 a second, or if there are
     /// [`PACKED_KINDS_MAX`] kinds already: the program's own mistake, at start.
     pub fn request<T: ClientRequest>(mut self) -> Self {
         check_rate(T::SCHEMA.name, T::PER_S_MAX);
@@ -159,7 +158,7 @@ impl SchemaBuilder {
     /// Adds a kind of messages to clients.
     ///
     /// # Panics
-    /// If `T` is there already, takes above [`MESSAGE_BYTES_MAX`] bytes, or if there are [`PACKED_KINDS_MAX`] kinds
+    /// If `T` is there already, takes above [`MESSAGE_BYTES_MAX`](crate::wire::packed::MESSAGE_BYTES_MAX) bytes, or if there are [`PACKED_KINDS_MAX`] kinds
     /// already: the program's own mistake, at start.
     pub fn message<T: ClientMessage>(mut self) -> Self {
         add_new(&mut self.messages, PackedKind::of_message::<T>());
