@@ -27,16 +27,20 @@ fn main() -> ExitCode {
 }
 
 fn game() -> Game {
-    Game::with_settings("meadow", || protocol().schema(), |server, arguments, settings: &MeadowSettings| {
-        let meadow = Meadow {
-            sheep: arguments.npcs,
-            speed_m_per_s: arguments.options.value("speed").unwrap_or(settings.speed_m_per_s),
-            are_asleep: arguments.options.has("at-night"),
-        };
-        let kind = server.add_kind(meadow)?;
-        server.create_world(kind, settings.seed)?;
-        Ok(())
-    })
+    Game::with_settings(
+        "meadow",
+        || protocol().schema(),
+        |server, arguments, settings: &MeadowSettings| {
+            let meadow = Meadow {
+                sheep: arguments.npcs,
+                speed_m_per_s: arguments.options.value("speed").unwrap_or(settings.speed_m_per_s),
+                are_asleep: arguments.options.has("at-night"),
+            };
+            let kind = server.add_kind(meadow)?;
+            server.create_world(kind, settings.seed)?;
+            Ok(())
+        },
+    )
     .about("a meadow to walk about on, with sheep")
     .version(env!("CARGO_PKG_VERSION"))
     .players(50, 1_000)

@@ -60,6 +60,7 @@ mod view;
 mod wire;
 mod world;
 
+pub use arrayvec::ArrayVec;
 pub use ecs::{
     Protocol,
     attributes::{Team, VisibilityFiltered, Weight},
@@ -76,7 +77,6 @@ pub use source::{
     rules::{self, ReplicationRules, ResolvedRules},
 };
 pub use stats::ReplicationStats;
-pub use arrayvec::ArrayVec;
 pub use throng_pack::{List, Text};
 pub use throng_replication_derive::Replicate;
 pub use view::{

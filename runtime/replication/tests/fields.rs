@@ -271,7 +271,8 @@ fn codes_that_mean_nothing_are_refused() {
 fn what_is_out_of_range_becomes_the_nearer_end_and_is_told() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(13);
     let sound = Everything { aim: None, wish: Wish::Rest, ..everything(&mut rng) };
-    let changes: [(fn(&mut Everything), fn(&Everything) -> bool); 6] = [
+    type Change = (fn(&mut Everything), fn(&Everything) -> bool);
+    let changes: [Change; 6] = [
         (|value| value.shift = 16, |copy| copy.shift == 15),
         (|value| value.shift = i32::MIN, |copy| copy.shift == -16),
         (|value| value.degrees = i16::MIN, |copy| copy.degrees == -1000),

@@ -37,7 +37,7 @@ use crate::{
     client::Client,
     client_cost::line_units,
     declared::{Declared, Heard},
-    inbox::{MessageKind, Opened},
+    opened::{MessageKind, Opened},
     report::TickStats,
     worker::Worker,
 };
@@ -119,13 +119,7 @@ impl ClientBatch {
     pub(crate) fn empty() -> Self {
         Self {
             work: Work::Open,
-            stage: Stage {
-                world: 0,
-                kind: KindNumber::NONE,
-                tick: 0,
-                now: Nanos::ZERO,
-                worker: 0,
-            },
+            stage: Stage { world: 0, kind: KindNumber::NONE, tick: 0, now: Nanos::ZERO, worker: 0 },
             clients: Vec::new(),
             replication: None,
             traffic: None,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use throng_replication::{ClientInput, ClientMessage, ClientRequest, PackedId, PackedKind, Protocol, Schema};
 use throng_scheduler::Hertz;
 
-use crate::inbox::MessageKind;
+use crate::opened::MessageKind;
 
 #[derive(Clone, Copy)]
 struct Limit {

@@ -10,6 +10,8 @@
 //! A client is in exactly one world. All of it lives here while it is here (`client`), so that opening and sealing
 //! packets happens on the workers, and travelling means moving that value to another world's mail.
 
+mod orders;
+
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
@@ -17,10 +19,7 @@ use throng_metrics::{
     Counters,
     game::{WorldGauges, begin_tick},
 };
-use throng_net::{
-    connection::SendError,
-    control::{self, EnterWorld, SchemaHash},
-};
+use throng_net::control;
 use throng_pack::PackError;
 use throng_platform::time::Nanos;
 use throng_profiler::{KindNumber, Phases, log_category, log_warn, site, thread::enter_world};
@@ -34,7 +33,7 @@ use throng_scheduler::Hertz;
 
 use crate::{
     client::{Client, Leave},
-    client_batch::{CLIENTS, ClientBatch, SealedDatagram, Stage, Work},
+    client_batch::{ClientBatch, SealedDatagram, Stage, Work},
     client_cost::ClientCost,
     clients::Clients,
     declared::Declared,
@@ -47,7 +46,7 @@ use crate::{
     scratch::{Lent, Scratch},
     sent::Sent,
     testing::Told,
-    tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Order, Outbox, ScanRange, TickInfo, WorldMessages},
+    tick_resources::{Arrival, Arrivals, Departures, MayBeDormant, Outbox, ScanRange, TickInfo, WorldMessages},
     tick_time::TickTime,
     transfer::{Transfer, TransferCheck},
     worker::{ForkJoin, Worker},
@@ -499,109 +498,6 @@ impl GameWorld {
             let Some(entity) = collector.entity_of(id) else { continue };
             if let Ok(mut entity) = ecs.get_entity_mut(entity) {
                 entity.remove::<Replicated>();
-            }
-        }
-    }
-
-    /// Does what the systems asked for, in their order.
-    fn carry_out_orders(&mut self) {
-        let mut held = self.ecs.resource_mut::<Outbox>();
-        self.report.next_tick_hint = std::mem::take(&mut held.next_tick_hint);
-        if held.orders.is_empty() {
-            return;
-        }
-        let (mut orders, mut bytes) = (std::mem::take(&mut held.orders), std::mem::take(&mut held.bytes));
-        let mut begin = 0;
-        for order in orders.drain(..) {
-            match order {
-                Order::Reliable { client, end } => {
-                    let message = &bytes[begin..end];
-                    begin = end;
-                    if let Some(client) = self.clients.get_mut(client) {
-                        match client.connection.send_reliable(message) {
-                            Ok(_) => self.sent.add_message(message),
-                            Err(_) => client.leave("its reliable messages pile up"),
-                        }
-                    } else if let Some(told) = &mut self.told {
-                        told.push(client, message);
-                    }
-                }
-                Order::Player { client, entity } => {
-                    self.ecs.resource_mut::<Inbox>().players.set(client, entity);
-                    if let Some(client) = self.clients.get_mut(client) {
-                        client.player = Some(entity);
-                        client.is_greeted = false;
-                    }
-                }
-                Order::Team { client, team } => {
-                    if let Some(Client { team: own_team, view: Some(view), .. }) = self.clients.get_mut(client) {
-                        *own_team = team;
-                        view.set_team(team);
-                    }
-                }
-                Order::Teleported { entity } => {
-                    if let Some(id) = self.collector.net_id(&self.ecs, entity) {
-                        own(&mut self.replication).set_urgent(id);
-                    }
-                }
-                Order::Travel { client, to, transfer } => {
-                    if let Some(client) = self.clients.get_mut(client) {
-                        client.travel(to, transfer);
-                    } else {
-                        // One of a test, without a connection.
-                        self.ecs.resource_mut::<Inbox>().players.remove(client);
-                    }
-                }
-                Order::Disconnect { client, reason } => self.dismiss(client, reason),
-                Order::Post { to, message } => self.report.messages.push((to, message)),
-            }
-        }
-        bytes.clear();
-        // Back for their memory.
-        let mut held = self.ecs.resource_mut::<Outbox>();
-        (held.orders, held.bytes) = (orders, bytes);
-    }
-
-    /// Tells clients which world they are in and which entity is theirs, when that is new; those who have just connected
-    /// first of all by which schema.
-    fn greet(&mut self) {
-        let Self { clients, collector, ecs, .. } = self;
-        for client in clients.iter_mut().filter(|client| !client.is_greeted) {
-            if !std::mem::replace(&mut client.knows_schema, true) {
-                let message = SchemaHash(self.replication.schema().hash()).encode();
-                // Of a connection that is new the queue has room.
-                let _ = client.connection.send_reliable(&message);
-            }
-            let own = client.player.and_then(|entity| collector.net_id(ecs, entity));
-            if client.player.is_some() && own.is_none() {
-                self.report.stats.players_unreplicated += 1;
-                let (kind, world, client) = (&*self.name, self.id.number(), client.client_id().0);
-                log_warn!(
-                    CLIENTS,
-                    kind,
-                    world,
-                    client,
-                    "the entity that is to be a client's player has no Replicated, or is gone: the client has no player, \
-                     and sees nothing around it"
-                );
-            }
-            if let Some(view) = &mut client.view {
-                view.set_own(own);
-            }
-            let message = EnterWorld {
-                epoch: client.epoch,
-                tick_hz: self.rate.0 as u8,
-                tick: self.tick,
-                world: self.id.number(),
-                own_entity: own.map(|id| (id.slot, id.generation)),
-                has_returned: client.has_returned,
-                name: &self.name,
-            };
-            let mut bytes = [0; control::ENTER_WORLD_BYTES_MAX];
-            let length = message.encode(&mut bytes);
-            client.is_greeted = true;
-            if matches!(client.connection.send_reliable(&bytes[..length]), Err(SendError::Full)) {
-                client.leave("its reliable messages pile up");
             }
         }
     }

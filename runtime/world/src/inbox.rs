@@ -6,18 +6,12 @@
 
 use std::sync::Arc;
 
-use throng_replication::{PackedId, table_resource};
+use throng_replication::table_resource;
 
-use crate::{client_batch::ClientBatch, declared::Declared, ids::ClientKey, players::Players, said::Sender};
-
-/// How a message of a client came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MessageKind {
-    /// An input: unreliable, numbered by the client; a lost one is not sent again.
-    Input { number: u16, kind: PackedId },
-    /// Sent reliably and in order.
-    Request { kind: PackedId },
-}
+pub use crate::opened::MessageKind;
+use crate::{
+    client_batch::ClientBatch, declared::Declared, ids::ClientKey, opened::Opened, players::Players, said::Sender,
+};
 
 /// One message of a client: the bytes of its value, which nobody has looked into yet.
 #[derive(Debug, Clone, Copy)]
@@ -25,17 +19,6 @@ pub struct InboxMessage<'a> {
     pub client: ClientKey,
     pub kind: MessageKind,
     pub bytes: &'a [u8],
-}
-
-/// A message of a buffer.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Opened {
-    /// Its datagram's place among the world's mail.
-    pub number: u32,
-    pub client: ClientKey,
-    pub kind: MessageKind,
-    pub begin: u32,
-    pub end: u32,
 }
 
 /// Messages that clients sent since the last tick, in the order in which their datagrams arrived.
@@ -137,7 +120,7 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
-    use throng_replication::Protocol;
+    use throng_replication::{PackedId, Protocol};
     use throng_scheduler::Hertz;
 
     use super::*;

@@ -73,6 +73,7 @@ pub mod game_world;
 pub mod ids;
 pub mod inbox;
 pub mod mail;
+mod opened;
 pub mod players;
 mod plugin_host;
 pub mod report;

@@ -255,8 +255,8 @@ fn listed(words: impl Iterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use throng_bots::Joins;
     use throng::replication::SchemaBuilder;
+    use throng_bots::Joins;
 
     use super::*;
     use crate::{Cli, Executable, command_line};

@@ -22,8 +22,8 @@ pub use throng_net::protocol::ConnectToken;
 pub use throng_pack::Pack;
 #[doc(no_inline)]
 pub use throng_replication::{
-    ArrayVec, ClientInput, ClientMessage, ClientRequest, EntityLink, EventIn, List, NetId, Protocol, Replicas, Replicate, ReplicatedEvent, Schema, SchemaBuilder,
-    StateError, Text,
+    ArrayVec, ClientInput, ClientMessage, ClientRequest, EntityLink, EventIn, List, NetId, Protocol, Replicas,
+    Replicate, ReplicatedEvent, Schema, SchemaBuilder, StateError, Text,
 };
 
 #[doc(no_inline)]

@@ -2,7 +2,7 @@
 
 use bevy_ecs::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng::{prelude::*, server::ServerError};
+use throng::prelude::*;
 use throng_bots::Behaviour;
 use throng_client::{Client, DisconnectReason};
 use throng_net::transport::Impairment;
@@ -86,7 +86,7 @@ fn clients_of_another_version_are_told_so_and_are_gone() {
         };
         let build = |server: &mut throng::Server| {
             let meadow = server.add_kind(Meadow)?;
-            Ok::<_, ServerError>(server.create_world(meadow, 1)?)
+            server.create_world(meadow, 1)
         };
         let (mut simulation, _) = Simulation::new(&settings, build).unwrap();
         (0..PLAYERS).for_each(|_| _ = simulation.join(Box::new(Listener)));

@@ -3,7 +3,7 @@
 
 use bevy_ecs::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng::{prelude::*, server::ServerError};
+use throng::prelude::*;
 use throng_bots::Behaviour;
 use throng_client::Client;
 use throng_platform::time::Nanos;
@@ -59,7 +59,7 @@ fn play(fault: Fault) -> Simulation {
     let settings = SimulationSettings::new(SchemaBuilder::new().build(), 6);
     let build = |server: &mut throng::Server| {
         let hall = server.add_kind(Hall(fault))?;
-        Ok::<_, ServerError>(server.create_world(hall, 1)?)
+        server.create_world(hall, 1)
     };
     let (mut simulation, _) = Simulation::new(&settings, build).unwrap();
     (0..PLAYERS).for_each(|_| _ = simulation.join(Box::new(Listener)));

@@ -13,9 +13,7 @@ use crate::{
     replicas::replica_column::{ReplicaColumn, ReplicaColumnOf},
     wire::{
         event::{EventId, EventKind, ReplicatedEvent},
-        packed::{
-            ClientInput, ClientMessage, ClientRequest, PACKED_KINDS_MAX, PackedId, PackedKind,
-        },
+        packed::{ClientInput, ClientMessage, ClientRequest, PACKED_KINDS_MAX, PackedId, PackedKind},
         quantise::mix,
         replicate::Replicate,
     },

@@ -61,7 +61,10 @@ impl WorldKind for Yard {
     }
 
     fn build(&self, world: &mut WorldBuilder) {
-        world.init_resource::<Heard>().init_resource::<Told>().add_systems(Update, (come_and_go, walk, pick_up).chain());
+        world
+            .init_resource::<Heard>()
+            .init_resource::<Told>()
+            .add_systems(Update, (come_and_go, walk, pick_up).chain());
     }
 }
 

@@ -1,0 +1,25 @@
+//! Opened: a message of a client before anybody has read it: how it came, and where it lies.
+
+use throng_replication::PackedId;
+
+use crate::ids::ClientKey;
+
+/// How a message of a client came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageKind {
+    /// An input: unreliable, numbered by the client; a lost one is not sent again.
+    Input { number: u16, kind: PackedId },
+    /// Sent reliably and in order.
+    Request { kind: PackedId },
+}
+
+/// A message of a buffer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opened {
+    /// Its datagram's place among the world's mail.
+    pub number: u32,
+    pub client: ClientKey,
+    pub kind: MessageKind,
+    pub begin: u32,
+    pub end: u32,
+}
