@@ -15,7 +15,7 @@
 //! | [`prefetch`] | memory that is going to be read, early |
 //! | [`ticks`] | the cheapest clock, for measuring |
 //! | [`perf`], [`sched`] | when a thread had no core, and which other threads of the host had it |
-//! | [`steal`] | for how long a hypervisor gave our cores to somebody else |
+//! | [`steal`], [`heartbeat`] | for how long a hypervisor gave our cores to somebody else, by its word and without |
 //! | [`sampling`] | where another process's threads are, without stopping them |
 //! | [`never`](mod@never) | states that only a bug can make: loud in tests, counted and survived in a live server |
 //! | [`crash_signal`], [`message_pair`], [`bad_access`] | what a dying thread may do, and whom it tells: the ground of `throng-crash` |
@@ -28,6 +28,7 @@ pub mod bad_access;
 pub mod clock;
 pub mod cores;
 pub mod crash_signal;
+pub mod heartbeat;
 pub mod limits;
 pub mod message_pair;
 pub mod never;

@@ -4,7 +4,9 @@
 //! in `/proc/stat` (proc(5), the column "steal"). Where nobody tells it, as on a machine of its own or under a
 //! hypervisor that keeps no such account, the sums stand still.
 //!
-//! Whoever asks holds [`StealRecords`]: those of the kernel ([`KernelSteal`]), or in tests and simulations such as are
+//! Cores that stand still without a record there are told by stalls of the [`heartbeat`](crate::heartbeat).
+//!
+//! Whoever asks holds [`StealRecords`]: those of the host ([`HostRecords`]), or in tests and simulations such as are
 //! made by hand ([`ManualSteal`]). Owned by one thread. Never allocates after its start. Cost of a reading: 9 us on two
 //! cores, 27 us after a sleep; it grows with the host's cores and interrupts, since the kernel writes the whole file for
 //! whoever wants its first lines.
@@ -13,7 +15,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::clock::Clock;
+use crate::heartbeat::StallReader;
 use crate::sched::pinnable_cores;
+use crate::ticks::monotonic_ns;
 use crate::time::Nanos;
 
 /// What was stolen, by somebody's word.
@@ -21,6 +26,56 @@ pub trait StealRecords: Send {
     /// For how long each of this process's cores was stolen since the host's start: always as many, in the same order,
     /// and never less than before.
     fn read(&mut self) -> &[Nanos];
+
+    /// Hands over the stalls that ended since the last call, core by core, the oldest first.
+    fn take_stalls(&mut self, each: &mut dyn FnMut(CoreStall));
+
+    /// Cores whose stalls are told.
+    fn stall_cores(&self) -> usize;
+}
+
+/// A core stood still for so long, by the clock of whoever holds the records.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct CoreStall {
+    /// The core's place, as in [`StealRecords::read`].
+    pub core: usize,
+    pub begin: Nanos,
+    pub end: Nanos,
+}
+
+/// All that a host tells: the kernel's word, and the heartbeat's where there is one.
+pub struct HostRecords {
+    steal: KernelSteal,
+    stalls: Option<StallReader>,
+    /// The monotonic clock, when the holder's stood at zero. (ns)
+    clock_start_ns: u64,
+}
+
+impl HostRecords {
+    /// Of the cores that the calling thread may run on now, from which `stalls` must be. `clock` is the holder's.
+    pub fn open(stalls: Option<StallReader>, clock: &dyn Clock) -> HostRecords {
+        let clock_start_ns = monotonic_ns().saturating_sub(clock.now().0);
+        HostRecords { steal: KernelSteal::open(), stalls, clock_start_ns }
+    }
+}
+
+impl StealRecords for HostRecords {
+    fn read(&mut self) -> &[Nanos] {
+        self.steal.read()
+    }
+
+    fn take_stalls(&mut self, each: &mut dyn FnMut(CoreStall)) {
+        let time = |ns: u64| Nanos(ns.saturating_sub(self.clock_start_ns));
+        if let Some(stalls) = &mut self.stalls {
+            stalls.take(|stall| {
+                each(CoreStall { core: stall.place, begin: time(stall.begin_ns), end: time(stall.end_ns) });
+            });
+        }
+    }
+
+    fn stall_cores(&self) -> usize {
+        self.stalls.as_ref().map_or(0, StallReader::cores_count)
+    }
 }
 
 /// The kernel's word, in steps of 10 ms: what lies between two readings is up to a step more or less than it says.
@@ -56,8 +111,9 @@ impl KernelSteal {
     }
 }
 
-impl StealRecords for KernelSteal {
-    fn read(&mut self) -> &[Nanos] {
+impl KernelSteal {
+    /// As [`StealRecords::read`].
+    pub fn read(&mut self) -> &[Nanos] {
         let length = self.stat.as_ref().and_then(|stat| stat.read_at(&mut self.text, 0).ok()).unwrap_or(0);
         note_stolen(&self.text[..length], &self.cores, &mut self.stolen);
         &self.stolen
@@ -85,6 +141,8 @@ fn note_stolen(stat: &[u8], cores: &[u32], stolen: &mut [Nanos]) {
 pub struct ManualSteal {
     /// Locked by whoever steals, and by whoever reads.
     stolen: Arc<Mutex<Vec<Nanos>>>,
+    /// Likewise; taken by whoever asks first.
+    stalls: Arc<Mutex<Vec<CoreStall>>>,
     read: Vec<Nanos>,
 }
 
@@ -92,7 +150,12 @@ impl ManualSteal {
     /// Nothing was stolen of any of these.
     pub fn new(cores_count: usize) -> ManualSteal {
         let stolen = vec![Nanos::ZERO; cores_count];
-        ManualSteal { stolen: Arc::new(Mutex::new(stolen.clone())), read: stolen }
+        ManualSteal { stolen: Arc::new(Mutex::new(stolen.clone())), stalls: Arc::default(), read: stolen }
+    }
+
+    /// A core stood still, which no sum of stolen time tells. Moves no clock.
+    pub fn stall(&self, stall: CoreStall) {
+        self.stalls.lock().unwrap_or_else(PoisonError::into_inner).push(stall);
     }
 
     /// Takes a core away for so long. Moves no clock.
@@ -106,11 +169,20 @@ impl StealRecords for ManualSteal {
         self.read.copy_from_slice(&self.stolen.lock().unwrap_or_else(PoisonError::into_inner));
         &self.read
     }
+
+    fn take_stalls(&mut self, each: &mut dyn FnMut(CoreStall)) {
+        self.stalls.lock().unwrap_or_else(PoisonError::into_inner).drain(..).for_each(each);
+    }
+
+    fn stall_cores(&self) -> usize {
+        self.read.len()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::MonotonicClock;
 
     #[track_caller]
     fn check(stat: &str, cores: &[u32], expect_ms: &[u64]) {
@@ -152,6 +224,16 @@ mod tests {
         assert_eq!(stolen.len(), pinnable_cores().len());
         let total: Nanos = stolen.iter().copied().sum();
         assert!(total <= steal.read().iter().copied().sum());
+    }
+
+    #[test]
+    fn stalls_are_told_on_the_clock_of_whoever_asks() {
+        let clock = MonotonicClock::new();
+        let mut records = HostRecords::open(None, &clock);
+        assert_eq!(records.stall_cores(), 0);
+        records.take_stalls(&mut |stall| panic!("{stall:?}"));
+        let off_by = Nanos(monotonic_ns() - records.clock_start_ns).0.abs_diff(clock.now().0);
+        assert!(off_by < 1_000_000_000, "{off_by} ns");
     }
 
     #[test]

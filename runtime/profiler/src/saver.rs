@@ -11,9 +11,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use throng_capture::format;
-use throng_capture::model::{About, Capture, OF_KIND, ProcessShare, ThreadClass, Trigger, TriggerKind, Unit, World};
+use throng_capture::model::{
+    About, Capture, HostStall, OF_KIND, ProcessShare, ThreadClass, Trigger, TriggerKind, Unit, World,
+};
 use throng_platform::allocator;
 use throng_platform::cores;
+use throng_platform::heartbeat::Stall;
 use throng_platform::sched::{self, HostLook};
 use throng_platform::ticks::{self, Calibration};
 
@@ -297,6 +300,15 @@ fn draw_up(
         (capture.host_threads, capture.cores) = cores.between(monotonic_ns(begin_ns), monotonic_ns(end_ns));
         let runs = capture.cores.iter_mut().flat_map(|core| &mut core.runs);
         runs.for_each(|run| run.at_ns = clock.of_monotonic(run.at_ns));
+    }
+    if let Some(stalls) = &hand_off.settings.host_stalls {
+        let stalls = stalls.between(monotonic_ns(begin_ns), monotonic_ns(end_ns));
+        let stall = |stall: Stall| HostStall {
+            core: stall.core,
+            begin_ns: clock.of_monotonic(stall.begin_ns),
+            end_ns: clock.of_monotonic(stall.end_ns),
+        };
+        capture.host_stalls = stalls.into_iter().map(stall).collect();
     }
     let names = hand_off.worlds();
     for world in &mut capture.worlds {

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use throng_platform::heartbeat::StallLog;
+
 use crate::rules::Rules;
 
 /// What a recorder is to keep, and where.
@@ -22,6 +24,8 @@ pub struct RecorderSettings {
     pub context_switches: bool,
     /// Those of all other processes on our cores as well, where the host allows it; nothing without `context_switches`.
     pub core_switches: bool,
+    /// Cores that stood still, where there is a heartbeat.
+    pub host_stalls: Option<StallLog>,
 }
 
 impl Default for RecorderSettings {
@@ -35,6 +39,7 @@ impl Default for RecorderSettings {
             free_text: false,
             context_switches: true,
             core_switches: true,
+            host_stalls: None,
         }
     }
 }

@@ -39,6 +39,10 @@ impl Server {
         counts.admission = self.addresses.take_counts();
         counts.server.worker_send_dropped = self.send_dropped.swap(0, Ordering::Relaxed);
         counts.server.directory_panics = self.directory.take_panics();
+        let stalls = self.host_watch.take_stall_counts();
+        counts.server.host_stalls = stalls.stalls;
+        counts.server.host_stall_ms = stalls.stalled.as_micros() / 1_000;
+        counts.server.host_stall_longest_ms = stalls.longest.as_micros() / 1_000;
         let allocations = throng_platform::allocator::thread_counts().allocations;
         let impossible = never::count();
         counts.server.impossible_states = impossible - std::mem::replace(&mut self.impossible_before, impossible);

@@ -226,8 +226,8 @@ const REFUSED: Figure = Figure {
              lets in; the others are noise or a flood.",
 };
 /// Gauges that are published once a second.
-const GAUGES: [&Figure; 7] =
-    [&PLAYERS, &JOIN_QUEUE, &PLACEMENTS_PENDING, &WORLDS, &WORLDS_AWAKE, &CPU_CORES, &RSS_BYTES];
+const GAUGES: [&Figure; 8] =
+    [&PLAYERS, &JOIN_QUEUE, &PLACEMENTS_PENDING, &WORLDS, &WORLDS_AWAKE, &CPU_CORES, &RSS_BYTES, &HEARTBEATS];
 const PLAYERS: Figure =
     Figure { name: "server.players", help: "Clients connected.", advice: "Good. Compare with what the host carries." };
 const JOIN_QUEUE: Figure = Figure {
@@ -260,6 +260,11 @@ const RSS_BYTES: Figure = Figure {
     help: "Memory of the process in RAM.",
     advice: "If it grows with the same players and worlds, a capture with memory on says which scopes hold on to it.",
 };
+const HEARTBEATS: Figure = Figure {
+    name: "host.heartbeats",
+    help: "Cores that are watched for stalls of the host.",
+    advice: "0: it is off in the settings, or real-time priority is not permitted, as the log says at the start. Then no stall is known.",
+};
 
 const BUILD: Figure = Figure {
     name: "build.info",
@@ -288,6 +293,7 @@ pub(crate) struct ServerMetrics {
     worlds_awake: GaugeId,
     cpu_cores: GaugeId,
     rss_bytes: GaugeId,
+    heartbeats: GaugeId,
     game: GameMetrics,
     subsystems: SubsystemMetrics,
     recorder_before: RecorderFigures,
@@ -341,7 +347,7 @@ impl ServerMetrics {
             Merge::Max => Told::Max(registry.register_declared_max(counter, WINDOW_S)),
         };
         let declared = Totals::declared().into_iter().map(declare).collect();
-        let [players, join_queue, placements_pending, worlds, worlds_awake, cpu_cores, rss_bytes] =
+        let [players, join_queue, placements_pending, worlds, worlds_awake, cpu_cores, rss_bytes, heartbeats] =
             GAUGES.map(|figure| registry.register_gauge(figure.name, figure.help));
         let refused = DropReason::ALL.map(|reason| {
             (registry.register_counter_with(REFUSED.name, REFUSED.help, &[("reason", reason.name())]), 0)
@@ -361,6 +367,7 @@ impl ServerMetrics {
             worlds_awake,
             cpu_cores,
             rss_bytes,
+            heartbeats,
             game: GameMetrics::default(),
             subsystems: SubsystemMetrics::default(),
             recorder_before: RecorderFigures::default(),
@@ -373,6 +380,11 @@ impl ServerMetrics {
         let labels = [("version", build.version.as_str()), ("commit", build.commit.as_str())];
         let info = self.registry.register_gauge_with(BUILD.name, BUILD.help, &labels);
         self.registry.set(info, 1.0);
+    }
+
+    /// How many cores are watched for stalls. Once, before the first frame.
+    pub fn tell_heartbeats(&mut self, cores: usize) {
+        self.registry.set(self.heartbeats, cores as f64);
     }
 
     /// What the recorder added up about a frame.

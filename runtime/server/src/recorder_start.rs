@@ -102,6 +102,7 @@ fn start(
         free_text: chosen.free_text,
         context_switches: chosen.context_switches,
         core_switches: chosen.core_switches,
+        host_stalls: server.stall_log(),
     })?;
     match recorder.switch_source() {
         (_, None) => {}

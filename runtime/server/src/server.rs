@@ -16,13 +16,15 @@ use throng_net::{
 };
 use throng_platform::{
     clock::{Clock, MonotonicClock},
-    cores, random,
+    cores,
+    heartbeat::{Heartbeat, StallLog},
+    random,
     signals::StopFlag,
-    steal::{KernelSteal, StealRecords},
+    steal::{HostRecords, StealRecords},
     threads::shorten_slice,
     time::Nanos,
 };
-use throng_profiler::{Recorder, RecorderFigures, log_category, log_warn, scope};
+use throng_profiler::{Recorder, RecorderFigures, log_category, log_info, log_warn, scope};
 use throng_replication::{InterestSettings, ReplicationRules, Schema};
 use throng_scheduler::{Finished, FrameGrid, Hertz, Scheduled, ShortTaskPool};
 use throng_world::{
@@ -60,6 +62,7 @@ use crate::{
 
 log_category!(UDP = "net.udp");
 log_category!(ADDRESS = "server.address");
+log_category!(HOST = "server.host");
 
 /// How long a server that was told to stop goes on ticking so that its clients hear of it.
 const DRAIN_MAX: Nanos = Nanos::from_millis(1500);
@@ -248,6 +251,8 @@ pub struct Server {
     pub(crate) suggested_budgets: SuggestedBudgets,
     /// Which build this is, for metrics and report.
     pub(crate) build: Option<Build>,
+    /// Tells when a core stands still, see `host_watch`; on a real host alone.
+    heartbeat: Option<Heartbeat>,
 }
 
 impl Server {
@@ -273,10 +278,13 @@ impl Server {
         }
         let clock: Arc<dyn Clock> = Arc::new(MonotonicClock::new());
         let journal = start_as_set(settings, |name| std::env::var(name).ok(), &clock)?;
+        let heartbeat = settings.server.host_heartbeat.then(start_heartbeat).flatten();
+        let stalls = heartbeat.as_ref().map(|heartbeat| heartbeat.log().reader());
+        let steal = Box::new(HostRecords::open(stalls, &*clock));
         let environment = Environment {
             clock,
             transport: Box::new(transport),
-            steal: Box::new(KernelSteal::open()),
+            steal,
             seed: random::seed(),
             private_key,
             public_addresses: settings.server.public_addresses.clone(),
@@ -284,7 +292,13 @@ impl Server {
         };
         let mut server = Self::assemble(settings, schema, environment, journal);
         server.maker = WorldMaker::with_thread().map_err(ServerError::Thread)?;
+        server.heartbeat = heartbeat;
         Ok(server)
+    }
+
+    /// Stalls of the host, for a recorder; `None` where there is no heartbeat.
+    pub fn stall_log(&self) -> Option<StallLog> {
+        self.heartbeat.as_ref().map(Heartbeat::log)
     }
 
     /// A server in surroundings that the caller provides: for simulations and tests. Touches no file: used tokens are
@@ -383,6 +397,7 @@ impl Server {
             recorder_turns: None,
             suggested_budgets: SuggestedBudgets::default(),
             build: None,
+            heartbeat: None,
         }
     }
 
@@ -506,6 +521,7 @@ impl Server {
         if let Some(build) = &self.build {
             metrics.tell_build(build);
         }
+        metrics.tell_heartbeats(self.host_watch.stall_cores());
         self.metrics = Some(metrics);
         self.control.published.set_kind_names(self.kinds.iter().map(|row| row.name.clone()).collect());
         self.allocations_before = throng_platform::allocator::thread_counts().allocations;
@@ -602,6 +618,13 @@ impl Server {
             }
         }
     }
+}
+
+/// Where real-time priority is not permitted there is none, and whoever reads the log is told how to permit it.
+fn start_heartbeat() -> Option<Heartbeat> {
+    Heartbeat::start()
+        .inspect_err(|reason| log_info!(HOST, %reason, "no heartbeat: cores that the host holds up are not seen"))
+        .ok()
 }
 
 /// The addresses by which clients know a server that was not told: its own, or loopback if it listens everywhere.

@@ -230,6 +230,11 @@ pub struct ServerSettings {
     /// others: `"auto"` or 0 to 255. Default `"auto"` = 0 of up to 4, 1 of up to 15, 2 of more. One worker remains.
     /// Too low → the frame begins late behind a worker; too high → ticks start late on cores that idle.
     pub reserved_cores: ReservedCores,
+    /// Watch for stalls: a real-time thread on each core, which no process can delay, notes when it wakes 4 ms late or
+    /// more. Default true; takes CAP_SYS_NICE or a limit of real-time priority (RLIMIT_RTPRIO), else there is none. True →
+    /// 250 wake-ups a second of each core, 0.1 % of it; false → a core that the host holds up without a record of steal
+    /// looks like the server's own fault.
+    pub host_heartbeat: bool,
     /// Memory in pages of 2 MiB, where the host has them on request. Default true. `throng serve` follows it; a program
     /// of its own calls `throng_platform::allocator::take_small_pages`, as early as it can.
     /// False → a server of many small worlds takes a fifth less memory and some 6 % more processor time.
@@ -321,6 +326,7 @@ impl Default for ServerSettings {
             admin_keys_file: None,
             workers: Workers::Auto,
             reserved_cores: ReservedCores::Auto,
+            host_heartbeat: true,
             huge_pages: true,
             commit_memory_mb: 0,
             crashes: CrashFolder::Usual,

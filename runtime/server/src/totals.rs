@@ -30,9 +30,20 @@ counters! {
              gives its cores to others (`server.ticks_missed_host`).";
         Sum ticks_missed_host: "server.ticks_missed_host", "ticks",
             "Of the ticks missed, those that are the host's: it took a core away for 25 ms or more, by the kernel's records \
-             of steal, and they would have been in time otherwise.",
+             of steal or by stalls (`host.stalls`), and they would have been in time otherwise.",
             "The host gives its cores to others: ask for cores of your own. Those missed beyond these are the server's own, \
              or have no record to show otherwise.";
+        Sum host_stalls: "host.stalls", "stalls",
+            "Times a core stood still for everybody for 4 ms or more: its heartbeat, which no process can delay, woke that \
+             late.",
+            "The host gives its cores to others, whatever it says of steal: ask for cores of your own. Captures show when \
+             and on which core.";
+        Sum host_stall_ms: "host.stall_ms", "ms",
+            "How long these stalls were together, core by core.",
+            "As `host.stalls`.";
+        Max host_stall_longest_ms: "host.stall_longest_ms", "ms",
+            "Longest of these stalls.",
+            "As `host.stalls`. From 25 ms on, ticks that were missed for it count as the host's.";
         Sum hangs: "server.world_hangs", "hangs",
             "Times a world did not come back from a tick within 100 ms.",
             "The log names the world; a capture shows where it is. The other worlds play on with a worker less.";

@@ -14,7 +14,12 @@ use throng::{
     settings::Settings,
     testing::{self, SleptClock, TestKind},
 };
-use throng_platform::{clock::ManualClock, signals::StopFlag, steal::ManualSteal, time::Nanos};
+use throng_platform::{
+    clock::ManualClock,
+    signals::StopFlag,
+    steal::{CoreStall, ManualSteal},
+    time::Nanos,
+};
 use throng_replication::SchemaBuilder;
 
 /// At this time nobody runs for a while: whoever sleeps then is woken late.
@@ -24,6 +29,8 @@ struct Pause {
     length: Nanos,
     /// What the host's records say of it.
     stolen: Nanos,
+    /// A heartbeat notes it.
+    is_noted: bool,
 }
 
 /// The clock of a host that pauses once.
@@ -31,8 +38,12 @@ fn pausing(clock: ManualClock, steal: ManualSteal, pause: Option<Pause>) -> Slep
     let pause = Mutex::new(pause);
     SleptClock::new(clock.clone()).when_woken(move |at| {
         if let Some(pause) = pause.lock().unwrap().take_if(|pause| pause.at <= at) {
+            let begin = clock.now();
             clock.advance(pause.length);
             steal.steal(1, pause.stolen);
+            if pause.is_noted {
+                steal.stall(CoreStall { core: 0, begin, end: clock.now() });
+            }
         }
     })
 }
@@ -76,7 +87,7 @@ const NO_TIME: Nanos = Nanos::ZERO;
 
 fn paused_ms(length: u64, stolen: u64) -> Option<Pause> {
     let [length, stolen] = [length, stolen].map(Nanos::from_millis);
-    Some(Pause { at: Nanos::from_millis(1_500), length, stolen })
+    Some(Pause { at: Nanos::from_millis(1_500), length, stolen, is_noted: false })
 }
 
 #[track_caller]
@@ -115,6 +126,17 @@ fn a_pause_that_no_record_tells_of_is_our_own() {
     check(NO_TIME, paused_ms(40, 0), 5, 0);
 }
 
+/// Red without a heartbeat: such a pause of a virtual machine leaves no record of steal.
+#[test]
+fn ticks_missed_while_a_core_stood_still_are_the_hosts_and_the_stall_is_counted() {
+    let noted = |length| paused_ms(length, 0).map(|pause| Pause { is_noted: true, ..pause });
+    check(NO_TIME, noted(40), 5, 5);
+    check(NO_TIME, noted(20), 2, 0);
+    let (report, _) = run(NO_TIME, noted(40));
+    let counted = ["host.stalls", "host.stall_ms", "host.stall_longest_ms"].map(|name| report.counters[name]);
+    assert_eq!(counted, [1, 40, 40]);
+}
+
 #[test]
 fn a_theft_of_20_ms_is_our_own() {
     check(NO_TIME, paused_ms(20, 20), 2, 0);
@@ -124,5 +146,5 @@ fn a_theft_of_20_ms_is_our_own() {
 #[test]
 fn a_theft_excuses_no_slow_world_after_it() {
     let [at, length] = [1_995, 40].map(Nanos::from_millis);
-    check(Nanos::from_millis(500), Some(Pause { at, length, stolen: length }), 5 + 63, 5);
+    check(Nanos::from_millis(500), Some(Pause { at, length, stolen: length, is_noted: false }), 5 + 63, 5);
 }

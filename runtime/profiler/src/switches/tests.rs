@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use throng_platform::process::thread_cpu_time;
 use throng_platform::sched::{pin_this_thread, pinnable_cores};
-use throng_platform::steal::{KernelSteal, StealRecords};
+use throng_platform::steal::KernelSteal;
 use throng_platform::testing::{as_nobody, not_permitted};
 use throng_platform::threads::{Priority, spawn_named};
 use throng_platform::time::Nanos;

@@ -34,7 +34,7 @@ counter's family, so it finds no help for counters; scrapers ask for OpenMetrics
 
 | players say | look at |
 |---|---|
-| it stutters, for all | `server.ticks_missed` and what of it is the host's (`server.ticks_missed_host`), `throng_server_frame_us_window_max`, then `throng_subsystem_frame_us_window_max` |
+| it stutters, for all | `server.ticks_missed` and what of it is the host's (`server.ticks_missed_host`, `host.stalls`), `throng_server_frame_us_window_max`, then `throng_subsystem_frame_us_window_max` |
 | it stutters, for some | `net.packets_lost`, `net.send_dropped`, `replication.postponed` |
 | they cannot get in | `throng_server_join_queue`, `server.refused_by_game`, `net.refused_by_handshake` |
 | they are thrown out | `server.disconnects`, `server.worlds_parked`, `net.on_reserve`, `net.over_allowance` |
@@ -79,6 +79,7 @@ fn page() -> String {
     let all = Totals::declared();
     for (subsystem, title) in [
         ("server", "The server"),
+        ("host", "The host"),
         ("net", "The network"),
         ("world", "Worlds"),
         ("replication", "What clients are told"),

@@ -44,6 +44,7 @@ admin_names = ["metrics.example"]
 admin_keys_file = "admin.keys"
 workers = 3
 reserved_cores = "auto"
+host_heartbeat = false
 huge_pages = false
 commit_memory_mb = 300
 crashes = "off"
@@ -90,6 +91,7 @@ core_switches = false
         admin_keys_file: Some("admin.keys".into()),
         workers: Workers::Count(3),
         reserved_cores: ReservedCores::Auto,
+        host_heartbeat: false,
         huge_pages: false,
         commit_memory_mb: 300,
         crashes: CrashFolder::Off,
