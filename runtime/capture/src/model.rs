@@ -426,8 +426,8 @@ pub struct CoreRun {
     pub thread: Option<u32>,
 }
 
-/// A time in which a core ran nothing of user space, though something that goes before everything wanted to run: the
-/// host had taken the core away, or its kernel kept it.
+/// A time in which a core did not run a thread of this process that goes before everything else: the host had taken
+/// the core away, its kernel kept it, or somebody had stopped the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct HostStall {
     /// The kernel's number.

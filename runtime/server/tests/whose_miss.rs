@@ -15,7 +15,7 @@ use throng::{
     testing::{self, SleptClock, TestKind},
 };
 use throng_platform::{
-    clock::ManualClock,
+    clock::{Clock, ManualClock},
     signals::StopFlag,
     steal::{CoreStall, ManualSteal},
     time::Nanos,

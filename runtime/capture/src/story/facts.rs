@@ -244,10 +244,11 @@ pub struct HadCoreFacts {
     pub ran_ms: f64,
 }
 
-/// A time in which a core stood still for everybody.
+/// A time in which a core stood still for everybody, anywhere in the capture.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct HostStallFacts {
     pub core: u32,
+    /// After the frame's begin; negative before it.
     pub begin_ms: f64,
     pub stalled_ms: f64,
 }

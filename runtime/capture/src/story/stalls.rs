@@ -4,14 +4,14 @@ use std::{cmp::Reverse, collections::HashMap};
 
 use super::{context::Context, facts::HostStallFacts, words};
 
-/// The longest within the time that is looked at.
+/// The longest of the whole capture: what came of one is late, and often in the next frame only.
 pub fn facts(context: &Context, rows_max: usize) -> Vec<HostStallFacts> {
-    let window = context.window_ns();
+    let frame_begin_ns = context.window_ns().0;
     let mut stalls: Vec<(u64, u32, u64)> = context
         .capture
         .host_stalls
         .iter()
-        .map(|stall| (overlap_ns((stall.begin_ns, stall.end_ns), window), stall.core, stall.begin_ns.max(window.0)))
+        .map(|stall| (stall.end_ns.saturating_sub(stall.begin_ns), stall.core, stall.begin_ns))
         .filter(|(ns, ..)| *ns > 0)
         .collect();
     stalls.sort_by_key(|&(ns, core, begin_ns)| (Reverse(ns), core, begin_ns));
@@ -20,14 +20,14 @@ pub fn facts(context: &Context, rows_max: usize) -> Vec<HostStallFacts> {
         .into_iter()
         .map(|(ns, core, begin_ns)| HostStallFacts {
             core,
-            begin_ms: words::ms(begin_ns.saturating_sub(window.0)),
+            begin_ms: (begin_ns as f64 - frame_begin_ns as f64) / 1e6,
             stalled_ms: words::ms(ns),
         })
         .collect()
 }
 
-/// What explains at least half of `wanted_ns` within `window`: the core that stood still longest. `the host held core 1
-/// up for 200 ms: nothing of user space ran there`.
+/// What explains at least half of `wanted_ns` within `window`: the core that stood still longest. `core 1 stood still for
+/// 200 ms: the host had it, or this process was stopped`.
 pub fn cause(context: &Context, window: (u64, u64), wanted_ns: u64) -> Option<String> {
     let mut by_core: HashMap<u32, u64> = HashMap::new();
     for stall in &context.capture.host_stalls {
@@ -36,7 +36,8 @@ pub fn cause(context: &Context, window: (u64, u64), wanted_ns: u64) -> Option<St
     }
     let (core, ns) = by_core.into_iter().max_by_key(|&(core, ns)| (ns, Reverse(core)))?;
     let is_cause = ns > 0 && ns >= wanted_ns / 2;
-    is_cause.then(|| format!("the host held core {core} up for {}: nothing of user space ran there", words::time(ns)))
+    let stalled = words::time(ns);
+    is_cause.then(|| format!("core {core} stood still for {stalled}: the host had it, or this process was stopped"))
 }
 
 fn overlap_ns(one: (u64, u64), other: (u64, u64)) -> u64 {

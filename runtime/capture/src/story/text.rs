@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{
-    facts::{CoreWaitFacts, HadCoreFacts, LockHolder, Story, TriggerFacts},
+    facts::{CoreWaitFacts, HadCoreFacts, HostStallFacts, LockHolder, Story, TriggerFacts},
     foreign, words,
 };
 use crate::model::{Owner, SwitchSource, TriggerKind};
@@ -262,10 +262,12 @@ fn waits(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
         ))?;
     }
     if !story.host_stalls.is_empty() {
-        page.section("cores that the host held up")?;
+        page.section("cores that stood still, in the whole capture")?;
     }
     for it in &story.host_stalls {
-        page.row(&format!("{:.2} ms: core {}, {:.2} ms into the frame", it.stalled_ms, it.core, it.begin_ms))?;
+        let side = if it.begin_ms < 0.0 { "before" } else { "into" };
+        let HostStallFacts { core, begin_ms, stalled_ms } = it;
+        page.row(&format!("{stalled_ms:.2} ms: core {core}, {:.2} ms {side} the frame", begin_ms.abs()))?;
     }
     if !story.processes.is_empty() {
         let list: Vec<String> = story.processes.iter().map(|it| foreign::words_of(it, "")).collect();

@@ -1,7 +1,7 @@
 //! The verdict: one sentence that names what had the time, the core or the memory.
 //!
 //! Each kind of trigger has its sentence. A frame, a subsystem or a scope that took too long has a cause of its own,
-//! looked for in this order: a core that the host held up, a wait for a lock, a wait for a core, one dear world, sleep
+//! looked for in this order: a core that stood still, a wait for a lock, a wait for a core, one dear world, sleep
 //! within a world's tick, one subsystem that took more than usual. The first that explains at least half of the excess
 //! is named; stalls and waits come first because they make everything around them look slow. A run of a scope without
 //! such waits is told with the scopes inside it that had its time.
@@ -204,7 +204,7 @@ fn scope(context: &Context) -> String {
     }
 }
 
-/// A tick is late because its host kept it from going on, because it took long, or because it began late; then its worker had no core, or other worlds.
+/// A tick is late because a core stood still, because it took long, or because it began late; then its worker had no core, or other worlds.
 fn tick(context: &Context) -> String {
     let trigger = &context.capture.about.trigger;
     let world = trigger.world.map_or_else(|| "a world".into(), |world| format!("world {}", context.world(world)));

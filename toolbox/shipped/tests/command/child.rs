@@ -61,6 +61,11 @@ fn without_ours(mut command: Command, arguments: &[&str]) -> Command {
     command
 }
 
+/// Whether this user may start real-time processes, as a server's heartbeat is one.
+pub fn may_be_real_time() -> bool {
+    Command::new("chrt").args(["-f", "1", "true"]).status().is_ok_and(|status| status.success())
+}
+
 pub fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)

@@ -8,14 +8,13 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
     time::Duration,
 };
 
 use serde_json::Value;
 use throng_platform::testing::not_permitted;
 
-use crate::child::{alone, captures_in, finish, folder, throng};
+use crate::child::{alone, captures_in, finish, folder, may_be_real_time, throng};
 
 const WITHIN: Duration = Duration::from_secs(240);
 
@@ -97,8 +96,7 @@ fn a_short_task_that_waits_for_a_long_one_is_named_with_both_scopes() {
 /// Exactly: with what they had of the core that was waited for.
 #[test]
 fn foreign_processes_that_take_the_cores_are_named() {
-    let real_time = Command::new("chrt").args(["-f", "1", "true"]).status();
-    if !real_time.is_ok_and(|status| status.success()) {
+    if !may_be_real_time() {
         return not_permitted("real-time processes, which take the cores from us, need root or CAP_SYS_NICE");
     }
     check_restless("stolen-cores", 12, "run-queue", &["taken by other processes", " sh ", " of these"]);

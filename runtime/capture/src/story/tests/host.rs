@@ -99,16 +99,18 @@ fn a_source_that_is_not_the_best_says_what_would_give_it() {
 }
 
 #[test]
-fn a_core_that_the_host_held_up_explains_what_was_late() {
+fn a_core_that_stood_still_explains_what_was_late() {
     let mut capture = slow_world();
     capture.about.trigger.kind = TriggerKind::Frame;
     capture.about.trigger.measured = 58 * MS;
     capture.about.trigger.allowed = 50 * MS;
     let stall = |core, begin_ms, end_ms| HostStall { core, begin_ns: at(begin_ms), end_ns: at(end_ms) };
     capture.host_stalls = vec![stall(0, 0.0, 2.0), stall(1, 2.0, 12.0), stall(1, 20.0, 40.0), stall(1, 90.0, 99.0)];
+    // One that was over before the frame is no cause of it, and told all the same.
+    capture.host_stalls.push(HostStall { core: 0, begin_ns: at(0.0) - 50 * MS, end_ns: at(0.0) - 42 * MS });
     check(
         &capture,
-        "frame 812 took 58 ms, budget 50 ms: the host held core 1 up for 30 ms: nothing of user space ran there",
-        &["20.00 ms: core 1, 20.00 ms into the frame", "2.00 ms: core 0, 0.00 ms into the frame"],
+        "frame 812 took 58 ms, budget 50 ms: core 1 stood still for 30 ms: the host had it, or this process was stopped",
+        &["20.00 ms: core 1, 20.00 ms into the frame", "8.00 ms: core 0, 50.00 ms before the frame"],
     );
 }
