@@ -7,7 +7,7 @@
 //! use std::process::ExitCode;
 //!
 //! use throng_cli::Game;
-//! # use throng_replication::SchemaBuilder;
+//! # use throng::replication::SchemaBuilder;
 //!
 //! fn my_game() -> Game {
 //!     // Its worlds, bots, options, settings: see the crate `throng-game`.

@@ -12,7 +12,11 @@
 //! use throng_client::Client;
 //! use throng_game::{Game, GameOption};
 //! use throng_platform::time::Nanos;
-//! use throng_replication::SchemaBuilder;
+//!
+//! #[derive(Pack)]
+//! struct Step(i8);
+//!
+//! impl ClientInput for Step {}
 //!
 //! /// `[game]` of the settings file.
 //! #[derive(Deserialize)]
@@ -45,6 +49,9 @@
 //!     fn tick_rate(&self) -> Hertz {
 //!         Hertz(if self.at_night { 5 } else { 20 })
 //!     }
+//!     fn protocol(&self) -> Protocol {
+//!         protocol()
+//!     }
 //!     fn build(&self, _world: &mut WorldBuilder) {}
 //! }
 //!
@@ -52,12 +59,17 @@
 //!
 //! impl Behaviour for Wanderer {
 //!     fn think(&mut self, now: Nanos, client: &mut Client, _rng: &mut Xoshiro256PlusPlus) {
-//!         let _ = client.send_input(now, &[1]);
+//!         let _ = client.send_input(now, &Step(1));
 //!     }
 //! }
 //!
+//! /// What clients and meadows say to each other.
+//! fn protocol() -> Protocol {
+//!     Protocol::new().input::<Step>()
+//! }
+//!
 //! fn my_game() -> Game {
-//!     let schema = || SchemaBuilder::new().build();
+//!     let schema = || protocol().schema();
 //!     Game::with_settings("meadow", schema, |server, arguments, settings: &MeadowSettings| {
 //!         let kind = server.add_kind(Meadow { at_night: arguments.options.has("at-night") })?;
 //!         for seed in 0..settings.meadows {
