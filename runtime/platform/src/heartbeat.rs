@@ -221,8 +221,9 @@ impl CoreStalls {
     fn note(&self, begin_ns: u64, end_ns: u64) {
         let count = self.count.load(Ordering::Relaxed);
         let [begin, end] = &self.slots[count as usize % STALLS_KEPT];
-        begin.store(begin_ns, Ordering::Relaxed);
-        end.store(end_ns, Ordering::Relaxed);
+        // Not before the last count: whoever sees these, sees that one, too.
+        begin.store(begin_ns, Ordering::Release);
+        end.store(end_ns, Ordering::Release);
         self.count.store(count + 1, Ordering::Release);
     }
 

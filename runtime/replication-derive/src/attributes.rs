@@ -133,10 +133,15 @@ impl Attributes {
         let refuse = |message: &str| Err(syn::Error::new(field.span(), message));
         let Self { min, max, step, bits, angle, exact } = self;
         let is_plain = min.is_none() && max.is_none() && bits.is_none();
-        if step.is_some() || angle.is_some() || exact.is_some() || !is_plain && matches!(name, "Text" | "EntityLink") {
+        if step.is_some()
+            || angle.is_some()
+            || exact.is_some()
+            || !is_plain && matches!(name, "Text" | "EntityLink" | "NetId")
+        {
             return refuse(match name {
                 "Text" => "a text takes no attributes",
                 "EntityLink" => "a link takes no attributes",
+                "NetId" => "an id takes no attributes",
                 _ => "an integer takes only `bits = ..`, or `min = ..` and `max = ..`; a bool or enum only `bits = ..`",
             });
         }

@@ -75,6 +75,9 @@ const DATAGRAMS_PER_FRAME_MAX: usize = 5_400;
 /// How often it is said at most that plain netcode is off: anybody can send what asks for it.
 const PLAIN_TOLD_EVERY: Nanos = Nanos::from_secs(60);
 
+/// Time between two lines about connect tokens that were refused.
+const REFUSALS_TOLD_EVERY: Nanos = Nanos::from_secs(1);
+
 counters! {
     /// What came in since the counts were last taken.
     pub(crate) struct AdmissionCounts {
@@ -193,6 +196,9 @@ pub(crate) struct AddressTable {
     waiting_before: WaitingFigures,
     /// When it was last said that plain netcode is off.
     plain_told_at: Option<Nanos>,
+    refusal_told_at: Option<Nanos>,
+    /// Refused tokens since the last line about them.
+    refusals_untold: u64,
 }
 
 impl AddressTable {
@@ -214,6 +220,8 @@ impl AddressTable {
             counts: AdmissionCounts::default(),
             waiting_before: WaitingFigures::default(),
             plain_told_at: None,
+            refusal_told_at: None,
+            refusals_untold: 0,
         }
     }
 
@@ -276,9 +284,20 @@ impl AddressTable {
             ServerHandshakeOutcome::Refused { client_id, reason } => {
                 self.counts.refused_by_handshake += 1;
                 self.counts.tokens_refused += 1;
-                log_info!(CLIENTS, client = client_id.0, reason = reason.name(), "a client's connect token is refused");
+                self.tell_of_refused_token(client_id, reason, now);
             }
             ServerHandshakeOutcome::Replied | ServerHandshakeOutcome::Queued => {}
+        }
+    }
+
+    /// Whoever has one old token can show it as often as it likes, so not each time has a line.
+    fn tell_of_refused_token(&mut self, client_id: ClientId, reason: DenialReason, now: Nanos) {
+        self.refusals_untold += 1;
+        if self.refusal_told_at.is_none_or(|told_at| now.saturating_sub(told_at) >= REFUSALS_TOLD_EVERY) {
+            self.refusal_told_at = Some(now);
+            let times = std::mem::take(&mut self.refusals_untold);
+            let (client, reason) = (client_id.0, reason.name());
+            log_info!(CLIENTS, client, reason, times, "a client's connect token is refused, the last of so many");
         }
     }
 

@@ -4,7 +4,7 @@
 //! ticks it; the frame thread gathers the workers'. The time to open and to tell a client is an estimate: workers time
 //! some batches of clients, and a client has as large a part of that time as of what was opened and told
 //! ([`line_units`]). What it costs its world's systems is no time but work, by the prices of its messages
-//! ([`throng_world::price`]).
+//! ([`ClientInput::price`](throng_world::prelude::ClientInput::price)).
 //!
 //! Cost: some 20 ns per client and second on the workers, where a world of 3,000 has them all in one tick; a copy of 90
 //! bytes for each on the frame thread. Rows are put in order and named where they are read.

@@ -19,7 +19,7 @@ use throng_metrics::{
     Counters,
     game::{WorldGauges, begin_tick},
 };
-use throng_net::control;
+use throng_net::control::{self, SchemaHash};
 use throng_pack::PackError;
 use throng_platform::time::Nanos;
 use throng_profiler::{KindNumber, Phases, log_category, log_warn, site, thread::enter_world};
@@ -367,6 +367,11 @@ impl GameWorld {
             return;
         }
         client.enter(own(&mut self.replication), f32::from(self.rate.0));
+        if !std::mem::replace(&mut client.knows_schema, true) {
+            let message = SchemaHash(self.replication.schema().hash()).encode();
+            // Of a connection that is new the queue has room. Before a system can say anything.
+            let _ = client.connection.send_reliable(&message);
+        }
         let refused = client.refused_travel.take();
         client.has_returned = refused.is_some();
         let arrival = Arrival {

@@ -27,7 +27,8 @@
 //! ```
 //!
 //! They are read out of the world's [`Inbox`] by their kinds, so a kind has no buffer and no resource of its own. A value
-//! is unpacked when it is read; what is none is passed over and counted by its kind, as `refused.walk` for a `Walk`.
+//! is unpacked when it is read; what is none is passed over and counted by its kind, as `refused.walk` for a `Walk`, once
+//! for each time that it would have been read.
 //!
 //! Cost: a look at each message of the tick for each parameter, and unpacking those of its kind. Allocates what a value
 //! with a list in it takes.

@@ -7,7 +7,8 @@
 //! ticks as there are in a second. In `Startup` no time has elapsed.
 //!
 //! `Time<Fixed>` is the same, since the fixed schedules run once in a tick. `Time<Virtual>` obeys `pause` and
-//! `set_relative_speed`, and `Time` follows it; the fixed schedules run on. `Time<Real>` counts ticks, too: a world reads
+//! `set_relative_speed`, and `Time` follows it; the fixed schedules run on, and what it says of itself by `was_paused`, `effective_speed` and
+//! `max_delta` holds in an app only. `Time<Real>` counts ticks, too: a world reads
 //! no clock, so it says how long the world has run if no tick was late. (Its `startup` is the only moment of a real
 //! clock in a world; nothing that the world computes may depend on it.)
 //!

@@ -95,7 +95,7 @@ fn own_word(option: GameOption, games: &[Game]) -> Arg {
     let of = if with.len() < games.len() { format!(" ({})", with.join(", ")) } else { String::new() };
     let word = word(option.name()).help(format!("{}{of}", option.about()));
     match option.value_name() {
-        Some(value_name) => word.value_name(value_name),
+        Some(value_name) => word.value_name(value_name).allow_hyphen_values(true),
         None => word.action(ArgAction::SetTrue),
     }
 }
@@ -109,8 +109,16 @@ fn described(game: &Game) -> String {
 fn all_options(games: &[Game]) -> impl Iterator<Item = GameOption> {
     let mut all: Vec<GameOption> = Vec::new();
     for option in games.iter().flat_map(Game::options) {
-        if all.iter().all(|other| other.name() != option.name()) {
-            all.push(*option);
+        match all.iter().find(|other| other.name() == option.name()) {
+            None => all.push(*option),
+            Some(other) => {
+                let sort = |option: &GameOption| (option.value_name().is_some(), option.is_for_bots_too());
+                assert!(
+                    sort(other) == sort(option),
+                    "two games have another kind of option by the name --{}",
+                    option.name()
+                );
+            }
         }
     }
     all.into_iter()
@@ -326,7 +334,7 @@ mod tests {
         check(
             &both,
             "load --game shore --tide 1.5 --no-throttles --scan-everything --inject alloc-rate",
-            "--game shore --players 2000 --inject alloc-rate --scan-everything --no-throttles --tide 1.5",
+            "--game shore --players 2000 --inject alloc-rate --scan-everything --no-throttles --tide=1.5",
             "--game shore --no-throttles",
         );
         check(

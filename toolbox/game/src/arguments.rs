@@ -81,7 +81,12 @@ impl Options {
 
     fn words(&self, is_wanted: impl Fn(&GameOption) -> bool) -> Vec<String> {
         let wanted = self.given.iter().filter(|(name, _)| is_wanted(self.declared(name)));
-        wanted.flat_map(|(name, value)| [format!("--{name}")].into_iter().chain(value.clone())).collect()
+        // One word: a value may begin with a `-`.
+        wanted
+            .map(|(name, value)| {
+                value.as_ref().map_or_else(|| format!("--{name}"), |value| format!("--{name}={value}"))
+            })
+            .collect()
     }
 
     fn declared(&self, name: &str) -> &GameOption {
@@ -108,8 +113,8 @@ mod tests {
         options.give("speed", Some("2.5".to_owned())).unwrap();
         assert!(options.has("at-night") && !options.has("all-awake"));
         assert_eq!(options.value::<f32>("speed"), Some(2.5));
-        assert_eq!(options.to_words(), ["--at-night", "--speed", "2.5"]);
-        assert_eq!(options.to_bots_words(), ["--speed", "2.5"]);
+        assert_eq!(options.to_words(), ["--at-night", "--speed=2.5"]);
+        assert_eq!(options.to_bots_words(), ["--speed=2.5"]);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Two types are lists: `arrayvec`'s [`ArrayVec`], which holds its values in place and never allocates, and `throng_pack`'s
-//! [`List`], which can be packed, too, and allocates where it grows and where a client decodes it.
+//! [`List`], which can be packed, too, and allocates where it grows and where a client decodes it; and, with links in it,
+//! where it is encoded, since links become ids in a copy.
 
 use arrayvec::ArrayVec;
 use throng_pack::List;

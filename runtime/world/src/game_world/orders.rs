@@ -4,7 +4,7 @@
 
 use throng_net::{
     connection::SendError,
-    control::{self, EnterWorld, SchemaHash},
+    control::{self, EnterWorld},
 };
 use throng_profiler::log_warn;
 
@@ -76,16 +76,10 @@ impl GameWorld {
         (held.orders, held.bytes) = (orders, bytes);
     }
 
-    /// Tells clients which world they are in and which entity is theirs, when that is new; those who have just connected
-    /// first of all by which schema.
+    /// Tells clients which world they are in and which entity is theirs, when that is new.
     pub(super) fn greet(&mut self) {
         let Self { clients, collector, ecs, .. } = self;
         for client in clients.iter_mut().filter(|client| !client.is_greeted) {
-            if !std::mem::replace(&mut client.knows_schema, true) {
-                let message = SchemaHash(self.replication.schema().hash()).encode();
-                // Of a connection that is new the queue has room.
-                let _ = client.connection.send_reliable(&message);
-            }
             let own = client.player.and_then(|entity| collector.net_id(ecs, entity));
             if client.player.is_some() && own.is_none() {
                 self.report.stats.players_unreplicated += 1;

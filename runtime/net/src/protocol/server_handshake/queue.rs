@@ -138,7 +138,8 @@ impl JoinQueue {
             by_client: KeyedMap::with_hasher(KeyedState::new(rng)),
             holders: KeyedMap::with_hasher(KeyedState::new(rng)),
             line: VecDeque::new(),
-            first_number: 1,
+            // Far from 0: who is called from behind the front may come back ahead of it.
+            first_number: 1 << 32,
             entries_max,
             takeovers_count: 0,
             next_sweep: Nanos::ZERO,
