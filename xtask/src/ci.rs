@@ -22,6 +22,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
     models()?;
     docs(false)?;
     fuzz::ci()?;
+    step::run("toolchain of all that", std::process::Command::new("rustc").arg("--version"), "install Rust")?;
     match advisories {
         Advisories::Checked => eprintln!("ci: all fine"),
         Advisories::NotChecked => eprintln!("ci: all fine; advisories were not checked, see above"),
