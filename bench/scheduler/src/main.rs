@@ -252,6 +252,8 @@ mod tests {
         let hashes: Vec<u64> = [1, 2, 8].map(|workers| fork_join_over_best(4, workers).hash).into();
         assert!(hashes.iter().all(|&hash| hash == hashes[0]), "{hashes:?}");
         assert_eq!(scheduling(50, 4, 2).allocations_per_frame, 0.0);
-        assert_eq!(fork_join(4, 2, 0, |_, _| 0.0).allocations_per_frame, 0.0);
+        // A list for each worker, when it hands out batches for the first time: on a busy machine that may be late.
+        let frames = 40;
+        assert!(fork_join(frames, 2, 0, |_, _| 0.0).allocations_per_frame * frames as f64 <= 2.0);
     }
 }
