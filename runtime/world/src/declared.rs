@@ -14,21 +14,13 @@ use throng_scheduler::Hertz;
 
 use crate::opened::MessageKind;
 
-#[derive(Clone, Copy)]
-struct Limit {
-    bytes_max: usize,
-    per_s_max: u32,
-    /// What one costs, for its bytes.
-    kind: PackedKind,
-}
-
 /// What a kind of world takes from its clients.
 pub(crate) struct Declared {
     pub schema: Arc<Schema>,
     ticks_per_s: u32,
     /// By place in the schema; none for what other kinds of worlds take.
-    inputs: Box<[Option<Limit>]>,
-    requests: Box<[Option<Limit>]>,
+    inputs: Box<[Option<PackedKind>]>,
+    requests: Box<[Option<PackedKind>]>,
 }
 
 /// What became of something that a client said.
@@ -68,17 +60,14 @@ impl Declared {
             panic!("`{name}` is declared by this kind of world but is not in the server's schema")
         }
         let [inputs, requests] = schema.declares(protocol.declared());
-        let limits = |kinds: &[PackedKind], declared: &[bool]| {
-            let each = kinds.iter().zip(declared).map(|(kind, declared)| {
-                declared.then_some(Limit { bytes_max: kind.bytes_max, per_s_max: kind.per_s_max.into(), kind: *kind })
-            });
-            each.collect()
+        let own = |kinds: &[PackedKind], declared: &[bool]| {
+            kinds.iter().zip(declared).map(|(kind, declared)| declared.then_some(*kind)).collect()
         };
         Self {
             schema: schema.clone(),
             ticks_per_s: rate.0.into(),
-            inputs: limits(schema.inputs(), &inputs),
-            requests: limits(schema.requests(), &requests),
+            inputs: own(schema.inputs(), &inputs),
+            requests: own(schema.requests(), &requests),
         }
     }
 
@@ -104,41 +93,39 @@ impl Declared {
 
     /// What a message costs its world, in units of an ordinary input; 1 for one that is refused anyway.
     pub fn price(&self, kind: MessageKind, packed: &[u8]) -> u32 {
-        let (limit, _) = self.limit(kind);
-        limit.filter(|limit| packed.len() <= limit.bytes_max).map_or(1, |limit| limit.kind.price(packed))
+        let (own, _) = self.find(kind);
+        own.filter(|own| packed.len() <= own.bytes_max).map_or(1, |own| own.price(packed))
     }
 
     /// Takes a message of so many packed bytes, or says what is wrong with it.
     pub fn hear(&self, spent: &mut Spent, tick: u32, kind: MessageKind, bytes: usize) -> Heard {
-        let (limit, place) = self.limit(kind);
-        self.take(limit, spent, place, tick, bytes)
+        let (own, place) = self.find(kind);
+        self.take(own, spent, place, tick, bytes)
     }
 
-    /// What is said of a kind, and its place among inputs and requests together.
-    fn limit(&self, kind: MessageKind) -> (Option<&Limit>, usize) {
-        let (limits, kind, first) = match kind {
+    /// What is declared of a kind, and its place among inputs and requests together.
+    fn find(&self, kind: MessageKind) -> (Option<&PackedKind>, usize) {
+        let (declared, kind, first) = match kind {
             MessageKind::Input { kind, .. } => (&self.inputs, kind, 0),
             MessageKind::Request { kind } => (&self.requests, kind, self.inputs.len()),
         };
-        (limits.get(kind.index()).and_then(Option::as_ref), first + kind.index())
+        (declared.get(kind.index()).and_then(Option::as_ref), first + kind.index())
     }
 
-    fn take(&self, limit: Option<&Limit>, spent: &mut Spent, place: usize, tick: u32, bytes: usize) -> Heard {
-        let Some(limit) = limit else { return Heard::Refused };
-        if bytes > limit.bytes_max {
-            return Heard::Refused;
-        }
+    fn take(&self, own: Option<&PackedKind>, spent: &mut Spent, place: usize, tick: u32, bytes: usize) -> Heard {
+        let Some(own) = own.filter(|own| bytes <= own.bytes_max) else { return Heard::Refused };
+        let per_s_max = u32::from(own.per_s_max);
         if spent.0.is_empty() {
             let full = self
                 .inputs
                 .iter()
                 .chain(self.requests.iter())
-                .map(|limit| Left { units: limit.map_or(0, |limit| limit.per_s_max * self.ticks_per_s), tick });
+                .map(|own| Left { units: own.map_or(0, |own| u32::from(own.per_s_max) * self.ticks_per_s), tick });
             spent.0.extend(full);
         }
         let left = &mut spent.0[place];
-        let most = limit.per_s_max * self.ticks_per_s;
-        let grown = tick.wrapping_sub(left.tick).saturating_mul(limit.per_s_max);
+        let most = per_s_max * self.ticks_per_s;
+        let grown = tick.wrapping_sub(left.tick).saturating_mul(per_s_max);
         *left = Left { units: left.units.saturating_add(grown).min(most), tick };
         match left.units.checked_sub(self.ticks_per_s) {
             None => Heard::Excess,
