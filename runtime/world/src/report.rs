@@ -79,7 +79,8 @@ counters! {
             "Most allocations in one tick of a world.",
             "As `world.allocations`; a spike is a world that starts, or a crowd that comes at once.";
         Sum systems_failed: "world.systems_failed", "failures",
-            "Systems of games that could not run, or returned an error, and run conditions that could not be asked.",
+            "Systems of games that could not run, or returned an error, run conditions that could not be asked, and \
+             commands and observers that failed.",
             "A bug: any is one too many. The log names world, system and what is missing, at most once in ten seconds for \
              each system of a kind. A debug build parks the world.";
         Sum events: "replication.events", "events",

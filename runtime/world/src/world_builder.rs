@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use bevy_app::{App, First, Plugins};
 use bevy_ecs::{
+    error::FallbackErrorHandler,
     message::{Message, MessageRegistry, MessageUpdateSystems, Messages, message_update_system},
     observer::IntoObserver,
     prelude::*,
@@ -35,6 +36,7 @@ use throng_scheduler::Hertz;
 use crate::{
     declared::Declared,
     events::Events,
+    failures,
     game_world::{GameWorld, Parts},
     ids::{ClientKey, WorldId, WorldKindId},
     inbox::Inbox,
@@ -349,6 +351,7 @@ impl Kind {
     ) -> Result<WorldBuilder, OrderError> {
         let rate = self.tick_rate();
         let mut ecs = World::new();
+        ecs.insert_resource(FallbackErrorHandler(failures::handle));
         ecs.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(rate.0), rate, world: id });
         ecs.insert_resource(WorldRng(Xoshiro256PlusPlus::seed_from_u64(seed)));
         ecs.insert_resource(MayBeDormant(self.kind.dormant_when_empty()));

@@ -21,8 +21,8 @@ use throng_platform::time::Nanos;
 use throng_profiler::{Phases, site};
 
 use crate::{
-    failures::FailedSystem,
-    system_order::{OrderError, Step, SystemOrder},
+    failures::{Catching, Caught, FailedSystem, take_caught},
+    system_order::{Known, OrderError, Step, SystemOrder},
 };
 
 pub(crate) struct OwnSystem {
@@ -73,24 +73,49 @@ impl Failures {
     }
 
     #[cold]
-    fn add(&mut self, order: &SystemOrder, system: usize, of: Option<&ConditionWithAccess>, error: &BevyError) {
+    fn add_system(&mut self, order: &SystemOrder, system: usize, error: &BevyError) {
+        self.add(order, system, 1, error, |known| known.name.clone());
+    }
+
+    #[cold]
+    fn add_condition(
+        &mut self,
+        order: &SystemOrder,
+        system: usize,
+        condition: &ConditionWithAccess,
+        error: &BevyError,
+    ) {
+        self.add(order, system, 1, error, |known| format!("{}, a condition of {}", condition.name(), known.name));
+    }
+
+    /// What Bevy ran in a system's step.
+    #[cold]
+    fn add_caught(&mut self, order: &SystemOrder, system: usize, caught: &Caught) {
+        let Caught { times, first, error } = caught;
+        self.add(order, system, *times, error, |known| format!("{}, {} in {}", first.name(), first.kind(), known.name));
+    }
+
+    fn add(
+        &mut self,
+        order: &SystemOrder,
+        system: usize,
+        times: u64,
+        error: &BevyError,
+        named: impl Fn(&Known) -> String,
+    ) {
         let known = &order.systems[system];
-        let named = || match of {
-            Some(condition) => format!("{}, a condition of {}", condition.name(), known.name),
-            None => known.name.clone(),
-        };
-        self.count += 1;
+        self.count += times;
         let times = match self.on_failure {
             OnFailure::Panic => {
                 let error = error.to_string();
-                panic!("system `{}` of world kind `{}` failed: {}", named(), order.kind, error.trim_end())
+                panic!("system `{}` of world kind `{}` failed: {}", named(known), order.kind, error.trim_end())
             }
-            OnFailure::Tell => known.throttle.count(self.now),
-            OnFailure::TellAll => Some(1),
+            OnFailure::Tell => known.throttle.count(self.now, times),
+            OnFailure::TellAll => Some(times),
         };
         if let Some(times) = times {
             let error = error.to_string().trim_end().to_string();
-            self.lines.push(FailedSystem { system: named(), error, times });
+            self.lines.push(FailedSystem { system: named(known), error, times });
         }
     }
 }
@@ -132,32 +157,41 @@ impl WorldSystems {
         // The order is borrowed, not counted: all workers share that counter.
         let Self { order, systems, sets, failures } = self;
         let order: &SystemOrder = order;
+        let _catching = Catching::begin();
         for &step in steps(order) {
-            match step {
+            let index = match step {
                 Step::Run(index) => {
                     let own = &mut systems[index];
                     let hold = all_hold(&mut own.conditions, world, &mut |condition, error| {
-                        failures.add(order, index, Some(condition), error);
+                        failures.add_condition(order, index, condition, error);
                     });
-                    if std::mem::take(&mut own.is_off) || !hold {
-                        continue;
+                    if !std::mem::take(&mut own.is_off) && hold {
+                        phases.next(order.systems[index].site);
+                        // A system that skips itself (no `Single`, say) is a result, not an error.
+                        if let Err(RunSystemError::Failed(error)) = own.system.run_without_applying_deferred((), world)
+                        {
+                            failures.add_system(order, index, &error);
+                        }
                     }
-                    phases.next(order.systems[index].site);
-                    // A system that skips itself (no `Single`, say) is a result, not an error.
-                    if let Err(RunSystemError::Failed(error)) = own.system.run_without_applying_deferred((), world) {
-                        failures.add(order, index, None, &error);
-                    }
+                    index
                 }
-                Step::Apply(index) => systems[index].system.apply_deferred(world),
+                Step::Apply(index) => {
+                    systems[index].system.apply_deferred(world);
+                    index
+                }
                 Step::Ask(set) => {
                     let members = &order.guarded[set];
                     let hold = all_hold(&mut sets[set], world, &mut |condition, error| {
-                        failures.add(order, members[0], Some(condition), error);
+                        failures.add_condition(order, members[0], condition, error);
                     });
                     if !hold {
                         members.iter().for_each(|&index| systems[index].is_off = true);
                     }
+                    members[0]
                 }
+            };
+            if let Some(caught) = take_caught() {
+                failures.add_caught(order, index, &caught);
             }
         }
     }
