@@ -9,15 +9,15 @@
 //! not ready at once. What an app does beside its world goes unheard: `AppExit` ends nothing, since a world is ended by
 //! its server. Plugins that register types need this crate's feature `bevy_reflect`, as Bevy's crates do.
 //!
-//! Bevy's `TimePlugin` may be added, and is not needed: its systems that read a clock are left out
-//! (`tick_time` has what stands in for them).
+//! Bevy's `TimePlugin` may be added, and is not needed: its systems that read a clock are left out, and so is
+//! `Time<Real>` (`tick_time` has what stands in for them).
 //!
 //! Cost: some 20 µs when a world is made, and some 15 KB of memory in each world whose kind uses it: what has been a
 //! resource keeps its room. Kinds without Bevy plugins and states have no app.
 
 use bevy_app::{App, AppExit, FixedMainScheduleOrder, MainScheduleOrder, PluginsState, ScheduleRunnerPlugin};
 use bevy_ecs::{message::MessageRegistry, prelude::*, schedule::Schedules};
-use bevy_time::TimePlugin;
+use bevy_time::{Real, Time, TimePlugin};
 
 use crate::{system_list::SystemList, system_order::OrderError};
 
@@ -77,6 +77,7 @@ impl PluginHost {
         }
         if self.app.is_plugin_added::<TimePlugin>() {
             systems.replace_time_systems();
+            ecs.remove_resource::<Time<Real>>();
         }
         Ok(())
     }

@@ -86,6 +86,11 @@ impl SystemList {
         ];
     }
 
+    /// Whether Bevy's `TimePlugin` was added.
+    pub(crate) fn has_time_plugin(&self) -> bool {
+        !self.replaced.is_empty()
+    }
+
     pub(crate) fn is_replaced(&self, system: &ScheduleSystem) -> bool {
         self.replaced.contains(&system.system_type())
     }

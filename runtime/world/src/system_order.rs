@@ -27,6 +27,7 @@ use throng_profiler::Site;
 use crate::{
     failures::Throttle,
     system_list::SystemList,
+    tick_time::asks_for_clock,
     world_systems::{OwnSystem, WorldSystems},
 };
 
@@ -108,6 +109,11 @@ pub enum OrderError {
          once in each tick"
     )]
     Timestep { kind: String, asked: std::time::Duration, rate: u16 },
+    #[error(
+        "world kind `{kind}` asks for `Time<Real>`, in {by}: a world reads no clock, since a replay must give the same \
+         world. Use `Time`, which follows ticks"
+    )]
+    RealTime { kind: String, by: String },
 }
 
 impl SystemList {
@@ -149,7 +155,8 @@ impl SystemList {
         let mut sets = Vec::with_capacity(order.guarded.len());
         for label in labels.each() {
             let Some(mut schedule) = self.schedules.remove(label) else { continue };
-            self.take_systems(&mut schedule, world, &mut systems, &mut sets);
+            self.take_systems(&mut schedule, world, &mut systems, &mut sets)
+                .map_err(|by| OrderError::RealTime { kind: kind.into(), by })?;
         }
         let expected = order.systems.len();
         if systems.len() != expected {
@@ -166,13 +173,15 @@ impl SystemList {
         Ok(WorldSystems::new(order, systems, sets))
     }
 
+    /// # Errors
+    /// Who asks for the time of a clock.
     fn take_systems(
         &self,
         schedule: &mut Schedule,
         world: &mut World,
         systems: &mut Vec<OwnSystem>,
         sets: &mut Vec<Vec<ConditionWithAccess>>,
-    ) {
+    ) -> Result<(), String> {
         let graph = schedule.graph_mut();
         let keys: Vec<_> = self.own_keys(graph);
         for key in keys {
@@ -180,12 +189,16 @@ impl SystemList {
             let Some(slot) = graph.systems.get_mut(key) else { continue };
             let nothing: ScheduleSystem = Box::new(IntoSystem::into_system(|| {}));
             let mut system = std::mem::replace(slot, SystemWithAccess::new(nothing));
-            system.initialize(world);
-            systems.push(OwnSystem::new(system, ready(conditions, world)));
+            let access = system.initialize(world);
+            if asks_for_clock(&access, world) {
+                return Err(format!("the system `{}`", system.name()));
+            }
+            systems.push(OwnSystem::new(system, ready(conditions, world)?));
         }
         for key in conditioned_sets(graph) {
-            sets.push(ready(graph.system_sets.get_conditions_mut(key).map(std::mem::take), world));
+            sets.push(ready(graph.system_sets.get_conditions_mut(key).map(std::mem::take), world)?);
         }
+        Ok(())
     }
 
     /// The systems of a schedule that is not built yet, without those that the engine stands in for.
@@ -291,10 +304,15 @@ fn members_of(graph: &ScheduleGraph, set: SystemSetKey, registered: &[SystemKey]
     members
 }
 
-fn ready(conditions: Option<Vec<ConditionWithAccess>>, world: &mut World) -> Vec<ConditionWithAccess> {
+/// # Errors
+/// The one that asks for the time of a clock.
+fn ready(conditions: Option<Vec<ConditionWithAccess>>, world: &mut World) -> Result<Vec<ConditionWithAccess>, String> {
     let mut conditions = conditions.unwrap_or_default();
     for condition in &mut conditions {
-        condition.initialize(world);
+        let access = condition.initialize(world);
+        if asks_for_clock(&access, world) {
+            return Err(format!("the condition `{}`", condition.name()));
+        }
     }
-    conditions
+    Ok(conditions)
 }

@@ -7,19 +7,19 @@
 //! ticks as there are in a second. In `Startup` no time has elapsed.
 //!
 //! `Time<Fixed>` is the same, since the fixed schedules run once in a tick. `Time<Virtual>` obeys `pause` and
-//! `set_relative_speed`, and `Time` follows it; the fixed schedules run on, and what it says of itself by `was_paused`, `effective_speed` and
-//! `max_delta` holds in an app only. `Time<Real>` counts ticks, too: a world reads
-//! no clock, so it says how long the world has run if no tick was late. (Its `startup` is the only moment of a real
-//! clock in a world; nothing that the world computes may depend on it.)
+//! `set_relative_speed`, and `Time` follows it; the fixed schedules run on, and what it says of itself by `was_paused`,
+//! `effective_speed` and `max_delta` holds in an app only. `Time<Real>` is the time of a clock, which no world reads: a
+//! kind that asks for it is refused. (`TimePlugin` makes one, which is taken out again; a function that asks
+//! `&mut World` for it finds none.)
 //!
-//! A world has those of the four that something in it names when it has been built: a system's or a condition's
+//! A world has those of the three that something in it names when it has been built: a system's or a condition's
 //! parameter, an observer's, a plugin, the kind itself by `init_resource`. (A function that asks `&mut World` names
 //! nothing.) A resource of Bevy's costs some 9 KB of each world, so worlds that ask for none have none. Cost: one
 //! look-up of a resource in a tick for each.
 
 use std::time::Duration;
 
-use bevy_ecs::{component::Mutable, prelude::*};
+use bevy_ecs::{component::Mutable, prelude::*, system::SystemAccess};
 use bevy_time::{Fixed, Real, Time, Virtual};
 use throng_scheduler::Hertz;
 
@@ -33,7 +33,6 @@ pub(crate) struct TickTime {
     has_generic: bool,
     has_virtual: bool,
     has_fixed: bool,
-    has_real: bool,
 }
 
 /// The game asks for a fixed time step that is not the tick's: it is this long.
@@ -45,21 +44,17 @@ impl TickTime {
         let has_generic = give::<()>(world);
         let has_virtual = give::<Virtual>(world);
         let has_fixed = give::<Fixed>(world);
-        let has_real = give::<Real>(world);
         if has_fixed {
             set_timestep(&mut world.resource_mut::<Time<Fixed>>(), rate)?;
         }
-        let has_any = has_generic || has_virtual || has_fixed || has_real;
-        Ok(has_any.then_some(Self { rate, has_generic, has_virtual, has_fixed, has_real }))
+        let has_any = has_generic || has_virtual || has_fixed;
+        Ok(has_any.then_some(Self { rate, has_generic, has_virtual, has_fixed }))
     }
 
     /// Moves on to tick number `tick`.
     pub fn advance(&self, world: &mut World, tick: u32) {
         let ticks = u64::from(tick);
         let delta = self.elapsed(ticks + 1) - self.elapsed(ticks);
-        if self.has_real {
-            advance::<Real>(world, delta);
-        }
         if self.has_fixed {
             advance::<Fixed>(world, delta);
         }
@@ -83,6 +78,20 @@ impl TickTime {
         // 2^32 ticks at 1 Hz are 4.3e18 ns, which a u64 holds.
         Duration::from_nanos(ticks * 1_000_000_000 / u64::from(self.rate.0))
     }
+}
+
+/// Whether a system or a condition asks for the time of a clock.
+pub(crate) fn asks_for_clock(access: &SystemAccess, world: &World) -> bool {
+    let SystemAccess::Shared(access) = access else { return false };
+    let Some(real) = world.components().component_id::<Time<Real>>() else { return false };
+    let access = access.combined_access();
+    // Who reads all entities (`EntityRef`) has not named this one.
+    access.has_read(real) && !access.has_read_all()
+}
+
+/// Whether anything in a world has named the time of a clock, be it an observer.
+pub(crate) fn names_clock(world: &World) -> bool {
+    world.components().component_id::<Time<Real>>().is_some()
 }
 
 /// Makes sure that a world has this time if it is to have it.

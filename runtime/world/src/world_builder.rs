@@ -44,7 +44,7 @@ use crate::{
     system_list::SystemList,
     system_order::{OrderError, SystemOrder},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
-    tick_time::{OtherTimestep, TickTime},
+    tick_time::{self, OtherTimestep, TickTime},
     transfer::{self, TransferCheck},
     world_kind::{WorldKind, WorldPlugins},
 };
@@ -316,8 +316,14 @@ impl Kind {
         let order = self.order.clone().expect("set above");
         let filled = self.fill(id, seed, parameters, &declared, interest)?;
         let WorldBuilder { mut ecs, systems, collector, interest, visibility_filter, transfer_check, .. } = filled;
+        let has_time_plugin = systems.has_time_plugin();
         let mut systems = systems.into_systems(&self.name, order, &mut ecs)?;
         refuse_non_send_data(&self.name, &ecs)?;
+        // `TimePlugin` names it itself, so there an observer that does goes unseen: it fails when it runs.
+        if !has_time_plugin && tick_time::names_clock(&ecs) {
+            let by = "an observer, a system of a state transition, or what `build` does".into();
+            return Err(OrderError::RealTime { kind: self.name.to_string(), by });
+        }
         let rate = self.tick_rate();
         let time = TickTime::give(&mut ecs, rate).map_err(|OtherTimestep(asked)| {
             let kind = self.name.to_string();
