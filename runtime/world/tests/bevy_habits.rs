@@ -4,10 +4,10 @@ mod habits;
 
 use std::time::Duration;
 
-use bevy_app::{App, Plugin, PluginGroup, PluginGroupBuilder};
+use bevy_app::{App, AppExit, Plugin, PluginGroup, PluginGroupBuilder};
 use bevy_ecs::{prelude::*, schedule::ScheduleLabel, system::SystemParam};
 use bevy_state::prelude::*;
-use bevy_time::{Fixed, Real, Virtual};
+use bevy_time::{Fixed, Real, TimePlugin, Virtual, common_conditions::on_real_timer};
 use habits::{Log, check, refusal, say, ticked};
 use throng_world::prelude::*;
 
@@ -67,6 +67,26 @@ fn conditions() {
     );
 }
 
+#[test]
+fn every_label_of_bevys_has_its_turn() {
+    const START: [&str; 3] = ["pre-startup", "startup", "post-startup"];
+    const TICK: [&str; 10] =
+        ["first", "pre", "fixed first", "fixed pre", "fixed", "fixed post", "fixed last", "update", "post", "last"];
+    check(
+        |world| {
+            world.add_systems(Last, say("last")).add_systems(PostUpdate, say("post"));
+            world.add_systems(Update, say("update")).add_systems(FixedLast, say("fixed last"));
+            world.add_systems(FixedPostUpdate, say("fixed post")).add_systems(FixedUpdate, say("fixed"));
+            world.add_systems(FixedPreUpdate, say("fixed pre")).add_systems(FixedFirst, say("fixed first"));
+            world.add_systems(PreUpdate, say("pre")).add_systems(First, say("first"));
+            world.add_systems(PostStartup, say("post-startup")).add_systems(Startup, say("startup"));
+            world.add_systems(PreStartup, say("pre-startup"));
+        },
+        2,
+        |log| assert_eq!(log, [&START[..], &TICK, &TICK].concat()),
+    );
+}
+
 #[derive(SystemParam)]
 struct Flock<'w, 's> {
     sheep: Query<'w, 's, Entity, With<Sheep>>,
@@ -95,6 +115,24 @@ fn parameters() {
         },
         1,
         |log| assert!(log.contains(&"derived") && log.contains(&"piped"), "{log:?}"),
+    );
+}
+
+/// That is no failure: in this world one would panic.
+#[test]
+fn what_is_skipped_by_design_waits_for_its_turn() {
+    check(
+        |world| {
+            world.add_systems(Update, |_: Populated<&Sheep>, mut log: ResMut<Log>| log.0.push("populated"));
+            world.add_systems(Update, |_: Single<&Sheep>, mut log: ResMut<Log>| log.0.push("single"));
+            world.add_systems(Update, |_: If<Res<Grass>>, mut log: ResMut<Log>| log.0.push("if"));
+            world.add_systems(PostUpdate, |mut commands: Commands| {
+                commands.spawn(Sheep);
+                commands.insert_resource(Grass(1));
+            });
+        },
+        2,
+        |log| assert!(log.len() == 3 && ["if", "populated", "single"].iter().all(|word| log.contains(word)), "{log:?}"),
     );
 }
 
@@ -147,6 +185,31 @@ fn changes_removals_and_children() {
     );
 }
 
+#[test]
+fn filters_of_changes() {
+    fn look(added: Query<(), Added<Wool>>, changed: Query<(), Changed<Wool>>, mut log: ResMut<Log>) {
+        log.0.push(match (added.iter().count(), changed.iter().count()) {
+            (1, 1) => "new",
+            (0, 1) => "changed",
+            (0, 0) => "as it was",
+            _ => "odd",
+        });
+    }
+    check(
+        |world| {
+            world.world_mut().spawn(Wool(0));
+            world.add_systems(Update, look);
+            world.add_systems(PostUpdate, |mut wool: Single<&mut Wool>, tick: Res<TickInfo>| {
+                if tick.tick == 0 {
+                    wool.0 += 1;
+                }
+            });
+        },
+        3,
+        |log| assert_eq!(log, ["new", "changed", "as it was"]),
+    );
+}
+
 #[derive(Message)]
 struct Bleat(u32);
 
@@ -188,6 +251,30 @@ fn events_are_observed() {
     );
 }
 
+/// The way round: observers that the Bevy world itself is given, for all entities or for one.
+#[test]
+fn observers_are_added_to_the_bevy_world_too() {
+    #[derive(EntityEvent)]
+    struct Shear(Entity);
+
+    check(
+        |world| {
+            let ecs = world.world_mut();
+            ecs.add_observer(|_: On<Wolf>, mut log: ResMut<Log>| log.0.push("run"));
+            let sheep = ecs.spawn(Sheep).observe(|_: On<Shear>, mut log: ResMut<Log>| log.0.push("shorn")).id();
+            let lamb = ecs.spawn((Sheep, ChildOf(sheep))).id();
+            world.add_systems(Update, move |mut commands: Commands, parents: Query<&ChildOf>| {
+                assert_eq!(parents.get(lamb).map(ChildOf::parent).ok(), Some(sheep));
+                commands.trigger(Wolf);
+                commands.trigger(Shear(sheep));
+                commands.trigger(Shear(lamb));
+            });
+        },
+        1,
+        |log| assert_eq!(log, ["run", "shorn"]),
+    );
+}
+
 /// Without the clock of this machine: see `tick_time`.
 #[test]
 fn time_and_timers_go_by_ticks() {
@@ -212,15 +299,45 @@ fn time_and_timers_go_by_ticks() {
         41,
         |log| assert_eq!(log, ["second", "rung", "second"]),
     );
+}
+
+#[test]
+fn virtual_time_may_be_paused_and_the_fixed_schedules_run_on() {
     check(
         |world| {
-            world.add_systems(Update, |real: Res<Time<Real>>, virt: Res<Time<Virtual>>| {
-                assert_eq!(real.elapsed(), virt.elapsed());
+            world.add_systems(Last, |mut time: ResMut<Time<Virtual>>| time.pause());
+            world.add_systems(FixedUpdate, say("fixed"));
+            world.add_systems(Update, |time: Res<Time>, virt: Res<Time<Virtual>>, mut log: ResMut<Log>| {
+                assert_eq!(time.elapsed(), virt.elapsed());
+                log.0.push(if time.delta().is_zero() { "stands" } else { "goes" });
             });
         },
-        3,
-        |_| (),
+        2,
+        |log| assert_eq!(log, ["fixed", "goes", "fixed", "stands"]),
     );
+}
+
+/// A clock's time would differ in a replay.
+#[test]
+fn the_time_of_a_clock_is_refused_with_the_name_of_who_asks() {
+    fn hurry(_: Res<Time<Real>>) {}
+    fn wait() {}
+    let check = |build: fn(&mut WorldBuilder), by: &str| {
+        let error = refusal(build);
+        assert!(["`Time<Real>`", "`habits`", by].iter().all(|name| error.contains(name)), "{error}");
+    };
+    check(|world| _ = world.add_systems(Update, hurry), "hurry`");
+    check(|world| _ = world.add_plugins(TimePlugin).add_systems(Update, (wait, hurry).chain()), "hurry`");
+    check(|world| _ = world.add_systems(Update, wait.run_if(on_real_timer(Duration::from_secs(1)))), "::on_real_timer");
+    check(
+        |world| {
+            world.add_systems(Update, wait.in_set(Part::Early));
+            world.configure_sets(Update, Part::Early.run_if(on_real_timer(Duration::from_secs(1))));
+        },
+        "::on_real_timer",
+    );
+    check(|world| _ = world.add_observer(|_: On<Wolf>, _: Option<Res<Time<Real>>>| ()), "an observer");
+    ticked(|world| _ = world.add_plugins(TimePlugin).add_systems(Update, |_: Query<EntityRef>| ()), 1);
 }
 
 #[derive(States, Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -259,6 +376,30 @@ fn states_change_and_their_schedules_run() {
         |log| {
             assert_eq!(log, ["summer", "startup", "green", "green", "summer ends", "cold", "snow", "white"]);
         },
+    );
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Cold;
+
+impl ComputedStates for Cold {
+    type SourceStates = Season;
+
+    fn compute(season: Season) -> Option<Self> {
+        (season == Season::Winter).then_some(Self)
+    }
+}
+
+#[test]
+fn a_state_may_begin_with_any_value_and_others_be_computed_from_it() {
+    check(
+        |world| {
+            world.insert_state(Season::Winter).add_computed_state::<Cold>();
+            world.add_systems(OnEnter(Cold), say("cold"));
+            world.add_systems(Update, say("shivers").run_if(in_state(Cold)));
+        },
+        1,
+        |log| assert_eq!(log, ["cold", "shivers"]),
     );
 }
 
@@ -323,7 +464,7 @@ fn bevys_plugins_and_groups_are_plugins() {
 fn bevys_own_plugins_run() {
     check(
         |world| {
-            world.add_plugins((bevy_time::TimePlugin, bevy_state::app::StatesPlugin));
+            world.add_plugins((TimePlugin, bevy_state::app::StatesPlugin));
             world.add_plugins(|app: &mut App| _ = app.init_state::<Season>().add_message::<Bleat>());
             world.add_systems(OnEnter(Season::Summer), say("summer"));
             world.add_systems(Update, |time: Res<Time>, mut bleats: MessageWriter<Bleat>| {
@@ -383,6 +524,26 @@ fn what_no_world_has_is_refused_by_name() {
     );
     check(|world| _ = world.add_plugins(NeverReady), &["ready"]);
     check(|world| _ = world.add_systems(Startup, |_: Res<Grass>| ()), &["startup", "Grass"]);
+    check(
+        |world| _ = world.add_systems(Startup, fetch),
+        &["startup", "fetch", "fetch_a_sheep", "the pasture is empty"],
+    );
+}
+
+/// A world is ticked and ended by its server.
+#[test]
+fn who_would_run_or_end_the_app_is_not_heard() {
+    check(
+        |world| {
+            world.add_plugins(|app: &mut App| _ = app.set_runner(|_| unreachable!("nobody calls it")));
+            world.add_systems(
+                Update,
+                (|mut exits: MessageWriter<AppExit>| _ = exits.write(AppExit::Success), say("on")),
+            );
+        },
+        2,
+        |log| assert_eq!(log, ["on", "on"]),
+    );
 }
 
 #[derive(bevy_app::AppLabel, Debug, Clone, PartialEq, Eq, Hash)]
@@ -397,6 +558,55 @@ impl Plugin for NeverReady {
     }
 }
 
+/// A command that fails, and the system that gives it.
+fn fetch(mut commands: Commands) {
+    fn fetch_a_sheep(_: &mut World) -> Result {
+        Err("the pasture is empty".into())
+    }
+    commands.queue(fetch_a_sheep);
+}
+
+/// Bevy's default is to panic, which would park the world.
+#[test]
+fn what_fails_beside_systems_is_told_with_the_system_that_it_came_of() {
+    fn bark(_: On<Wolf>) -> Result {
+        Err("the dog sleeps".into())
+    }
+    fn cry(mut commands: Commands) {
+        commands.trigger(Wolf);
+    }
+    fn heat() -> Result {
+        Err("no coal".into())
+    }
+    let mut world = habits::made(|world| {
+        world.init_state::<Season>().add_observer(bark).add_systems(OnEnter(Season::Winter), heat);
+        world.add_systems(Update, (fetch, cry, say("on")).chain());
+        world.add_systems(Update, |mut next: ResMut<NextState<Season>>, tick: Res<TickInfo>| {
+            if tick.tick == 0 {
+                next.set(Season::Winter);
+            }
+        });
+    });
+    world.panic_on_failure(false);
+    let mut failed_in = |expect: u64| {
+        let report = world.tick();
+        assert_eq!(report.stats.systems_failed, expect);
+        report.failed.iter().map(|failed| format!("{} ({})", failed.system, failed.error)).collect::<Vec<_>>()
+    };
+    let told = failed_in(2);
+    assert!(told.len() == 2 && told[0].contains("fetch_a_sheep, command in ") && told[0].contains("empty"), "{told:?}");
+    assert!(told[1].contains("bark, observer in ") && told[1].contains("cry (the dog sleeps"), "{told:?}");
+    let told = failed_in(3);
+    assert!(told.len() == 1 && told[0].contains("heat, system in ") && told[0].contains("no coal"), "{told:?}");
+    assert_eq!(world.ecs().resource::<Log>().0, ["on", "on"], "the rest of the tick went on");
+}
+
+#[test]
+#[should_panic(expected = "fetch_a_sheep, command in ")]
+fn a_command_that_fails_parks_its_world_in_a_debug_build() {
+    ticked(|world| _ = world.add_systems(Update, fetch), 1);
+}
+
 /// The first of these was silent: the system never ran, and nothing said so.
 #[test]
 fn what_fails_is_told_with_its_name() {
@@ -404,13 +614,19 @@ fn what_fails_is_told_with_its_name() {
     fn strikes() -> Result {
         Err("no wool, no work".into())
     }
-    let mut world = habits::made(|world| _ = world.add_systems(Update, (starving, strikes).chain()));
+    fn unsure(_: Res<Grass>) -> bool {
+        true
+    }
+    let mut world = habits::made(|world| {
+        world.add_systems(Update, (starving, strikes, say("never").run_if(unsure)).chain());
+    });
     world.panic_on_failure(false);
     let report = world.tick();
-    assert_eq!(report.stats.systems_failed, 2);
+    assert_eq!(report.stats.systems_failed, 3);
     let told: Vec<_> = report.failed.iter().map(|failed| (failed.system.as_str(), failed.error.as_str())).collect();
     assert!(told[0].0.ends_with("starving") && told[0].1.contains("Grass"), "{told:?}");
     assert!(told[1].0.ends_with("strikes") && told[1].1.contains("no wool"), "{told:?}");
+    assert!(told[2].0.contains("unsure, a condition of ") && told[2].1.contains("Grass"), "{told:?}");
     let report = world.tick();
-    assert_eq!((report.stats.systems_failed, report.failed.len()), (2, 0), "counted, and told a while ago");
+    assert_eq!((report.stats.systems_failed, report.failed.len()), (3, 0), "counted, and told a while ago");
 }
