@@ -1,6 +1,6 @@
 //! Throng: authoritative multiplayer game servers that hold their tick.
 //!
-//! A process holds many worlds, each a `bevy_ecs::World` filled by Bevy-style plugins. Workers tick the worlds that are
+//! A process holds many worlds, each a `bevy_ecs::World` filled by plugins, Bevy's and ours. Workers tick the worlds that are
 //! due in parallel, a frame at a time; what changed is replicated to the clients near enough to care, over encrypted
 //! UDP. A game needs this one dependency: [`prelude`] has what its systems name, and the crates below are shown here. Read [`server::Server::frame`] first (`frame.rs`), then `game_world.rs` of the crate `throng-world`, which is
 //! what a world is.
