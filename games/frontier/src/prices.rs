@@ -54,6 +54,22 @@ mod tests {
         assert_eq!((Wish::say("well met").unwrap().price(), Wish::Target(None).price()), (LINE, WISH));
     }
 
+    /// Promise: if everybody asks for all that its allowance holds in one and the same tick, most of that tick is left; and
+    /// nobody has more in the second after it. What a line costs those who hear it has an allowance of its own
+    /// (`roster::may_speak`).
+    #[test]
+    fn a_flood_of_wishes_by_everybody_leaves_most_of_a_tick() {
+        const PLAYERS: u64 = 3_000;
+        const UNIT_NS: u64 = 60;
+        const TICK_NS: u64 = 50_000_000;
+        let dearest = [Wish::say("well met").unwrap(), Wish::Target(None), Wish::Leave].map(|wish| wish.price());
+        let dearest = dearest.into_iter().max().unwrap();
+        assert!(PLAYERS * u64::from(Wish::PER_S_MAX) * u64::from(dearest) * UNIT_NS < TICK_NS / 2);
+        // By prices alone, were there no limit to the number of wishes, it would be more than two ticks.
+        let allowed = u64::from(ServerSettings::default().client_messages_per_s_max);
+        assert!(PLAYERS * allowed * UNIT_NS > 2 * TICK_NS, "the number is what holds");
+    }
+
     /// Promise: an honest client may cast all the time and has something left to say.
     #[test]
     fn who_always_casts_stays_within_its_allowance() {
