@@ -4,8 +4,8 @@ use bevy_ecs::prelude::*;
 use throng_metrics::Counters;
 use throng_platform::allocator::{CountingAllocator, thread_counts};
 use throng_replication::{
-    InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, Team, Traffic, View, ViewScratch,
-    VisibilityFiltered, WorldReplication,
+    ArrayVec, EntityLink, InterestSettings, NetId, Replicate, ReplicationRules, SchemaBuilder, Team, Traffic, View,
+    ViewScratch, VisibilityFiltered, WorldReplication,
     ecs::{Collector, Placed, Replicated},
     listeners::Listeners,
     rules::Tier,
@@ -28,6 +28,12 @@ impl Placed for Pose {
     }
 }
 
+/// Refers to other entities: it is cloned before it is encoded.
+#[derive(Component, Clone, Default, Replicate)]
+struct Chased {
+    by: ArrayVec<EntityLink, 3>,
+}
+
 /// Centre and radius of a circle that an entity runs on, once in 100 ticks.
 #[derive(Component)]
 struct Round([f32; 2], f32);
@@ -44,10 +50,11 @@ fn a_steady_tick_with_rules_and_secrets_allocates_nothing() {
 
 /// 200 entities go round and come and go in each other's view; 20 clients hear those near them.
 fn check(ruled: bool) {
-    let schema = SchemaBuilder::new().component::<Pose>().build();
+    let schema = SchemaBuilder::new().component::<Pose>().component::<Chased>().build();
     let mut world = World::new();
     let mut collector = Collector::new(schema.clone());
     collector.replicate::<Pose>(&mut world);
+    collector.replicate::<Chased>(&mut world);
     collector.placed_by::<Pose>(&mut world);
     let settings = InterestSettings { enter_radius_m: 20.0, leave_radius_m: 25.0, ..InterestSettings::default() };
     let mut replication = WorldReplication::new(schema.clone(), settings);
@@ -61,7 +68,8 @@ fn check(ruled: bool) {
         .map(|index| {
             let centre = [(index % 20) as f32 * 10.0 - 100.0, (index / 20) as f32 * 20.0 - 100.0];
             let pose = Pose { place: [0.0; 3], heading: 0.0 };
-            let mut entity = world.spawn((Replicated::default(), pose, Round(centre, 5.0 + (index % 7) as f32 * 5.0)));
+            let round = Round(centre, 5.0 + (index % 7) as f32 * 5.0);
+            let mut entity = world.spawn((Replicated::default(), pose, round, Chased::default()));
             if ruled && index % 5 == 4 {
                 entity.insert((VisibilityFiltered, Team(1 + index as u16 % 3)));
             }
@@ -82,6 +90,11 @@ fn check(ruled: bool) {
         for (Round(centre, radius), mut pose) in circling.iter_mut(&mut world) {
             pose.place = [centre[0] + radius * angle.cos(), centre[1] + radius * angle.sin(), 0.0];
             pose.heading = angle;
+        }
+        for index in (tick as usize % 10..200).step_by(10) {
+            let mut chased = world.get_mut::<Chased>(entities[index]).unwrap();
+            chased.by.truncate(2);
+            chased.by.insert(0, entities[(index + tick as usize) % 200].into());
         }
         replication.begin_tick(tick);
         collector.collect(&mut world, &mut replication);

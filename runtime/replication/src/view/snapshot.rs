@@ -109,6 +109,9 @@ impl View {
         }
         self.gathered_tick = Some(entities.tick);
         self.pending.clear();
+        // Room for all that the client holds: so it grows with that, and not in some later tick in which more than ever
+        // before goes the slow way.
+        self.pending.reserve(self.list.entries.len());
         self.cursor = 0;
         if self.list.slow_count > 0 {
             self.gather_slow(scene);
