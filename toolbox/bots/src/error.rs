@@ -70,7 +70,7 @@ mod tests {
             first_failure: Some(DisconnectReason::Handshake(HandshakeFailure::TimedOut)),
         };
         let text = error.to_string();
-        for part in ["20 bots", "127.0.0.1:40000", "no server of the token answered", "firewall", "private key"] {
+        for part in ["20 bots", "127.0.0.1:40000", "no server answered", "firewall", "private key"] {
             assert!(text.contains(part), "{part:?} is missing in {text:?}");
         }
     }

@@ -68,9 +68,9 @@ pub enum HandshakeState {
 pub enum HandshakeFailure {
     #[error("{0}")]
     Denied(DenialReason),
-    #[error("no server of the token answered")]
+    #[error("no server answered")]
     TimedOut,
-    #[error("no server of the token answered, and the token has expired by now")]
+    #[error("no server answered, and the connect token has expired by now: log in again")]
     TokenExpired,
 }
 

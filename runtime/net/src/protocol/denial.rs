@@ -101,26 +101,30 @@ impl DenialReason {
     }
 }
 
+/// For the player who reads it, with what he can do about it.
 impl fmt::Display for DenialReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unsaid => "the server is full, or this client is connected already",
+            Self::Unsaid => "the server is full, or you are connected already",
             Self::ServerFull => "the server is full",
-            Self::AlreadyConnected => "this client is connected already",
-            Self::QueueFull => "as many wait to come in as may",
-            Self::Unable => "the server can admit nobody at the moment",
-            Self::RefusedByGame => "the game refuses this client",
-            Self::WorldNotReady => "the client's world was not ready in time",
-            Self::TokenUsed => "the connect token was used before: each is good for one session",
-            Self::TokenExpired => "the connect token has expired",
+            Self::AlreadyConnected => {
+                "you are connected already, perhaps by an earlier connection that has not timed out yet"
+            }
+            Self::QueueFull => "too many players are waiting to come in: try again later",
+            Self::Unable => "the server can let nobody in at the moment: try again later",
+            Self::RefusedByGame => "the game does not let you in",
+            Self::WorldNotReady => "your world was not ready in time: try again",
+            Self::TokenUsed => "your connect token was used before, and is good for one session: log in again",
+            Self::TokenExpired => "your connect token has expired: log in again",
             Self::OtherServer => {
-                "the connect token names other servers: is this one's address among its public_addresses?"
+                "your connect token is for another server; if it was meant for this one, its operator has to name this \
+                 address among its public_addresses"
             }
             Self::OtherProtocol => {
-                "the connect token is for another game or another version of it: compare protocol_id"
+                "your connect token is for another game, or another version of it (its protocol_id is another one)"
             }
-            Self::AddressTaken => "another client is connected from this address",
-            Self::NoSuchWorld => "the client's world does not exist",
+            Self::AddressTaken => "somebody else is connected from your address: try again",
+            Self::NoSuchWorld => "your world does not exist any more",
         })
     }
 }
