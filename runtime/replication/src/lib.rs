@@ -89,7 +89,8 @@ pub use view::{
 pub use wire::{
     bytes::{self, DecodeError, Reader, Writer},
     event::{
-        EVENT_BYTES_MAX, EVENT_HEADER_BYTES, EVENT_KIND, EventId, EventIn, EventKind, ReplicatedEvent, write_event,
+        EVENT_BYTES_MAX, EVENT_HEADER_BYTES, EVENT_KIND, EventId, EventIn, EventKind, ReplicatedEvent, waits_for_ids,
+        write_event,
     },
     field::ReplicateField,
     ids::{NetId, SLOTS_MAX},

@@ -53,6 +53,7 @@ impl Delivery {
         stats: &mut TickStats,
     ) {
         let Scene { replication, rules, .. } = scene;
+        told.enter_ids(scene.ecs);
         for (said, message) in told.iter_mut() {
             let period = rules.event_period_ticks[said.kind.index()];
             if let Audience::Around(source) = said.audience

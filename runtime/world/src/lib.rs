@@ -11,7 +11,7 @@
 //!   tick(now, mail, worker, helpers) --> report        game_world  mail  worker  report
 //!   |- clients in batches: open ... tell               client  clients  client_batch  allowance  client_cost
 //!   |- what clients may say                            declared
-//!   |- what systems see and say                        tick_resources  inbox  said  players  events
+//!   |- what systems see and say                        tick_resources  inbox  said  players  events  unwritten
 //!   |- who hears an event                              deliver
 //!   '- what was sent, by kind and cause                sent
 //! a world in a game's test                            testing
@@ -86,6 +86,7 @@ pub mod testing;
 pub mod tick_resources;
 mod tick_time;
 pub mod transfer;
+mod unwritten;
 pub mod worker;
 pub mod world_builder;
 pub mod world_kind;

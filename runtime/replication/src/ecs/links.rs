@@ -2,13 +2,18 @@
 //!
 //! A component says which entity it refers to, the world which id that one has. So a component with links is cloned and
 //! the ids are entered before it is encoded: here, by the entities' [`Replicated`]. When an entity gets an id or loses it,
-//! whatever has links is looked at again, and told where its bytes have changed.
+//! whatever has links is looked at again, and told where its bytes have changed. An event is told once, with the ids as
+//! they stand then.
 
 use bevy_ecs::prelude::*;
 
 use crate::{
     ecs::replicated::Replicated,
-    wire::{link::EntityLink, replicate::Replicate},
+    wire::{
+        event::{EVENT_BYTES_MAX, EventId, ReplicatedEvent, write_event},
+        link::EntityLink,
+        replicate::Replicate,
+    },
 };
 
 impl EntityLink {
@@ -27,6 +32,17 @@ impl From<Entity> for EntityLink {
     fn from(entity: Entity) -> Self {
         Self::to(entity)
     }
+}
+
+/// Writes an event's message as [`write_event`] does, with the ids of the entities that it refers to: after `collect`,
+/// which gives ids to those that are new.
+pub fn write_event_in<T: ReplicatedEvent>(
+    world: &World,
+    id: EventId,
+    event: &T,
+    out: &mut [u8; EVENT_BYTES_MAX],
+) -> usize {
+    with_ids(world, event, |told| write_event(id, told, out))
 }
 
 /// Hands `then` the value as it goes to clients: with the ids of the entities that it refers to.

@@ -19,6 +19,7 @@ mod walkers;
 
 pub use attributes::{Team, VisibilityFiltered, Weight};
 pub use collector::Collector;
+pub use links::write_event_in;
 pub use protocol::Protocol;
 pub use replicated::{Placed, Replicated};
 

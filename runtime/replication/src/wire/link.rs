@@ -26,8 +26,9 @@ const ID: Bits = Bits::new(NetId::BITS);
 /// A reference to another entity, as a field of a replicated component: an `Entity` on the server, a [`NetId`] on a
 /// client, where [`EntityLink::id`] gives it.
 ///
-/// It goes as a link to nobody while the entity is not replicated, and follows by itself when that changes. In an event,
-/// which is encoded when it is told, it must be made from a [`NetId`].
+/// It goes as a link to nobody while the entity is not replicated, and follows by itself when that changes. In an event it
+/// refers to who has an id when the tick's systems are done: who was despawned in the same tick has none any more, so make
+/// such a link from the id ([`Replicated::id`](crate::ecs::Replicated::id)) beforehand.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntityLink {
     /// The entity as its world calls it.
