@@ -168,12 +168,14 @@ impl Client {
         Some(ClientCost { client_id: self.client_id(), elapsed, spent })
     }
 
-    /// Notes that input `number` came; snapshots tell the client the newest one that they include.
-    pub(crate) fn take_input(&mut self, number: u16) {
+    /// Notes that input `number` came; snapshots tell the client the newest one that they include. False: a newer one
+    /// came before it.
+    pub(crate) fn take_input(&mut self, number: u16) -> bool {
         let is_newer = self.input_newest.is_none_or(|newest| (number.wrapping_sub(newest) as i16) > 0);
         if is_newer {
             self.input_newest = Some(number);
         }
+        is_newer
     }
 
     pub(crate) fn last_input(&self) -> u16 {

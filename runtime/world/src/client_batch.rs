@@ -340,11 +340,12 @@ fn open(
             (_, Some((kind, Heard::Taken))) => {
                 client.meter.spent.work += u64::from(price);
                 stats.message_work += u64::from(price);
+                let mut is_late = false;
                 if let MessageKind::Input { number, .. } = kind {
-                    client.take_input(number);
+                    is_late = !client.take_input(number);
                     note_input(client.key.0, number);
                 }
-                opened.push(Opened { number, client: client.key, kind, begin: begin as u32, end: end as u32 });
+                opened.push(Opened { number, client: client.key, kind, is_late, begin: begin as u32, end: end as u32 });
             }
             (_, Some((_, Heard::Excess))) => stats.said_over_limit += 1,
             (_, Some((_, Heard::Refused))) | (Said::Nothing, None) => stats.messages_refused += 1,

@@ -18,6 +18,8 @@ use crate::{
 pub struct InboxMessage<'a> {
     pub client: ClientKey,
     pub kind: MessageKind,
+    /// An input that was overtaken: the client sent it before one that has arrived already. Requests never are.
+    pub is_late: bool,
     pub bytes: &'a [u8],
 }
 
@@ -56,10 +58,14 @@ impl Inbox {
 
     /// All messages of all kinds.
     pub fn iter(&self) -> impl Iterator<Item = InboxMessage<'_>> {
-        self.messages.iter().map(|&(buffer, Opened { client, kind, begin, end, .. })| {
-            let bytes = &self.buffers[buffer as usize][begin as usize..end as usize];
-            InboxMessage { client, kind, bytes }
-        })
+        (0..self.messages.len()).map(|index| self.message(index))
+    }
+
+    /// One of all messages, by its place among them.
+    pub(crate) fn message(&self, index: usize) -> InboxMessage<'_> {
+        let (buffer, Opened { client, kind, is_late, begin, end, .. }) = self.messages[index];
+        let bytes = &self.buffers[buffer as usize][begin as usize..end as usize];
+        InboxMessage { client, kind, is_late, bytes }
     }
 
     /// Adds a message that nobody sent, for tests ([`TestWorld::say`](crate::testing::TestWorld::say)).
@@ -70,7 +76,7 @@ impl Inbox {
         let begin = self.buffers[0].len() as u32;
         self.buffers[0].extend_from_slice(bytes);
         let end = self.buffers[0].len() as u32;
-        self.messages.push((0, Opened { number: u32::MAX, client, kind, begin, end }));
+        self.messages.push((0, Opened { number: u32::MAX, client, kind, is_late: false, begin, end }));
     }
 
     pub fn is_empty(&self) -> bool {
@@ -154,7 +160,7 @@ mod tests {
             batches[batch].bytes.extend_from_slice(words);
             let (client, kind) = (ClientKey(batch as u32), MessageKind::Request { kind: PackedId(1) });
             let end = batches[batch].bytes.len() as u32;
-            batches[batch].opened.push(Opened { number, client, kind, begin, end });
+            batches[batch].opened.push(Opened { number, client, kind, is_late: false, begin, end });
         };
         says(0, 1, b"b");
         says(0, 1, b"c");

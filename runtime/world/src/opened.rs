@@ -20,6 +20,8 @@ pub(crate) struct Opened {
     pub number: u32,
     pub client: ClientKey,
     pub kind: MessageKind,
+    /// An input that the client sent before one that has arrived already, in this tick or an earlier one.
+    pub is_late: bool,
     pub begin: u32,
     pub end: u32,
 }

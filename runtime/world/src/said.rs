@@ -15,8 +15,8 @@
 //! #[derive(Component)]
 //! struct Speed([f32; 2]);
 //!
-//! fn walk(walks: Inputs<Walk>, mut speeds: Query<&mut Speed>) {
-//!     for (sender, walk) in walks.read() {
+//! fn walk(mut walks: Inputs<Walk>, mut speeds: Query<&mut Speed>) {
+//!     for (sender, walk) in walks.newest() {
 //!         let Some(player) = sender.entity else { continue };
 //!         if let Ok(mut speed) = speeds.get_mut(player) {
 //!             speed.0 = [walk.x, walk.z].map(f32::from);
@@ -37,11 +37,11 @@ use std::marker::PhantomData;
 
 use bevy_ecs::{prelude::*, system::SystemParam};
 use throng_pack::unpack_body;
-use throng_replication::{ClientInput, ClientRequest};
+use throng_replication::{ClientInput, ClientRequest, PackedId};
 
 use crate::{
     ids::ClientKey,
-    inbox::{Inbox, MessageKind},
+    inbox::{Inbox, InboxMessage, MessageKind},
 };
 
 /// Who said something.
@@ -54,32 +54,65 @@ pub struct Sender {
 }
 
 /// Inputs of one kind that came since the last tick.
+///
+/// An input says what its client wants in this moment, so what holds is the newest: [`Inputs::newest`] gives that one of
+/// each client. [`Inputs::read`] gives all, for games in which each is a step that the client has predicted.
 #[derive(SystemParam)]
-pub struct Inputs<'w, T: ClientInput> {
+pub struct Inputs<'w, 's, T: ClientInput> {
     inbox: Res<'w, Inbox>,
+    /// Who sent which of the inbox's messages; reused by `newest`.
+    order: Local<'s, Vec<(ClientKey, u32)>>,
     kind: PhantomData<fn() -> T>,
 }
 
-impl<T: ClientInput> Inputs<'_, T> {
-    /// In the order of their arrival; of a client that sends more often than the world ticks there are several, of which
-    /// the last counts. Reads anew with each call.
+impl<T: ClientInput> Inputs<'_, '_, T> {
+    /// The newest of each client, by key. A client of which none came in this tick is not among them: what it wanted
+    /// last still holds, so keep that with its player. One that was overtaken on its way is passed over, even if the
+    /// newer one was read in an earlier tick.
+    ///
+    /// Cost: beside that of [`read`](Self::read), sorting by client; older ones are not unpacked.
+    ///
+    /// # Panics
+    /// If the kind of world does not declare `T`: the program's own mistake.
+    pub fn newest(&mut self) -> impl Iterator<Item = (Sender, T)> {
+        let Self { inbox, order, .. } = self;
+        let inbox = &**inbox;
+        let wanted = inbox.declared().input::<T>();
+        let in_time = inbox.iter().enumerate().filter(|(_, message)| is_input(message, wanted) && !message.is_late);
+        order.clear();
+        order.extend(in_time.map(|(index, message)| (message.client, index as u32)));
+        // What is not late came in the order in which it was sent.
+        order.sort_unstable();
+        let of_each = order.chunk_by(|(one, _), (other, _)| one == other);
+        of_each.filter_map(move |of_client| {
+            let (_, index) = of_client.last()?;
+            unpack_input(inbox, &inbox.message(*index as usize), wanted)
+        })
+    }
+
+    /// All, in the order of their arrival. Of a client that sends more often than the world ticks there are several, and
+    /// one that was overtaken on its way comes after a newer one. Reads anew with each call.
     ///
     /// # Panics
     /// If the kind of world does not declare `T`: the program's own mistake.
     pub fn read(&self) -> impl Iterator<Item = (Sender, T)> {
         let inbox = &*self.inbox;
         let wanted = inbox.declared().input::<T>();
-        inbox.iter().filter_map(move |message| match message.kind {
-            MessageKind::Input { kind, .. } if kind == wanted => match unpack_body(message.bytes) {
-                Ok(input) => Some((inbox.sender(message.client), input)),
-                Err(_) => {
-                    inbox.declared().schema.count_refused_input(wanted);
-                    None
-                }
-            },
-            _ => None,
-        })
+        let of_kind = inbox.iter().filter(move |message| is_input(message, wanted));
+        of_kind.filter_map(move |message| unpack_input(inbox, &message, wanted))
     }
+}
+
+fn is_input(message: &InboxMessage<'_>, wanted: PackedId) -> bool {
+    matches!(message.kind, MessageKind::Input { kind, .. } if kind == wanted)
+}
+
+fn unpack_input<T: ClientInput>(inbox: &Inbox, message: &InboxMessage<'_>, kind: PackedId) -> Option<(Sender, T)> {
+    let Ok(input) = unpack_body(message.bytes) else {
+        inbox.declared().schema.count_refused_input(kind);
+        return None;
+    };
+    Some((inbox.sender(message.client), input))
 }
 
 /// Requests of one kind that came since the last tick.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use bevy_ecs::system::RunSystemOnce;
 use throng_pack::{Pack, PackError};
 use throng_replication::{PackedId, Schema};
 
 use super::*;
-use crate::{prelude::*, testing::TestWorld};
+use crate::{client_batch::ClientBatch, declared::Declared, opened::Opened, prelude::*, testing::TestWorld};
 
 #[derive(Debug, Clone, Copy, PartialEq, Pack)]
 #[pack(name = "test.walk")]
@@ -169,6 +170,43 @@ fn what_is_no_value_is_counted_and_never_seen() {
     assert_eq!(take(&mut world), ["7 walks 100 as false"]);
     let counted = world.counted();
     assert_eq!((counted.of("refused.test.walk"), counted.of("refused.pick_up")), (4, 4));
+}
+
+/// Promise: what holds is the newest input of each client. Read one by one, the last that arrives would win, and a packet
+/// that was overtaken would turn a player round for a tick.
+#[test]
+fn of_each_client_the_newest_input_counts_and_none_that_was_overtaken() {
+    let mut inbox = Inbox::new(Arc::new(Declared::new(&Yard.protocol(), &schema(), Hertz(20))));
+    let mut batches = [ClientBatch::empty()];
+    inbox.lend_buffers(&mut batches);
+    let walk = |number| MessageKind::Input { number, kind: PackedId(0) };
+    let leave = MessageKind::Request { kind: PackedId(0) };
+    let said = [(8, walk(4), false), (7, walk(2), false), (7, walk(3), false), (7, walk(1), true), (9, walk(5), true)];
+    for (number, (client, kind, is_late)) in (0..).zip(said.into_iter().chain([(8, leave, false)])) {
+        let bytes = match kind {
+            MessageKind::Input { number, .. } => number as u8,
+            MessageKind::Request { .. } => 0,
+        };
+        batches[0].bytes.push(bytes);
+        batches[0].opened.push(Opened {
+            number,
+            client: ClientKey(client),
+            kind,
+            is_late,
+            begin: number,
+            end: number + 1,
+        });
+    }
+    inbox.take_opened(&mut batches);
+    let mut world = World::new();
+    world.insert_resource(inbox);
+    let newest = |mut walks: Inputs<Walk>| -> Vec<(u32, i8)> {
+        let once: Vec<_> = walks.newest().map(|(sender, walk)| (sender.client.0, walk.x)).collect();
+        assert!(walks.newest().map(|(sender, walk)| (sender.client.0, walk.x)).eq(once.iter().copied()), "anew");
+        assert_eq!(walks.read().count(), 5);
+        once
+    };
+    assert_eq!(world.run_system_once(newest).unwrap(), [(7, 3), (8, 4)], "9 said nothing new");
 }
 
 struct Deaf;
