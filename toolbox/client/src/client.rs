@@ -21,7 +21,9 @@ use throng_net::protocol::{
 };
 use throng_pack::{PackError, pack_body};
 use throng_platform::time::Nanos;
-use throng_replication::{ClientInput, ClientRequest, EventIn, NetId, REQUEST_KIND, Replicas, Schema, StateError};
+use throng_replication::{
+    ClientInput, ClientRequest, EventIn, NetId, REQUEST_KIND, Replicas, ReplicatedEvent, Schema, StateError,
+};
 
 use crate::event::{ClientEvent, Events};
 use crate::login::{Login, LoginStats, RetrySettings};
@@ -51,7 +53,7 @@ pub enum ClientState {
     Disconnected(DisconnectReason),
 }
 
-/// Why a client is disconnected.
+/// Why a client is disconnected; its text is for a player to read, with what he can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DisconnectReason {
     /// It never got in.
@@ -59,10 +61,10 @@ pub enum DisconnectReason {
     Handshake(HandshakeFailure),
     #[error("the server ended the connection")]
     ClosedByServer,
-    #[error("the server has been silent for longer than the token allows")]
+    #[error("the connection was lost: the server has been silent for too long")]
     TimedOut,
     /// Its packets broke a rule of the channels, or it stopped acknowledging ours.
-    #[error("the server's packets cannot be taken: {0}")]
+    #[error("the connection broke: {0}")]
     Refused(Refusal),
     /// What this client and the server replicate is not the same: the hashes of both schemas.
     #[error(
@@ -71,7 +73,7 @@ pub enum DisconnectReason {
     )]
     SchemaMismatch { own: u64, server: u64 },
     /// `Client::close` was called.
-    #[error("this client ended the connection")]
+    #[error("you left")]
     ClosedByClient,
 }
 
@@ -336,9 +338,16 @@ impl Client {
     }
 
     /// Events of this stay since the last [`clear_messages`](Self::clear_messages), reliable and unreliable ones in the
-    /// order of their arrival; which kind an id means, the schema says.
+    /// order of their arrival; which kind an id means, the schema says. Where one kind is wanted:
+    /// [`events_of`](Self::events_of).
     pub fn events(&self) -> impl Iterator<Item = EventIn<'_>> {
         self.view.events.iter().filter_map(|(_, message)| EventIn::split(message))
+    }
+
+    /// Those of [`events`](Self::events) that are of one kind and can be read. None, if it is not in the schema.
+    pub fn events_of<T: ReplicatedEvent>(&self) -> impl Iterator<Item = T> {
+        let kind = self.view.schema.event_of::<T>();
+        self.events().filter(move |event| Some(event.id) == kind).filter_map(|event| event.decode().ok())
     }
 
     /// Forgets the messages and events that have been read.

@@ -1,5 +1,82 @@
 //! A client without a screen: connects, acknowledges, applies. Bots and real clients use it.
 //!
+//! A whole player, with a socket ([`udp`]), and with what the server declares, declared again. `examples/walk.rs` is the
+//! same for a game that exists.
+//!
+//! ```no_run
+//! use throng_client::{platform::time::Nanos, prelude::*};
+//!
+//! /// What the server shows of everybody.
+//! #[derive(Clone, Replicate)]
+//! struct Player {
+//!     name: Text<16>,
+//!     #[replicate(min = -100.0, max = 100.0, step = 0.01)]
+//!     x: f32,
+//! }
+//!
+//! /// What happens once, and is told to those who are near.
+//! #[derive(Clone, Replicate)]
+//! struct Waved {
+//!     who: EntityLink,
+//! }
+//! impl ReplicatedEvent for Waved {
+//!     const RELIABLE: bool = true;
+//!     const RANGE_M: Option<f32> = Some(30.0);
+//! }
+//!
+//! /// What we want in this moment.
+//! #[derive(Pack)]
+//! struct Walk(i8);
+//! impl ClientInput for Walk {}
+//!
+//! /// What we ask for once.
+//! #[derive(Pack)]
+//! struct Wave;
+//! impl ClientRequest for Wave {}
+//!
+//! /// What the world tells us alone.
+//! #[derive(Pack)]
+//! struct Purse {
+//!     coins: u32,
+//! }
+//! impl ClientMessage for Purse {}
+//!
+//! /// `token` comes from the game's login service; in development, from the command `token`.
+//! fn play(token: ConnectToken) -> Result<DisconnectReason, Box<dyn std::error::Error>> {
+//!     let schema = SchemaBuilder::new().component::<Player>().event::<Waved>();
+//!     let schema = schema.input::<Walk>().request::<Wave>().message::<Purse>().build();
+//!     let mut player = UdpClient::connect(token, schema)?;
+//!     loop {
+//!         // Sleeps, receives, sends; a program with frames of its own calls `update` in each.
+//!         player.run_for(Nanos::from_millis(50))?;
+//!         while let Some(event) = player.client.next_event() {
+//!             match event {
+//!                 ClientEvent::EnteredWorld { .. } => player.client.request(&Wave)?,
+//!                 ClientEvent::Disconnected(reason) => return Ok(reason),
+//!                 _ => {}
+//!             }
+//!         }
+//!         // Who is who: an entity is one `NetId` to all clients, and ours is named by the server.
+//!         let (own, everybody) = (player.client.own_entity(), player.client.replicas());
+//!         for (id, Player { name, x }) in everybody.iter::<Player>() {
+//!             println!("{}{name} at {x:.1} m", if Some(id) == own { "I am " } else { "" });
+//!         }
+//!         for Waved { who } in player.client.events_of::<Waved>() {
+//!             let who = who.id().and_then(|id| everybody.get::<Player>(id));
+//!             println!("{} waves", who.map_or("somebody", |them| &*them.name));
+//!         }
+//!         for message in player.client.messages() {
+//!             if let Some(Purse { coins }) = message.read() {
+//!                 println!("{coins} coins");
+//!             }
+//!         }
+//!         player.client.clear_messages();
+//!         // Refused between two worlds, and before the first: the next one is soon.
+//!         let _ = player.send_input(&Walk(127));
+//!     }
+//! }
+//! ```
+//!
 //! [`Client`] is sans-IO: datagrams and a time go in, datagrams come out. It leads a connect token through the
 //! handshake, waits in the server's line ([`Client::queue`]), tries again with a fresh token where that may help
 //! ([`Client::with_retries`]), keeps the connection alive, and shows the game three things: in which world it is
@@ -23,7 +100,8 @@
 //! second each way: opening, sealing and applying, about 5 µs per packet pair; memory 10 KB beside
 //! the connection and the replicas.
 //!
-//! What it does not do: sockets, sleeping, interpolation, and judging whether the server is honest.
+//! What [`Client`] does not do: sockets and sleeping, which [`udp`] does for one player; interpolation and prediction, which
+//! are a renderer's; and judging whether the server is honest.
 
 mod client;
 mod event;
@@ -33,6 +111,7 @@ mod login;
 mod message;
 pub mod prelude;
 mod stats;
+pub mod udp;
 mod world_view;
 
 pub use client::{Client, ClientState, DisconnectReason, INPUT_BYTES_MAX, SendInputError, SendMessageError};

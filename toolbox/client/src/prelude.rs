@@ -27,4 +27,7 @@ pub use throng_replication::{
 };
 
 #[doc(no_inline)]
-pub use crate::{Client, ClientEvent, ClientState, CurrentWorld, DisconnectReason, RetrySettings};
+pub use crate::{
+    Client, ClientEvent, ClientState, CurrentWorld, DisconnectReason, RetrySettings,
+    udp::{UdpClient, UdpError},
+};

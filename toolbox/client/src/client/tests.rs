@@ -660,3 +660,28 @@ fn a_client_in_line_knows_its_place_and_waits_for_as_long_as_it_takes() {
     let called = stage.server_handshake.call_next();
     assert!(called.is_none(), "nobody is called in this test");
 }
+
+/// A game may show them as they are: one line to the player, and none of our words for what he does not see.
+#[test]
+fn every_reason_can_be_read_by_a_player() {
+    let denials = DenialReason::ALL.map(HandshakeFailure::Denied);
+    let failures = [HandshakeFailure::TimedOut, HandshakeFailure::TokenExpired].into_iter().chain(denials);
+    let mut texts: Vec<String> = failures.map(|failure| DisconnectReason::Handshake(failure).to_string()).collect();
+    let others = [
+        DisconnectReason::ClosedByServer,
+        DisconnectReason::TimedOut,
+        DisconnectReason::Refused(Refusal::Unacknowledged),
+        DisconnectReason::SchemaMismatch { own: 1, server: 2 },
+        DisconnectReason::ClosedByClient,
+    ];
+    texts.extend(others.map(|reason| reason.to_string()));
+    for text in &texts {
+        assert!((5..=200).contains(&text.len()) && !text.contains('\n'), "{text:?}");
+        for ours in ["handshake", "packet", "slot", "Denied", "of the token"] {
+            assert!(!text.contains(ours), "{ours:?} in {text:?}");
+        }
+    }
+    texts.sort();
+    texts.dedup();
+    assert_eq!(texts.len(), DenialReason::ALL.len() + 7, "no two reasons read alike");
+}
