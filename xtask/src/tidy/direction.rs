@@ -18,7 +18,7 @@ const FLOORS: [&[&str]; 16] = [
     &["client", "faults", "speech"],
     &["bots", "admin", "one_dependency"],
     &["simulator", "game"],
-    &["games"],
+    &["games", "guide"],
     &["lab"],
     &["cli"],
     &["shipped", "meadow"],
