@@ -48,6 +48,7 @@ mod course;
 mod driver;
 mod error;
 pub mod habits;
+pub mod prelude;
 mod report;
 mod scenario;
 mod settings;
