@@ -1,0 +1,84 @@
+//! The two worlds, and the server that has one of each: a field where everybody begins, and a barn beside it.
+
+use throng::{Server, directory::OneWorld, lifecycle::NewWorld, prelude::*, server::ServerError};
+
+use crate::{
+    flowers::FlowersPlugin,
+    players::{Ground, PlayersPlugin},
+    protocol::{FIELD_HALF_M, Position, protocol},
+    sheep::SheepPlugin,
+};
+
+pub const FIELD_DOOR: Position = Position { x: 0.0, z: 20.0 };
+pub const BARN_DOOR: Position = Position { x: 0.0, z: -9.0 };
+/// Half of the barn's side (m).
+pub const BARN_HALF_M: f32 = 10.0;
+const FLOWERS: u32 = 100;
+
+/// What the worlds are to be like.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    pub sheep: u32,
+    pub are_asleep: bool,
+    pub walk_m_per_s: f32,
+    pub seed: u64,
+}
+
+/// Makes the worlds in a server that has none yet.
+pub fn open(server: &mut Server, plan: &Plan) -> Result<(), ServerError> {
+    let barn = server.add_kind(Barn { walk_m_per_s: plan.walk_m_per_s })?;
+    let barn = server.create_world(barn, plan.seed)?;
+    let field = server.add_kind(Field { plan: *plan, barn })?;
+    let first = server.create_world(field, plan.seed)?;
+    // Everybody begins in the field; if it ever ends, it is made again.
+    server.set_directory(OneWorld::new(server.control(), NewWorld::new(field, plan.seed), first));
+    Ok(())
+}
+
+pub struct Field {
+    pub plan: Plan,
+    pub barn: WorldId,
+}
+
+impl WorldKind for Field {
+    fn name(&self) -> &str {
+        "field"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn protocol(&self) -> Protocol {
+        protocol()
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        let Plan { sheep, are_asleep, walk_m_per_s, .. } = self.plan;
+        let ground = Ground { half_m: FIELD_HALF_M, walk_m_per_s, door: FIELD_DOOR, leads_to: Some(self.barn) };
+        world.add_plugins((PlayersPlugin(ground), FlowersPlugin(FLOWERS), SheepPlugin { count: sheep, are_asleep }));
+    }
+}
+
+pub struct Barn {
+    pub walk_m_per_s: f32,
+}
+
+impl WorldKind for Barn {
+    fn name(&self) -> &str {
+        "barn"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn protocol(&self) -> Protocol {
+        protocol()
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        let ground = Ground { half_m: BARN_HALF_M, walk_m_per_s: self.walk_m_per_s, door: BARN_DOOR, leads_to: None };
+        world.add_plugins(PlayersPlugin(ground));
+    }
+}
