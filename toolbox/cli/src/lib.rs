@@ -19,7 +19,7 @@
 //! }
 //! ```
 //!
-//! `games/meadow` is a whole game of that kind. What an executable has with this library beside the commands: the
+//! `games/meadow` is a whole game of that kind, and `throng new NAME` writes another one like it. What an executable has with this library beside the commands: the
 //! counting allocator, by which captures and metrics know of memory. It is declared here, so an executable must not
 //! declare a global allocator of its own.
 //!
@@ -43,6 +43,7 @@ mod key;
 mod load;
 mod outcome;
 mod output;
+mod own_command;
 mod played;
 mod serve;
 mod status_line;
@@ -57,6 +58,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 pub use executable::Executable;
+pub use own_command::OwnCommand;
 pub use throng_game::{Arguments, BuildError, Game, GameOption, Options};
 
 use crate::{
@@ -118,7 +120,18 @@ pub fn main(game: Game) -> ExitCode {
 /// # Panics
 /// When there is no game, when two have one name, or when a game's option is called as one of a command is.
 pub fn main_with(executable: Executable, games: Vec<Game>) -> ExitCode {
-    let matches = command_line(executable, &games).get_matches();
+    main_with_commands(executable, games, &[])
+}
+
+/// The same with commands of the executable's own.
+///
+/// # Panics
+/// As [`main_with`], and when one of these is called as a command is that every executable has.
+pub fn main_with_commands(executable: Executable, games: Vec<Game>, own: &[OwnCommand]) -> ExitCode {
+    let matches = own_command::add_words(command_line(executable, &games), own).get_matches();
+    if let Some((command, words)) = own_command::find(own, &matches) {
+        return end(executable, (command.run)(words).map(|()| Verdict::Fine));
+    }
     let Cli { command } = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // All that this one does is sleep: it needs no log and keeps no memory.
     if let Command::CrashMonitor = command {
@@ -133,7 +146,12 @@ pub fn main_with(executable: Executable, games: Vec<Game>) -> ExitCode {
     }
     let lines = tracing_subscriber::fmt::layer().with_writer(log);
     tracing_subscriber::registry().with(CategoryFilter).with(Lines::new()).with(lines).init();
-    match run(executable, &games, command, &matches) {
+    end(executable, run(executable, &games, command, &matches))
+}
+
+/// The exit status, and the line that says what was wrong.
+fn end(executable: Executable, result: CommandResult) -> ExitCode {
+    match result {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
         Err(error) => {
