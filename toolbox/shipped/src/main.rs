@@ -2,6 +2,8 @@
 //!
 //! This crate alone knows the commit, which `build.rs` asks git for; all others are handed it as a value.
 
+mod new;
+
 use std::process::ExitCode;
 
 use throng_cli::Executable;
@@ -10,7 +12,7 @@ const EXECUTABLE: Executable =
     Executable { name: "throng", version: env!("CARGO_PKG_VERSION"), commit: env!("THRONG_COMMIT") };
 
 fn main() -> ExitCode {
-    throng_cli::main_with(EXECUTABLE, vec![precinct::game(), frontier::game()])
+    throng_cli::main_with_commands(EXECUTABLE, vec![precinct::game(), frontier::game()], &[new::command()])
 }
 
 #[cfg(test)]

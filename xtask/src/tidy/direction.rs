@@ -8,7 +8,7 @@ use super::crates::Crate;
 
 /// From the ground up. A new room goes on the lowest floor that is above all it uses.
 const FLOORS: [&[&str]; 16] = [
-    &["platform", "pack-derive", "redact", "replication-derive", "profiler-macros"],
+    &["platform", "pack-derive", "redact", "replication-derive", "profiler-macros", "new"],
     &["metrics", "capture", "crash", "pack"],
     &["profiler"],
     &["scheduler", "net"],
