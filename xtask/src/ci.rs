@@ -2,7 +2,7 @@
 
 use crate::outside::{self, Advisories};
 use crate::step::{self, cargo};
-use crate::{error::XtaskError, fuzz, image, package, setup, tidy};
+use crate::{error::XtaskError, fuzz, image, new_game, package, setup, tidy};
 
 /// Everything. A change that passes here passes CI, because CI runs this.
 pub(crate) fn run() -> Result<(), XtaskError> {
@@ -18,6 +18,7 @@ pub(crate) fn run() -> Result<(), XtaskError> {
     peers()?;
     package::run()?;
     test(None)?;
+    new_game::run()?;
     image::ci()?;
     models()?;
     docs(false)?;

@@ -8,6 +8,7 @@ mod ci;
 mod error;
 mod fuzz;
 mod image;
+mod new_game;
 mod outside;
 mod package;
 mod reliability;
@@ -62,6 +63,8 @@ enum Command {
     },
     /// Make a container image of a server from nothing, and try its root file system.
     Image(image::ImageArguments),
+    /// What `throng new` writes: made in an empty folder, built, tested and played.
+    NewGame,
     /// Put together the crates as crates.io would get them, and type-check what was packed.
     Package,
     /// Install what building and testing need, where it is missing: packages (Debian, Ubuntu) and cargo-deny.
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Some(Command::Sanitize(arguments)) => sanitize::run(&arguments),
         Some(Command::Docs { open }) => ci::docs(open),
         Some(Command::Image(arguments)) => image::run(&arguments),
+        Some(Command::NewGame) => new_game::run(),
         Some(Command::Package) => package::run(),
         Some(Command::Setup) => setup::run(),
     };
