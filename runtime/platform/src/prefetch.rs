@@ -2,14 +2,14 @@
 //!
 //! A server's tick goes through its clients one after the other, each a few kilobytes in a dozen places, and with a
 //! thousand of them nothing of the next one is in the nearest cache. Nothing has to wait for what has been asked for
-//! early enough. Only a hint: what is asked for in vain costs its line, never a fault. Does nothing but on x86-64.
+//! early enough. A small world's tick goes through all of it once: what it reads whatever happens is noted now and then,
+//! and asked for at once ([`Footprint`]). Only a hint: what is asked for in vain costs its line, never a fault. Does nothing but on x86-64.
 
 /// Asks for all of a value. Costs about 0.3 ns per 64 bytes.
 #[inline]
 #[cfg(target_arch = "x86_64")]
 pub fn value<T: ?Sized>(value: &T) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    const LINE_BYTES: usize = 64;
     let first = std::ptr::from_ref(value).cast::<u8>();
     let before = first.addr() % LINE_BYTES;
     for offset in (0..before + size_of_val(value)).step_by(LINE_BYTES) {
@@ -48,5 +48,117 @@ pub fn look_ahead<T>(items: &[T], index: usize, next: impl FnOnce(&T), after_nex
     }
     if let Some(item) = items.get(index + 2) {
         after_next(item);
+    }
+}
+
+const LINE_BYTES: usize = 64;
+
+/// Lines of memory that are read together again and again, however far apart they lie. A processor fetches some dozen
+/// lines at a time, so that all of them come in a tenth of the time that they take one after the other.
+///
+/// What has moved since it was noted is asked for in vain. Memory: 4 bytes a line.
+#[derive(Debug, Default)]
+pub struct Footprint {
+    /// The number of the first line.
+    first: usize,
+    /// Where each lies behind it, rising; all of them are within 256 GiB.
+    lines: Vec<u32>,
+}
+
+/// A footprint while it is made: of any size, and lines may be in it twice.
+#[derive(Debug, Default)]
+pub struct FootprintDraft {
+    lines: Vec<usize>,
+}
+
+impl FootprintDraft {
+    /// Notes all lines of a value, without what that points to.
+    pub fn note<T: ?Sized>(&mut self, value: &T) {
+        self.note_bytes(std::ptr::from_ref(value).cast(), size_of_val(value));
+    }
+
+    /// Notes all lines of so many bytes. The address is not read.
+    pub fn note_bytes(&mut self, first: *const u8, count: usize) {
+        if count > 0 {
+            let begin = first.addr();
+            self.lines.extend(begin / LINE_BYTES..=(begin + count - 1) / LINE_BYTES);
+        }
+    }
+
+    /// Makes a footprint of what was noted, and forgets it; one of more than `lines_max` lines is empty. Allocates only
+    /// where the footprint has more lines than it ever had.
+    pub fn finish(&mut self, footprint: &mut Footprint, lines_max: usize) {
+        self.lines.sort_unstable();
+        self.lines.dedup();
+        footprint.lines.clear();
+        if self.lines.len() <= lines_max
+            && let Some(&first) = self.lines.first()
+        {
+            footprint.first = first;
+            footprint.lines.extend(self.lines.iter().map_while(|line| u32::try_from(line - first).ok()));
+        }
+        self.lines.clear();
+    }
+}
+
+impl Footprint {
+    pub fn lines_count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Asks for all of it, into the second cache. Costs about 4 ns a line that is not near yet. Does nothing but on
+    /// x86-64.
+    pub fn ask(&self) {
+        #[cfg(target_arch = "x86_64")]
+        for &line in &self.lines {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            let address = std::ptr::without_provenance::<i8>((self.first + line as usize) * LINE_BYTES);
+            // SAFETY: a hint, which reads nothing and never faults, whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(address) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines_of(draft: &mut FootprintDraft, lines_max: usize) -> Vec<usize> {
+        let mut footprint = Footprint::default();
+        draft.finish(&mut footprint, lines_max);
+        footprint.ask();
+        footprint.lines.iter().map(|&line| footprint.first + line as usize).collect()
+    }
+
+    #[test]
+    fn a_footprint_has_each_line_of_what_was_noted_once() {
+        let mut draft = FootprintDraft::default();
+        let at = |address| std::ptr::without_provenance(address);
+        draft.note_bytes(at(6_400), 64);
+        draft.note_bytes(at(1_000), 25);
+        draft.note_bytes(at(6_463), 2);
+        draft.note_bytes(at(700), 0);
+        draft.note(&[(); 9]);
+        assert_eq!(lines_of(&mut draft, 4), [15, 16, 100, 101]);
+        assert!(lines_of(&mut draft, 4).is_empty(), "what was noted is forgotten");
+    }
+
+    #[test]
+    fn one_that_is_too_large_and_one_that_nothing_was_noted_of_are_empty() {
+        let mut draft = FootprintDraft::default();
+        let value = Box::new([0_u64; 64]);
+        draft.note(&*value);
+        assert!(lines_of(&mut draft, 7).is_empty());
+        draft.note(&*value);
+        assert!([8, 9].contains(&lines_of(&mut draft, 9).len()));
+        assert!(lines_of(&mut draft, 9).is_empty());
+    }
+
+    #[test]
+    fn lines_that_are_too_far_away_are_left_out() {
+        let mut draft = FootprintDraft::default();
+        draft.note_bytes(std::ptr::without_provenance(640), 1);
+        draft.note_bytes(std::ptr::without_provenance(1 << 45), 1);
+        assert_eq!(lines_of(&mut draft, 9), [10]);
     }
 }

@@ -43,6 +43,8 @@
 
 use std::sync::Arc;
 
+use throng_platform::prefetch::FootprintDraft;
+
 use crate::{
     source::{
         bulk::Bulk,
@@ -101,6 +103,11 @@ impl WorldReplication {
     pub fn new(schema: Arc<Schema>, settings: InterestSettings) -> Self {
         let settings = InterestSettings { entities_max: settings.entities_max.clamp(1, SLOTS_MAX), ..settings };
         Self { scene: Scene::new(schema, settings), turns: Vec::new() }
+    }
+
+    /// Notes what every tick reads, beside itself.
+    pub fn note_lists(&self, footprint: &mut FootprintDraft) {
+        self.scene.entities.note_lists(footprint);
     }
 
     pub fn schema(&self) -> &Arc<Schema> {

@@ -11,7 +11,10 @@ use throng_net::{
     connection::Connection,
     protocol::{ClientId, UserData},
 };
-use throng_platform::{prefetch, time::Nanos};
+use throng_platform::{
+    prefetch::{self, FootprintDraft},
+    time::Nanos,
+};
 use throng_replication::{Pacing, View, WorldReplication};
 
 use crate::{
@@ -215,6 +218,15 @@ impl Client {
         prefetch::value(&self.allowance);
         prefetch::value(&self.meter);
         prefetch::value(&self.epoch);
+    }
+
+    /// Notes what every tick of a small world reads.
+    pub(crate) fn note(&self, footprint: &mut FootprintDraft) {
+        footprint.note(self);
+        if let Some(view) = &self.view {
+            view.note_lists(footprint);
+        }
+        self.connection.note_lists(footprint);
     }
 
     /// As `prefetch`, a turn later: what every tick reads elsewhere.

@@ -10,6 +10,7 @@
 //! A client is in exactly one world. All of it lives here while it is here (`client`), so that opening and sealing
 //! packets happens on the workers, and travelling means moving that value to another world's mail.
 
+mod footprint;
 mod orders;
 
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use throng_metrics::{
 };
 use throng_net::control::{self, SchemaHash};
 use throng_pack::PackError;
-use throng_platform::time::Nanos;
+use throng_platform::{prefetch::Footprint, time::Nanos};
 use throng_profiler::{KindNumber, Phases, log_category, log_warn, site, thread::enter_world};
 use throng_replication::{
     ReplicationRules, ResolvedRules, View, WorldReplication,
@@ -143,6 +144,8 @@ pub struct GameWorld {
     /// The game's gauges as this world last set them.
     gauges: WorldGauges,
     report: TickReport,
+    /// What every tick reads, while the world is small.
+    footprint: Footprint,
     /// The worker's, in a tick.
     scratch: Lent,
 }
@@ -186,6 +189,7 @@ impl GameWorld {
             rules: Box::default(),
             delivery: Delivery::default(),
             scratch: Lent::default(),
+            footprint: Footprint::default(),
             sent: Sent::new(schema),
             tick: 0,
             now: Nanos::ZERO,
@@ -207,6 +211,7 @@ impl GameWorld {
         worker: &mut H::Worker,
         helpers: &H,
     ) -> &mut TickReport {
+        self.footprint.ask();
         let _in_world = enter_world(self.recorded_kind, self.id.number(), self.tick);
         // A thousand small worlds tick twenty thousand times a second: a phase in which there is seldom anything to do
         // begins where there is.
@@ -232,6 +237,7 @@ impl GameWorld {
         self.tell_clients(worker, helpers);
         phases.next(site!("world.finish"));
         self.let_go(worker.as_mut());
+        self.note_footprint(&mut worker.as_mut().footprint);
         self.finish_tick();
         own(&mut self.replication).swap_buffers(&mut self.scratch.updates);
         self.scratch.give_back(&mut worker.as_mut().scratch);

@@ -2,6 +2,7 @@
 
 use throng_metrics::game::GameSums;
 use throng_net::{connection::Received, transport::DatagramSender};
+use throng_platform::prefetch::FootprintDraft;
 use throng_scheduler::{Helpers, ShortTask};
 
 use crate::{client_batch::ClientBatch, scratch::Scratch};
@@ -16,6 +17,7 @@ pub struct Worker {
     pub game: GameSums,
     pub(crate) received: Received,
     pub(crate) snapshot: Vec<u8>,
+    pub(crate) footprint: FootprintDraft,
     /// `None` while a world has it.
     pub(crate) scratch: Option<Box<Scratch>>,
 }
@@ -24,7 +26,15 @@ impl Worker {
     /// `number`: another one for each worker of a host.
     pub fn new(number: usize, sender: Box<dyn DatagramSender>) -> Self {
         let snapshot = Vec::with_capacity(throng_net::protocol::PAYLOAD_BYTES_MAX);
-        Self { sender, number, game: GameSums::default(), received: Received::default(), snapshot, scratch: None }
+        Self {
+            sender,
+            number,
+            game: GameSums::default(),
+            received: Received::default(),
+            snapshot,
+            footprint: FootprintDraft::default(),
+            scratch: None,
+        }
     }
 }
 

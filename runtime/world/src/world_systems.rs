@@ -17,7 +17,7 @@ use bevy_ecs::{
     schedule::{ConditionWithAccess, SystemWithAccess},
     system::{RunSystemError, System},
 };
-use throng_platform::time::Nanos;
+use throng_platform::{prefetch::FootprintDraft, time::Nanos};
 use throng_profiler::{Phases, site};
 
 use crate::{
@@ -196,6 +196,17 @@ impl WorldSystems {
         }
     }
 
+    /// Notes what every tick reads, beside itself.
+    pub fn note_lists(&self, footprint: &mut FootprintDraft) {
+        footprint.note(&*self.systems);
+        for own in &self.systems {
+            footprint.note(&**own.system.system());
+            note_conditions(&own.conditions, footprint);
+        }
+        footprint.note(&*self.sets);
+        self.sets.iter().for_each(|conditions| note_conditions(conditions, footprint));
+    }
+
     /// What failed since it was last emptied.
     pub(crate) fn failures_mut(&mut self) -> &mut Failures {
         &mut self.failures
@@ -221,6 +232,11 @@ impl WorldSystems {
             }
         }
     }
+}
+
+fn note_conditions(conditions: &[ConditionWithAccess], footprint: &mut FootprintDraft) {
+    footprint.note(conditions);
+    conditions.iter().for_each(|own| footprint.note(&*own.condition));
 }
 
 /// Asks every condition. One that cannot be asked says no, and is told with its name.

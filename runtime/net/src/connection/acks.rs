@@ -13,7 +13,7 @@
 //! Cost: an ack looks at the open packets only, 2 to 4 of them at 20 packets/s and 100 ms. 16 B per packet,
 //! 8 KiB at most.
 
-use throng_platform::time::Nanos;
+use throng_platform::{prefetch::FootprintDraft, time::Nanos};
 
 use super::budget::HeapBudget;
 use super::packet::Acks;
@@ -140,6 +140,10 @@ impl SentPackets {
     #[inline]
     pub fn prefetch(&self) {
         self.open.prefetch();
+    }
+
+    pub fn note(&self, footprint: &mut FootprintDraft) {
+        self.open.note(footprint);
     }
 
     /// The number that the next packet will have.

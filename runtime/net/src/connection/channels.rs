@@ -16,7 +16,7 @@
 //! Sans-IO. A steady connection does not allocate; its heap is booked in one `HeapBudget`, and what a burst
 //! took is given back after [`IDLE_MAX`].
 
-use throng_platform::time::Nanos;
+use throng_platform::{prefetch::FootprintDraft, time::Nanos};
 
 use super::acks::{AckOfUnsent, Arrival, Decided, Fate, PacketContents, REMEMBERED_MAX, ReceivedPackets, SentPackets};
 use super::blocks::{BlockPool, pool_bytes_max};
@@ -123,6 +123,12 @@ impl Channels {
     pub fn prefetch_lists(&self) {
         self.sent.prefetch();
         self.fates.prefetch();
+    }
+
+    /// Notes what every packet reads, beside itself.
+    pub fn note_lists(&self, footprint: &mut FootprintDraft) {
+        self.sent.note(footprint);
+        self.fates.note(footprint);
     }
 
     /// Takes an authentic payload, and gives its messages to `into`. What it says of our packets is told by `update`.

@@ -41,7 +41,10 @@ mod unreliable;
 
 use std::net::SocketAddr;
 
-use throng_platform::{prefetch, time::Nanos};
+use throng_platform::{
+    prefetch::{self, FootprintDraft},
+    time::Nanos,
+};
 
 pub use acks::AckOfUnsent;
 pub use budget::{HEAP_BYTES_MAX, OverBudget};
@@ -126,6 +129,11 @@ impl Connection {
     #[inline]
     pub fn prefetch_lists(&self) {
         self.channels.prefetch_lists();
+    }
+
+    /// Notes what lies elsewhere and every packet reads.
+    pub fn note_lists(&self, footprint: &mut FootprintDraft) {
+        self.channels.note_lists(footprint);
     }
 
     /// Opens a datagram in place and gives its messages to `into`. What it says of our packets is told by

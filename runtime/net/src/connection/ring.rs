@@ -4,7 +4,7 @@
 //! growing costs. Here the new slots are booked before the old ones are returned, so the budget sees the
 //! moment when both exist. Empty rings hold no memory: an idle connection pays for what it used last.
 
-use throng_platform::prefetch;
+use throng_platform::prefetch::{self, FootprintDraft};
 
 use super::budget::{HeapBudget, OverBudget};
 
@@ -39,6 +39,11 @@ impl<T: Copy + Default, const MAX: usize> Ring<T, MAX> {
         let (begin, end) = (self.front, self.front + (self.len + 1).min(ahead));
         prefetch::value(&self.slots[begin..end]);
         prefetch::value(&self.slots[..(self.len + 1).saturating_sub(ahead).min(begin)]);
+    }
+
+    /// Notes the memory of all its places.
+    pub fn note(&self, footprint: &mut FootprintDraft) {
+        footprint.note(&*self.slots);
     }
 
     pub fn is_empty(&self) -> bool {

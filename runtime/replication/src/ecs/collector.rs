@@ -20,6 +20,7 @@
 use std::sync::Arc;
 
 use bevy_ecs::{change_detection::Tick, prelude::*};
+use throng_platform::prefetch::FootprintDraft;
 
 use crate::{
     ecs::{
@@ -58,6 +59,13 @@ pub struct Collector {
 }
 
 impl Collector {
+    /// Notes what every tick reads, beside itself.
+    pub fn note_lists(&self, footprint: &mut FootprintDraft) {
+        footprint.note(&*self.walkers);
+        self.walkers.iter().for_each(|walker| footprint.note(&**walker));
+        footprint.note(&*self.owners);
+    }
+
     pub fn new(schema: Arc<Schema>) -> Self {
         Self {
             schema,

@@ -16,6 +16,8 @@
 //!
 //! Cost: about 20 ns per changed component to encode; 3-5 ns per encoded value copied. Grows with the slots only.
 
+use throng_platform::prefetch::FootprintDraft;
+
 use crate::{
     source::throttle::{Due, Throttle},
     wire::{bytes::Writer, replicate::Replicate, schema::Kind},
@@ -47,6 +49,17 @@ pub(crate) struct Written {
 }
 
 impl Column {
+    /// Notes what every tick reads, beside itself.
+    pub fn note_lists(&self, footprint: &mut FootprintDraft) {
+        for bytes in [&self.bytes, &self.lens, &self.exact, &self.exact_lens, &self.scratch] {
+            footprint.note(&**bytes);
+        }
+        footprint.note(&*self.changed_at);
+        if let Some(throttle) = &self.throttle {
+            footprint.note(&**throttle);
+        }
+    }
+
     pub fn new(kind: &Kind) -> Self {
         Self {
             stride: kind.bytes_max.next_multiple_of(8),

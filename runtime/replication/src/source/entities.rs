@@ -10,6 +10,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use thiserror::Error;
+use throng_platform::prefetch::FootprintDraft;
 
 use crate::{
     source::{column::Column, fault::Fault},
@@ -117,6 +118,17 @@ pub(crate) struct Entities {
 const FOLLOWED_PART: usize = 8;
 
 impl Entities {
+    /// Notes what every tick reads, beside itself.
+    pub fn note_lists(&self, footprint: &mut FootprintDraft) {
+        footprint.note(&*self.slots);
+        for slots in [&self.dirty, &self.touched, &self.removed_at] {
+            footprint.note(&**slots);
+        }
+        footprint.note(&*self.weights);
+        footprint.note(&*self.columns);
+        self.columns.iter().for_each(|column| column.note_lists(footprint));
+    }
+
     pub fn new(schema: Arc<Schema>, entities_max: u32) -> Self {
         Self {
             columns: schema.kinds().iter().map(Column::new).collect(),

@@ -27,7 +27,7 @@
 //! entry takes in memory is told in `entry_list`. What comes and goes is in `relevant_set`, what goes out in
 //! `snapshot`.
 
-use throng_platform::prefetch;
+use throng_platform::prefetch::{self, FootprintDraft};
 
 use crate::{
     source::{
@@ -192,6 +192,14 @@ impl View {
     pub fn prefetch_lists(&self) {
         self.list.prefetch();
         self.flights.prefetch();
+    }
+
+    /// Notes what every tick reads of its lists.
+    pub fn note_lists(&self, footprint: &mut FootprintDraft) {
+        self.list.note(footprint);
+        self.flights.note(footprint);
+        footprint.note(&*self.allowed);
+        footprint.note(&*self.pending);
     }
 
     pub fn heap_bytes(&self) -> usize {

@@ -5,7 +5,10 @@
 //! 4 + 12 + 16 + 2 x (kinds + 1), which is 40 B with 3 kinds and 66 B with 16. Allocates only when a list outgrows all
 //! before.
 
-use throng_platform::{never, prefetch};
+use throng_platform::{
+    never,
+    prefetch::{self, FootprintDraft},
+};
 
 use crate::{
     source::entities::Entities,
@@ -163,6 +166,13 @@ impl EntryList {
             prefetch::value(&self.keys[..PREFETCHED_MAX]);
             prefetch::value(&self.keys[self.keys.len() - 1]);
         }
+    }
+
+    /// Notes what every tick reads.
+    pub fn note(&self, footprint: &mut FootprintDraft) {
+        footprint.note(&*self.keys);
+        footprint.note(&*self.entries);
+        footprint.note(&*self.labels);
     }
 
     pub fn heap_bytes(&self) -> usize {

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use throng_platform::prefetch;
+use throng_platform::prefetch::{self, FootprintDraft};
 
 /// Unanswered packets: a bit each in `EntryCold::spawn_packets`.
 const PACKETS_IN_FLIGHT_MAX: u8 = 64;
@@ -83,6 +83,12 @@ impl Flights {
         let (flights, rest) = self.in_flight.as_slices();
         prefetch::value(flights);
         prefetch::value(rest);
+    }
+
+    pub fn note(&self, footprint: &mut FootprintDraft) {
+        let (flights, rest) = self.in_flight.as_slices();
+        footprint.note(flights);
+        footprint.note(rest);
     }
 
     pub fn heap_bytes(&self) -> usize {
