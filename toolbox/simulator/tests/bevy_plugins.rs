@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use aeronet_io::{AeronetIoPlugin, connection::Disconnect};
+use bevy_easings::{Ease, EaseMethod, EasingType, EasingsLabel, EasingsPlugin};
 use bevy_ecs::prelude::*;
+use bevy_math::Vec3;
+use bevy_transform::components::Transform;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::{Server, prelude::*};
 use throng_bots::{Behaviour, BehaviourCounters};
@@ -81,6 +84,62 @@ fn sink(boats: Query<Entity, With<Moored>>, mut commands: Commands) {
     }
 }
 
+/// What a boat's place is rounded to. (m)
+const STEP_M: f32 = 0.01;
+/// How far it is for a ferry: less than clients see. (m)
+const FAR_SIDE_M: f32 = 40.0;
+/// How long it is under way, one way. (s)
+const CROSSING_S: u32 = 4;
+const STRAIT_HZ: u16 = 20;
+const CROSSING_TICKS: u32 = CROSSING_S * STRAIT_HZ as u32;
+
+struct Strait;
+
+impl WorldKind for Strait {
+    fn name(&self) -> &str {
+        "strait"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(STRAIT_HZ)
+    }
+
+    fn protocol(&self) -> Protocol {
+        Protocol::new().component::<Boat>()
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        world.placed_by::<Boat>().add_plugins(EasingsPlugin::default());
+        world.add_systems(Startup, cast_off).add_systems(Update, (welcome, sail.after(EasingsLabel)));
+    }
+
+    fn dormant_when_empty(&self) -> bool {
+        false
+    }
+}
+
+fn cast_off(mut commands: Commands) {
+    let here = Transform::default();
+    let there = Transform::from_translation(Vec3::new(FAR_SIDE_M, 0.0, 0.0));
+    let to_and_fro = EasingType::PingPong { duration: Duration::from_secs(CROSSING_S.into()), pause: None };
+    let crossing = here.ease_to(there, EaseMethod::Linear, to_and_fro);
+    commands.spawn((Replicated::default(), Boat { x: 0.0, z: 0.0 }, here, crossing));
+}
+
+/// The plugin moves what it knows, which is a `Transform`.
+fn sail(mut ferries: Query<(&mut Boat, &Transform), Changed<Transform>>) {
+    for (mut boat, transform) in &mut ferries {
+        (boat.x, boat.z) = (transform.translation.x, transform.translation.z);
+    }
+}
+
+/// Where a ferry is in tick number `tick`, counted from 0: the first one has moved it already. (m)
+fn ferry_at(tick: u32) -> f32 {
+    let since_it_was_here = (tick + 1) % (2 * CROSSING_TICKS);
+    let from_here = since_it_was_here.min(2 * CROSSING_TICKS - since_it_was_here);
+    FAR_SIDE_M * from_here as f32 / CROSSING_TICKS as f32
+}
+
 struct Watcher;
 
 impl Behaviour for Watcher {
@@ -91,15 +150,21 @@ impl Behaviour for Watcher {
     }
 }
 
-#[test]
-fn clients_see_what_startup_has_made_and_what_a_plugin_takes_away() {
-    let settings = SimulationSettings::new(Harbour.protocol().schema(), 7);
+/// One world of this kind, with one player in it.
+fn watched(kind: impl WorldKind) -> Simulation {
+    let settings = SimulationSettings::new(kind.protocol().schema(), 7);
     let worlds = |server: &mut Server| {
-        let harbour = server.add_kind(Harbour)?;
-        server.create_world(harbour, 1)
+        let kind = server.add_kind(kind)?;
+        server.create_world(kind, 1)
     };
     let (mut simulation, _) = Simulation::new(&settings, worlds).unwrap();
     simulation.join(Box::new(Watcher));
+    simulation
+}
+
+#[test]
+fn clients_see_what_startup_has_made_and_what_a_plugin_takes_away() {
+    let mut simulation = watched(Harbour);
     let seen = |simulation: &Simulation| simulation.players()[0].client().replicas().iter::<Boat>().count();
     simulation.run_for(SINKS_AFTER_S as f64 - 1.0);
     assert_eq!(seen(&simulation), 1 + MOORED);
@@ -107,4 +172,25 @@ fn clients_see_what_startup_has_made_and_what_a_plugin_takes_away() {
     assert_eq!(seen(&simulation), MOORED);
     simulation.run_for(SINKS_AFTER_S as f64);
     assert_eq!(seen(&simulation), MOORED - 1);
+}
+
+/// By ticks alone: a plugin that took its time from a clock would be elsewhere in a simulation.
+#[test]
+fn clients_see_what_a_plugin_moves_where_the_tick_puts_it() {
+    let mut simulation = watched(Strait);
+    simulation.run_for(2.0);
+    let mut ticks = Vec::new();
+    // To the far side and back, and on.
+    for _ in 0..3 * CROSSING_S {
+        simulation.run_for(1.0);
+        let client = simulation.players()[0].client();
+        let mut others = client.replicas().iter::<Boat>().filter(|(id, _)| Some(*id) != client.own_entity());
+        let (ferry, boat) = others.next().expect("the ferry is near enough to be seen");
+        let tick = client.replicas().tick_of::<Boat>(ferry).expect("it is held");
+        assert!((boat.x - ferry_at(tick)).abs() <= STEP_M, "tick {tick}: {}, not {}", boat.x, ferry_at(tick));
+        assert_eq!(others.count(), 0);
+        ticks.push(tick);
+    }
+    let (first, last) = (ticks[0], ticks[ticks.len() - 1]);
+    assert!(last - first >= 2 * CROSSING_TICKS, "no more than ticks {first} to {last} were seen");
 }
