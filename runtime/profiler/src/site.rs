@@ -76,7 +76,8 @@ impl Site {
         self.name
     }
 
-    /// What budgets and metrics add up: the name up to its last dot, or all of it.
+    /// What budgets and metrics add up: the name up to its last dot, or all of it. Type arguments are not counted:
+    /// `easings.plugin.ease<throng.Place>` belongs to `easings.plugin`.
     pub fn subsystem_name(&self) -> &'static str {
         subsystem_of(self.name)
     }
@@ -220,7 +221,8 @@ pub(crate) fn budget_ticks_in(id: SiteId, kind: KindNumber, least: u64) -> u64 {
 static BY_KIND: [AtomicU64; SITES_MAX * KIND_ROWS] = [const { AtomicU64::new(0) }; SITES_MAX * KIND_ROWS];
 
 fn subsystem_of(name: &str) -> &str {
-    name.rsplit_once('.').map_or(name, |(subsystem, _)| subsystem)
+    let path = name.split('<').next().filter(|path| !path.is_empty()).unwrap_or(name);
+    path.rsplit_once('.').map_or(path, |(subsystem, _)| subsystem)
 }
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
@@ -307,6 +309,14 @@ mod tests {
         assert_eq!(SITE.id(), Some(id));
         let (_, subsystem) = word_parts(SITE.word());
         assert_eq!(subsystems()[subsystem.0 as usize], "replication.interest");
+    }
+
+    #[test]
+    fn a_generic_system_is_of_the_subsystem_that_it_is_written_in() {
+        let subsystem = |name| intern(name, None).subsystem_name();
+        assert_eq!(subsystem("test_easings.plugin.ease<(), test_game.places.Place>"), "test_easings.plugin");
+        assert_eq!(subsystem("test_ease<test_game.places.Place>"), "test_ease");
+        assert_eq!(subsystem("<test_game.places.Place>.settle"), "<test_game.places.Place>");
     }
 
     /// Promise: what is added up by subsystem can be added up by heading, too.
