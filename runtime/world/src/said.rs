@@ -36,7 +36,7 @@
 use std::marker::PhantomData;
 
 use bevy_ecs::{prelude::*, system::SystemParam};
-use throng_pack::unpack_body;
+use throng_pack::{Pack, unpack_body};
 use throng_replication::{ClientInput, ClientRequest, PackedId};
 
 use crate::{
@@ -77,8 +77,8 @@ impl<T: ClientInput> Inputs<'_, '_, T> {
     pub fn newest(&mut self) -> impl Iterator<Item = (Sender, T)> {
         let Self { inbox, order, .. } = self;
         let inbox = &**inbox;
-        let wanted = inbox.declared().input::<T>();
-        let in_time = inbox.iter().enumerate().filter(|(_, message)| is_input(message, wanted) && !message.is_late);
+        let wanted = Wanted::Input(inbox.declared().input::<T>());
+        let in_time = inbox.iter().enumerate().filter(|(_, message)| wanted.is_kind_of(message) && !message.is_late);
         order.clear();
         order.extend(in_time.map(|(index, message)| (message.client, index as u32)));
         // What is not late came in the order in which it was sent.
@@ -86,7 +86,7 @@ impl<T: ClientInput> Inputs<'_, '_, T> {
         let of_each = order.chunk_by(|(one, _), (other, _)| one == other);
         of_each.filter_map(move |of_client| {
             let (_, index) = of_client.last()?;
-            unpack_input(inbox, &inbox.message(*index as usize), wanted)
+            wanted.unpack(inbox, &inbox.message(*index as usize))
         })
     }
 
@@ -96,23 +96,8 @@ impl<T: ClientInput> Inputs<'_, '_, T> {
     /// # Panics
     /// If the kind of world does not declare `T`: the program's own mistake.
     pub fn read(&self) -> impl Iterator<Item = (Sender, T)> {
-        let inbox = &*self.inbox;
-        let wanted = inbox.declared().input::<T>();
-        let of_kind = inbox.iter().filter(move |message| is_input(message, wanted));
-        of_kind.filter_map(move |message| unpack_input(inbox, &message, wanted))
+        Wanted::Input(self.inbox.declared().input::<T>()).read::<T>(&self.inbox)
     }
-}
-
-fn is_input(message: &InboxMessage<'_>, wanted: PackedId) -> bool {
-    matches!(message.kind, MessageKind::Input { kind, .. } if kind == wanted)
-}
-
-fn unpack_input<T: ClientInput>(inbox: &Inbox, message: &InboxMessage<'_>, kind: PackedId) -> Option<(Sender, T)> {
-    let Ok(input) = unpack_body(message.bytes) else {
-        inbox.declared().schema.count_refused_input(kind);
-        return None;
-    };
-    Some((inbox.sender(message.client), input))
 }
 
 /// Requests of one kind that came since the last tick.
@@ -128,8 +113,8 @@ impl<T: ClientRequest> Requests<'_, T> {
     /// # Panics
     /// If the kind of world does not declare `T`: the program's own mistake.
     pub fn is_empty(&self) -> bool {
-        let wanted = MessageKind::Request { kind: self.inbox.declared().request::<T>() };
-        self.inbox.iter().all(|message| message.kind != wanted)
+        let wanted = self.wanted();
+        !self.inbox.iter().any(|message| wanted.is_kind_of(&message))
     }
 
     /// In the order of their arrival, which is that of their sending for each client. Reads anew with each call.
@@ -137,18 +122,44 @@ impl<T: ClientRequest> Requests<'_, T> {
     /// # Panics
     /// If the kind of world does not declare `T`: the program's own mistake.
     pub fn read(&self) -> impl Iterator<Item = (Sender, T)> {
-        let inbox = &*self.inbox;
-        let wanted = inbox.declared().request::<T>();
-        inbox.iter().filter_map(move |message| match message.kind {
-            MessageKind::Request { kind } if kind == wanted => match unpack_body(message.bytes) {
-                Ok(request) => Some((inbox.sender(message.client), request)),
-                Err(_) => {
-                    inbox.declared().schema.count_refused_request(wanted);
-                    None
-                }
-            },
-            _ => None,
-        })
+        self.wanted().read::<T>(&self.inbox)
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted::Request(self.inbox.declared().request::<T>())
+    }
+}
+
+/// What a system reads: a kind of inputs, or one of requests.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    Input(PackedId),
+    Request(PackedId),
+}
+
+impl Wanted {
+    fn is_kind_of(self, message: &InboxMessage<'_>) -> bool {
+        self == match message.kind {
+            MessageKind::Input { kind, .. } => Self::Input(kind),
+            MessageKind::Request { kind } => Self::Request(kind),
+        }
+    }
+
+    fn read<T: Pack>(self, inbox: &Inbox) -> impl Iterator<Item = (Sender, T)> {
+        let of_kind = inbox.iter().filter(move |message| self.is_kind_of(message));
+        of_kind.filter_map(move |message| self.unpack(inbox, &message))
+    }
+
+    fn unpack<T: Pack>(self, inbox: &Inbox, message: &InboxMessage<'_>) -> Option<(Sender, T)> {
+        let Ok(value) = unpack_body(message.bytes) else {
+            let schema = &inbox.declared().schema;
+            match self {
+                Self::Input(kind) => schema.count_refused_input(kind),
+                Self::Request(kind) => schema.count_refused_request(kind),
+            }
+            return None;
+        };
+        Some((inbox.sender(message.client), value))
     }
 }
 
