@@ -30,6 +30,9 @@ impl ClientRequest for Say {
 }
 
 impl ClientRequest for CallMe {
+    /// A player has its name in all worlds.
+    const FOR_ANY_WORLD: bool = true;
+
     fn price(&self) -> u32 {
         WORDS
     }

@@ -270,6 +270,7 @@ impl Server {
                 ("mailbox_full", admission.mailbox_full),
                 ("game", admission.refused_by_game),
                 ("stale_input", ticks.inputs_stale),
+                ("stale_request", ticks.requests_stale),
             ]
             .into(),
             poisoned: replication.poisoned,

@@ -31,7 +31,7 @@ use throng_profiler::{
     KindNumber, Phases, log_category, log_warn, site,
     thread::{enter_world, note_input},
 };
-use throng_replication::{PACKED_HEADER_BYTES, PackedId, Traffic, ViewScratch, WorldReplication};
+use throng_replication::{PackedId, REQUEST_HEADER_BYTES, Traffic, ViewScratch, WorldReplication};
 
 use crate::{
     allowance::Verdict,
@@ -311,12 +311,12 @@ fn open(
     client.meter.spent.packets_in += 1;
     client.meter.spent.bytes_in += (end - begin) as u64;
     for (channel, begin, end) in messages.drain(..) {
-        let said = Said::of(channel, &bytes[begin..end], client.epoch);
+        let said = Said::of(channel, &bytes[begin..end], client.epoch, declared);
         let begin = begin + said.header_bytes();
         let heard = match said {
             Said::Game(MessageKind::Input { .. }) if verdict != Verdict::Pass => None,
             Said::Game(kind) => Some((kind, declared.hear(&mut client.spent, stage.tick, kind, end - begin))),
-            Said::StaleInput | Said::OtherSchema(_) | Said::Nothing => None,
+            Said::StaleInput | Said::StaleRequest | Said::OtherSchema(_) | Said::Nothing => None,
         };
         // What the world is not given is no work for it: it counts as one message, and no more.
         let price = match heard {
@@ -351,6 +351,7 @@ fn open(
             (_, Some((_, Heard::Refused))) | (Said::Nothing, None) => stats.messages_refused += 1,
             (Said::Game(_), None) => stats.inputs_over_allowance += 1,
             (Said::StaleInput, None) => stats.inputs_stale += 1,
+            (Said::StaleRequest, None) => stats.requests_stale += 1,
             // It says so more than once, in case of loss.
             (Said::OtherSchema(_), None) if client.is_gone() => {}
             (Said::OtherSchema(schema), None) => {
@@ -366,8 +367,9 @@ fn open(
 enum Said {
     /// For the game.
     Game(MessageKind),
-    /// For a world that the client has left.
+    /// For a world that the client has left, as the next.
     StaleInput,
+    StaleRequest,
     /// The client was built from another version of the game, with this schema hash.
     OtherSchema(u64),
     /// Nothing that a client may say.
@@ -375,14 +377,16 @@ enum Said {
 }
 
 impl Said {
-    fn of(channel: Channel, message: &[u8], client_epoch: u8) -> Self {
+    fn of(channel: Channel, message: &[u8], client_epoch: u8, declared: &Declared) -> Self {
         match (channel, message) {
             (Channel::Unreliable, [control::INPUT, epoch, low, high, kind, ..]) if *epoch == client_epoch => {
                 Self::Game(MessageKind::Input { number: u16::from_le_bytes([*low, *high]), kind: PackedId(*kind) })
             }
             (Channel::Unreliable, [control::INPUT, _, _, _, _, ..]) => Self::StaleInput,
-            (Channel::Reliable, [control::REQUEST, kind, ..]) => {
-                Self::Game(MessageKind::Request { kind: PackedId(*kind) })
+            (Channel::Reliable, &[control::REQUEST, epoch, kind, ..]) => {
+                let kind = PackedId(kind);
+                let is_for_here = epoch == client_epoch || declared.is_for_any_world(kind);
+                if is_for_here { Self::Game(MessageKind::Request { kind }) } else { Self::StaleRequest }
             }
             _ => SchemaHash::decode(message).map_or(Self::Nothing, |SchemaHash(hash)| Self::OtherSchema(hash)),
         }
@@ -392,8 +396,8 @@ impl Said {
     fn header_bytes(&self) -> usize {
         match self {
             Self::Game(MessageKind::Input { .. }) => INPUT_HEADER_BYTES,
-            Self::Game(MessageKind::Request { .. }) => PACKED_HEADER_BYTES,
-            Self::StaleInput | Self::OtherSchema(_) | Self::Nothing => 0,
+            Self::Game(MessageKind::Request { .. }) => REQUEST_HEADER_BYTES,
+            Self::StaleInput | Self::StaleRequest | Self::OtherSchema(_) | Self::Nothing => 0,
         }
     }
 }

@@ -103,6 +103,12 @@ impl Declared {
         self.take(own, spent, place, tick, bytes)
     }
 
+    /// Whether a request counts though its client has left the world that it was in when it asked.
+    pub fn is_for_any_world(&self, request: PackedId) -> bool {
+        let own = self.requests.get(request.index()).and_then(Option::as_ref);
+        own.is_some_and(|own| own.is_for_any_world)
+    }
+
     /// What is declared of a kind, and its place among inputs and requests together.
     fn find(&self, kind: MessageKind) -> (Option<&PackedKind>, usize) {
         let (declared, kind, first) = match kind {

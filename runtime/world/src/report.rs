@@ -30,8 +30,8 @@ counters! {
         Sum messages_refused: "net.messages_refused", "messages",
             "Messages of clients that are neither inputs nor requests, of a kind that their world does not declare, or \
              longer than any of their kind. The game is not given them.",
-            "A client is broken, or is not the game's own program. One now and then: it was sent to the world that the \
-             client has just left.";
+            "A client is broken, or is not the game's own program. One now and then: it was for any world, and the one \
+             that its client came into does not declare it.";
         Sum schema_mismatches: "net.schema_mismatches", "clients",
             "Clients that left because they replicate by another schema than this server.",
             "Client and server were built from different versions of the game: bring both to the same one.";
@@ -53,6 +53,10 @@ counters! {
         Sum inputs_stale: "net.inputs_stale", "inputs",
             "Inputs that a client sent for a world that it had left.",
             "Follows travels: one or two for each.";
+        Sum requests_stale: "net.requests_stale", "requests",
+            "Requests that a client sent for a world that it had left.",
+            "Follows travels of players on slow lines. If players miss what they asked for, make the kind one \
+             `FOR_ANY_WORLD`.";
         Sum inputs_over_allowance: "net.inputs_over_allowance", "inputs",
             "Inputs that were dropped because their client sends more than its allowance.",
             "A client that sends too often. It is dismissed if it goes on; raise the allowance in the settings if \

@@ -22,7 +22,7 @@ use throng_net::{
 use throng_pack::{HasSchema, PackError, pack_body, unpack_body};
 use throng_platform::{allocator::thread_counts, time::Nanos};
 use throng_replication::{
-    ClientInput, ClientMessage, ClientRequest, InterestSettings, MESSAGE_KIND, PACKED_HEADER_BYTES, ReplicationRules,
+    ClientInput, ClientMessage, ClientRequest, InterestSettings, MESSAGE_HEADER_BYTES, MESSAGE_KIND, ReplicationRules,
     Schema,
 };
 
@@ -188,7 +188,7 @@ impl TestWorld {
         let header = [MESSAGE_KIND, self.world.declared().message::<T>().0];
         let told = self.world.told().into_iter().flat_map(Told::iter);
         let of_kind = told.filter(|(to, message)| *to == client && message.starts_with(&header));
-        let read = |message: &[u8]| unpack_body(&message[PACKED_HEADER_BYTES..]).expect("the world has packed it");
+        let read = |message: &[u8]| unpack_body(&message[MESSAGE_HEADER_BYTES..]).expect("the world has packed it");
         of_kind.map(|(_, message)| read(message)).collect()
     }
 

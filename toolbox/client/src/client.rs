@@ -272,16 +272,24 @@ impl Client {
         Ok(number)
     }
 
-    /// Asks the world for something: arrives exactly once and in order with other requests.
+    /// Asks the world that we are in for something: arrives exactly once and in order with other requests. Where the
+    /// server has sent us elsewhere by then, and we have not heard of it, nobody hears it, but for a kind that is
+    /// [`FOR_ANY_WORLD`](ClientRequest::FOR_ANY_WORLD): so ask again after a
+    /// [`ClientEvent::EnteredWorld`] for what is still wanted.
     ///
     /// # Errors
-    /// If we are not connected, or too much waits to be acknowledged; the others are mistakes of the program.
+    /// [`SendMessageError::NotInWorld`] is ordinary. If we are not connected, or too much waits to be acknowledged; the
+    /// others are mistakes of the program.
     pub fn request<T: ClientRequest>(&mut self, request: &T) -> Result<(), SendMessageError> {
         let kind = self.view.schema.request_of::<T>().ok_or(SendMessageError::NotInSchema(T::SCHEMA.name))?;
+        let epoch = self.view.world().map(|world| world.epoch);
         self.said.clear();
-        self.said.extend_from_slice(&[REQUEST_KIND, kind.0]);
+        self.said.extend_from_slice(&[REQUEST_KIND, epoch.unwrap_or_default(), kind.0]);
         pack_body(request, &mut self.said)?;
         match (self.state, &mut self.connection) {
+            (ClientState::Connected, Some(_)) if epoch.is_none() && !T::FOR_ANY_WORLD => {
+                Err(SendMessageError::NotInWorld)
+            }
             (ClientState::Connected, Some(connection)) => Ok(connection.send_reliable(&self.said)?),
             _ => Err(SendMessageError::NotConnected),
         }
@@ -448,6 +456,9 @@ fn reason_of_end(connection: &Connection, now: Nanos) -> Option<DisconnectReason
 pub enum SendMessageError {
     #[error("not connected")]
     NotConnected,
+    /// Ordinary: before the first world, or between two. Ask again when we are in one.
+    #[error("not in a world")]
+    NotInWorld,
     /// The program's own mistake.
     #[error("the request `{0}` is not in this client's schema: add it to the protocol of a kind of world")]
     NotInSchema(&'static str),

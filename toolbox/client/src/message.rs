@@ -1,7 +1,7 @@
 //! A message: what the world told this client, and nobody else.
 
 use throng_pack::unpack_body;
-use throng_replication::{ClientMessage, MESSAGE_KIND, PACKED_HEADER_BYTES, PackedId, Schema};
+use throng_replication::{ClientMessage, MESSAGE_HEADER_BYTES, MESSAGE_KIND, PackedId, Schema};
 
 /// What a world told this client. What is shown to the game has been read once and is a value of its kind.
 ///
@@ -36,10 +36,10 @@ pub struct Message<'a> {
 impl<'a> Message<'a> {
     /// `None` if the bytes are none of a message that the schema knows.
     pub(crate) fn split(schema: &'a Schema, message: &'a [u8]) -> Option<Self> {
-        let &[MESSAGE_KIND, kind] = message.first_chunk::<PACKED_HEADER_BYTES>()? else { return None };
+        let &[MESSAGE_KIND, kind] = message.first_chunk::<MESSAGE_HEADER_BYTES>()? else { return None };
         let kind = PackedId(kind);
         schema.messages().get(kind.index())?;
-        Some(Self { schema, kind, bytes: &message[PACKED_HEADER_BYTES..] })
+        Some(Self { schema, kind, bytes: &message[MESSAGE_HEADER_BYTES..] })
     }
 
     /// Whether the bytes are a value of its kind.

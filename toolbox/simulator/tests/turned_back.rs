@@ -6,6 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bevy_ecs::prelude::*;
+use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::{ids::WorldId, prelude::*, server::ServerError};
 use throng_bots::{Behaviour, BehaviourCounters};
@@ -137,16 +138,12 @@ impl<T: HasSchema + 'static> WorldKind for Inn<T> {
     }
 }
 
-#[derive(Default)]
-struct Wanderer {
-    wishes: u8,
-}
+struct Wanderer;
 
 impl Behaviour for Wanderer {
-    fn think(&mut self, _: Nanos, client: &mut Client, _: &mut Xoshiro256PlusPlus) {
-        if client.request(&Go(self.wishes % 3)).is_ok() {
-            self.wishes = self.wishes.wrapping_add(1);
-        }
+    fn think(&mut self, _: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
+        // Refused before the first world, and unheard on the way.
+        let _ = client.request(&Go(rng.random_range(0..3)));
     }
 
     fn counters(&self) -> BehaviourCounters {
@@ -171,7 +168,7 @@ fn who_is_not_taken_is_back_with_everything() {
         Ok(field)
     };
     let (mut simulation, field) = Simulation::new(&settings, build).unwrap();
-    (0..10).for_each(|_| _ = simulation.join(Box::<Wanderer>::default()));
+    (0..10).for_each(|_| _ = simulation.join(Box::new(Wanderer)));
     simulation.run_for(60.0);
 
     let totals = simulation.totals();

@@ -7,11 +7,13 @@
 //!          +------+-------+-------+-------+------+------------+
 //! input    | 1    | epoch | number u16    | kind | packed ..  |   client to world, unreliable, newest counts
 //!          +------+-------+-------+-------+------+------------+
-//! request  | 5    | kind  | packed ..                         |   client to world, reliable and in order
+//! request  | 5    | epoch | kind  | packed ..                 |   client to world, reliable and in order
+//!          +------+-------+-------+---------------------------+
 //! message  | 6    | kind  | packed ..                         |   world to client, reliable and in order
 //!          +------+-------+-----------------------------------+
 //! ```
 //!
+//! `epoch` is that of the client's stay in its world, so that one world is not given what was meant for another.
 //! `kind` is the place in the schema, among inputs, requests or messages. The packed bytes have no envelope: both ends
 //! have the same schema, whose hash covers names, fields and limits of all of them.
 //!
@@ -29,8 +31,10 @@ pub const REQUEST_KIND: u8 = 5;
 /// First byte of a message to a client.
 pub const MESSAGE_KIND: u8 = 6;
 
-/// Bytes ahead of what a request or a message packs.
-pub const PACKED_HEADER_BYTES: usize = 2;
+/// Bytes ahead of what a request packs.
+pub const REQUEST_HEADER_BYTES: usize = 3;
+/// Bytes ahead of what a message packs.
+pub const MESSAGE_HEADER_BYTES: usize = 2;
 
 /// Most bytes of a packed input, which repeats 20 to 128 times a second.
 pub const INPUT_BYTES_MAX: usize = 511;
@@ -66,7 +70,7 @@ pub trait ClientInput: HasSchema + Send + Sync + 'static {
     }
 }
 
-/// What a player asks for once: sent reliably and in order.
+/// What a player asks for once: sent reliably and in order, to the world that the player is in.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no request of a client",
     label = "implement `ClientRequest` for it, beside `#[derive(Pack)]`"
@@ -74,6 +78,13 @@ pub trait ClientInput: HasSchema + Send + Sync + 'static {
 pub trait ClientRequest: HasSchema + Send + Sync + 'static {
     /// Most in a second and of a client, which may come at once. What is above is dropped and counted. [1 to 1000]
     const PER_S_MAX: u16 = 20;
+
+    /// Whether it is meant for whichever world the player is in when it arrives, as a name for oneself is.
+    ///
+    /// Otherwise it is for the world in which it was asked. A client hears of a journey a round trip late, and what it
+    /// asks for in that time would be done by a world that it has not seen: a second `GoThrough` would take it back
+    /// through the door. So the world that it is in by then drops such a request and counts it (`net.requests_stale`).
+    const FOR_ANY_WORLD: bool = false;
 
     /// How much work it means for its world at worst, as for [`ClientInput::price`].
     fn price(&self) -> u32 {
@@ -108,6 +119,8 @@ pub struct PackedKind {
     pub bytes_max: usize,
     /// Most in a second and of a client; of what worlds say, 0: that has no limit.
     pub per_s_max: u16,
+    /// A request that counts in whichever world it arrives.
+    pub is_for_any_world: bool,
     /// The counter of those that could not be read.
     pub(crate) refused_name: &'static str,
     hash: u64,
@@ -126,6 +139,7 @@ impl PackedKind {
             name,
             bytes_max: T::BYTES_MAX,
             per_s_max,
+            is_for_any_world: false,
             refused_name: RefusedName::<T>::NAME,
             hash: T::SCHEMA.hash(),
             check: |bytes| throng_pack::unpack_body::<T>(bytes).map(drop),
@@ -148,7 +162,7 @@ impl PackedKind {
 
     pub(crate) fn of_request<T: ClientRequest>() -> Self {
         let price = |bytes: &[u8]| throng_pack::unpack_body::<T>(bytes).map_or(1, |request| request.price());
-        Self::of::<T>(T::PER_S_MAX, REQUEST_BYTES_MAX, price)
+        Self { is_for_any_world: T::FOR_ANY_WORLD, ..Self::of::<T>(T::PER_S_MAX, REQUEST_BYTES_MAX, price) }
     }
 
     pub(crate) fn of_message<T: ClientMessage>() -> Self {
@@ -165,7 +179,8 @@ impl PackedKind {
         (self.check)(bytes)
     }
 
-    /// Folds all that both ends must agree on into the schema's hash. How often it may come is the server's alone.
+    /// Folds all that both ends must agree on into the schema's hash. How often it may come, and
+    /// in which world, is the server's alone.
     /// `sort` tells inputs, requests and messages apart.
     pub(crate) fn mix_into(&self, hash: u64, sort: u64) -> u64 {
         mix(mix(hash, sort), self.hash)

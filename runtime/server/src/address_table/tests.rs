@@ -240,7 +240,7 @@ fn what_a_client_may_not_say_is_counted_by_the_message() {
     for kind in [control::SNAPSHOT, control::REQUEST] {
         connection.send_unreliable(&[kind]).unwrap();
     }
-    for message in [&[control::CONTROL][..], &[control::REQUEST], &[control::REQUEST, 0], &[16, 1]] {
+    for message in [&[control::CONTROL][..], &[control::REQUEST, 0], &[control::REQUEST, 0, 0], &[16, 1]] {
         connection.send_reliable(message).unwrap();
     }
     connection.send_packet(now, &[control::INPUT, 0, 1, 0, 7], &mut client);

@@ -426,14 +426,42 @@ fn what_we_say_has_its_kind_and_its_limits() {
     stage.step();
     let mut said = stage.at_server.clone();
     said.sort_by_key(|(_, message)| message[0]);
-    let expect =
-        [(Channel::Unreliable, vec![control::INPUT, 0, 1, 0, 0, 9]), (Channel::Reliable, vec![control::REQUEST, 0, 7])];
+    let expect = [
+        (Channel::Unreliable, vec![control::INPUT, 0, 1, 0, 0, 9]),
+        (Channel::Reliable, vec![control::REQUEST, 0, 0, 7]),
+    ];
     assert_eq!(said, expect);
 
     let mut stranger = Stage::in_world(nothing_replicated());
     let refused = stranger.client.send_input(stranger.now, &Walk { x: 1 });
     assert_eq!(refused, Err(SendInputError::NotInSchema("Walk")));
     assert!(matches!(stranger.client.request(&PickUp { thing: 1 }), Err(SendMessageError::NotInSchema("PickUp"))));
+}
+
+/// What a player is called, in all worlds.
+#[derive(Pack, Debug, PartialEq)]
+struct CallMe(u8);
+
+impl ClientRequest for CallMe {
+    const FOR_ANY_WORLD: bool = true;
+}
+
+#[test]
+fn requests_carry_the_stay_in_which_they_were_asked() {
+    let mut stage = Stage::connected(SchemaBuilder::new().request::<PickUp>().request::<CallMe>().build());
+    let request = |kind: u8, epoch: u8| vec![control::REQUEST, epoch, kind, 7];
+    assert!(matches!(stage.client.request(&PickUp { thing: 7 }), Err(SendMessageError::NotInWorld)));
+    stage.client.request(&CallMe(7)).expect("it is for any world");
+    stage.step();
+    assert_eq!(stage.inputs_at_server(), [request(1, 0)]);
+    stage.say_enter(EnterWorld { epoch: 3, ..HIDEOUT });
+    stage.step();
+    stage.client.request(&PickUp { thing: 7 }).expect("in a world");
+    stage.step();
+    assert_eq!(stage.inputs_at_server(), [request(0, 3)]);
+    stage.say(&empty_snapshot(4, 90, 0));
+    stage.step();
+    assert!(matches!(stage.client.request(&PickUp { thing: 7 }), Err(SendMessageError::NotInWorld)), "between two");
 }
 
 /// Two moves and a flag: three bytes.

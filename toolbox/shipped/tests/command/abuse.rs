@@ -364,7 +364,7 @@ fn hostile_texts_in_names_and_lines(count: usize) {
 
     // One of the largest messages that there are, and one that is too large to be one.
     let mut huge = vec![b'A'; 60 << 10];
-    huge[..2].copy_from_slice(&[control::REQUEST, SAY]);
+    huge[..3].copy_from_slice(&[control::REQUEST, player.epoch(), SAY]);
     player.client.send_raw(&huge).expect("it fits a message");
     huge.resize(1 << 20, b'A');
     assert!(player.client.send_raw(&huge).is_err(), "1 MiB is no message");
@@ -376,7 +376,7 @@ fn hostile_texts_in_names_and_lines(count: usize) {
         for _ in 0..5 {
             let text = hostile_text(&mut rng);
             let kind = if sent % 2 == 0 { SAY } else { NAME };
-            let message = [&[control::REQUEST, kind, text.len().min(255) as u8], &text[..]].concat();
+            let message = [&[control::REQUEST, player.epoch(), kind, text.len().min(255) as u8], &text[..]].concat();
             let bytes_max = if sent % 2 == 0 { SAY_BYTES_MAX } else { NAME_BYTES_MAX };
             // A full channel is the sender's own problem: it waits.
             if player.client.send_raw(&message).is_err() {

@@ -88,8 +88,9 @@ fn hostile_inputs_and_messages(count: usize) {
         }
         for _ in 0..5 {
             let wish = wish(&mut rng);
+            let message = [&[control::REQUEST, player.epoch(), KIND], &wish[..]].concat();
             // A full channel is the sender's own problem: it waits.
-            if player.client.send_raw(&[&[control::REQUEST, KIND], &wish[..]].concat()).is_err() {
+            if player.client.send_raw(&message).is_err() {
                 break;
             }
             bad_messages += u64::from(unpack_body::<Wish>(&wish).is_err());

@@ -77,6 +77,11 @@ impl Player {
         false
     }
 
+    /// Of its stay in its world.
+    pub fn epoch(&self) -> u8 {
+        self.client.world().expect("it is in a world").epoch
+    }
+
     /// Takes what waits in the socket.
     pub fn receive(&mut self) {
         let mut datagram = [0; 2_048];
