@@ -1,7 +1,8 @@
 //! Allowance: how many packets, bytes and messages one client may send, in a moment and in the long run.
 //!
 //! A bucket for each fills at a fixed rate and holds one second's worth, so that a lag burst passes and a flood does not.
-//! A client that stays over is dismissed. Messages have a bucket of their own, because a packet holds two hundred of the
+//! A client that stays over is dismissed, later if it was silent before: a line that stood still hands over at once what
+//! was said meanwhile. Messages have a bucket of their own, because a packet holds two hundred of the
 //! shortest ones, and it is messages that cost a game its time. There a message counts as much as its
 //! [price](throng_replication::ClientInput::price), so that what all of a client's messages cost its world has a bound too.
 //!
@@ -95,6 +96,12 @@ impl Allowance {
     pub fn spend_message(&mut self, price: u32) -> Verdict {
         self.messages.spend(f64::from(price))
     }
+
+    /// The same for one that was sent reliably. A client that is to stay cannot lose it, and inputs that came before it in
+    /// a lump may have used up all: so as much as the allowance holds may be taken ahead of time.
+    pub fn spend_reliable_message(&mut self, price: u32) -> Verdict {
+        self.messages.spend_ahead(f64::from(price))
+    }
 }
 
 #[cfg(test)]
@@ -153,7 +160,7 @@ mod tests {
         assert_eq!(passed(0, 600), 500, "a second's worth at once");
         assert_eq!(passed(100, 200), 50);
         assert_eq!(passed(10_000, 600), 500);
-        let verdicts = (0..1_200).map(|_| allowance.spend_message(1));
+        let verdicts = (0..3_200).map(|_| allowance.spend_message(1));
         assert_eq!(verdicts.last(), Some(Verdict::Dismiss), "who goes on is not just in a hurry");
         let mut unlimited = Allowance::new(100, 1_000_000, Nanos::ZERO);
         assert!((0..100_000).all(|_| unlimited.spend_message(1) == Verdict::Pass));

@@ -1,7 +1,8 @@
 //! Bucket: a rate that may be used at once as far as it was not used before.
 //!
 //! It fills at its rate up to what it holds. What finds too little in it is refused, and who is refused for long is to
-//! go: refusals are forgiven at a tenth of the rate, since a burst now and then is nobody's fault.
+//! go: refusals are forgiven at a tenth of the rate, since a burst now and then is nobody's fault. What was not used before
+//! is set off against them: a line that stood still hands over at once what was said meanwhile.
 //!
 //! No clock: the time that passed is an argument. A few additions.
 
@@ -10,6 +11,11 @@ use crate::allowance::Verdict;
 /// What was refused and is not forgiven yet before a client is dismissed, in units of the rate: two seconds of twice the
 /// rate.
 const REFUSED_RATES_MAX: f64 = 2.0;
+
+/// What was not used and is set off against what is refused, in units of the rate. A client that sends 128 inputs a second
+/// and is not heard for the 15 s of its timeout has said 1,920: of 300 packets a second that is 6.4 rates, of which the
+/// bucket holds one and two are forgiven to anybody.
+const UNUSED_RATES_MAX: f64 = 4.0;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Bucket {
@@ -22,7 +28,10 @@ pub(crate) enum Bucket {
 pub(crate) struct Limit {
     per_s: f64,
     most: f64,
+    /// Below zero, as far as it was taken ahead of time.
     left: f64,
+    /// What came in while it was full.
+    unused: f64,
     refused: f64,
 }
 
@@ -30,12 +39,14 @@ impl Bucket {
     /// Full; holds as much as comes in in `holds_s` seconds, above 0.
     pub fn new(per_s: u32, holds_s: f64) -> Self {
         let per_s = f64::from(per_s);
-        Self::Limited(Limit { per_s, most: per_s * holds_s, left: per_s * holds_s, refused: 0.0 })
+        Self::Limited(Limit { per_s, most: per_s * holds_s, left: per_s * holds_s, unused: 0.0, refused: 0.0 })
     }
 
     pub fn fill(&mut self, elapsed_s: f64) {
-        let Self::Limited(Limit { per_s, most, left, refused }) = self else { return };
-        *left = (*left + elapsed_s * *per_s).min(*most);
+        let Self::Limited(Limit { per_s, most, left, unused, refused }) = self else { return };
+        let filled = *left + elapsed_s * *per_s;
+        *left = filled.min(*most);
+        *unused = (*unused + (filled - *left)).min(UNUSED_RATES_MAX * *per_s);
         *refused = (*refused - elapsed_s * *per_s / 10.0).max(0.0);
     }
 
@@ -56,20 +67,30 @@ impl Bucket {
     /// Refuses as much.
     pub fn refuse(&mut self, amount: f64) -> Verdict {
         let Self::Limited(limit) = self else { return Verdict::Drop };
-        limit.refused += amount;
+        let set_off = amount.min(limit.unused);
+        limit.unused -= set_off;
+        limit.refused += amount - set_off;
         if limit.refused > REFUSED_RATES_MAX * limit.per_s { Verdict::Dismiss } else { Verdict::Drop }
     }
 
     /// Takes as much, or refuses it. Who asks for more than it ever holds gets all of it, else that would never pass.
     pub fn spend(&mut self, amount: f64) -> Verdict {
-        let amount = match self {
-            Self::Unlimited => return Verdict::Pass,
-            Self::Limited(limit) => amount.min(limit.most),
-        };
-        if !self.has(amount) {
+        self.spend_down_to(amount, 0.0)
+    }
+
+    /// The same for what is not to be refused lightly: as much as it holds may be taken ahead of time, and comes in first.
+    pub fn spend_ahead(&mut self, amount: f64) -> Verdict {
+        self.spend_down_to(amount, -1.0)
+    }
+
+    /// `least` is what is to be left, in units of what it holds.
+    fn spend_down_to(&mut self, amount: f64, least: f64) -> Verdict {
+        let Self::Limited(limit) = self else { return Verdict::Pass };
+        let amount = amount.min(limit.most);
+        if limit.left - amount < least * limit.most {
             return self.refuse(amount);
         }
-        self.take(amount);
+        limit.left -= amount;
         Verdict::Pass
     }
 }
@@ -92,6 +113,7 @@ mod tests {
     #[test]
     fn refusals_are_forgiven_at_a_tenth_of_the_rate() {
         let mut bucket = Bucket::new(100, 1.0);
+        bucket.take(100.0);
         assert!((0..200).all(|_| bucket.refuse(1.0) == Verdict::Drop));
         assert_eq!(bucket.refuse(1.0), Verdict::Dismiss);
         bucket.fill(1.0);
@@ -116,6 +138,34 @@ mod tests {
         assert_eq!(bucket.spend(1e9), Verdict::Drop);
         bucket.fill(0.2);
         assert_eq!(bucket.spend(1e9), Verdict::Pass);
+    }
+
+    #[test]
+    fn who_was_silent_is_refused_more_before_it_has_to_go() {
+        let refused = |silent_s: f64| {
+            let mut bucket = Bucket::new(100, 1.0);
+            bucket.fill(silent_s);
+            (0..10_000).take_while(|_| bucket.refuse(1.0) == Verdict::Drop).count()
+        };
+        assert_eq!([0.0, 1.0, 3.5].map(refused), [200, 300, 550]);
+        assert_eq!([4.0, 1e9].map(refused), [600, 600], "four seconds of it count");
+        let mut busy = Bucket::new(100, 1.0);
+        for _ in 0..1_000 {
+            busy.take(100.0);
+            busy.fill(1.0);
+        }
+        assert_eq!((0..10_000).take_while(|_| busy.refuse(1.0) == Verdict::Drop).count(), 200, "it used all it had");
+    }
+
+    #[test]
+    fn what_is_taken_ahead_of_time_comes_in_first() {
+        let mut bucket = Bucket::new(100, 1.0);
+        let verdicts = [1e9, 60.0, 40.0, 1.0].map(|amount| bucket.spend_ahead(amount));
+        assert_eq!(verdicts, [Verdict::Pass, Verdict::Pass, Verdict::Pass, Verdict::Drop]);
+        bucket.fill(0.9);
+        assert_eq!([bucket.spend(1.0), bucket.spend_ahead(1.0)], [Verdict::Drop, Verdict::Pass]);
+        bucket.fill(0.2);
+        assert_eq!([bucket.spend(8.0), bucket.spend(2.0)], [Verdict::Pass, Verdict::Drop]);
     }
 
     #[test]

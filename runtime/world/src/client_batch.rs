@@ -323,15 +323,20 @@ fn open(
             Some((kind, Heard::Taken)) => declared.price(kind, &bytes[begin..end]),
             _ => 1,
         };
-        let message_verdict = client.allowance.spend_message(price);
+        // What was sent reliably and its world is to have is not lost by a client that stays.
+        let is_owed = channel == Channel::Reliable && matches!(heard, Some((_, Heard::Taken)));
+        let message_verdict = if is_owed {
+            client.allowance.spend_reliable_message(price)
+        } else {
+            client.allowance.spend_message(price)
+        };
         client.meter.spent.messages += 1;
         if message_verdict != Verdict::Pass {
             client.meter.spent.refused += 1;
             let refused =
                 if price > 1 { &mut stats.dear_messages_over_allowance } else { &mut stats.messages_over_allowance };
             *refused += 1;
-            // What was sent reliably is not lost by a client that stays.
-            if message_verdict == Verdict::Dismiss || channel == Channel::Reliable {
+            if message_verdict == Verdict::Dismiss || is_owed {
                 client.leave("sent more messages than its allowance");
             }
             continue;

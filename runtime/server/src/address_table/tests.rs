@@ -18,8 +18,15 @@ use throng_net::{
 };
 
 use super::*;
-use throng_replication::{InterestSettings, SchemaBuilder};
-use throng_world::{Alone, GameWorld, Mail, TickStats, Worker, ids::WorldKindId, world_builder::Kind};
+use throng_pack::Pack;
+use throng_replication::{ClientInput, ClientRequest, InterestSettings, Protocol};
+use throng_scheduler::Hertz;
+use throng_world::{
+    Alone, GameWorld, Mail, TickStats, Worker,
+    ids::WorldKindId,
+    world_builder::{Kind, WorldBuilder},
+    world_kind::WorldKind,
+};
 
 use crate::{directory::Everybody, testing::empty};
 
@@ -71,6 +78,10 @@ impl PacketSink for Tapped {
 
 impl Scene {
     fn new() -> Scene {
+        Scene::of(empty())
+    }
+
+    fn of(kind: impl WorldKind) -> Scene {
         let network = MemoryNetwork::new(1, Impairment::default());
         let mut transport = network.server(SERVER);
         let settings = ServerHandshakeSettings::new(ProtocolId(1), PrivateKey::new([7; 32]), vec![SERVER], 1);
@@ -78,8 +89,8 @@ impl Scene {
             AddressTable::new(ServerHandshake::new(settings, [1; 32]), transport.sender(0), &ServerSettings::default());
         let mut mailboxes = Mailboxes::default();
         mailboxes.insert(WORLD, Default::default());
-        let mut kind = Kind::new(WorldKindId(0), Box::new(empty()));
-        let (schema, interest) = (SchemaBuilder::new().build(), InterestSettings::default());
+        let (schema, interest) = (kind.protocol().schema(), InterestSettings::default());
+        let mut kind = Kind::new(WorldKindId(0), Box::new(kind));
         let world = kind.build_world(WORLD, 1, None, &schema, &interest).unwrap();
         Scene { network, transport, addresses, mailboxes, world, stats: TickStats::default(), dismissed: false }
     }
@@ -274,4 +285,110 @@ fn a_client_that_goes_by_another_schema_is_counted_once_and_let_go() {
     scene.tick(now);
     assert_eq!((scene.stats.schema_mismatches, scene.stats.messages_refused), (1, 9));
     assert!(scene.dismissed);
+}
+
+#[derive(Pack)]
+struct Cast;
+
+impl ClientInput for Cast {
+    fn price(&self) -> u32 {
+        7
+    }
+}
+
+#[derive(Pack)]
+struct Ask;
+
+impl ClientRequest for Ask {
+    fn price(&self) -> u32 {
+        5
+    }
+}
+
+struct Duel;
+
+impl WorldKind for Duel {
+    fn name(&self) -> &str {
+        "duel"
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(20)
+    }
+
+    fn protocol(&self) -> Protocol {
+        Protocol::new().input::<Cast>().request::<Ask>()
+    }
+
+    fn build(&self, _: &mut WorldBuilder) {}
+}
+
+/// A client's line. While it is down, what is said is lost, or waits and is handed over at once.
+struct Line {
+    endpoint: MemoryEndpoint,
+    is_down: bool,
+    holds: bool,
+    held: Vec<Vec<u8>>,
+}
+
+impl PacketSink for Line {
+    fn buffer(&mut self) -> &mut [u8] {
+        self.endpoint.buffer()
+    }
+
+    fn commit(&mut self, to: SocketAddr, len: usize) {
+        if !self.is_down {
+            self.endpoint.commit(to, len);
+        } else if self.holds {
+            self.held.push(self.endpoint.buffer()[..len].to_vec());
+        }
+    }
+}
+
+/// A client casts as often as it may and asks ten times a second, which is 946 of the 1,000 units of its allowance, and
+/// its line is down for ten seconds.
+fn casting_through_a_blackout(holds: bool) -> Scene {
+    let mut scene = Scene::of(Duel);
+    let mut line = Line { endpoint: scene.network.endpoint(CLIENT), is_down: false, holds, held: Vec::new() };
+    let (mut connection, begin) = scene.connect(&mut line.endpoint);
+    let (mut casts, mut asks) = (0, 0);
+    for frame in 0..16 * FRAMES_PER_S {
+        let now = begin + Nanos(frame * 1_000_000_000 / FRAMES_PER_S);
+        line.is_down = (3..13).contains(&(frame / FRAMES_PER_S));
+        if !line.is_down {
+            line.held.drain(..).for_each(|datagram| line.endpoint.send_to(&datagram, SERVER));
+        }
+        connection.update(now, &mut Received::default());
+        while asks < 10 * frame / FRAMES_PER_S {
+            connection.send_reliable(&[control::REQUEST, 0, 0]).expect("there is room for ten seconds of it");
+            asks += 1;
+        }
+        while casts < u64::from(Cast::PER_S_MAX) * frame / FRAMES_PER_S {
+            let [low, high] = (casts as u16).to_le_bytes();
+            connection.send_unreliable(&[control::INPUT, 0, low, high, 0]).expect("there is room");
+            connection.send_packet(now, &[], &mut line);
+            casts += 1;
+        }
+        scene.frame(now);
+        if frame % FRAMES_PER_TICK == 2 {
+            scene.tick(now);
+            while let Some((_, mut datagram)) = line.endpoint.receive() {
+                if !line.is_down {
+                    connection.receive(now, &mut datagram, &mut Received::default()).unwrap();
+                }
+            }
+        }
+    }
+    scene
+}
+
+/// Promise: an honest client survives a blackout of 10 s, whatever piled up in it.
+#[test]
+fn who_casts_all_the_time_is_not_dismissed_for_what_piled_up_in_a_blackout() {
+    for holds in [false, true] {
+        let scene = casting_through_a_blackout(holds);
+        assert!(!scene.dismissed, "the line holds what waits: {holds}");
+        assert!(scene.stats.said_over_limit > 0, "requests, at least, came in a lump");
+        assert_eq!(scene.stats.inputs_over_allowance > 0, holds, "{}", scene.stats.inputs_over_allowance);
+    }
 }
