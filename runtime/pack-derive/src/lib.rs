@@ -19,7 +19,9 @@ use attributes::TypeAttributes;
 #[proc_macro_derive(Pack, attributes(pack))]
 pub fn derive_pack(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
-    expand(&input, &home::find()).unwrap_or_else(|error| error.into_compile_error()).into()
+    expand(&input, &home::find("throng-pack", "pack", &["throng"]))
+        .unwrap_or_else(|error| error.into_compile_error())
+        .into()
 }
 
 /// The code for a type, in pieces.

@@ -22,7 +22,7 @@ pub fn scoped(arguments: TokenStream, item: TokenStream) -> TokenStream {
         let message = "a `const` function has no time: it may run while the program is compiled";
         return syn::Error::new_spanned(function.sig.fn_token, message).to_compile_error().into();
     }
-    let home = home::find();
+    let home = home::find("throng-profiler", "profiler", &["throng"]);
     function.block.stmts.insert(0, parse_quote! { #home::scope!(#arguments); });
     quote!(#function).into()
 }

@@ -43,7 +43,9 @@ mod structure;
 #[proc_macro_derive(Replicate, attributes(replicate))]
 pub fn derive_replicate(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
-    expand(&input, &home::find()).unwrap_or_else(|error| error.into_compile_error()).into()
+    expand(&input, &home::find("throng-replication", "replication", &["throng", "throng-client"]))
+        .unwrap_or_else(|error| error.into_compile_error())
+        .into()
 }
 
 /// `home` is the path of `throng_replication`.
