@@ -13,6 +13,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use frontier::components::{Animation, Effects, Pose, Vitals};
 use throng::inspection::WorldHash;
 use throng_client::{Client, ClientStats};
+use throng_net::transport::Impairment;
 use throng_replication::{NetId, Replicate};
 use throng_simulator::{SimulationSettings, Totals, first_difference};
 
@@ -69,7 +70,7 @@ struct Played {
 
 impl Played {
     fn with(workers_count: usize, seed: u64) -> Self {
-        let impairment = simulated::bad_network(0.05);
+        let impairment = Impairment::bad(0.05);
         let settings = SimulationSettings { workers_count, hash: true, impairment, ..simulated::settings(seed) };
         let mut simulation = simulated::game_with_bots(&settings, BOTS, NPCS);
         simulation.run_for(SECONDS);

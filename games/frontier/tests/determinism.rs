@@ -8,7 +8,7 @@
 mod simulated;
 
 use throng::inspection::WorldHash;
-use throng_net::transport::Recording;
+use throng_net::transport::{Impairment, Recording};
 use throng_simulator::{Difference, Replay, SimulationSettings, first_difference};
 
 struct Recorded {
@@ -21,7 +21,7 @@ struct Recorded {
 impl Recorded {
     /// Plays with one worker. The world is checked to have ticked for almost all of the time.
     fn play(seed: u64, bots: usize, npcs: usize, seconds: u32) -> Self {
-        let impairment = simulated::bad_network(0.02);
+        let impairment = Impairment::bad(0.02);
         let settings = SimulationSettings { record: true, hash: true, impairment, ..simulated::settings(seed) };
         let mut simulation = simulated::game_with_bots(&settings, bots, npcs);
         simulation.run_for(f64::from(seconds) + 1.0);

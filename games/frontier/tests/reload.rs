@@ -3,7 +3,6 @@
 mod simulated;
 
 use frontier::components::Pose;
-use simulated::check_all_play;
 use throng_replication::{ReplicationRules, rules::InterestRadii};
 use throng_simulator::Simulation;
 
@@ -43,6 +42,6 @@ fn reloaded_radii_change_what_players_see_and_nothing_else() {
     let again = held_beyond(&simulation, LEAVE_M + 10.0);
     assert!(again > before / 2, "{again} of {before}");
     let totals = simulation.totals();
-    check_all_play(&totals, BOTS, 8);
+    totals.check_all_play(BOTS, 8);
     assert_eq!(totals.state_errors, 0, "{totals:#?}");
 }

@@ -5,6 +5,7 @@
 
 mod simulated;
 
+use throng_net::transport::Impairment;
 use throng_simulator::{Fingerprint, SimulationSettings};
 
 const BOTS: usize = 200;
@@ -15,7 +16,7 @@ const FRAMES: u64 = 3_000;
 #[test]
 #[ignore = "prints what two builds are compared by"]
 fn a_game_of_a_thousand_ticks_in_one_line() {
-    let impairment = simulated::bad_network(0.02);
+    let impairment = Impairment::bad(0.02);
     let settings =
         SimulationSettings { workers_count: 2, hash: true, tap: true, impairment, ..simulated::settings(23) };
     let mut simulation = simulated::game_with_bots(&settings, BOTS, NPCS);

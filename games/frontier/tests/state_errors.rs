@@ -5,7 +5,6 @@
 
 mod simulated;
 
-use simulated::{bad_network, check_all_play};
 use throng_net::transport::Impairment;
 use throng_replication::Fault;
 use throng_simulator::Simulation;
@@ -26,7 +25,7 @@ fn check_network(impairment: Impairment) {
     let totals = simulation.totals();
     println!("{totals:?}");
     // The first second or two are the way in.
-    check_all_play(&totals, BOTS, 16);
+    totals.check_all_play(BOTS, 16);
     assert_eq!(totals.state_errors, 0, "{impairment:?}: {totals:#?}");
 }
 
@@ -37,19 +36,19 @@ fn a_perfect_network_shows_no_state_error() {
 
 #[test]
 fn a_network_that_loses_one_in_twenty_shows_no_state_error() {
-    check_network(bad_network(0.05));
+    check_network(Impairment::bad(0.05));
 }
 
 #[test]
 fn a_network_that_loses_one_in_five_shows_no_state_error() {
-    check_network(bad_network(0.2));
+    check_network(Impairment::bad(0.2));
 }
 
 /// Promise: whatever was missed in a second of darkness is there two seconds after it, exactly.
 #[test]
 fn copies_come_right_after_a_blackout() {
     let dark = Impairment { loss: 1.0, ..Impairment::default() };
-    for (seed, light) in [(12, Impairment::default()), (13, bad_network(0.05))] {
+    for (seed, light) in [(12, Impairment::default()), (13, Impairment::bad(0.05))] {
         let mut simulation = play(seed);
         simulation.impair(light);
         simulation.run_for(6.0);
@@ -66,47 +65,35 @@ fn copies_come_right_after_a_blackout() {
             assert_eq!(after.state_errors, before.state_errors, "{after:#?}");
         }
         let totals = simulation.totals();
-        check_all_play(&totals, BOTS, 16);
+        totals.check_all_play(BOTS, 16);
         // Checks wait for two seconds for what is late, so that the darkness itself is no error either.
         assert_eq!(totals.state_errors, 0, "{totals:#?}");
     }
 }
 
-#[track_caller]
-fn check_fault_is_noticed(fault: Fault) {
-    let mut simulation = play(14);
-    simulation.run_for(5.0);
-    assert_eq!(simulation.totals().state_errors, 0);
-    simulation.server_mut().break_replication(fault);
-    simulation.run_for(15.0);
-    let totals = simulation.totals();
-    println!("{fault:?}: {totals:?}");
-    assert!(totals.state_errors > 0, "{fault:?} went unseen: {totals:#?}");
-}
-
 #[test]
 fn a_corrupting_encoder_is_noticed() {
-    check_fault_is_noticed(Fault::CorruptEncoding);
+    play(14).check_fault_is_noticed(Fault::CorruptEncoding);
 }
 
 #[test]
 fn lost_despawns_are_noticed() {
-    check_fault_is_noticed(Fault::LoseDespawns);
+    play(14).check_fault_is_noticed(Fault::LoseDespawns);
 }
 
 #[test]
 fn skipped_updates_are_noticed() {
-    check_fault_is_noticed(Fault::SkipUpdates);
+    play(14).check_fault_is_noticed(Fault::SkipUpdates);
 }
 
 #[test]
 fn changes_that_were_never_seen_are_noticed() {
-    check_fault_is_noticed(Fault::MissChanges);
+    play(14).check_fault_is_noticed(Fault::MissChanges);
 }
 
 #[test]
 fn entities_that_interest_overlooks_are_noticed() {
-    check_fault_is_noticed(Fault::MissInterest);
+    play(14).check_fault_is_noticed(Fault::MissInterest);
 }
 
 /// The large form: many seeds, on networks that change every second.
@@ -117,7 +104,7 @@ fn r08_bad_networks_of_many_seeds_show_no_state_error() {
         let mut simulation = play(seed);
         for second in 0..120_u32 {
             let share = f64::from(second % 13) / 100.0;
-            let mut impairment = bad_network(share);
+            let mut impairment = Impairment::bad(share);
             (impairment.reordering, impairment.corruption) = (share, 0.01);
             simulation.impair(impairment);
             simulation.run_for(1.0);

@@ -16,7 +16,7 @@ const FRAMES: usize = 1_800;
 fn nearly_all_frames_allocate_nothing() {
     let mut simulation = simulated::game_with_bots(&simulated::settings(8), BOTS, NPCS);
     simulation.run_for(120.0);
-    simulated::check_all_play(&simulation.totals(), BOTS, 120);
+    simulation.totals().check_all_play(BOTS, 120);
     assert!(simulation.allocations() > 1_000, "a world was made: the allocator counts");
     let each = simulation.allocations_per_frame(FRAMES);
     let (sum, without) = (each.iter().sum::<u64>(), each.iter().filter(|count| **count == 0).count());

@@ -5,8 +5,6 @@
 
 mod simulated;
 
-use simulated::check_all_play;
-
 #[test]
 fn bots_play_the_whole_game_and_find_nothing_wrong() {
     const BOTS: usize = 50;
@@ -14,7 +12,7 @@ fn bots_play_the_whole_game_and_find_nothing_wrong() {
     simulation.run_for(60.0);
     let totals = simulation.totals();
     println!("{totals:#?}");
-    check_all_play(&totals, BOTS, 60);
+    totals.check_all_play(BOTS, 60);
     assert_eq!(totals.state_errors, 0, "{totals:#?}");
     for happened in ["casts", "lines_said", "lines_heard", "events_heard", "parties_joined", "deaths"] {
         assert!(totals.counter(happened) > 0, "{happened}: {totals:#?}");
@@ -47,6 +45,6 @@ fn a_large_game_works() {
     let mut simulation = simulated::game_with_bots(&simulated::settings(9), 1_000, 10_000);
     simulation.run_for(30.0);
     let totals = simulation.totals();
-    check_all_play(&totals, 1_000, 25);
+    totals.check_all_play(1_000, 25);
     assert_eq!(totals.state_errors, 0, "{totals:#?}");
 }

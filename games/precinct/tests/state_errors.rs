@@ -8,7 +8,7 @@ mod simulated;
 use throng_net::transport::Impairment;
 use throng_platform::time::Nanos;
 use throng_replication::Fault;
-use throng_simulator::{Simulation, Totals};
+use throng_simulator::Simulation;
 
 const BOTS: usize = 40;
 const NPCS: usize = 400;
@@ -17,35 +17,18 @@ fn play() -> Simulation {
     simulated::game_with_bots(&simulated::settings(11), BOTS, NPCS).0
 }
 
-/// Asserts that all play, and were checked once a second or more.
-#[track_caller]
-fn check_all_play(totals: &Totals, seconds: u64) {
-    assert_eq!(totals.playing, BOTS as u64, "{totals:#?}");
-    assert_eq!(totals.protocol_errors, 0, "{totals:#?}");
-    assert_eq!(totals.counter("violations"), 0, "{totals:#?}");
-    assert!(totals.state_checks >= BOTS as u64 * seconds, "{totals:#?}");
-}
-
 #[test]
 fn a_perfect_network_shows_no_state_error() {
     let mut simulation = play();
     simulation.run_for(40.0);
     let totals = simulation.totals();
-    check_all_play(&totals, 40);
+    totals.check_all_play(BOTS, 40);
     assert_eq!(totals.state_errors, 0, "{totals:#?}");
 }
 
 #[test]
 fn a_bad_network_and_a_blackout_show_no_state_error() {
-    let bad = Impairment {
-        loss: 0.05,
-        duplication: 0.02,
-        reordering: 0.1,
-        reorder_delay: Nanos::from_millis(60),
-        delay: Nanos::from_millis(40),
-        jitter: Nanos::from_millis(20),
-        ..Impairment::default()
-    };
+    let bad = Impairment::bad(0.05);
     let mut simulation = play();
     simulation.impair(bad);
     simulation.run_for(20.0);
@@ -55,45 +38,33 @@ fn a_bad_network_and_a_blackout_show_no_state_error() {
     simulation.run_for(20.0);
     let totals = simulation.totals();
     println!("{totals:?}");
-    check_all_play(&totals, 40);
+    totals.check_all_play(BOTS, 40);
     assert_eq!(totals.state_errors, 0, "{totals:#?}");
-}
-
-#[track_caller]
-fn check_fault_is_noticed(fault: Fault) {
-    let mut simulation = play();
-    simulation.run_for(5.0);
-    assert_eq!(simulation.totals().state_errors, 0);
-    simulation.server_mut().break_replication(fault);
-    simulation.run_for(15.0);
-    let totals = simulation.totals();
-    println!("{fault:?}: {totals:?}");
-    assert!(totals.state_errors > 0, "{fault:?} went unseen: {totals:#?}");
 }
 
 #[test]
 fn a_corrupting_encoder_is_noticed() {
-    check_fault_is_noticed(Fault::CorruptEncoding);
+    play().check_fault_is_noticed(Fault::CorruptEncoding);
 }
 
 #[test]
 fn lost_despawns_are_noticed() {
-    check_fault_is_noticed(Fault::LoseDespawns);
+    play().check_fault_is_noticed(Fault::LoseDespawns);
 }
 
 #[test]
 fn skipped_updates_are_noticed() {
-    check_fault_is_noticed(Fault::SkipUpdates);
+    play().check_fault_is_noticed(Fault::SkipUpdates);
 }
 
 #[test]
 fn changes_that_were_never_seen_are_noticed() {
-    check_fault_is_noticed(Fault::MissChanges);
+    play().check_fault_is_noticed(Fault::MissChanges);
 }
 
 #[test]
 fn entities_that_interest_overlooks_are_noticed() {
-    check_fault_is_noticed(Fault::MissInterest);
+    play().check_fault_is_noticed(Fault::MissInterest);
 }
 
 /// The large form: an hour of forty players, on networks that change every second. Not worse than this: at 20 % loss

@@ -10,6 +10,7 @@ use throng::server::ServerError;
 use throng_bots::Behaviour;
 use throng_net::transport::{Impairment, MemoryNetwork, Recording, RecordingTransport, ServerTransport};
 use throng_platform::time::Nanos;
+use throng_replication::Fault;
 
 use crate::player::{Player, index_of};
 use crate::settings::{Purpose, SERVER_ADDRESS, SimulationSettings};
@@ -131,6 +132,19 @@ impl Simulation {
             player.count_into(&mut totals, index);
         }
         totals
+    }
+
+    /// Breaks what clients are told, and asserts that they notice within fifteen seconds: the negative control of a test
+    /// that finds no state error.
+    #[track_caller]
+    pub fn check_fault_is_noticed(&mut self, fault: Fault) {
+        self.run_for(5.0);
+        assert_eq!(self.totals().state_errors, 0);
+        self.server_mut().break_replication(fault);
+        self.run_for(15.0);
+        let totals = self.totals();
+        println!("{fault:?}: {totals:?}");
+        assert!(totals.state_errors > 0, "{fault:?} went unseen: {totals:#?}");
     }
 
     /// The server, between two frames: all worlds are at home.

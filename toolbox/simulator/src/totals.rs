@@ -29,4 +29,13 @@ impl Totals {
     pub fn counter(&self, name: &str) -> u64 {
         self.counters.get(name).copied().unwrap_or_default()
     }
+
+    /// Asserts that so many play, that nobody was told what cannot be (`violations`, as games' bots count it), and that
+    /// what each is shown was checked once a second or more, for so many seconds.
+    #[track_caller]
+    pub fn check_all_play(&self, players: usize, seconds: u64) {
+        assert_eq!((self.playing, self.protocol_errors), (players as u64, 0), "{self:#?}");
+        assert_eq!(self.counter("violations"), 0, "{self:#?}");
+        assert!(self.state_checks >= players as u64 * seconds, "{self:#?}");
+    }
 }

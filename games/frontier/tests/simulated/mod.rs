@@ -4,9 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use frontier::{FrontierBot, FrontierSettings, FrontierWorld, bot::BotGuide};
 use throng::{Server, server::ServerError};
-use throng_net::transport::Impairment;
-use throng_platform::time::Nanos;
-use throng_simulator::{Simulation, SimulationSettings, Totals};
+use throng_simulator::{Simulation, SimulationSettings};
 
 /// What the bots of this process know.
 pub fn guide() -> Arc<BotGuide> {
@@ -31,28 +29,4 @@ pub fn game_with_bots(settings: &SimulationSettings, players: usize, npcs: usize
         simulation.join(Box::new(FrontierBot::new(guide())));
     }
     simulation
-}
-
-/// A network that loses this share of all datagrams each way, and brings others late, twice and in another order.
-#[allow(dead_code, reason = "not every test has a bad network")]
-pub fn bad_network(loss: f64) -> Impairment {
-    Impairment {
-        loss,
-        duplication: 0.02,
-        reordering: 0.1,
-        reorder_delay: Nanos::from_millis(60),
-        delay: Nanos::from_millis(40),
-        jitter: Nanos::from_millis(20),
-        ..Impairment::default()
-    }
-}
-
-/// Asserts that all play, that nobody was told what cannot be, and that copies were checked once a second or more.
-#[allow(dead_code, reason = "not every test is about what clients see")]
-#[track_caller]
-pub fn check_all_play(totals: &Totals, bots: usize, seconds: u64) {
-    assert_eq!(totals.playing, bots as u64, "{totals:#?}");
-    assert_eq!(totals.protocol_errors, 0, "{totals:#?}");
-    assert_eq!(totals.counter("violations"), 0, "{totals:#?}");
-    assert!(totals.state_checks >= bots as u64 * seconds, "{totals:#?}");
 }

@@ -52,6 +52,20 @@ impl Impairment {
         blackout: Nanos::ZERO,
     };
 
+    /// A player's bad line: it loses this share each way [0 to 1] at 80 ms there and back, and brings others late, twice
+    /// and in another order.
+    pub const fn bad(loss: f64) -> Self {
+        Self {
+            loss,
+            duplication: 0.02,
+            reordering: 0.1,
+            reorder_delay: Nanos::from_millis(60),
+            delay: Nanos::from_millis(40),
+            jitter: Nanos::from_millis(20),
+            ..Self::NONE
+        }
+    }
+
     fn is_black(&self, now: Nanos) -> bool {
         self.blackout > Nanos::ZERO
             && now.0 % self.blackout_every.0.max(1) >= self.blackout_every.saturating_sub(self.blackout).0
