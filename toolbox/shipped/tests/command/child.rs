@@ -86,6 +86,7 @@ impl Finished {
         for part in parts {
             assert!(self.stderr.contains(part), "{part:?} is not in {}", self.stderr);
         }
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
     }
 
     /// The JSON object that `--json` promises as the last line.

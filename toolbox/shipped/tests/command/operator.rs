@@ -19,14 +19,7 @@ use crate::{
 /// The command must refuse, and its last words must hold all of `parts`.
 #[track_caller]
 fn check(command: Command, parts: &[&str]) {
-    let finished = finish(command, Duration::from_secs(60));
-    let stderr = &finished.stderr;
-    assert_eq!(finished.status.code(), Some(2), "{stderr}");
-    assert_eq!(finished.stdout, "", "a refusal is no result");
-    for part in parts {
-        assert!(stderr.contains(part), "{part:?} is not in {stderr:?}");
-    }
-    assert!(!stderr.contains("panicked"), "{stderr}");
+    finish(command, Duration::from_secs(60)).check_refused(parts);
 }
 
 #[track_caller]
