@@ -34,7 +34,7 @@ const JOIN_M: f32 = 30.0;
 
 /// Acts on what was asked for.
 pub fn grant(mut zone: Zone, wishes: Requests<Wish>, rows: Query<&PlayerRow>, mut parties: ResMut<Parties>) {
-    for (sender, wish) in wishes.read() {
+    for (sender, &wish) in wishes.read() {
         // Who has left in an earlier tick has no row.
         let Some(Ok(&row)) = sender.entity.map(|player| rows.get(player)) else { continue };
         let Some(actor) = zone.roster.actor(row) else { continue };

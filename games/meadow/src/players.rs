@@ -66,7 +66,7 @@ fn leave(departures: Res<Departures>, players: Query<(Entity, &Player)>, mut com
 }
 
 fn listen(walks: Inputs<Walk>, mut players: Query<&mut Player>) {
-    for (sender, wish) in walks.read() {
+    for (sender, &wish) in walks.read() {
         let Some(Ok(mut player)) = sender.entity.map(|own| players.get_mut(own)) else { continue };
         player.wish = wish;
     }

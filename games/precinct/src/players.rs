@@ -127,7 +127,7 @@ fn read_inputs(inputs: &Inputs<Input>, players: &mut Query<PlayerRow>) {
     for (sender, input) in inputs.read() {
         // Who has left in an earlier tick, or is not here yet, has no player.
         let Some(player) = sender.entity else { continue };
-        let taken = players.get_mut(player).is_ok_and(|mut player| player.controls.take(&input));
+        let taken = players.get_mut(player).is_ok_and(|mut player| player.controls.take(input));
         throng::count!("inputs", taken);
         throng::count!("inputs_excess", !taken);
     }

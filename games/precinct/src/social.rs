@@ -53,7 +53,7 @@ pub fn speak(
             continue;
         }
         throng::count!("lines_said");
-        let Ok(said) = Said::new(&passport.name, &words) else { continue };
+        let Ok(said) = Said::new(&passport.name, words) else { continue };
         let (from, earshot_m2) = (pose.feet(), EARSHOT_M * EARSHOT_M);
         let in_earshot = listeners.iter().filter(|(_, there)| there.feet().distance_squared(from) <= earshot_m2);
         for (client, _) in in_earshot.take(LISTENERS_MAX) {

@@ -104,5 +104,6 @@ pub use wire::{
     quantise,
     replicate::{Replicate, ReplicateBits, ReplicateInteger},
     schema::{ComponentIndex, ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, Schema, SchemaBuilder},
+    unpacked::{Unpacked, UnpackedAt},
 };
 pub use world::{UpdateBuffers, ViewScratch, WorldReplication};

@@ -12,8 +12,7 @@
 //!
 //! Each worker seals into its own send batch, which it hands to the kernel before it goes to sleep. A batch never waits
 //! for another one. Allocates nothing once its lists have grown, but for messages with lists in them, which are unpacked
-//! for their price. Cost: some 1 µs per datagram opened and 5 µs per
-//! client told, most of it the kernel's.
+//! here. Cost: some 1 µs per datagram opened and 5 µs per client told, most of it the kernel's.
 
 use std::sync::Arc;
 
@@ -38,7 +37,7 @@ use crate::{
     client::Client,
     client_cost::line_units,
     declared::{Declared, Heard},
-    opened::{MessageKind, Opened},
+    opened::{Buffer, MessageKind, Opened},
     report::TickStats,
     worker::Worker,
 };
@@ -99,8 +98,8 @@ pub struct ClientBatch {
     /// The world's mail, and what may be in it, while the batch is opened.
     pub(crate) mail: Option<(Arc<Vec<u8>>, Arc<Declared>)>,
     pub(crate) datagrams: Vec<SealedDatagram>,
-    /// Datagrams as they were opened, and messages that were put together from several.
-    pub(crate) bytes: Vec<u8>,
+    /// What its clients said, until the world's inbox takes it.
+    pub(crate) buffer: Buffer,
     pub(crate) opened: Vec<Opened>,
     /// Scratch of opening and of telling.
     opening: Opening,
@@ -126,7 +125,7 @@ impl ClientBatch {
             traffic: None,
             mail: None,
             datagrams: Vec::new(),
-            bytes: Vec::new(),
+            buffer: Buffer::default(),
             opened: Vec::new(),
             opening: Opening::default(),
             views: ViewScratch::default(),
@@ -181,7 +180,7 @@ impl ClientBatch {
         // The world's own worker is in this phase already.
         let _phases = Phases::go_on(site!("net.open"));
         let Some((mail, declared)) = self.mail.take() else { return };
-        let Self { clients, datagrams, bytes, opened, opening, stats, stage, .. } = self;
+        let Self { clients, datagrams, buffer, opened, opening, stats, stage, .. } = self;
         for place in 0..datagrams.len() {
             let client = |datagram: &SealedDatagram| &clients[datagram.client as usize];
             prefetch::look_ahead(
@@ -191,10 +190,10 @@ impl ClientBatch {
                 |next| client(next).prefetch_for_opening(),
             );
             let SealedDatagram { number, client, begin, end } = datagrams[place];
-            let at = bytes.len();
-            bytes.extend_from_slice(&mail[begin..end]);
+            let at = buffer.bytes.len();
+            buffer.bytes.extend_from_slice(&mail[begin..end]);
             let client = &mut clients[client as usize];
-            open(client, (stage, &declared), (number, at), bytes, opening, opened, stats);
+            open(client, (stage, &declared), (number, at), buffer, opening, opened, stats);
         }
         datagrams.clear();
     }
@@ -278,12 +277,12 @@ fn tell_of_mismatch(client: &Client, schema: u64) {
     );
 }
 
-/// Opens the datagram that lies at the end of `bytes` from `begin` on, and notes the game's messages in it.
+/// Opens the datagram that lies at the end of the buffer's bytes from `begin` on, and notes the game's messages in it.
 fn open(
     client: &mut Client,
     (stage, declared): (&Stage, &Declared),
     (number, begin): (u32, usize),
-    bytes: &mut Vec<u8>,
+    Buffer { bytes, values }: &mut Buffer,
     opening: &mut Opening,
     opened: &mut Vec<Opened>,
     stats: &mut TickStats,
@@ -319,10 +318,11 @@ fn open(
             Said::StaleInput | Said::StaleRequest | Said::OtherSchema(_) | Said::Nothing => None,
         };
         // What the world is not given is no work for it: it counts as one message, and no more.
-        let price = match heard {
-            Some((kind, Heard::Taken)) => declared.price(kind, &bytes[begin..end]),
-            _ => 1,
+        let unpacked = match heard {
+            Some((kind, Heard::Taken)) => declared.unpack(kind, &bytes[begin..end], values),
+            _ => None,
         };
+        let price = unpacked.map_or(1, |value| value.price);
         // What was sent reliably and its world is to have is not lost by a client that stays.
         let is_owed = channel == Channel::Reliable && matches!(heard, Some((_, Heard::Taken)));
         let message_verdict = if is_owed {
@@ -339,6 +339,9 @@ fn open(
             if message_verdict == Verdict::Dismiss || is_owed {
                 client.leave("sent more messages than its allowance");
             }
+            if let (Some((kind, _)), Some(_)) = (heard, unpacked) {
+                values.forget_last(declared.place(kind));
+            }
             continue;
         }
         match (said, heard) {
@@ -350,7 +353,9 @@ fn open(
                     is_late = !client.take_input(number);
                     note_input(client.key.0, number);
                 }
-                opened.push(Opened { number, client: client.key, kind, is_late, begin: begin as u32, end: end as u32 });
+                let (client, value) = (client.key, unpacked.map(|value| value.index));
+                let (begin, end) = (begin as u32, end as u32);
+                opened.push(Opened { number, client, kind, is_late, begin, end, value });
             }
             (_, Some((_, Heard::Excess))) => stats.said_over_limit += 1,
             (_, Some((_, Heard::Refused))) | (Said::Nothing, None) => stats.messages_refused += 1,

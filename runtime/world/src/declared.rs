@@ -9,7 +9,9 @@
 
 use std::sync::Arc;
 
-use throng_replication::{ClientInput, ClientMessage, ClientRequest, PackedId, PackedKind, Protocol, Schema};
+use throng_replication::{
+    ClientInput, ClientMessage, ClientRequest, PackedId, PackedKind, Protocol, Schema, Unpacked, UnpackedAt,
+};
 use throng_scheduler::Hertz;
 
 use crate::opened::MessageKind;
@@ -91,10 +93,37 @@ impl Declared {
         self.schema.message_of::<T>().unwrap_or_else(|| not_declared(T::SCHEMA.name, "message"))
     }
 
-    /// What a message costs its world, in units of an ordinary input; 1 for one that is refused anyway.
-    pub fn price(&self, kind: MessageKind, packed: &[u8]) -> u32 {
-        let (own, _) = self.find(kind);
-        own.filter(|own| packed.len() <= own.bytes_max).map_or(1, |own| own.price(packed))
+    /// Unpacks a message, at the end of its kind's values, and says what it costs its world; `None` for bytes that are no
+    /// value of a kind that is declared here.
+    pub fn unpack(&self, kind: MessageKind, packed: &[u8], into: &mut Unpacked) -> Option<UnpackedAt> {
+        let (own, place) = self.find(kind);
+        own?.unpack(packed, into, place)
+    }
+
+    /// The place of a kind among inputs and requests together.
+    pub fn place(&self, kind: MessageKind) -> usize {
+        self.find(kind).1
+    }
+
+    /// The same for one that a system reads.
+    ///
+    /// # Panics
+    /// If `T` is not declared: the program's own mistake.
+    pub fn place_of_input<T: ClientInput>(&self) -> usize {
+        self.input::<T>().index()
+    }
+
+    /// As [`place_of_input`](Self::place_of_input).
+    pub fn place_of_request<T: ClientRequest>(&self) -> usize {
+        self.inputs.len() + self.request::<T>().index()
+    }
+
+    /// Counts a message that a system would have read, were it a value.
+    pub fn count_unreadable(&self, kind: MessageKind) {
+        match kind {
+            MessageKind::Input { kind, .. } => self.schema.count_refused_input(kind),
+            MessageKind::Request { kind } => self.schema.count_refused_request(kind),
+        }
     }
 
     /// Takes a message of so many packed bytes, or says what is wrong with it.
@@ -212,9 +241,11 @@ mod tests {
     #[test]
     fn what_costs_its_world_more_has_the_price_that_its_type_says() {
         let declared = declared();
-        assert_eq!((declared.price(request(0), &[]), declared.price(input(1), &[0, 0])), (9, 1));
+        let mut values = Unpacked::default();
+        let mut price = |kind, packed: &[u8]| declared.unpack(kind, packed, &mut values).map(|value| value.price);
+        assert_eq!((price(request(0), &[]), price(input(1), &[0, 0])), (Some(9), Some(1)));
         for (kind, packed) in [(request(0), &[1][..]), (request(1), &[]), (input(1), &[]), (input(0), &[1])] {
-            assert_eq!(declared.price(kind, packed), 1, "it is refused anyway: {kind:?} {packed:?}");
+            assert_eq!(price(kind, packed), None, "it is none: {kind:?} {packed:?}");
         }
     }
 

@@ -318,7 +318,6 @@ impl GameWorld {
             begin = end;
         }
         let Scratch { batches, mail_bytes, .. } = &mut *self.scratch;
-        self.ecs.resource_mut::<Inbox>().lend_buffers(batches);
         std::mem::swap(own(mail_bytes), &mut mail.bytes);
         batches.iter_mut().for_each(|batch| batch.mail = Some((mail_bytes.clone(), self.declared.clone())));
         helpers.fork_join(batches, worker);
@@ -447,7 +446,7 @@ impl GameWorld {
         // Finding a resource costs a few cache misses: only those that were filled are emptied.
         let filled = std::mem::take(&mut self.filled);
         if filled.inbox {
-            self.ecs.resource_mut::<Inbox>().clear();
+            self.ecs.resource_mut::<Inbox>().clear(&mut self.scratch.spare_batches);
         }
         if filled.arrivals {
             self.ecs.resource_mut::<Arrivals>().0.clear();

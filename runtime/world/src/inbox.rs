@@ -1,8 +1,9 @@
 //! Inbox: what clients said since the last tick, as a system reads it.
 //!
-//! Messages are slices of the datagrams that were opened for this tick: what a batch of clients opened comes here as
-//! its whole buffer, and goes back to be filled again. So an input is copied twice between the kernel and the system
-//! that reads it: into the world's mail, and into the buffer in which it is opened.
+//! Messages are slices of the datagrams that were opened for this tick, and the values that these are: what a batch of
+//! clients opened comes here as its whole buffer, and goes back when systems have read it, to be filled again. So an input
+//! is copied twice between the kernel and the system that reads it: into the world's mail, and into the buffer in which
+//! it is opened; and it is unpacked once, there.
 
 use std::sync::Arc;
 
@@ -10,10 +11,15 @@ use throng_replication::table_resource;
 
 pub use crate::opened::MessageKind;
 use crate::{
-    client_batch::ClientBatch, declared::Declared, ids::ClientKey, opened::Opened, players::Players, said::Sender,
+    client_batch::ClientBatch,
+    declared::Declared,
+    ids::ClientKey,
+    opened::{Buffer, Opened},
+    players::Players,
+    said::Sender,
 };
 
-/// One message of a client: the bytes of its value, which nobody has looked into yet.
+/// One message of a client: the bytes of its value, or what claims to be one.
 #[derive(Debug, Clone, Copy)]
 pub struct InboxMessage<'a> {
     pub client: ClientKey,
@@ -30,8 +36,8 @@ pub struct Inbox {
     declared: Arc<Declared>,
     /// Here and not beside it: whoever reads what a client said wants to know whose it is.
     pub(crate) players: Players,
-    /// The first is for messages that are pushed one by one; then one of each batch.
-    buffers: Vec<Vec<u8>>,
+    /// The first is for messages that are pushed one by one; then one of each batch, until it gets it back.
+    buffers: Vec<Buffer>,
     /// Each with its buffer.
     messages: Vec<(u32, Opened)>,
 }
@@ -64,49 +70,54 @@ impl Inbox {
     /// One of all messages, by its place among them.
     pub(crate) fn message(&self, index: usize) -> InboxMessage<'_> {
         let (buffer, Opened { client, kind, is_late, begin, end, .. }) = self.messages[index];
-        let bytes = &self.buffers[buffer as usize][begin as usize..end as usize];
+        let bytes = &self.buffers[buffer as usize].bytes[begin as usize..end as usize];
         InboxMessage { client, kind, is_late, bytes }
+    }
+
+    /// What the message at `index` says, whose kind has this place; `None` if its bytes are no value.
+    pub(crate) fn value<T: 'static>(&self, index: usize, place: usize) -> Option<&T> {
+        let (buffer, opened) = &self.messages[index];
+        self.buffers[*buffer as usize].values.get(place, opened.value?)
     }
 
     /// Adds a message that nobody sent, for tests ([`TestWorld::say`](crate::testing::TestWorld::say)).
     pub(crate) fn push(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
         if self.buffers.is_empty() {
-            self.buffers.push(Vec::new());
+            self.buffers.push(Buffer::default());
         }
-        let begin = self.buffers[0].len() as u32;
-        self.buffers[0].extend_from_slice(bytes);
-        let end = self.buffers[0].len() as u32;
-        self.messages.push((0, Opened { number: u32::MAX, client, kind, is_late: false, begin, end }));
+        let Buffer { bytes: pushed, values } = &mut self.buffers[0];
+        let begin = pushed.len() as u32;
+        pushed.extend_from_slice(bytes);
+        let end = pushed.len() as u32;
+        let value = self.declared.unpack(kind, bytes, values).map(|value| value.index);
+        self.messages.push((0, Opened { number: u32::MAX, client, kind, is_late: false, begin, end, value }));
     }
 
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.buffers.iter_mut().for_each(Vec::clear);
-        self.messages.clear();
-    }
-
-    /// Lends a buffer to each batch, to open datagrams in.
-    pub(crate) fn lend_buffers(&mut self, batches: &mut [ClientBatch]) {
-        self.buffers.resize_with(self.buffers.len().max(batches.len() + 1), Vec::new);
-        self.swap_buffers(batches);
-    }
-
-    /// Takes the buffers back, with what the batches have opened.
+    /// Takes what the batches have opened, with their buffers.
     pub(crate) fn take_opened(&mut self, batches: &mut [ClientBatch]) {
         match batches {
             [only] => self.messages.extend(only.opened.iter().map(|opened| (1, *opened))),
             _ => self.merge(batches),
         }
-        self.swap_buffers(batches);
-        batches.iter_mut().for_each(|batch| batch.opened.clear());
+        self.buffers.resize_with(1, Buffer::default);
+        for batch in batches {
+            self.buffers.push(std::mem::take(&mut batch.buffer));
+            batch.opened.clear();
+        }
     }
 
-    fn swap_buffers(&mut self, batches: &mut [ClientBatch]) {
-        let pairs = self.buffers[1..].iter_mut().zip(batches);
-        pairs.for_each(|(buffer, batch)| std::mem::swap(buffer, &mut batch.bytes));
+    /// Forgets all messages, and gives batches their buffers back, empty: they came last to the spare ones.
+    pub(crate) fn clear(&mut self, spare: &mut [ClientBatch]) {
+        self.messages.clear();
+        self.buffers.iter_mut().for_each(Buffer::clear);
+        let taken = self.buffers.len().saturating_sub(1);
+        let begin = spare.len().saturating_sub(taken);
+        let back = self.buffers.drain(self.buffers.len() - taken..);
+        back.zip(&mut spare[begin..]).for_each(|(buffer, batch)| batch.buffer = buffer);
     }
 
     /// The messages of all batches, those of the oldest datagram first.
@@ -144,7 +155,7 @@ mod tests {
         inbox.push(ClientKey(1), MessageKind::Request { kind: PackedId(1) }, b"three");
         let seen: Vec<_> = inbox.iter().map(|message| (message.client.0, message.bytes.to_vec())).collect();
         assert_eq!(seen, [(1, b"one".to_vec()), (2, b"".to_vec()), (1, b"three".to_vec())]);
-        inbox.clear();
+        inbox.clear(&mut []);
         assert_eq!(inbox.iter().count(), 0);
     }
 
@@ -154,13 +165,14 @@ mod tests {
     fn what_batches_opened_is_read_in_the_order_of_arrival() {
         let mut batches = [ClientBatch::empty(), ClientBatch::empty()];
         let mut inbox = inbox();
-        inbox.lend_buffers(&mut batches);
         let mut says = |batch: usize, number: u32, words: &[u8]| {
-            let begin = batches[batch].bytes.len() as u32;
-            batches[batch].bytes.extend_from_slice(words);
+            let bytes = &mut batches[batch].buffer.bytes;
+            let begin = bytes.len() as u32;
+            bytes.extend_from_slice(words);
+            let end = bytes.len() as u32;
             let (client, kind) = (ClientKey(batch as u32), MessageKind::Request { kind: PackedId(1) });
-            let end = batches[batch].bytes.len() as u32;
-            batches[batch].opened.push(Opened { number, client, kind, is_late: false, begin, end });
+            let opened = Opened { number, client, kind, is_late: false, begin, end, value: None };
+            batches[batch].opened.push(opened);
         };
         says(0, 1, b"b");
         says(0, 1, b"c");
@@ -170,11 +182,16 @@ mod tests {
         inbox.take_opened(&mut batches);
         let seen: Vec<u8> = inbox.iter().flat_map(|message| message.bytes.to_vec()).collect();
         assert_eq!(seen, b"abcde");
-        assert!(batches.iter().all(|batch| batch.bytes.capacity() == 0), "the buffers are the inbox's");
-        inbox.clear();
-        inbox.lend_buffers(&mut batches);
-        assert!(batches.iter().all(|batch| batch.bytes.is_empty()), "what was read is not read again");
-        inbox.take_opened(&mut batches);
-        assert!(inbox.is_empty());
+        assert!(batches.iter().all(|batch| batch.buffer.bytes.capacity() == 0), "the buffers are the inbox's");
+        let mut spare: Vec<_> = [ClientBatch::empty()].into_iter().chain(batches).collect();
+        inbox.clear(&mut spare);
+        let kept = spare.iter().map(|batch| (batch.buffer.bytes.len(), batch.buffer.bytes.capacity() > 0));
+        assert_eq!(
+            kept.collect::<Vec<_>>(),
+            [(0, false), (0, true), (0, true)],
+            "each has its own back, for its memory"
+        );
+        inbox.take_opened(&mut spare[1..]);
+        assert!(inbox.is_empty(), "what was read is not read again");
     }
 }

@@ -1,6 +1,6 @@
 //! Opened: a message of a client before anybody has read it: how it came, and where it lies.
 
-use throng_replication::PackedId;
+use throng_replication::{PackedId, Unpacked};
 
 use crate::ids::ClientKey;
 
@@ -24,4 +24,22 @@ pub(crate) struct Opened {
     pub is_late: bool,
     pub begin: u32,
     pub end: u32,
+    /// Its place among the values of its kind; `None` if its bytes are no value.
+    pub value: Option<u32>,
+}
+
+/// What some clients said in a tick.
+#[derive(Default)]
+pub(crate) struct Buffer {
+    /// Datagrams as they were opened, and messages that were put together from several.
+    pub bytes: Vec<u8>,
+    /// The values that these bytes are.
+    pub values: Unpacked,
+}
+
+impl Buffer {
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.values.clear();
+    }
 }

@@ -26,22 +26,20 @@
 //! # let _ = IntoSystem::into_system(walk);
 //! ```
 //!
-//! They are read out of the world's [`Inbox`] by their kinds, so a kind has no buffer and no resource of its own. A value
-//! is unpacked when it is read; what is none is passed over and counted by its kind, as `refused.walk` for a `Walk`, once
-//! for each time that it would have been read.
+//! They are read out of the world's [`Inbox`] by their kinds, so a kind has no resource of its own. They were unpacked once,
+//! where their datagrams were opened, however many systems read them; what is no value is passed over and counted by its
+//! kind, as `refused.walk` for a `Walk`, once for each time that it would have been read.
 //!
-//! Cost: a look at each message of the tick for each parameter, and unpacking those of its kind. Allocates what a value
-//! with a list in it takes.
+//! Cost: a look at each message of the tick for each parameter. Allocates nothing.
 
 use std::marker::PhantomData;
 
 use bevy_ecs::{prelude::*, system::SystemParam};
-use throng_pack::{Pack, unpack_body};
-use throng_replication::{ClientInput, ClientRequest, PackedId};
+use throng_replication::{ClientInput, ClientRequest};
 
 use crate::{
     ids::ClientKey,
-    inbox::{Inbox, InboxMessage, MessageKind},
+    inbox::{Inbox, InboxMessage},
 };
 
 /// Who said something.
@@ -70,15 +68,15 @@ impl<T: ClientInput> Inputs<'_, '_, T> {
     /// last still holds, so keep that with its player. One that was overtaken on its way is passed over, even if the
     /// newer one was read in an earlier tick.
     ///
-    /// Cost: beside that of [`read`](Self::read), sorting by client; older ones are not unpacked.
+    /// Cost: beside that of [`read`](Self::read), sorting by client.
     ///
     /// # Panics
     /// If the kind of world does not declare `T`: the program's own mistake.
-    pub fn newest(&mut self) -> impl Iterator<Item = (Sender, T)> {
+    pub fn newest(&mut self) -> impl Iterator<Item = (Sender, &T)> {
         let Self { inbox, order, .. } = self;
         let inbox = &**inbox;
-        let wanted = Wanted::Input(inbox.declared().input::<T>());
-        let in_time = inbox.iter().enumerate().filter(|(_, message)| wanted.is_kind_of(message) && !message.is_late);
+        let place = inbox.declared().place_of_input::<T>();
+        let in_time = of_kind(inbox, place).filter(|(_, message)| !message.is_late);
         order.clear();
         order.extend(in_time.map(|(index, message)| (message.client, index as u32)));
         // What is not late came in the order in which it was sent.
@@ -86,7 +84,7 @@ impl<T: ClientInput> Inputs<'_, '_, T> {
         let of_each = order.chunk_by(|(one, _), (other, _)| one == other);
         of_each.filter_map(move |of_client| {
             let (_, index) = of_client.last()?;
-            wanted.unpack(inbox, &inbox.message(*index as usize))
+            value::<T>(inbox, place, *index as usize, &inbox.message(*index as usize))
         })
     }
 
@@ -95,8 +93,8 @@ impl<T: ClientInput> Inputs<'_, '_, T> {
     ///
     /// # Panics
     /// If the kind of world does not declare `T`: the program's own mistake.
-    pub fn read(&self) -> impl Iterator<Item = (Sender, T)> {
-        Wanted::Input(self.inbox.declared().input::<T>()).read::<T>(&self.inbox)
+    pub fn read(&self) -> impl Iterator<Item = (Sender, &T)> {
+        read::<T>(&self.inbox, self.inbox.declared().place_of_input::<T>())
     }
 }
 
@@ -113,54 +111,42 @@ impl<T: ClientRequest> Requests<'_, T> {
     /// # Panics
     /// If the kind of world does not declare `T`: the program's own mistake.
     pub fn is_empty(&self) -> bool {
-        let wanted = self.wanted();
-        !self.inbox.iter().any(|message| wanted.is_kind_of(&message))
+        of_kind(&self.inbox, self.place()).next().is_none()
     }
 
     /// In the order of their arrival, which is that of their sending for each client. Reads anew with each call.
     ///
     /// # Panics
     /// If the kind of world does not declare `T`: the program's own mistake.
-    pub fn read(&self) -> impl Iterator<Item = (Sender, T)> {
-        self.wanted().read::<T>(&self.inbox)
+    pub fn read(&self) -> impl Iterator<Item = (Sender, &T)> {
+        read::<T>(&self.inbox, self.place())
     }
 
-    fn wanted(&self) -> Wanted {
-        Wanted::Request(self.inbox.declared().request::<T>())
+    fn place(&self) -> usize {
+        self.inbox.declared().place_of_request::<T>()
     }
 }
 
-/// What a system reads: a kind of inputs, or one of requests.
-#[derive(Clone, Copy, PartialEq)]
-enum Wanted {
-    Input(PackedId),
-    Request(PackedId),
+/// All messages of a kind, by its place among inputs and requests together; each with its own place among all messages.
+fn of_kind(inbox: &Inbox, place: usize) -> impl Iterator<Item = (usize, InboxMessage<'_>)> {
+    inbox.iter().enumerate().filter(move |(_, message)| inbox.declared().place(message.kind) == place)
 }
 
-impl Wanted {
-    fn is_kind_of(self, message: &InboxMessage<'_>) -> bool {
-        self == match message.kind {
-            MessageKind::Input { kind, .. } => Self::Input(kind),
-            MessageKind::Request { kind } => Self::Request(kind),
-        }
-    }
+fn read<T: 'static>(inbox: &Inbox, place: usize) -> impl Iterator<Item = (Sender, &T)> {
+    of_kind(inbox, place).filter_map(move |(index, message)| value::<T>(inbox, place, index, &message))
+}
 
-    fn read<T: Pack>(self, inbox: &Inbox) -> impl Iterator<Item = (Sender, T)> {
-        let of_kind = inbox.iter().filter(move |message| self.is_kind_of(message));
-        of_kind.filter_map(move |message| self.unpack(inbox, &message))
+fn value<'a, T: 'static>(
+    inbox: &'a Inbox,
+    place: usize,
+    index: usize,
+    message: &InboxMessage<'_>,
+) -> Option<(Sender, &'a T)> {
+    let value = inbox.value(index, place);
+    if value.is_none() {
+        inbox.declared().count_unreadable(message.kind);
     }
-
-    fn unpack<T: Pack>(self, inbox: &Inbox, message: &InboxMessage<'_>) -> Option<(Sender, T)> {
-        let Ok(value) = unpack_body(message.bytes) else {
-            let schema = &inbox.declared().schema;
-            match self {
-                Self::Input(kind) => schema.count_refused_input(kind),
-                Self::Request(kind) => schema.count_refused_request(kind),
-            }
-            return None;
-        };
-        Some((inbox.sender(message.client), value))
-    }
+    Some((inbox.sender(message.client), value?))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::{client::Client, client_batch::ClientBatch};
 pub(crate) struct Scratch {
     /// Batches of clients, empty between their uses.
     pub batches: Vec<ClientBatch>,
+    /// The inbox has the buffers of the last of them while systems read what is in there.
     pub spare_batches: Vec<ClientBatch>,
     /// Changes places with the mail's bytes while batches read them.
     pub mail_bytes: Arc<Vec<u8>>,

@@ -89,7 +89,7 @@ fn welcome(arrivals: Res<Arrivals>, mut outbox: ResMut<Outbox>, mut commands: Co
 }
 
 fn run(runs: Inputs<Run>, mut runners: Query<&mut Runner>) {
-    for (sender, Run(step)) in runs.read() {
+    for (sender, &Run(step)) in runs.read() {
         if let Some(Ok(mut runner)) = sender.entity.map(|own| runners.get_mut(own)) {
             runner.x = (runner.x + f32::from(step)) % 1000.0;
         }

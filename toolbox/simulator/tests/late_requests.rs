@@ -84,8 +84,8 @@ fn serve(
     mut outbox: ResMut<Outbox>,
 ) {
     let is_elsewhere = |world: u32| usize::from(world != tick.world.number());
-    buys.read().for_each(|(_, Buy(world))| asked.buys[is_elsewhere(world)] += 1);
-    cheers.read().for_each(|(_, Cheer(world))| asked.cheers[is_elsewhere(world)] += 1);
+    buys.read().for_each(|(_, &Buy(world))| asked.buys[is_elsewhere(world)] += 1);
+    cheers.read().for_each(|(_, &Cheer(world))| asked.cheers[is_elsewhere(world)] += 1);
     for (sender, Cross) in crossings.read() {
         let banks = river.0.get().expect("known before the first frame");
         let other = banks[usize::from(banks[0] == tick.world)];

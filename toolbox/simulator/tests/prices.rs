@@ -69,8 +69,8 @@ impl WorldKind for Forge {
 }
 
 fn smith(orders: Inputs<Order>, favours: Inputs<Favour>, mut done: ResMut<Done>) {
-    let orders = orders.read().map(|(sender, Order(units))| (sender.client, units));
-    let favours = favours.read().map(|(sender, Favour(units))| (sender.client, units));
+    let orders = orders.read().map(|(sender, &Order(units))| (sender.client, units));
+    let favours = favours.read().map(|(sender, &Favour(units))| (sender.client, units));
     for (client, units) in orders.chain(favours) {
         for unit in 0..u64::from(units) {
             done.work = done.work.rotate_left(7) ^ u64::from(client.0) ^ unit;

@@ -81,11 +81,11 @@ fn welcome(arrivals: Res<Arrivals>, mut outbox: ResMut<Outbox>, mut commands: Co
 }
 
 fn serve(nudges: Inputs<Nudge>, asked: Requests<Buy>, mut customers: Query<&mut Customer>, mut outbox: ResMut<Outbox>) {
-    for (sender, Nudge { strength }) in nudges.read() {
+    for (sender, &Nudge { strength }) in nudges.read() {
         let Some(Ok(mut customer)) = sender.entity.map(|own| customers.get_mut(own)) else { continue };
         customer.nudges += u32::from(strength);
     }
-    for (sender, Buy { thing }) in asked.read() {
+    for (sender, &Buy { thing }) in asked.read() {
         let Some(Ok(customer)) = sender.entity.map(|own| customers.get(own)) else { continue };
         throng::count!("sold");
         outbox.send(sender.client, &Bill { thing, nudges: customer.nudges }).unwrap();

@@ -106,7 +106,7 @@ fn welcome(arrivals: Res<Arrivals>, mut heroes: ResMut<Heroes>) {
 }
 
 fn set_out(wishes: Requests<Go>, roads: Res<Roads>, mut heroes: ResMut<Heroes>, mut outbox: ResMut<Outbox>) {
-    for (sender, Go(number)) in wishes.read() {
+    for (sender, &Go(number)) in wishes.read() {
         let Some(index) = heroes.here.iter().position(|(client, _)| *client == sender.client) else { continue };
         let (client, hero) = heroes.here.swap_remove(index);
         let number = usize::from(number);

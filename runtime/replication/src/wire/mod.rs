@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `ids` (how an entity is called), [`bytes`] and [`quantise`] (numbers to bits and back),
 //! `replicate`, `event` and `field` (what a component, an event and a field of one must offer), `text`, `list` and `link`
-//! (fields of more than a few bits), `packed` (what client and world say to each other), `schema` (which of them there are,
+//! (fields of more than a few bits), `packed` (what client and world say to each other) and `unpacked` (what a world makes of it), `schema` (which of them there are,
 //! in which order), `message_kinds` (by which byte a message is known).
 //!
 //! It keeps no state of a world or of a client, and knows neither who hears of what nor when.
@@ -19,3 +19,4 @@ pub mod quantise;
 pub(crate) mod replicate;
 pub(crate) mod schema;
 pub(crate) mod text;
+pub(crate) mod unpacked;

@@ -24,7 +24,10 @@ use std::{any::TypeId, marker::PhantomData};
 
 use throng_pack::{HasSchema, PackError};
 
-use crate::wire::quantise::mix;
+use crate::wire::{
+    quantise::mix,
+    unpacked::{Unpacked, UnpackedAt},
+};
 
 /// First byte of a request.
 pub const REQUEST_KIND: u8 = 5;
@@ -125,13 +128,16 @@ pub struct PackedKind {
     pub(crate) refused_name: &'static str,
     hash: u64,
     check: fn(&[u8]) -> Result<(), PackError>,
-    price: fn(&[u8]) -> u32,
+    unpack: Unpack,
 }
+
+/// Adds a value to those of the kind's place.
+type Unpack = fn(&[u8], &mut Unpacked, usize) -> Option<UnpackedAt>;
 
 impl PackedKind {
     /// # Panics
     /// If a value can take more than `most` bytes: the program's own mistake, at start.
-    fn of<T: HasSchema + 'static>(per_s_max: u16, most: usize, price: fn(&[u8]) -> u32) -> Self {
+    fn of<T: HasSchema + 'static>(per_s_max: u16, most: usize, unpack: Unpack) -> Self {
         let name = T::SCHEMA.name;
         assert!(T::BYTES_MAX <= most, "`{name}` takes up to {} bytes; {most} are possible", T::BYTES_MAX);
         Self {
@@ -143,7 +149,7 @@ impl PackedKind {
             refused_name: RefusedName::<T>::NAME,
             hash: T::SCHEMA.hash(),
             check: |bytes| throng_pack::unpack_body::<T>(bytes).map(drop),
-            price,
+            unpack,
         }
     }
 
@@ -156,22 +162,22 @@ impl PackedKind {
     }
 
     pub(crate) fn of_input<T: ClientInput>() -> Self {
-        let price = |bytes: &[u8]| throng_pack::unpack_body::<T>(bytes).map_or(1, |input| input.price());
-        Self::of::<T>(T::PER_S_MAX, INPUT_BYTES_MAX, price)
+        Self::of::<T>(T::PER_S_MAX, INPUT_BYTES_MAX, |bytes, into, place| into.push(place, bytes, T::price))
     }
 
     pub(crate) fn of_request<T: ClientRequest>() -> Self {
-        let price = |bytes: &[u8]| throng_pack::unpack_body::<T>(bytes).map_or(1, |request| request.price());
-        Self { is_for_any_world: T::FOR_ANY_WORLD, ..Self::of::<T>(T::PER_S_MAX, REQUEST_BYTES_MAX, price) }
+        let unpack: Unpack = |bytes, into, place| into.push(place, bytes, T::price);
+        Self { is_for_any_world: T::FOR_ANY_WORLD, ..Self::of::<T>(T::PER_S_MAX, REQUEST_BYTES_MAX, unpack) }
     }
 
     pub(crate) fn of_message<T: ClientMessage>() -> Self {
-        Self::of::<T>(0, MESSAGE_BYTES_MAX, |_| 1)
+        Self::of::<T>(0, MESSAGE_BYTES_MAX, |_, _, _| None)
     }
 
-    /// What the message costs its world, in units of an ordinary input; 1 for bytes that are none.
-    pub fn price(&self, bytes: &[u8]) -> u32 {
-        (self.price)(bytes).max(1)
+    /// Unpacks an input or a request, at the end of the values at `place`, and says what it costs its world; `None` for
+    /// bytes that are none.
+    pub fn unpack(&self, bytes: &[u8], into: &mut Unpacked, place: usize) -> Option<UnpackedAt> {
+        (self.unpack)(bytes, into, place)
     }
 
     /// Whether the bytes are those of a value. For a client, which then knows that it can be read.

@@ -103,7 +103,7 @@ fn pick_up(
     mut told: ResMut<Told>,
     mut heard: ResMut<Heard>,
 ) {
-    for (sender, PickUp { thing }) in asked.read() {
+    for (sender, &PickUp { thing }) in asked.read() {
         heard.0.push(format!("{} wants {thing}", sender.client.0));
         told.0.push(outbox.send(sender.client, &Pockets { coins: thing as u8 }));
     }
@@ -176,26 +176,23 @@ fn what_is_no_value_is_counted_and_never_seen() {
 /// that was overtaken would turn a player round for a tick.
 #[test]
 fn of_each_client_the_newest_input_counts_and_none_that_was_overtaken() {
-    let mut inbox = Inbox::new(Arc::new(Declared::new(&Yard.protocol(), &schema(), Hertz(20))));
+    let declared = Arc::new(Declared::new(&Yard.protocol(), &schema(), Hertz(20)));
+    let mut inbox = Inbox::new(declared.clone());
     let mut batches = [ClientBatch::empty()];
-    inbox.lend_buffers(&mut batches);
     let walk = |number| MessageKind::Input { number, kind: PackedId(0) };
     let leave = MessageKind::Request { kind: PackedId(0) };
     let said = [(8, walk(4), false), (7, walk(2), false), (7, walk(3), false), (7, walk(1), true), (9, walk(5), true)];
     for (number, (client, kind, is_late)) in (0..).zip(said.into_iter().chain([(8, leave, false)])) {
-        let bytes = match kind {
-            MessageKind::Input { number, .. } => number as u8,
-            MessageKind::Request { .. } => 0,
+        let packed = match kind {
+            MessageKind::Input { number, .. } => vec![number as u8],
+            MessageKind::Request { .. } => Vec::new(),
         };
-        batches[0].bytes.push(bytes);
-        batches[0].opened.push(Opened {
-            number,
-            client: ClientKey(client),
-            kind,
-            is_late,
-            begin: number,
-            end: number + 1,
-        });
+        let ClientBatch { buffer, opened, .. } = &mut batches[0];
+        let begin = buffer.bytes.len() as u32;
+        buffer.bytes.extend_from_slice(&packed);
+        let end = buffer.bytes.len() as u32;
+        let value = declared.unpack(kind, &packed, &mut buffer.values).map(|value| value.index);
+        opened.push(Opened { number, client: ClientKey(client), kind, is_late, begin, end, value });
     }
     inbox.take_opened(&mut batches);
     let mut world = World::new();
