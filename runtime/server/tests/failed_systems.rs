@@ -1,5 +1,5 @@
 //! The promise: a system that fails has a line in the log, with its world, its kind, its name and what is missing: at
-//! once, and then one in ten seconds with how often it failed since.
+//! once, and then one in ten seconds with how often it failed since. In a debug build its world is parked instead.
 
 use std::sync::Arc;
 
@@ -26,27 +26,37 @@ fn shear(mut commands: Commands) {
     commands.queue(shear_nobody);
 }
 
-#[test]
-fn what_fails_has_a_line_with_its_names_and_then_one_in_ten_seconds() {
-    let begin = ticks::now();
-    let subscriber = tracing_subscriber::registry().with(CategoryFilter).with(Lines::new());
-    let _kept_for_the_test = subscriber.set_default();
-    let clock = ManualClock::new();
+/// A server with one world, in which both fail in each tick.
+fn dry_server(clock: &ManualClock) -> (Server, WorldId) {
     let environment = testing::environment(Arc::new(SleptClock::new(clock.clone())));
     let mut server = Server::with_environment(&Settings::default(), SchemaBuilder::new().build(), environment);
     let build = |world: &mut WorldBuilder| _ = world.add_systems(Update, (graze, shear).chain());
     let dry = server.add_kind(TestKind::new("dry", Hertz(20), build)).unwrap();
     let world = server.create_world(dry, 1).unwrap();
     server.prepare(Nanos::ZERO).unwrap();
-    server.world_mut(world).expect("it has been made").panic_on_failure(false);
+    (server, world)
+}
+
+fn run_for(server: &mut Server, clock: &ManualClock, length: Nanos) {
     for frame in 0.. {
         let at = server.start_of_frame(frame);
-        if at >= Nanos::from_secs(11) {
+        if at >= length {
             break;
         }
         clock.set(at);
         server.frame(frame);
     }
+}
+
+#[test]
+fn what_fails_has_a_line_with_its_names_and_then_one_in_ten_seconds() {
+    let begin = ticks::now();
+    let subscriber = tracing_subscriber::registry().with(CategoryFilter).with(Lines::new());
+    let _kept_for_the_test = subscriber.set_default();
+    let clock = ManualClock::new();
+    let (mut server, world) = dry_server(&clock);
+    server.world_mut(world).expect("it has been made").panic_on_failure(false);
+    run_for(&mut server, &clock, Nanos::from_secs(11));
     assert_eq!(server.count_of("server.worlds_parked"), 0);
     let failed = server.count_of("world.systems_failed");
     assert!(failed > 2 * 10 * 20, "both in each tick, and there were {failed}");
@@ -62,4 +72,16 @@ fn what_fails_has_a_line_with_its_names_and_then_one_in_ten_seconds() {
     for (line, times) in [(shear, "times=1 "), (shear_later, "times=200 ")] {
         check(line, &["kind=\"dry\"", "shear_nobody, command in ", "there is no sheep", times]);
     }
+}
+
+/// So a mistake is seen where it is made. A release build goes on, as above.
+#[test]
+fn in_a_debug_build_its_world_is_parked() {
+    let clock = ManualClock::new();
+    let (mut server, world) = dry_server(&clock);
+    run_for(&mut server, &clock, Nanos::from_secs(1));
+    let is_parked = cfg!(debug_assertions);
+    assert_eq!(server.count_of("server.worlds_parked"), u64::from(is_parked));
+    assert_eq!(server.world_mut(world).is_none(), is_parked);
+    assert!(is_parked || server.count_of("world.systems_failed") > 0);
 }
