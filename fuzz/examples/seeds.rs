@@ -10,7 +10,7 @@ use std::{fs, io, path::Path};
 
 use frontier::{
     components::{Pose as FrontierPose, Vitals},
-    events::{Say, Source},
+    events::Say,
     protocol::{Ability, Greeting, Input as FrontierInput, Wish},
 };
 use precinct::protocol::{CallMe, Input, Said, Say as PrecinctSay};
@@ -181,7 +181,7 @@ fn of_frontier() -> io::Result<()> {
 
     let schema = frontier::schema();
     let say = Say {
-        speaker: Source(Some(somebody)),
+        speaker: Some(somebody),
         name: Text::new("Faye").expect("it is short"),
         words: Text::new("well met").expect("it is short"),
     };

@@ -25,7 +25,7 @@ use throng_replication::{NetId, ReplicatedEvent};
 
 use crate::{
     components::{ENTER_M, Gesture, LEAVE_M, Look},
-    events::{Critical, Damage, Source},
+    events::{Critical, Damage},
     index_set::IndexSet,
     landscape::{distance_m2, mix},
     traits::Traits,
@@ -168,11 +168,11 @@ impl Actors {
 
     /// Who did something to a target, as those around the target may hear it: nobody who is visibility-filtered, and
     /// nobody who is too far from it, as the owner of a trap may be.
-    pub fn source(&self, who: Option<Who>, target: u32) -> Source {
+    pub fn source(&self, who: Option<Who>, target: u32) -> Option<NetId> {
         let may_be_named =
             |row: &&Actor| !row.filtered && distance_m2(row.place, self[target].place) <= SOURCE_M * SOURCE_M;
         let row = who.and_then(|who| self.resolve(who)).map(|index| &self[index]);
-        Source(row.filter(may_be_named).and_then(|row| row.id))
+        row.filter(may_be_named).and_then(|row| row.id)
     }
 
     /// Whether one may hurt the other: monsters against all others that live.

@@ -16,10 +16,10 @@
 //! | `purse`           | one client| yes      | what it carries and what lies in the bank         |
 //!
 //! Ranges are defaults of the rules file. All but `teleport` go to those to whom the entity that they happen to is
-//! relevant ([`Audience::Around`](throng::prelude::Audience)), and a source that not everybody may see is left out
-//! ([`Source`]), so that no event gives away who is visibility-filtered.
+//! relevant ([`Audience::Around`](throng::prelude::Audience)), and a source that not everybody may see is left out, so that
+//! no event gives away who is visibility-filtered.
 
-use throng_replication::{DecodeError, NetId, Protocol, Replicate, ReplicateBits, ReplicatedEvent, Text};
+use throng_replication::{NetId, Protocol, Replicate, ReplicatedEvent, Text};
 
 use crate::{
     components::{Gesture, NAME_BYTES_MAX},
@@ -42,28 +42,6 @@ pub fn add_to(protocol: Protocol) -> Protocol {
         .event::<Teleport>()
         .event::<Purse>()
 }
-
-/// Who did something; `None` if it is visibility-filtered, or no longer there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Source(pub Option<NetId>);
-
-impl ReplicateBits for Source {
-    const BITS: u32 = NetId::BITS + 1;
-
-    fn to_code(&self) -> u32 {
-        self.0.map_or(0, |id| id.to_code() << 1 | 1)
-    }
-
-    fn from_code(code: u32) -> Result<Self, DecodeError> {
-        match (code & 1, code >> 1) {
-            (1, id) => Ok(Self(Some(NetId::from_code(id)?))),
-            (_, 0) => Ok(Self(None)),
-            _ => Err(DecodeError::OutOfRange),
-        }
-    }
-}
-
-const _: () = assert!(Source::BITS <= 32);
 
 /// What hurts or mends.
 #[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +69,7 @@ pub enum Burst {
 #[derive(Replicate, Debug, Clone, Copy, PartialEq)]
 #[replicate(name = "chat.say")]
 pub struct Say {
-    pub speaker: Source,
+    pub speaker: Option<NetId>,
     /// The speaker's name; empty for NPCs.
     pub name: Text<NAME_BYTES_MAX>,
     pub words: Text<SAY_BYTES_MAX>,
@@ -102,7 +80,8 @@ pub struct Say {
 #[replicate(name = "combat.damage")]
 pub struct Damage {
     pub target: NetId,
-    pub source: Source,
+    /// Who did it; `None` if it is visibility-filtered, or no longer there.
+    pub source: Option<NetId>,
     /// Points.
     pub amount: u16,
     pub means: Means,
@@ -113,7 +92,8 @@ pub struct Damage {
 #[replicate(name = "combat.critical")]
 pub struct Critical {
     pub target: NetId,
-    pub source: Source,
+    /// As for [`Damage`].
+    pub source: Option<NetId>,
     pub amount: u16,
 }
 
@@ -228,24 +208,17 @@ mod tests {
     use super::*;
     use throng_replication::{Reader, Writer};
 
-    #[test]
-    fn a_source_survives_the_wire_and_nobody_is_nobody() {
-        for source in
-            [Source(None), Source(Some(NetId { slot: 12_345, generation: 9 })), Source(Some(NetId::default()))]
-        {
-            assert_eq!(Source::from_code(source.to_code()), Ok(source));
-        }
-        assert_eq!(Source::from_code(2), Err(DecodeError::OutOfRange));
-    }
-
+    /// By nobody, which is what those hear who may not see the source, it is smaller yet.
     #[test]
     fn a_blow_is_as_small_as_it_can_be() {
-        let damage =
-            Damage { target: NetId { slot: 7, generation: 1 }, source: Source(None), amount: 42, means: Means::Melee };
-        let mut bytes = [0; Damage::BYTES_MAX];
-        let mut writer = Writer::new(&mut bytes);
-        damage.encode(&mut writer);
-        assert!(writer.len() <= 10, "{} bytes", writer.len());
-        assert_eq!(Damage::decode(&mut Reader::new(&bytes)), Ok(damage));
+        let [target, other] = [7, 12_345].map(|slot| NetId { slot, generation: 1 });
+        for (source, bytes_expected) in [(Some(other), 10), (None, 6)] {
+            let damage = Damage { target, source, amount: 42, means: Means::Melee };
+            let mut bytes = [0; Damage::BYTES_MAX];
+            let mut writer = Writer::new(&mut bytes);
+            damage.encode(&mut writer);
+            assert_eq!(writer.len(), bytes_expected);
+            assert_eq!(Damage::decode(&mut Reader::new(&bytes)), Ok(damage));
+        }
     }
 }

@@ -11,7 +11,7 @@ use throng_replication::Text;
 
 use crate::{
     components::{Gesture, Kind},
-    events::{Emote, Say, Source},
+    events::{Emote, Say},
     mailboxes::{Call, Signal},
     npc::minds::Errand,
     zone::Zone,
@@ -52,7 +52,7 @@ fn heed(zone: &mut Zone, signal: Signal) {
             zone.tell(npc, |who| Emote { who, gesture: Gesture::Bow }, "script.hail");
             if zone.actors[npc].kind() == Kind::Banker {
                 let words = Text::new("Well met. What would you leave with me?").unwrap_or_default();
-                let say = |id| Say { speaker: Source(Some(id)), name: Text::default(), words };
+                let say = |id| Say { speaker: Some(id), name: Text::default(), words };
                 zone.tell(npc, say, "script.hail");
             }
         }

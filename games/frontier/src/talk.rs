@@ -16,7 +16,7 @@ use crate::{
     actors::dirty,
     components::Gesture,
     deeds::Mark,
-    events::{Emote, Say, Source},
+    events::{Emote, Say},
     mailboxes::Call,
     neighbours::{Question, groups},
     parties::Parties,
@@ -66,7 +66,7 @@ fn say(zone: &mut Zone, actor: u32, line: &str) {
     let (Some(name), Some(words)) = (zone.roster.name(row), Text::new(line)) else { return };
     throng::count!("lines_said");
     // Whoever hears it may see the speaker: those to whom it is relevant are told, and no others.
-    zone.tell(actor, |id| Say { speaker: Source(Some(id)), name, words }, "chat.say");
+    zone.tell(actor, |id| Say { speaker: Some(id), name, words }, "chat.say");
     let hails = line.get(..4).is_some_and(|begin| begin.eq_ignore_ascii_case("hail"));
     if hails {
         let about = zone.actors.who(actor);

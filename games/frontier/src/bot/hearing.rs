@@ -65,7 +65,7 @@ happened!(
 
 impl From<Say> for Told {
     fn from(Say { speaker, name, words }: Say) -> Self {
-        Self::Said { speaker: speaker.0, name, words }
+        Self::Said { speaker, name, words }
     }
 }
 
@@ -126,7 +126,7 @@ impl Hearing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{events::Source, schema};
+    use crate::schema;
     use throng_replication::{EVENT_BYTES_MAX, write_event};
 
     const SOMEBODY: NetId = NetId { slot: 4_321, generation: 7 };
@@ -152,7 +152,7 @@ mod tests {
             assert!(row.is_some(), "{}", kind.name);
         }
         let words = Text::new("well met").unwrap();
-        let say = Say { speaker: Source(Some(SOMEBODY)), name: Text::default(), words };
+        let say = Say { speaker: Some(SOMEBODY), name: Text::default(), words };
         check(say, Told::Said { speaker: Some(SOMEBODY), name: Text::default(), words }, Some(SOMEBODY), Some(15.0));
         check(Purse { carried: 3, banked: 70_000 }, Told::Purse { carried: 3, banked: 70_000 }, None, None);
         let to = [25.0, -50.0];

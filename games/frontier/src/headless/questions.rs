@@ -187,7 +187,7 @@ fn a_trap_whose_owner_has_gone_names_nobody() {
         zone.put(0, [1.0, 0.0]);
         assert!(zone.until(10, |zone| zone.tally().of("traps_sprung") == 1));
         assert!(zone.tally().of("hits") > 0, "it hurt");
-        let named = zone.ecs().resource::<Actors>().source(owner, 0).0;
+        let named = zone.ecs().resource::<Actors>().source(owner, 0);
         assert_eq!(named, zone.actor(player).id.filter(|_| expect), "{owner_m} m");
     }
 }
