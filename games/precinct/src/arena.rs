@@ -41,8 +41,6 @@ pub struct ArenaParts {
     pub sight: Sight,
     /// Paths that NPCs wait for.
     pub paths: PathQueue,
-    /// How many players are here, dead or alive.
-    pub players_count: usize,
     /// What the fallen have left.
     pub loot: Loot,
     /// Where players go home to.
@@ -71,7 +69,6 @@ impl Arena {
             shots: Shots::default(),
             sight: Sight::default(),
             paths: PathQueue::new(npc_count),
-            players_count: 0,
             loot: Loot::default(),
             homes: Homes::default(),
             leavers: Vec::new(),

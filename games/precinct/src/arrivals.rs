@@ -99,8 +99,7 @@ fn send_off(world: &mut World, Leaver { client, player: entity, through, to }: L
 }
 
 fn count_players(world: &mut World) {
-    let arena = world.resource::<Arena>();
-    throng::gauge!("players", arena.players_count);
+    throng::gauge!("players", world.resource::<Arena>().actors.players().len());
 }
 
 fn arrive(world: &mut World, arrival: Arrival) {
@@ -146,7 +145,6 @@ fn arrive(world: &mut World, arrival: Arrival) {
         ))
         .id();
     let mut arena = world.resource_mut::<Arena>();
-    arena.players_count += 1;
     // Whoever comes next finds the place taken.
     arena.actors.place(slot, player, standing, (&character).into());
     let mut outbox = world.resource_mut::<Outbox>();
@@ -195,7 +193,6 @@ fn remove(world: &mut World, entity: Entity) -> Option<Passport> {
     let (slot, passport) = (*player.get::<Slot>()?, *player.get::<Passport>()?);
     let mut arena = world.resource_mut::<Arena>();
     arena.actors.remove_player(slot);
-    arena.players_count -= 1;
     world.despawn(entity);
     Some(passport)
 }
