@@ -57,6 +57,7 @@
 //! | `f32`, `f64` | 4, 8 | little endian; NaN and infinities are refused |
 //! | `Text<N>` | 1 and the text's | at most `N` bytes of UTF-8 |
 //! | `List<T, N>` | 1 or more and the values' | varint count, at most `N` values |
+//! | `ArrayVec<T, N>` | the same | a list that is held in place and never allocates |
 //! | `[T; N]` | the values' | |
 //! | `Option<T>` | 1 and the value's | 0 or 1 |
 //! | struct with `derive(Pack)` | the fields', in order | |
@@ -115,6 +116,7 @@ mod number;
 pub mod schema;
 mod text;
 
+pub use arrayvec::ArrayVec;
 pub use bytes::{Reader, Writer};
 pub use error::{Fault, PackError};
 pub use list::List;

@@ -5,6 +5,8 @@
 //! Floats are written in full and must be finite: one NaN in a place spreads through everything that is computed from
 //! it.
 
+use arrayvec::ArrayVec;
+
 use crate::{Kind, List, Pack, PackError, Reader, Writer, compound::array_of, derived::varint_bytes, error::Fault};
 
 /// An integer or a float.
@@ -79,6 +81,14 @@ impl<T: Numbers, const N: usize> Numbers for [T; N] {
 }
 
 impl<T: Numbers, const N: usize> Numbers for List<T, N> {
+    type Number = T::Number;
+
+    fn lies_within(&self, min: T::Number, max: T::Number) -> bool {
+        self.iter().all(|value| value.lies_within(min, max))
+    }
+}
+
+impl<T: Numbers, const N: usize> Numbers for ArrayVec<T, N> {
     type Number = T::Number;
 
     fn lies_within(&self, min: T::Number, max: T::Number) -> bool {

@@ -1,6 +1,6 @@
 //! Promise: the bytes that `docs/spec/pack.md` shows are the bytes that are written and read.
 
-use throng_pack::{Fault, HasSchema, List, Pack, Text, envelope, pack_body, unpack_body};
+use throng_pack::{ArrayVec, Fault, HasSchema, List, Pack, Text, envelope, pack_body, unpack_body};
 
 const SPEC: &str = include_str!("../../../docs/spec/pack.md");
 
@@ -68,6 +68,7 @@ fn golden_values_are_written_and_read() {
     check_both_ways("text", Text::<24>::new("Zoë").unwrap());
     check_both_ways("option", Some(300_u16));
     check_both_ways("list", List::<i8, 8>::try_from(vec![1, -1]).unwrap());
+    check_both_ways("list", ArrayVec::<i8, 8>::from_iter([1, -1]));
     check_both_ways("enum", Item::Weapon { kind: 3, rounds: Some(300) });
     check_both_ways("traveller", traveller());
 }

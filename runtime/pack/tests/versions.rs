@@ -90,6 +90,20 @@ mod second {
     }
 }
 
+/// A list that is held in place now.
+mod in_place {
+    use throng_pack::{ArrayVec, Pack};
+
+    #[derive(Clone, Debug, PartialEq, Pack)]
+    #[pack(name = "test.player")]
+    pub struct Player {
+        #[pack(max = 100)]
+        pub health: u8,
+        pub items: ArrayVec<super::first::Item, 4>,
+        pub coins: u32,
+    }
+}
+
 /// What happens to those who forget the version.
 mod careless {
     use throng_pack::{List, Pack};
@@ -171,6 +185,16 @@ fn limits_may_change_without_a_new_version() {
     let full = first::Player { health: 100, ..first_player() };
     assert_eq!(envelope::read::<third::Player>(&bytes_of(&full)).unwrap().health, 100);
     assert_ne!(first::Player::SCHEMA.hash(), second::Player::SCHEMA.hash());
+}
+
+#[test]
+fn a_list_may_be_held_in_place_without_a_new_version() {
+    let read = envelope::read::<in_place::Player>(&bytes_of(&first_player())).unwrap();
+    assert_eq!(*read.items, *first_player().items);
+    assert_eq!(
+        (bytes_of(&read), in_place::Player::SCHEMA.hash()),
+        (bytes_of(&first_player()), first::Player::SCHEMA.hash())
+    );
 }
 
 #[test]
