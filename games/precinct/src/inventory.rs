@@ -9,7 +9,7 @@
 //! ([`Inventory::equip`]), so nobody is without ammunition for good.
 
 use bevy_ecs::component::Component;
-use throng_pack::{List, Pack};
+use throng_pack::{ArrayVec, Pack};
 
 use crate::weapons::WeaponKind;
 
@@ -140,16 +140,6 @@ impl Inventory {
         self.take(item, wanted.into()) as u8
     }
 
-    fn of_stacks<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Result<Self, NoInventory> {
-        let mut inventory = Self::default();
-        for stack in stacks {
-            if inventory.count(stack.item) > 0 || inventory.add(stack.item, stack.count) < stack.count {
-                return Err(NoInventory);
-            }
-        }
-        Ok(inventory)
-    }
-
     /// Asserts what must hold at all times.
     pub fn check(&self) {
         let filled = self.stacks().count();
@@ -161,31 +151,12 @@ impl Inventory {
     }
 }
 
-impl From<Inventory> for List<Stack, SLOTS> {
+/// An inventory on its way: to another world, or to the client.
+pub type Stacks = ArrayVec<Stack, SLOTS>;
+
+impl From<Inventory> for Stacks {
     fn from(inventory: Inventory) -> Self {
-        let stacks: Vec<Stack> = inventory.stacks().collect();
-        stacks.try_into().expect("as many slots on both sides")
-    }
-}
-
-/// As a message tells it: its slots, without memory of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
-#[pack(name = "precinct.slots")]
-pub struct Slots([Option<Stack>; SLOTS]);
-
-impl From<Inventory> for Slots {
-    fn from(inventory: Inventory) -> Self {
-        Self(inventory.slots)
-    }
-}
-
-impl TryFrom<Slots> for Inventory {
-    type Error = NoInventory;
-
-    fn try_from(Slots(slots): Slots) -> Result<Self, NoInventory> {
-        let inventory = Self::of_stacks(slots.iter().flatten())?;
-        // One way to write it: filled slots first.
-        if inventory.slots == slots { Ok(inventory) } else { Err(NoInventory) }
+        inventory.stacks().collect()
     }
 }
 
@@ -193,11 +164,17 @@ impl TryFrom<Slots> for Inventory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoInventory;
 
-impl TryFrom<List<Stack, SLOTS>> for Inventory {
+impl TryFrom<Stacks> for Inventory {
     type Error = NoInventory;
 
-    fn try_from(stacks: List<Stack, SLOTS>) -> Result<Self, NoInventory> {
-        Self::of_stacks(stacks.iter())
+    fn try_from(stacks: Stacks) -> Result<Self, NoInventory> {
+        let mut inventory = Self::default();
+        for Stack { item, count } in stacks {
+            if inventory.count(item) > 0 || inventory.add(item, count) < count {
+                return Err(NoInventory);
+            }
+        }
+        Ok(inventory)
     }
 }
 
@@ -232,8 +209,7 @@ mod tests {
             }
             assert_eq!(inventory.count(item), *held);
             inventory.check();
-            let packed = List::<Stack, SLOTS>::from(inventory);
-            assert_eq!(Inventory::try_from(packed), Ok(inventory));
+            assert_eq!(Inventory::try_from(Stacks::from(inventory)), Ok(inventory));
         }
         assert!(full > 1_000, "{full}");
     }
@@ -255,9 +231,8 @@ mod tests {
     #[test]
     fn stacks_that_nobody_carries_are_no_inventory() {
         let check = |stacks: &[(Item, u16)]| {
-            let stacks: Vec<Stack> = stacks.iter().map(|&(item, count)| Stack { item, count }).collect();
-            let list = List::<Stack, SLOTS>::try_from(stacks).expect("it fits the list");
-            assert_eq!(Inventory::try_from(list), Err(NoInventory));
+            let stacks: Stacks = stacks.iter().map(|&(item, count)| Stack { item, count }).collect();
+            assert_eq!(Inventory::try_from(stacks), Err(NoInventory));
         };
         check(&[(Item::Medkit, 5)]);
         check(&[(Item::Credits, 1), (Item::Medkit, 1), (Item::Credits, 1)]);

@@ -10,11 +10,11 @@
 use std::f32::consts::PI;
 
 use glam::Vec3;
-use throng_pack::{List, Pack};
+use throng_pack::Pack;
 
 use crate::{
     components::HEALTH_MAX,
-    inventory::{Inventory, SLOTS, Stack},
+    inventory::{Inventory, Stacks},
     passport::Passport,
     portals::Destination,
     weapons::{CarriedWeapon, WeaponKind},
@@ -38,7 +38,7 @@ pub struct Traveller {
     pub facing: Facing,
     #[pack(since = 2, default = CarriedWeapon::loaded(PLAYER_WEAPON))]
     pub weapon: CarriedWeapon,
-    #[pack(since = 2, default = Inventory::usual(PLAYER_WEAPON), via = List<Stack, SLOTS>)]
+    #[pack(since = 2, default = Inventory::usual(PLAYER_WEAPON), via = Stacks)]
     pub inventory: Inventory,
 }
 
