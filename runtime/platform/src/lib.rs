@@ -9,7 +9,7 @@
 //! | [`time`], [`clock`] | what time is it, and who may move it |
 //! | [`udp`], [`poll`] | datagrams in batches, and sleeping until there are some |
 //! | [`signals`] | has somebody asked this process to stop |
-//! | [`cores`], [`limits`], [`process`] | what the host grants, and what we use of it |
+//! | [`cores`], [`nodes`], [`limits`], [`process`] | what the host grants, and what we use of it |
 //! | [`threads`] | named threads, with low priority where asked |
 //! | [`allocator`] | mimalloc with a count per thread |
 //! | [`prefetch`] | memory that is going to be read, early |
@@ -17,6 +17,8 @@
 //! | [`perf`], [`sched`] | when a thread had no core, and which other threads of the host had it |
 //! | [`steal`], [`heartbeat`] | for how long a hypervisor gave our cores to somebody else, by its word and without |
 //! | [`sampling`] | where another process's threads are, without stopping them |
+//! | [`hardware`] | what the processor counts of them |
+//! | [`process_groups`] | a program with all that it has started, ended and counted as one |
 //! | [`never`](mod@never) | states that only a bug can make: loud in tests, counted and survived in a live server |
 //! | [`crash_signal`], [`message_pair`], [`bad_access`] | what a dying thread may do, and whom it tells: the ground of `throng-crash` |
 //! | [`random`] | one seed from the kernel; everything after it is seeded |
@@ -28,14 +30,17 @@ pub mod bad_access;
 pub mod clock;
 pub mod cores;
 pub mod crash_signal;
+pub mod hardware;
 pub mod heartbeat;
 pub mod limits;
 pub mod message_pair;
 pub mod never;
+pub mod nodes;
 pub mod perf;
 pub mod poll;
 pub mod prefetch;
 pub mod process;
+pub mod process_groups;
 pub mod random;
 mod raw_address;
 pub mod sampling;
