@@ -13,6 +13,7 @@ use crate::seconds::Second;
 pub(crate) use by_build::chart_by_build;
 
 mod by_build;
+pub(crate) mod density;
 
 const WIDE: (u32, u32) = (1120, 260);
 const HALF: (u32, u32) = (548, 230);

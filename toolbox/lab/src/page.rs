@@ -12,7 +12,7 @@ use crate::load::LoadRun;
 use crate::load_report::LoadReport;
 use crate::machine::Machine;
 
-const STYLE: &str = include_str!("page.css");
+pub(crate) const STYLE: &str = include_str!("page.css");
 
 pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart], by_build: &[Chart]) -> String {
     let report = &run.report;
@@ -67,7 +67,7 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart], by_build:
     page.into_string()
 }
 
-fn verdict(passed: bool) -> &'static str {
+pub(crate) fn verdict(passed: bool) -> &'static str {
     if passed { "passed" } else { "failed" }
 }
 
@@ -149,7 +149,7 @@ fn bars(run: &LoadRun) -> Markup {
     }
 }
 
-fn chart(chart: &Chart) -> Markup {
+pub(crate) fn chart(chart: &Chart) -> Markup {
     html! {
         figure.(if chart.wide { "wide" } else { "half" }) {
             figcaption {
@@ -333,23 +333,33 @@ fn collect_numbers(path: &str, value: &Value, rows: &mut Vec<(String, f64)>) {
 
 fn surroundings(run: &LoadRun, machine: &Machine) -> Markup {
     let LoadReport { version, commit, .. } = &run.report;
-    let or_unknown = |text: &'_ str| if text.is_empty() { "unknown".to_owned() } else { text.to_owned() };
     html! {
         section {
             h2 { "Surroundings" }
             table {
                 tr { th { "Command" } td { code { (run.command) } } }
-                tr { th { "Processor" } td { (or_unknown(&machine.cpu)) ", " (machine.cores) " usable cores" } }
-                tr { th { "Memory" } td { (grouped(machine.memory_mb as f64)) " MB" } }
-                tr { th { "Kernel" } td { (or_unknown(&machine.kernel)) } }
+                (machine_rows(machine))
                 tr { th { "Server" } td { "version " (or_unknown(version)) ", commit " (or_unknown(commit)) } }
             }
         }
     }
 }
 
+/// The host, as rows of a table.
+pub(crate) fn machine_rows(machine: &Machine) -> Markup {
+    html! {
+        tr { th { "Processor" } td { (or_unknown(&machine.cpu)) ", " (machine.cores) " usable cores" } }
+        tr { th { "Memory" } td { (grouped(machine.memory_mb as f64)) " MB" } }
+        tr { th { "Kernel" } td { (or_unknown(&machine.kernel)) } }
+    }
+}
+
+fn or_unknown(text: &str) -> &str {
+    if text.is_empty() { "unknown" } else { text }
+}
+
 /// As many digits as mean something: whole numbers whole, others with three.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value == value.trunc() || value.abs() >= 1_000.0 {
         return grouped(value.round());
     }
@@ -363,7 +373,7 @@ fn number(value: f64) -> String {
 }
 
 /// A whole number with a comma every three digits.
-fn grouped(value: f64) -> String {
+pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut out = if value < 0.0 { "-".to_owned() } else { String::new() };
     for (i, digit) in digits.chars().enumerate() {

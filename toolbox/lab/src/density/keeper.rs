@@ -1,0 +1,75 @@
+//! The keeper: a process that ends what is left of a run whose own process has died, however it died.
+//!
+//! Any program may be measured, and most do not notice that whoever started them is gone. The keeper is told the number of
+//! each group of processes, and waits for the end of its stdin, which comes with the end of this process; then it kills
+//! them all. It is a shell, so that it has no part of this program that could die with it, and in a group of its own, so
+//! that Ctrl-C does not reach it.
+
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+const SCRIPT: &str = "groups=\n\
+    while read -r group; do groups=\"$groups $group\"; done\n\
+    for group in $groups; do kill -KILL \"-$group\"; done";
+
+/// Dropped, it ends without killing anybody.
+pub(crate) struct Keeper {
+    process: Child,
+    /// Only a test takes it away.
+    orders: Option<ChildStdin>,
+}
+
+impl Keeper {
+    pub fn start() -> io::Result<Self> {
+        let mut process = Command::new("sh")
+            .args(["-c", SCRIPT])
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let orders = process.stdin.take();
+        Ok(Self { process, orders })
+    }
+
+    /// From now on it keeps this group, too.
+    pub fn keep(&mut self, leader: u32) -> io::Result<()> {
+        self.orders.as_mut().map_or(Ok(()), |orders| writeln!(orders, "{leader}"))
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // Before its stdin ends. Whoever drops it has ended the groups, and their numbers may be others' by now.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use throng_platform::process_groups;
+
+    use super::*;
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("600").process_group(0).spawn().unwrap()
+    }
+
+    #[test]
+    fn when_its_stdin_ends_all_that_it_keeps_is_killed() {
+        let mut keeper = Keeper::start().unwrap();
+        let (mut gone, mut kept, mut other) = (sleeper(), [sleeper(), sleeper()], sleeper());
+        gone.kill().unwrap();
+        gone.wait().unwrap();
+        keeper.keep(gone.id()).unwrap();
+        kept.iter().for_each(|child| keeper.keep(child.id()).unwrap());
+        // As when this process dies.
+        keeper.orders = None;
+        kept.iter_mut().for_each(|child| assert_eq!(child.wait().unwrap().code(), None));
+        assert!(!process_groups::has_ended(other.id()), "of others it knows nothing");
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}

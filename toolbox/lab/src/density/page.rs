@@ -1,0 +1,132 @@
+//! A density run as one page: how many hold, the curves, and every point.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::forecast::Form;
+use super::report::{Curve, DensityReport};
+use crate::charts::Chart;
+use crate::machine::Machine;
+use crate::page::{STYLE, chart, grouped, machine_rows, number, verdict};
+
+pub(crate) fn page(report: &DensityReport, machine: &Machine, charts: &[Chart]) -> String {
+    let verdict = verdict(report.passed);
+    let held = report.curves.iter().map(held).collect::<Vec<_>>().join(", ");
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width";
+                title { "Density " (verdict) ": " (held) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    header {
+                        p.kind { "Throng density run" }
+                        h1 { (held) span.verdict.(verdict) { (verdict) } }
+                        p.subtitle {
+                            (number(report.cores)) " cores · wanted: " (report.instances_wanted)
+                            @if report.is_forecast_judged { " by the forecast" }
+                            @if !report.nodes.is_empty() { " · memory nodes " (list(&report.nodes)) " in turns" }
+                            @if report.interrupted { " · stopped by hand before its time" }
+                        }
+                    }
+                    @if let Some(why) = &report.ended_early { section { h2 { "Ended early" } pre { (why) } } }
+                    section.charts { @for one in charts { (chart(one)) } }
+                    @for curve in &report.curves { (points(curve)) }
+                    @if let Some(why) = &report.hardware_counts_missing {
+                        p { "Instructions and cache misses are missing: " (why) "." }
+                    }
+                    section {
+                        h2 { "Surroundings" }
+                        table {
+                            tr { th { "Command" } td { code { (report.command) } } }
+                            (machine_rows(machine))
+                        }
+                    }
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn list(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What is counted.
+pub(crate) fn counted(form: Form) -> &'static str {
+    match form {
+        Form::Processes => "instances",
+        Form::Worlds => "worlds in one process",
+    }
+}
+
+fn held(curve: &Curve) -> String {
+    let or_more = if curve.instances_failed.is_none() { " or more" } else { "" };
+    format!("{}{or_more} {}", grouped(curve.instances_held.into()), counted(curve.form))
+}
+
+/// In words.
+pub(crate) fn forecast(curve: &Curve) -> String {
+    match (&curve.forecast, &curve.forecast_missing) {
+        (Some(forecast), _) => {
+            let spread = match (forecast.instances_low, forecast.instances_high) {
+                (Some(low), Some(high)) => format!(" ({low} to {high} if any one point is left out)"),
+                _ => String::new(),
+            };
+            format!(
+                "forecast: {} {}{spread}, from {} points at no more than {:.0} % of the cores",
+                forecast.instances,
+                counted(curve.form),
+                forecast.points,
+                100.0 * forecast.load_share
+            )
+        }
+        (None, Some(why)) => format!("no forecast: {why}"),
+        (None, None) => "no forecast".to_owned(),
+    }
+}
+
+fn points(curve: &Curve) -> Markup {
+    let maybe = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+    let name = match curve.form {
+        Form::Processes => "Instances",
+        Form::Worlds => "Worlds",
+    };
+    html! {
+        section {
+            h2 { (name) }
+            p {
+                (held(curve)) " within " (number(curve.budget_ms)) " ms"
+                @if let Some(hz) = curve.frames_per_s_wanted { " at " (number(hz)) " frames/s" }
+                "; " (forecast(curve)) "."
+            }
+            table {
+                tr {
+                    th.n { (name) } th.n { "Frame, ms" } th.n { "Mean" } th.n { "p50" } th.n { "p99" } th.n { "Worst mean" }
+                    th.n { "Frames/s" } th.n { "Cores" } th.n { "MB" } th.n { "Instr./cycle" } th.n { "Misses/1,000" } th {}
+                }
+                @for point in &curve.points {
+                    @let verdict = verdict(point.holds);
+                    tr.(verdict) {
+                        td.n { (point.instances) }
+                        td.n { (number(point.frame_ms)) }
+                        td.n { (number(point.frame_ms_mean)) }
+                        td.n { (maybe(point.frame_ms_p50)) }
+                        td.n { (maybe(point.frame_ms_p99)) }
+                        td.n { (number(point.frame_ms_mean_worst)) }
+                        td.n { (maybe(point.frames_per_s)) }
+                        td.n { (number(point.cores_busy)) }
+                        td.n { (number(point.rss_mb)) }
+                        td.n { (maybe(point.instructions_per_cycle)) }
+                        td.n { (maybe(point.cache_misses_per_1000_instructions)) }
+                        td { (verdict) }
+                    }
+                }
+            }
+        }
+    }
+}

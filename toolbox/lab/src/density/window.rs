@@ -1,0 +1,110 @@
+//! A window: all instances are watched for some seconds.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use throng_platform::hardware::HardwareError;
+use throng_platform::process;
+use throng_platform::signals::StopFlag;
+use throng_platform::time::Nanos;
+
+use super::error::DensityError;
+use super::fleet::{Fleet, LOOK_EVERY, unwatched};
+use super::hardware::HardwareWatch;
+use super::point::Seen;
+
+/// Up to so many instances a window begins and ends with a change of each one's page; of more the median rate is as good.
+const EXACT_MAX: usize = 8;
+
+/// Whether the processor is asked to count, and why not, once it has refused.
+#[derive(Debug, Default)]
+pub(crate) struct Hardware {
+    pub refused: Option<HardwareError>,
+}
+
+/// Watches all instances; `second` is called after each second of it.
+pub(crate) fn watch(
+    fleet: &mut Fleet<'_>,
+    seconds: u32,
+    hardware: &mut Hardware,
+    stop: &StopFlag,
+    second: &mut dyn FnMut(u32),
+) -> Result<Seen, DensityError> {
+    let is_exact = fleet.instances.len() <= EXACT_MAX;
+    for one in &mut fleet.instances {
+        one.watch.begin(is_exact).map_err(|error| unwatched(one.index, error))?;
+    }
+    let processes = fleet.processes();
+    let counting = match hardware.refused {
+        Some(_) => None,
+        None => HardwareWatch::begin(&processes).map_err(|error| hardware.refused = Some(error)).ok(),
+    };
+    let (began, cpu_before) = (Instant::now(), cpu_times(&processes));
+    for at in 1..=seconds {
+        wait_until(began + Duration::from_secs(at.into()), stop)?;
+        fleet.check()?;
+        for one in &mut fleet.instances {
+            one.watch.sample().map_err(|error| unwatched(one.index, error))?;
+        }
+        second(at);
+    }
+    let processes = fleet.processes();
+    let (cpu_after, measured_s) = (cpu_times(&processes), began.elapsed().as_secs_f64());
+    // One that is new has begun at nothing; what one that has gone took since the begin is not known any more.
+    let used =
+        |(process, after): (&u32, &Nanos)| after.saturating_sub(cpu_before.get(process).copied().unwrap_or_default());
+    let cpu_s: f64 = cpu_after.iter().map(used).map(|nanos| nanos.as_secs_f64()).sum();
+    let rss_bytes: u64 = processes.iter().filter_map(|&process| process::rss_bytes_of(process).ok()).sum();
+    let mut seen = Seen {
+        seconds: measured_s,
+        cores_busy: cpu_s / measured_s,
+        rss_mb: rss_bytes as f64 / f64::from(1 << 20),
+        hardware: counting.map(HardwareWatch::end),
+        ..Seen::default()
+    };
+    let mut rates = Vec::new();
+    for one in &mut fleet.instances {
+        let watched = one.watch.end(is_exact).map_err(|error| unwatched(one.index, error))?;
+        seen.worst_mean_ms = seen.worst_mean_ms.max(watched.times.mean_ms().unwrap_or(0.0));
+        rates.extend(watched.is_counted.then(|| watched.times.count / watched.seconds));
+        seen.times.merge(&watched.times);
+    }
+    seen.frames_per_s = median(rates);
+    Ok(seen)
+}
+
+/// Sleeps; an error if the run is to stop.
+pub(crate) fn wait_until(end: Instant, stop: &StopFlag) -> Result<(), DensityError> {
+    while !stop.requested() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        thread::sleep(left.min(LOOK_EVERY));
+    }
+    Err(DensityError::Interrupted)
+}
+
+fn cpu_times(processes: &[u32]) -> BTreeMap<u32, Nanos> {
+    processes.iter().filter_map(|&process| Some((process, process::cpu_time_of(process).ok()?))).collect()
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some((low + high) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0]), Some(3.0));
+        assert_eq!(median(vec![9.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![9.0, 1.0, 2.0, 4.0]), Some(3.0));
+    }
+}
