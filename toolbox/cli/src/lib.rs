@@ -1,5 +1,5 @@
-//! The commands that every game gets: `demo`, `serve`, `bots`, `load`, `console`, `capture`, `crash`, `wallclock`,
-//! `token`, `admin-key`, each with every flag. A thin front end of the libraries, which knows no game.
+//! The commands that every game gets: `demo`, `serve`, `bots`, `load`, `density`, `console`, `capture`, `crash`,
+//! `wallclock`, `token`, `admin-key`, each with every flag. A thin front end of the libraries, which knows no game.
 //!
 //! A game is one value ([`Game`]), and its executable is
 //!
@@ -38,6 +38,7 @@ mod crash;
 mod crash_monitor;
 mod crash_state;
 mod demo;
+mod density;
 mod executable;
 mod key;
 mod load;
@@ -88,6 +89,8 @@ enum Command {
     Bots(bots::BotsArguments),
     /// The daily load test: server and bots as processes, measured, judged, reported.
     Load(load::LoadArguments),
+    /// How many instances of any command this host holds: frame time against their number, and a forecast.
+    Density(density::DensityArguments),
     /// A connect token, with which one client may connect once.
     Token(token::TokenArguments),
     /// Captures of bad frames: have one saved, list, read and convert them.
@@ -178,6 +181,7 @@ fn run(executable: Executable, games: &[Game], command: Command, matches: &ArgMa
         Command::Serve(arguments) => serve::run(arguments, &played()?, executable),
         Command::Bots(arguments) => bots::run(arguments, &played()?),
         Command::Load(arguments) => load::run(arguments, &played()?, executable),
+        Command::Density(arguments) => density::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Capture(arguments) => capture::run(arguments),
         Command::Crash(arguments) => crash::run(&arguments),

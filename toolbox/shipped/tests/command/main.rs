@@ -4,6 +4,7 @@
 //!   operator   what a person may do wrong, and what they are told
 //!   lifecycle  start, tokens, metrics, sleep, stop
 //!   load       the daily load test in small
+//!   density    how many instances of a command a host holds
 //!   console    commands of a running server
 //!   access     who may change it, and with which key
 //!   capture    bad frames listed, read and converted
@@ -31,6 +32,7 @@ mod child;
 mod console;
 mod crash;
 mod crowd;
+mod density;
 mod faults;
 mod figures;
 mod floods;
