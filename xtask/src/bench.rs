@@ -1,7 +1,7 @@
 //! Benches: each is a package `bench-NAME` under `bench/`, so that it can depend on peers that nothing else needs.
 //!
 //! `--small` is the size that also runs with the tests; the real size is for claims, and a claim names machine, commit
-//! and command. The bench against other libraries is a workspace of its own and is built by `peers`.
+//! and command. The bench against other libraries is a workspace of its own and is built by `peers`, which runs `crowd`, too.
 
 mod peers;
 
@@ -23,7 +23,10 @@ pub(crate) struct BenchArguments {
     /// Print one JSON object as the last line.
     #[arg(long)]
     json: bool,
-    /// Of `peers`: so many clients instead of the planned sizes.
+    /// Of `peers` and `crowd`: keep the figures in docs/figures, where the README's pictures are drawn from.
+    #[arg(long, conflicts_with_all = ["small", "clients"])]
+    keep: bool,
+    /// Of `peers` and `crowd`: so many clients instead of the planned sizes.
     #[arg(long)]
     clients: Option<u32>,
     /// Of `peers`: so many entities.
@@ -36,7 +39,7 @@ pub(crate) struct BenchArguments {
 
 pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
     let mut known = names(crates::read(&step::root())?);
-    known.insert(peers::NAME.to_owned());
+    known.extend([peers::NAME, peers::CROWD].map(str::to_owned));
     let Some(name) = &arguments.name else {
         known.iter().for_each(|name| println!("{name}"));
         return Ok(());
@@ -45,11 +48,14 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
         let known = known.into_iter().collect::<Vec<_>>().join(", ");
         return Err(XtaskError::Usage(format!("there is no bench \"{name}\"; there are: {known}")));
     }
-    if name == peers::NAME {
-        return peers::run(arguments);
+    if [peers::NAME, peers::CROWD].contains(&name.as_str()) {
+        return peers::run(name, arguments);
     }
-    if arguments.clients.is_some() {
-        return Err(XtaskError::Usage(format!("`--clients` and `--entities` are for \"{}\"", peers::NAME)));
+    if arguments.clients.is_some() || arguments.keep {
+        let (peers, crowd) = (peers::NAME, peers::CROWD);
+        return Err(XtaskError::Usage(format!(
+            "`--clients`, `--entities` and `--keep` are for \"{peers}\" and \"{crowd}\""
+        )));
     }
     let mut command = cargo();
     command.args(["run", "--release", "--quiet", "--package", &format!("bench-{name}"), "--"]);

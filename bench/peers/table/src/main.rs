@@ -1,9 +1,11 @@
-//! Table: runs all peers in turns, several rounds, and writes one table.
+//! Table: runs all peers in turns, several rounds, and writes one table. With `--crowd` the peers are forms of Throng,
+//! and the sizes those of one world that fills up.
 //!
 //! Peers are programs beside this one; those that are not built are left out, and the table says so. A round runs
 //! every peer once before the next begins, so that what else the machine does meets all of them alike; a peer's
 //! ticks of all rounds are then one sample, of which median and 99th percentile are told.
 
+mod machine;
 mod peers;
 mod plan;
 mod report;
@@ -20,6 +22,9 @@ struct Arguments {
     /// Few clients and ticks, Throng and the floor only: does it work?
     #[arg(long)]
     small: bool,
+    /// Instead of the comparison: Throng alone, in one world with more and more clients (load W1).
+    #[arg(long)]
+    crowd: bool,
     /// Print one JSON object as the last line.
     #[arg(long)]
     json: bool,
@@ -42,9 +47,17 @@ struct Arguments {
     /// Ticks to measure per round; slow peers stop earlier.
     #[arg(long)]
     ticks: Option<u32>,
-    /// Folder for `peers.md` and `peers.json`.
+    /// Folder for table and figures: `peers.md` and `peers.json`, or `crowd.md` and `crowd.json`.
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Folder for the same figures once more, if nothing is wrong with them.
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// How all this was called, and the commit of what is measured: for those who read the figures.
+    #[arg(long, default_value = "")]
+    command: String,
+    #[arg(long, default_value = "")]
+    commit: String,
 }
 
 fn main() -> ExitCode {
@@ -52,21 +65,26 @@ fn main() -> ExitCode {
     let plan = plan::Plan::new(&arguments);
     let outcomes = runner::run(&plan);
     let table = report::table(&plan, &outcomes);
-    let figures = report::figures(&plan, &outcomes);
-    if let Some(folder) = &arguments.out {
-        let written = std::fs::create_dir_all(folder)
-            .and_then(|()| std::fs::write(folder.join("peers.md"), &table))
-            .and_then(|()| std::fs::write(folder.join("peers.json"), figures.to_string()));
-        if let Err(error) = written {
-            eprintln!("{}: {error}", folder.display());
-            return ExitCode::FAILURE;
-        }
-    }
+    let mut figures = report::figures(&plan, &outcomes);
+    figures["machine"] = machine::here();
+    figures["command"] = arguments.command.into();
+    figures["commit"] = arguments.commit.into();
     println!("{table}");
     if arguments.json {
         println!("{figures}");
     }
     let problems = report::problems(&outcomes);
     problems.iter().for_each(|problem| eprintln!("{problem}"));
+    let kept = arguments.keep.filter(|_| problems.is_empty());
+    let figures = report::row_by_row(&figures);
+    let files = [(&arguments.out, "md", &table), (&arguments.out, "json", &figures), (&kept, "json", &figures)];
+    for (folder, extension, text) in files {
+        let Some(folder) = folder else { continue };
+        let path = folder.join(plan.name).with_extension(extension);
+        if let Err(error) = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text)) {
+            eprintln!("{}: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
+    }
     if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

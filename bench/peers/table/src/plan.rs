@@ -12,6 +12,8 @@ pub struct Size {
 }
 
 pub struct Plan {
+    /// Of the bench and its files.
+    pub name: &'static str,
     pub sizes: Vec<Size>,
     pub rows: Vec<&'static Row>,
     pub rounds: u32,
@@ -34,6 +36,11 @@ const SIZES: [Size; 7] = [
     Size { load: "W4", clients: 1000, entities: 20_000 },
 ];
 
+/// How one world fills up, and in which forms of ours that is measured.
+const CROWDS: [u32; 5] = [250, 500, 1000, 2000, 4000];
+const CROWDS_SMALL: [u32; 2] = [25, 50];
+const CROWD_ROWS: [&str; 2] = ["throng", "throng, UDP"];
+
 const LOADS: [&str; 4] = ["W1", "W2", "W3", "W4"];
 /// Of each world of W4, of which each client has one.
 const WORLD_ENTITIES: u32 = 20;
@@ -50,17 +57,23 @@ impl Plan {
             };
             Size { load, clients, entities: entities.max(clients) }
         };
+        let crowds = |sizes: &[u32]| -> Vec<Size> { sizes.iter().map(|&clients| own_size("W1", clients)).collect() };
         let sizes: Vec<Size> = match arguments.clients {
+            Some(clients) if arguments.crowd => crowds(&[clients]),
+            None if arguments.crowd && is_small => crowds(&CROWDS_SMALL),
+            None if arguments.crowd => crowds(&CROWDS),
             Some(clients) => LOADS.into_iter().map(|load| own_size(load, clients)).collect(),
             None if is_small => LOADS.into_iter().map(|load| own_size(load, 50)).collect(),
             None => SIZES.to_vec(),
         };
         let sizes = sizes.into_iter().filter(|size| is_wanted(size.load)).collect();
         let is_named = |row: &Row| match &arguments.peers[..] {
+            [] if arguments.crowd => CROWD_ROWS.contains(&row.name),
             [] => !is_small || matches!(row.peer, "throng" | "floor"),
             named => named.iter().any(|name| name == row.peer || name == row.name),
         };
         Self {
+            name: if arguments.crowd { "crowd" } else { "peers" },
             sizes,
             rows: ROWS.iter().filter(|row| is_named(row)).collect(),
             rounds: arguments.rounds.unwrap_or(if is_small { 1 } else { 3 }),

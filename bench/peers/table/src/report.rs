@@ -212,7 +212,15 @@ pub fn figures(plan: &Plan, outcomes: &[Outcome]) -> Value {
         }
         row
     });
-    json!({ "bench": "peers", "rounds": plan.rounds, "rows": rows.collect::<Vec<_>>() })
+    json!({ "bench": plan.name, "rounds": plan.rounds, "rows": rows.collect::<Vec<_>>() })
+}
+
+/// Figures as a file: a row to a line, so that a diff shows which have changed.
+pub fn row_by_row(figures: &Value) -> String {
+    let mut figures = figures.clone();
+    let rows = figures["rows"].take();
+    let rows: Vec<String> = rows.as_array().into_iter().flatten().map(Value::to_string).collect();
+    figures.to_string().replace("\"rows\":null", &format!("\"rows\":[\n{}\n]", rows.join(",\n"))) + "\n"
 }
 
 /// What makes the table worthless: peers that ran different scenes, clients that hold what is not so.
