@@ -11,6 +11,7 @@ mod image;
 mod new_game;
 mod outside;
 mod package;
+mod pictures;
 mod reliability;
 mod sanitize;
 mod setup;
@@ -67,6 +68,8 @@ enum Command {
     NewGame,
     /// Put together the crates as crates.io would get them, and type-check what was packed.
     Package,
+    /// Draw the README's pictures anew, from the figures in docs/figures.
+    Pictures,
     /// Install what building and testing need, where it is missing: packages (Debian, Ubuntu) and cargo-deny.
     Setup,
 }
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         Some(Command::Image(arguments)) => image::run(&arguments),
         Some(Command::NewGame) => new_game::run(),
         Some(Command::Package) => package::run(),
+        Some(Command::Pictures) => pictures::run(),
         Some(Command::Setup) => setup::run(),
     };
     match result {

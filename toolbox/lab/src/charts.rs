@@ -11,22 +11,31 @@ use crate::load::LoadRun;
 use crate::seconds::Second;
 
 pub(crate) use by_build::chart_by_build;
+pub(crate) use curve::{CurveLine, draw_curve};
 
 mod by_build;
+mod curve;
 pub(crate) mod density;
+
+/// Width and height of charts (px): of one that has a row to itself, and of one of two in a row.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    pub wide: (u32, u32),
+    pub half: (u32, u32),
+}
 
 const WIDE: (u32, u32) = (1120, 260);
 const HALF: (u32, u32) = (548, 230);
 
-const TEAL: RGBColor = RGBColor(15, 118, 110);
-const ORANGE: RGBColor = RGBColor(217, 96, 26);
-const BLUE: RGBColor = RGBColor(52, 98, 171);
-const RED: RGBColor = RGBColor(178, 34, 52);
-const PURPLE: RGBColor = RGBColor(112, 72, 152);
-const OLIVE: RGBColor = RGBColor(124, 122, 30);
-const SHADE: RGBColor = RGBColor(238, 243, 241);
-const RULE: RGBColor = RGBColor(226, 226, 222);
-const LABEL: RGBColor = RGBColor(105, 105, 100);
+pub(crate) const TEAL: RGBColor = RGBColor(15, 118, 110);
+pub(crate) const ORANGE: RGBColor = RGBColor(217, 96, 26);
+pub(crate) const BLUE: RGBColor = RGBColor(52, 98, 171);
+pub(crate) const RED: RGBColor = RGBColor(178, 34, 52);
+pub(crate) const PURPLE: RGBColor = RGBColor(112, 72, 152);
+pub(crate) const OLIVE: RGBColor = RGBColor(124, 122, 30);
+pub(crate) const SHADE: RGBColor = RGBColor(238, 243, 241);
+pub(crate) const RULE: RGBColor = RGBColor(226, 226, 222);
+pub(crate) const LABEL: RGBColor = RGBColor(105, 105, 100);
 
 /// More bins than this on half a page are narrower than a reader can tell apart.
 const BINS_MAX: usize = 36;
@@ -53,24 +62,25 @@ pub struct ChartError {
 
 /// All charts, in the order of the page.
 pub(crate) fn draw_all(run: &LoadRun) -> Result<Vec<Chart>, ChartError> {
-    Ok(vec![
-        frame_times(run)?,
-        distribution(run)?,
-        players_by_kind(run)?,
-        packets(run)?,
-        players(run)?,
-        cores(run)?,
-        memory(run)?,
-    ])
+    let mut charts = Vec::from(draw_first(run, Sizes { wide: WIDE, half: HALF })?);
+    charts.extend([packets(run)?, players(run)?, cores(run)?, memory(run)?]);
+    Ok(charts)
 }
 
-fn frame_times(run: &LoadRun) -> Result<Chart, ChartError> {
+/// What is looked at first, in the order of the page: a wide chart, and two that share a row.
+pub(crate) fn draw_first(run: &LoadRun, sizes: Sizes) -> Result<[Chart; 3], ChartError> {
+    Ok([frame_times(run, sizes.wide)?, distribution(run, sizes.half)?, players_by_kind(run, sizes.half)?])
+}
+
+fn frame_times(run: &LoadRun, size: (u32, u32)) -> Result<Chart, ChartError> {
     let lines = [
         Line::solid("slowest frame of the second", ORANGE, |second| second.frame_ms_max),
         Line::solid("median frame", TEAL, |second| second.frame_ms_p50),
         Line::dashed("budget of a frame", RED, |second| second.frame_budget_ms),
     ];
-    draw_lines(run, "Frame time", "ms, by second of the server's life; the steady window is shaded", WIDE, &lines)
+    let note = "ms, by second of the server's life; the steady window is shaded";
+    let chart = draw_lines(run, "Frame time", note, size, &lines)?;
+    Ok(Chart { wide: true, ..chart })
 }
 
 fn packets(run: &LoadRun) -> Result<Chart, ChartError> {
@@ -93,7 +103,7 @@ fn players(run: &LoadRun) -> Result<Chart, ChartError> {
 /// Kinds beyond these would have colours that nobody can tell apart; those with the most players are drawn.
 const KIND_COLOURS: [RGBColor; 6] = [TEAL, ORANGE, BLUE, RED, PURPLE, OLIVE];
 
-fn players_by_kind(run: &LoadRun) -> Result<Chart, ChartError> {
+fn players_by_kind(run: &LoadRun, size: (u32, u32)) -> Result<Chart, ChartError> {
     let most = |kind: &str| run.seconds.iter().map(|second| second.players_of(kind)).fold(0.0, f64::max);
     let mut kinds: Vec<&str> = Second::kinds(&run.seconds).into_iter().collect();
     kinds.sort_by(|one, other| most(other).total_cmp(&most(one)));
@@ -105,11 +115,7 @@ fn players_by_kind(run: &LoadRun) -> Result<Chart, ChartError> {
             Line { name: name.clone(), colour, dashed: false, value: Box::new(move |second| second.players_of(&name)) }
         })
         .collect();
-    let note = match &run.report.settling {
-        Some(settling) => format!("at the end of each second; {settling}"),
-        None => "at the end of each second".to_owned(),
-    };
-    draw_lines(run, "Players by kind of world", &note, HALF, &lines)
+    draw_lines(run, "Players by kind of world", "at the end of each second", size, &lines)
 }
 
 fn memory(run: &LoadRun) -> Result<Chart, ChartError> {
@@ -174,7 +180,7 @@ fn draw_lines(run: &LoadRun, title: &str, note: &str, size: (u32, u32), lines: &
         Ok(())
     })?;
     let legend = lines.iter().map(|line| (line.name.clone(), hex(line.colour))).collect();
-    Ok(Chart { title: title.to_owned(), note: note.to_owned(), legend, wide: size == WIDE, svg })
+    Ok(Chart { title: title.to_owned(), note: note.to_owned(), legend, wide: false, svg })
 }
 
 /// At most [`POINTS_MAX`] points of a line. Where seconds share a point the highest stands for them, so that the one
@@ -190,7 +196,7 @@ fn thinned(seconds: &[Second], value: &dyn Fn(&Second) -> f64) -> Vec<(f64, f64)
 
 /// How frame times spread. From the server's own histogram if it sent one; else from the worst frame of each second,
 /// which shows the tail that matters.
-fn distribution(run: &LoadRun) -> Result<Chart, ChartError> {
+fn distribution(run: &LoadRun, size: (u32, u32)) -> Result<Chart, ChartError> {
     let title = "Distribution of frame times";
     let sent = run.report.more.get("frame_ms_histogram").and_then(histogram_sent);
     let (bins, note, name) = match sent {
@@ -203,7 +209,7 @@ fn distribution(run: &LoadRun) -> Result<Chart, ChartError> {
     };
     let right = bins.last().map_or(1.0, |bin| bin.end_ms).max(f64::EPSILON);
     let top = top_above(bins.iter().map(|bin| bin.count as f64));
-    let svg = draw(title, HALF, |area| {
+    let svg = draw(title, size, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin_top(8)
             .margin_right(14)
@@ -315,8 +321,9 @@ fn short(value: &f64) -> String {
     format!("{}{letter}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
-fn hex(colour: RGBColor) -> String {
-    format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
+/// In the letters that the drawing library writes, so that a style can name what it has drawn.
+pub(crate) fn hex(colour: RGBColor) -> String {
+    format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2)
 }
 
 fn text(error: impl std::fmt::Display) -> String {

@@ -13,13 +13,16 @@
 //! ```
 //!
 //! How many instances of any program a host holds is tried by [`density`]; where a running process spends its time, by
-//! [`wallclock`]. For tests there is [`relay`]: a bad network with a seed, to be put between a server and its clients.
+//! [`wallclock`]. What the README shows of reports and benches is drawn by [`pictures`].
+//!
+//! For tests there is [`relay`]: a bad network with a seed, to be put between a server and its clients.
 
 pub mod bars;
 pub mod density;
 pub mod load;
 pub mod load_packets;
 pub mod load_report;
+pub mod pictures;
 pub mod relay;
 pub mod report;
 pub mod seconds;

@@ -15,14 +15,7 @@ use crate::machine::Machine;
 pub(crate) const STYLE: &str = include_str!("page.css");
 
 pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart], by_build: &[Chart]) -> String {
-    let report = &run.report;
-    let verdict = verdict(report.passed);
-    let (players, worlds) = (grouped(report.players_connected as f64), grouped(report.worlds as f64));
-    let scenario = match report.scenario.as_str() {
-        "" | "usual" => String::new(),
-        other => format!(", {other}"),
-    };
-    let title = format!("{}{scenario}: {players} players in {worlds} worlds", report.game);
+    let (title, verdict) = (title(run), verdict(run.report.passed));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -37,19 +30,7 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart], by_build:
                     header {
                         p.kind { "Throng load run" }
                         h1 { (title) span.verdict.(verdict) { (verdict) } }
-                        p.subtitle {
-                            (grouped(report.npcs as f64)) " NPCs · " (rates(run)) " · steady for " (number(report.seconds)) " s"
-                            @if let Some(settling) = &report.settling {
-                                " · " (settling)
-                            }
-                            @if let Some(not_filled) = &report.not_filled {
-                                " · " (not_filled)
-                            } @else if let Some(ended_early) = &report.ended_early {
-                                " · " (ended_early)
-                            } @else if report.interrupted {
-                                " · stopped by hand before its time"
-                            }
-                        }
+                        p.subtitle { (subtitle(run)) }
                     }
                     (tiles(run))
                     (bars(run))
@@ -65,6 +46,33 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart], by_build:
         }
     };
     page.into_string()
+}
+
+/// What was played, by how many.
+pub(crate) fn title(run: &LoadRun) -> String {
+    let report = &run.report;
+    let (players, worlds) = (grouped(report.players_connected as f64), grouped(report.worlds as f64));
+    let scenario = match report.scenario.as_str() {
+        "" | "usual" => String::new(),
+        other => format!(", {other}"),
+    };
+    format!("{}{scenario}: {players} players in {worlds} worlds", report.game)
+}
+
+/// How the run went before it is judged: its size, its rates, how long it was measured, and why not to the end.
+pub(crate) fn subtitle(run: &LoadRun) -> String {
+    let report = &run.report;
+    let ended = match (&report.not_filled, &report.ended_early, report.interrupted) {
+        (Some(not_filled), ..) => Some(not_filled.to_string()),
+        (None, Some(ended_early), _) => Some(ended_early.to_string()),
+        (None, None, true) => Some("stopped by hand before its time".to_owned()),
+        (None, None, false) => None,
+    };
+    let npcs = format!("{} NPCs", grouped(report.npcs as f64));
+    let steady = format!("steady for {} s", number(report.seconds));
+    let settled = report.settling.as_ref().map(ToString::to_string);
+    let parts = [Some(npcs), Some(rates(run)), Some(steady), settled, ended];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 pub(crate) fn verdict(passed: bool) -> &'static str {
@@ -89,8 +97,15 @@ fn rates(run: &LoadRun) -> String {
     if told.is_empty() { format!("at {} Hz", number(report.tick_hz)) } else { told }
 }
 
-/// The six figures that are asked for first.
-fn tiles(run: &LoadRun) -> Markup {
+/// A figure that is asked for first: its name, its value, and what stands below it.
+pub(crate) struct Tile {
+    pub name: &'static str,
+    pub value: String,
+    pub note: String,
+}
+
+/// The six of them.
+pub(crate) fn first_figures(run: &LoadRun) -> [Tile; 6] {
     let report = &run.report;
     let of_host = match report.ticks_missed_host {
         0 => String::new(),
@@ -105,18 +120,22 @@ fn tiles(run: &LoadRun) -> Markup {
     let memory = (format!("{} MB", grouped(report.server_rss_mb.round())), "resident".to_owned());
     let input = &report.input_to_update_ms;
     let update = (format!("{} ms", number(input.p50)), format!("p99 {} ms", number(input.p99)));
-    let tiles = [
+    [
         ("Ticks missed", missed),
         ("Latest tick", latest),
         ("Frame p99", frame),
         ("Server", cores),
         ("Memory", memory),
         ("Input to update", update),
-    ];
+    ]
+    .map(|(name, (value, note))| Tile { name, value, note })
+}
+
+fn tiles(run: &LoadRun) -> Markup {
     html! {
         section.tiles {
-            @for (name, (value, note)) in tiles {
-                div { span { (name) } b { (value) } span { (note) } }
+            @for tile in first_figures(run) {
+                div { span { (tile.name) } b { (tile.value) } span { (tile.note) } }
             }
         }
     }
