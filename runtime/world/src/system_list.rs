@@ -30,6 +30,8 @@ pub struct SystemList {
     pub(crate) fixed: FixedMainScheduleOrder,
     /// Headings for systems whose scope begins with a name; the longest that fits counts.
     categories: Vec<(&'static str, Category)>,
+    /// Subsystems for systems whose scope would begin with a name; the longest that fits counts.
+    subsystems: Vec<(&'static str, &'static str)>,
     /// Systems that the engine does the work of: they are left out.
     replaced: Vec<TypeId>,
 }
@@ -76,6 +78,12 @@ impl SystemList {
     /// [`Category::GAMEPLAY`].
     pub fn categorise(&mut self, scopes: &'static str, category: Category) {
         self.categories.push((scopes, category));
+    }
+
+    /// Counts the systems of a module, such as `precinct.npc`, and of those below it as one subsystem: with `ai` the scope
+    /// of `precinct::npc::perception::perceive` is `ai.perceive`. So two of them should not have one name.
+    pub fn name_subsystem(&mut self, scopes: &'static str, subsystem: &'static str) {
+        self.subsystems.push((scopes, subsystem));
     }
 
     /// Leaves out those systems of Bevy's `TimePlugin` that read a clock and run the fixed schedules by it.
@@ -133,11 +141,47 @@ impl SystemList {
         Ok(transitions)
     }
 
-    /// A system's scope is its path with dots: `precinct.npc.perception.perceive`.
+    /// A system's scope is its path with dots, `precinct.npc.perception.perceive`, or its own name in the subsystem that was
+    /// named for it.
     pub(crate) fn site_of(&self, path: &str) -> &'static Site {
-        let name = path.replace("::", ".");
-        let fitting = self.categories.iter().filter(|(scopes, _)| name.starts_with(scopes));
-        let category = fitting.max_by_key(|(scopes, _)| scopes.len()).map(|(_, category)| *category);
-        intern(&name, Some(category.unwrap_or(Category::GAMEPLAY)))
+        let path = path.replace("::", ".");
+        let category = Some(fitting(&self.categories, &path).unwrap_or(Category::GAMEPLAY));
+        let Some(subsystem) = fitting(&self.subsystems, &path) else { return intern(&path, category) };
+        // What stands in angle brackets are types, with paths of their own.
+        let own = path.split('<').next().and_then(|plain| plain.rfind('.')).map_or(0, |dot| dot + 1);
+        intern(&format!("{subsystem}.{}", &path[own..]), category)
+    }
+}
+
+/// What is said of the longest name that the path begins with.
+fn fitting<T: Copy>(said: &[(&'static str, T)], path: &str) -> Option<T> {
+    let fitting = said.iter().filter(|(scopes, _)| path.starts_with(scopes));
+    fitting.max_by_key(|(scopes, _)| scopes.len()).map(|(_, what)| *what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, name: &str, subsystem: &str, category: Category) {
+        let mut list = SystemList::default();
+        list.categorise("zoo.npc.walk", Category::MOVEMENT);
+        list.name_subsystem("zoo.npc", "zoo.minds");
+        list.name_subsystem("zoo.npc.paths", "zoo.ways");
+        let site = list.site_of(path);
+        assert_eq!((site.name(), site.subsystem_name(), site.category_name()), (name, subsystem, category.name()));
+    }
+
+    #[test]
+    fn a_systems_scope_is_its_path_unless_its_module_has_a_subsystem() {
+        check("zoo::keepers::feed", "zoo.keepers.feed", "zoo.keepers", Category::GAMEPLAY);
+        check("zoo::npc::brain::think", "zoo.minds.think", "zoo.minds", Category::GAMEPLAY);
+        check("zoo::npc::walk::follow", "zoo.minds.follow", "zoo.minds", Category::MOVEMENT);
+        check("zoo::npc::paths::solve", "zoo.ways.solve", "zoo.ways", Category::GAMEPLAY);
+        let of_types = "zoo::npc::brain::think<zoo::npc::Lion>";
+        assert_eq!(SystemList::default().site_of(of_types).name(), "zoo.npc.brain.think<zoo.npc.Lion>");
+        let mut list = SystemList::default();
+        list.name_subsystem("zoo.npc", "zoo.minds");
+        assert_eq!(list.site_of(of_types).name(), "zoo.minds.think<zoo.npc.Lion>");
     }
 }

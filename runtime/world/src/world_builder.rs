@@ -185,6 +185,14 @@ impl WorldBuilder {
         self
     }
 
+    /// Counts the systems of a module and of those below it as one subsystem, with one budget: with `precinct.npc` and `ai`
+    /// the scope of the system `precinct::npc::perception::perceive` is `ai.perceive`, and not its path. What they are
+    /// called in captures, budgets and metrics then stays when they are moved. Two with one name are one scope.
+    pub fn name_subsystem(&mut self, scopes: &'static str, subsystem: &'static str) -> &mut Self {
+        self.systems.name_subsystem(scopes, subsystem);
+        self
+    }
+
     pub fn insert_resource<R: Resource>(&mut self, resource: R) -> &mut Self {
         self.ecs.insert_resource(resource);
         self
