@@ -1,9 +1,21 @@
 //! Players: what they do in a tick, as their clients ask.
 //!
-//! Inputs are read once a tick for all players. Then each player stands up, walks, enters a portal, opens a door, picks up what lies there, heals or fires. How players come
-//! and go is in [`crate::arrivals`]. A client is told what its player carries when it arrives and when something came or
-//! went that it cannot work out from its player's shots and reloads: a message of some 10 bytes now and then is less
-//! than a component that all who are near would be told of.
+//! Each line is a system that goes through all players, in this order:
+//!
+//! ```text
+//!   read_inputs     what clients want goes to their players' controls
+//!   rise            the dead whose time has come begin their next lives
+//!   walk            the living go a step, and their places are written into the columns
+//!   enter_portals   who stands in a portal will leave, and does nothing more in this tick
+//!   open_doors      hands go to doors, in worlds that have any
+//!   pick_up         what lies there goes into pockets
+//!   heal            medkits are used
+//!   fire            triggers are pulled
+//! ```
+//!
+//! None runs where nobody is. How players come and go is in [`crate::arrivals`]. A client is told what its player carries
+//! when it arrives and when something came or went that it cannot work out from its player's shots and reloads: a message
+//! of some 10 bytes now and then is less than a component that all who are near would be told of.
 
 use bevy_ecs::{prelude::*, query::QueryData};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -19,7 +31,7 @@ use crate::{
     portals::PortalWatch,
     protocol::{Input, Pockets},
     scene::Scene,
-    shots::direction_of,
+    shots::{Shots, direction_of},
     weapons::{Trigger, Weapon},
 };
 
@@ -27,82 +39,209 @@ use crate::{
 const MEDKIT_HEALTH: u8 = 50;
 const MEDKIT_MS: u32 = 2_000;
 
-/// A player's row, as its own system sees it.
-#[derive(QueryData)]
-#[query_data(mutable)]
-pub struct PlayerRow {
-    entity: Entity,
-    pub slot: &'static Slot,
-    pub client: &'static PlayerClient,
-    pub passport: &'static Passport,
-    pub character: &'static Character,
-    pub life: &'static LifeClock,
-    pub controls: &'static mut Controls,
-    pub pose: &'static mut Pose,
-    pub standing: &'static mut Standing,
-    pub vitals: &'static mut Vitals,
-    pub weapon: &'static mut Weapon,
-    pub inventory: &'static mut Inventory,
-    pub action: &'static mut Action,
-    pub portal_watch: &'static mut PortalWatch,
+/// Whether there is anybody for the systems below.
+pub fn some_are_here(arena: Res<Arena>) -> bool {
+    !arena.actors.players().is_empty()
 }
 
-/// What all players of a world do in a tick, player by player: stand up, walk, leave through a portal or fire.
-pub fn play(
+/// Inputs go to their players' controls.
+pub fn read_inputs(inputs: Inputs<Input>, mut players: Query<&mut Controls>) {
+    for (sender, input) in inputs.read() {
+        // Who has left in an earlier tick, or is not here yet, has no player.
+        let Some(player) = sender.entity else { continue };
+        let taken = players.get_mut(player).is_ok_and(|mut controls| controls.take(input));
+        throng::count!("inputs", taken);
+        throng::count!("inputs_excess", !taken);
+    }
+}
+
+/// Of a player: what a new life writes.
+#[derive(QueryData)]
+#[query_data(mutable)]
+pub struct Fallen {
+    client: &'static PlayerClient,
+    life: &'static LifeClock,
+    vitals: &'static mut Vitals,
+    pose: &'static mut Pose,
+    standing: &'static mut Standing,
+    weapon: &'static mut Weapon,
+    inventory: &'static mut Inventory,
+}
+
+/// The dead whose time has come begin their next lives, somewhere else and with the usual equipment.
+pub fn rise(
     tick: Res<TickInfo>,
     scene: Res<Scene>,
-    inputs: Inputs<Input>,
-    mut arena: ResMut<Arena>,
     mut rng: ResMut<WorldRng>,
     mut outbox: ResMut<Outbox>,
-    mut players: Query<PlayerRow>,
+    mut players: Query<Fallen>,
 ) {
-    let (arena, rng) = (&mut **arena, &mut rng.0);
-    read_inputs(&inputs, &mut players);
+    let rng = &mut rng.0;
     for mut player in &mut players {
-        let velocity = player.controls.settle(tick.dt_s);
-        if !player.vitals.alive {
-            if !player.life.is_over(tick.tick) {
-                continue;
-            }
-            let PlayerRowItem { vitals, pose, standing, weapon, .. } = &mut player;
-            begin_life(scene.places.any_spawn(rng), &scene, rng, vitals, pose, standing, weapon);
-            if player.inventory.equip(player.weapon.kind) {
-                tell_pockets(&mut outbox, *player.client, &player.inventory);
-            }
-        }
-        let (yaw, _) = player.controls.aim();
-        let ground = (&scene.level.navmesh, &arena.doors);
-        step(velocity, yaw, tick.dt_s, ground, &mut player.pose, &mut player.standing);
-        let standing = player.standing.0;
-        arena.actors.place(*player.slot, player.entity, standing, player.character.into());
-
-        let destination = player.portal_watch.pass(&scene.portals, scene.here, standing.position());
-        if let Some(through) = destination
-            && let Some(to) = scene.worlds.world(through, arena.homes.world(player.passport.home))
-        {
-            arena.leavers.push(Leaver { client: player.client.0, player: player.entity, through, to });
+        if player.vitals.alive || !player.life.is_over(tick.tick) {
             continue;
         }
-        if player.controls.take_grip(tick.tick, tick.rate.0)
-            && let Some(door) = arena.doors.in_reach(standing.position())
-        {
-            arena.doors.open(door, &tick);
-            throng::count!("doors_opened_by_players");
-        }
-        let is_richer = arena.loot.pick_up(standing.position(), tick.tick, &mut player.inventory);
-        throng::count!("pick_ups", u64::from(is_richer));
-        let has_healed = player.controls.heal() && heal(&tick, &mut player);
-        throng::count!("medkits_used", u64::from(has_healed));
-        let mut is_equipped = false;
-        if player.controls.fire() && !scene.rules.players_are_safe {
-            let is_at_home = player.passport.home == scene.hideout;
-            is_equipped = pull_trigger(&tick, is_at_home, &mut player, arena, rng);
-        }
-        if is_richer || has_healed || is_equipped {
+        let FallenItem { vitals, pose, standing, weapon, .. } = &mut player;
+        begin_life(scene.places.any_spawn(rng), &scene, rng, vitals, pose, standing, weapon);
+        if player.inventory.equip(player.weapon.kind) {
             tell_pockets(&mut outbox, *player.client, &player.inventory);
         }
     }
+}
+
+/// Of a player: what a step reads and writes.
+#[derive(QueryData)]
+#[query_data(mutable)]
+pub struct Walker {
+    entity: Entity,
+    slot: &'static Slot,
+    character: &'static Character,
+    vitals: &'static Vitals,
+    controls: &'static mut Controls,
+    pose: &'static mut Pose,
+    standing: &'static mut Standing,
+}
+
+/// Moves the living by a step. What the dead wish for runs out as everybody's does.
+pub fn walk(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>, mut players: Query<Walker>) {
+    let ArenaParts { actors, doors, .. } = &mut **arena;
+    for mut player in &mut players {
+        let velocity = player.controls.settle(tick.dt_s);
+        if !player.vitals.alive {
+            continue;
+        }
+        let (yaw, _) = player.controls.aim();
+        let ground = (&scene.level.navmesh, &*doors);
+        step(velocity, yaw, tick.dt_s, ground, &mut player.pose, &mut player.standing);
+        actors.place(*player.slot, player.entity, player.standing.0, player.character.into());
+    }
+}
+
+/// Lists those whom a portal takes: they leave at the end of the tick, if they live to see it.
+pub fn enter_portals(
+    scene: Res<Scene>,
+    mut arena: ResMut<Arena>,
+    mut players: Query<(Entity, &PlayerClient, &Passport, &Vitals, &Standing, &mut PortalWatch)>,
+) {
+    let ArenaParts { homes, leavers, .. } = &mut **arena;
+    for (player, client, passport, vitals, standing, mut portal_watch) in &mut players {
+        if !vitals.alive {
+            continue;
+        }
+        let destination = portal_watch.pass(&scene.portals, scene.here, standing.0.position());
+        if let Some(through) = destination
+            && let Some(to) = scene.worlds.world(through, homes.world(passport.home))
+        {
+            leavers.push(Leaver { client: client.0, player, through, to });
+        }
+    }
+}
+
+/// Opens the doors that hands go to. For worlds with doors.
+pub fn open_doors(
+    tick: Res<TickInfo>,
+    mut arena: ResMut<Arena>,
+    mut players: Query<(Entity, &Vitals, &Standing, &mut Controls)>,
+) {
+    let ArenaParts { doors, leavers, .. } = &mut **arena;
+    for (player, vitals, standing, mut controls) in &mut players {
+        let is_able = vitals.alive && !is_leaving(player, leavers);
+        if is_able
+            && controls.take_grip(tick.tick, tick.rate.0)
+            && let Some(door) = doors.in_reach(standing.0.position())
+        {
+            doors.open(door, &tick);
+            throng::count!("doors_opened_by_players");
+        }
+    }
+}
+
+/// What lies within reach goes into pockets.
+pub fn pick_up(
+    tick: Res<TickInfo>,
+    mut arena: ResMut<Arena>,
+    mut outbox: ResMut<Outbox>,
+    mut players: Query<(Entity, &PlayerClient, &Vitals, &Standing, &mut Inventory)>,
+) {
+    let ArenaParts { loot, leavers, .. } = &mut **arena;
+    for (player, client, vitals, standing, mut inventory) in &mut players {
+        if !vitals.alive || is_leaving(player, leavers) {
+            continue;
+        }
+        let is_richer = loot.pick_up(standing.0.position(), tick.tick, &mut inventory);
+        throng::count!("pick_ups", is_richer);
+        if is_richer {
+            tell_pockets(&mut outbox, *client, &inventory);
+        }
+    }
+}
+
+/// Uses a medkit for each who wants it, has one, needs it and has its hands free.
+pub fn heal(
+    tick: Res<TickInfo>,
+    arena: Res<Arena>,
+    mut outbox: ResMut<Outbox>,
+    mut players: Query<(Entity, &PlayerClient, &Controls, &mut Vitals, &mut Weapon, &mut Inventory)>,
+) {
+    for (player, client, controls, mut vitals, mut weapon, mut inventory) in &mut players {
+        if !vitals.alive || !controls.heal() || is_leaving(player, &arena.leavers) {
+            continue;
+        }
+        let is_able = vitals.health < HEALTH_MAX && weapon.is_ready(tick.tick);
+        let is_healed = is_able && inventory.take(Item::Medkit, 1) > 0;
+        throng::count!("medkits_used", is_healed);
+        if is_healed {
+            vitals.health = HEALTH_MAX.min(vitals.health + MEDKIT_HEALTH);
+            weapon.busy(tick.tick, tick.rate.0, MEDKIT_MS);
+            tell_pockets(&mut outbox, *client, &inventory);
+        }
+    }
+}
+
+/// Of a player: what a shot reads and writes.
+#[derive(QueryData)]
+#[query_data(mutable)]
+pub struct Shooter {
+    entity: Entity,
+    slot: &'static Slot,
+    client: &'static PlayerClient,
+    passport: &'static Passport,
+    vitals: &'static Vitals,
+    standing: &'static Standing,
+    controls: &'static Controls,
+    weapon: &'static mut Weapon,
+    inventory: &'static mut Inventory,
+    action: &'static mut Action,
+}
+
+/// Pulls the triggers that are held, where there is anybody to hurt.
+pub fn fire(
+    tick: Res<TickInfo>,
+    scene: Res<Scene>,
+    mut arena: ResMut<Arena>,
+    mut rng: ResMut<WorldRng>,
+    mut outbox: ResMut<Outbox>,
+    mut players: Query<Shooter>,
+) {
+    if scene.rules.players_are_safe {
+        return;
+    }
+    let ArenaParts { shots, leavers, .. } = &mut **arena;
+    for mut player in &mut players {
+        let is_firing = player.vitals.alive && player.controls.fire();
+        if !is_firing || is_leaving(player.entity, leavers) {
+            continue;
+        }
+        let is_at_home = player.passport.home == scene.hideout;
+        if pull_trigger(&tick, is_at_home, &mut player, shots, &mut rng.0) {
+            tell_pockets(&mut outbox, *player.client, &player.inventory);
+        }
+    }
+}
+
+/// Whether a portal has taken the player in this tick. In nearly all ticks there is nobody.
+fn is_leaving(player: Entity, leavers: &[Leaver]) -> bool {
+    leavers.iter().any(|leaver| leaver.player == player)
 }
 
 /// Tells a client what its player carries.
@@ -111,38 +250,16 @@ pub fn tell_pockets(outbox: &mut Outbox, client: PlayerClient, inventory: &Inven
     told.expect("what a player carries is within its limits");
 }
 
-/// Uses a medkit, if the player has one, needs it and has its hands free.
-fn heal(tick: &TickInfo, player: &mut PlayerRowItem) -> bool {
-    let is_able = player.vitals.health < HEALTH_MAX && player.weapon.is_ready(tick.tick);
-    if !is_able || player.inventory.take(Item::Medkit, 1) == 0 {
-        return false;
-    }
-    player.vitals.health = HEALTH_MAX.min(player.vitals.health + MEDKIT_HEALTH);
-    player.weapon.busy(tick.tick, tick.rate.0, MEDKIT_MS);
-    true
-}
-
-/// Inputs go to their players' controls.
-fn read_inputs(inputs: &Inputs<Input>, players: &mut Query<PlayerRow>) {
-    for (sender, input) in inputs.read() {
-        // Who has left in an earlier tick, or is not here yet, has no player.
-        let Some(player) = sender.entity else { continue };
-        let taken = players.get_mut(player).is_ok_and(|mut player| player.controls.take(input));
-        throng::count!("inputs", taken);
-        throng::count!("inputs_excess", !taken);
-    }
-}
-
 /// Pulls the trigger that a living player holds. At home, who lacks rounds for a magazine is given the usual equipment
 /// first; whether that was so.
 fn pull_trigger(
     tick: &TickInfo,
     is_at_home: bool,
-    player: &mut PlayerRowItem,
-    arena: &mut ArenaParts,
+    player: &mut ShooterItem,
+    shots: &mut Shots,
     rng: &mut Xoshiro256PlusPlus,
 ) -> bool {
-    let PlayerRowItem { weapon, inventory, .. } = player;
+    let ShooterItem { weapon, inventory, .. } = player;
     let (kind, mut is_equipped) = (weapon.kind, false);
     let from_pockets = |wanted: u8| {
         if is_at_home && Item::rounds_of(kind).is_some_and(|item| inventory.count(item) < wanted.into()) {
@@ -154,7 +271,7 @@ fn pull_trigger(
         Trigger::Fired => {
             let (yaw, pitch) = player.controls.aim();
             let feet = player.standing.0.position();
-            arena.shots.fire(*player.slot, player.weapon.kind, feet, direction_of(yaw, pitch), rng);
+            shots.fire(*player.slot, player.weapon.kind, feet, direction_of(yaw, pitch), rng);
             player.action.happened(ActionKind::Shot);
         }
         Trigger::Reloading => player.action.happened(ActionKind::Reloaded),

@@ -12,7 +12,8 @@
 //!
 //! ```text
 //!   Enter   players come and go                            arrivals::enter
-//!   Act     players walk and fire, NPCs live               players::play, npc::live
+//!   Play    players walk, enter portals, heal and fire     players
+//!   Live    NPCs walk, perceive, think and fire            npc::live
 //!   Hurt    the tick's shots are cast                      shooting::resolve
 //!   Leave   what was said is delivered, doors shut,        social::speak, swinging, arrivals::leave
 //!           travellers go
@@ -55,8 +56,10 @@ pub const SENTINEL: &str = "sentinel";
 pub enum Step {
     /// Players come, and go with their connections.
     Enter,
-    /// What clients sent is read; everybody moves, NPCs perceive and decide, triggers are pulled.
-    Act,
+    /// What clients sent is read; players move, and use their hands.
+    Play,
+    /// NPCs move, perceive, decide and fire.
+    Live,
     /// Shots are cast and damage done.
     Hurt,
     /// Words are delivered and players go through portals.
@@ -65,7 +68,7 @@ pub enum Step {
 
 fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
     use Step::*;
-    (Enter, Act, Hurt, Leave).chain()
+    (Enter, Play, Live, Hurt, Leave).chain()
 }
 
 /// Players come, go, walk, pull triggers and change worlds.
@@ -73,10 +76,20 @@ pub struct Movement;
 
 impl WorldPlugin for Movement {
     fn build(&self, world: &mut WorldBuilder) {
-        world.placed_by::<Pose>().add_systems(
-            Update,
-            (arrivals::enter.in_set(Step::Enter), players::play.in_set(Step::Act), arrivals::leave.in_set(Step::Leave)),
+        let play = (
+            players::read_inputs,
+            players::rise,
+            players::walk,
+            players::enter_portals,
+            players::pick_up,
+            players::heal,
+            players::fire,
         );
+        world
+            .placed_by::<Pose>()
+            .configure_sets(Update, Step::Play.run_if(players::some_are_here))
+            .add_systems(Update, (arrivals::enter.in_set(Step::Enter), arrivals::leave.in_set(Step::Leave)))
+            .add_systems(Update, play.chain().in_set(Step::Play));
         world.categorise("precinct.players", Category::MOVEMENT);
     }
 }
@@ -96,7 +109,7 @@ pub struct Npcs;
 
 impl WorldPlugin for Npcs {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems(Update, npc::live.in_set(Step::Act).after(players::play));
+        world.add_systems(Update, npc::live.in_set(Step::Live));
     }
 }
 
@@ -116,6 +129,8 @@ pub struct Doors;
 
 impl WorldPlugin for Doors {
     fn build(&self, world: &mut WorldBuilder) {
+        let open = players::open_doors.in_set(Step::Play).after(players::enter_portals).before(players::pick_up);
+        world.add_systems(Update, open);
         // After everything that a door may stop this tick.
         let swing = swinging::swing.run_if(swinging::some_are_open);
         world.add_systems(Update, swing.in_set(Step::Leave).before(arrivals::leave));

@@ -110,6 +110,18 @@ fn who_is_shot_dead_in_the_portal_stays() {
     assert!(zone.ecs().resource::<Arena>().leavers.is_empty());
 }
 
+#[test]
+fn who_is_taken_by_a_portal_fires_no_more() {
+    let mut zone = Headless::new(Destination::DarkZone, 0, 1);
+    let player = zone.arrive(1);
+    zone.put(player, Vec3::new(16.0, 0.0, 16.0));
+    zone.tick();
+    zone.put(player, shared().portals.to(Destination::Hub).middle);
+    zone.input(1, &Input::new([0.0, 0.0], 0.0, 0.0, true, false));
+    zone.tick();
+    assert_eq!((zone.tally().of("travels"), zone.tally().of("shots")), (1, 0));
+}
+
 /// Rounds are neither made nor lost: what was fired is missing from weapon and pockets together.
 #[test]
 fn every_shot_away_from_home_is_a_round_that_was_carried() {
