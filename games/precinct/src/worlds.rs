@@ -13,7 +13,7 @@
 //! ```text
 //!   Enter   players come and go                            arrivals::enter
 //!   Play    players walk, enter portals, heal and fire     players
-//!   Live    NPCs walk, perceive, think and fire            npc::live
+//!   Live    NPCs walk, perceive, think and fire            npc
 //!   Hurt    the tick's shots are cast                      shooting::resolve
 //!   Leave   what was said is delivered, doors shut,        social::speak, swinging, arrivals::leave
 //!           travellers go
@@ -39,7 +39,8 @@ use crate::{
     arena::Arena,
     arrivals,
     components::{Action, Character, Door, Pose, Vitals},
-    npc, players,
+    npc::{body, census, combat, paths, perception, population, roll_call},
+    players,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
     protocol::{CallMe, Input, Pockets, Said, Say},
     scene::{Scene, Shared},
@@ -109,7 +110,19 @@ pub struct Npcs;
 
 impl WorldPlugin for Npcs {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems(Update, npc::live.in_set(Step::Live));
+        let live = (
+            population::rise,
+            paths::follow_paths,
+            roll_call::call_roll,
+            perception::perceive,
+            body::think,
+            paths::search_paths,
+            combat::fire,
+            census::count.run_if(census::is_due),
+        );
+        world.add_systems(Update, live.chain().in_set(Step::Live));
+        // One budget for all of them.
+        world.name_subsystem("precinct.npc", "ai");
     }
 }
 
@@ -144,7 +157,7 @@ pub fn fill(world: &mut World, shared: &Shared, here: Destination, npc_count: us
     if has_doors(here) {
         swinging::hang(world);
     }
-    npc::population::spawn(world, npc_count, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
+    population::spawn(world, npc_count, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
 }
 
 /// Doors are where players meet: a thousand hideouts are cheaper without.

@@ -2,26 +2,26 @@
 //!
 //! Conditions read what the last look around and the last hit have left in [`Senses`]; actions begin an errand, a burst
 //! or a pause and say each time they are asked whether it is over. Nothing here moves or fires: that is done tick by
-//! tick by [`paths::follow`](super::paths::follow) and [`combat::fire`](super::combat::fire), at the pace that the
-//! errand or burst was given.
+//! tick by [`follow_paths`](super::paths::follow_paths) and [`fire`](super::combat::fire), at the pace that the errand or
+//! burst was given.
 
-use bevy_ecs::{change_detection::Mut, system::Query};
+use bevy_ecs::{prelude::*, query::QueryData};
 use glam::Vec3;
 use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng::prelude::TickInfo;
+use throng::prelude::{TickInfo, WorldRng};
 use throng_query::nav::NavPoint;
 
 use super::{
-    LoadLevel, Npc, NpcRow, NpcRowItem, PathFollow, Senses,
+    Brain, LoadLevel, Npc, Pace, PathFollow, Senses,
     brain::{Body, Memory, Status},
     graph::{Condition, Deed},
     path_queue::{PathQueue, Way},
 };
 use crate::{
     actors::Actors,
-    arena::ArenaParts,
-    components::{HEALTH_MAX, Pose, Slot, Vitals},
+    arena::{Arena, ArenaParts},
+    components::{HEALTH_MAX, Pose, Slot, Standing, Vitals},
     scene::Scene,
     weapons::{Weapon, endless, ticks_of},
 };
@@ -40,25 +40,42 @@ const CHASE_SLACK_M: f32 = 4.0;
 /// Of the weapon's range, how near an NPC wants to be at least.
 const COMFORT: f32 = 0.7;
 
+/// Of an NPC: what a thought reads and sets going.
+#[derive(QueryData)]
+#[query_data(mutable)]
+pub struct Thinker {
+    slot: &'static Slot,
+    npc: &'static Npc,
+    pace: &'static Pace,
+    standing: &'static Standing,
+    senses: &'static Senses,
+    brain: &'static mut Brain,
+    vitals: &'static mut Vitals,
+    pose: &'static mut Pose,
+    weapon: &'static mut Weapon,
+    path: &'static mut PathFollow,
+}
+
 /// Lets those think who have just looked around.
 pub fn think(
-    tick: &TickInfo,
-    scene: &Scene,
-    arena: &mut ArenaParts,
-    rng: &mut Xoshiro256PlusPlus,
-    npcs: &mut Query<NpcRow>,
+    tick: Res<TickInfo>,
+    scene: Res<Scene>,
+    mut arena: ResMut<Arena>,
+    mut rng: ResMut<WorldRng>,
+    mut npcs: Query<Thinker>,
 ) {
-    let ArenaParts { sight, actors, paths, .. } = arena;
+    let ArenaParts { sight, actors, paths, .. } = &mut **arena;
+    let rng = &mut rng.0;
     for &asker in &sight.askers {
         let Ok(npc) = npcs.get_mut(actors.entity(Slot(asker as u16))) else { continue };
-        let NpcRowItem { slot, npc, pace, standing, senses, mut brain, vitals, pose, weapon, path, .. } = npc;
+        let ThinkerItem { slot, npc, pace, standing, senses, mut brain, vitals, pose, weapon, path } = npc;
         if !pace.thinks(tick.tick) {
             continue;
         }
-        let stimuli = stimuli(&senses, &vitals, tick);
+        let stimuli = stimuli(senses, &vitals, &tick);
         let mut body = NpcBody {
-            tick,
-            scene,
+            tick: &tick,
+            scene: &scene,
             actors,
             queue: paths,
             rng,
@@ -66,7 +83,7 @@ pub fn think(
             npc,
             watched: pace.level == LoadLevel::Full,
             standing: standing.0,
-            senses: &senses,
+            senses,
             vitals,
             pose,
             weapon,

@@ -16,9 +16,10 @@ use bevy_ecs::prelude::*;
 use throng::prelude::*;
 use throng_query::nav::{NavMesh, NavPoint, PathOutcome, PathSearch, SearchState, WalkOutcome};
 
-use super::{NpcRow, NpcRowItem, PathFollow, path_queue::Way};
+use super::{Pace, PathFollow, path_queue::Way};
 use crate::{
-    arena::ArenaParts,
+    arena::{Arena, ArenaParts},
+    components::{Pose, Standing, Vitals},
     doors::{Doors, Stop},
     scene::Scene,
 };
@@ -33,8 +34,8 @@ const RUN_M_PER_S: f32 = 5.0;
 const SPARES_MAX: usize = 4;
 
 /// Searches ways until the tick's node budget is used up.
-pub fn solve(scene: &Scene, arena: &mut ArenaParts, npcs: &mut Query<NpcRow>) {
-    let ArenaParts { paths: queue, actors, .. } = arena;
+pub fn search_paths(scene: Res<Scene>, mut arena: ResMut<Arena>, mut npcs: Query<(&Standing, &mut PathFollow)>) {
+    let ArenaParts { paths: queue, actors, .. } = &mut **arena;
     throng::count!("paths_refused", std::mem::take(&mut queue.refused));
     throng::gauge!("paths_waiting", queue.waiting.len());
     let navmesh = &scene.level.navmesh;
@@ -44,9 +45,7 @@ pub fn solve(scene: &Scene, arena: &mut ArenaParts, npcs: &mut Query<NpcRow>) {
             Some(active) => active,
             None => {
                 let Some(request) = queue.waiting.pop_front() else { return };
-                let Ok(NpcRowItem { standing, mut path, .. }) = npcs.get_mut(actors.entity(request.slot)) else {
-                    continue;
-                };
+                let Ok((standing, mut path)) = npcs.get_mut(actors.entity(request.slot)) else { continue };
                 if !path.waits_for(&request) {
                     continue;
                 }
@@ -69,7 +68,7 @@ pub fn solve(scene: &Scene, arena: &mut ArenaParts, npcs: &mut Query<NpcRow>) {
             return;
         }
         throng::count!("paths");
-        if let Ok(NpcRowItem { mut path, .. }) = npcs.get_mut(actors.entity(request.slot))
+        if let Ok((_, mut path)) = npcs.get_mut(actors.entity(request.slot))
             && path.waits_for(&request)
         {
             let found = search.finish(navmesh, &mut path.waypoints);
@@ -93,27 +92,34 @@ fn go_straight(navmesh: &NavMesh, from: NavPoint, goal: NavPoint, path: &mut Pat
     free
 }
 
-/// Moves an NPC that walks, as often as its load level says. A closed door in its way it opens, and goes on with its
-/// next step.
-pub fn follow(tick: &TickInfo, scene: &Scene, doors: &mut Doors, npc: &mut NpcRowItem) {
-    if npc.path.way() != Way::Walking {
-        return;
-    }
-    let Some(ticks) = npc.pace.take_step(tick.tick, tick.rate.0) else { return };
-    let speed_m_per_s = if npc.path.is_running() { RUN_M_PER_S } else { WALK_M_PER_S };
-    let before = npc.standing.0;
-    let distance_m = speed_m_per_s * tick.dt_s * ticks as f32;
-    let (end, stop) = walk(&scene.level.navmesh, doors, before, distance_m, &mut npc.path);
-    npc.standing.0 = end;
-    if let Some(stop) = stop {
-        doors.open(stop.door, tick);
-        throng::count!("doors_opened_by_npcs");
-    }
-    let after = npc.standing.0.position();
-    let way = after - before.position();
-    if way.x != 0.0 || way.z != 0.0 {
-        npc.pose.set_feet(after);
-        npc.pose.yaw = way.x.atan2(way.z);
+/// Moves those who walk, as often as their load levels say. Who meets a closed door opens it, and goes on with its next
+/// step.
+pub fn follow_paths(
+    tick: Res<TickInfo>,
+    scene: Res<Scene>,
+    mut arena: ResMut<Arena>,
+    mut npcs: Query<(&Vitals, &mut Pace, &mut PathFollow, &mut Standing, &mut Pose)>,
+) {
+    let doors = &mut arena.doors;
+    for (vitals, mut pace, mut path, mut standing, mut pose) in &mut npcs {
+        if !vitals.alive || path.way() != Way::Walking {
+            continue;
+        }
+        let Some(ticks) = pace.take_step(tick.tick, tick.rate.0) else { continue };
+        let speed_m_per_s = if path.is_running() { RUN_M_PER_S } else { WALK_M_PER_S };
+        let before = standing.0;
+        let distance_m = speed_m_per_s * tick.dt_s * ticks as f32;
+        let (end, stop) = walk(&scene.level.navmesh, doors, before, distance_m, &mut path);
+        standing.0 = end;
+        if let Some(stop) = stop {
+            doors.open(stop.door, &tick);
+            throng::count!("doors_opened_by_npcs");
+        }
+        let way = end.position() - before.position();
+        if way.x != 0.0 || way.z != 0.0 {
+            pose.set_feet(end.position());
+            pose.yaw = way.x.atan2(way.z);
+        }
     }
 }
 

@@ -15,11 +15,11 @@ use glam::Vec3;
 use throng::prelude::*;
 use throng_query::casts::lines_of_sight;
 
-use super::{LoadLevel, Moment, NpcRow, NpcRowItem, Senses, senses::Sight};
+use super::{LoadLevel, Moment, Pace, Senses, senses::Sight};
 use crate::{
     actors::Actors,
-    arena::ArenaParts,
-    components::{CHEST, EYE, Pose, Slot},
+    arena::{Arena, ArenaParts},
+    components::{CHEST, EYE, Pose, Slot, Standing},
     rules::Rules,
     scene::Scene,
 };
@@ -36,8 +36,13 @@ const CANDIDATES_MAX: usize = 2;
 const LOYALTY: f32 = 0.5;
 
 /// Lets those look around whose turn it is: the askers.
-pub fn perceive(tick: &TickInfo, scene: &Scene, arena: &mut ArenaParts, npcs: &mut Query<NpcRow>) {
-    let ArenaParts { sight: Sight { askers, near, candidates, lines, seen }, actors, doors, .. } = arena;
+pub fn perceive(
+    tick: Res<TickInfo>,
+    scene: Res<Scene>,
+    mut arena: ResMut<Arena>,
+    mut npcs: Query<(&Pose, &Standing, &mut Pace, &mut Senses)>,
+) {
+    let ArenaParts { sight: Sight { askers, near, candidates, lines, seen }, actors, doors, .. } = &mut **arena;
     if askers.is_empty() {
         return;
     }
@@ -49,22 +54,22 @@ pub fn perceive(tick: &TickInfo, scene: &Scene, arena: &mut ArenaParts, npcs: &m
     lines.clear();
     for (index, &asker) in askers.iter().enumerate() {
         let slot = Slot(asker as u16);
-        let Ok(mut npc) = npcs.get_mut(actors.entity(slot)) else { continue };
-        let feet = npc.standing.0.position();
-        npc.pace.level = LoadLevel::at_m2(actors.nearest_player_m2(feet));
-        let chosen = choose(slot, &npc.pose, near.of(index), actors, &scene.rules, &mut npc.senses);
+        let Ok((pose, standing, mut pace, mut senses)) = npcs.get_mut(actors.entity(slot)) else { continue };
+        let feet = standing.0.position();
+        pace.level = LoadLevel::at_m2(actors.nearest_player_m2(feet));
+        let chosen = choose(slot, pose, near.of(index), actors, &scene.rules, &mut senses);
         for candidate in chosen.into_iter().flatten() {
             let Some(other) = actors.feet(candidate) else { continue };
             candidates.push((index, candidate));
             lines.push((feet + EYE, other + CHEST));
         }
-        npc.senses.visible = false;
+        senses.visible = false;
     }
 
     throng::count!("casts", u64::from(lines_of_sight(&scene.level.geometry, lines, seen).cast));
     for ((&(index, candidate), &seen), &(eyes, chest)) in candidates.iter().zip(seen.iter()).zip(lines.iter()) {
         let asker = actors.entity(Slot(askers[index] as u16));
-        let Ok(NpcRowItem { mut senses, .. }) = npcs.get_mut(asker) else { continue };
+        let Ok((.., mut senses)) = npcs.get_mut(asker) else { continue };
         // The nearer of two candidates comes first.
         if seen && !senses.visible && !doors.are_between(eyes, chest) {
             senses.visible = true;

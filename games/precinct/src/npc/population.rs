@@ -1,16 +1,17 @@
 //! Population: a world's NPCs are made with it, equally many for as long as it lives.
 //!
 //! Every [`NPCS_PER_POST`] of them share a post, half of either faction, and begin their first lives around it, so
-//! there is a fight from the first second on. Archetypes and weapons come in turn; posts come from the world's seed.
+//! there is a fight from the first second on. Archetypes and weapons come in turn; posts come from the world's seed. Who
+//! dies keeps its row, and begins its next life in it.
 
-use bevy_ecs::world::World;
+use bevy_ecs::{prelude::*, query::QueryData};
 use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng::prelude::{Outbox, TickInfo};
+use throng::prelude::{Outbox, TickInfo, WorldRng};
 use throng_platform::time::Nanos;
 use throng_replication::ecs::Replicated;
 
-use super::{Brain, Npc, NpcRowItem, Pace, PathFollow, Senses, graph::ARCHETYPES};
+use super::{Brain, Npc, Pace, PathFollow, Senses, graph::ARCHETYPES};
 use crate::{
     arena::Arena,
     components::{Action, Character, Faction, Pose, Standing, Vitals},
@@ -72,15 +73,32 @@ pub fn spawn(world: &mut World, count: usize, rng: &mut Xoshiro256PlusPlus) {
     world.resource_mut::<Outbox>().hint_next_tick(Nanos(FIRST_TICK_PER_NPC.0 * count as u64));
 }
 
-/// Begins the next life of a dead NPC at its home, with a fresh mind, if its time has come.
-pub fn stand_up(tick: &TickInfo, scene: &Scene, rng: &mut Xoshiro256PlusPlus, npc: &mut NpcRowItem) -> bool {
-    let due = npc.life.is_over(tick.tick);
-    if due {
-        let NpcRowItem { vitals, pose, standing, weapon, .. } = npc;
-        begin_life(scene.places.spawn(npc.npc.home), scene, rng, vitals, pose, standing, weapon);
+/// Of an NPC: what a new life writes.
+#[derive(QueryData)]
+#[query_data(mutable)]
+pub struct Fallen {
+    npc: &'static Npc,
+    life: &'static LifeClock,
+    vitals: &'static mut Vitals,
+    pose: &'static mut Pose,
+    standing: &'static mut Standing,
+    weapon: &'static mut Weapon,
+    brain: &'static mut Brain,
+    senses: &'static mut Senses,
+    path: &'static mut PathFollow,
+}
+
+/// The dead whose time has come begin their next lives at home, with fresh minds.
+pub fn rise(tick: Res<TickInfo>, scene: Res<Scene>, mut rng: ResMut<WorldRng>, mut npcs: Query<Fallen>) {
+    for mut npc in &mut npcs {
+        if npc.vitals.alive || !npc.life.is_over(tick.tick) {
+            continue;
+        }
+        let home = scene.places.spawn(npc.npc.home);
+        let FallenItem { vitals, pose, standing, weapon, .. } = &mut npc;
+        begin_life(home, &scene, &mut rng.0, vitals, pose, standing, weapon);
         npc.brain.reset();
         *npc.senses = Senses::default();
         npc.path.stop();
     }
-    due
 }
