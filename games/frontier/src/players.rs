@@ -1,4 +1,4 @@
-//! Players: what their inputs come to.
+//! Players: what their inputs come to, one thing after the other for all of them: they look, walk, cast and gather.
 //!
 //! A client never says where it is. It says which way it wants to go, and each tick moves its player one step of its
 //! speed at most, whatever number of inputs has come ([`Controls`](crate::roster::Controls)). So a fast clock, a burst
@@ -36,59 +36,89 @@ pub fn read(inputs: Inputs<Input>, rows: Query<&PlayerRow>, mut roster: ResMut<R
     }
 }
 
-/// What all players do with their controls: walk, look, sneak, begin spells.
-pub fn walk(mut zone: Zone) {
-    let mut players = zone.scratch.take();
-    players.extend(zone.roster.actors());
+/// Of each player's inputs one becomes its wish, which the systems below follow.
+pub fn settle(mut zone: Zone) {
     let hold_ticks = zone.ticks(HOLD_MS).min(255) as u8;
-    for &index in &players {
-        let row = zone.actors[index].player;
-        let Some(player) = zone.roster.get_mut(row) else { continue };
-        let input = player.controls.settle(hold_ticks);
-        if zone.actors[index].alive {
-            act(&mut zone, index, row, input);
-        }
-    }
-    zone.scratch.give_back(players);
+    zone.roster.settle(hold_ticks);
 }
 
-fn act(zone: &mut Zone, index: u32, row: u32, input: Input) {
-    let now = zone.now();
-    let dt_s = zone.tick.dt_s;
-    zone.turn_to(index, input.heading());
-    let calm = !zone.actors[index].fought_within(now, zone.ticks(SNEAK_AFTER_FIGHT_MS));
-    zone.set_filtered(index, input.sneaks() && calm);
-    let weight = if zone.actors[index].fought_within(now, zone.ticks(FIGHT_MS)) { FIGHTER_WEIGHT } else { 1.0 };
-    zone.weigh(index, weight);
-    if zone.actors[index].is_stunned(now) {
-        return;
-    }
-    let [x, z] = input.direction();
-    let moves = x != 0.0 || z != 0.0;
-    if moves {
-        let speed = match (input.sneaks(), input.runs()) {
+/// Players look where they wish to, sneak or stop to, and are the more urgent to others while they fight.
+pub fn look(mut zone: Zone) {
+    let (now, calm, fight) = (zone.now(), zone.ticks(SNEAK_AFTER_FIGHT_MS), zone.ticks(FIGHT_MS));
+    each_living(&mut zone, |zone, index, wish| {
+        zone.turn_to(index, wish.heading());
+        let is_calm = !zone.actors[index].fought_within(now, calm);
+        zone.set_filtered(index, wish.sneaks() && is_calm);
+        let weight = if zone.actors[index].fought_within(now, fight) { FIGHTER_WEIGHT } else { 1.0 };
+        zone.weigh(index, weight);
+    });
+}
+
+/// Players go one step. Whoever walks away from a spell in the making ends it, but for songs.
+pub fn walk(mut zone: Zone) {
+    let (now, dt_s) = (zone.now(), zone.tick.dt_s);
+    each_living(&mut zone, |zone, index, wish| {
+        if !moves(wish) || zone.actors[index].is_stunned(now) {
+            return;
+        }
+        let speed = match (wish.sneaks(), wish.runs()) {
             (true, _) => SNEAK_M_PER_S,
             (false, true) => RUN_M_PER_S,
             (false, false) => WALK_M_PER_S,
         };
         let snared = if zone.actors[index].clocks.snared > now { 0.5 } else { 1.0 };
         let step_m = speed * snared * dt_s;
-        let [from_x, from_z] = zone.actors[index].place;
+        let ([x, z], [from_x, from_z]) = (wish.direction(), zone.actors[index].place);
         zone.walk_to(index, [from_x + x * step_m, from_z + z * step_m]);
-        // Whoever walks away from a spell in the making ends it, but for songs.
         let breaks = zone.actors[index].casting.is_some_and(|casting| casting.ability != Ability::Sing);
         if breaks {
             zone.actors[index].casting = None;
             zone.actors.casting.remove(index);
             throng::count!("casts_failed");
         }
-    } else if input.ability() != Ability::None {
-        let target = zone.actors[index].target;
-        zone.begin_cast(index, input.ability(), target);
+    });
+}
+
+/// Players who stand begin the spells that they wish for.
+pub fn cast(mut zone: Zone) {
+    let now = zone.now();
+    each_living(&mut zone, |zone, index, wish| {
+        if wish.ability() != Ability::None && !moves(wish) && !zone.actors[index].is_stunned(now) {
+            let target = zone.actors[index].target;
+            zone.begin_cast(index, wish.ability(), target);
+        }
+    });
+}
+
+/// Players who stand gather, or stop to.
+pub fn gather(mut zone: Zone) {
+    let now = zone.now();
+    each_living(&mut zone, |zone, index, wish| {
+        let row = zone.actors[index].player;
+        if zone.actors[index].is_stunned(now) {
+            return;
+        }
+        if wish.gathers() && !moves(wish) {
+            services::gather(zone, index, row);
+        } else {
+            zone.roster.stop_gathering(row);
+        }
+    });
+}
+
+/// Goes through all living players: their actors, and what they wish for.
+fn each_living(zone: &mut Zone, mut act: impl FnMut(&mut Zone, u32, Input)) {
+    let mut players = zone.scratch.take();
+    players.extend(zone.roster.actors());
+    for &index in &players {
+        let row = &zone.actors[index];
+        if let Some(wish) = zone.roster.wish(row.player).filter(|_| row.alive) {
+            act(zone, index, wish);
+        }
     }
-    if input.gathers() && !moves {
-        services::gather(zone, index, row);
-    } else {
-        zone.roster.stop_gathering(row);
-    }
+    zone.scratch.give_back(players);
+}
+
+fn moves(wish: Input) -> bool {
+    wish.direction() != [0.0, 0.0]
 }

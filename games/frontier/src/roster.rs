@@ -115,6 +115,16 @@ impl Roster {
         self.rows.len() - self.free.len()
     }
 
+    /// Makes of each player's inputs its wish of this tick.
+    pub fn settle(&mut self, hold_ticks: u8) {
+        self.rows.iter_mut().flatten().for_each(|player| _ = player.controls.settle(hold_ticks));
+    }
+
+    /// What a player wishes for in this tick.
+    pub fn wish(&self, row: u32) -> Option<Input> {
+        self.get(row).map(|player| player.controls.newest)
+    }
+
     pub fn attacks(&self, row: u32) -> bool {
         self.get(row).is_some_and(|player| player.controls.newest.attacks())
     }

@@ -84,7 +84,8 @@ impl WorldPlugin for Players {
     fn build(&self, world: &mut WorldBuilder) {
         let enter = (neighbours::follow_rules, arrivals::enter, publish::learn_names);
         world.add_systems(Update, enter.chain().in_set(Step::Enter));
-        world.add_systems(Update, (players::read, players::walk).chain().in_set(Step::Act));
+        let act = (players::read, players::settle, players::look, players::walk, players::cast, players::gather);
+        world.add_systems(Update, act.chain().in_set(Step::Act));
         world.add_systems(Update, (talk::grant, services::shut_doors).chain().in_set(Step::Live));
         world.categorise("frontier.players", Category::MOVEMENT);
     }
@@ -95,8 +96,8 @@ pub struct Npcs;
 
 impl WorldPlugin for Npcs {
     fn build(&self, world: &mut WorldBuilder) {
-        world
-            .add_systems(Update, (wake::wake, think::think, walk::walk).chain().in_set(Step::Act).after(players::walk));
+        let act = (wake::wake, think::think, walk::walk);
+        world.add_systems(Update, act.chain().in_set(Step::Act).after(players::gather));
         world.categorise("frontier.npc.walk", Category::MOVEMENT);
         let notice = (
             aggro::notice_enemies,
