@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn who_misspells_a_name_is_shown_those_like_it() {
-        assert_eq!(metric("game_frame_second").find(PAGE).unwrap_err()[0], "game_frame_seconds");
+        assert_eq!(metric("games_frame_seconds").find(PAGE).unwrap_err()[0], "game_frame_seconds");
         // Nothing in common: those that sound like it come first.
         assert_eq!(
             FrameMetric::new("x", Some(Unit::Seconds)).unwrap().find(PAGE).unwrap_err()[0],
