@@ -62,7 +62,8 @@ pub struct About {
 pub struct Trigger {
     pub kind: TriggerKind,
     /// What it was about: the name of a scope, subsystem, thread or lock; `world.tick` for `Tick`, empty for `Frame`,
-    /// `WorkersBusy` and `Manual`. A subsystem that has a budget of its own in one kind of world is called `ai@dark-zone`.
+    /// `WorkersBusy` and `Manual`. A subsystem that has a budget of its own in one kind of world is called `ai@dark-zone`,
+    /// one with a budget for a tick of it `ai per tick@dark-zone`.
     pub name: String,
     /// What was measured and what was allowed, in the kind's [`TriggerKind::unit`].
     pub measured: u64,
@@ -77,6 +78,9 @@ pub struct Trigger {
 
 /// Between a subsystem and the kind of world whose budget it broke.
 pub const OF_KIND: &str = "@";
+
+/// After a subsystem, if its budget is for one tick, and what was measured the mean of many.
+pub const PER_TICK: &str = " per tick";
 
 impl Trigger {
     /// The subsystem that it is about, and the kind of world of which the budget is; `None`: of all together.

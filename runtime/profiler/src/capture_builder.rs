@@ -218,7 +218,7 @@ fn site_info(id: SiteId) -> SiteInfo {
         category: site.category_name().into(),
         file: file.into(),
         line,
-        budget_ns: site.budget_ns(),
+        budget_ns: site.allowed_ns(),
     }
 }
 

@@ -40,6 +40,7 @@ pub mod site;
 pub mod switches;
 pub mod sync;
 pub mod thread;
+mod tick_means;
 mod triggers;
 mod workers;
 pub mod world_kind;

@@ -26,6 +26,7 @@ use crate::settings::RecorderSettings;
 use crate::site::SUBSYSTEMS_MAX;
 use crate::switches::Switches;
 use crate::thread::{self, ThreadCells};
+use crate::tick_means::TickMeans;
 use crate::triggers::{Cause, Fired, Triggers};
 use crate::workers::{IDLE, WorkersSum, WorkersWatch};
 use crate::world_kind::{self, KIND_ROWS, KindNumber};
@@ -52,14 +53,15 @@ pub struct Recorder {
     /// Sums of threads that have ended.
     ended: Box<Sums>,
     before: Box<Sums>,
-    /// Kinds of worlds for which sites know what their scopes may take.
-    kind_rows: usize,
+    /// Kinds of worlds and periods for which sites know what their scopes may take, as counted there.
+    kind_changes: usize,
     /// What each subsystem took in the frame in each kind of world (ticks), by its row and the subsystem's number.
     of_kinds: Box<[[u64; SUBSYSTEMS_MAX]; KIND_ROWS]>,
     figures: FrameFigures,
     frame: FrameNote,
     /// Of the frame under way, the latest of each kind of world.
     late_ticks: Vec<LateTick>,
+    tick_means: TickMeans,
     workers: WorkersWatch,
 }
 
@@ -127,11 +129,12 @@ impl Recorder {
             threads_seen: 0,
             ended: Box::default(),
             before: Box::default(),
-            kind_rows: 0,
+            kind_changes: 0,
             of_kinds: Box::new([[0; SUBSYSTEMS_MAX]; KIND_ROWS]),
             figures: FrameFigures::default(),
             frame: FrameNote::default(),
             late_ticks: Vec::with_capacity(LATE_TICKS_KEPT),
+            tick_means: TickMeans::new(second),
             workers: WorkersWatch::default(),
         })
     }
@@ -170,6 +173,11 @@ impl Recorder {
             self.renewed_at = self.frame.begin_ticks;
         }
         self.switches.begin(self.calibration.monotonic_ns(self.frame.begin_ticks));
+    }
+
+    /// A tick of a world of this kind came to its end in this frame. Never allocates.
+    pub fn note_tick(&mut self, kind: KindNumber) {
+        self.tick_means.tick_ended(kind);
     }
 
     /// A tick of a world came to its end in this frame, so long after its period (ns). Of each kind of world the latest
@@ -235,11 +243,12 @@ impl Recorder {
         });
     }
 
-    /// A kind of world that is new may have budgets.
+    /// A kind of world that is new, or whose period is, may have budgets. Then this allocates.
     fn meet_kinds(&mut self) {
-        let rows = world_kind::rows();
-        if std::mem::replace(&mut self.kind_rows, rows) != rows {
+        let changes = world_kind::changes();
+        if std::mem::replace(&mut self.kind_changes, changes) != changes {
             site::apply_budgets();
+            follow_rules(self.triggers.rules(), &self.calibration);
         }
     }
 
@@ -294,7 +303,7 @@ impl Recorder {
         }
         let mut late_ticks = std::mem::take(&mut self.late_ticks);
         for LateTick { world, kind: world_kind, late_ns, is_missed } in late_ticks.drain(..) {
-            let allowed = self.triggers.threshold(TriggerKind::Tick);
+            let allowed = self.triggers.threshold_in(TriggerKind::Tick, world_kind);
             if let Some(allowed) = allowed.filter(|&allowed| late_ns > allowed || is_missed) {
                 let (kind, cause, world) = (TriggerKind::Tick, Cause::Tick, Some(world));
                 self.fire(Fired { kind, cause, world_kind, measured: late_ns, allowed, world, ..base });
@@ -363,6 +372,7 @@ impl Recorder {
     fn look_at_subsystems(&mut self, base: Fired) {
         let (count, rows) = (site::subsystems_count(), world_kind::rows());
         self.triggers.meet(count, rows, || (site::subsystems(), world_kind::names()));
+        (1..rows).for_each(|row| self.look_at_tick_means(row, base));
         for number in 1..count {
             let (kind, cause) = (TriggerKind::Subsystem, Cause::Subsystem(number as u32));
             let mut others_ns = self.figures.subsystem_ns[number];
@@ -378,6 +388,19 @@ impl Recorder {
             let of_others = self.triggers.subsystem_budget_ns(number, KindNumber::NONE.row());
             if let Some(allowed) = of_others.filter(|&allowed| others_ns > allowed) {
                 self.fire(Fired { kind, cause, measured: others_ns, allowed, ..base });
+            }
+        }
+    }
+
+    /// What a subsystem takes in a tick has a budget of its own, which is the same for one world and for a thousand.
+    fn look_at_tick_means(&mut self, row: usize, base: Fired) {
+        let Some((ended, taken)) = self.tick_means.frame(row, &self.of_kinds[row], base.at) else { return };
+        for (number, taken) in (0..).zip(taken) {
+            let Some(allowed) = self.triggers.per_tick_budget_ns(number as usize, row) else { continue };
+            let measured = self.calibration.ns(taken) / ended.max(1);
+            if measured > allowed {
+                let (kind, cause) = (TriggerKind::Subsystem, Cause::SubsystemPerTick(number));
+                self.fire(Fired { kind, cause, world_kind: KindNumber::of_row(row), measured, allowed, ..base });
             }
         }
     }
@@ -439,7 +462,8 @@ fn switch_records(settings: &RecorderSettings, switches: &mut Switches) -> (Opti
 /// What is asked where it happens, not once a frame.
 fn follow_rules(rules: &Rules, calibration: &Calibration) {
     let lock_wait = rules.trigger(TriggerKind::LockWait);
-    let threshold = if lock_wait.is_on { calibration.ticks(lock_wait.threshold) } else { u64::MAX };
+    let threshold_ns = lock_wait.threshold_at(world_kind::shortest_period_ns());
+    let threshold = if lock_wait.is_on { calibration.ticks(threshold_ns) } else { u64::MAX };
     overruns::set_long_wait_ticks(threshold);
     let threshold = rules.trigger(TriggerKind::LargeAllocation).threshold;
     memory::set_large_allocation_bytes(usize::try_from(threshold).unwrap_or(usize::MAX));

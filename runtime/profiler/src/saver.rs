@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use throng_capture::format;
 use throng_capture::model::{
-    About, Capture, HostStall, OF_KIND, ProcessShare, ThreadClass, Trigger, TriggerKind, Unit, World,
+    About, Capture, HostStall, OF_KIND, PER_TICK, ProcessShare, ThreadClass, Trigger, TriggerKind, Unit, World,
 };
 use throng_platform::allocator;
 use throng_platform::cores;
@@ -368,10 +368,12 @@ fn trigger_name(fired: &Fired) -> String {
 }
 
 fn cause_name(cause: Cause) -> String {
+    let subsystem = |number: u32| site::subsystems().get(number as usize).copied().unwrap_or_default().to_owned();
     match cause {
         Cause::Frame | Cause::Workers => String::new(),
         Cause::Tick => TICK_SCOPE.into(),
-        Cause::Subsystem(number) => site::subsystems().get(number as usize).copied().unwrap_or_default().into(),
+        Cause::Subsystem(number) => subsystem(number),
+        Cause::SubsystemPerTick(number) => subsystem(number) + PER_TICK,
         Cause::Scope(site) => site::get(site).map(|site| site.name()).unwrap_or_default().into(),
         Cause::Lock(number) => sync::lock_names().get(number as usize).copied().unwrap_or_default().into(),
         Cause::Thread(index) => thread::all().get(index as usize).map(|cells| cells.name()).unwrap_or_default().into(),

@@ -11,8 +11,13 @@
 //! fn blur() {
 //!     scope!("render.blur", budget_us = 500, category = Category::OTHER);
 //! }
+//!
+//! fn recoil() {
+//!     scope!("combat.recoil", budget_ns = 500);
+//! }
 //! # perceive();
 //! # blur();
+//! # recoil();
 //! ```
 //!
 //! A scope costs about what its two readings of the clock cost; switched off, one load and a branch; without the
@@ -27,7 +32,9 @@ use crate::thread;
 /// Records the rest of the block as a scope of this name.
 ///
 /// Names are dotted, `subsystem.part`, and the same as in budgets, metrics and logs. Options: `budget_us = 500` for
-/// what one scope may take, `category = Category::NETWORK` where the heading does not follow from the name.
+/// what one scope may take, or `budget_ns` for what takes less; after it `fits_rate = true` if that is for worlds of 30 Hz
+/// and slower, and less in faster ones ([`Site::fits_rate`]); `category = Category::NETWORK` where the heading does not
+/// follow from the name.
 #[macro_export]
 macro_rules! scope {
     ($($arguments:tt)+) => {
@@ -38,9 +45,8 @@ macro_rules! scope {
 /// The site of this place in the code, as `scope!` would make it.
 #[macro_export]
 macro_rules! site {
-    ($name:expr $(, budget_us = $budget_us:expr)? $(, category = $category:expr)? $(,)?) => {{
-        static SITE: $crate::Site =
-            $crate::Site::new($name, file!(), line!())$(.budget_us($budget_us))?$(.category($category))?;
+    ($name:expr $(, $option:ident = $value:expr)* $(,)?) => {{
+        static SITE: $crate::Site = $crate::Site::new($name, file!(), line!())$(.$option($value))*;
         &SITE
     }};
 }

@@ -44,6 +44,8 @@ pub struct Site {
     category: Option<Category>,
     /// What the code itself says it may take; rules come before it. (ns, 0 = nothing said)
     own_budget_ns: u64,
+    /// See [`Site::fits_rate`].
+    fits_rate: bool,
 }
 
 impl Site {
@@ -55,14 +57,27 @@ impl Site {
             line,
             category: None,
             own_budget_ns: 0,
+            fits_rate: false,
             word: AtomicU64::new(0),
             budget_ticks: AtomicU64::new(u64::MAX),
         }
     }
 
     /// What one scope may take (µs). Longer ones fire the trigger `scope`.
-    pub const fn budget_us(mut self, budget_us: u64) -> Site {
-        self.own_budget_ns = budget_us * 1_000;
+    pub const fn budget_us(self, budget_us: u64) -> Site {
+        self.budget_ns(budget_us * 1_000)
+    }
+
+    /// The same in ns, for what takes less than a microsecond. A reading of the clock takes 10 to 20.
+    pub const fn budget_ns(mut self, budget_ns: u64) -> Site {
+        self.own_budget_ns = budget_ns;
+        self
+    }
+
+    /// Whether the code's budget is one for kinds of worlds of 30 Hz and slower, of which faster ones have the same share
+    /// of their period ([`world_kind::fitted`]). What rules say holds at every rate.
+    pub const fn fits_rate(mut self, fits_rate: bool) -> Site {
+        self.fits_rate = fits_rate;
         self
     }
 
@@ -98,7 +113,7 @@ impl Site {
     }
 
     /// What one scope may take (ns), if anything was said; in a kind of world it may be something else.
-    pub fn budget_ns(&'static self) -> Option<u64> {
+    pub fn allowed_ns(&'static self) -> Option<u64> {
         let least = self.budget_ticks();
         let ticks = self.id().map_or(least, |id| budget_ticks_in(id, KindNumber::NONE, least));
         (ticks != u64::MAX).then(|| Calibration::get().ns(ticks))
@@ -276,12 +291,21 @@ impl Registry {
         // Never 0, which stands for nothing.
         let ticks = |ns: u64| Calibration::get().ticks(ns).max(1);
         let of_code = (site.own_budget_ns > 0).then_some(site.own_budget_ns);
-        let of_all = said(&self.budgets_ns).or(of_code).map_or(u64::MAX, ticks);
+        let of_rules = said(&self.budgets_ns);
+        let of_all = of_rules.or(of_code).map_or(u64::MAX, ticks);
         let mut by_kind = [0; KIND_ROWS];
+        if let Some(of_code) = of_code.filter(|_| site.fits_rate && of_rules.is_none()) {
+            for (row, of_kind) in by_kind.iter_mut().enumerate().skip(1) {
+                let fitted = world_kind::fitted(of_code, world_kind::period_ns(KindNumber::of_row(row)));
+                *of_kind = if fitted < of_code { ticks(fitted) } else { 0 };
+            }
+        }
         let names = if self.of_kinds.is_empty() { Vec::new() } else { world_kind::names() };
         for (row, name) in (1..).zip(names) {
             let budgets = self.of_kinds.iter().find(|budgets| budgets.kind == name);
-            by_kind[row] = budgets.and_then(|budgets| said(&budgets.scopes_ns)).map_or(0, ticks);
+            if let Some(of_kind) = budgets.and_then(|budgets| said(&budgets.scopes_ns)) {
+                by_kind[row] = ticks(of_kind);
+            }
         }
         let least_of_kind = by_kind.into_iter().filter(|&ticks| ticks > 0).min();
         by_kind[0] = if least_of_kind.is_some() { of_all } else { 0 };
@@ -343,7 +367,7 @@ mod tests {
     fn rules_come_before_what_the_code_says() {
         static SITE: Site = Site::new("test.budget", "here.rs", 1).budget_us(500);
         SITE.id();
-        let budget_us = || SITE.budget_ns().map(|ns| (ns as f64 / 1_000.0).round() as u64);
+        let budget_us = || SITE.allowed_ns().map(|ns| (ns as f64 / 1_000.0).round() as u64);
         assert_eq!(budget_us(), Some(500));
         set_budgets(vec![("test.budget".into(), 200_000)], Vec::new());
         assert_eq!(budget_us(), Some(200));
@@ -368,5 +392,25 @@ mod tests {
 
         set_budgets(Vec::new(), Vec::new());
         assert_eq!((budget_us(), us_in(zone)), (Some(500), 500));
+    }
+
+    /// Promise: what the engine's scopes may take follows from the rate of the kind of world, where no rule says
+    /// otherwise.
+    #[test]
+    fn a_kind_at_128_hz_has_its_budgets_from_its_period() {
+        static TICK: Site = Site::new("test_rate.tick", "here.rs", 1).budget_us(25_000).fits_rate(true);
+        static FIXED: Site = Site::new("test_rate.fixed", "here.rs", 2).budget_us(25_000);
+        let [slow, fast] = ["site_test.slow", "site_test.fast"].map(world_kind::number_of);
+        world_kind::set_period(slow, 50_000_000);
+        world_kind::set_period(fast, 7_812_500);
+        apply_budgets();
+        let us_in = |site: &'static Site, kind| {
+            let ticks = budget_ticks_in(site.id().unwrap(), kind, site.budget_ticks());
+            (Calibration::get().ns(ticks) as f64 / 1_000.0).round() as u64
+        };
+        assert_eq!([KindNumber::NONE, slow, fast].map(|kind| us_in(&TICK, kind)), [25_000, 25_000, 5_859]);
+        assert_eq!([KindNumber::NONE, slow, fast].map(|kind| us_in(&FIXED, kind)), [25_000; 3]);
+        let of_none = TICK.allowed_ns().map(|ns| (ns as f64 / 1_000.0).round() as u64);
+        assert_eq!(of_none, Some(25_000), "what is in no world has no rate");
     }
 }

@@ -9,9 +9,9 @@
 
 use throng_capture::model::TriggerKind;
 
-use crate::rules::Rules;
+use crate::rules::{KindBudgets, Rules};
 use crate::site::SiteId;
-use crate::world_kind::{KIND_ROWS, KindNumber};
+use crate::world_kind::{self, KIND_ROWS, KindNumber};
 
 /// A trigger that has fired: what is to be saved, and why.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -34,6 +34,8 @@ pub(crate) struct Fired {
 pub(crate) enum Cause {
     Frame,
     Subsystem(u32),
+    /// What a subsystem takes in a tick, on average.
+    SubsystemPerTick(u32),
     Scope(SiteId),
     Lock(u32),
     Thread(u32),
@@ -163,6 +165,8 @@ pub(crate) struct Triggers {
     /// What each subsystem may take in a frame in each kind of world (ns), by its number and the kind's row; the first of
     /// a row is for all worlds of the other kinds together.
     subsystem_budgets_ns: Vec<[Option<u64>; KIND_ROWS]>,
+    /// The same for one tick of one world; of kinds alone.
+    per_tick_budgets_ns: Vec<[Option<u64>; KIND_ROWS]>,
     /// Kinds of worlds that were there when they were looked up.
     kind_rows: usize,
     /// In no order.
@@ -178,6 +182,7 @@ impl Triggers {
         Triggers {
             rules,
             subsystem_budgets_ns: Vec::new(),
+            per_tick_budgets_ns: Vec::new(),
             kind_rows: 0,
             remembered,
             counts: TriggerCounts::default(),
@@ -188,6 +193,10 @@ impl Triggers {
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
         self.subsystem_budgets_ns.clear();
+    }
+
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// Looks up the budgets of all subsystems when there are more of them than before, or more kinds of worlds: then
@@ -206,16 +215,27 @@ impl Triggers {
         let said = |budgets: &[(String, u64)], name: &str| {
             budgets.iter().find(|(other, _)| other == name).map(|(_, budget_ns)| *budget_ns)
         };
-        let budgets = |name: &str| {
+        let budgets = |name: &str, of_all: Option<u64>, of_kind: fn(&KindBudgets) -> &Vec<(String, u64)>| {
             let mut by_kind = [None; KIND_ROWS];
-            by_kind[KindNumber::NONE.row()] = said(&self.rules.subsystem_budgets_ns, name);
+            by_kind[KindNumber::NONE.row()] = of_all;
             for (row, kind) in (1..KIND_ROWS).zip(&kinds) {
-                let of_kind = self.rules.kind_budgets.iter().find(|budgets| budgets.kind == *kind);
-                by_kind[row] = of_kind.and_then(|budgets| said(&budgets.subsystems_ns, name));
+                let budgets = self.rules.kind_budgets.iter().find(|budgets| budgets.kind == *kind);
+                by_kind[row] = budgets.and_then(|budgets| said(of_kind(budgets), name));
             }
             by_kind
         };
-        self.subsystem_budgets_ns = subsystems.into_iter().map(budgets).collect();
+        let (mut per_frame, mut per_tick) = (Vec::new(), Vec::new());
+        for name in subsystems {
+            let of_all = said(&self.rules.subsystem_budgets_ns, name);
+            per_frame.push(budgets(name, of_all, |budgets| &budgets.subsystems_ns));
+            per_tick.push(budgets(name, None, |budgets| &budgets.per_tick_ns));
+        }
+        (self.subsystem_budgets_ns, self.per_tick_budgets_ns) = (per_frame, per_tick);
+    }
+
+    /// What a subsystem may take in one tick of a world of a kind, by its row.
+    pub fn per_tick_budget_ns(&self, number: usize, kind_row: usize) -> Option<u64> {
+        *self.per_tick_budgets_ns.get(number)?.get(kind_row)?
     }
 
     /// What a subsystem may take in a frame in the worlds of a kind, by its row.
@@ -223,10 +243,16 @@ impl Triggers {
         *self.subsystem_budgets_ns.get(number)?.get(kind_row)?
     }
 
-    /// The kind's threshold if it is on.
+    /// The kind's threshold if it is on, for what concerns all worlds: those that tick most often.
     pub fn threshold(&self, kind: TriggerKind) -> Option<u64> {
         let rule = self.rules.trigger(kind);
-        rule.is_on.then_some(rule.threshold)
+        rule.is_on.then(|| rule.threshold_at(world_kind::shortest_period_ns()))
+    }
+
+    /// The same for what concerns the worlds of one kind.
+    pub fn threshold_in(&self, kind: TriggerKind, world_kind: KindNumber) -> Option<u64> {
+        let rule = self.rules.trigger(kind);
+        rule.is_on.then(|| rule.threshold_at(world_kind::period_ns(world_kind)))
     }
 
     /// Whether this is to be saved: its kind is on, and its cause has not been saved lately.
@@ -280,7 +306,6 @@ impl Triggers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::KindBudgets;
 
     fn triggers() -> Triggers {
         Triggers::new(Rules::default(), 1_000)
@@ -414,6 +439,17 @@ mod tests {
         triggers.meet(3, 1, || (vec!["outside", "net", "ai"], Vec::new()));
         assert_eq!(triggers.subsystem_budget_ns(2, 0), Some(1_000));
         triggers.meet(3, 1, || panic!("nothing is new"));
+    }
+
+    #[test]
+    fn a_kind_of_world_has_budgets_for_one_tick() {
+        let mut rules = Rules::default();
+        let per_tick_ns = vec![("ai".to_owned(), 500)];
+        rules.kind_budgets = vec![KindBudgets { kind: "duel".into(), per_tick_ns, ..KindBudgets::default() }];
+        let mut triggers = Triggers::new(rules, 1_000);
+        triggers.meet(2, 3, || (vec!["outside", "ai"], vec!["hub", "duel"]));
+        assert_eq!([0, 1, 2].map(|row| triggers.per_tick_budget_ns(1, row)), [None, None, Some(500)]);
+        assert_eq!([0, 1, 2].map(|row| triggers.subsystem_budget_ns(1, row)), [None; 3]);
     }
 
     #[test]

@@ -42,7 +42,10 @@ impl Flight {
             kind: "hideout".into(),
             subsystems_ns: vec![("test.tide".into(), 6_000_000)],
             scopes_ns: vec![("test.flood".into(), 1_000_000)],
+            ..KindBudgets::default()
         }];
+        let per_tick_ns = vec![("test.shots".into(), 500)];
+        rules.kind_budgets.push(KindBudgets { kind: "duel".into(), per_tick_ns, ..KindBudgets::default() });
         for kind in TriggerKind::ALL {
             rules.trigger_mut(kind).post_roll_s = 0.0;
         }
@@ -267,6 +270,25 @@ fn what_was_bad_is_saved_with_its_cause() {
     assert!((96..=100).contains(&trigger.measured) && trigger.allowed == 95, "{trigger:?}");
     drop(stop);
     worker.join().unwrap();
+
+    // At 128 Hz a scope that may take half a microsecond, and a subsystem that may take as much in each tick.
+    let duel = world_kind::number_of("duel");
+    world_kind::set_period(duel, 7_812_500);
+    for tick in 0..150 {
+        flight.frame(|| {
+            let _in_world = enter_world(duel, WORLD, tick);
+            scope!("test.shots.judge", budget_ns = 500);
+            compute(Duration::from_micros(20));
+        });
+        flight.recorder.note_tick(duel);
+    }
+    let capture = flight.capture_in(&flight.folder.join("scope/test.shots.judge@duel"));
+    let trigger = &capture.about.trigger;
+    assert!(trigger.allowed.abs_diff(500) <= 2 && trigger.measured >= 20_000, "{trigger:?}");
+    let capture = flight.capture_in(&flight.folder.join("subsystem/test.shots_per_tick@duel"));
+    let trigger = &capture.about.trigger;
+    assert_eq!((trigger.name.as_str(), trigger.allowed), ("test.shots per tick@duel", 500));
+    assert!(trigger.measured >= 20_000, "{trigger:?}");
 
     // By hand, with the frame's thread elsewhere.
     let saved = flight.recorder.control().save_now("somebody said it was slow").unwrap();

@@ -126,14 +126,17 @@ impl Server {
             self.counts.server.ticks_missed += outcome.missed;
             self.counts.server.ticks_missed_host += outcome.of_host.missed;
             taken_max = taken_max.max(outcome.of_host.taken);
-            if outcome.late_by > Nanos::ZERO {
-                let (world, kind) = (slot.id.number(), world.recorded_kind());
-                let late = LateTick { world, kind, late_ns: outcome.late_by.0, is_missed: outcome.missed > 0 };
-                self.recorder.iter_mut().filter(|_| is_recording()).for_each(|recorder| recorder.note_late_tick(late));
+            if let Some(recorder) = self.recorder.as_mut().filter(|_| is_recording()) {
+                let (number, kind) = (slot.id.number(), world.recorded_kind());
+                recorder.note_tick(kind);
+                if outcome.late_by > Nanos::ZERO {
+                    let (late_ns, is_missed) = (outcome.late_by.0, outcome.missed > 0);
+                    recorder.note_late_tick(LateTick { world: number, kind, late_ns, is_missed });
+                }
             }
             self.counts.ticks.merge(&world.report_mut().stats);
             self.measure.tick_lateness(outcome.lateness);
-            self.measure.tick(world.kind(), cost);
+            self.measure.tick(world.kind(), cost, outcome.lateness);
             self.status.tick_lateness(outcome.lateness);
             if let Some(metrics) = &mut self.metrics {
                 metrics.tick_lateness(outcome.lateness);

@@ -20,7 +20,7 @@ use crate::{
     report::{PercentilesMs, ServerReport, ServerStatus},
     server::Server,
     totals::{LastSecond, Totals},
-    windows::WindowEnd,
+    windows::{TicksOfKind, WindowEnd},
 };
 
 log_category!(BUGS = "server.bugs");
@@ -233,10 +233,8 @@ impl Server {
             tick_time_us: measure.tick_time.parts(cpu, kernel, server.ticks),
             scopes_us_per_tick: measure.tick_time.by_subsystem_us(),
             categories_us_per_tick: measure.tick_time.by_category_us(),
-            tick_ms_mean_by_kind: (self.kinds.iter().zip(&measure.ticks_by_kind))
-                .filter(|(_, (_, ticks))| *ticks > 0)
-                .map(|(kind, (took, ticks))| (kind.name.to_string(), took.as_millis_f64() / *ticks as f64))
-                .collect(),
+            tick_ms_mean_by_kind: self.of_ticked_kinds(|ticks| ticks.took.as_millis_f64() / ticks.count as f64),
+            tick_lateness_ms_max_by_kind: self.of_ticked_kinds(|ticks| ticks.lateness_max.as_millis_f64()),
             server_rss_mb: process::rss_bytes() as f64 / 1e6,
             packets_in_per_s: per_s(admission.packets),
             packets_out_per_s: per_s(ticks.packets_out),
@@ -294,6 +292,13 @@ impl Server {
                 .filter(|(_, most)| *most > i64::MIN)
                 .collect(),
         }
+    }
+
+    /// A figure of each kind of world that ticked in the steady window.
+    fn of_ticked_kinds(&self, figure: impl Fn(&TicksOfKind) -> f64) -> BTreeMap<String, f64> {
+        let kinds = self.kinds.iter().zip(&self.measure.ticks_by_kind);
+        let ticked = kinds.filter(|(_, ticks)| ticks.count > 0);
+        ticked.map(|(kind, ticks)| (kind.name.to_string(), figure(ticks))).collect()
     }
 
     /// The game's counters with their sum in the steady window and the most in one frame of it; also those that were

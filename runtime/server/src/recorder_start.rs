@@ -57,7 +57,7 @@ impl Server {
         warn_of_ranges(&caps, &rules.replication);
         self.set_replication_rules(rules.replication.complete(of_game.clone()));
         let recorder = if chosen.on { Some(start(self, settings, captures, build, rules)?) } else { None };
-        let suggested = self.suggested_budgets().clone();
+        let suggested = self.suggested_budgets();
         let follow = |file| {
             FollowedRules::follow(file, move |rules| {
                 log::set_levels(&rules.log_levels);

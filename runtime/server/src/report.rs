@@ -68,6 +68,8 @@ pub struct ServerReport {
     pub categories_us_per_tick: BTreeMap<&'static str, f64>,
     /// How long a tick of each kind of world took by the clock, mean of those that ended in the window.
     pub tick_ms_mean_by_kind: BTreeMap<String, f64>,
+    /// How long after its period the latest of them ended.
+    pub tick_lateness_ms_max_by_kind: BTreeMap<String, f64>,
     pub server_rss_mb: f64,
     pub packets_in_per_s: f64,
     pub packets_out_per_s: f64,

@@ -45,11 +45,12 @@ use captures::Captures;
 use levels::Levels;
 
 /// The sections that a rules file may have. A new one is a name here and a line in [`ServerRules::parse`].
-const SECTIONS: [&str; 21] = [
+const SECTIONS: [&str; 22] = [
     "budgets.scopes_us",
     "budgets.subsystems_us",
     "budgets.KIND.scopes_us",
     "budgets.KIND.subsystems_us",
+    "budgets.KIND.per_tick_us",
     "triggers.manual",
     "triggers.frame",
     "triggers.tick",

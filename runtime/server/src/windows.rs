@@ -48,6 +48,16 @@ pub(crate) struct WindowEnd {
     pub game_gauges: BTreeMap<&'static str, i64>,
 }
 
+/// Ticks of one kind of world in a window.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TicksOfKind {
+    pub count: u64,
+    /// How long they took together.
+    pub took: Nanos,
+    /// How long after its period the latest of them ended.
+    pub lateness_max: Nanos,
+}
+
 /// The steady window that the report is about.
 pub(crate) struct Measure {
     pub began_at: Nanos,
@@ -57,8 +67,8 @@ pub(crate) struct Measure {
     pub cpu_at_begin: Nanos,
     pub kernel_at_begin: Nanos,
     pub tick_time: TickTime,
-    /// By the number of the kind of world: how long its ticks took together, and how many they were.
-    pub ticks_by_kind: Vec<(Nanos, u64)>,
+    /// By the number of the kind of world.
+    pub ticks_by_kind: Vec<TicksOfKind>,
     pub recorder_at_begin: RecorderFigures,
     pub frame: Histogram,
     pub lateness: Histogram,
@@ -110,17 +120,18 @@ impl Measure {
     }
 
     /// A tick of a world of this kind is over. Allocates with the first one of a kind.
-    pub fn tick(&mut self, kind: WorldKindId, took: Nanos) {
+    pub fn tick(&mut self, kind: WorldKindId, took: Nanos, lateness: Nanos) {
         if self.ended.is_some() {
             return;
         }
         let number = usize::from(kind.0);
         if number >= self.ticks_by_kind.len() {
-            self.ticks_by_kind.resize(number + 1, (Nanos::ZERO, 0));
+            self.ticks_by_kind.resize(number + 1, TicksOfKind::default());
         }
-        let (sum, ticks) = &mut self.ticks_by_kind[number];
-        sum.0 += took.0;
-        *ticks += 1;
+        let of_kind = &mut self.ticks_by_kind[number];
+        of_kind.count += 1;
+        of_kind.took.0 += took.0;
+        of_kind.lateness_max = of_kind.lateness_max.max(lateness);
     }
 
     pub fn frame(&mut self, length: Nanos, counts: &Totals, idle_tail_share: Option<f64>) {

@@ -26,7 +26,10 @@ use bevy_tasks::{ComputeTaskPool, TaskPoolBuilder};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_pack::{HasSchema, PackError, envelope};
-use throng_profiler::{Category, KindNumber, world_kind::number_of};
+use throng_profiler::{
+    Category, KindNumber,
+    world_kind::{number_of, set_period},
+};
 use throng_replication::{
     InterestSettings, Protocol, Schema, StateHash, WorldReplication,
     ecs::{Collector, Placed},
@@ -287,6 +290,7 @@ impl Kind {
         ComputeTaskPool::get_or_init(|| TaskPoolBuilder::new().num_threads(0).build());
         let name: Arc<str> = kind.name().into();
         let recorded_kind = number_of(&name);
+        set_period(recorded_kind, kind.tick_rate().period().0);
         let protocol = kind.protocol();
         Self { id, kind, name, recorded_kind, protocol, order: None, declared: None }
     }

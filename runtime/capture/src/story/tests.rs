@@ -524,6 +524,16 @@ fn a_subsystem_over_its_budget_is_named_with_its_dearest_worlds() {
          (hideout) 0.82 ms",
         &["ai 1.22 1.22 0.00 0.00 2.00"],
     );
+
+    // Its budget for one tick, which may be less than a microsecond.
+    let events = vec![(WORKER_0, tick(17, 0.82, 0.0)), (WORKER_1, tick(3, 0.4, 0.0))];
+    let capture = faulty(TriggerKind::Subsystem, "ai per tick@hideout", 700, 500, events);
+    check(
+        &capture,
+        "subsystem ai took 0.7 us in worlds of kind hideout per tick, on average, 40 % over its budget of 0.5 us; dearest \
+         worlds 17 (hideout) 0.82 ms",
+        &["ai 1.22 1.22 0.00 0.00 2.00"],
+    );
 }
 
 #[test]

@@ -218,11 +218,21 @@ fn scopes(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
     }
     for it in &story.scopes_over_budget {
         page.sentence(&format!(
-            "{}: {} of {}, longest {:.2} ms of {:.2} on {}",
-            it.scope, it.over, it.count, it.longest_ms, it.budget_ms, it.thread
+            "{}: {} of {}, longest {} ms of {} on {}",
+            it.scope,
+            it.over,
+            it.count,
+            small_ms(it.longest_ms),
+            small_ms(it.budget_ms),
+            it.thread
         ))?;
     }
     Ok(())
+}
+
+/// With as many figures as it takes for a budget below a microsecond not to be nothing.
+fn small_ms(ms: f64) -> String {
+    if ms > 0.0 && ms < 0.01 { format!("{ms:.4}") } else { format!("{ms:.2}") }
 }
 
 fn waits(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {

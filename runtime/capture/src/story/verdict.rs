@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     attribution::{Attribution, Cost, Spent},
-    model::{Event, Switch, TriggerKind},
+    model::{Event, PER_TICK, Switch, TriggerKind},
 };
 
 /// Worlds that are named as the dearest of a subsystem.
@@ -146,11 +146,14 @@ fn subsystem(context: &Context) -> String {
     let frame = context.frame().map_or(context.capture.about.frame, |frame| frame.number);
     let over_ns = trigger.measured.saturating_sub(trigger.allowed);
     let (name, kind) = trigger.subsystem();
+    let of_tick = name.strip_suffix(PER_TICK);
+    let name = of_tick.unwrap_or(name);
     let mut said = format!(
-        "subsystem {} took {}{} in frame {frame}, {} over its budget of {}",
+        "subsystem {} took {}{}{}, {} over its budget of {}",
         words::name(name),
         words::time(trigger.measured),
         kind.map(|kind| format!(" in worlds of kind {}", words::name(kind))).unwrap_or_default(),
+        if of_tick.is_some() { " per tick, on average".to_owned() } else { format!(" in frame {frame}") },
         words::percent(over_ns, trigger.allowed),
         words::time(trigger.allowed)
     );
@@ -164,6 +167,8 @@ fn subsystem(context: &Context) -> String {
 
     let mut spent = Spent::default();
     part.sites.iter().for_each(|(_, cost)| spent.add(&cost.exclusive));
+    // What was in this frame alone says little of an average.
+    let over_ns = if of_tick.is_some() { 0 } else { over_ns };
     if over_ns > 0 && dominates(spent.waiting_ns, over_ns) {
         said += &format!("; {} of it without a core", words::time(spent.waiting_ns));
     } else if over_ns > 0 && dominates(spent.blocked_ns, over_ns) {

@@ -1,4 +1,5 @@
-//! `[budgets.…]`: names with what they may take, in all worlds or in those of one kind. Any name of a scope will do: it is
+//! `[budgets.…]`: names with what they may take (µs), in all worlds, in those of one kind, or in a tick of one of these. At
+//! 128 Hz that is less than a microsecond for some, so parts of one may be said. Any name of a scope will do: it is
 //! known only once it has run. Kinds of worlds are known; one that the game does not have is no mistake, because a file
 //! may be for several games, and is told.
 
@@ -26,7 +27,7 @@ pub(super) fn read(
     rules.scope_budgets_ns = document.section::<Budgets>("budgets.scopes_us", mistakes).to_ns();
     rules.subsystem_budgets_ns = document.section::<Budgets>("budgets.subsystems_us", mistakes).to_ns();
     let known: Vec<&str> = names.world_kinds.iter().map(String::as_str).collect();
-    for last in ["scopes_us", "subsystems_us"] {
+    for last in ["scopes_us", "subsystems_us", "per_tick_us"] {
         for (kind, place, budgets) in document.sections_of_any_name::<Budgets>("budgets", last, mistakes) {
             let message = match known.iter().position(|known| *known == kind) {
                 None => Some(unknown_name("kind of world", &kind, &known)),
@@ -45,7 +46,11 @@ pub(super) fn read(
                 of_kinds.len() - 1
             });
             let of_kind = &mut of_kinds[place];
-            let list = if last == "scopes_us" { &mut of_kind.scopes_ns } else { &mut of_kind.subsystems_ns };
+            let list = match last {
+                "scopes_us" => &mut of_kind.scopes_ns,
+                "subsystems_us" => &mut of_kind.subsystems_ns,
+                _ => &mut of_kind.per_tick_ns,
+            };
             *list = budgets.to_ns();
         }
     }
@@ -58,7 +63,8 @@ struct Budgets(BTreeMap<String, Micros>);
 
 impl Budgets {
     fn to_ns(&self) -> Vec<(String, u64)> {
-        self.0.iter().map(|(name, budget)| (name.clone(), (budget.0 as u64).saturating_mul(1_000))).collect()
+        // Never 0: the least that may be said is a nanosecond.
+        self.0.iter().map(|(name, budget)| (name.clone(), (budget.0 * 1_000.0).round() as u64)).collect()
     }
 }
 
@@ -67,27 +73,30 @@ impl Section for Budgets {
         for (name, budget) in &self.0 {
             check_name(name, checks);
             // A minute: longer than any frame that somebody waits for.
-            checks.range(name, budget.0, 1..=60_000_000, "us");
+            checks.range(name, budget.0, 0.001..=60_000_000.0, "us");
         }
     }
 }
 
-/// A whole number of microseconds.
+/// Microseconds, whole or not.
 #[derive(Debug, Clone, Copy)]
-struct Micros(i64);
+struct Micros(f64);
 
 impl<'de> Deserialize<'de> for Micros {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Whole;
-        impl Visitor<'_> for Whole {
+        struct Number;
+        impl Visitor<'_> for Number {
             type Value = Micros;
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a whole number of microseconds, after a name in quotes such as \"world.tick\"")
+                out.write_str("a number of microseconds, after a name in quotes such as \"world.tick\"")
             }
             fn visit_i64<E: serde::de::Error>(self, us: i64) -> Result<Micros, E> {
+                Ok(Micros(us as f64))
+            }
+            fn visit_f64<E: serde::de::Error>(self, us: f64) -> Result<Micros, E> {
                 Ok(Micros(us))
             }
         }
-        from.deserialize_any(Whole)
+        from.deserialize_any(Number)
     }
 }

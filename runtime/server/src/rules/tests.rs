@@ -77,6 +77,7 @@ all = "warn"
     let frame = expect.recorder.trigger_mut(TriggerKind::Frame);
     frame.is_on = false;
     frame.threshold = 12_500_000;
+    frame.fits_rate = false;
     frame.cooldown_s = 0.0;
     frame.pre_roll_s = 1.5;
     frame.post_roll_s = 0.0;
@@ -143,22 +144,41 @@ fn a_kind_of_world_may_have_budgets_of_its_own() {
     let ai = |us: u64| vec![("ai".to_owned(), us * 1_000)];
     let tick = vec![("world.tick".to_owned(), 20_000_000)];
     let expect = [
-        KindBudgets { kind: "dark-zone".into(), subsystems_ns: ai(4_000), scopes_ns: tick },
-        KindBudgets { kind: "hub".into(), subsystems_ns: ai(500), scopes_ns: Vec::new() },
+        KindBudgets { kind: "dark-zone".into(), subsystems_ns: ai(4_000), scopes_ns: tick, per_tick_ns: Vec::new() },
+        KindBudgets { kind: "hub".into(), subsystems_ns: ai(500), ..KindBudgets::default() },
     ];
     assert_eq!((rules.recorder.kind_budgets.as_slice(), rules.warnings), (expect.as_slice(), Vec::new()));
 
     check(
         "[budgets.hub.scopes_us]\n\"world.tick\" = 0\n[budgets.hub.subsystem_us]\nai = 1\n[budgets.hub.subsystems_us]\nai = \"x\"\n",
-        "rules.toml:2: [budgets.hub.scopes_us] world.tick: 0 is too low; it may be 1 to 60000000 us\n\
+        "rules.toml:2: [budgets.hub.scopes_us] world.tick: 0 is too low; it may be 0.001 to 60000000 us\n\
          rules.toml:3: [budgets.hub.subsystem_us] unknown section; did you mean [budgets.hub.subsystems_us]?\n\
-         rules.toml:6: [budgets.hub.subsystems_us] ai: must be a whole number of microseconds, after a name in quotes such as \
+         rules.toml:6: [budgets.hub.subsystems_us] ai: must be a number of microseconds, after a name in quotes such as \
          \"world.tick\", not \"x\"",
     );
     check(
         "budgets = 3\n",
         "rules.toml:1: budgets: holds sections; write one of [budgets.scopes_us], [budgets.subsystems_us], \
-         [budgets.KIND.scopes_us], [budgets.KIND.subsystems_us]",
+         [budgets.KIND.scopes_us], [budgets.KIND.subsystems_us], [budgets.KIND.per_tick_us]",
+    );
+}
+
+/// Promise: a budget may be less than a microsecond, and one for a tick is the kind's.
+#[test]
+fn parts_of_a_microsecond_are_kept() {
+    let rules = accept(
+        "[budgets.scopes_us]\n\"shots.judge\" = 0.5\n\"shots.cast\" = 2\n[budgets.subsystems_us]\nshots = 12.25\n\
+         [budgets.hub.per_tick_us]\nshots = 0.125\n",
+    );
+    let named = |name: &str, ns: u64| (name.to_owned(), ns);
+    assert_eq!(rules.recorder.scope_budgets_ns, [named("shots.cast", 2_000), named("shots.judge", 500)]);
+    assert_eq!(rules.recorder.subsystem_budgets_ns, [named("shots", 12_250)]);
+    let expect = KindBudgets { kind: "hub".into(), per_tick_ns: vec![named("shots", 125)], ..KindBudgets::default() };
+    assert_eq!(rules.recorder.kind_budgets, [expect]);
+    check(
+        "[budgets.scopes_us]\nx = 0.0001\ny = nan\n",
+        "rules.toml:2: [budgets.scopes_us] x: 0.0001 is too low; it may be 0.001 to 60000000 us\n\
+         rules.toml:3: [budgets.scopes_us] y: NaN is not a number; it may be 0.001 to 60000000 us",
     );
 }
 
@@ -185,7 +205,7 @@ fn wrong_types_are_told_in_words() {
     );
     check(
         "[budgets.scopes_us]\nworld.tick = 5\n",
-        "rules.toml:2: [budgets.scopes_us] world: must be a whole number of microseconds, after a name in quotes such as \
+        "rules.toml:2: [budgets.scopes_us] world: must be a number of microseconds, after a name in quotes such as \
          \"world.tick\", not a table",
     );
     check(
@@ -201,8 +221,8 @@ fn wrong_types_are_told_in_words() {
 fn impossible_values_are_told_with_their_range() {
     check(
         "[budgets.subsystems_us]\nreplication = 0\n\"world.tick\" = -5\n",
-        "rules.toml:2: [budgets.subsystems_us] replication: 0 is too low; it may be 1 to 60000000 us\n\
-         rules.toml:3: [budgets.subsystems_us] world.tick: -5 is too low; it may be 1 to 60000000 us",
+        "rules.toml:2: [budgets.subsystems_us] replication: 0 is too low; it may be 0.001 to 60000000 us\n\
+         rules.toml:3: [budgets.subsystems_us] world.tick: -5 is too low; it may be 0.001 to 60000000 us",
     );
     check(
         "[triggers.lock-wait]\nover_ms = 0\ncooldown_s = -1\npre_roll_s = 61\npost_roll_s = nan\ndisk_budget_mb = 0\n",
@@ -231,18 +251,18 @@ fn impossible_values_are_told_with_their_range() {
 #[test]
 fn all_mistakes_of_a_file_come_at_once_in_its_order() {
     check(
-        "[log]\nnet = \"loud\"\n[triggers.frame]\nover_ms = 0\non = \"yes\"\n[budgets.scopes_us]\nx = 1.5\n[extra]\n",
+        "[log]\nnet = \"loud\"\n[triggers.frame]\nover_ms = 0\non = \"yes\"\n[budgets.scopes_us]\nx = \"1.5\"\n[extra]\n",
         "rules.toml:2: [log] net: must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\", after a name in \
          quotes such as \"server.clients\", not \"loud\"\n\
          rules.toml:4: [triggers.frame] over_ms: 0 is too low; it may be 0.001 to 60000 ms\n\
          rules.toml:5: [triggers.frame] on: must be true or false, not \"yes\"\n\
-         rules.toml:7: [budgets.scopes_us] x: must be a whole number of microseconds, after a name in quotes such as \
-         \"world.tick\", not 1.5\n\
+         rules.toml:7: [budgets.scopes_us] x: must be a number of microseconds, after a name in quotes such as \
+         \"world.tick\", not \"1.5\"\n\
          rules.toml:8: [extra] unknown section; there are [budgets.scopes_us], [budgets.subsystems_us], \
-         [budgets.KIND.scopes_us], [budgets.KIND.subsystems_us], [triggers.manual], [triggers.frame], [triggers.tick], \
-         [triggers.workers-busy], [triggers.subsystem], [triggers.scope], [triggers.lock-wait], [triggers.run-queue], \
-         [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], [triggers.crash], [captures], [log], \
-         [replication], [components], [events]",
+         [budgets.KIND.scopes_us], [budgets.KIND.subsystems_us], [budgets.KIND.per_tick_us], [triggers.manual], \
+         [triggers.frame], [triggers.tick], [triggers.workers-busy], [triggers.subsystem], [triggers.scope], \
+         [triggers.lock-wait], [triggers.run-queue], [triggers.memory-rate], [triggers.large-allocation], [triggers.leak], \
+         [triggers.crash], [captures], [log], [replication], [components], [events]",
     );
     check("[log]\nnet 3\n", "rules.toml:2: not TOML: key with no value, expected `=`");
 }
@@ -437,7 +457,12 @@ fn the_rules_page_shows_every_section_with_its_defaults() {
     assert_ne!(said, ReplicationFileRules::default());
     let usual = ReplicationRules::usual([], []);
     assert_eq!(said.complete(usual.clone()), usual);
-    assert_eq!(written, ServerRules::default());
+    // But that a time which is written down holds at every rate.
+    let mut expect = ServerRules::default();
+    for kind in TriggerKind::ALL {
+        [&mut written, &mut expect].map(|rules| rules.recorder.trigger_mut(kind).fits_rate = false);
+    }
+    assert_eq!(written, expect);
     for section in SECTIONS {
         assert!(defaults.contains(&format!("[{section}]")), "docs/rules.md: the defaults lack [{section}]");
     }

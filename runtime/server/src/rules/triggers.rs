@@ -80,7 +80,10 @@ macro_rules! trigger_section {
         impl TriggerSection for $Name {
             fn apply(&self, rule: &mut TriggerRule) {
                 rule.is_on = self.on.unwrap_or(rule.is_on);
-                $(rule.threshold = self.$threshold.map_or(rule.threshold, |value| (value * $scale) as u64);)?
+                $(if let Some(value) = self.$threshold {
+                    // What was set holds at every rate.
+                    (rule.threshold, rule.fits_rate) = ((value * $scale) as u64, false);
+                })?
                 rule.cooldown_s = self.cooldown_s.unwrap_or(rule.cooldown_s);
                 rule.pre_roll_s = self.pre_roll_s.unwrap_or(rule.pre_roll_s);
                 rule.post_roll_s = self.post_roll_s.unwrap_or(rule.post_roll_s);
