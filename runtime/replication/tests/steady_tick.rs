@@ -107,8 +107,16 @@ fn check(ruled: bool) {
         if ruled {
             replication.prepare_visibility_filter();
             for (number, view) in (0..).zip(&mut views) {
-                let mut may_see = |id: NetId| !(id.slot + tick / 25 + number).is_multiple_of(4);
-                replication.filter_visibility(view, &mut scratch, &mut may_see);
+                let may_see = |id: &NetId| !(id.slot + tick / 25 + number).is_multiple_of(4);
+                if tick % 2 == 0 {
+                    replication.filter_visibility(view, &mut scratch, &mut |id| may_see(&id));
+                    continue;
+                }
+                replication.filter_visibility_in_batch(view, &mut scratch, &mut |ids, answers| {
+                    for (at, id) in ids.iter().enumerate() {
+                        answers[at / 64] |= u64::from(may_see(id)) << (at % 64);
+                    }
+                });
             }
             replication
                 .set_team(collector.net_id(&world, entities[tick as usize % 20]).unwrap(), Some(tick as u16 % 4));

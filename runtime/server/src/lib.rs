@@ -105,7 +105,7 @@ pub use server::Server;
 /// Game metrics in one line: see [`game_metrics`].
 pub use throng_metrics::{count, counters, game as game_metrics, gauge};
 
-pub use throng_world::{events, ids, inbox, tick_resources, world_builder, world_kind};
+pub use throng_world::{events, ids, inbox, tick_resources, visibility, world_builder, world_kind};
 
 /// The crates that a game may name, of the versions that Throng is built with. Derived code names them here, too.
 #[doc(no_inline)]

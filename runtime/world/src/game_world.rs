@@ -46,8 +46,8 @@ use crate::{
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages},
     tick_time::TickTime,
     transfer::TransferCheck,
+    visibility::VisibilityFilter,
     worker::ForkJoin,
-    world_builder::VisibilityFilter,
     world_systems::WorldSystems,
 };
 

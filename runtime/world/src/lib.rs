@@ -87,6 +87,7 @@ pub mod tick_resources;
 mod tick_time;
 pub mod transfer;
 mod unwritten;
+pub mod visibility;
 pub mod worker;
 pub mod world_builder;
 pub mod world_kind;
@@ -125,7 +126,8 @@ pub mod prelude {
             WorldMessages, WorldRng,
         },
         transfer::{Transfer, WorldMessage},
-        world_builder::{Viewer, WorldBuilder},
+        visibility::{MaySee, Viewer},
+        world_builder::WorldBuilder,
         world_kind::{Hertz, WorldKind, WorldPlugin},
     };
     pub use throng_replication::{ClientInput, ClientMessage, ClientRequest, Protocol};

@@ -10,6 +10,7 @@ use std::{
     sync::Arc,
 };
 
+use bevy_ecs::entity::Entity;
 use throng_replication::{UpdateBuffers, ViewScratch};
 
 use crate::{client::Client, client_batch::ClientBatch};
@@ -27,6 +28,8 @@ pub(crate) struct Scratch {
     pub audit_sample: Vec<u8>,
     /// Places of clients in their table, of those who hear one event.
     pub hearing: Vec<u32>,
+    /// Whom the visibility filter is asked about for one client.
+    pub candidates: Vec<Entity>,
     /// For what views are asked outside of batches.
     pub views: ViewScratch,
     /// Changes places with those of the world's replication for the time of the tick.

@@ -41,7 +41,7 @@ use crate::{
     events::Events,
     failures,
     game_world::{GameWorld, Parts},
-    ids::{ClientKey, WorldId, WorldKindId},
+    ids::{WorldId, WorldKindId},
     inbox::Inbox,
     plugin_host::PluginHost,
     system_list::SystemList,
@@ -49,20 +49,9 @@ use crate::{
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     tick_time::{self, OtherTimestep, TickTime},
     transfer::{self, TransferCheck},
+    visibility::{MaySee, Viewer, VisibilityFilter},
     world_kind::{WorldKind, WorldPlugins},
 };
-
-/// Who looks, for a visibility filter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Viewer {
-    pub client: ClientKey,
-    /// The client's own entity, once it has one.
-    pub player: Option<Entity>,
-    pub team: Option<u16>,
-}
-
-/// See [`WorldBuilder::filter_visibility_by`].
-pub(crate) type VisibilityFilter = Box<dyn Fn(&World, Viewer, Entity) -> bool + Send + Sync>;
 
 /// A world in the making. Kinds and plugins add to it; the server finishes it.
 pub struct WorldBuilder {
@@ -227,7 +216,19 @@ impl WorldBuilder {
         &mut self,
         filter: impl Fn(&World, Viewer, Entity) -> bool + Send + Sync + 'static,
     ) -> &mut Self {
-        self.visibility_filter = Some(Box::new(filter));
+        self.visibility_filter = Some(VisibilityFilter::Each(Box::new(filter)));
+        self
+    }
+
+    /// The same with one question for each client: all visibility-filtered entities that are relevant to it, in an order
+    /// that stays while nobody comes or goes, and a bit for each ([`MaySee`]). Asked every tick for each client that has
+    /// any. The filter may keep what it found; that must follow from the questions and the world, and nothing else. Of this
+    /// and `filter_visibility_by` the one that was said last holds.
+    pub fn filter_visibility_in_batches_by(
+        &mut self,
+        filter: impl FnMut(&World, Viewer, &[Entity], &mut MaySee<'_>) + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.visibility_filter = Some(VisibilityFilter::Batch(Box::new(filter)));
         self
     }
 

@@ -146,11 +146,21 @@ impl TestWorld {
         self.world.set_rules(rules, ticks_per_s, self.views.iter_mut().flatten());
     }
 
+    /// In every second tick all of a client's are asked about at once, which is to be the same.
     pub fn filter_visibility(&mut self, may_see: &mut dyn FnMut(ViewId, NetId) -> bool) {
         self.world.prepare_visibility_filter();
+        let in_batches = self.world.tick() % 2 == 1;
         for (index, view) in (0..).zip(&mut self.views) {
             let Some(view) = view else { continue };
-            self.world.filter_visibility(view, &mut self.scratch, &mut |id| may_see(ViewId(index), id));
+            if in_batches {
+                self.world.filter_visibility_in_batch(view, &mut self.scratch, &mut |ids, answers| {
+                    for (at, id) in ids.iter().enumerate() {
+                        answers[at / 64] |= u64::from(may_see(ViewId(index), *id)) << (at % 64);
+                    }
+                });
+            } else {
+                self.world.filter_visibility(view, &mut self.scratch, &mut |id| may_see(ViewId(index), id));
+            }
         }
     }
 

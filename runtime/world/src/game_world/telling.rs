@@ -6,11 +6,18 @@
 //!
 //! On the world's own thread. Allocates nothing in a steady tick.
 
+use bevy_ecs::prelude::Entity;
 use throng_profiler::{Phases, log_category, log_warn, site};
-use throng_replication::ecs::Replicated;
+use throng_replication::{NetId, ecs::Replicated};
 
 use super::{GameWorld, own};
-use crate::{client::Client, deliver::Scene, events::Events, scratch::Scratch, world_builder::Viewer};
+use crate::{
+    client::Client,
+    deliver::Scene,
+    events::Events,
+    scratch::Scratch,
+    visibility::{MaySee, Viewer, VisibilityFilter},
+};
 
 log_category!(
     /// What a game's components hold that cannot be sent as it is.
@@ -84,9 +91,23 @@ impl GameWorld {
         for client in clients.iter_mut() {
             let viewer = Viewer { client: client.key, player: client.player, team: client.team };
             let Some(view) = &mut client.view else { continue };
-            replication.filter_visibility(view, &mut scratch.views, &mut |id| {
+            let Scratch { views, candidates, .. } = &mut **scratch;
+            if let Some(VisibilityFilter::Batch(filter)) = visibility_filter {
+                replication.filter_visibility_in_batch(view, views, &mut |ids, words| {
+                    candidates.clear();
+                    // Whoever is told of is an entity of the world. Should one not be, it is nobody.
+                    let entity_of = |id: &NetId| collector.entity_of(*id).unwrap_or(Entity::PLACEHOLDER);
+                    candidates.extend(ids.iter().map(entity_of));
+                    filter(ecs, viewer, candidates, &mut MaySee::new(words, ids.len()));
+                });
+                continue;
+            }
+            replication.filter_visibility(view, views, &mut |id| {
                 let Some(entity) = collector.entity_of(id) else { return false };
-                visibility_filter.as_ref().is_none_or(|filter| filter(ecs, viewer, entity))
+                match visibility_filter {
+                    Some(VisibilityFilter::Each(filter)) => filter(ecs, viewer, entity),
+                    _ => true,
+                }
             });
         }
     }

@@ -162,6 +162,8 @@ pub struct Wood {
     pub chronicle: Chronicle,
     /// The filter lets everybody see everything.
     pub is_careless: bool,
+    /// The filter is asked about all of a client's candidates at once.
+    pub is_batched: bool,
 }
 
 impl WorldKind for Wood {
@@ -188,11 +190,19 @@ impl WorldKind for Wood {
         world
             .placed_by::<Wanderer>()
             .interest(settings)
-            .filter_visibility_by(move |world, viewer, entity| is_careless || may_see(world, viewer, entity))
             .insert_resource(self.chronicle.clone())
             .insert_resource(Ground { side_m: self.side_m, packs: self.packs, born: 0 })
             .insert_resource(Players::default())
             .add_systems(Update, (come, turn_coats, wander, bleed, perish, be_born, cry, write_chronicle).chain());
+        let may_see = move |world: &World, viewer, entity| is_careless || may_see(world, viewer, entity);
+        if self.is_batched {
+            world.filter_visibility_in_batches_by(move |world, viewer, entities, answer| {
+                let seen = (0..entities.len()).filter(|at| may_see(world, viewer, entities[*at]));
+                seen.for_each(|at| answer.allow(at));
+            });
+        } else {
+            world.filter_visibility_by(may_see);
+        }
         for _ in 0..self.wanderers {
             spawn(world.world_mut(), Errand::Roam);
         }
