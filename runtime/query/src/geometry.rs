@@ -169,11 +169,48 @@ impl LevelGeometry {
         if normal.dot(line.delta) > 0.0 { -normal } else { normal }
     }
 
+    /// A solid without its outermost `margin_m`; `None` if it is too thin for that.
+    pub(crate) fn shrunk(&self, solid: u32, margin_m: f32) -> Option<Solid> {
+        let solid = solid as usize;
+        if let Some(bounds) = self.boxes.get(solid) {
+            let inner = Aabb::new(bounds.min + margin_m, bounds.max - margin_m);
+            return inner.min.cmplt(inner.max).all().then_some(Solid::Box(inner));
+        }
+        let [a, b, c] = *self.triangles.get(solid - self.boxes.len())?;
+        let across = (b - a).cross(c - a);
+        // Twice the area over the way around is how far the middle is from the sides.
+        let inner_m = across.length() / (a.distance(b) + b.distance(c) + c.distance(a));
+        let (share, centre) = (1.0 - margin_m / inner_m, (a + b + c) / 3.0);
+        let corners = [a, b, c].map(|corner| centre + (corner - centre) * share);
+        (share > 0.0).then(|| Solid::Triangle { corners, normal: across.normalize_or(Vec3::Y), margin_m })
+    }
+
     fn hit(&self, solid: u32, line: &Line) -> Option<f32> {
         let solid = solid as usize;
         match self.boxes.get(solid) {
             Some(bounds) => line.hits_box(bounds),
             None => line.hits_triangle(&self.triangles[solid - self.boxes.len()]),
+        }
+    }
+}
+
+/// A solid by itself, for questions about that one.
+pub(crate) enum Solid {
+    Box(Aabb),
+    Triangle { corners: [Vec3; 3], normal: Vec3, margin_m: f32 },
+}
+
+impl Solid {
+    /// Whether a line meets it; a triangle only if it ends well before and behind it.
+    pub(crate) fn meets(&self, line: &Line) -> bool {
+        match self {
+            Solid::Box(bounds) => line.hits_box(bounds).is_some(),
+            Solid::Triangle { corners, normal, margin_m } => {
+                let begin_m = normal.dot(line.origin - corners[0]);
+                let end_m = normal.dot(line.origin + line.delta - corners[0]);
+                let is_across = begin_m.abs() > *margin_m && end_m.abs() > *margin_m && begin_m * end_m < 0.0;
+                is_across && line.hits_triangle(corners).is_some()
+            }
         }
     }
 }

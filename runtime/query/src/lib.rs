@@ -8,12 +8,13 @@
 //! - [`geometry`]: walls, floors and triangles, in one tree of boxes.
 //! - [`casts`]: rays, lines of sight and shots at characters, a slice at a time.
 //! - [`nav`]: the walkable surface: baking, point location, steps that cannot leave it, paths.
+//! - [`occlusion`]: what may be seen from where: baked for cells of a level, and for many viewers every tick.
 //! - [`neighbour_lists`]: who is near whom, kept while entities move; for worlds of hundreds and more.
 //! - [`near`]: all points within a radius of each of some points, found anew each time; for worlds of dozens.
 //!
 //! The same inputs give the same outputs, in the same order, on every thread. Numbers that are not finite never
 //! enter: each question says by name that it refused them ([`casts::CastCounts::rejected`], [`nav::NavError`],
-//! [`nav::WalkOutcome::NotFinite`], [`near::NearCounts::rejected`], [`neighbour_lists::NeighbourCounts::refused`]).
+//! [`nav::WalkOutcome::NotFinite`], [`near::NearCounts::rejected`], [`neighbour_lists::NeighbourCounts::refused`], [`occlusion::FogCounts::rejected`]).
 //!
 //! ```
 //! use glam::Vec3;
@@ -34,3 +35,4 @@ pub mod geometry;
 pub mod nav;
 pub mod near;
 pub mod neighbour_lists;
+pub mod occlusion;
