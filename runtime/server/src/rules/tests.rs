@@ -460,7 +460,9 @@ fn the_rules_page_shows_every_section_with_its_defaults() {
     // But that a time which is written down holds at every rate.
     let mut expect = ServerRules::default();
     for kind in TriggerKind::ALL {
-        [&mut written, &mut expect].map(|rules| rules.recorder.trigger_mut(kind).fits_rate = false);
+        for rules in [&mut written, &mut expect] {
+            rules.recorder.trigger_mut(kind).fits_rate = false;
+        }
     }
     assert_eq!(written, expect);
     for section in SECTIONS {
