@@ -1,8 +1,8 @@
 //! Bench: what a fog of war costs per client and tick, asked in batches with all that is known, against a filter that casts
 //! for each client and entity.
 //!
-//! A match of 10 and a crowd of 100, in rooms with doors, at 128 Hz, each of whom looks at all others ([`arena`],
-//! [`measure`]). The batched filter tells 150 ms ahead as well, which the naive one does not.
+//! A match of 10 and a crowd of 100, in rooms with doors, at 128 Hz, each of whom looks at all others ([`measure`]). The
+//! batched filter tells 150 ms ahead as well, which the naive one does not.
 //!
 //! - `naive_us`, `batched_us`: CPU time of one client's answers in one tick. `ratio`: the one over the other.
 //! - `bake_ms`, `cells`, `cells_bytes`, `cells_visible_share`: what the level's matrix takes, and leaves open.
@@ -11,7 +11,6 @@
 //!
 //! Prints a hash of all answers: faster but different is not faster. Fails if somebody is seen and not told of.
 
-mod arena;
 mod measure;
 
 use clap::Parser;

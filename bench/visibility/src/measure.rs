@@ -1,4 +1,4 @@
-//! Both filters over the same ticks of the same arena, in turns.
+//! Both filters over the same ticks of the same walkers, in turns.
 //!
 //! The naive one is what a game writes first: for each client and entity, cast until one line to the silhouette is free. It
 //! knows nothing of a grace. The batched one is asked for each client at once, with cells and all that it has found, and
@@ -8,14 +8,17 @@
 //! is repeated, and of each tick the fastest repetition counts: the work is the same to the last bit.
 
 use glam::Vec3;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_platform::allocator::thread_counts;
 use throng_platform::process::thread_cpu_time;
 use throng_platform::time::Nanos;
 use throng_query::casts::lines_of_sight;
 use throng_query::geometry::LevelGeometry;
 use throng_query::occlusion::{Body, CellSettings, CellVisibility, FogCounts, FogOfWar, FogSettings};
+use throng_query::testing::{Walkers, rooms};
 
-use crate::arena::{Arena, TICKS_PER_S};
+const TICKS_PER_S: f32 = 128.0;
 
 pub struct Size {
     /// Each has a body, and looks at all others.
@@ -72,10 +75,12 @@ pub fn run(size: &Size) -> Outcome {
 }
 
 fn run_once(size: &Size, repetition: u32, times: &mut Vec<Times>) -> Outcome {
-    let mut arena = Arena::new(size.rooms, size.clients, 7);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
+    let boxes = rooms(size.rooms, &mut rng);
+    let level = LevelGeometry::from_boxes(&boxes).expect("walls have a volume");
+    let mut walkers = Walkers::new(&boxes, size.rooms, size.clients, TICKS_PER_S, &mut rng);
     let begin = thread_cpu_time();
-    let cells =
-        CellVisibility::bake(&arena.level, &CellSettings::within(arena.bounds())).expect("the arena has a size");
+    let cells = CellVisibility::bake(&level, &CellSettings::within(walkers.bounds())).expect("the level has a size");
     let bake_ns = since(begin);
     let settings = FogSettings { ticks_per_s: TICKS_PER_S, ..FogSettings::default() };
     let clients = size.clients as usize;
@@ -99,7 +104,8 @@ fn run_once(size: &Size, repetition: u32, times: &mut Vec<Times>) -> Outcome {
         hash: 0,
     };
     for tick in 0..size.warm_ticks + size.ticks {
-        arena.step();
+        walkers.step(false, &mut rng);
+        let bodies = &walkers.bodies;
         for bits in [&mut told, &mut seen] {
             bits.fill(0);
         }
@@ -112,9 +118,9 @@ fn run_once(size: &Size, repetition: u32, times: &mut Vec<Times>) -> Outcome {
         for turn in 0..2 {
             let begin = thread_cpu_time();
             if (turn + tick + repetition).is_multiple_of(2) {
-                for (viewer, row) in arena.bodies.iter().zip(seen.chunks_exact_mut(words)) {
-                    for (at, body) in arena.bodies.iter().enumerate() {
-                        if viewer.life == body.life || is_seen(&arena.level, viewer, body, &mut free) {
+                for (viewer, row) in bodies.iter().zip(seen.chunks_exact_mut(words)) {
+                    for (at, body) in bodies.iter().enumerate() {
+                        if viewer.life == body.life || is_seen(&level, viewer, body, &mut free) {
                             row[at / 64] |= 1 << (at % 64);
                         }
                     }
@@ -122,9 +128,9 @@ fn run_once(size: &Size, repetition: u32, times: &mut Vec<Times>) -> Outcome {
                 time[0] = since(begin);
             } else {
                 let before = thread_counts().allocations;
-                fog.begin_tick(tick, &arena.bodies);
+                fog.begin_tick(tick, bodies);
                 for (viewer, row) in (0..).zip(told.chunks_exact_mut(words)) {
-                    fog.look(&arena.level, Some(&cells), viewer, &candidates, row);
+                    fog.look(&level, Some(&cells), viewer, &candidates, row);
                 }
                 time[1] = since(begin);
                 allocations = thread_counts().allocations - before;

@@ -12,9 +12,12 @@
 //! - [`neighbour_lists`]: who is near whom, kept while entities move; for worlds of hundreds and more.
 //! - [`near`]: all points within a radius of each of some points, found anew each time; for worlds of dozens.
 //!
+//! [`testing`] has a level of rooms, bodies that walk in it, and brute force, to hold such answers against.
+//!
 //! The same inputs give the same outputs, in the same order, on every thread. Numbers that are not finite never
 //! enter: each question says by name that it refused them ([`casts::CastCounts::rejected`], [`nav::NavError`],
-//! [`nav::WalkOutcome::NotFinite`], [`near::NearCounts::rejected`], [`neighbour_lists::NeighbourCounts::refused`], [`occlusion::FogCounts::rejected`]).
+//! [`nav::WalkOutcome::NotFinite`], [`near::NearCounts::rejected`], [`neighbour_lists::NeighbourCounts::refused`],
+//! [`occlusion::FogCounts::rejected`]).
 //!
 //! ```
 //! use glam::Vec3;
@@ -36,3 +39,4 @@ pub mod nav;
 pub mod near;
 pub mod neighbour_lists;
 pub mod occlusion;
+pub mod testing;
