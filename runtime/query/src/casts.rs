@@ -32,6 +32,11 @@ impl Ray {
         Self { origin: from, direction: to - from, distance_m_max: from.distance(to) }
     }
 
+    /// The direction with a length of 1; `None` for a ray that no cast can answer.
+    pub fn unit(&self) -> Option<Vec3> {
+        self.line().map(|(_, unit)| unit)
+    }
+
     /// The whole reach as a line, and the unit direction; `None` for a ray no cast can answer.
     fn line(&self) -> Option<(Line, Vec3)> {
         let unit = self.direction.try_normalize()?;
@@ -224,7 +229,7 @@ fn capsule_hit(origin: Vec3, unit: Vec3, reach_m: f32, feet: Vec3, radius_m: f32
     (hit < reach_m).then_some(hit)
 }
 
-fn ball_hit(to_center: Vec3, unit: Vec3, radius_m: f32) -> Option<f32> {
+pub(crate) fn ball_hit(to_center: Vec3, unit: Vec3, radius_m: f32) -> Option<f32> {
     let along_m = to_center.dot(unit);
     let outside_m2 = to_center.length_squared() - radius_m * radius_m;
     if outside_m2 <= 0.0 {

@@ -7,6 +7,7 @@
 //!
 //! - [`geometry`]: walls, floors and triangles, in one tree of boxes.
 //! - [`casts`]: rays, lines of sight and shots at characters, a slice at a time.
+//! - [`limbs`]: a ray at one body's capsules of any direction: hitboxes on bones.
 //! - [`nav`]: the walkable surface: baking, point location, steps that cannot leave it, paths.
 //! - [`occlusion`]: what may be seen from where: baked for cells of a level, and for many viewers every tick.
 //! - [`neighbour_lists`]: who is near whom, kept while entities move; for worlds of hundreds and more.
@@ -35,6 +36,7 @@
 
 pub mod casts;
 pub mod geometry;
+pub mod limbs;
 pub mod nav;
 pub mod near;
 pub mod neighbour_lists;
