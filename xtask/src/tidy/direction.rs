@@ -13,7 +13,7 @@ const FLOORS: [&[&str]; 16] = [
     &["profiler"],
     &["scheduler", "net"],
     &["replication", "query"],
-    &["world"],
+    &["world", "rewind"],
     &["server"],
     &["client", "faults", "speech"],
     &["bots", "admin", "one_dependency"],

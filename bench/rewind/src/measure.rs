@@ -1,0 +1,224 @@
+//! Both histories in turns, over the same ticks of the same crowd, with the same shots.
+//!
+//! A run is repeated, and of each tick the fastest repetition counts for each part: the work is the same to the last bit,
+//! so whatever took longer was somebody else's. What reading the clock costs is taken off.
+
+use std::sync::Arc;
+
+use glam::Vec3;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_platform::{allocator::thread_counts, process::thread_cpu_time, time::Nanos};
+use throng_query::{
+    casts::{Ray, cast_rays},
+    geometry::LevelGeometry,
+};
+use throng_rewind::{
+    history::{Body, History, HistorySettings},
+    past_casts::{PastCasts, PastHit, PastShot, PastTarget},
+    person,
+    rig::Rig,
+    view_time::ViewTime,
+};
+
+use crate::crowd::{Crowd, TICKS_PER_S};
+
+/// Ticks before those that are measured: histories are full, and nothing grows any more.
+const WARM_TICKS: u32 = 64;
+/// Shots of each sort in a tick.
+const SHOTS_PER_TICK: usize = 10;
+/// How long ago a shooter saw what he shoots at, at most: 150 ms.
+const TICKS_BACK: u32 = 19;
+
+pub struct Size {
+    pub bodies: u32,
+    pub ticks: u32,
+    pub repetitions: u32,
+}
+
+/// Sums over all measured ticks.
+#[derive(Default)]
+pub struct Outcome {
+    pub record_ns: u64,
+    pub each_ns: u64,
+    pub fourth_ns: u64,
+    pub shot_ns: u64,
+    pub miss_ns: u64,
+    pub level_ns: u64,
+    pub each_poses: u64,
+    pub fourth_poses: u64,
+    pub shots: u64,
+    pub hits: u64,
+    /// Bodies whose limbs were looked at, for shots at somebody.
+    pub looked_at: u64,
+    /// Hits that are the same body's with poses of each tick.
+    pub same_target: u64,
+    pub bytes: usize,
+    pub allocations: u64,
+    pub hash: u64,
+}
+
+/// Parts of a tick that are timed.
+const PARTS: usize = 6;
+type Times = [u64; PARTS];
+
+pub fn run(size: &Size) -> Outcome {
+    let clock_ns = (0..1_000).map(|_| since(thread_cpu_time())).min().unwrap_or(0);
+    let rig = Arc::new(person::rig());
+    let mut best: Vec<Times> = Vec::new();
+    let mut outcome: Option<Outcome> = None;
+    for _ in 0..size.repetitions {
+        let mut times = Vec::with_capacity(size.ticks as usize);
+        let ran = run_once(size, &rig, &mut times);
+        if best.is_empty() {
+            best = times;
+        } else {
+            for (best, times) in best.iter_mut().zip(times) {
+                best.iter_mut().zip(times).for_each(|(best, time)| *best = time.min(*best));
+            }
+        }
+        let hash = outcome.as_ref().map_or(ran.hash, |before| before.hash);
+        assert_eq!(hash, ran.hash, "every repetition hits the same");
+        outcome = Some(ran);
+    }
+    let mut outcome = outcome.expect("at least one repetition");
+    let sum = |part: usize| best.iter().map(|times| times[part].saturating_sub(clock_ns)).sum::<u64>();
+    [outcome.record_ns, outcome.each_ns, outcome.fourth_ns] = [sum(0), sum(1), sum(2)];
+    [outcome.shot_ns, outcome.miss_ns, outcome.level_ns] = [sum(3), sum(4), sum(5)];
+    outcome
+}
+
+fn run_once(size: &Size, rig: &Arc<Rig>, times: &mut Vec<Times>) -> Outcome {
+    let mut crowd = Crowd::new(size.bodies, 7);
+    let level = crowd.level();
+    let [mut each, mut fourth] = [1, 4].map(|pose_every| history(size.bodies, pose_every, rig));
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
+    let mut shooting = Shooting::default();
+    let mut outcome = Outcome::default();
+    for tick in 0..WARM_TICKS + size.ticks {
+        crowd.step();
+        let is_measured = tick >= WARM_TICKS;
+        if tick == WARM_TICKS {
+            (outcome.each_poses, outcome.fourth_poses) = (each.counts().poses, fourth.counts().poses);
+        }
+        shooting.aim(&fourth, size.bodies, tick, &mut random);
+        let allocations_before = thread_counts().allocations;
+        let mut time: Times = [0; PARTS];
+        // In turns: each goes first in every other tick.
+        for turn in 0..2 {
+            if (turn + tick).is_multiple_of(2) {
+                time[1] = record(&mut each, tick, &crowd.bodies)[1];
+            } else {
+                [time[0], time[2]] = record(&mut fourth, tick, &crowd.bodies);
+            }
+        }
+        [time[3], time[4], time[5]] = shooting.cast(&fourth, &level);
+        if is_measured {
+            times.push(time);
+            outcome.allocations += thread_counts().allocations - allocations_before;
+            shooting.count(&each, &level, &mut outcome);
+        }
+    }
+    outcome.each_poses = each.counts().poses - outcome.each_poses;
+    outcome.fourth_poses = fourth.counts().poses - outcome.fourth_poses;
+    outcome.bytes = fourth.bytes();
+    outcome
+}
+
+fn history(bodies: u32, pose_every: u32, rig: &Arc<Rig>) -> History {
+    let settings = HistorySettings { pose_every, ..HistorySettings::new(TICKS_PER_S, bodies) };
+    let mut history = History::new(&settings, vec![rig.clone()]).expect("a history");
+    (0..bodies).for_each(|slot| assert!(history.insert(slot, 0)));
+    history
+}
+
+/// Time to place everybody, and to sample poses.
+fn record(history: &mut History, tick: u32, bodies: &[Body]) -> [u64; 2] {
+    let begin = thread_cpu_time();
+    history.begin_tick(tick);
+    for (slot, body) in bodies.iter().enumerate() {
+        history.place(slot as u32, body);
+    }
+    let middle = thread_cpu_time();
+    history.end_tick();
+    let end = thread_cpu_time();
+    [middle.saturating_sub(begin).0, end.saturating_sub(middle).0]
+}
+
+/// The shots of a tick: at somebody, and past everybody.
+#[derive(Default)]
+struct Shooting {
+    shots: Vec<PastShot>,
+    misses: Vec<PastShot>,
+    rays: Vec<Ray>,
+    casts: PastCasts,
+    hits: Vec<Option<PastHit>>,
+    missed: Vec<Option<PastHit>>,
+    each_hits: Vec<Option<PastHit>>,
+    walls: Vec<Option<throng_query::casts::CastHit>>,
+    looked_at: u32,
+}
+
+impl Shooting {
+    /// Everybody who shoots aims at somebody's chest, where it was a moment ago.
+    fn aim(&mut self, history: &History, bodies: u32, tick: u32, random: &mut Xoshiro256PlusPlus) {
+        self.shots.clear();
+        self.misses.clear();
+        self.rays.clear();
+        for _ in 0..SHOTS_PER_TICK {
+            let shooter = random.random_range(0..bodies);
+            let target = (shooter + random.random_range(1..bodies)) % bodies;
+            let ago = random.random_range(256..TICKS_BACK as u64 * 256);
+            let at = ViewTime::of_tick(tick).before(ago);
+            let place = |slot: u32| history.transform_at(slot, at).map_or(Vec3::ZERO, |(place, _)| place);
+            let origin = place(shooter) + Vec3::Y * 1.6;
+            let direction = place(target) + Vec3::Y * 1.15 - origin;
+            let ray = Ray { origin, direction, distance_m_max: 200.0 };
+            self.shots.push(PastShot { ray, at, shooter: Some(shooter) });
+            // Over everybody's head.
+            let over = Ray { origin: origin + Vec3::Y * 9.0, direction: direction.with_y(0.0), ..ray };
+            self.misses.push(PastShot { ray: over, at, shooter: Some(shooter) });
+            self.rays.push(ray);
+        }
+    }
+
+    /// Time of the shots, of those that miss, and of the level's part alone.
+    fn cast(&mut self, history: &History, level: &LevelGeometry) -> [u64; 3] {
+        let begin = thread_cpu_time();
+        let counts = self.casts.cast(history, Some(level), &self.shots, &mut self.hits);
+        let shots_end = thread_cpu_time();
+        self.casts.cast(history, Some(level), &self.misses, &mut self.missed);
+        let misses_end = thread_cpu_time();
+        cast_rays(level, &self.rays, &mut self.walls);
+        let end = thread_cpu_time();
+        self.looked_at = counts.bodies;
+        let nanos = |begin: Nanos, end: Nanos| end.saturating_sub(begin).0;
+        [nanos(begin, shots_end), nanos(shots_end, misses_end), nanos(misses_end, end)]
+    }
+
+    fn count(&mut self, each: &History, level: &LevelGeometry, outcome: &mut Outcome) {
+        self.casts.cast(each, Some(level), &self.shots, &mut self.each_hits);
+        outcome.shots += self.shots.len() as u64;
+        outcome.looked_at += u64::from(self.looked_at);
+        let slot = |hit: &Option<PastHit>| match hit.map(|hit| hit.target) {
+            Some(PastTarget::Body { slot, .. }) => Some(slot),
+            _ => None,
+        };
+        for (hit, each_hit) in self.hits.iter().zip(&self.each_hits) {
+            let hit_slot = slot(hit);
+            outcome.hits += u64::from(hit_slot.is_some());
+            outcome.same_target += u64::from(hit_slot.is_some() && hit_slot == slot(each_hit));
+        }
+        let mix = |hash: u64, hit: &Option<PastHit>| {
+            let bits = hit.map_or(u64::MAX, |hit| u64::from(hit.distance_m.to_bits()));
+            (hash ^ bits ^ u64::from(slot(hit).unwrap_or(u32::MAX)) << 32)
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                .rotate_left(23)
+        };
+        outcome.hash = self.hits.iter().chain(&self.missed).fold(outcome.hash, mix);
+    }
+}
+
+fn since(begin: Nanos) -> u64 {
+    thread_cpu_time().saturating_sub(begin).0
+}
