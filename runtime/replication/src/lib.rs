@@ -104,6 +104,7 @@ pub use wire::{
     quantise,
     replicate::{Replicate, ReplicateBits, ReplicateInteger},
     schema::{ComponentIndex, ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, Schema, SchemaBuilder},
+    seen::{SEEN_BYTES, Seen},
     unpacked::{Unpacked, UnpackedAt},
 };
 pub use world::{UpdateBuffers, ViewScratch, WorldReplication};

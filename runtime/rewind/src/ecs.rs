@@ -3,7 +3,7 @@
 //! A kind of world adds [`RewindPlugin`] with its own components for where somebody is ([`Stands`]) and for the tick, and
 //! gives everybody who can be hit a [`Hittable`]. At the end of each tick all of them are recorded; a [`Playing`] beside
 //! it says how they stand. Who dies, or enters a shelter, loses the component; in a phase in which nobody can be hit,
-//! [`Rewind::is_recording`] is false, and nothing is recorded or sampled.
+//! [`Inner::is_recording`] is false, and nothing is recorded or sampled.
 //!
 //! The only room of the crate that knows Bevy. Cost: the query, and what [`History`] takes.
 
@@ -59,7 +59,7 @@ impl Hittable {
         Self { rig, slot: None }
     }
 
-    /// The slot that shots name, once a tick has recorded it; [`Rewind::entity_of`] is the other way round.
+    /// The slot that shots name, once a tick has recorded it; [`Inner::entity_of`] is the other way round.
     pub fn slot(&self) -> Option<u32> {
         self.slot
     }

@@ -94,6 +94,9 @@ impl PastCasts {
         let mut counts = PastCounts::default();
         hits.clear();
         self.walls.clear();
+        // As many as there can be: not later, when somebody first shoots into a crowd.
+        self.near.clear();
+        self.near.reserve(history.slots() as usize);
         if let Some(level) = level {
             self.rays.clear();
             self.rays.extend(shots.iter().map(|shot| shot.ray));

@@ -30,7 +30,7 @@ use throng_profiler::{
     KindNumber, Phases, log_category, log_warn, site,
     thread::{enter_world, note_input},
 };
-use throng_replication::{PackedId, REQUEST_HEADER_BYTES, Traffic, ViewScratch, WorldReplication};
+use throng_replication::{PackedId, REQUEST_HEADER_BYTES, SEEN_BYTES, Seen, Traffic, ViewScratch, WorldReplication};
 
 use crate::{
     allowance::Verdict,
@@ -39,6 +39,7 @@ use crate::{
     declared::{Declared, Heard},
     opened::{Buffer, MessageKind, Opened},
     report::TickStats,
+    seen_moment::SeenMoment,
     worker::Worker,
 };
 
@@ -312,8 +313,12 @@ fn open(
     for (channel, begin, end) in messages.drain(..) {
         let said = Said::of(channel, &bytes[begin..end], client.epoch, declared);
         let begin = begin + said.header_bytes();
+        let says_seen = matches!(said, Said::Game(kind) if declared.says_seen(kind));
+        let seen = says_seen.then(|| bytes[begin..end].first_chunk::<SEEN_BYTES>().copied());
+        let begin = if let Some(Some(_)) = seen { begin + SEEN_BYTES } else { begin };
         let heard = match said {
             Said::Game(MessageKind::Input { .. }) if verdict != Verdict::Pass => None,
+            Said::Game(kind) if seen == Some(None) => Some((kind, Heard::Refused)),
             Said::Game(kind) => Some((kind, declared.hear(&mut client.spent, stage.tick, kind, end - begin))),
             Said::StaleInput | Said::StaleRequest | Said::OtherSchema(_) | Said::Nothing => None,
         };
@@ -353,9 +358,11 @@ fn open(
                     is_late = !client.take_input(number);
                     note_input(client.key.0, number);
                 }
+                let moment = |seen| SeenMoment::new(Seen::decode(seen, stage.tick), client.connection.rtt());
+                let seen = seen.flatten().map(moment);
                 let (client, value) = (client.key, unpacked.map(|value| value.index));
                 let (begin, end) = (begin as u32, end as u32);
-                opened.push(Opened { number, client, kind, is_late, begin, end, value });
+                opened.push(Opened { number, client, kind, is_late, seen, begin, end, value });
             }
             (_, Some((_, Heard::Excess))) => stats.said_over_limit += 1,
             (_, Some((_, Heard::Refused))) | (Said::Nothing, None) => stats.messages_refused += 1,

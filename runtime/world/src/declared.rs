@@ -126,6 +126,11 @@ impl Declared {
         }
     }
 
+    /// Whether messages of this kind say what their player was shown.
+    pub fn says_seen(&self, kind: MessageKind) -> bool {
+        self.find(kind).0.is_some_and(|own| own.says_seen)
+    }
+
     /// Takes a message of so many packed bytes, or says what is wrong with it.
     pub fn hear(&self, spent: &mut Spent, tick: u32, kind: MessageKind, bytes: usize) -> Heard {
         let (own, place) = self.find(kind);

@@ -17,6 +17,7 @@ use crate::{
     opened::{Buffer, Opened},
     players::Players,
     said::Sender,
+    seen_moment::SeenMoment,
 };
 
 /// One message of a client: the bytes of its value, or what claims to be one.
@@ -26,6 +27,8 @@ pub struct InboxMessage<'a> {
     pub kind: MessageKind,
     /// An input that was overtaken: the client sent it before one that has arrived already. Requests never are.
     pub is_late: bool,
+    /// What its player was shown, for an input of a kind that says so.
+    pub seen: Option<SeenMoment>,
     pub bytes: &'a [u8],
 }
 
@@ -59,7 +62,7 @@ impl Inbox {
     }
 
     pub(crate) fn sender(&self, client: ClientKey) -> Sender {
-        Sender { client, entity: self.players.entity(client) }
+        Sender { client, entity: self.players.entity(client), seen: None }
     }
 
     /// All messages of all kinds.
@@ -69,9 +72,9 @@ impl Inbox {
 
     /// One of all messages, by its place among them.
     pub(crate) fn message(&self, index: usize) -> InboxMessage<'_> {
-        let (buffer, Opened { client, kind, is_late, begin, end, .. }) = self.messages[index];
+        let (buffer, Opened { client, kind, is_late, seen, begin, end, .. }) = self.messages[index];
         let bytes = &self.buffers[buffer as usize].bytes[begin as usize..end as usize];
-        InboxMessage { client, kind, is_late, bytes }
+        InboxMessage { client, kind, is_late, seen, bytes }
     }
 
     /// What the message at `index` says, whose kind has this place; `None` if its bytes are no value.
@@ -81,7 +84,7 @@ impl Inbox {
     }
 
     /// Adds a message that nobody sent, for tests ([`TestWorld::say`](crate::testing::TestWorld::say)).
-    pub(crate) fn push(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, client: ClientKey, kind: MessageKind, seen: Option<SeenMoment>, bytes: &[u8]) {
         if self.buffers.is_empty() {
             self.buffers.push(Buffer::default());
         }
@@ -90,7 +93,7 @@ impl Inbox {
         pushed.extend_from_slice(bytes);
         let end = pushed.len() as u32;
         let value = self.declared.unpack(kind, bytes, values).map(|value| value.index);
-        self.messages.push((0, Opened { number: u32::MAX, client, kind, is_late: false, begin, end, value }));
+        self.messages.push((0, Opened { number: u32::MAX, client, kind, is_late: false, seen, begin, end, value }));
     }
 
     pub fn is_empty(&self) -> bool {
@@ -150,9 +153,9 @@ mod tests {
     #[test]
     fn the_inbox_gives_messages_back_whole_and_in_order() {
         let mut inbox = inbox();
-        inbox.push(ClientKey(1), MessageKind::Input { number: 7, kind: PackedId(0) }, b"one");
-        inbox.push(ClientKey(2), MessageKind::Request { kind: PackedId(1) }, b"");
-        inbox.push(ClientKey(1), MessageKind::Request { kind: PackedId(1) }, b"three");
+        inbox.push(ClientKey(1), MessageKind::Input { number: 7, kind: PackedId(0) }, None, b"one");
+        inbox.push(ClientKey(2), MessageKind::Request { kind: PackedId(1) }, None, b"");
+        inbox.push(ClientKey(1), MessageKind::Request { kind: PackedId(1) }, None, b"three");
         let seen: Vec<_> = inbox.iter().map(|message| (message.client.0, message.bytes.to_vec())).collect();
         assert_eq!(seen, [(1, b"one".to_vec()), (2, b"".to_vec()), (1, b"three".to_vec())]);
         inbox.clear(&mut []);
@@ -171,7 +174,7 @@ mod tests {
             bytes.extend_from_slice(words);
             let end = bytes.len() as u32;
             let (client, kind) = (ClientKey(batch as u32), MessageKind::Request { kind: PackedId(1) });
-            let opened = Opened { number, client, kind, is_late: false, begin, end, value: None };
+            let opened = Opened { number, client, kind, is_late: false, seen: None, begin, end, value: None };
             batches[batch].opened.push(opened);
         };
         says(0, 1, b"b");

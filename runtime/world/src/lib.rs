@@ -10,7 +10,7 @@
 //!   |- Bevy's plugins, and its time                    plugin_host  tick_time
 //!   tick(now, mail, worker, helpers) --> report        game_world  mail  worker  report
 //!   |- clients in batches: open ... tell               client  clients  client_batch  allowance  client_cost
-//!   |- what clients may say                            declared
+//!   |- what clients may say, what they were shown      declared  seen_moment
 //!   |- what systems see and say                        tick_resources  inbox  said  players  events  unwritten
 //!   |- who hears an event                              deliver
 //!   '- what was sent, by kind and cause                sent
@@ -79,6 +79,7 @@ mod plugin_host;
 pub mod report;
 pub mod said;
 mod scratch;
+pub mod seen_moment;
 mod sent;
 mod system_list;
 pub mod system_order;
@@ -121,6 +122,7 @@ pub mod prelude {
         inbox::{Inbox, InboxMessage, MessageKind},
         players::Players,
         said::{Inputs, Requests, Sender},
+        seen_moment::SeenMoment,
         tick_resources::{
             Arrival, Arrivals, Departures, MayBeDormant, Outbox, RefusedTravel, ScanRange, TickInfo, TravelRefusal,
             WorldMessages, WorldRng,

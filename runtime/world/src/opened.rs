@@ -2,7 +2,7 @@
 
 use throng_replication::{PackedId, Unpacked};
 
-use crate::ids::ClientKey;
+use crate::{ids::ClientKey, seen_moment::SeenMoment};
 
 /// How a message of a client came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(crate) struct Opened {
     pub kind: MessageKind,
     /// An input that the client sent before one that has arrived already, in this tick or an earlier one.
     pub is_late: bool,
+    /// What its player was shown, for an input of a kind that says so.
+    pub seen: Option<SeenMoment>,
     pub begin: u32,
     pub end: u32,
     /// Its place among the values of its kind; `None` if its bytes are no value.

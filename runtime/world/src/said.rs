@@ -40,6 +40,7 @@ use throng_replication::{ClientInput, ClientRequest};
 use crate::{
     ids::ClientKey,
     inbox::{Inbox, InboxMessage},
+    seen_moment::SeenMoment,
 };
 
 /// Who said something.
@@ -49,6 +50,9 @@ pub struct Sender {
     /// Its player, once the game has named one: see
     /// [`Outbox::set_player`](crate::tick_resources::Outbox::set_player).
     pub entity: Option<Entity>,
+    /// What its player was shown when it made the input, as the client says; of inputs whose kind says so
+    /// ([`ClientInput::SAYS_SEEN`]), and never of requests.
+    pub seen: Option<SeenMoment>,
 }
 
 /// Inputs of one kind that came since the last tick.
@@ -146,7 +150,7 @@ fn value<'a, T: 'static>(
     if value.is_none() {
         inbox.declared().count_unreadable(message.kind);
     }
-    Some((inbox.sender(message.client), value?))
+    Some((Sender { seen: message.seen, ..inbox.sender(message.client) }, value?))
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ use crate::{
     inbox::MessageKind,
     mail::{Mail, MailItem},
     report::TickReport,
+    seen_moment::SeenMoment,
     tick_resources::Arrival,
     transfer::{Transfer, WorldMessage},
     worker::{Alone, Worker},
@@ -154,7 +155,16 @@ impl TestWorld {
     /// If the world does not declare `T`, or the input breaks its type's limits.
     pub fn input<T: ClientInput>(&mut self, client: ClientKey, input: &T) {
         let kind = self.world.declared().input::<T>();
-        self.say_packed(client, MessageKind::Input { number: 0, kind }, input);
+        self.say_packed(client, MessageKind::Input { number: 0, kind }, None, input);
+    }
+
+    /// The same of a kind that says what was seen ([`ClientInput::SAYS_SEEN`]).
+    ///
+    /// # Panics
+    /// If the world does not declare `T`, or the input breaks its type's limits.
+    pub fn input_seen<T: ClientInput>(&mut self, client: ClientKey, input: &T, seen: SeenMoment) {
+        let kind = self.world.declared().input::<T>();
+        self.say_packed(client, MessageKind::Input { number: 0, kind }, Some(seen), input);
     }
 
     /// A client sends a request, which the next tick's systems read. Nobody counts how many.
@@ -163,21 +173,21 @@ impl TestWorld {
     /// If the world does not declare `T`, or the request breaks its type's limits.
     pub fn request<T: ClientRequest>(&mut self, client: ClientKey, request: &T) {
         let kind = self.world.declared().request::<T>();
-        self.say_packed(client, MessageKind::Request { kind }, request);
+        self.say_packed(client, MessageKind::Request { kind }, None, request);
     }
 
-    fn say_packed(&mut self, client: ClientKey, kind: MessageKind, value: &impl HasSchema) {
+    fn say_packed(&mut self, client: ClientKey, kind: MessageKind, seen: Option<SeenMoment>, value: &impl HasSchema) {
         let mut bytes = std::mem::take(&mut self.packed);
         bytes.clear();
         pack_body(value, &mut bytes).expect("what is said keeps its type's limits");
-        self.say(client, kind, &bytes);
+        self.world.note_message(client, kind, seen, &bytes);
         self.packed = bytes;
     }
 
     /// A client says something, which the next tick's systems find in their inbox: any bytes of any client, as a hostile
     /// one may send them.
     pub fn say(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
-        self.world.note_message(client, kind, bytes);
+        self.world.note_message(client, kind, None, bytes);
     }
 
     /// The messages of one kind that the last tick sent a client, in order.

@@ -22,7 +22,8 @@ use throng_net::protocol::{
 use throng_pack::{PackError, pack_body};
 use throng_platform::time::Nanos;
 use throng_replication::{
-    ClientInput, ClientRequest, EventIn, NetId, REQUEST_KIND, Replicas, ReplicatedEvent, Schema, StateError,
+    ClientInput, ClientRequest, EventIn, NetId, REQUEST_KIND, Replicas, ReplicatedEvent, SEEN_BYTES, Schema, Seen,
+    StateError,
 };
 
 use crate::event::{ClientEvent, Events};
@@ -36,7 +37,7 @@ pub const INPUT_BYTES_MAX: usize = 512;
 
 /// First byte, epoch and number come before the kind.
 const INPUT_HEADER_BYTES: usize = 4;
-const _: () = assert!(INPUT_HEADER_BYTES + INPUT_BYTES_MAX <= UNRELIABLE_BYTES_MAX);
+const _: () = assert!(INPUT_HEADER_BYTES + SEEN_BYTES + INPUT_BYTES_MAX <= UNRELIABLE_BYTES_MAX);
 const _: () = assert!(throng_replication::INPUT_BYTES_MAX < INPUT_BYTES_MAX);
 const _: () = assert!(control::REQUEST == REQUEST_KIND && control::MESSAGE == throng_replication::MESSAGE_KIND);
 
@@ -129,7 +130,7 @@ impl Client {
             connection: None,
             view: WorldView::new(schema),
             events: Events::new(),
-            said: Vec::with_capacity(INPUT_HEADER_BYTES + INPUT_BYTES_MAX),
+            said: Vec::with_capacity(INPUT_HEADER_BYTES + SEEN_BYTES + INPUT_BYTES_MAX),
             received: Received::default(),
             inputs_sent: 0,
         }
@@ -229,7 +230,8 @@ impl Client {
     /// Sends `input` as the next numbered one, with the next packet; returns its number.
     ///
     /// Inputs are sent once and may be lost: each should say what holds now (keys that are down), not
-    /// what has changed. A second input before the next `poll` goes out in the same packet.
+    /// what has changed. A second input before the next `poll` goes out in the same packet. One of a kind that
+    /// [says what was seen](ClientInput::SAYS_SEEN) carries what [`seen`](Self::seen) gives now.
     ///
     /// # Errors
     /// [`SendInputError::NotInWorld`] is ordinary; the others are mistakes of the program.
@@ -237,6 +239,10 @@ impl Client {
         let kind = self.view.schema.input_of::<T>().ok_or(SendInputError::NotInSchema(T::SCHEMA.name))?;
         self.said.clear();
         self.said.extend_from_slice(&[control::INPUT, 0, 0, 0, kind.0]);
+        if T::SAYS_SEEN {
+            let seen = self.view.seen(now).ok_or(SendInputError::NotInWorld)?;
+            self.said.extend_from_slice(&seen.encode());
+        }
         pack_body(input, &mut self.said)?;
         self.send_numbered(now)
     }
@@ -338,6 +344,23 @@ impl Client {
     /// Tick of the newest snapshot of this world.
     pub fn newest_tick(&self) -> u32 {
         self.view.newest_tick()
+    }
+
+    /// Which moment of its world a player is to be shown now: an even walk behind the newest snapshot, in which a renderer
+    /// draws everybody between the two snapshots around it, and never one before what was shown already. `None` where
+    /// there is no world.
+    ///
+    /// Shots are judged by it on the server, so what is drawn should be this moment and no other.
+    pub fn seen(&mut self, now: Nanos) -> Option<Seen> {
+        self.view.seen(now)
+    }
+
+    /// Shows worlds so much behind their newest snapshot, instead of by two ticks.
+    ///
+    /// Too little → a snapshot that is late or lost makes everybody stop for a moment. Too much → everybody is seen later
+    /// than need be, and servers do not believe shots at what is older than they allow.
+    pub fn set_interpolation_delay(&mut self, delay: Nanos) {
+        self.view.clock.set_delay(delay);
     }
 
     /// What worlds have told us since the last [`clear_messages`](Self::clear_messages), in order.

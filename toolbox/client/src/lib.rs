@@ -112,6 +112,7 @@ mod message;
 pub mod prelude;
 mod stats;
 pub mod udp;
+mod view_clock;
 mod world_view;
 
 pub use client::{Client, ClientState, DisconnectReason, INPUT_BYTES_MAX, SendInputError, SendMessageError};

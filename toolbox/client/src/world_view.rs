@@ -16,12 +16,13 @@ use std::sync::Arc;
 use throng_net::connection::Channel;
 use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, MESSAGE, SNAPSHOT, SchemaHash};
 use throng_platform::time::Nanos;
-use throng_replication::{EventIn, NetId, Replicas, Schema};
+use throng_replication::{EventIn, NetId, Replicas, Schema, Seen};
 
 use crate::event::{ClientEvent, Events};
 use crate::inbox::Inbox;
 use crate::input_latency::InputLatency;
 use crate::message::Message;
+use crate::view_clock::ViewClock;
 
 /// How long a copy may stay behind the server's exact state before it is wrong (s).
 const GRACE_S: u32 = 2;
@@ -55,6 +56,7 @@ pub(crate) struct WorldView {
     /// Its epoch is the view's: the newest heard of, from a control message or a snapshot.
     pub replicas: Replicas,
     pub inputs: InputLatency,
+    pub clock: ViewClock,
     pub inbox: Inbox,
     /// Events of the current stay.
     pub events: Inbox,
@@ -81,6 +83,7 @@ impl WorldView {
             schema,
             foreign_schema: None,
             inputs: InputLatency::new(),
+            clock: ViewClock::default(),
             inbox: Inbox::default(),
             events: Inbox::default(),
             snapshots: 0,
@@ -103,6 +106,12 @@ impl WorldView {
     pub fn newest_tick(&self) -> u32 {
         let entered_tick = self.world().map_or(0, |world| world.entered_tick);
         self.replicas.newest_tick().max(entered_tick)
+    }
+
+    /// The moment of this stay's world that is shown now; `None` where there is no world.
+    pub fn seen(&mut self, now: Nanos) -> Option<Seen> {
+        let (tick_hz, newest_tick) = (self.world()?.tick_hz, self.newest_tick());
+        Some(self.clock.seen(now, newest_tick, tick_hz))
     }
 
     /// Our schema and the server's, if that has said that they differ.
@@ -173,6 +182,10 @@ impl WorldView {
         let header = self.replicas.apply(message).ok()?;
         self.replicas.check_audit_samples();
         self.inputs.answered(now, header.input);
+        // Without its world's name we do not know how long its ticks are.
+        if let Some(tick_hz) = self.world().map(|world| world.tick_hz) {
+            self.clock.heard(now, header.tick, tick_hz);
+        }
         self.snapshots += 1;
         Some(())
     }
@@ -222,6 +235,7 @@ impl WorldView {
             self.own_entity = None;
             self.events.clear();
             self.inputs.left_world();
+            self.clock.left_world();
         }
         true
     }

@@ -2,8 +2,9 @@
 //!
 //! Read in this order: `ids` (how an entity is called), [`bytes`] and [`quantise`] (numbers to bits and back),
 //! `replicate`, `event` and `field` (what a component, an event and a field of one must offer), `text`, `list` and `link`
-//! (fields of more than a few bits), `packed` (what client and world say to each other) and `unpacked` (what a world makes of it), `schema` (which of them there are,
-//! in which order), `message_kinds` (by which byte a message is known).
+//! (fields of more than a few bits), `packed` (what client and world say to each other), `seen` (what an input says that its
+//! player was shown) and `unpacked` (what a world makes of what clients say), `schema` (which of them there are, in which
+//! order), `message_kinds` (by which byte a message is known).
 //!
 //! It keeps no state of a world or of a client, and knows neither who hears of what nor when.
 
@@ -18,5 +19,6 @@ pub(crate) mod packed;
 pub mod quantise;
 pub(crate) mod replicate;
 pub(crate) mod schema;
+pub(crate) mod seen;
 pub(crate) mod text;
 pub(crate) mod unpacked;

@@ -14,8 +14,9 @@
 //! ```
 //!
 //! `epoch` is that of the client's stay in its world, so that one world is not given what was meant for another.
-//! `kind` is the place in the schema, among inputs, requests or messages. The packed bytes have no envelope: both ends
-//! have the same schema, whose hash covers names, fields and limits of all of them.
+//! `kind` is the place in the schema, among inputs, requests or messages. Inputs of a kind that says what its player was
+//! shown have four bytes more ahead of what they pack ([`Seen`](super::seen::Seen)). The packed bytes have no envelope:
+//! both ends have the same schema, whose hash covers names, fields and limits of all of them.
 //!
 //! A limit of bytes follows from the type. How many a client may send in a second is said with it, and is the world's
 //! part to hold. Sans-IO; allocates nothing beside what a value with a list in it takes.
@@ -61,6 +62,10 @@ pub trait ClientInput: HasSchema + Send + Sync + 'static {
     /// Too low: honest clients on a bad line, whose inputs come in a lump, lose some. Too high: a client costs the world
     /// more than others do.
     const PER_S_MAX: u16 = 128;
+
+    /// Whether each says which moment of the world its player was shown, for which it takes four bytes more: for shots, and
+    /// for whatever else is judged by what was seen. A world reads it with the input, beside who sent it.
+    const SAYS_SEEN: bool = false;
 
     /// How much work it means for its world at worst, in units of what an ordinary input costs. (at least 1)
     ///
@@ -124,6 +129,8 @@ pub struct PackedKind {
     pub per_s_max: u16,
     /// A request that counts in whichever world it arrives.
     pub is_for_any_world: bool,
+    /// Whether it carries what its player was shown; never of requests and messages.
+    pub says_seen: bool,
     /// The counter of those that could not be read.
     pub(crate) refused_name: &'static str,
     hash: u64,
@@ -146,6 +153,7 @@ impl PackedKind {
             bytes_max: T::BYTES_MAX,
             per_s_max,
             is_for_any_world: false,
+            says_seen: false,
             refused_name: RefusedName::<T>::NAME,
             hash: T::SCHEMA.hash(),
             check: |bytes| throng_pack::unpack_body::<T>(bytes).map(drop),
@@ -162,7 +170,8 @@ impl PackedKind {
     }
 
     pub(crate) fn of_input<T: ClientInput>() -> Self {
-        Self::of::<T>(T::PER_S_MAX, INPUT_BYTES_MAX, |bytes, into, place| into.push(place, bytes, T::price))
+        let unpack: Unpack = |bytes, into, place| into.push(place, bytes, T::price);
+        Self { says_seen: T::SAYS_SEEN, ..Self::of::<T>(T::PER_S_MAX, INPUT_BYTES_MAX, unpack) }
     }
 
     pub(crate) fn of_request<T: ClientRequest>() -> Self {
@@ -189,9 +198,13 @@ impl PackedKind {
     /// in which world, is the server's alone.
     /// `sort` tells inputs, requests and messages apart.
     pub(crate) fn mix_into(&self, hash: u64, sort: u64) -> u64 {
-        mix(mix(hash, sort), self.hash)
+        let hash = mix(mix(hash, sort), self.hash);
+        if self.says_seen { mix(hash, SAYS_SEEN_MARK) } else { hash }
     }
 }
+
+/// Mixed into the schema's hash for a kind that carries what was seen: who does not expect that reads other bytes.
+const SAYS_SEEN_MARK: u64 = 0x5EE4;
 
 /// Room for the name of a counter.
 const REFUSED_NAME_BYTES_MAX: usize = 96;
@@ -241,7 +254,32 @@ const fn refused_name(name: &str) -> ([u8; REFUSED_NAME_BYTES_MAX], usize) {
 
 #[cfg(test)]
 mod tests {
+    use throng_pack::Pack;
+
     use super::*;
+
+    #[derive(Pack)]
+    #[pack(name = "test.aim")]
+    struct Aim(i8);
+
+    impl ClientInput for Aim {}
+
+    #[derive(Pack)]
+    #[pack(name = "test.aim")]
+    struct AimThatSays(i8);
+
+    impl ClientInput for AimThatSays {
+        const SAYS_SEEN: bool = true;
+    }
+
+    /// Promise: a client that says what it saw to a server that does not expect it is of another version.
+    #[test]
+    fn what_was_seen_is_part_of_the_schema() {
+        let [plain, saying] = [PackedKind::of_input::<Aim>(), PackedKind::of_input::<AimThatSays>()];
+        assert_eq!((plain.says_seen, saying.says_seen), (false, true));
+        assert_eq!(plain.hash, saying.hash, "their values are the same");
+        assert_ne!(plain.mix_into(1, 7), saying.mix_into(1, 7));
+    }
 
     #[test]
     fn a_counter_is_named_after_its_kind() {

@@ -16,6 +16,7 @@ use crate::{
     inbox::{Inbox, MessageKind},
     mail::{Mail, MailItem},
     report::Leaving,
+    seen_moment::SeenMoment,
     tick_resources::{Arrival, Arrivals, ScanRange, WorldMessages},
     transfer::Transfer,
     worker::ForkJoin,
@@ -113,9 +114,15 @@ impl GameWorld {
     }
 
     /// The systems see in their next run a message that came in no datagram, for tests.
-    pub(crate) fn note_message(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
+    pub(crate) fn note_message(
+        &mut self,
+        client: ClientKey,
+        kind: MessageKind,
+        seen: Option<SeenMoment>,
+        bytes: &[u8],
+    ) {
         self.filled.inbox = true;
-        self.ecs.resource_mut::<Inbox>().push(client, kind, bytes);
+        self.ecs.resource_mut::<Inbox>().push(client, kind, seen, bytes);
     }
 
     pub(super) fn dismiss(&mut self, client: ClientKey, reason: &'static str) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bevy_ecs::system::RunSystemOnce;
 use throng_pack::{Pack, PackError};
+use throng_platform::time::Nanos;
 use throng_replication::{PackedId, Schema};
 
 use super::*;
@@ -17,6 +18,14 @@ struct Walk {
 }
 
 impl ClientInput for Walk {}
+
+/// Says what was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Pack)]
+struct Shoot;
+
+impl ClientInput for Shoot {
+    const SAYS_SEEN: bool = true;
+}
 
 #[derive(Debug, Clone, PartialEq, Pack)]
 struct PickUp {
@@ -58,14 +67,14 @@ impl WorldKind for Yard {
     }
 
     fn protocol(&self) -> Protocol {
-        Protocol::new().input::<Walk>().request::<Leave>().request::<PickUp>().message::<Pockets>()
+        Protocol::new().input::<Walk>().input::<Shoot>().request::<Leave>().request::<PickUp>().message::<Pockets>()
     }
 
     fn build(&self, world: &mut WorldBuilder) {
         world
             .init_resource::<Heard>()
             .init_resource::<Told>()
-            .add_systems(Update, (come_and_go, walk, pick_up).chain());
+            .add_systems(Update, (come_and_go, walk, shoot, pick_up).chain());
     }
 }
 
@@ -92,7 +101,17 @@ fn come_and_go(
 
 fn walk(walks: Inputs<Walk>, mut heard: ResMut<Heard>) {
     for (sender, walk) in walks.read() {
+        assert_eq!(sender.seen, None, "its kind does not say");
         heard.0.push(format!("{} walks {} as {}", sender.client.0, walk.x, sender.entity.is_some()));
+    }
+}
+
+fn shoot(mut shots: Inputs<Shoot>, mut heard: ResMut<Heard>) {
+    let newest: Vec<_> = shots.newest().map(|(sender, Shoot)| sender).collect();
+    assert!(shots.read().map(|(sender, Shoot)| sender).eq(newest), "each has shot once");
+    for (sender, Shoot) in shots.read() {
+        let seen = sender.seen.map(|seen| (seen.tick, seen.part, seen.newest_tick));
+        heard.0.push(format!("{} shoots at what it saw at {seen:?}", sender.client.0));
     }
 }
 
@@ -104,6 +123,7 @@ fn pick_up(
     mut heard: ResMut<Heard>,
 ) {
     for (sender, &PickUp { thing }) in asked.read() {
+        assert_eq!(sender.seen, None, "no request says");
         heard.0.push(format!("{} wants {thing}", sender.client.0));
         told.0.push(outbox.send(sender.client, &Pockets { coins: thing as u8 }));
     }
@@ -138,6 +158,25 @@ fn what_is_said_is_read_by_its_kind_with_its_player() {
     world.tick();
     assert_eq!(take(&mut world), [""; 0], "once");
     assert!(world.told::<Pockets>(ClientKey(7)).is_empty());
+}
+
+/// Promise: a shot comes with what its shooter saw, and with nobody else's, whichever way a system reads it.
+#[test]
+fn what_was_seen_is_read_with_its_input() {
+    let mut world = TestWorld::new(Yard, &schema(), 1);
+    let seen = |tick, part| SeenMoment { tick, part, newest_tick: tick + 2, round_trip: Nanos::from_millis(60) };
+    world.input_seen(ClientKey(7), &Shoot, seen(40, 128));
+    world.input(ClientKey(7), &Walk { x: 1 });
+    world.request(ClientKey(7), &PickUp { thing: 9 });
+    world.input_seen(ClientKey(8), &Shoot, seen(41, 3));
+    world.tick();
+    let expect = [
+        "7 walks 1 as false",
+        "7 shoots at what it saw at Some((40, 128, 42))",
+        "8 shoots at what it saw at Some((41, 3, 43))",
+        "7 wants 9",
+    ];
+    assert_eq!(take(&mut world), expect);
 }
 
 #[test]
@@ -192,7 +231,7 @@ fn of_each_client_the_newest_input_counts_and_none_that_was_overtaken() {
         buffer.bytes.extend_from_slice(&packed);
         let end = buffer.bytes.len() as u32;
         let value = declared.unpack(kind, &packed, &mut buffer.values).map(|value| value.index);
-        opened.push(Opened { number, client: ClientKey(client), kind, is_late, begin, end, value });
+        opened.push(Opened { number, client: ClientKey(client), kind, is_late, seen: None, begin, end, value });
     }
     inbox.take_opened(&mut batches);
     let mut world = World::new();

@@ -470,6 +470,14 @@ struct Turn(i8, i8, bool);
 
 impl ClientInput for Turn {}
 
+/// Says what was seen.
+#[derive(Pack)]
+struct Fire(i8);
+
+impl ClientInput for Fire {
+    const SAYS_SEEN: bool = true;
+}
+
 #[derive(Pack)]
 struct Bow;
 
@@ -489,7 +497,8 @@ fn the_document_has_the_bytes_that_are_sent() {
     let byte = |hex: &str| u8::from_str_radix(hex, 16).expect("two digits");
     let drawn: Vec<Vec<u8>> = drawn.lines().map(|line| line.split(' ').map(byte).collect()).collect();
 
-    let schema = SchemaBuilder::new().input::<Turn>().request::<PickUp>().request::<Bow>().message::<Coins>().build();
+    let schema = SchemaBuilder::new().input::<Turn>().input::<Fire>();
+    let schema = schema.request::<PickUp>().request::<Bow>().message::<Coins>().build();
     let mut stage = Stage::connected(schema);
     stage.say_enter(EnterWorld { epoch: 2, ..HIDEOUT });
     stage.step();
@@ -505,6 +514,40 @@ fn the_document_has_the_bytes_that_are_sent() {
     stage.server().send_reliable(&drawn[2]).expect("room");
     stage.step();
     assert_eq!(stage.client.messages().next().and_then(|message| message.read()), Some(Coins(300)));
+    stage.say(&empty_snapshot(2, 501, 8));
+    stage.step();
+    stage.at_server.clear();
+    stage.client.send_input(stage.now, &Fire(10)).expect("in a world");
+    stage.step();
+    assert_eq!(stage.inputs_at_server(), [drawn[3].clone()]);
+}
+
+#[test]
+fn what_was_seen_is_said_with_the_input_and_never_goes_back() {
+    let mut stage = Stage::connected(SchemaBuilder::new().input::<Fire>().build());
+    assert_eq!(stage.client.seen(stage.now), None);
+    assert_eq!(stage.client.send_input(stage.now, &Fire(1)), Err(SendInputError::NotInWorld));
+    stage.say_enter(EnterWorld { epoch: 0, ..HIDEOUT });
+    stage.step();
+    assert_eq!(stage.client.seen(stage.now), Some(Seen { newest_tick: 500, behind_parts: 0 }), "as it came in");
+    stage.client.set_interpolation_delay(Nanos::from_millis(150));
+    let mut before = (500, 0);
+    for tick in 501..520 {
+        stage.say(&empty_snapshot(0, tick, 0));
+        for _ in 0..5 {
+            stage.step();
+            stage.client.send_input(stage.now, &Fire(1)).expect("in a world");
+            let seen = stage.client.seen(stage.now).expect("in a world");
+            assert!(seen.moment() >= before);
+            before = seen.moment();
+        }
+    }
+    assert_eq!(before, (516, 204), "40 ms after the last came, and 150 ms behind");
+    stage.step();
+    let said = stage.inputs_at_server();
+    let last = said.last().expect("they were sent");
+    assert_eq!((&last[..5], &last[9..]), (&[control::INPUT, 0, 95, 0, 0][..], &[1][..]));
+    assert_eq!(Seen::decode([last[5], last[6], last[7], last[8]], 521).moment(), before);
 }
 
 #[test]
