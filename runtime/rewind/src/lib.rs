@@ -5,7 +5,8 @@
 //! last ticks, an input says at which moment of the world it was made, and the shot is cast at the bodies of that moment.
 //!
 //! - [`view_time`]: a moment of a world, between two ticks.
-//! - [`view_limits`]: how far a shooter is believed: the clamp, what his line explains, never backwards.
+//! - [`view_limits`]: how far a shooter is believed: the clamp, what his line and his acknowledgements explain, never
+//!   backwards.
 //! - [`history`]: everybody who can be hit, at each of the last ticks: ring columns.
 //! - [`past_casts`]: what shots hit, level or limb: broad phase, poses, `throng_query`'s casts.
 //! - [`rig`]: what of a body can be hit. [`skeleton`], [`clip`] and [`pose_sampler`]: how its bones move.
@@ -39,8 +40,10 @@
 //!     history.end_tick();
 //! }
 //!
-//! // His client says that it was shown tick 90 and a half; the line takes 60 ms there and back.
+//! // His client says that it was shown tick 90 and a half; it has acknowledged the snapshot of tick 93, and the line
+//! // takes 60 ms there and back.
 //! let mut shooter = ShooterView::default();
+//! shooter.acknowledged(93);
 //! let claimed = ViewTime::new(90, 128);
 //! let admitted = ViewLimits::new(128).admit(&mut shooter, 99, claimed, Nanos::from_millis(60));
 //! assert_eq!(admitted.at, claimed);

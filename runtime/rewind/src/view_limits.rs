@@ -1,18 +1,26 @@
 //! View limits: how far into the past a shooter is believed, whatever he says.
 //!
-//! An input says at which moment of the world it was made. Nobody can check that by itself, so it is held against what the
-//! server knows: how long this client's line takes, what was said with earlier inputs, and how far back anybody may shoot
-//! at all. What is out of bounds is moved to the nearest moment in bounds, and said so: a player on a bad line still hits
-//! what stands still, and whoever delays his packets on purpose gains nothing beyond the clamp.
+//! An input says at which moment of the world it was made. Nobody can check that by itself, so it is held against what
+//! the server knows: how long this client's line takes, which snapshot it has acknowledged, what was said with earlier
+//! inputs, and how far back anybody may shoot at all. What is out of bounds is moved to the nearest moment in bounds, and
+//! said so: a player on a bad line still hits what stands still, and whoever delays his packets on purpose gains nothing
+//! beyond the clamp.
 //!
 //! ```text
 //!   clamp            latency + interpolation + slack        newest tick
 //!     |                        |                                |
 //! ----+------------------------+----------- believed -----------+---->
+//!                   ^ acknowledged snapshot - interpolation - slack, where that is later
 //!                                    ^ never before what this shooter was shown already
 //! ```
 //!
-//! Reads no clock; keeps one moment for each shooter, in a value that lies with its player. Any thread, allocates nothing.
+//! The round trip is smoothed, and a client that answers late for a while makes it long: by itself it would then explain
+//! views that are older than what its player was shown. A snapshot that the client has acknowledged it had, so it shows
+//! nothing older than that one and its interpolation. Who wants to claim an old view must leave newer snapshots
+//! unacknowledged at that time, which is a slow line in every respect, and the clamp is for those.
+//!
+//! Reads no clock; keeps two moments for each shooter, in a value that lies with its player. Any thread, allocates
+//! nothing.
 
 use throng_platform::time::Nanos;
 
@@ -47,10 +55,19 @@ impl ViewLimits {
     }
 }
 
-/// What a shooter was shown last; with its player, for as long as that is in the world.
+/// What a shooter was shown last, and what he is known to have; with its player, for as long as that is in the world.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShooterView {
     newest: ViewTime,
+    acked_tick: u32,
+}
+
+impl ShooterView {
+    /// His client has acknowledged a snapshot of this tick. To be said ahead of [`ViewLimits::admit`]; without it the
+    /// round trip alone is what a claim is held against. An earlier tick than before says nothing.
+    pub fn acknowledged(&mut self, tick: u32) {
+        self.acked_tick = self.acked_tick.max(tick);
+    }
 }
 
 /// Whether a claim was believed.
@@ -60,7 +77,7 @@ pub enum ViewVerdict {
     AsClaimed,
     /// After the newest tick: moved to that.
     Ahead,
-    /// Older than this client's line explains: moved forward.
+    /// Older than this client's line explains, or than what it has acknowledged: moved forward.
     BeyondLatency,
     /// Older than anybody may see: moved forward.
     BeyondClamp,
@@ -79,14 +96,18 @@ pub struct Admitted {
 impl ViewLimits {
     /// The moment at which an input is judged that was made at `claimed`, as its client says. `tick` is the newest that
     /// clients can have been told of: the one before the tick that is being run, also in a phase that is not recorded.
-    /// `round_trip` is what the server has measured of this client's line, waiting for ticks included.
+    /// `round_trip` is what the server has measured of this client's line, waiting for ticks included; what the client has
+    /// acknowledged was said to `shooter`.
     ///
     /// Never before the clamp, never after `tick`, never before what was admitted of this shooter earlier.
     pub fn admit(&self, shooter: &mut ShooterView, tick: u32, claimed: ViewTime, round_trip: Nanos) -> Admitted {
         let newest = ViewTime::of_tick(tick);
-        let ago = |duration| newest.before(ViewTime::parts_in(duration, self.ticks_per_s));
-        let clamp = ago(self.back_max);
-        let explained = ago(round_trip.saturating_add(self.interpolation_max).saturating_add(self.slack));
+        let before = |at: ViewTime, duration| at.before(ViewTime::parts_in(duration, self.ticks_per_s));
+        let clamp = before(newest, self.back_max);
+        let shown_late = self.interpolation_max.saturating_add(self.slack);
+        // What a client acknowledges later than now, nobody has.
+        let acked = ViewTime::of_tick(shooter.acked_tick).min(newest);
+        let explained = before(newest, round_trip.saturating_add(shown_late)).max(before(acked, shown_late));
         let (at, verdict) = if claimed > newest {
             (newest, ViewVerdict::Ahead)
         } else if claimed < clamp {
@@ -140,6 +161,26 @@ mod tests {
         check(0, u64::MAX / 1_000_000, 980, ViewVerdict::BeyondClamp);
     }
 
+    /// Promise: a round trip that was made long explains no view that is older than what the client has acknowledged.
+    #[test]
+    fn who_has_acknowledged_a_newer_snapshot_is_not_believed_to_see_an_old_one() {
+        let rtt = Nanos::from_millis(500);
+        let check = |acked_ticks: &[u32], claimed_tick, expect_tick, verdict| {
+            let mut shooter = ShooterView::default();
+            acked_ticks.iter().for_each(|tick| shooter.acknowledged(*tick));
+            let admitted = LIMITS.admit(&mut shooter, 1_000, ViewTime::of_tick(claimed_tick), rtt);
+            assert_eq!(admitted, Admitted { at: ViewTime::of_tick(expect_tick), verdict });
+        };
+        check(&[], 981, 981, ViewVerdict::AsClaimed);
+        check(&[998], 981, 985, ViewVerdict::BeyondLatency);
+        check(&[998], 985, 985, ViewVerdict::AsClaimed);
+        check(&[998, 990], 981, 985, ViewVerdict::BeyondLatency);
+        check(&[998], 0, 985, ViewVerdict::BeyondClamp);
+        check(&[950], 981, 981, ViewVerdict::AsClaimed);
+        check(&[u32::MAX], 987, 987, ViewVerdict::AsClaimed);
+        check(&[u32::MAX], 986, 987, ViewVerdict::BeyondLatency);
+    }
+
     #[test]
     fn a_shooter_never_sees_the_same_moment_twice_from_the_other_side() {
         let mut shooter = ShooterView::default();
@@ -156,15 +197,16 @@ mod tests {
         /// future and is not before the last.
         #[test]
         fn every_view_is_within_bounds(
-            claims in prop::collection::vec((any::<u32>(), 0_u32..3, any::<u8>(), any::<u64>()), 1..200),
+            claims in prop::collection::vec((any::<u32>(), 0_u32..3, any::<u8>(), any::<u64>(), any::<u32>()), 1..200),
             first_tick in any::<u32>(),
         ) {
             let mut shooter = ShooterView::default();
             let (mut tick, mut before) = (first_tick, ViewTime::default());
             let back_parts = ViewTime::parts_in(LIMITS.back_max, LIMITS.ticks_per_s);
-            for (claimed, later, part, round_trip) in claims {
+            for (claimed, later, part, round_trip, acked) in claims {
                 tick = tick.saturating_add(later);
                 let near = if claimed % 2 == 0 { claimed } else { tick.saturating_sub(claimed % 64) };
+                shooter.acknowledged(if acked.is_multiple_of(8) { acked } else { tick.saturating_sub(acked % 64) });
                 let admitted = LIMITS.admit(&mut shooter, tick, ViewTime::new(near, part), Nanos(round_trip));
                 prop_assert!(admitted.at <= ViewTime::of_tick(tick));
                 prop_assert!(ViewTime::of_tick(tick).parts_since(admitted.at) <= back_parts);

@@ -358,8 +358,7 @@ fn open(
                     is_late = !client.take_input(number);
                     note_input(client.key.0, number);
                 }
-                let moment = |seen| SeenMoment::new(Seen::decode(seen, stage.tick), client.connection.rtt());
-                let seen = seen.flatten().map(moment);
+                let seen = seen.flatten().map(|seen| SeenMoment::new(Seen::decode(seen, stage.tick), client));
                 let (client, value) = (client.key, unpacked.map(|value| value.index));
                 let (begin, end) = (begin as u32, end as u32);
                 opened.push(Opened { number, client, kind, is_late, seen, begin, end, value });

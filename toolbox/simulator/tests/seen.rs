@@ -41,6 +41,8 @@ impl ClientInput for Fire {
 struct Judged {
     is_hit: bool,
     is_believed: bool,
+    /// Whether his client had acknowledged a snapshot of the last ticks, and none that is newer than it says.
+    is_acked: bool,
     /// How long ago it was judged to be, before the newest tick that anybody can have seen.
     ago_ms: u16,
 }
@@ -108,13 +110,15 @@ fn judge(fired: Inputs<Fire>, info: Res<TickInfo>, mut shooting: ResMut<Shooting
         let seen = sender.seen.expect("its kind says what was seen");
         let claimed = ViewTime::new(seen.tick, seen.part);
         let shooter = shooters.entry(sender.client).or_default();
+        shooter.acknowledged(seen.acked_tick);
         let admitted = ViewLimits::new(TICKS_PER_S).admit(shooter, newest, claimed, seen.round_trip);
         let origin = Vec3::new(x_mm as f32 / 1_000.0, 1.0, -30.0);
         let ray = Ray { origin, direction: Vec3::Z, distance_m_max: 100.0 };
         casts.cast(history, None, &[PastShot { ray, at: admitted.at, shooter: None }], hits);
         let is_believed = admitted.verdict == ViewVerdict::AsClaimed;
+        let is_acked = seen.acked_tick <= seen.newest_tick && seen.acked_tick + 8 > info.tick;
         let ago_ms = ViewTime::of_tick(newest).parts_since(admitted.at) * 1_000 / 256 / u64::from(TICKS_PER_S);
-        let judged = Judged { is_hit: hits[0].is_some(), is_believed, ago_ms: ago_ms as u16 };
+        let judged = Judged { is_hit: hits[0].is_some(), is_believed, is_acked, ago_ms: ago_ms as u16 };
         outbox.send(sender.client, &judged).expect("within its limits");
     }
 }
@@ -175,6 +179,7 @@ impl Behaviour for Marksman {
             .with("judged", count(|_| true))
             .with("hits", count(|judged| judged.is_hit))
             .with("believed", count(|judged| judged.is_believed))
+            .with("acked", count(|judged| judged.is_acked))
             .with("older_than_the_clamp", count(|judged| judged.ago_ms > 200))
             .with("as_old_as_it_may_be", count(|judged| judged.ago_ms > 120))
     }
@@ -187,10 +192,11 @@ fn what_a_player_saw_and_aimed_at_is_hit() {
         (0..2).for_each(|_| _ = simulation.join(Marksman::new(50)));
         simulation.run_for(30.0);
         let totals = simulation.totals();
-        let [judged, hits, believed] = ["judged", "hits", "believed"].map(|name| totals.counter(name));
+        let [judged, hits, believed, acked] = ["judged", "hits", "believed", "acked"].map(|name| totals.counter(name));
         assert!(judged > 800, "{totals:#?}");
         assert!(hits * 1_000 >= judged * 995, "{one_way_ms} ms: {totals:#?}");
         assert!(believed * 1_000 >= judged * 995, "{one_way_ms} ms: {totals:#?}");
+        assert!(acked * 1_000 >= judged * 995, "{one_way_ms} ms: {totals:#?}");
         assert_eq!(totals.counter("older_than_the_clamp"), 0);
     }
 }
@@ -206,7 +212,7 @@ fn who_claims_an_old_view_hits_nothing_of_it() {
     assert!(totals.counter("judged") > 400, "{totals:#?}");
     assert_eq!((totals.counter("hits"), totals.counter("believed")), (0, 0), "{totals:#?}");
     assert_eq!(totals.counter("older_than_the_clamp"), 0);
-    assert!(totals.counter("as_old_as_it_may_be") > 0, "the clamp is what held it: {totals:#?}");
+    assert!(totals.counter("as_old_as_it_may_be") > 0, "the limits are what held it: {totals:#?}");
 }
 
 #[test]

@@ -76,6 +76,8 @@ pub struct View {
     pub(super) echoed_input: Option<u16>,
 
     pub(super) flights: Flights,
+    /// Newest tick of which it has acknowledged a message; 0 before the first.
+    pub(super) acked_tick: u32,
     pub(super) audit: Audit,
 
     /// Slots of the relevant entries.
@@ -110,6 +112,7 @@ impl View {
             has_priorities: false,
             echoed_input: None,
             flights: Flights::default(),
+            acked_tick: 0,
             audit: Audit::default(),
             seen_disturbances: entities.disturbances(),
             refreshed: None,

@@ -37,11 +37,17 @@ impl View {
         let mut known = false;
         while let Some(flight) = self.flights.take(packet) {
             known = true;
+            self.acked_tick = self.acked_tick.max(flight.tick);
             if flight.existence {
                 self.confirm(flight);
             }
         }
         self.counts.answers_unknown += u64::from(!known);
+    }
+
+    /// Newest tick of which the client has acknowledged a message, so that it has what was told then; 0 before the first.
+    pub fn acked_tick(&self) -> u32 {
+        self.acked_tick
     }
 
     pub(crate) fn lost(&mut self, packet: u16, scene: &Scene) {

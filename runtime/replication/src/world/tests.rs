@@ -483,6 +483,27 @@ fn answers_to_packets_never_sent_are_counted_and_mean_nothing() {
     assert_eq!(world.take_stats().answers_unknown, 0);
 }
 
+/// Promise: a client has what it has acknowledged. What was lost, was answered already or was never sent says nothing.
+#[test]
+fn the_newest_tick_that_a_client_has_acknowledged_is_known() {
+    let (mut world, view, ids) = stage(&[1.0], InterestSettings::default());
+    assert_eq!(world.view(view).acked_tick(), 1);
+    for tick in 2..7 {
+        world.begin_tick(tick);
+        world.update(ComponentIndex(0), ids[0], &pose(tick as f32));
+        world.refresh_interest();
+        assert!(world.write_snapshot(view, 0, &mut [0; 1200]) > 0);
+        world.sent(view, tick as u16);
+    }
+    world.lost(view, 6);
+    for (packet, expect) in [(4, 4), (2, 4), (6, 4), (99, 4), (5, 5), (5, 5)] {
+        world.acked(view, packet);
+        assert_eq!(world.view(view).acked_tick(), expect, "packet {packet}");
+    }
+    let late = world.add_client(1);
+    assert_eq!(world.view(late).acked_tick(), 0, "it has heard nothing yet");
+}
+
 /// 1,000 worlds of this size are a few megabytes.
 #[test]
 fn a_small_world_takes_a_few_kilobytes() {

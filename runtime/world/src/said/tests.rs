@@ -164,7 +164,8 @@ fn what_is_said_is_read_by_its_kind_with_its_player() {
 #[test]
 fn what_was_seen_is_read_with_its_input() {
     let mut world = TestWorld::new(Yard, &schema(), 1);
-    let seen = |tick, part| SeenMoment { tick, part, newest_tick: tick + 2, round_trip: Nanos::from_millis(60) };
+    let round_trip = Nanos::from_millis(60);
+    let seen = |tick, part| SeenMoment { tick, part, newest_tick: tick + 2, acked_tick: tick + 1, round_trip };
     world.input_seen(ClientKey(7), &Shoot, seen(40, 128));
     world.input(ClientKey(7), &Walk { x: 1 });
     world.request(ClientKey(7), &PickUp { thing: 9 });
