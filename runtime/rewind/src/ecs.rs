@@ -1,7 +1,7 @@
 //! ECS: bodies as components, recorded by a system.
 //!
 //! A kind of world adds [`RewindPlugin`] with its own components for where somebody is ([`Stands`]) and for the tick, and
-//! gives everybody who can be hit a [`Hittable`]. At the end of each tick all of them are recorded; a [`Playing`] beside
+//! gives everybody who can be hit a [`Hittable`]. At the end of each tick all of them are recorded; a [`Plays`] beside
 //! it says how they stand. Who dies, or enters a shelter, loses the component; in a phase in which nobody can be hit,
 //! [`Inner::is_recording`] is false, and nothing is recorded or sampled.
 //!
