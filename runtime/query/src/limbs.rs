@@ -3,8 +3,8 @@
 //! [`casts`](crate::casts) asks upright capsules of everybody in a world; this asks the few dozen of one body that the ray
 //! is known to pass. Ends and radii are columns, because a pose that is interpolated is written as columns.
 //!
-//! A limb whose numbers are not finite is never hit. Any thread; allocates nothing. Cost: 2 ns for a limb that the ray
-//! passes by, 10 ns for one that it enters.
+//! A limb whose numbers are not finite is never hit. Any thread; allocates nothing. Sketch of the cost: 2 ns for a
+//! limb that the ray passes by, 10 ns for one that it enters.
 
 use glam::Vec3;
 

@@ -9,8 +9,9 @@
 //! Bodies have slots, small numbers of the game's own that are used again. A slot that is given to another body has no
 //! past.
 //!
-//! Belongs to one world; runs on its thread. Memory is fixed when it is made, and a tick allocates nothing. Cost, each
-//! tick: some 5 ns for each body, and some 0.3 µs for each pose that is sampled, which is one body in four.
+//! Belongs to one world; runs on its thread. Memory is fixed when it is made, and a tick allocates nothing. Sketch of
+//! the cost (`bench/rewind` measures it), each tick: some 5 ns for each body, and some 0.3 µs for each
+//! pose that is sampled, which is one body in four.
 
 use std::sync::Arc;
 

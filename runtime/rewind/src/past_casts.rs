@@ -9,8 +9,8 @@
 //!
 //! The level does not move, so it is asked as it is. Shots of one tick may each be at a moment of its own.
 //!
-//! Reused by its owner: allocates nothing once warm. Any thread. Cost: the level's cast, 3 ns for each slot of the
-//! history, and 0.5 µs for each body of 18 limbs that the ray passes.
+//! Reused by its owner: allocates nothing once warm. Any thread. Sketch of the cost (`bench/rewind` measures
+//! it): the level's cast, 3 ns for each slot of the history, and 0.5 µs for each body of 18 limbs that the ray passes.
 
 use glam::Vec3;
 use throng_profiler::scoped;
