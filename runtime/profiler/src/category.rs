@@ -42,7 +42,7 @@ impl Category {
             "animation" => Category::ANIMATION,
             "ai" | "game" | "world" => Category::GAMEPLAY,
             "movement" => Category::MOVEMENT,
-            "combat" => Category::EQUIPMENT,
+            "combat" | "rewind" => Category::EQUIPMENT,
             "character" => Category::CHARACTER,
             "physics" | "query" => Category::PHYSICS,
             "idle" => Category::IDLE,

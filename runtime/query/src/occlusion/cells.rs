@@ -98,9 +98,11 @@ impl CellGrid {
         Aabb::new(corner(range.min), corner(range.end).min(self.bounds.max))
     }
 
-    /// The cells that a region touches, if its middle is within the bounds: what is outside of them is left out.
+    /// The cells that a region touches. `None` if its middle is outside of the bounds, or a part of it above or below
+    /// them: of what may be seen over a wall nothing is known. What juts out at a side is left out: bodies stay within.
     fn touched_by(&self, region: &Aabb) -> Option<CellRange> {
-        if !self.bounds.contains(region.center()) {
+        let is_tall = region.min.y < self.bounds.min.y || region.max.y > self.bounds.max.y;
+        if is_tall || !self.bounds.contains(region.center()) {
             return None;
         }
         let place = |point: Vec3| {
@@ -250,6 +252,7 @@ mod tests {
         assert_eq!(touched([9.0, 1.0, 1.0], [10.0, 4.0, 2.0]), Some(vec![2, 8]));
         assert_eq!(touched([10.0, 1.0, 1.0], [13.0, 2.0, 2.0]), Some(vec![2]), "what is outside is left out");
         assert_eq!(touched([11.5, 1.0, 1.0], [13.5, 2.0, 2.0]), None, "its middle is outside");
+        assert_eq!(touched([1.0, 5.0, 1.0], [2.0, 6.5, 2.0]), None, "a part of it is above");
         assert_eq!(touched([f32::NAN; 3], [1.0; 3]), None);
     }
 
