@@ -83,8 +83,11 @@ impl Allowance {
         let elapsed_s = now.saturating_sub(std::mem::replace(filled_at, now)).as_secs_f64();
         [&mut *packets, &mut *bytes, messages].into_iter().for_each(|bucket| bucket.fill(elapsed_s));
         let size_bytes = size_bytes as f64;
-        if !packets.has(1.0) || !bytes.has(size_bytes) {
+        if !packets.has(1.0) {
             return packets.refuse(1.0);
+        }
+        if !bytes.has(size_bytes) {
+            return bytes.refuse(size_bytes);
         }
         packets.take(1.0);
         bytes.take(size_bytes);
@@ -98,7 +101,8 @@ impl Allowance {
     }
 
     /// The same for one that was sent reliably. A client that is to stay cannot lose it, and inputs that came before it in
-    /// a lump may have used up all: so as much as the allowance holds may be taken ahead of time.
+    /// a lump may have used up all: so as much as the allowance holds may be taken ahead of time, which makes two seconds'
+    /// worth at once.
     pub fn spend_reliable_message(&mut self, price: u32) -> Verdict {
         self.messages.spend_ahead(f64::from(price))
     }
@@ -129,6 +133,13 @@ mod tests {
     #[test]
     fn a_flood_is_dismissed() {
         check(20_000, 2, Verdict::Dismiss);
+    }
+
+    #[test]
+    fn a_flood_of_few_and_long_packets_is_dismissed() {
+        let mut allowance = Allowance::new(300, 128_000, Nanos::ZERO);
+        let mut packets = (0..250 * 30).map(|packet| allowance.spend(1_200, Nanos(packet * 1_000_000_000 / 250)));
+        assert!(packets.any(|verdict| verdict == Verdict::Dismiss));
     }
 
     #[test]
@@ -182,6 +193,17 @@ mod tests {
         for price in [2, 7, 50, 400] {
             assert!(work_in_10_s(price) <= ordinary, "{price}: {} of {ordinary}", work_in_10_s(price));
         }
+    }
+
+    #[test]
+    fn what_is_taken_ahead_of_time_comes_in_first() {
+        let mut allowance = Allowance::new(100, 1_000_000, Nanos::ZERO).with_messages(500);
+        let mut passed = 0;
+        for tick in 0..200 {
+            assert_eq!(allowance.spend(1_200, Nanos::from_millis(tick * 50)), Verdict::Pass);
+            passed += (0..200).filter(|_| allowance.spend_reliable_message(7) == Verdict::Pass).count() * 7;
+        }
+        assert!(passed <= 2 * 500 + 500 * 10, "{passed}");
     }
 
     #[test]

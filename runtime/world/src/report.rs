@@ -63,8 +63,9 @@ counters! {
              honest ones are.";
         Sum messages_over_allowance: "net.messages_over_allowance", "messages",
             "Messages of price 1, inputs among them, that were dropped because their client sends more than its allowance.",
-            "A client that packs many messages into few packets. It is dismissed if it goes on, or if one was sent \
-             reliably; raise `client_messages_per_s_max` in the settings if honest ones are.";
+            "A client that packs many messages into few packets. It is dismissed if it goes on, or if a \
+             request does not fit into the next second's allowance either; raise `client_messages_per_s_max` in the \
+             settings if honest ones are.";
         Sum dear_messages_over_allowance: "net.dear_messages_over_allowance", "messages",
             "Messages with a price above 1 that were dropped because they ask for more work than their client's \
              allowance has left.",
