@@ -65,13 +65,18 @@ pub struct Footprint {
     lines: Vec<u32>,
 }
 
-/// A footprint while it is made: of any size, and lines may be in it twice.
+/// A footprint while it is made: lines may be in it twice.
 #[derive(Debug, Default)]
 pub struct FootprintDraft {
     lines: Vec<usize>,
+    /// More was noted than is worth to be kept.
+    is_over: bool,
 }
 
 impl FootprintDraft {
+    /// Lines that a draft holds: one of more makes an empty footprint.
+    const LINES_MAX: usize = 1 << 14;
+
     /// Notes all lines of a value, without what that points to.
     pub fn note<T: ?Sized>(&mut self, value: &T) {
         self.note_bytes(std::ptr::from_ref(value).cast(), size_of_val(value));
@@ -80,8 +85,12 @@ impl FootprintDraft {
     /// Notes all lines of so many bytes. The address is not read.
     pub fn note_bytes(&mut self, first: *const u8, count: usize) {
         if count > 0 {
-            let begin = first.addr();
-            self.lines.extend(begin / LINE_BYTES..=(begin + count - 1) / LINE_BYTES);
+            let (begin, end) = (first.addr(), first.addr() + count - 1);
+            let lines = begin / LINE_BYTES..=end / LINE_BYTES;
+            self.is_over |= self.lines.len() + lines.clone().count() > Self::LINES_MAX;
+            if !self.is_over {
+                self.lines.extend(lines);
+            }
         }
     }
 
@@ -91,10 +100,10 @@ impl FootprintDraft {
         self.lines.sort_unstable();
         self.lines.dedup();
         footprint.lines.clear();
-        if self.lines.len() <= lines_max
-            && let Some(&first) = self.lines.first()
-        {
+        let is_over = std::mem::take(&mut self.is_over) || self.lines.len() > lines_max;
+        if let Some(&first) = self.lines.first().filter(|_| !is_over) {
             footprint.first = first;
+            footprint.lines.reserve_exact(self.lines.len());
             footprint.lines.extend(self.lines.iter().map_while(|line| u32::try_from(line - first).ok()));
         }
         self.lines.clear();
@@ -152,6 +161,11 @@ mod tests {
         draft.note(&*value);
         assert!([8, 9].contains(&lines_of(&mut draft, 9).len()));
         assert!(lines_of(&mut draft, 9).is_empty());
+        draft.note(&*value);
+        draft.note_bytes(std::ptr::without_provenance(64), 64 * FootprintDraft::LINES_MAX);
+        assert!(lines_of(&mut draft, usize::MAX).is_empty());
+        draft.note(&*value);
+        assert!(!lines_of(&mut draft, 9).is_empty(), "the next one is made anew");
     }
 
     #[test]

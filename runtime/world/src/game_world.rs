@@ -199,12 +199,12 @@ impl GameWorld {
         worker: &mut H::Worker,
         helpers: &H,
     ) -> &mut TickReport {
-        self.footprint.ask();
         let _in_world = enter_world(self.recorded_kind, self.id.number(), self.tick);
         // A thousand small worlds tick twenty thousand times a second: a phase in which there is seldom anything to do
         // begins where there is.
         let of_tick = site!("world.tick", budget_us = TICK_BUDGET_US, fits_rate = true);
         let mut phases = Phases::divide(of_tick, site!("net.open"));
+        self.footprint.ask();
         self.now = now;
         self.report.stats = Default::default();
         let counting = begin_tick();

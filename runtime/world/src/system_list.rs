@@ -155,7 +155,9 @@ impl SystemList {
 
 /// What is said of the longest name that the path begins with.
 fn fitting<T: Copy>(said: &[(&'static str, T)], path: &str) -> Option<T> {
-    let fitting = said.iter().filter(|(scopes, _)| path.starts_with(scopes));
+    let is_within =
+        |scopes: &str| path.strip_prefix(scopes).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '<']));
+    let fitting = said.iter().filter(|(scopes, _)| is_within(scopes));
     fitting.max_by_key(|(scopes, _)| scopes.len()).map(|(_, what)| *what)
 }
 
@@ -170,6 +172,11 @@ mod tests {
         list.name_subsystem("zoo.npc.paths", "zoo.ways");
         let site = list.site_of(path);
         assert_eq!((site.name(), site.subsystem_name(), site.category_name()), (name, subsystem, category.name()));
+    }
+
+    #[test]
+    fn a_name_that_only_begins_like_a_module_is_another() {
+        check("zoo::npcs::feed", "zoo.npcs.feed", "zoo.npcs", Category::GAMEPLAY);
     }
 
     #[test]
