@@ -120,7 +120,11 @@ impl<'a> Fleet<'a> {
         let mut leaving = self.instances.split_off(count.min(self.instances.len()));
         leaving.iter_mut().for_each(Instance::ask_to_end);
         let deadline = Instant::now() + ENDS_WITHIN;
-        leaving.into_iter().for_each(|instance| instance.end(deadline));
+        for instance in leaving {
+            let group = instance.pid();
+            instance.end(deadline);
+            let _ = self.keeper.forget(group);
+        }
     }
 }
 

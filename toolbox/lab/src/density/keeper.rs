@@ -1,17 +1,24 @@
 //! The keeper: a process that ends what is left of a run whose own process has died, however it died.
 //!
 //! Any program may be measured, and most do not notice that whoever started them is gone. The keeper is told the number of
-//! each group of processes, and waits for the end of its stdin, which comes with the end of this process; then it kills
-//! them all. It is a shell, so that it has no part of this program that could die with it, and in a group of its own, so
+//! each group of processes when it starts (`keep N`) and when all of it has ended (`forget N`), since a stranger may have
+//! the number from then on. It waits for the end of its stdin, which comes with the end of this process; then it kills all
+//! that it still keeps. It is a shell, so that it has no part of this program that could die with it, and in a group of its own, so
 //! that Ctrl-C does not reach it.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-const SCRIPT: &str = "groups=\n\
-    while read -r group; do groups=\"$groups $group\"; done\n\
-    for group in $groups; do kill -KILL \"-$group\"; done";
+/// Each number in `groups` has a blank before and behind it, so that 12 is not found in 123.
+const SCRIPT: &str = r#"groups=' '
+while read -r order group; do
+    case $order in
+        keep) groups="$groups$group " ;;
+        forget) groups="${groups%% $group *} ${groups#* $group }" ;;
+    esac
+done
+for group in $groups; do kill -KILL "-$group"; done"#;
 
 /// Dropped, it ends without killing anybody.
 pub(crate) struct Keeper {
@@ -35,7 +42,18 @@ impl Keeper {
 
     /// From now on it keeps this group, too.
     pub fn keep(&mut self, leader: u32) -> io::Result<()> {
-        self.orders.as_mut().map_or(Ok(()), |orders| writeln!(orders, "{leader}"))
+        self.order("keep", leader)
+    }
+
+    /// A group that it keeps has ended, and its leader has been waited for.
+    pub fn forget(&mut self, leader: u32) -> io::Result<()> {
+        self.order("forget", leader)
+    }
+
+    fn order(&mut self, order: &str, leader: u32) -> io::Result<()> {
+        // In one piece: half a line would be another number.
+        let line = format!("{order} {leader}\n");
+        self.orders.as_mut().map_or(Ok(()), |orders| orders.write_all(line.as_bytes()))
     }
 }
 
@@ -71,5 +89,20 @@ mod tests {
         assert!(!process_groups::has_ended(other.id()), "of others it knows nothing");
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    #[test]
+    fn a_forgotten_group_outlives_its_stdin() {
+        let mut keeper = Keeper::start().unwrap();
+        let [mut first, mut forgotten, mut last] = [sleeper(), sleeper(), sleeper()];
+        [&first, &forgotten, &last].into_iter().for_each(|child| keeper.keep(child.id()).unwrap());
+        keeper.forget(forgotten.id()).unwrap();
+        keeper.orders = None;
+        // Then it has killed whom it kills.
+        keeper.process.wait().unwrap();
+        [&mut first, &mut last].into_iter().for_each(|child| assert_eq!(child.wait().unwrap().code(), None));
+        assert!(!process_groups::has_ended(forgotten.id()));
+        forgotten.kill().unwrap();
+        forgotten.wait().unwrap();
     }
 }
