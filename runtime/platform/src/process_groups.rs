@@ -7,7 +7,8 @@
 //! A group is known by its leader's number. That number stays taken as long as the leader has not been waited for, so
 //! [`has_ended`] looks without waiting: until the parent does, no group of strangers can have the number.
 //!
-//! Any thread. Signals and [`has_ended`] are a system call each; [`members`] reads one file for each process of the host.
+//! Any thread. Signals and [`has_ended`] are a system call each; [`members`] and [`running`] read one file for each process
+//! of the host.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -45,19 +46,29 @@ pub fn has_ended(child: u32) -> bool {
 
 /// All processes of these groups. One that starts or ends meanwhile may be missing.
 pub fn members(leaders: &BTreeSet<u32>) -> Vec<u32> {
+    members_where(leaders, |_| true)
+}
+
+/// Those of them that still run: a process that has ended is a member until its parent has waited for it.
+pub fn running(leaders: &BTreeSet<u32>) -> Vec<u32> {
+    members_where(leaders, |state| !matches!(state, "Z" | "X"))
+}
+
+fn members_where(leaders: &BTreeSet<u32>, is_meant: impl Fn(&str) -> bool) -> Vec<u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let is_member = |pid: &u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        group_in(&stat).is_some_and(|group| leaders.contains(&group))
+        state_and_group_in(&stat).is_some_and(|(state, group)| leaders.contains(&group) && is_meant(state))
     };
     numbers.filter(is_member).collect()
 }
 
-/// The group in a `stat` file: `PID (NAME) STATE PARENT GROUP ...`. A name may hold spaces and parentheses.
-fn group_in(stat: &str) -> Option<u32> {
+/// State and group in a `stat` file: `PID (NAME) STATE PARENT GROUP ...`. A name may hold spaces and parentheses.
+fn state_and_group_in(stat: &str) -> Option<(&str, u32)> {
     let (_, behind_name) = stat.rsplit_once(')')?;
-    behind_name.split_whitespace().nth(2)?.parse().ok()
+    let mut words = behind_name.split_whitespace();
+    Some((words.next()?, words.nth(1)?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -70,10 +81,10 @@ mod tests {
 
     #[test]
     fn a_group_is_found_behind_any_name() {
-        assert_eq!(group_in("12 (sh) S 1 34 34 0 -1"), Some(34));
-        assert_eq!(group_in("12 (a) R 1 7 (b) S 1 34 34 0 -1"), Some(34));
-        assert_eq!(group_in("12 (sh"), None);
-        assert_eq!(group_in(""), None);
+        assert_eq!(state_and_group_in("12 (sh) S 1 34 34 0 -1"), Some(("S", 34)));
+        assert_eq!(state_and_group_in("12 (a) R 1 7 (b) Z 1 34 34 0 -1"), Some(("Z", 34)));
+        assert_eq!(state_and_group_in("12 (sh"), None);
+        assert_eq!(state_and_group_in(""), None);
     }
 
     #[test]
@@ -96,16 +107,12 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(has_ended(leader), "it can be asked again");
-        assert_eq!(script.wait().unwrap().code(), None, "it was left to be waited for");
-        // The other one is not ours to wait for: it is gone when somebody else has.
-        while !of_group().iter().all(|pid| is_zombie(*pid)) {
+        assert!(of_group().contains(&leader), "it is a member until it is waited for");
+        // The other one is not ours to wait for: it may stay a member, but does not run.
+        while !running(&BTreeSet::from([leader])).is_empty() {
             std::thread::yield_now();
         }
-    }
-
-    fn is_zombie(pid: u32) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.is_empty() || stat.contains(") Z ")
+        assert_eq!(script.wait().unwrap().code(), None, "it was left to be waited for");
     }
 
     #[test]

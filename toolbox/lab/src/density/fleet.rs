@@ -10,7 +10,7 @@ use throng_platform::signals::StopFlag;
 
 use super::DensityPlan;
 use super::error::DensityError;
-use super::instance::Instance;
+use super::instance::{Instance, end_all};
 use super::keeper::Keeper;
 use super::placeholders::Place;
 use super::ports::Ports;
@@ -117,12 +117,10 @@ impl<'a> Fleet<'a> {
 
     /// Ends those that are too many, the newest first.
     pub fn end_beyond(&mut self, count: usize) {
-        let mut leaving = self.instances.split_off(count.min(self.instances.len()));
-        leaving.iter_mut().for_each(Instance::ask_to_end);
-        let deadline = Instant::now() + ENDS_WITHIN;
-        for instance in leaving {
-            let group = instance.pid();
-            instance.end(deadline);
+        let leaving = self.instances.split_off(count.min(self.instances.len()));
+        let groups: Vec<u32> = leaving.iter().map(Instance::pid).collect();
+        end_all(leaving, ENDS_WITHIN);
+        for group in groups {
             let _ = self.keeper.forget(group);
         }
     }

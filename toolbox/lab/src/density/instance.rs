@@ -5,7 +5,7 @@
 //! outputs, so that it never waits for the lab, and keeps the last [`TAIL_LINES`] lines for errors. Dropping an instance
 //! kills its group.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -117,16 +117,9 @@ impl Instance {
     }
 
     /// Signals it, and ends what it could read. It may go on for as long as it likes.
-    pub fn ask_to_end(&mut self) {
+    fn ask_to_end(&mut self) {
         self.process.stdin = None;
         process_groups::ask_to_end(self.pid());
-    }
-
-    /// Waits for the end that was asked for; at the deadline it is killed.
-    pub fn end(self, deadline: Instant) {
-        while !process_groups::has_ended(self.pid()) && Instant::now() < deadline {
-            thread::sleep(LOOK_EVERY);
-        }
     }
 
     /// Ends what is left of it and of all that it has started.
@@ -148,6 +141,17 @@ impl Instance {
             tail if tail.is_empty() => "  (none)".to_owned(),
             tail => tail.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"),
         }
+    }
+}
+
+/// Asks them to end, and waits for that. A launcher often ends before its server, so it is over when nobody of their
+/// groups runs any more; who does after `within` is killed.
+pub(crate) fn end_all(mut instances: Vec<Instance>, within: Duration) {
+    instances.iter_mut().for_each(Instance::ask_to_end);
+    let deadline = Instant::now() + within;
+    let groups: BTreeSet<u32> = instances.iter().map(Instance::pid).collect();
+    while !process_groups::running(&groups).is_empty() && Instant::now() < deadline {
+        thread::sleep(LOOK_EVERY);
     }
 }
 
@@ -198,8 +202,6 @@ fn lock(words: &Mutex<Words>) -> MutexGuard<'_, Words> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     fn start(words: &[&str], pattern: &str) -> Result<Instance, DensityError> {
@@ -229,37 +231,42 @@ mod tests {
 
     #[test]
     fn an_instance_ends_with_all_that_it_has_started() {
-        let mut instance = start(&["sh", "-c", "sleep 600 & echo 'frame {index} ms'; wait"], "frame {ms} ms").unwrap();
+        let instance = start(&["sh", "-c", "sleep 600 & echo 'frame {index} ms'; wait"], "frame {ms} ms").unwrap();
         wait_for(&instance);
         let group = BTreeSet::from([instance.pid()]);
         assert_eq!(process_groups::members(&group).len(), 2);
-        instance.ask_to_end();
-        instance.end(Instant::now() + Duration::from_secs(60));
+        end_all(vec![instance], Duration::from_secs(60));
         assert_eq!(running(&group), 0);
 
         let deaf = start(&["sh", "-c", "trap '' TERM; echo 'frame 1 ms'; while :; do sleep 600; done"], "frame {ms}");
-        let mut deaf = deaf.unwrap();
+        let deaf = deaf.unwrap();
         wait_for(&deaf);
         let group = BTreeSet::from([deaf.pid()]);
-        deaf.ask_to_end();
-        deaf.end(Instant::now());
+        end_all(vec![deaf], Duration::ZERO);
         assert_eq!(running(&group), 0);
     }
 
-    /// Those that are waited for by nobody any more are gone all the same.
     fn running(group: &BTreeSet<u32>) -> usize {
-        let is_running = |pid: &u32| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            !stat.is_empty() && !stat.contains(") Z ")
-        };
         // The kernel ends them in its own time.
         for _ in 0..1_000 {
-            if process_groups::members(group).iter().filter(|pid| is_running(pid)).count() == 0 {
+            if process_groups::running(group).is_empty() {
                 return 0;
             }
             thread::sleep(LOOK_EVERY);
         }
-        process_groups::members(group).len()
+        process_groups::running(group).len()
+    }
+
+    #[test]
+    fn a_server_may_say_good_bye_after_its_launcher_has_ended() {
+        let saved = std::env::temp_dir().join(format!("throng-density-saved-{}", std::process::id()));
+        let server = format!("trap 'sleep 0.3; touch {}; exit' TERM", saved.display());
+        let line = format!("({server}; echo frame 1 ms; while :; do sleep 0.05; done) & trap exit TERM; wait");
+        let instance = start(&["sh", "-c", &line], "frame {ms} ms").unwrap();
+        wait_for(&instance);
+        end_all(vec![instance], Duration::from_secs(60));
+        assert!(saved.exists());
+        std::fs::remove_file(saved).unwrap();
     }
 
     #[test]
