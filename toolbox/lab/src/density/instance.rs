@@ -77,7 +77,7 @@ impl Instance {
         let (watch, pattern) = match source {
             FrameSource::Metrics { url, metric } => {
                 let (url, metric) = (place.fill(url), metric.clone());
-                (Watch::Page { url, metric, begun: None, gauged: Default::default() }, None)
+                (Watch::Page { url, metric, edge: None, begun: None, gauged: Default::default() }, None)
             }
             FrameSource::Log(pattern) => {
                 let logged = Arc::new(Mutex::new(Logged::default()));
@@ -224,7 +224,7 @@ mod tests {
         while watch::lock(logged).count < 3 {
             thread::sleep(LOOK_EVERY);
         }
-        let watched = instance.watch.end(false).unwrap();
+        let watched = instance.watch.end().unwrap();
         assert_eq!((watched.times.count, watched.times.mean_ms()), (3.0, Some(3.0)));
         instance.check().unwrap();
     }

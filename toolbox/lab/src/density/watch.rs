@@ -1,11 +1,11 @@
 //! Watching one instance's frame times: in what it writes, or on its page of metrics.
 //!
-//! A page is read at the begin and at the end of a window; what was counted between is the window's. A gauge says only how
-//! it is at the moment and is read every second.
+//! A page is read at both edges of a window; what was counted between is the window's. Some servers publish theirs once a
+//! second, so that what it says is up to a second old: an edge is the moment in which it changes, and is known as exactly
+//! as the page was looked at often. A gauge says only how it is at the moment and is read every second.
 
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::exposition::{FrameMetric, Reading};
 use super::frame_times::FrameTimes;
@@ -21,12 +21,6 @@ pub enum FrameSource {
     Log(LogPattern),
 }
 
-/// A server on a full host answers late: pages are asked for again for so long.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(15);
-/// Some servers publish once a second; then what a page says is up to a second old. Longer is not waited for a change.
-const PUBLISHED_WITHIN: Duration = Duration::from_millis(1_200);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-
 /// Frame times that were read out of lines. Written by the thread that reads them.
 #[derive(Debug, Default)]
 pub(crate) struct Logged {
@@ -39,7 +33,17 @@ pub(crate) struct Logged {
 #[derive(Debug)]
 pub(crate) enum Watch {
     Log { logged: Arc<Mutex<Logged>>, begun: Option<Instant> },
-    Page { url: String, metric: FrameMetric, begun: Option<(Reading, Instant)>, gauged: FrameTimes },
+    Page { url: String, metric: FrameMetric, edge: Option<Edge>, begun: Option<Edge>, gauged: FrameTimes },
+}
+
+/// A page at an edge of a window.
+#[derive(Debug, Clone)]
+pub(crate) struct Edge {
+    reading: Reading,
+    /// It became so between these two; as long as it has not changed, it was so when it was looked at last.
+    earliest: Instant,
+    latest: Instant,
+    has_changed: bool,
 }
 
 /// Why there are no frame times yet.
@@ -87,48 +91,61 @@ impl Watch {
         }
     }
 
-    /// Begins a window. `is_exact`: waits until the page changes, so that the window is as long as it seems.
-    pub fn begin(&mut self, is_exact: bool) -> Result<(), WatchError> {
+    /// Looks whether the page is at an edge of the window: true once it has changed since the first look for this edge,
+    /// and where there is no change to be waited for.
+    pub fn look_for_edge(&mut self) -> Result<bool, WatchError> {
+        let Self::Page { url, metric, edge, .. } = self else { return Ok(true) };
+        let asked = Instant::now();
+        let reading = read(url, metric)?;
+        let (earliest, has_changed) = match edge.as_ref() {
+            None => (asked, matches!(reading, Reading::Now { .. })),
+            Some(before) if before.reading == reading => (asked, before.has_changed),
+            Some(before) => (before.earliest, true),
+        };
+        *edge = Some(Edge { reading, earliest, latest: Instant::now(), has_changed });
+        Ok(has_changed)
+    }
+
+    /// Begins a window at the edge that was looked for.
+    pub fn begin(&mut self) {
         match self {
             Self::Log { logged, begun } => {
                 lock(logged).times = FrameTimes::default();
                 *begun = Some(Instant::now());
             }
-            Self::Page { url, metric, begun, gauged } => {
+            Self::Page { edge, begun, gauged, .. } => {
                 *gauged = FrameTimes::default();
-                *begun = Some(read(url, metric, is_exact)?);
+                *begun = edge.take();
             }
         }
-        Ok(())
     }
 
     /// Once a second within the window.
     pub fn sample(&mut self) -> Result<(), WatchError> {
-        if let Self::Page { url, metric, begun: Some((Reading::Now { .. }, _)), gauged } = self
-            && let (Reading::Now { ms }, _) = read(url, metric, false)?
+        if let Self::Page { url, metric, begun: Some(Edge { reading: Reading::Now { .. }, .. }), gauged, .. } = self
+            && let Reading::Now { ms } = read(url, metric)?
         {
             gauged.record(ms);
         }
         Ok(())
     }
 
-    /// Ends the window. Without a begin it is empty.
-    pub fn end(&mut self, is_exact: bool) -> Result<Watched, WatchError> {
+    /// Ends the window at the edge that was looked for. Without both edges it is empty.
+    pub fn end(&mut self) -> Result<Watched, WatchError> {
         match self {
             Self::Log { logged, begun } => {
                 let seconds = begun.take().map_or(0.0, |begun| begun.elapsed().as_secs_f64());
                 Ok(Watched { times: std::mem::take(&mut lock(logged).times), seconds, is_counted: true })
             }
-            Self::Page { url, metric, begun, gauged } => {
-                let Some((earlier, begun)) = begun.take() else {
+            Self::Page { edge, begun, gauged, .. } => {
+                let (Some(begun), Some(ended)) = (begun.take(), edge.take()) else {
                     return Ok(Watched { times: FrameTimes::default(), seconds: 0.0, is_counted: false });
                 };
-                let (now, at) = read(url, metric, is_exact)?;
-                let seconds = (at - begun).as_secs_f64();
-                match now {
+                let seconds = (ended.middle() - begun.middle()).as_secs_f64();
+                match ended.reading {
                     Reading::Now { .. } => Ok(Watched { times: std::mem::take(gauged), seconds, is_counted: false }),
                     Reading::Counted { .. } => {
-                        let times = now.since(&earlier).ok_or(WatchError::CountedAnew)?;
+                        let times = ended.reading.since(&begun.reading).ok_or(WatchError::CountedAnew)?;
                         Ok(Watched { times, seconds, is_counted: true })
                     }
                 }
@@ -137,29 +154,51 @@ impl Watch {
     }
 }
 
-/// Reads the metric and says when.
-fn read(url: &str, metric: &FrameMetric, is_exact: bool) -> Result<(Reading, Instant), WatchError> {
-    let deadline = Instant::now() + ANSWERS_WITHIN;
-    let first = loop {
-        match http::get(url) {
-            // A metric that was there and is not is a server that began anew.
-            Ok(page) => break metric.find(&page).map_err(|_| WatchError::CountedAnew)?,
-            Err(error) if Instant::now() >= deadline => return Err(WatchError::Http(error)),
-            Err(_) => thread::sleep(LOOK_EVERY),
-        }
-    };
-    let deadline = Instant::now() + PUBLISHED_WITHIN;
-    while is_exact && matches!(first, Reading::Counted { .. }) && Instant::now() < deadline {
-        thread::sleep(LOOK_EVERY);
-        let again = http::get(url).ok().and_then(|page| metric.find(&page).ok());
-        if let Some(again) = again.filter(|again| *again != first) {
-            return Ok((again, Instant::now()));
-        }
+impl Edge {
+    fn middle(&self) -> Instant {
+        self.earliest + (self.latest - self.earliest) / 2
     }
-    Ok((first, Instant::now()))
+}
+
+fn read(url: &str, metric: &FrameMetric) -> Result<Reading, WatchError> {
+    let page = http::get(url).map_err(WatchError::Http)?;
+    // A metric that was there and is not is a server that began anew.
+    metric.find(&page).map_err(|_| WatchError::CountedAnew)
 }
 
 /// Times are added whole: a thread that panicked left nothing half done.
 pub(crate) fn lock(logged: &Mutex<Logged>) -> std::sync::MutexGuard<'_, Logged> {
     logged.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn the_edges_of_a_window_are_where_the_page_changes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let server = thread::spawn(move || {
+            for count in [100, 100, 228, 1_380, 1_508] {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.read(&mut [0; 1_024]).unwrap();
+                write!(stream, "HTTP/1.0 200 OK\r\n\r\nframe_ms_count {count}\nframe_ms_sum {count}\n").unwrap();
+            }
+        });
+        let metric = FrameMetric::new("frame_ms", None).unwrap();
+        let mut watch = Watch::Page { url, metric, edge: None, begun: None, gauged: FrameTimes::default() };
+        assert!(!watch.look_for_edge().unwrap(), "it was published some time ago");
+        assert!(!watch.look_for_edge().unwrap());
+        assert!(watch.look_for_edge().unwrap());
+        watch.begin();
+        assert!(!watch.look_for_edge().unwrap());
+        assert!(watch.look_for_edge().unwrap());
+        assert_eq!(watch.end().unwrap().times.count, 1_280.0);
+        server.join().unwrap();
+    }
 }

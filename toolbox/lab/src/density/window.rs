@@ -13,9 +13,13 @@ use super::error::DensityError;
 use super::fleet::{Fleet, LOOK_EVERY, unwatched};
 use super::hardware::HardwareWatch;
 use super::point::Seen;
+use super::watch::{Watch, WatchError};
 
-/// Up to so many instances a window begins and ends with a change of each one's page; of more the median rate is as good.
-const EXACT_MAX: usize = 8;
+/// A server on a full host answers late: pages are asked for again for so long.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(15);
+/// Some servers publish once a second. Longer is not waited for a change.
+const PUBLISHED_WITHIN: Duration = Duration::from_millis(1_200);
+const EDGE_LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Whether the processor is asked to count, and why not, once it has refused.
 #[derive(Debug, Default)]
@@ -31,10 +35,8 @@ pub(crate) fn watch(
     stop: &StopFlag,
     second: &mut dyn FnMut(u32),
 ) -> Result<Seen, DensityError> {
-    let is_exact = fleet.instances.len() <= EXACT_MAX;
-    for one in &mut fleet.instances {
-        one.watch.begin(is_exact).map_err(|error| unwatched(one.index, error))?;
-    }
+    find_edges(fleet, stop)?;
+    fleet.instances.iter_mut().for_each(|one| one.watch.begin());
     let processes = fleet.processes();
     let counting = match hardware.refused {
         Some(_) => None,
@@ -44,8 +46,8 @@ pub(crate) fn watch(
     for at in 1..=seconds {
         wait_until(began + Duration::from_secs(at.into()), stop)?;
         fleet.check()?;
-        for one in &mut fleet.instances {
-            one.watch.sample().map_err(|error| unwatched(one.index, error))?;
+        for place in 0..fleet.instances.len() {
+            ask(fleet, place, stop, Watch::sample)?;
         }
         second(at);
     }
@@ -63,15 +65,61 @@ pub(crate) fn watch(
         hardware: counting.map(HardwareWatch::end),
         ..Seen::default()
     };
+    find_edges(fleet, stop)?;
     let mut rates = Vec::new();
     for one in &mut fleet.instances {
-        let watched = one.watch.end(is_exact).map_err(|error| unwatched(one.index, error))?;
+        let watched = one.watch.end().map_err(|error| unwatched(one.index, error))?;
         seen.worst_mean_ms = seen.worst_mean_ms.max(watched.times.mean_ms().unwrap_or(0.0));
         rates.extend(watched.is_counted.then(|| watched.times.count / watched.seconds));
         seen.times.merge(&watched.times);
     }
     seen.frames_per_s = median(rates);
     Ok(seen)
+}
+
+/// Looks at all pages in turns until each has changed, so that every window is as long as what was counted in it took,
+/// whenever its server publishes.
+fn find_edges(fleet: &mut Fleet<'_>, stop: &StopFlag) -> Result<(), DensityError> {
+    let mut waited_for: Vec<usize> = (0..fleet.instances.len()).collect();
+    let mut published_by = None;
+    loop {
+        let mut unchanged = Vec::new();
+        for place in waited_for {
+            if !ask(fleet, place, stop, Watch::look_for_edge)? {
+                unchanged.push(place);
+            }
+        }
+        // From when all have been seen once.
+        let published_by = *published_by.get_or_insert_with(|| Instant::now() + PUBLISHED_WITHIN);
+        if unchanged.is_empty() || Instant::now() >= published_by {
+            return Ok(());
+        }
+        waited_for = unchanged;
+        wait_until(Instant::now() + EDGE_LOOK_EVERY, stop)?;
+    }
+}
+
+/// Asks an instance until it answers, unless any has ended, which is then the error, or the run is to stop.
+fn ask<T>(
+    fleet: &mut Fleet<'_>,
+    place: usize,
+    stop: &StopFlag,
+    question: impl Fn(&mut Watch) -> Result<T, WatchError>,
+) -> Result<T, DensityError> {
+    let deadline = Instant::now() + ANSWERS_WITHIN;
+    loop {
+        let one = &mut fleet.instances[place];
+        let (index, answer) = (one.index, question(&mut one.watch));
+        let error = match answer {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        fleet.check()?;
+        if !matches!(error, WatchError::Http(_)) || Instant::now() >= deadline {
+            return Err(unwatched(index, error));
+        }
+        wait_until(Instant::now() + LOOK_EVERY, stop)?;
+    }
 }
 
 /// Sleeps; an error if the run is to stop.
