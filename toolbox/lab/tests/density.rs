@@ -233,6 +233,21 @@ fn a_misspelt_metric_is_told_with_those_that_there_are() {
     none_left(&folder);
 }
 
+#[test]
+fn a_server_that_dies_while_it_settles_is_told_with_its_last_words() {
+    let folder = folder("dies-settling");
+    let wanted = fake(&folder, "fake_frame_seconds", "20000");
+    // The folder's name and the words of the fake server follow as the shell's own.
+    let mut command = shell(&folder, "timeout --foreground -s KILL 2 \"$@\"; echo out of memory >&2; exit 9");
+    command.push("sh".to_owned());
+    command.extend(wanted.command.iter().cloned());
+    let error = run(&DensityPlan { command, settle_s: 4, first_port: 24_000, ..wanted }).unwrap_err().to_string();
+    none_left(&folder);
+    for part in ["ended by itself", "exit status: 9", "out of memory"] {
+        assert!(error.contains(part), "{part:?} is not in {error}");
+    }
+}
+
 /// A hundred frames a second, each of so many turns of a loop, told as a histogram and as a gauge.
 #[test]
 #[ignore = "a server for the tests above, which start it"]

@@ -109,6 +109,7 @@ fn sweep(
             }
         }
         wait_until(Instant::now() + Duration::from_secs(plan.settle_s.into()), stop)?;
+        fleet.check()?;
         let seen = window::watch(fleet, plan.seconds, hardware, stop, &mut |second| {
             progress(Progress::Measuring { form, instances, second, of: plan.seconds });
         })?;
