@@ -107,7 +107,7 @@ fn points(curve: &Curve) -> Markup {
             table {
                 tr {
                     th.n { (name) } th.n { "Frame, ms" } th.n { "Mean" } th.n { "p50" } th.n { "p99" } th.n { "Worst mean" }
-                    th.n { "Frames/s" } th.n { "Cores" } th.n { "MB" } th.n { "Instr./cycle" } th.n { "Misses/1,000" } th {}
+                    th.n { "Frames/s" } th.n { "Least" } th.n { "Cores" } th.n { "MB" } th.n { "Instr./cycle" } th.n { "Misses/1,000" } th {}
                 }
                 @for point in &curve.points {
                     @let verdict = verdict(point.holds);
@@ -119,6 +119,7 @@ fn points(curve: &Curve) -> Markup {
                         td.n { (maybe(point.frame_ms_p99)) }
                         td.n { (number(point.frame_ms_mean_worst)) }
                         td.n { (maybe(point.frames_per_s)) }
+                        td.n { (maybe(point.frames_per_s_least)) }
                         td.n { (number(point.cores_busy)) }
                         td.n { (number(point.rss_mb)) }
                         td.n { (maybe(point.instructions_per_cycle)) }

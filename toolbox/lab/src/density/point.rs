@@ -57,6 +57,8 @@ pub(crate) struct Seen {
     pub worst_mean_ms: f64,
     /// Of the median instance; where frames are counted.
     pub frames_per_s: Option<f64>,
+    /// Of the slowest one: the most that it can have been.
+    pub frames_per_s_least: Option<f64>,
     pub cores_busy: f64,
     pub rss_mb: f64,
     pub hardware: Option<HardwareCounts>,
@@ -98,8 +100,10 @@ pub struct Point {
     pub frame_ms_p99: Option<f64>,
     /// The mean of the instance whose frames took longest.
     pub frame_ms_mean_worst: f64,
-    /// Of the median instance; null where frames are not counted.
+    /// Of the median instance, and of the slowest, of which it is the most that its page or its lines allow for; null
+    /// where frames are not counted.
     pub frames_per_s: Option<f64>,
+    pub frames_per_s_least: Option<f64>,
     /// Cores that all instances together kept busy, and what share that is of those that they may use.
     pub cores_busy: f64,
     pub load_share: f64,
@@ -125,7 +129,8 @@ impl Point {
         let mean_ms = seen.times.mean_ms().ok_or(no_frames)?;
         let no_statistic = DensityError::NoStatistic { statistic: statistic.name() };
         let frame_ms = statistic.of(&seen.times).ok_or(no_statistic)?;
-        let keeps_rate = match (seen.frames_per_s, bar.frames_per_s) {
+        // One that hangs adds no long frame, and the others' median knows nothing of it.
+        let keeps_rate = match (seen.frames_per_s_least, bar.frames_per_s) {
             (Some(measured), Some(wanted)) => measured >= RATE_SHARE_MIN * wanted,
             _ => true,
         };
@@ -142,6 +147,7 @@ impl Point {
             frame_ms_p99: Statistic::P99.of(&seen.times),
             frame_ms_mean_worst: seen.worst_mean_ms,
             frames_per_s: seen.frames_per_s,
+            frames_per_s_least: seen.frames_per_s_least,
             cores_busy: seen.cores_busy,
             load_share: seen.cores_busy / cores,
             rss_mb: seen.rss_mb,
@@ -161,7 +167,8 @@ mod tests {
     use super::*;
 
     fn seen(frames: &[f64], frames_per_s: Option<f64>) -> Seen {
-        let mut seen = Seen { seconds: 2.0, frames_per_s, cores_busy: 0.5, ..Seen::default() };
+        let frames_per_s_least = frames_per_s;
+        let mut seen = Seen { seconds: 2.0, frames_per_s, frames_per_s_least, cores_busy: 0.5, ..Seen::default() };
         frames.iter().for_each(|ms| seen.times.record(*ms));
         seen
     }
@@ -178,6 +185,8 @@ mod tests {
         assert!(!point(&seen(&times, Some(100.0)), Statistic::P99, bar).holds);
         assert!(point(&seen(&times, Some(99.1)), Statistic::P50, bar).holds);
         assert!(!point(&seen(&times, Some(98.9)), Statistic::P50, bar).holds, "it leaves frames out");
+        let one_hangs = Seen { frames_per_s_least: Some(0.0), ..seen(&times, Some(100.0)) };
+        assert!(!point(&one_hangs, Statistic::P50, bar).holds, "the others are as fast as ever");
         assert!(point(&seen(&times, None), Statistic::P50, bar).holds, "nobody counts them");
         assert!((point(&seen(&times, None), Statistic::Mean, bar).load_share - 0.25).abs() < 1e-12);
     }

@@ -142,6 +142,7 @@ pub(crate) mod tests {
             frame_ms_p99: Some(2.0),
             frame_ms_mean_worst: 1.5,
             frames_per_s: Some(128.0),
+            frames_per_s_least: Some(127.5),
             cores_busy: 0.15 * f64::from(instances),
             load_share: 0.075 * f64::from(instances),
             rss_mb: 20.0 * f64::from(instances),

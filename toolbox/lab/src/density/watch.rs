@@ -56,12 +56,26 @@ pub(crate) enum NotYet {
 }
 
 /// What was seen in a window.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Watched {
     pub times: FrameTimes,
     pub seconds: f64,
+    /// The least that these can have been, as far as the edges are known.
+    pub seconds_min: f64,
     /// Every frame was counted, so that there is a rate. Not so of a gauge.
     pub is_counted: bool,
+}
+
+impl Watched {
+    pub fn frames_per_s(&self) -> Option<f64> {
+        self.is_counted.then_some(self.times.count / self.seconds)
+    }
+
+    /// The most that it can have been.
+    pub fn frames_per_s_max(&self) -> Option<f64> {
+        let count = self.times.count;
+        self.is_counted.then_some(if count > 0.0 { count / self.seconds_min } else { 0.0 })
+    }
 }
 
 /// Why a window has no frame times.
@@ -135,20 +149,23 @@ impl Watch {
         match self {
             Self::Log { logged, begun } => {
                 let seconds = begun.take().map_or(0.0, |begun| begun.elapsed().as_secs_f64());
-                Ok(Watched { times: std::mem::take(&mut lock(logged).times), seconds, is_counted: true })
+                let times = std::mem::take(&mut lock(logged).times);
+                // With a line at the begin and one at the end it is shorter than between two others.
+                let seconds_min = seconds * times.count / (times.count + 1.0);
+                Ok(Watched { times, seconds, seconds_min, is_counted: true })
             }
             Self::Page { edge, begun, gauged, .. } => {
                 let (Some(begun), Some(ended)) = (begun.take(), edge.take()) else {
-                    return Ok(Watched { times: FrameTimes::default(), seconds: 0.0, is_counted: false });
+                    return Ok(Watched::default());
+                };
+                let (times, is_counted) = match ended.reading {
+                    Reading::Now { .. } => (std::mem::take(gauged), false),
+                    Reading::Counted { .. } => {
+                        (ended.reading.since(&begun.reading).ok_or(WatchError::CountedAnew)?, true)
+                    }
                 };
                 let seconds = (ended.middle() - begun.middle()).as_secs_f64();
-                match ended.reading {
-                    Reading::Now { .. } => Ok(Watched { times: std::mem::take(gauged), seconds, is_counted: false }),
-                    Reading::Counted { .. } => {
-                        let times = ended.reading.since(&begun.reading).ok_or(WatchError::CountedAnew)?;
-                        Ok(Watched { times, seconds, is_counted: true })
-                    }
-                }
+                Ok(Watched { times, seconds, seconds_min: (ended.earliest - begun.latest).as_secs_f64(), is_counted })
             }
         }
     }
@@ -198,7 +215,22 @@ mod tests {
         watch.begin();
         assert!(!watch.look_for_edge().unwrap());
         assert!(watch.look_for_edge().unwrap());
-        assert_eq!(watch.end().unwrap().times.count, 1_280.0);
+        let watched = watch.end().unwrap();
+        assert_eq!(watched.times.count, 1_280.0);
+        assert!(watched.seconds_min <= watched.seconds && watched.frames_per_s() <= watched.frames_per_s_max());
         server.join().unwrap();
+    }
+
+    #[test]
+    fn a_line_more_or_less_is_no_other_rate_and_no_line_is_none() {
+        let watched = |count: f64, seconds_min: f64| Watched {
+            times: FrameTimes::counted(count, count),
+            seconds: 10.0,
+            seconds_min,
+            is_counted: true,
+        };
+        assert_eq!(watched(9.0, 9.0).frames_per_s_max(), Some(1.0));
+        assert_eq!(watched(0.0, 0.0).frames_per_s_max(), Some(0.0));
+        assert_eq!(Watched { is_counted: false, ..watched(9.0, 9.0) }.frames_per_s_max(), None);
     }
 }

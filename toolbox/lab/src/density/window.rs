@@ -67,13 +67,16 @@ pub(crate) fn watch(
     };
     find_edges(fleet, stop)?;
     let mut rates = Vec::new();
+    let mut least: Option<f64> = None;
     for one in &mut fleet.instances {
         let watched = one.watch.end().map_err(|error| unwatched(one.index, error))?;
         seen.worst_mean_ms = seen.worst_mean_ms.max(watched.times.mean_ms().unwrap_or(0.0));
-        rates.extend(watched.is_counted.then(|| watched.times.count / watched.seconds));
+        rates.extend(watched.frames_per_s());
+        least = watched.frames_per_s_max().map(|rate| least.map_or(rate, |least| least.min(rate))).or(least);
         seen.times.merge(&watched.times);
     }
     seen.frames_per_s = median(rates);
+    seen.frames_per_s_least = least;
     Ok(seen)
 }
 
