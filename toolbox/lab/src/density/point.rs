@@ -59,8 +59,11 @@ pub(crate) struct Seen {
     pub frames_per_s: Option<f64>,
     /// Of the slowest one: the most that it can have been.
     pub frames_per_s_least: Option<f64>,
+    /// The sum of all.
+    pub frames_per_s_all: Option<f64>,
     pub cores_busy: f64,
     pub rss_mb: f64,
+    /// Of these seconds, which are the same for all; each one's frames are of a window of its own, a little longer.
     pub hardware: Option<HardwareCounts>,
 }
 
@@ -136,8 +139,11 @@ impl Point {
         };
         let counted = seen.hardware.filter(|counts| counts.cycles > 0 && counts.instructions > 0);
         let of_counts = |figure: &dyn Fn(&HardwareCounts) -> f64| counted.as_ref().map(figure);
-        // Counted over the window, as frames are where they are counted at all.
-        let per_frame = |count: u64| seen.frames_per_s.and(counted).map(|_| count as f64 / seen.times.count);
+        // A rate through a rate: frames and counts are of different windows.
+        let per_frame = |count: fn(&HardwareCounts) -> u64| {
+            let frames = seen.frames_per_s_all.filter(|frames_per_s| *frames_per_s > 0.0)? * seen.seconds;
+            Some(count(counted.as_ref()?) as f64 / frames)
+        };
         Ok(Self {
             instances,
             seconds: seen.seconds,
@@ -152,8 +158,8 @@ impl Point {
             load_share: seen.cores_busy / cores,
             rss_mb: seen.rss_mb,
             instructions_per_cycle: of_counts(&|counts| counts.instructions as f64 / counts.cycles as f64),
-            instructions_per_frame: per_frame(counted.map_or(0, |counts| counts.instructions)),
-            cache_misses_per_frame: per_frame(counted.map_or(0, |counts| counts.cache_misses)),
+            instructions_per_frame: per_frame(|counts| counts.instructions),
+            cache_misses_per_frame: per_frame(|counts| counts.cache_misses),
             cache_misses_per_1000_instructions: of_counts(&|counts| {
                 1e3 * counts.cache_misses as f64 / counts.instructions as f64
             }),
@@ -167,8 +173,14 @@ mod tests {
     use super::*;
 
     fn seen(frames: &[f64], frames_per_s: Option<f64>) -> Seen {
-        let frames_per_s_least = frames_per_s;
-        let mut seen = Seen { seconds: 2.0, frames_per_s, frames_per_s_least, cores_busy: 0.5, ..Seen::default() };
+        let mut seen = Seen {
+            seconds: 2.0,
+            frames_per_s,
+            frames_per_s_least: frames_per_s,
+            frames_per_s_all: frames_per_s.map(|one| 3.0 * one),
+            cores_busy: 0.5,
+            ..Seen::default()
+        };
         frames.iter().for_each(|ms| seen.times.record(*ms));
         seen
     }
@@ -205,10 +217,11 @@ mod tests {
     fn counters_are_told_where_there_are_any() {
         let bar = Bar { budget_ms: 4.0, frames_per_s: None };
         let counts = HardwareCounts { instructions: 3_000, cycles: 2_000, cache_misses: 6 };
-        let counted = Seen { hardware: Some(counts), ..seen(&[1.0, 1.0], Some(1.0)) };
+        // The windows of the pages are longer: there are more frames in them than in these 2 s, which have 6.
+        let counted = Seen { hardware: Some(counts), ..seen(&[1.0; 8], Some(1.0)) };
         let told = point(&counted, Statistic::Mean, bar);
         assert_eq!((told.instructions_per_cycle, told.cache_misses_per_1000_instructions), (Some(1.5), Some(2.0)));
-        assert_eq!((told.instructions_per_frame, told.cache_misses_per_frame), (Some(1_500.0), Some(3.0)));
+        assert_eq!((told.instructions_per_frame, told.cache_misses_per_frame), (Some(500.0), Some(1.0)));
         let nothing = Seen { hardware: Some(HardwareCounts::default()), ..seen(&[1.0], Some(1.0)) };
         assert_eq!(point(&nothing, Statistic::Mean, bar).instructions_per_cycle, None);
     }

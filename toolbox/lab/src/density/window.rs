@@ -52,7 +52,8 @@ pub(crate) fn watch(
         second(at);
     }
     let processes = fleet.processes();
-    let (cpu_after, measured_s) = (cpu_times(&processes), began.elapsed().as_secs_f64());
+    let (cpu_after, counted) = (cpu_times(&processes), counting.map(HardwareWatch::end));
+    let measured_s = began.elapsed().as_secs_f64();
     // One that is new has begun at nothing; what one that has gone took since the begin is not known any more.
     let used =
         |(process, after): (&u32, &Nanos)| after.saturating_sub(cpu_before.get(process).copied().unwrap_or_default());
@@ -62,7 +63,7 @@ pub(crate) fn watch(
         seconds: measured_s,
         cores_busy: cpu_s / measured_s,
         rss_mb: rss_bytes as f64 / f64::from(1 << 20),
-        hardware: counting.map(HardwareWatch::end),
+        hardware: counted,
         ..Seen::default()
     };
     find_edges(fleet, stop)?;
@@ -75,6 +76,7 @@ pub(crate) fn watch(
         least = watched.frames_per_s_max().map(|rate| least.map_or(rate, |least| least.min(rate))).or(least);
         seen.times.merge(&watched.times);
     }
+    seen.frames_per_s_all = (!rates.is_empty()).then(|| rates.iter().sum());
     seen.frames_per_s = median(rates);
     seen.frames_per_s_least = least;
     Ok(seen)
