@@ -25,13 +25,14 @@ pub struct DensityArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4_096))]
     max: u32,
     /// Frame time that must hold (ms). Without it nine tenths of the period, which is told by how many frames a single
-    /// instance runs in a second.
+    /// instance runs in a second; --log needs it, as its lines may be of some frames only.
     #[arg(long, value_name = "MS", value_parser = positive)]
     budget_ms: Option<f64>,
     /// By what the frame times of a window are judged, over all frames of all instances.
     #[arg(long, default_value = "mean", value_parser = Statistic::NAMES)]
     statistic: String,
-    /// Frames per second that each instance must keep, to 1 %; without it, those of a single one.
+    /// Frames per second that each instance must keep, to 1 %; without it, those of a single one. With --log, lines that it
+    /// must write.
     #[arg(long, value_parser = positive)]
     hz: Option<f64>,
     /// Where an instance tells its metrics, in Prometheus' format.

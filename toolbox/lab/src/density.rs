@@ -73,9 +73,10 @@ pub struct DensityPlan {
     pub source: FrameSource,
     pub statistic: Statistic,
     /// What a frame may take, by that statistic (ms, above 0). `None` = nine tenths of the period, which is told by how
-    /// many frames the fewest instances run in a second.
+    /// many frames the fewest instances run in a second; lines of a log do not tell it.
     pub budget_ms: Option<f64>,
-    /// Frames per second that each instance must keep, to 1 %. `None` = those that the fewest instances run.
+    /// Frames per second that each instance must keep, to 1 %; of a log, lines that it must write, which need not be one for
+    /// each frame. `None` = those of the fewest instances.
     pub hz: Option<f64>,
     /// Length of a window (s, >= 1). Too low → noise, of pages that are published once a second above all.
     pub seconds: u32,
@@ -105,12 +106,22 @@ impl DensityPlan {
     /// Below the ports that the kernel hands out by itself.
     pub const FIRST_PORT: u16 = 20_000;
 
+    /// Whether a rate that was counted is that of the frames. Somebody who says how many lines a log is to have may well mean
+    /// one in a hundred.
+    fn counts_every_frame(&self) -> bool {
+        !(matches!(self.source, FrameSource::Log(_)) && self.hz.is_some())
+    }
+
     /// Finds mistakes before anything is started.
     pub fn check(&self) -> Result<(), DensityError> {
         if self.worlds && !self.command.iter().any(|word| word.contains(placeholders::WORLDS)) {
             return Err(DensityError::NoWorlds);
         }
-        let FrameSource::Metrics { url, .. } = &self.source else { return Ok(()) };
+        let url = match &self.source {
+            FrameSource::Metrics { url, .. } => url,
+            FrameSource::Log(_) if self.budget_ms.is_none() => return Err(DensityError::NoBudgetOfLog),
+            FrameSource::Log(_) => return Ok(()),
+        };
         http::parts(url)?;
         if self.instances_max > 1 && placeholders::apart_in(url).next().is_none() {
             return Err(DensityError::OneAddress { url: url.clone() });
@@ -163,6 +174,16 @@ mod tests {
         told(DensityPlan { worlds: true, ..plan("serve {metrics_port}", url) }, "{worlds}");
         DensityPlan { instances_max: 1, ..plan("serve", "http://127.0.0.1:9100/metrics") }.check().unwrap();
         let source = FrameSource::Log("{ms} ms".parse().unwrap());
-        DensityPlan { source, ..plan("serve", url) }.check().unwrap();
+        let logged = DensityPlan { source, hz: Some(2.0), ..plan("serve", url) };
+        told(logged.clone(), "--budget-ms");
+        DensityPlan { budget_ms: Some(4.0), ..logged }.check().unwrap();
+    }
+
+    #[test]
+    fn a_log_with_a_rate_of_its_own_does_not_tell_how_many_frames_there_are() {
+        let metrics = plan("serve {metrics_port}", "http://127.0.0.1:{metrics_port}/metrics");
+        let logged = DensityPlan { source: FrameSource::Log("{ms} ms".parse().unwrap()), ..metrics.clone() };
+        assert!(logged.counts_every_frame() && DensityPlan { hz: Some(2.0), ..metrics }.counts_every_frame());
+        assert!(!DensityPlan { hz: Some(2.0), ..logged }.counts_every_frame());
     }
 }

@@ -56,7 +56,7 @@ pub fn run(
     for &form in forms {
         let mut curve = Curve::new(form);
         let swept = sweep(plan, &mut fleet, &mut hardware, &mut curve, stop, report.cores, progress);
-        conclude(&mut curve, report.cores);
+        conclude(&mut curve, plan, report.cores);
         if !curve.points.is_empty() {
             report.curves.push(curve);
         }
@@ -127,7 +127,7 @@ fn sweep(
 }
 
 /// What follows from the points.
-fn conclude(curve: &mut Curve, cores: f64) {
+fn conclude(curve: &mut Curve, plan: &DensityPlan, cores: f64) {
     curve.points.sort_by_key(|point| point.instances);
     let found = |point: &Point| (point.instances, Found { holds: point.holds, load_share: point.load_share });
     let found: BTreeMap<u32, Found> = curve.points.iter().map(found).collect();
@@ -135,7 +135,7 @@ fn conclude(curve: &mut Curve, cores: f64) {
     let measured = |point: &Point| Measured {
         instances: point.instances,
         frame_ms: point.frame_ms,
-        frames_per_s: point.frames_per_s,
+        frames_per_s: point.frames_per_s.filter(|_| plan.counts_every_frame()),
         cores_busy: point.cores_busy,
     };
     let measured: Vec<Measured> = curve.points.iter().map(measured).collect();

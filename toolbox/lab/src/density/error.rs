@@ -33,6 +33,8 @@ pub enum DensityError {
     NoStatistic { statistic: &'static str },
     #[error("how long a frame may take is not known, since the frames are not counted; say --budget-ms")]
     NoBudget,
+    #[error("how long a frame may take is not known, since a server may write one frame in a hundred; say --budget-ms")]
+    NoBudgetOfLog,
     #[error("no port from {first} on is free; name another first one with --first-port")]
     NoPort { first: u16 },
     #[error(

@@ -26,7 +26,7 @@ pub(crate) struct Measured {
     pub instances: u32,
     /// By the chosen statistic.
     pub frame_ms: f64,
-    /// Of one instance, where the source counts frames.
+    /// Of one instance, where the source counts every frame. Without it a frame is taken to keep one core busy.
     pub frames_per_s: Option<f64>,
     /// Cores that all instances together kept busy.
     pub cores_busy: f64,

@@ -67,11 +67,12 @@ fn mistakes_are_told_with_what_to_do() {
     let refused = |options: &[&str], command: &[&str], parts: &[&str]| {
         density(&[options, &["--max", "2", "--report", &place]].concat(), command).check_refused(parts);
     };
-    let quick = ["--ready-within-s", "1", "--log", "frame {ms} ms"];
+    let quick = ["--ready-within-s", "1", "--budget-ms", "4", "--log", "frame {ms} ms"];
     refused(&quick, &["/no/such/program"], &["/no/such/program", "is the path right"]);
     refused(&quick, &["sh", "-c", "echo no room; exit 7"], &["exit status: 7", "no room", "by hand"]);
     refused(&quick, &["sh", "-c", "exec sleep 600"], &["no frame time within 1 s", "--log"]);
     refused(&["--log", "frame took ms"], &["true"], &["{ms}"]);
+    refused(&["--log", "frame {ms} ms", "--hz", "1"], &["true"], &["--budget-ms"]);
     refused(&["--log", "{ms}", "--metric", "x_ms"], &["true"], &["--log", "--metric"]);
     refused(&["--metric", "frame_time"], &["true", "{metrics_port}"], &["--unit"]);
     refused(&[], &["true"], &["{metrics_port}", "the command has not"]);
@@ -90,7 +91,8 @@ fn a_run_that_is_killed_leaves_nothing_running() {
     let place = folder("density-killed").display().to_string();
     let report = format!("{place}-report");
     let line = format!("cd '{place}' && while :; do echo frame 1 ms; sleep 0.02; done");
-    let options = ["--max", "1", "--seconds", "3600", "--log", "frame {ms} ms", "--report", &report];
+    let options =
+        ["--max", "1", "--seconds", "3600", "--budget-ms", "4", "--log", "frame {ms} ms", "--report", &report];
     // A shell around a shell, as launchers are.
     let command = ["sh", "-c", &format!("sh -c \"{line}\" & wait")];
     let run = Started::new(throng(&[&["density"], &options[..], &["--"], &command].concat()));
