@@ -113,6 +113,25 @@ fn fewer_than_wanted_is_no_pass() {
 }
 
 #[test]
+fn one_noisy_window_is_no_failure() {
+    let folder = folder("noisy");
+    let say = |ms: &str| fs::write(folder.join("ms"), ms).unwrap();
+    say("5");
+    let command = shell(&folder, "while :; do echo frame $(cat ms) ms; sleep 0.02; done");
+    let mut windows = 0;
+    let report = density::run(&plan(command, 1), &StopFlag::new().unwrap(), &mut |progress| {
+        if matches!(progress, Progress::Measuring { .. }) {
+            windows += 1;
+            // From now on frames are short.
+            say("1");
+        }
+    });
+    none_left(&folder);
+    let report = report.unwrap();
+    assert_eq!((windows, report.curves[0].instances_held, counts(&report, 0)), (2, 1, vec![1]), "{report:?}");
+}
+
+#[test]
 fn worlds_in_one_process_are_held_against_processes() {
     let folder = folder("worlds");
     let command = shell(&folder, "while :; do echo frame {worlds} ms; sleep 0.02; done");

@@ -1,7 +1,7 @@
 //! Which numbers of instances are measured: a sweep from one to the most, then a closer look where the budget fails.
 //!
-//! The sweep has so many points at even distances and ends when two in a row fail, since beyond them instances starve each
-//! other. Between the last number that held and the first that did not the gap is halved until they are neighbours. A run
+//! The sweep has so many points at even distances and ends when two have failed, since beyond them instances starve each
+//! other. One failure does not end it, so that the curve shows what comes behind it. Between the last number that held and the first that did not the gap is halved until they are neighbours. A run
 //! that only forecasts ends with the first number that loads the host more than the share that it is to load.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub(crate) struct Search {
     load_share_max: Option<f64>,
 }
 
-/// So many that fail in a row end the sweep.
+/// So many that fail end the sweep.
 const FAILED_MAX: usize = 2;
 
 impl Search {
