@@ -61,7 +61,7 @@ pub struct DensityArguments {
     /// then looked at more closely.
     #[arg(long, value_name = "COUNT", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=4_096))]
     points: u32,
-    /// End when the instances take half of the cores, and forecast the rest.
+    /// End when the instances take half of the cores, and forecast the rest: not of p99.
     #[arg(long)]
     half_load: bool,
     /// Measure one process with so many worlds as well: {worlds} in the command is 1 in each of many instances, and

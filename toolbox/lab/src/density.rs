@@ -117,6 +117,9 @@ impl DensityPlan {
         if self.worlds && !self.command.iter().any(|word| word.contains(placeholders::WORLDS)) {
             return Err(DensityError::NoWorlds);
         }
+        if self.load_share_max.is_some() && self.statistic == Statistic::P99 {
+            return Err(DensityError::NoForecast(forecast::NoForecast::OfSlowest));
+        }
         let url = match &self.source {
             FrameSource::Metrics { url, .. } => url,
             FrameSource::Log(_) if self.budget_ms.is_none() => return Err(DensityError::NoBudgetOfLog),
@@ -138,7 +141,7 @@ impl DensityPlan {
 mod tests {
     use super::*;
 
-    fn plan(command: &str, url: &str) -> DensityPlan {
+    pub(super) fn plan(command: &str, url: &str) -> DensityPlan {
         DensityPlan {
             command: command.split(' ').map(str::to_owned).collect(),
             instances_max: 4,
@@ -172,6 +175,8 @@ mod tests {
         told(plan("serve", url), "the command has not");
         told(plan("serve", "https://host:1/{index}"), "http://HOST:PORT/PATH");
         told(DensityPlan { worlds: true, ..plan("serve {metrics_port}", url) }, "{worlds}");
+        let at_half_load = DensityPlan { load_share_max: Some(0.5), ..plan("serve {metrics_port}", url) };
+        told(DensityPlan { statistic: Statistic::P99, ..at_half_load }, "--statistic mean");
         DensityPlan { instances_max: 1, ..plan("serve", "http://127.0.0.1:9100/metrics") }.check().unwrap();
         let source = FrameSource::Log("{ms} ms".parse().unwrap());
         let logged = DensityPlan { source, hz: Some(2.0), ..plan("serve", url) };

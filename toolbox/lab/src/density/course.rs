@@ -9,8 +9,8 @@ use throng_platform::{cores, limits};
 use super::DensityPlan;
 use super::error::DensityError;
 use super::fleet::Fleet;
-use super::forecast::{Form, Host, Measured, forecast};
-use super::point::{Bar, Point};
+use super::forecast::{Form, Host, Measured, NoForecast, forecast};
+use super::point::{Bar, Point, Statistic};
 use super::report::{Curve, DensityReport};
 use super::search::{Found, Search, first_failed, held};
 use super::window::{self, Hardware, wait_until};
@@ -150,8 +150,35 @@ fn conclude(curve: &mut Curve, plan: &DensityPlan, cores: f64) {
         cores_busy: point.cores_busy,
     };
     let measured: Vec<Measured> = curve.points.iter().map(measured).collect();
-    match forecast(curve.form, &measured, Host { cores, budget_ms: curve.budget_ms }) {
+    let forecast = match (curve.form, plan.statistic) {
+        (Form::Processes, Statistic::P99) => Err(NoForecast::OfSlowest),
+        (form, _) => forecast(form, &measured, Host { cores, budget_ms: curve.budget_ms }),
+    };
+    match forecast {
         Ok(forecast) => curve.forecast = Some(forecast),
         Err(why) => curve.forecast_missing = Some(why.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::{report_for_tests, tests::plan};
+
+    #[test]
+    fn of_instances_no_p99_is_forecast() {
+        let check = |statistic, form, forecast: bool| {
+            let points = report_for_tests().curves.swap_remove(0).points;
+            let mut curve = Curve { budget_ms: 7.0, points, ..Curve::new(form) };
+            conclude(&mut curve, &DensityPlan { statistic, ..plan("serve", "http://127.0.0.1:1/") }, 2.0);
+            assert_eq!(
+                (curve.forecast.is_some(), curve.forecast_missing.is_some()),
+                (forecast, !forecast),
+                "{curve:?}"
+            );
+        };
+        check(Statistic::Mean, Form::Processes, true);
+        check(Statistic::P99, Form::Processes, false);
+        check(Statistic::P99, Form::Worlds, true);
     }
 }

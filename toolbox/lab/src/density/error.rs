@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use super::forecast::NoForecast;
 use super::http::HttpError;
 
 /// Why a run has nothing to say, or ended before its time.
@@ -35,6 +36,8 @@ pub enum DensityError {
     NoBudget,
     #[error("how long a frame may take is not known, since a server may write one frame in a hundred; say --budget-ms")]
     NoBudgetOfLog,
+    #[error(transparent)]
+    NoForecast(NoForecast),
     #[error("no port from {first} on is free; name another first one with --first-port")]
     NoPort { first: u16 },
     #[error(

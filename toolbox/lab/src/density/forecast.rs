@@ -15,6 +15,9 @@
 //! Several worlds in one process share its threads instead: there frame time and processor time are straight lines over
 //! the number of worlds.
 //!
+//! That is a theory of means, by which a median is followed well enough. The slowest frames are those that met more others
+//! than the mean does, so of instances no p99 is forecast.
+//!
 //! A host holds no more than its cores can work off, whatever frame times say. A forecast is as good as its measurements
 //! are like the rest of the way: a host that others use, or a load that changes, is not.
 
@@ -85,6 +88,8 @@ pub enum NoForecast {
     TooFew { points: usize },
     #[error("processor time could not be read, so nothing can be said of the host's load")]
     NoLoad,
+    #[error("how often frames wait for others tells their mean, not their p99; say --statistic mean")]
+    OfSlowest,
 }
 
 /// Measurements above this share of the cores are not forecast from.
