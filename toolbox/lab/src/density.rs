@@ -3,8 +3,8 @@
 //! Any program that tells its frame times is started once, twice, and so on, each instance beside the others; with every
 //! number of them the time of a frame is measured until it is over the budget. What comes of it is a curve of frame time
 //! against instances, the most that hold, and a forecast of that number from those measurements alone that were taken at
-//! no more than half of the host's load: it tells in minutes what filling the host would take hours for, and on a host that
-//! serves players.
+//! no more than half of the host's load: it tells in minutes what filling the host would take hours for. The host must
+//! have nothing else to do: only the load of the measured instances is seen.
 //!
 //! ```text
 //!        ┌────────── next number (search) <──────────────┐

@@ -110,6 +110,7 @@ pub struct Point {
     /// Cores that all instances together kept busy, and what share that is of those that they may use.
     pub cores_busy: f64,
     pub load_share: f64,
+    /// Resident memory of all, added up: pages that they share count once for each.
     pub rss_mb: f64,
     /// Null where the host does not count.
     pub instructions_per_cycle: Option<f64>,

@@ -54,7 +54,7 @@ pub(crate) fn watch(
     let processes = fleet.processes();
     let (cpu_after, counted) = (cpu_times(&processes), counting.map(HardwareWatch::end));
     let measured_s = began.elapsed().as_secs_f64();
-    // One that is new has begun at nothing; what one that has gone took since the begin is not known any more.
+    // One that is new has begun at nothing; of one that has ended meanwhile nothing is counted.
     let used =
         |(process, after): (&u32, &Nanos)| after.saturating_sub(cpu_before.get(process).copied().unwrap_or_default());
     let cpu_s: f64 = cpu_after.iter().map(used).map(|nanos| nanos.as_secs_f64()).sum();
