@@ -5,9 +5,9 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// For connecting, and for each step of the talk: a server on a full host answers late.
+/// For the whole of it: a server on a full host answers late.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
@@ -34,8 +34,13 @@ fn advice(status: u16) -> &'static str {
 
 /// Fetches the page at `http://HOST[:PORT][/PATH]`.
 pub(crate) fn get(url: &str) -> Result<String, HttpError> {
+    get_within(url, TIMEOUT)
+}
+
+fn get_within(url: &str, within: Duration) -> Result<String, HttpError> {
     let (host, path) = parts(url)?;
-    let bytes = talk(host, path).map_err(|cause| HttpError::Io { url: url.to_owned(), cause })?;
+    let bytes =
+        talk(host, path, Instant::now() + within).map_err(|cause| HttpError::Io { url: url.to_owned(), cause })?;
     let (status, body) = read_answer(&bytes).ok_or_else(|| HttpError::NotHttp { url: url.to_owned() })?;
     if status != 200 {
         return Err(HttpError::Status { url: url.to_owned(), status });
@@ -53,21 +58,38 @@ pub(crate) fn parts(url: &str) -> Result<(&str, &str), HttpError> {
     if has_port && is_clean { Ok((host, if path.is_empty() { "/" } else { path })) } else { Err(wrong()) }
 }
 
-fn talk(host: &str, path: &str) -> io::Result<Vec<u8>> {
-    let mut stream = connect(host)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
+fn talk(host: &str, path: &str, deadline: Instant) -> io::Result<Vec<u8>> {
+    let mut stream = connect(host, deadline)?;
+    stream.set_write_timeout(Some(left_until(deadline)?))?;
     let request = format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nAccept: text/plain\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    UntilDeadline { stream, deadline }.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
     Ok(answer)
 }
 
-fn connect(host: &str) -> io::Result<TcpStream> {
+/// Reads until a deadline: one that sends a byte now and then does not get more time for each.
+struct UntilDeadline {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Read for UntilDeadline {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(left_until(self.deadline)?))?;
+        self.stream.read(bytes)
+    }
+}
+
+fn left_until(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+fn connect(host: &str, deadline: Instant) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no address");
     for address in host.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, TIMEOUT) {
+        match TcpStream::connect_timeout(&address, left_until(deadline)?) {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }
@@ -153,5 +175,21 @@ mod tests {
         assert!(get(&url).unwrap_err().to_string().contains("401; the page must be open"));
         server.join().unwrap();
         assert!(matches!(get(&url), Err(HttpError::Io { .. })), "nobody listens any more");
+    }
+
+    #[test]
+    fn who_goes_on_answering_is_left_in_the_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // Until nobody listens any more.
+            while stream.write_all(b"a").is_ok() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let error = get_within(&url, Duration::from_millis(200)).unwrap_err();
+        assert!(matches!(error, HttpError::Io { .. }), "{error}");
+        server.join().unwrap();
     }
 }
