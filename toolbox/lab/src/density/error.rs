@@ -38,7 +38,10 @@ pub enum DensityError {
     NoBudgetOfLog,
     #[error(transparent)]
     NoForecast(NoForecast),
-    #[error("no port from {first} on is free; name another first one with --first-port")]
+    #[error(
+        "no more ports from {first} on are free; name another first one with --first-port (from 32768 on they are the kernel's, \
+         and are taken only if the first one is)"
+    )]
     NoPort { first: u16 },
     #[error(
         "every instance would be asked at {url}; write {{metrics_port}} where its port stands, both there and in the command"

@@ -1,30 +1,28 @@
 //! Free ports for instances, one after the other.
 //!
-//! Below those that the kernel hands out by itself (from 32,768), so that no connection takes one between the moment in
-//! which it was found free and the instance's start.
+//! Below those that the kernel hands out by itself, so that no connection takes one between the moment in which it was
+//! found free and the instance's start; unless the first one is among these.
 
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::ops::RangeInclusive;
+
+/// The last one that the kernel does not hand out, if nobody has set `net.ipv4.ip_local_port_range`.
+const LAST: u16 = 32_767;
 
 /// Counts up from a first port; those that somebody has are passed over.
 #[derive(Debug)]
 pub(crate) struct Ports {
-    next: Option<u16>,
+    left: RangeInclusive<u16>,
 }
 
 impl Ports {
     pub fn from(first: u16) -> Self {
-        Self { next: Some(first) }
+        Self { left: first..=if first <= LAST { LAST } else { u16::MAX } }
     }
 
     /// `None` when there are no more.
     pub fn take(&mut self) -> Option<u16> {
-        loop {
-            let port = self.next?;
-            self.next = port.checked_add(1);
-            if is_free(port) {
-                return Some(port);
-            }
-        }
+        self.left.find(|port| is_free(*port))
     }
 }
 
@@ -45,7 +43,9 @@ mod tests {
         let mut ports = Ports::from(first);
         let found: Vec<u16> = (0..3).filter_map(|_| ports.take()).collect();
         assert!(found.iter().all(|port| *port > first) && found.is_sorted_by(|one, other| one < other), "{found:?}");
-        let mut last = Ports { next: Some(u16::MAX) };
-        assert!(last.take().is_none_or(|port| port == u16::MAX) && last.take().is_none());
+        for last in [LAST, u16::MAX] {
+            let mut ports = Ports::from(last);
+            assert!(ports.take().is_none_or(|port| port == last) && ports.take().is_none());
+        }
     }
 }
