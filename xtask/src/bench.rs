@@ -24,7 +24,7 @@ pub(crate) struct BenchArguments {
     #[arg(long)]
     json: bool,
     /// Of `peers` and `crowd`: keep the figures in docs/figures, where the README's pictures are drawn from.
-    #[arg(long, conflicts_with_all = ["small", "clients"])]
+    #[arg(long, conflicts_with_all = ["small", "clients", "entities", "more"])]
     keep: bool,
     /// Of `peers` and `crowd`: so many clients instead of the planned sizes.
     #[arg(long)]
@@ -65,4 +65,26 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
 
 fn names(crates: Vec<crates::Crate>) -> BTreeSet<String> {
     crates.iter().filter_map(|one| one.name.strip_prefix("bench-")).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        bench: BenchArguments,
+    }
+
+    #[test]
+    fn only_figures_of_the_planned_sizes_are_kept() {
+        let keeps = |words: &str| Line::try_parse_from(words.split(' ')).is_ok_and(|line| line.bench.keep);
+        assert!(keeps("bench crowd --keep --json"));
+        for other in ["--small", "--clients 10", "--clients 10 --entities 10", "-- --rounds 1"] {
+            assert!(!keeps(&format!("bench crowd --keep {other}")), "{other}");
+        }
+    }
 }
