@@ -1,6 +1,7 @@
 //! The table of peers as bars: what a server takes for a tick of the same world, with Throng and with others.
 //!
-//! Bars of a column have one scale, from zero; those of two columns have not, as the loads are not to be compared.
+//! Bars of a column have one scale, from zero; those of two columns have not, as the loads are not to be compared. The
+//! shortest are drawn longer than they are, which the picture says.
 
 use maud::{Markup, html};
 
@@ -57,10 +58,11 @@ pub(super) fn draw(bench: &Bench) -> Result<String, PictureError> {
         }
         @for column in columns { (column) }
     };
+    let source = sheet::source(&bench.command, &bench.machine, &bench.commit);
     let sheet = Sheet {
         title: "The same worlds through other libraries",
         subtitle: "What the server's processor takes for a tick of one world, in memory. Less is better; a tick at 20 Hz has 50 ms.",
-        source: &sheet::source(&bench.command, &bench.machine, &bench.commit),
+        source: &format!("{source} · bars under {BAR_WIDTH_MIN} px are drawn as wide as that"),
     };
     Ok(sheet.draw(HEIGHT, &picture))
 }
@@ -133,6 +135,7 @@ mod tests {
         assert_eq!((count(">2.40 ms<"), count(">134 ms<"), count(">56×<"), count(">0.25×<")), (3, 3, 3, 3), "{svg}");
         assert_eq!(count(&format!("width=\"{BAR_WIDTH_MAX:.1}\"")), 3, "the longest of each column");
         assert_eq!(count("not measured"), 6, "two of the peers");
+        assert_eq!((count("width=\"1.5\""), count("bars under 1.5 px")), (3, 1), "the floor's are 0.4 px");
     }
 
     #[test]
