@@ -199,8 +199,8 @@ fn name_and_labels(text: &str) -> Option<(&str, Labels, &str)> {
             return Some((name, labels, behind));
         }
         let (key, behind) = rest.split_once('=')?;
-        let mut letters = behind.trim_start().strip_prefix('"')?.char_indices();
         let quoted = behind.trim_start().strip_prefix('"')?;
+        let mut letters = quoted.char_indices();
         let mut value = String::new();
         rest = loop {
             match letters.next()? {
