@@ -140,23 +140,13 @@ fn plan(arguments: DensityArguments) -> Result<DensityPlan, Box<dyn std::error::
     })
 }
 
-/// What is counted, in the singular where there is one.
-fn counted(form: Form, count: u32) -> &'static str {
-    match (form, count) {
-        (Form::Processes, 1) => "instance",
-        (Form::Processes, _) => "instances",
-        (Form::Worlds, 1) => "world in one process",
-        (Form::Worlds, _) => "worlds in one process",
-    }
-}
-
 fn show(line: &StatusLine, progress: &Progress) {
     match progress {
         Progress::Starting { form, instances } => {
-            line.show(&format!("{instances} {}: starting", counted(*form, *instances)));
+            line.show(&format!("{instances} {}: starting", form.counted(*instances)));
         }
         Progress::Measuring { form, instances, second, of } => {
-            line.show(&format!("{instances} {}: {second} of {of} s", counted(*form, *instances)));
+            line.show(&format!("{instances} {}: {second} of {of} s", form.counted(*instances)));
         }
         Progress::Measured { form, point } => {
             line.show(&one_line(*form, point));
@@ -173,7 +163,7 @@ fn one_line(form: Form, point: &Point) -> String {
     format!(
         "{} {}: frame {:.3} ms{}  {:.2} cores ({:.0} % of those there are)  {:.0} MB{}  {}",
         point.instances,
-        counted(form, point.instances),
+        form.counted(point.instances),
         point.frame_ms,
         optional(point.frames_per_s, " frames/s"),
         point.cores_busy,
@@ -186,7 +176,7 @@ fn one_line(form: Form, point: &Point) -> String {
 
 /// The outcome for a person.
 fn tell(report: &DensityReport) {
-    report.curves.iter().for_each(tell_curve);
+    report.curves.iter().for_each(|curve| remark(format_args!("note {curve}")));
     if let [processes, worlds] = &report.curves[..] {
         let cores_each = |curve: &Curve| {
             let most = curve.points.iter().rfind(|point| point.instances <= curve.instances_held);
@@ -209,30 +199,4 @@ fn tell(report: &DensityReport) {
         (if report.passed { "ok  " } else { "FAIL" }, if report.is_forecast_judged { ", forecast" } else { "" });
     let instances = report.instances().map_or_else(|| "none".to_owned(), |instances| instances.to_string());
     remark(format_args!("{verdict} instances{by}: {instances} (at least {})", report.instances_wanted));
-}
-
-fn tell_curve(curve: &Curve) {
-    let (held, form) = (curve.instances_held, curve.form);
-    let limit = match curve.instances_failed {
-        Some(failed) => format!("{failed} are too many"),
-        None => "more were not tried".to_owned(),
-    };
-    remark(format_args!("note {held} {} held {:.3} ms; {limit}", counted(form, held), curve.budget_ms));
-    match (&curve.forecast, &curve.forecast_missing) {
-        (Some(forecast), _) => {
-            let spread = match (forecast.instances_low, forecast.instances_high) {
-                (Some(low), Some(high)) => format!(" ({low} to {high} if any one point is left out)"),
-                _ => String::new(),
-            };
-            remark(format_args!(
-                "note forecast from {} points at no more than {:.0} % of the cores: {} {}{spread}",
-                forecast.points,
-                100.0 * forecast.load_share,
-                forecast.instances,
-                counted(form, forecast.instances)
-            ));
-        }
-        (None, Some(why)) => remark(format_args!("note no forecast: {why}")),
-        (None, None) => {}
-    }
 }

@@ -45,6 +45,18 @@ pub enum Form {
     Worlds,
 }
 
+impl Form {
+    /// What so many are called.
+    pub fn counted(self, count: u32) -> &'static str {
+        match (self, count) {
+            (Self::Processes, 1) => "instance",
+            (Self::Processes, _) => "instances",
+            (Self::Worlds, 1) => "world in one process",
+            (Self::Worlds, _) => "worlds in one process",
+        }
+    }
+}
+
 /// The host and the bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Host {

@@ -56,37 +56,11 @@ fn list(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What is counted.
-pub(crate) fn counted(form: Form) -> &'static str {
-    match form {
-        Form::Processes => "instances",
-        Form::Worlds => "worlds in one process",
-    }
-}
-
 fn held(curve: &Curve) -> String {
-    let or_more = if curve.instances_failed.is_none() { " or more" } else { "" };
-    format!("{}{or_more} {}", grouped(curve.instances_held.into()), counted(curve.form))
-}
-
-/// In words.
-pub(crate) fn forecast(curve: &Curve) -> String {
-    match (&curve.forecast, &curve.forecast_missing) {
-        (Some(forecast), _) => {
-            let spread = match (forecast.instances_low, forecast.instances_high) {
-                (Some(low), Some(high)) => format!(" ({low} to {high} if any one point is left out)"),
-                _ => String::new(),
-            };
-            format!(
-                "forecast: {} {}{spread}, from {} points at no more than {:.0} % of the cores",
-                forecast.instances,
-                counted(curve.form),
-                forecast.points,
-                100.0 * forecast.load_share
-            )
-        }
-        (None, Some(why)) => format!("no forecast: {why}"),
-        (None, None) => "no forecast".to_owned(),
+    let held = curve.instances_held;
+    match curve.instances_failed {
+        Some(_) => format!("{} {}", grouped(held.into()), curve.form.counted(held)),
+        None => format!("{} or more {}", grouped(held.into()), curve.form.counted(held + 1)),
     }
 }
 
@@ -99,11 +73,7 @@ fn points(curve: &Curve) -> Markup {
     html! {
         section {
             h2 { (name) }
-            p {
-                (held(curve)) " within " (number(curve.budget_ms)) " ms"
-                @if let Some(hz) = curve.frames_per_s_wanted { " at " (number(hz)) " frames/s" }
-                "; " (forecast(curve)) "."
-            }
+            p { (curve.to_string()) "." }
             table {
                 tr {
                     th.n { (name) } th.n { "Frame, ms" } th.n { "Mean" } th.n { "p50" } th.n { "p99" } th.n { "Worst mean" }

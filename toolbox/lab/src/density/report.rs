@@ -1,5 +1,6 @@
 //! The report of a density run: what `throng density --json` prints and `report.json` holds, and where it is written.
 
+use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -11,6 +12,7 @@ use super::page;
 use super::point::{Point, Statistic};
 use crate::charts;
 use crate::machine::Machine;
+use crate::page::{grouped, number};
 use crate::report::{ReportError, ReportFiles, make_folder};
 
 /// Frame time against the number of instances, or of worlds in one process.
@@ -43,6 +45,33 @@ impl Curve {
             forecast: None,
             forecast_missing: None,
             points: Vec::new(),
+        }
+    }
+}
+
+/// The outcome in words, without a full stop.
+impl fmt::Display for Curve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = |count: u32| format!("{} {}", grouped(count.into()), self.form.counted(count));
+        write!(f, "{} held {} ms", counted(self.instances_held), number(self.budget_ms))?;
+        if let Some(frames_per_s) = self.frames_per_s_wanted {
+            write!(f, " at {} frames/s", number(frames_per_s))?;
+        }
+        match self.instances_failed {
+            Some(failed) => write!(f, "; {failed} are too many")?,
+            None => write!(f, "; more were not tried")?,
+        }
+        match (&self.forecast, &self.forecast_missing) {
+            (Some(forecast), _) => {
+                write!(f, "; forecast: {}", counted(forecast.instances))?;
+                if let (Some(low), Some(high)) = (forecast.instances_low, forecast.instances_high) {
+                    write!(f, " ({low} to {high} if any one point is left out)")?;
+                }
+                let percent = 100.0 * forecast.load_share;
+                write!(f, ", from {} points at no more than {percent:.0} % of the cores", forecast.points)
+            }
+            (None, Some(why)) => write!(f, "; no forecast: {why}"),
+            (None, None) => Ok(()),
         }
     }
 }
@@ -212,6 +241,18 @@ pub(crate) mod tests {
         check(&|report| forecast_is_wanted(report, forecast), true);
         check(&|report| forecast_is_wanted(report, forecast + 1), false);
         check(&|report| (report.is_forecast_judged, report.curves[0].forecast) = (true, None), false);
+    }
+
+    #[test]
+    fn a_curve_says_its_outcome() {
+        let said = curve(Form::Processes, 8).to_string();
+        assert!(said.starts_with("8 instances held 7 ms; 9 are too many; forecast: "), "{said}");
+        assert!(said.ends_with(" % of the cores"), "{said}");
+        let why = Some("too few".to_owned());
+        let one = Curve { instances_held: 1, forecast_missing: why, ..Curve::new(Form::Worlds) };
+        let one = Curve { frames_per_s_wanted: Some(128.0), ..one }.to_string();
+        assert!(one.starts_with("1 world in one process held "), "{one}");
+        assert!(one.ends_with(" at 128 frames/s; more were not tried; no forecast: too few"), "{one}");
     }
 
     #[test]
