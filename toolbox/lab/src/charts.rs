@@ -10,12 +10,15 @@ use serde_json::Value;
 use crate::load::LoadRun;
 use crate::seconds::Second;
 
+use lines::{Line, LineChart, Stroke};
+
 pub(crate) use by_build::chart_by_build;
 pub(crate) use curve::{CurveLine, draw_curve};
 
 mod by_build;
 mod curve;
 pub(crate) mod density;
+mod lines;
 
 /// Width and height of charts (px): of one that has a row to itself, and of one of two in a row.
 #[derive(Clone, Copy)]
@@ -74,30 +77,30 @@ pub(crate) fn draw_first(run: &LoadRun, sizes: Sizes) -> Result<[Chart; 3], Char
 
 fn frame_times(run: &LoadRun, size: (u32, u32)) -> Result<Chart, ChartError> {
     let lines = [
-        Line::solid("slowest frame of the second", ORANGE, |second| second.frame_ms_max),
-        Line::solid("median frame", TEAL, |second| second.frame_ms_p50),
-        Line::dashed("budget of a frame", RED, |second| second.frame_budget_ms),
+        LineOverTime::solid("slowest frame of the second", ORANGE, |second| second.frame_ms_max),
+        LineOverTime::solid("median frame", TEAL, |second| second.frame_ms_p50),
+        LineOverTime::dashed("budget of a frame", RED, |second| second.frame_budget_ms),
     ];
     let note = "ms, by second of the server's life; the steady window is shaded";
-    let chart = draw_lines(run, "Frame time", note, size, &lines)?;
+    let chart = draw_over_time(run, "Frame time", note, size, &lines)?;
     Ok(Chart { wide: true, ..chart })
 }
 
 fn packets(run: &LoadRun) -> Result<Chart, ChartError> {
     let lines = [
-        Line::solid("out", BLUE, |second| second.packets_out as f64),
-        Line::solid("in", ORANGE, |second| second.packets_in as f64),
+        LineOverTime::solid("out", BLUE, |second| second.packets_out as f64),
+        LineOverTime::solid("in", ORANGE, |second| second.packets_in as f64),
     ];
-    draw_lines(run, "Packets", "per second, as the server counts them", HALF, &lines)
+    draw_over_time(run, "Packets", "per second, as the server counts them", HALF, &lines)
 }
 
 fn players(run: &LoadRun) -> Result<Chart, ChartError> {
     let lines = [
-        Line::solid("players", ORANGE, |second| second.players as f64),
-        Line::solid("worlds awake", TEAL, |second| second.worlds_awake as f64),
-        Line::dashed("worlds", BLUE, |second| second.worlds as f64),
+        LineOverTime::solid("players", ORANGE, |second| second.players as f64),
+        LineOverTime::solid("worlds awake", TEAL, |second| second.worlds_awake as f64),
+        LineOverTime::dashed("worlds", BLUE, |second| second.worlds as f64),
     ];
-    draw_lines(run, "Players and worlds", "at the end of each second", HALF, &lines)
+    draw_over_time(run, "Players and worlds", "at the end of each second", HALF, &lines)
 }
 
 /// Kinds beyond these would have colours that nobody can tell apart; those with the most players are drawn.
@@ -107,80 +110,71 @@ fn players_by_kind(run: &LoadRun, size: (u32, u32)) -> Result<Chart, ChartError>
     let most = |kind: &str| run.seconds.iter().map(|second| second.players_of(kind)).fold(0.0, f64::max);
     let mut kinds: Vec<&str> = Second::kinds(&run.seconds).into_iter().collect();
     kinds.sort_by(|one, other| most(other).total_cmp(&most(one)));
-    let lines: Vec<Line> = kinds
+    let lines: Vec<LineOverTime> = kinds
         .iter()
         .zip(KIND_COLOURS)
         .map(|(&kind, colour)| {
             let name = kind.to_owned();
-            Line { name: name.clone(), colour, dashed: false, value: Box::new(move |second| second.players_of(&name)) }
+            let value = Box::new({
+                let name = name.clone();
+                move |second: &Second| second.players_of(&name)
+            });
+            LineOverTime { name, colour, stroke: Stroke::Solid, value }
         })
         .collect();
-    draw_lines(run, "Players by kind of world", "at the end of each second", size, &lines)
+    draw_over_time(run, "Players by kind of world", "at the end of each second", size, &lines)
 }
 
 fn memory(run: &LoadRun) -> Result<Chart, ChartError> {
-    let lines = [Line::solid("server", TEAL, |second| second.rss_mb)];
-    draw_lines(run, "Memory", "MB resident", HALF, &lines)
+    let lines = [LineOverTime::solid("server", TEAL, |second| second.rss_mb)];
+    draw_over_time(run, "Memory", "MB resident", HALF, &lines)
 }
 
 fn cores(run: &LoadRun) -> Result<Chart, ChartError> {
-    let lines = [Line::solid("server", BLUE, |second| second.cpu_cores)];
-    draw_lines(run, "Processor", "cores busy with the server", HALF, &lines)
+    let lines = [LineOverTime::solid("server", BLUE, |second| second.cpu_cores)];
+    draw_over_time(run, "Processor", "cores busy with the server", HALF, &lines)
 }
 
 /// One line of a chart over time.
-struct Line {
+struct LineOverTime {
     name: String,
     colour: RGBColor,
-    dashed: bool,
+    stroke: Stroke,
     value: Box<dyn Fn(&Second) -> f64>,
 }
 
-impl Line {
+impl LineOverTime {
     fn solid(name: &'static str, colour: RGBColor, value: fn(&Second) -> f64) -> Self {
-        Self { name: name.to_owned(), colour, dashed: false, value: Box::new(value) }
+        Self { name: name.to_owned(), colour, stroke: Stroke::Solid, value: Box::new(value) }
     }
 
     fn dashed(name: &'static str, colour: RGBColor, value: fn(&Second) -> f64) -> Self {
-        Self { name: name.to_owned(), colour, dashed: true, value: Box::new(value) }
+        Self { name: name.to_owned(), colour, stroke: Stroke::Dashed, value: Box::new(value) }
     }
 }
 
-fn draw_lines(run: &LoadRun, title: &str, note: &str, size: (u32, u32), lines: &[Line]) -> Result<Chart, ChartError> {
+fn draw_over_time(
+    run: &LoadRun,
+    title: &str,
+    note: &str,
+    size: (u32, u32),
+    lines: &[LineOverTime],
+) -> Result<Chart, ChartError> {
     let at = |index: usize| run.seconds.get(index).map_or(0.0, |second| second.second as f64);
     let first = at(0);
     let last = at(run.seconds.len().saturating_sub(1)).max(first + 1.0);
-    let values = lines.iter().flat_map(|line| run.seconds.iter().map(&line.value));
-    let top = top_above(values);
+    let top = top_above(lines.iter().flat_map(|line| run.seconds.iter().map(&line.value)));
     let shade_begin = at(run.window.start);
     let shade_end = at(run.window.end.saturating_sub(1)).max(shade_begin);
-
-    let svg = draw(title, size, |area| {
-        let mut chart = ChartBuilder::on(area)
-            .margin_top(8)
-            .margin_right(14)
-            .x_label_area_size(24)
-            .y_label_area_size(52)
-            .build_cartesian_2d(first..last, 0.0..top)
-            .map_err(text)?;
-        if !run.window.is_empty() {
-            let corners = [(shade_begin, 0.0), (shade_end, top)];
-            chart.draw_series([Rectangle::new(corners, SHADE.filled())]).map_err(text)?;
-        }
-        configure(&mut chart, &|x| format!("{x:.0} s"))?;
-        for line in lines {
-            let points = thinned(&run.seconds, &line.value);
-            let style = line.colour.stroke_width(2);
-            if line.dashed {
-                chart.draw_series(DashedLineSeries::new(points, 7, 5, style)).map_err(text)?;
-            } else {
-                chart.draw_series(LineSeries::new(points, style)).map_err(text)?;
-            }
-        }
-        Ok(())
-    })?;
-    let legend = lines.iter().map(|line| (line.name.clone(), hex(line.colour))).collect();
-    Ok(Chart { title: title.to_owned(), note: note.to_owned(), legend, wide: false, svg })
+    let shade = (!run.window.is_empty()).then_some((shade_begin, shade_end));
+    let drawn = lines.iter().map(|line| Line {
+        name: line.name.clone(),
+        colour: line.colour,
+        stroke: line.stroke,
+        points: thinned(&run.seconds, &line.value),
+    });
+    let drawn: Vec<Line> = drawn.collect();
+    LineChart { title, note, size, x: first..last, x_label: &|x| format!("{x:.0} s"), top, shade }.draw(&drawn)
 }
 
 /// At most [`POINTS_MAX`] points of a line. Where seconds share a point the highest stands for them, so that the one

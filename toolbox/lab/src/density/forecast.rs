@@ -46,7 +46,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What so many are called.
+    /// What so many are called; of an unknown number, as 2 are.
     pub fn counted(self, count: u32) -> &'static str {
         match (self, count) {
             (Self::Processes, 1) => "instance",
