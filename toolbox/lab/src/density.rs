@@ -22,7 +22,7 @@
 //! against each other.
 //!
 //! Runs on the caller's thread; one thread per instance reads what it writes. No instance outlives the run: each is asked
-//! to end, then killed with all that it has started, and a keeper kills them if this process dies. What leaves its
+//! to end, then killed with all that it has started, and a watchdog kills them if this process dies. What leaves its
 //! process group on purpose, as a daemon does, is out of reach.
 //!
 //! Cost beside the instances: a request per instance at the begin and end of a window (for gauges one a second), and the
@@ -40,7 +40,6 @@ mod frame_times;
 mod hardware;
 mod http;
 mod instance;
-mod keeper;
 mod log_pattern;
 mod page;
 mod placeholders;
@@ -49,6 +48,7 @@ mod ports;
 mod report;
 mod search;
 mod watch;
+mod watchdog;
 mod window;
 
 pub use course::{Progress, run};

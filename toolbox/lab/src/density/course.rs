@@ -12,7 +12,7 @@ use super::fleet::Fleet;
 use super::forecast::{Form, Host, Measured, NoForecast, forecast};
 use super::point::{Bar, Point, Statistic};
 use super::report::{Curve, DensityReport};
-use super::search::{Found, Search, first_failed, held};
+use super::search::{Search, Verdict, first_failed, held};
 use super::window::{self, Hardware, wait_until};
 
 /// Pipes of 4,096 instances, and counters of the threads of some hundred.
@@ -130,7 +130,7 @@ fn sweep(
                 break point;
             }
         };
-        found.insert(instances, Found { holds: point.holds, load_share: point.load_share });
+        found.insert(instances, Verdict { holds: point.holds, load_share: point.load_share });
         curve.points.push(point.clone());
         progress(Progress::Measured { form, point });
     }
@@ -140,8 +140,8 @@ fn sweep(
 /// What follows from the points.
 fn conclude(curve: &mut Curve, plan: &DensityPlan, cores: f64) {
     curve.points.sort_by_key(|point| point.instances);
-    let found = |point: &Point| (point.instances, Found { holds: point.holds, load_share: point.load_share });
-    let found: BTreeMap<u32, Found> = curve.points.iter().map(found).collect();
+    let found = |point: &Point| (point.instances, Verdict { holds: point.holds, load_share: point.load_share });
+    let found: BTreeMap<u32, Verdict> = curve.points.iter().map(found).collect();
     (curve.instances_held, curve.instances_failed) = (held(&found), first_failed(&found));
     let measured = |point: &Point| Measured {
         instances: point.instances,

@@ -54,7 +54,7 @@ pub enum DensityError {
     #[error(transparent)]
     Url(#[from] HttpError),
     #[error("the process that watches over the run (sh) cannot be started: {0}")]
-    Keeper(io::Error),
+    Watchdog(io::Error),
     #[error("stopped before anything was measured: there is nothing to report")]
     Interrupted,
 }

@@ -11,10 +11,10 @@ use throng_platform::signals::StopFlag;
 use super::DensityPlan;
 use super::error::DensityError;
 use super::instance::{Instance, end_all};
-use super::keeper::Keeper;
 use super::placeholders::Place;
 use super::ports::Ports;
 use super::watch::{NotYet, Watch, WatchError};
+use super::watchdog::Watchdog;
 
 /// A server says good-bye to everyone in seconds; what takes longer is killed.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
@@ -25,9 +25,9 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The instances, the first of which have been there longest.
 pub(crate) struct Fleet<'a> {
     plan: &'a DensityPlan,
-    // Dropped before the keeper, which then finds nobody.
+    // Dropped before the watchdog, which then finds nobody.
     pub instances: Vec<Instance>,
-    keeper: Keeper,
+    watchdog: Watchdog,
     ports: Ports,
     /// Empty where instances are not tied to any.
     nodes: Vec<Node>,
@@ -39,7 +39,7 @@ impl<'a> Fleet<'a> {
         Ok(Self {
             plan,
             instances: Vec::new(),
-            keeper: Keeper::start().map_err(DensityError::Keeper)?,
+            watchdog: Watchdog::start().map_err(DensityError::Watchdog)?,
             ports: Ports::from(plan.first_port),
             // With one there is nothing to choose, and a tie would only be in the way.
             nodes: if nodes.len() > 1 { nodes } else { Vec::new() },
@@ -62,8 +62,8 @@ impl<'a> Fleet<'a> {
                 nodes => self.nodes.get(self.instances.len() % nodes),
             };
             let instance = Instance::start(&self.plan.command, &self.plan.source, place, node)?;
-            // A keeper that is gone keeps nobody, and somebody has killed it on purpose.
-            let _ = self.keeper.keep(instance.pid());
+            // A watchdog that is gone keeps nobody, and somebody has killed it on purpose.
+            let _ = self.watchdog.keep(instance.pid());
             self.instances.push(instance);
         }
         (first_new..count).try_for_each(|at| self.wait_ready(at, stop))
@@ -121,7 +121,7 @@ impl<'a> Fleet<'a> {
         let groups: Vec<u32> = leaving.iter().map(Instance::pid).collect();
         end_all(leaving, ENDS_WITHIN);
         for group in groups {
-            let _ = self.keeper.forget(group);
+            let _ = self.watchdog.forget(group);
         }
     }
 }

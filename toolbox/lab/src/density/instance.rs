@@ -20,7 +20,7 @@ use throng_platform::threads::{Priority, spawn_named};
 use super::error::DensityError;
 use super::log_pattern::LogPattern;
 use super::placeholders::Place;
-use super::watch::{self, FrameSource, Logged, NotYet, Watch};
+use super::watch::{self, FrameSource, LoggedFrames, NotYet, Watch};
 
 /// Enough for a panic's message and the frames that matter.
 const TAIL_LINES: usize = 24;
@@ -80,7 +80,7 @@ impl Instance {
                 (Watch::Page { url, metric, edge: None, begun: None, gauged: Default::default() }, None)
             }
             FrameSource::Log(pattern) => {
-                let logged = Arc::new(Mutex::new(Logged::default()));
+                let logged = Arc::new(Mutex::new(LoggedFrames::default()));
                 (Watch::Log { logged: logged.clone(), begun: None }, Some((pattern.clone(), logged)))
             }
         };
@@ -171,7 +171,7 @@ fn start_on(node: Option<&Node>, mut command: Command) -> io::Result<Child> {
     starter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn read_lines(output: impl Read, words: &Mutex<Words>, pattern: Option<(LogPattern, Arc<Mutex<Logged>>)>) {
+fn read_lines(output: impl Read, words: &Mutex<Words>, pattern: Option<(LogPattern, Arc<Mutex<LoggedFrames>>)>) {
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while let Ok(1..) = output.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line) {

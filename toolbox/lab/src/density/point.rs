@@ -47,9 +47,9 @@ impl FromStr for Statistic {
     }
 }
 
-/// What was seen of all instances in a window.
+/// What was read of all instances in a window.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
+pub(crate) struct WindowReading {
     pub seconds: f64,
     /// Of all instances together.
     pub times: FrameTimes,
@@ -82,7 +82,7 @@ const PERIOD_SHARE: f64 = 0.9;
 
 impl Bar {
     /// From what was wanted and what the fewest instances did.
-    pub fn new(budget_ms: Option<f64>, hz: Option<f64>, fewest: &Seen) -> Result<Self, DensityError> {
+    pub fn new(budget_ms: Option<f64>, hz: Option<f64>, fewest: &WindowReading) -> Result<Self, DensityError> {
         let frames_per_s = fewest.frames_per_s.map(|measured| hz.unwrap_or(measured));
         let period_ms = hz.or(frames_per_s).map(|hz| 1e3 / hz);
         let budget_ms = budget_ms.or(period_ms.map(|ms| ms * PERIOD_SHARE)).ok_or(DensityError::NoBudget)?;
@@ -124,7 +124,7 @@ pub struct Point {
 impl Point {
     pub(crate) fn new(
         instances: u32,
-        seen: &Seen,
+        seen: &WindowReading,
         statistic: Statistic,
         bar: Bar,
         cores: f64,
@@ -173,20 +173,20 @@ impl Point {
 mod tests {
     use super::*;
 
-    fn seen(frames: &[f64], frames_per_s: Option<f64>) -> Seen {
-        let mut seen = Seen {
+    fn seen(frames: &[f64], frames_per_s: Option<f64>) -> WindowReading {
+        let mut seen = WindowReading {
             seconds: 2.0,
             frames_per_s,
             frames_per_s_least: frames_per_s,
             frames_per_s_all: frames_per_s.map(|one| 3.0 * one),
             cores_busy: 0.5,
-            ..Seen::default()
+            ..WindowReading::default()
         };
         frames.iter().for_each(|ms| seen.times.record(*ms));
         seen
     }
 
-    fn point(seen: &Seen, statistic: Statistic, bar: Bar) -> Point {
+    fn point(seen: &WindowReading, statistic: Statistic, bar: Bar) -> Point {
         Point::new(3, seen, statistic, bar, 2.0).unwrap()
     }
 
@@ -198,7 +198,7 @@ mod tests {
         assert!(!point(&seen(&times, Some(100.0)), Statistic::P99, bar).holds);
         assert!(point(&seen(&times, Some(99.1)), Statistic::P50, bar).holds);
         assert!(!point(&seen(&times, Some(98.9)), Statistic::P50, bar).holds, "it leaves frames out");
-        let one_hangs = Seen { frames_per_s_least: Some(0.0), ..seen(&times, Some(100.0)) };
+        let one_hangs = WindowReading { frames_per_s_least: Some(0.0), ..seen(&times, Some(100.0)) };
         assert!(!point(&one_hangs, Statistic::P50, bar).holds, "the others are as fast as ever");
         assert!(point(&seen(&times, None), Statistic::P50, bar).holds, "nobody counts them");
         assert!((point(&seen(&times, None), Statistic::Mean, bar).load_share - 0.25).abs() < 1e-12);
@@ -219,20 +219,20 @@ mod tests {
         let bar = Bar { budget_ms: 4.0, frames_per_s: None };
         let counts = HardwareCounts { instructions: 3_000, cycles: 2_000, cache_misses: 6 };
         // The windows of the pages are longer: there are more frames in them than in these 2 s, which have 6.
-        let counted = Seen { hardware: Some(counts), ..seen(&[1.0; 8], Some(1.0)) };
+        let counted = WindowReading { hardware: Some(counts), ..seen(&[1.0; 8], Some(1.0)) };
         let told = point(&counted, Statistic::Mean, bar);
         assert_eq!((told.instructions_per_cycle, told.cache_misses_per_1000_instructions), (Some(1.5), Some(2.0)));
         assert_eq!((told.instructions_per_frame, told.cache_misses_per_frame), (Some(500.0), Some(1.0)));
-        let nothing = Seen { hardware: Some(HardwareCounts::default()), ..seen(&[1.0], Some(1.0)) };
+        let nothing = WindowReading { hardware: Some(HardwareCounts::default()), ..seen(&[1.0], Some(1.0)) };
         assert_eq!(point(&nothing, Statistic::Mean, bar).instructions_per_cycle, None);
     }
 
     #[test]
     fn what_the_source_does_not_tell_is_an_error() {
         let bar = Bar { budget_ms: 4.0, frames_per_s: None };
-        let error = |seen: &Seen, statistic| Point::new(1, seen, statistic, bar, 2.0).unwrap_err().to_string();
-        assert!(error(&Seen::default(), Statistic::Mean).contains("--seconds"));
-        let mut summary = Seen::default();
+        let error = |seen: &WindowReading, statistic| Point::new(1, seen, statistic, bar, 2.0).unwrap_err().to_string();
+        assert!(error(&WindowReading::default(), Statistic::Mean).contains("--seconds"));
+        let mut summary = WindowReading::default();
         (summary.times.count, summary.times.sum_ms) = (2.0, 4.0);
         assert!(error(&summary, Statistic::P99).contains("--statistic mean"));
         assert_eq!("p99".parse(), Ok(Statistic::P99));

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-/// What was found at a number of instances.
+/// Whether a number of instances held, and what it took.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct Verdict {
     pub holds: bool,
     /// Of the host's cores that the instances may use.
     pub load_share: f64,
@@ -36,9 +36,9 @@ impl Search {
     }
 
     /// The next number to measure; `None` = it is done.
-    pub fn next(&self, found: &BTreeMap<u32, Found>) -> Option<u32> {
+    pub fn next(&self, found: &BTreeMap<u32, Verdict>) -> Option<u32> {
         let most = found.keys().next_back().copied().unwrap_or(0);
-        let is_loaded = |found: &Found| self.load_share_max.is_some_and(|max| found.load_share > max);
+        let is_loaded = |found: &Verdict| self.load_share_max.is_some_and(|max| found.load_share > max);
         let goes_on = found.values().filter(|one| !one.holds).count() < FAILED_MAX && !found.values().any(is_loaded);
         let next = self.sweep.iter().copied().find(|&instances| instances > most).filter(|_| goes_on);
         next.or_else(|| {
@@ -49,12 +49,12 @@ impl Search {
 }
 
 /// The most instances that held: no fewer failed.
-pub(crate) fn held(found: &BTreeMap<u32, Found>) -> u32 {
+pub(crate) fn held(found: &BTreeMap<u32, Verdict>) -> u32 {
     found.iter().take_while(|(_, found)| found.holds).last().map_or(0, |(&instances, _)| instances)
 }
 
 /// The fewest that did not.
-pub(crate) fn first_failed(found: &BTreeMap<u32, Found>) -> Option<u32> {
+pub(crate) fn first_failed(found: &BTreeMap<u32, Verdict>) -> Option<u32> {
     found.iter().find(|(_, found)| !found.holds).map(|(&instances, _)| instances)
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     /// Measures a host that holds so many.
-    fn search(search: &Search, holds: u32, load_each: f64) -> (Vec<u32>, BTreeMap<u32, Found>) {
+    fn search(search: &Search, holds: u32, load_each: f64) -> (Vec<u32>, BTreeMap<u32, Verdict>) {
         let (mut asked, mut found) = (Vec::new(), BTreeMap::new());
         while let Some(instances) = search.next(&found) {
             assert!(found.insert(instances, at(instances, holds, load_each)).is_none(), "{instances} twice");
@@ -72,8 +72,8 @@ mod tests {
         (asked, found)
     }
 
-    fn at(instances: u32, holds: u32, load_each: f64) -> Found {
-        Found { holds: instances <= holds, load_share: f64::from(instances) * load_each }
+    fn at(instances: u32, holds: u32, load_each: f64) -> Verdict {
+        Verdict { holds: instances <= holds, load_share: f64::from(instances) * load_each }
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub enum FrameSource {
 
 /// Frame times that were read out of lines. Written by the thread that reads them.
 #[derive(Debug, Default)]
-pub(crate) struct Logged {
+pub(crate) struct LoggedFrames {
     pub times: FrameTimes,
     /// Since the start, not since the window's begin.
     pub count: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Logged {
 /// One instance's source.
 #[derive(Debug)]
 pub(crate) enum Watch {
-    Log { logged: Arc<Mutex<Logged>>, begun: Option<Instant> },
+    Log { logged: Arc<Mutex<LoggedFrames>>, begun: Option<Instant> },
     Page { url: String, metric: FrameMetric, edge: Option<Edge>, begun: Option<Edge>, gauged: FrameTimes },
 }
 
@@ -55,9 +55,9 @@ pub(crate) enum NotYet {
     NoMetric(Vec<String>),
 }
 
-/// What was seen in a window.
+/// Frames of one instance in a window.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Watched {
+pub(crate) struct FrameReading {
     pub times: FrameTimes,
     pub seconds: f64,
     /// The least that these can have been, as far as the edges are known.
@@ -66,7 +66,7 @@ pub(crate) struct Watched {
     pub is_counted: bool,
 }
 
-impl Watched {
+impl FrameReading {
     pub fn frames_per_s(&self) -> Option<f64> {
         self.is_counted.then_some(self.times.count / self.seconds)
     }
@@ -145,18 +145,18 @@ impl Watch {
     }
 
     /// Ends the window at the edge that was looked for. Without both edges it is empty.
-    pub fn end(&mut self) -> Result<Watched, WatchError> {
+    pub fn end(&mut self) -> Result<FrameReading, WatchError> {
         match self {
             Self::Log { logged, begun } => {
                 let seconds = begun.take().map_or(0.0, |begun| begun.elapsed().as_secs_f64());
                 let times = std::mem::take(&mut lock(logged).times);
                 // With a line at the begin and one at the end it is shorter than between two others.
                 let seconds_min = seconds * times.count / (times.count + 1.0);
-                Ok(Watched { times, seconds, seconds_min, is_counted: true })
+                Ok(FrameReading { times, seconds, seconds_min, is_counted: true })
             }
             Self::Page { edge, begun, gauged, .. } => {
                 let (Some(begun), Some(ended)) = (begun.take(), edge.take()) else {
-                    return Ok(Watched::default());
+                    return Ok(FrameReading::default());
                 };
                 let (times, is_counted) = match ended.reading {
                     Reading::Now { .. } => (std::mem::take(gauged), false),
@@ -165,7 +165,12 @@ impl Watch {
                     }
                 };
                 let seconds = (ended.middle() - begun.middle()).as_secs_f64();
-                Ok(Watched { times, seconds, seconds_min: (ended.earliest - begun.latest).as_secs_f64(), is_counted })
+                Ok(FrameReading {
+                    times,
+                    seconds,
+                    seconds_min: (ended.earliest - begun.latest).as_secs_f64(),
+                    is_counted,
+                })
             }
         }
     }
@@ -184,7 +189,7 @@ fn read(url: &str, metric: &FrameMetric) -> Result<Reading, WatchError> {
 }
 
 /// Times are added whole: a thread that panicked left nothing half done.
-pub(crate) fn lock(logged: &Mutex<Logged>) -> std::sync::MutexGuard<'_, Logged> {
+pub(crate) fn lock(logged: &Mutex<LoggedFrames>) -> std::sync::MutexGuard<'_, LoggedFrames> {
     logged.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
@@ -223,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_line_more_or_less_is_no_other_rate_and_no_line_is_none() {
-        let watched = |count: f64, seconds_min: f64| Watched {
+        let watched = |count: f64, seconds_min: f64| FrameReading {
             times: FrameTimes::counted(count, count),
             seconds: 10.0,
             seconds_min,
@@ -231,6 +236,6 @@ mod tests {
         };
         assert_eq!(watched(9.0, 9.0).frames_per_s_max(), Some(1.0));
         assert_eq!(watched(0.0, 0.0).frames_per_s_max(), Some(0.0));
-        assert_eq!(Watched { is_counted: false, ..watched(9.0, 9.0) }.frames_per_s_max(), None);
+        assert_eq!(FrameReading { is_counted: false, ..watched(9.0, 9.0) }.frames_per_s_max(), None);
     }
 }

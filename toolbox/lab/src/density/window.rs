@@ -12,7 +12,7 @@ use throng_platform::time::Nanos;
 use super::error::DensityError;
 use super::fleet::{Fleet, LOOK_EVERY, unwatched};
 use super::hardware::HardwareWatch;
-use super::point::Seen;
+use super::point::WindowReading;
 use super::watch::{Watch, WatchError};
 
 /// A server on a full host answers late: pages are asked for again for so long.
@@ -34,7 +34,7 @@ pub(crate) fn watch(
     hardware: &mut Hardware,
     stop: &StopFlag,
     second: &mut dyn FnMut(u32),
-) -> Result<Seen, DensityError> {
+) -> Result<WindowReading, DensityError> {
     find_edges(fleet, stop)?;
     fleet.instances.iter_mut().for_each(|one| one.watch.begin());
     let processes = fleet.processes();
@@ -59,12 +59,12 @@ pub(crate) fn watch(
         |(process, after): (&u32, &Nanos)| after.saturating_sub(cpu_before.get(process).copied().unwrap_or_default());
     let cpu_s: f64 = cpu_after.iter().map(used).map(|nanos| nanos.as_secs_f64()).sum();
     let rss_bytes: u64 = processes.iter().filter_map(|&process| process::rss_bytes_of(process).ok()).sum();
-    let mut seen = Seen {
+    let mut seen = WindowReading {
         seconds: measured_s,
         cores_busy: cpu_s / measured_s,
         rss_mb: rss_bytes as f64 / f64::from(1 << 20),
         hardware: counted,
-        ..Seen::default()
+        ..WindowReading::default()
     };
     find_edges(fleet, stop)?;
     let mut rates = Vec::new();

@@ -1,10 +1,10 @@
-//! The keeper: a process that ends what is left of a run whose own process has died, however it died.
+//! The watchdog: a process that ends what is left of a run whose own process has died, however it died.
 //!
-//! Any program may be measured, and most do not notice that whoever started them is gone. The keeper is told the number of
-//! each group of processes when it starts (`keep N`) and when all of it has ended (`forget N`), since a stranger may have
-//! the number from then on. It waits for the end of its stdin, which comes with the end of this process; then it kills all
-//! that it still keeps. It is a shell, so that it has no part of this program that could die with it, and in a group of its own, so
-//! that Ctrl-C does not reach it.
+//! Any program may be measured, and most do not notice that whoever started them is gone. The watchdog is told the number
+//! of each group of processes when it starts (`keep N`) and when all of it has ended (`forget N`), since a stranger may
+//! have the number from then on. It waits for the end of its stdin, which comes with the end of this process; then it
+//! kills all that it still keeps. It is a shell, so that it has no part of this program that could die with it, and in a
+//! group of its own, so that Ctrl-C does not reach it.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -21,13 +21,13 @@ done
 for group in $groups; do kill -KILL "-$group"; done"#;
 
 /// Dropped, it ends without killing anybody.
-pub(crate) struct Keeper {
+pub(crate) struct Watchdog {
     process: Child,
     /// Only a test takes it away.
     orders: Option<ChildStdin>,
 }
 
-impl Keeper {
+impl Watchdog {
     pub fn start() -> io::Result<Self> {
         let mut process = Command::new("sh")
             .args(["-c", SCRIPT])
@@ -57,7 +57,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         // Before its stdin ends. Whoever drops it has ended the groups, and their numbers may be others' by now.
         let _ = self.process.kill();
@@ -77,14 +77,14 @@ mod tests {
 
     #[test]
     fn when_its_stdin_ends_all_that_it_keeps_is_killed() {
-        let mut keeper = Keeper::start().unwrap();
+        let mut watchdog = Watchdog::start().unwrap();
         let (mut gone, mut kept, mut other) = (sleeper(), [sleeper(), sleeper()], sleeper());
         gone.kill().unwrap();
         gone.wait().unwrap();
-        keeper.keep(gone.id()).unwrap();
-        kept.iter().for_each(|child| keeper.keep(child.id()).unwrap());
+        watchdog.keep(gone.id()).unwrap();
+        kept.iter().for_each(|child| watchdog.keep(child.id()).unwrap());
         // As when this process dies.
-        keeper.orders = None;
+        watchdog.orders = None;
         kept.iter_mut().for_each(|child| assert_eq!(child.wait().unwrap().code(), None));
         assert!(!process_groups::has_ended(other.id()), "of others it knows nothing");
         other.kill().unwrap();
@@ -93,13 +93,13 @@ mod tests {
 
     #[test]
     fn a_forgotten_group_outlives_its_stdin() {
-        let mut keeper = Keeper::start().unwrap();
+        let mut watchdog = Watchdog::start().unwrap();
         let [mut first, mut forgotten, mut last] = [sleeper(), sleeper(), sleeper()];
-        [&first, &forgotten, &last].into_iter().for_each(|child| keeper.keep(child.id()).unwrap());
-        keeper.forget(forgotten.id()).unwrap();
-        keeper.orders = None;
+        [&first, &forgotten, &last].into_iter().for_each(|child| watchdog.keep(child.id()).unwrap());
+        watchdog.forget(forgotten.id()).unwrap();
+        watchdog.orders = None;
         // Then it has killed whom it kills.
-        keeper.process.wait().unwrap();
+        watchdog.process.wait().unwrap();
         [&mut first, &mut last].into_iter().for_each(|child| assert_eq!(child.wait().unwrap().code(), None));
         assert!(!process_groups::has_ended(forgotten.id()));
         forgotten.kill().unwrap();
