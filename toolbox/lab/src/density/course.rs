@@ -51,7 +51,8 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<DensityReport, DensityError> {
     plan.check()?;
-    // Less is enough for a small run, and what finds no room is told then.
+    // Less is enough for a small run, and what finds no room is told then. Instances inherit it, which the guide says: to
+    // lower it again between fork and exec takes `unsafe`.
     let _ = limits::raise_open_files(OPEN_FILES);
     let mut fleet = Fleet::new(plan)?;
     let mut report = DensityReport::new(plan, usable_cores(), fleet.nodes());
