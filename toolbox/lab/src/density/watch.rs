@@ -31,6 +31,7 @@ pub(crate) struct LoggedFrames {
 
 /// One instance's source.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each instance, and it stays where it is")]
 pub(crate) enum Watch {
     Log { logged: Arc<Mutex<LoggedFrames>>, begun: Option<Instant> },
     Page { url: String, metric: FrameMetric, edge: Option<Edge>, begun: Option<Edge>, gauged: FrameTimes },
