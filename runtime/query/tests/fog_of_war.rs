@@ -80,7 +80,7 @@ fn run(seed: u64, ticks: u32, is_careless: bool) -> Findings {
     }
     let counts = fog.take_counts();
     println!("seed {seed}: {findings:?}, {counts:?}, cells see {:.3}", cells.visible_share());
-    assert!(counts.hidden_by_cells > 0 && counts.hidden_by_wall > 0, "each of the means is used");
+    assert!(is_careless || counts.hidden_by_cells > 0 && counts.hidden_by_wall > 0, "each of the means is used");
     findings
 }
 

@@ -15,13 +15,14 @@ use throng_platform::{
     prefetch::{self, FootprintDraft},
     time::Nanos,
 };
-use throng_replication::{Pacing, View, WorldReplication};
+use throng_replication::{Pacing, Seen, View, WorldReplication};
 
 use crate::{
     allowance::Allowance,
     client_cost::{ClientCost, CostMeter},
     declared::Spent,
     ids::{ClientKey, WorldId},
+    seen_moment::SeenMoment,
     tick_resources::RefusedTravel,
     transfer::Transfer,
 };
@@ -179,6 +180,11 @@ impl Client {
             self.input_newest = Some(number);
         }
         is_newer
+    }
+
+    /// What it says that its player was shown, with what is known of that.
+    pub(crate) fn seen_moment(&self, seen: Seen) -> SeenMoment {
+        SeenMoment::new(seen, self.view.as_ref().map_or(0, View::acked_tick), self.connection.rtt())
     }
 
     pub(crate) fn last_input(&self) -> u16 {

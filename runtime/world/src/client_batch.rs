@@ -39,7 +39,6 @@ use crate::{
     declared::{Declared, Heard},
     opened::{Buffer, MessageKind, Opened},
     report::TickStats,
-    seen_moment::SeenMoment,
     worker::Worker,
 };
 
@@ -358,7 +357,7 @@ fn open(
                     is_late = !client.take_input(number);
                     note_input(client.key.0, number);
                 }
-                let seen = seen.flatten().map(|seen| SeenMoment::new(Seen::decode(seen, stage.tick), client));
+                let seen = seen.flatten().map(|seen| client.seen_moment(Seen::decode(seen, stage.tick)));
                 let (client, value) = (client.key, unpacked.map(|value| value.index));
                 let (begin, end) = (begin as u32, end as u32);
                 opened.push(Opened { number, client, kind, is_late, seen, begin, end, value });

@@ -5,9 +5,7 @@
 //! (`throng_rewind::view_limits`). Noted where the datagram is opened, because there all of it is at hand.
 
 use throng_platform::time::Nanos;
-use throng_replication::{Seen, View};
-
-use crate::client::Client;
+use throng_replication::Seen;
 
 /// What a client says that its player was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +25,8 @@ pub struct SeenMoment {
 }
 
 impl SeenMoment {
-    pub(crate) fn new(seen: Seen, client: &Client) -> Self {
+    pub(crate) fn new(seen: Seen, acked_tick: u32, round_trip: Nanos) -> Self {
         let (tick, part) = seen.moment();
-        let acked_tick = client.view.as_ref().map_or(0, View::acked_tick);
-        Self { tick, part, newest_tick: seen.newest_tick, acked_tick, round_trip: client.connection.rtt() }
+        Self { tick, part, newest_tick: seen.newest_tick, acked_tick, round_trip }
     }
 }

@@ -173,7 +173,13 @@ fn skeleton(file: &File<'_>) -> Result<(Skeleton, HashMap<usize, u16>), GltfErro
         }
         placed.push((depth, *joint, nearest));
     }
-    placed.sort_by_key(|(depth, ..)| *depth);
+    // The skin's own order, if it will do.
+    let is_before = |(at, (_, _, nearest)): (usize, &(usize, usize, Option<usize>))| {
+        nearest.is_none_or(|nearest| joints[..at].contains(&nearest))
+    };
+    if !placed.iter().enumerate().all(is_before) {
+        placed.sort_by_key(|(depth, ..)| *depth);
+    }
 
     let mut bones = Vec::with_capacity(placed.len());
     let mut bone_of = HashMap::with_capacity(placed.len());
