@@ -7,7 +7,7 @@
 //! ```text
 //!   kind + seed --> world                              world_kind  world_builder
 //!   |- its systems, by label, in order                 system_list  system_order  world_systems  failures
-//!   |- Bevy's plugins, and its time                    plugin_host  tick_time
+//!   |- Bevy's plugins, its time and its messages       plugin_host  tick_time  update_messages
 //!   tick(now, mail, worker, helpers) --> report        game_world  mail  worker  report
 //!   |- clients in batches: open ... tell               client  clients  client_batch  allowance  client_cost
 //!   |- what clients may say, what they were shown      declared  seen_moment
@@ -88,6 +88,7 @@ pub mod tick_resources;
 mod tick_time;
 pub mod transfer;
 mod unwritten;
+mod update_messages;
 pub mod visibility;
 pub mod worker;
 pub mod world_builder;

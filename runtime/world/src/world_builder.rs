@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bevy_app::{App, First, Plugins};
 use bevy_ecs::{
     error::FallbackErrorHandler,
-    message::{Message, MessageRegistry, MessageUpdateSystems, Messages, message_update_system},
+    message::{Message, MessageRegistry, MessageUpdateSystems, Messages},
     observer::IntoObserver,
     prelude::*,
     schedule::{InternedSystemSet, IntoScheduleConfigs, ScheduleLabel},
@@ -49,6 +49,7 @@ use crate::{
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
     tick_time::{self, OtherTimestep, TickTime},
     transfer::{self, TransferCheck},
+    update_messages::update_messages,
     visibility::{MaySee, Viewer, VisibilityFilter},
     world_kind::{WorldKind, WorldPlugins},
 };
@@ -165,7 +166,7 @@ impl WorldBuilder {
             host.finish(kind, &mut self.ecs, &mut self.systems)?;
         }
         if self.ecs.contains_resource::<MessageRegistry>() {
-            self.systems.add(First, message_update_system.in_set(MessageUpdateSystems));
+            self.systems.add(First, update_messages.in_set(MessageUpdateSystems));
         }
         Ok(())
     }
