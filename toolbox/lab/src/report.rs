@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::charts::{self, ChartError};
 use crate::earlier_runs::{self, RunFigures};
@@ -18,6 +18,22 @@ use crate::page;
 pub struct ReportFiles {
     pub json: PathBuf,
     pub html: PathBuf,
+}
+
+impl ReportFiles {
+    pub(crate) fn within(folder: &Path) -> Self {
+        Self { json: folder.join("report.json"), html: folder.join("report.html") }
+    }
+
+    /// Writes both into `folder`, which is made if it is missing.
+    pub(crate) fn write(&self, folder: &Path, object: &Value, html: &str) -> Result<(), ReportError> {
+        let text = serde_json::to_string_pretty(object)? + "\n";
+        make_folder(folder)?;
+        for (path, text) in [(&self.json, &*text), (&self.html, html)] {
+            std::fs::write(path, text).map_err(|cause| ReportError::Write { path: path.clone(), cause })?;
+        }
+        Ok(())
+    }
 }
 
 /// Why there is no report.
@@ -39,7 +55,7 @@ pub fn make_folder(folder: &Path) -> Result<(), ReportError> {
 /// Writes both files into `folder`, which is made if it is missing, and notes the page's path in the run's report.
 pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportError> {
     let machine = Machine::here();
-    let files = ReportFiles { json: folder.join("report.json"), html: folder.join("report.html") };
+    let files = ReportFiles::within(folder);
     run.report.report = Some(files.html.display().to_string());
 
     // Before this run's report takes the place of one that is compared.
@@ -54,15 +70,7 @@ pub fn write(run: &mut LoadRun, folder: &Path) -> Result<ReportFiles, ReportErro
         object.insert("window".to_owned(), json!({"begin": run.window.start, "end": run.window.end}));
         object.insert("by_second".to_owned(), serde_json::to_value(&run.seconds)?);
     }
-    let text = serde_json::to_string_pretty(&object)?;
-
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |cause| ReportError::Write { path, cause }
-    };
-    make_folder(folder)?;
-    std::fs::write(&files.json, text + "\n").map_err(failed(&files.json))?;
-    std::fs::write(&files.html, html).map_err(failed(&files.html))?;
+    files.write(folder, &object, &html)?;
     Ok(files)
 }
 

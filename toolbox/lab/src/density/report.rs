@@ -13,7 +13,7 @@ use super::point::{Point, Statistic};
 use crate::charts;
 use crate::machine::Machine;
 use crate::page::{grouped, number};
-use crate::report::{ReportError, ReportFiles, make_folder};
+use crate::report::{ReportError, ReportFiles};
 
 /// Frame time against the number of instances, or of worlds in one process.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -138,21 +138,14 @@ impl DensityReport {
 /// Writes `report.json` and `report.html` into `folder`, which is made if it is missing, and notes the page's path.
 pub fn write(report: &mut DensityReport, folder: &Path) -> Result<ReportFiles, ReportError> {
     let machine = Machine::here();
-    let files = ReportFiles { json: folder.join("report.json"), html: folder.join("report.html") };
+    let files = ReportFiles::within(folder);
     report.report = Some(files.html.display().to_string());
     let html = page::page(report, &machine, &charts::density::draw(report)?);
     let mut object = serde_json::to_value(&*report)?;
     if let Some(object) = object.as_object_mut() {
         object.insert("machine".to_owned(), json!(machine));
     }
-    let text = serde_json::to_string_pretty(&object)?;
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |cause| ReportError::Write { path, cause }
-    };
-    make_folder(folder)?;
-    std::fs::write(&files.json, text + "\n").map_err(failed(&files.json))?;
-    std::fs::write(&files.html, html).map_err(failed(&files.html))?;
+    files.write(folder, &object, &html)?;
     Ok(files)
 }
 
