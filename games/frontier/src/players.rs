@@ -4,7 +4,7 @@
 //! speed at most, whatever number of inputs has come ([`Controls`](crate::roster::Controls)). So a fast clock, a burst
 //! or a replay gains nothing. Without inputs a player goes on for [`HOLD_MS`] and then stands.
 //!
-//! Cost: 60 ns a message and 60 ns a player that walks.
+//! Cost: a look at each message, and a pass over all players for each of these things.
 
 use bevy_ecs::prelude::*;
 use throng::prelude::*;

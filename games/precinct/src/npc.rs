@@ -21,9 +21,7 @@
 //! ([`load_level`]) says how often it walks and thinks, by the distance of the nearest player; at every level it
 //! perceives at least four times a second.
 //!
-//! Cost of a hideout's whole tick with 19 NPCs, half of them fighting: 6 µs when ticked over and over, 18 µs as one of
-//! 1,000 (2-core EPYC virtual machine, release build); so 20,000 NPCs at 20 Hz are about 0.4 cores. Memory per NPC:
-//! about 400 bytes.
+//! Cost: what NPCs take of a tick is subsystem `ai` in the report of `throng load`. Memory per NPC: about 400 bytes.
 
 pub mod body;
 pub mod brain;

@@ -3,7 +3,8 @@
 //! A server's tick goes through its clients one after the other, each a few kilobytes in a dozen places, and with a
 //! thousand of them nothing of the next one is in the nearest cache. Nothing has to wait for what has been asked for
 //! early enough. A small world's tick goes through all of it once: what it reads whatever happens is noted now and then,
-//! and asked for at once ([`Footprint`]). Only a hint: what is asked for in vain costs its line, never a fault. Does nothing but on x86-64.
+//! and asked for at once ([`Footprint`]). Only a hint: what is asked for in vain costs its line, never a fault. Does
+//! nothing but on x86-64.
 
 /// Asks for all of a value. Costs about 0.3 ns per 64 bytes.
 #[inline]
@@ -111,10 +112,6 @@ impl FootprintDraft {
 }
 
 impl Footprint {
-    pub fn lines_count(&self) -> usize {
-        self.lines.len()
-    }
-
     /// Asks for all of it, into the second cache. Costs about 4 ns a line that is not near yet. Does nothing but on
     /// x86-64.
     pub fn ask(&self) {
