@@ -1,4 +1,5 @@
-//! Benches: each is a package `bench-NAME` under `bench/`, so that it can depend on peers that nothing else needs.
+//! Benches: each is a package `bench-NAME` under `bench/`, so that it can depend on peers that nothing else needs. What
+//! they share, `--small` and `--json` among it, is `bench/harness`.
 //!
 //! `--small` is the size that also runs with the tests; the real size is for claims, and a claim names machine, commit
 //! and command. The bench against other libraries is a workspace of its own and is built by `peers`, which runs `crowd`, too.

@@ -61,9 +61,14 @@ pub(crate) fn run(arguments: &FuzzArguments) -> Result<(), XtaskError> {
 
 /// The small run of all targets that every change must pass.
 pub(crate) fn ci() -> Result<(), XtaskError> {
-    let all = targets(&step::root().join("fuzz/fuzz_targets"))?;
-    let folder = Build::default().run(&all)?;
+    let (folder, all) = build_all()?;
     run_all(&folder, &all, CI_SECONDS)
+}
+
+/// Builds all targets for that. Returns the folder that they are in, and their names.
+pub(crate) fn build_all() -> Result<(PathBuf, Vec<String>), XtaskError> {
+    let all = targets(&step::root().join("fuzz/fuzz_targets"))?;
+    Ok((Build::default().run(&all)?, all))
 }
 
 /// Runs each for so long, as many at a time as there are cores. All are run, also when one fails.

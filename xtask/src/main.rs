@@ -4,6 +4,7 @@
 //! every machine and in CI, and says what to do next when it fails. Nothing here is part of a server.
 
 mod bench;
+mod beside;
 mod ci;
 mod error;
 mod fuzz;
@@ -34,8 +35,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Everything a change must pass, in order: what CI runs, and nothing else.
+    /// Everything a change must pass: what CI runs, and nothing else.
     Ci,
+    /// Of these, what needs no server that runs: licences, lints, packages, documentation, models, and that fuzz targets
+    /// and a new game build. `ci` runs them beside the tests.
+    Checks,
     /// The tests of all crates, small benches and a small load run among them.
     Test {
         /// Only tests whose name contains this.
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Some(Command::Ci) => ci::run(),
+        Some(Command::Checks) => ci::checks(),
         Some(Command::Test { filter }) => ci::test(filter.as_deref()),
         Some(Command::Tidy { map: true }) => tidy::print_map(),
         Some(Command::Tidy { map: false }) => tidy::run(),

@@ -5,7 +5,7 @@
 //! in place of its own, and nothing else is changed.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use toml::{Table, Value};
@@ -15,28 +15,61 @@ use crate::step::{self, cargo};
 
 const NAME: &str = "my-game";
 
+/// A new game, with its tests.
+pub(crate) struct NewGame {
+    folder: PathBuf,
+}
+
+/// Makes one with the command as it is now, builds and plays it.
 pub(crate) fn run() -> Result<(), XtaskError> {
+    build_command()?;
+    build()?.play()
+}
+
+fn build_command() -> Result<(), XtaskError> {
+    let mut command = cargo();
+    command.args(["build", "--locked", "--workspace", "--bin", "throng"]);
+    step::run("the command for a new game", &mut command, "put right what it names")
+}
+
+/// Makes one and builds it, with the command that the tests were built with where that is there: they may be running it.
+pub(crate) fn build() -> Result<NewGame, XtaskError> {
     let folder = step::target_folder().join("new-game");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|cause| unusable(&folder, &cause))?;
-    step::run(
-        "the command for a new game",
-        cargo().args(["build", "--locked", "--workspace", "--bin", "throng"]),
-        "put right what it names",
-    )?;
-    let mut command = step::program(step::target_folder().join("debug/throng").as_os_str());
+    let throng = step::target_folder().join("debug/throng");
+    if !throng.is_file() {
+        build_command()?;
+    }
+    let mut command = step::program(throng.as_os_str());
     command.args(["new", NAME]).current_dir(&folder);
     step::run("a new game", &mut command, "put right what it names in toolbox/new")?;
 
-    let game = folder.join(NAME);
-    share_profile(&game.join("Cargo.toml"))?;
-    let in_game = |words: &[&str]| {
+    let game = made();
+    share_profile(&game.folder.join("Cargo.toml"))?;
+    for words in [&["test", "--offline", "--no-run"][..], &["build", "--offline"]] {
+        step::run("the new game", &mut game.cargo(words), "put right what it names in games/meadow")?;
+    }
+    Ok(game)
+}
+
+/// The one that was built last.
+pub(crate) fn made() -> NewGame {
+    NewGame { folder: step::target_folder().join("new-game").join(NAME) }
+}
+
+impl NewGame {
+    /// Runs its tests, and its demo for a moment.
+    pub(crate) fn play(&self) -> Result<(), XtaskError> {
+        step::run("its tests", &mut self.cargo(&["test", "--offline"]), "put right what it names in games/meadow")?;
+        play(&mut self.cargo(&["run", "--offline", "--", "demo", "--players", "20", "--seconds", "2", "--json"]))
+    }
+
+    fn cargo(&self, words: &[&str]) -> Command {
         let mut command = cargo();
-        command.args(words).current_dir(&game).env("CARGO_TARGET_DIR", step::target_folder());
+        command.args(words).current_dir(&self.folder).env("CARGO_TARGET_DIR", step::target_folder());
         command
-    };
-    step::run("its tests", &mut in_game(&["test", "--offline"]), "put right what it names in games/meadow")?;
-    play(&mut in_game(&["run", "--offline", "--", "demo", "--players", "20", "--seconds", "2", "--json"]))
+    }
 }
 
 /// A machine that others use too may miss a tick, which is a bar of its own; everything else must be right.

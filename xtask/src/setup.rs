@@ -32,7 +32,8 @@ pub(crate) fn run() -> Result<(), XtaskError> {
     outside::install()
 }
 
-fn packages() -> Result<(), XtaskError> {
+/// The packages alone.
+pub(crate) fn packages() -> Result<(), XtaskError> {
     let is_missing = |needed: &&Needed| !step::succeeds(step::program(needed.program.as_ref()).arg("--version"));
     let missing: Vec<&Needed> = NEEDED.iter().filter(is_missing).collect();
     if missing.is_empty() {

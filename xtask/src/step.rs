@@ -58,7 +58,8 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-fn check(name: &str, status: ExitStatus, next: &str) -> Result<(), XtaskError> {
+/// The error of a step that did not succeed.
+pub(crate) fn check(name: &str, status: ExitStatus, next: &str) -> Result<(), XtaskError> {
     if status.success() {
         return Ok(());
     }

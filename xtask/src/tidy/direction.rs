@@ -7,7 +7,7 @@
 use super::crates::Crate;
 
 /// From the ground up. A new room goes on the lowest floor that is above all it uses.
-const FLOORS: [&[&str]; 16] = [
+const FLOORS: [&[&str]; 17] = [
     &["platform", "pack-derive", "redact", "replication-derive", "profiler-macros", "new"],
     &["metrics", "capture", "crash", "pack"],
     &["profiler"],
@@ -16,12 +16,13 @@ const FLOORS: [&[&str]; 16] = [
     &["world", "rewind"],
     &["server"],
     &["client", "faults", "speech"],
-    &["bots", "admin", "one_dependency"],
+    &["bots", "bevy", "admin", "one_dependency"],
     &["simulator", "game"],
     &["games", "guide"],
     &["lab"],
     &["cli"],
     &["shipped", "meadow"],
+    &["harness"],
     &["bench"],
     &["xtask"],
 ];
@@ -60,13 +61,14 @@ fn edge(one: &Crate, other: &Crate, verb: &str, next: &str) -> String {
     format!("{}/Cargo.toml: {} {verb} {}, which is not below it; {next}", one.folder, one.name, other.name)
 }
 
-/// Counted from 0 at the ground. Games and benches are floors of many rooms; what games share is a room of its own, as
+/// Counted from 0 at the ground. Games and benches are floors of many rooms; what they share is a room of its own, as
 /// elsewhere.
 pub(super) fn floor_of(one: &Crate) -> Option<usize> {
     let parent = one.folder.split('/').next().unwrap_or_default();
     let floor = |name| FLOORS.iter().position(|floor| floor.contains(&name));
     match parent {
-        "bench" => floor(parent),
+        // The others are called after what they measure.
+        "bench" if one.room() != "harness" => floor(parent),
         "games" => floor(one.room()).or_else(|| floor(parent)),
         _ => floor(one.room()),
     }
@@ -116,6 +118,17 @@ mod tests {
         check(
             &[simulator(), made_up("runtime/net", &[], &["toolbox-simulator"])],
             &["runtime-net is tested with toolbox-simulator"],
+        );
+    }
+
+    #[test]
+    fn benches_share_a_floor_whatever_they_are_called_after() {
+        let harness = || made_up("bench/harness", &[], &[]);
+        let scheduler = || made_up("bench/scheduler", &["bench-harness"], &[]);
+        check(&[harness(), scheduler()], &[]);
+        check(
+            &[made_up("bench/worlds", &["bench-scheduler"], &[]), scheduler(), harness()],
+            &["bench-worlds uses bench-scheduler, which is not below it"],
         );
     }
 
