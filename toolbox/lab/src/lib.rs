@@ -31,6 +31,7 @@ pub mod wallclock;
 
 mod charts;
 mod child;
+mod document;
 mod earlier_runs;
 mod left_behind;
 mod listened;

@@ -1,51 +1,38 @@
 //! The page of a load run: verdict first, then the charts, then every figure.
 //!
-//! `maud` writes the markup: it is checked when this is compiled, and every text is escaped where it enters the page.
-//! Only the style and the charts, which are ours, go in as they are.
+//! Every text is escaped where it enters the page. Only the charts, which are ours, go in as they are. What stands around
+//! the sections is in `document`.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
 use crate::bars::Requirement;
 use crate::charts::Chart;
+use crate::document::{Heading, document};
 use crate::load::LoadRun;
 use crate::load_report::LoadReport;
 use crate::machine::Machine;
 
-pub(crate) const STYLE: &str = include_str!("page.css");
-
 pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart], by_build: &[Chart]) -> String {
-    let (title, verdict) = (title(run), verdict(run.report.passed));
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width";
-                title { "Load run " (verdict) ": " (title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    header {
-                        p.kind { "Throng load run" }
-                        h1 { (title) span.verdict.(verdict) { (verdict) } }
-                        p.subtitle { (subtitle(run)) }
-                    }
-                    (tiles(run))
-                    (bars(run))
-                    section.charts { @for one in charts { (chart(one)) } }
-                    (tick_time(run))
-                    (beside_earlier_runs(by_build))
-                    (packets(run))
-                    (left_behind(run))
-                    (figures(run))
-                    (surroundings(run, machine))
-                }
-            }
-        }
+    let heading = Heading {
+        tab: "Load run",
+        kind: "Throng load run",
+        title: &title(run),
+        verdict: verdict(run.report.passed),
+        subtitle: html! { (subtitle(run)) },
     };
-    page.into_string()
+    let sections = html! {
+        (tiles(run))
+        (bars(run))
+        section.charts { @for one in charts { (chart(one)) } }
+        (tick_time(run))
+        (beside_earlier_runs(by_build))
+        (packets(run))
+        (left_behind(run))
+        (figures(run))
+        (surroundings(run, machine))
+    };
+    document(heading, sections)
 }
 
 /// What was played, by how many.

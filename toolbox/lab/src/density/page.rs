@@ -1,55 +1,48 @@
 //! A density run as one page: how many hold, the curves, and every point.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::forecast::Form;
 use super::report::{Curve, DensityReport};
 use crate::charts::Chart;
+use crate::document::{Heading, document};
 use crate::machine::Machine;
-use crate::page::{STYLE, chart, grouped, machine_rows, number, verdict};
+use crate::page::{chart, grouped, machine_rows, number, verdict};
 
 pub(crate) fn page(report: &DensityReport, machine: &Machine, charts: &[Chart]) -> String {
-    let verdict = verdict(report.passed);
-    let held = report.curves.iter().map(held).collect::<Vec<_>>().join(", ");
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width";
-                title { "Density " (verdict) ": " (held) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    header {
-                        p.kind { "Throng density run" }
-                        h1 { (held) span.verdict.(verdict) { (verdict) } }
-                        p.subtitle {
-                            (number(report.cores)) " cores · wanted: " (report.instances_wanted)
-                            @if report.is_forecast_judged { " by the forecast" }
-                            @if !report.nodes.is_empty() { " · memory nodes " (list(&report.nodes)) " in turns" }
-                            @if report.interrupted { " · stopped by hand before its time" }
-                        }
-                    }
-                    @if let Some(why) = &report.ended_early { section { h2 { "Ended early" } pre { (why) } } }
-                    section.charts { @for one in charts { (chart(one)) } }
-                    @for curve in &report.curves { (points(curve)) }
-                    @if let Some(why) = &report.hardware_counts_missing {
-                        p { "Instructions and cache misses are missing: " (why) "." }
-                    }
-                    section {
-                        h2 { "Surroundings" }
-                        table {
-                            tr { th { "Command" } td { code { (report.command) } } }
-                            (machine_rows(machine))
-                        }
-                    }
-                }
+    let heading = Heading {
+        tab: "Density",
+        kind: "Throng density run",
+        title: &report.curves.iter().map(held).collect::<Vec<_>>().join(", "),
+        verdict: verdict(report.passed),
+        subtitle: subtitle(report),
+    };
+    let sections = html! {
+        @if let Some(why) = &report.ended_early { section { h2 { "Ended early" } pre { (why) } } }
+        section.charts { @for one in charts { (chart(one)) } }
+        @for curve in &report.curves { (points(curve)) }
+        @if let Some(why) = &report.hardware_counts_missing {
+            p { "Instructions and cache misses are missing: " (why) "." }
+        }
+        section {
+            h2 { "Surroundings" }
+            table {
+                tr { th { "Command" } td { code { (report.command) } } }
+                (machine_rows(machine))
             }
         }
     };
-    page.into_string()
+    document(heading, sections)
+}
+
+/// What was asked for, and whether it went to its end.
+fn subtitle(report: &DensityReport) -> Markup {
+    html! {
+        (number(report.cores)) " cores · wanted: " (report.instances_wanted)
+        @if report.is_forecast_judged { " by the forecast" }
+        @if !report.nodes.is_empty() { " · memory nodes " (list(&report.nodes)) " in turns" }
+        @if report.interrupted { " · stopped by hand before its time" }
+    }
 }
 
 fn list(numbers: &[u32]) -> String {
