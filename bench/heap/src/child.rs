@@ -4,6 +4,7 @@ use std::any::Any;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use harness::quantile;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::{Deserialize, Serialize};
 use throng_platform::{allocator, process};
@@ -150,11 +151,6 @@ fn aligned() -> Box<dyn Any> {
         part.write(Aligned([1; 131_072]));
     }
     Box::new(block)
-}
-
-pub(crate) fn quantile(values: &mut [f64], share: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get((values.len().saturating_sub(1) as f64 * share) as usize).copied().unwrap_or(0.0)
 }
 
 fn faults() -> i64 {

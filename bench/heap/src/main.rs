@@ -24,9 +24,10 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use clap::Parser;
+use harness::{BenchArguments, quantile};
 use serde_json::{Value, json};
 
-use child::{Figures, Repeats, quantile};
+use child::{Figures, Repeats};
 use switch::{Heap, Switch};
 use worlds::Plan;
 
@@ -35,12 +36,8 @@ static ALLOCATOR: Switch = Switch;
 
 #[derive(Parser)]
 struct Arguments {
-    /// Few worlds and frames, to see that it works.
-    #[arg(long)]
-    small: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    bench: BenchArguments,
     /// How often every allocator has its turn.
     #[arg(long)]
     rounds: Option<usize>,
@@ -68,7 +65,7 @@ enum BenchError {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.child_threads {
-        Some(threads) => be_child(threads, arguments.small),
+        Some(threads) => be_child(threads, arguments.bench.small),
         None => compare(&arguments),
     };
     match result {
@@ -113,7 +110,7 @@ fn run_child(heap: Heap, threads: usize, is_small: bool) -> Result<Figures, Benc
 }
 
 fn compare(arguments: &Arguments) -> Result<(), BenchError> {
-    let rounds = arguments.rounds.unwrap_or(if arguments.small { 1 } else { 5 }).max(1);
+    let rounds = arguments.rounds.unwrap_or(if arguments.bench.small { 1 } else { 5 }).max(1);
     // By threads, round and allocator.
     let mut measured: Vec<Vec<Vec<Figures>>> = vec![Vec::new(); THREADS.len()];
     for round in 0..rounds {
@@ -121,11 +118,11 @@ fn compare(arguments: &Arguments) -> Result<(), BenchError> {
             let mut of_round: Vec<Option<Figures>> = vec![None; Heap::ALL.len()];
             for turn in 0..Heap::ALL.len() {
                 let which = (turn + round) % Heap::ALL.len();
-                of_round[which] = Some(run_child(Heap::ALL[which], threads, arguments.small)?);
+                of_round[which] = Some(run_child(Heap::ALL[which], threads, arguments.bench.small)?);
             }
             measured[place].push(of_round.into_iter().flatten().collect());
         }
-        if !arguments.json {
+        if !arguments.bench.json {
             eprintln!("round {} of {rounds} is done", round + 1);
         }
     }
@@ -142,8 +139,6 @@ fn compare(arguments: &Arguments) -> Result<(), BenchError> {
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let figures = json!({
-        "bench": "heap",
-        "small": arguments.small,
         "is_release": !cfg!(debug_assertions),
         "rounds": rounds,
         "cores": cores,
@@ -151,8 +146,8 @@ fn compare(arguments: &Arguments) -> Result<(), BenchError> {
         "hash": format!("{expected:016x}"),
         "rows": rows,
     });
-    if arguments.json {
-        println!("{figures}");
+    if arguments.bench.json {
+        arguments.bench.print("heap", figures);
     } else {
         print_table(&figures);
     }

@@ -16,6 +16,7 @@ mod questions;
 mod zone;
 
 use clap::Parser;
+use harness::BenchArguments;
 use throng_platform::allocator::CountingAllocator;
 use throng_query::neighbour_lists::NeighbourSettings;
 
@@ -28,12 +29,8 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[derive(Parser)]
 struct Arguments {
-    /// Few entities and ticks, to see that it works.
-    #[arg(long)]
-    small: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    bench: BenchArguments,
     /// Range of the lists (m).
     #[arg(long, default_value_t = 100.0)]
     range_m: f32,
@@ -44,20 +41,15 @@ struct Arguments {
 
 fn main() {
     let arguments = Arguments::parse();
-    let (sizes, ticks, repetitions) = if arguments.small { ([200, 400], 40, 1) } else { ([1_000, 10_000], 400, 5) };
+    let (sizes, ticks, repetitions) =
+        if arguments.bench.small { ([200, 400], 40, 1) } else { ([1_000, 10_000], 400, 5) };
     let settings =
         NeighbourSettings { range_m: arguments.range_m, skin_m: arguments.skin_m, ..NeighbourSettings::default() };
     let rows = sizes.map(|entities| {
         let size = Size { entities, warm_ticks: ticks / 2, ticks, repetitions };
         row(&size, &settings, &measure::run(&size, settings))
     });
-    if arguments.json {
-        println!("{}", serde_json::json!({ "bench": "neighbour_lists", "small": arguments.small, "rows": rows }));
-        return;
-    }
-    for row in rows {
-        println!("{row:#}");
-    }
+    arguments.bench.print_rows("neighbour_lists", rows);
 }
 
 fn row(size: &Size, settings: &NeighbourSettings, outcome: &Outcome) -> serde_json::Value {

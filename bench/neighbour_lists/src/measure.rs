@@ -1,12 +1,11 @@
 //! Lists and scan in turns, over the same ticks of the same zone, with the same answers.
 //!
-//! A run is repeated, and of each tick the fastest repetition counts, on either side: the work is the same to the last
-//! bit, so whatever took longer was somebody else's. CPU time of this thread is what is read, and what reading it costs
-//! is taken off. The scan pays for its questions only; the lists for their questions, for everybody's movement and for
-//! changes of groups.
+//! Of each tick the fastest repetition counts, on either side. The scan pays for its questions only; the lists for their
+//! questions, for everybody's movement and for changes of groups.
 
 use std::ops::Range;
 
+use harness::{FastestTicks, cpu_ns_since};
 use throng_platform::allocator::thread_counts;
 use throng_platform::process::thread_cpu_time;
 use throng_platform::time::Nanos;
@@ -54,29 +53,13 @@ pub struct Outcome {
 type Times = [u64; 5];
 
 pub fn run(size: &Size, settings: NeighbourSettings) -> Outcome {
-    let clock_ns = (0..1_000).map(|_| since(thread_cpu_time())).min().unwrap_or(0);
-    let mut best: Vec<Times> = Vec::new();
-    let mut outcome = None;
-    for repetition in 0..size.repetitions {
-        let mut times = Vec::with_capacity(size.ticks as usize);
-        let ran = run_once(size, settings, repetition, &mut times);
-        if best.is_empty() {
-            best = times;
-        } else {
-            for (best, times) in best.iter_mut().zip(times) {
-                best.iter_mut().zip(times).for_each(|(best, time)| *best = time.min(*best));
-            }
-        }
-        let hash = outcome.as_ref().map_or(ran.hash, |before: &Outcome| before.hash);
-        assert_eq!(hash, ran.hash, "every repetition gives the same answers");
-        outcome = Some(ran);
-    }
-    let mut outcome = outcome.expect("at least one repetition");
-    for (tick, times) in best.into_iter().enumerate() {
-        // All questions have the clock read for the one among them too.
-        let readings = [1, 3, 3, 1, 1];
-        let [upkeep_ns, lists_ns, scan_ns, one_lists_ns, one_scan_ns] =
-            std::array::from_fn(|number| times[number].saturating_sub(readings[number] * clock_ns));
+    let hash = |outcome: &Outcome| outcome.hash;
+    let (fastest, mut outcome) = FastestTicks::measure(size.repetitions, size.ticks, hash, |repetition, times| {
+        run_once(size, settings, repetition, times)
+    });
+    // All questions have the clock read for the one among them too.
+    let ticks = fastest.less_readings([1, 3, 3, 1, 1]).enumerate();
+    for (tick, [upkeep_ns, lists_ns, scan_ns, one_lists_ns, one_scan_ns]) in ticks {
         outcome.upkeep_ns += upkeep_ns;
         outcome.total.lists_ns += upkeep_ns + lists_ns;
         outcome.total.scan_ns += scan_ns;
@@ -119,7 +102,7 @@ fn run_once(size: &Size, settings: NeighbourSettings, repetition: u32, times: &m
                 let begin = thread_cpu_time();
                 zone.regrouped.iter().for_each(|&index| assert!(lists.set_groups(index, zone.groups[index as usize])));
                 lists.move_all(&zone.x_m, &zone.z_m);
-                time[0] = since(begin);
+                time[0] = cpu_ns_since(begin);
                 [time[1], time[3]] = ask_all(&lists, &askers, one, &mut list_answers);
             } else {
                 [time[2], time[4]] = ask_all(&scan, &askers, one, &mut scan_answers);
@@ -132,9 +115,7 @@ fn run_once(size: &Size, settings: NeighbourSettings, repetition: u32, times: &m
             each[one].questions += askers[one].len() as u64;
             questions += askers.iter().map(|askers| askers.len() as u64).sum::<u64>();
             answers += list_answers.found.iter().filter(|answer| **answer != u32::MAX).count();
-            let mix = |hash: u64, answer: &u32| {
-                (hash ^ u64::from(*answer)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23)
-            };
+            let mix = |hash: u64, answer: &u32| harness::mix(hash, u64::from(*answer));
             hash = list_answers.found.iter().chain(&list_answers.ends).fold(hash, mix);
         }
     }
@@ -175,8 +156,4 @@ fn ask(neighbours: &NeighbourLists, askers: &[Vec<Asking>], range: Range<usize>,
     for (question, askers) in QUESTIONS[range.clone()].iter().zip(&askers[range]) {
         question.ask(neighbours, askers, answers);
     }
-}
-
-fn since(begin: Nanos) -> u64 {
-    thread_cpu_time().saturating_sub(begin).0
 }

@@ -15,7 +15,7 @@
 mod crowd;
 mod measure;
 
-use clap::Parser;
+use harness::BenchArguments;
 use throng_platform::allocator::CountingAllocator;
 
 use self::measure::{Outcome, Size};
@@ -23,31 +23,14 @@ use self::measure::{Outcome, Size};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-#[derive(Parser)]
-struct Arguments {
-    /// Few bodies and ticks, to see that it works.
-    #[arg(long)]
-    small: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-}
-
 fn main() {
-    let arguments = Arguments::parse();
+    let arguments = BenchArguments::read();
     let sizes = if arguments.small {
         [Size { bodies: 4, ticks: 64, repetitions: 1 }, Size { bodies: 20, ticks: 64, repetitions: 1 }]
     } else {
         [Size { bodies: 10, ticks: 2_000, repetitions: 9 }, Size { bodies: 1_000, ticks: 400, repetitions: 7 }]
     };
-    let rows = sizes.map(|size| row(&size, &measure::run(&size)));
-    if arguments.json {
-        println!("{}", serde_json::json!({ "bench": "rewind", "small": arguments.small, "rows": rows }));
-        return;
-    }
-    for row in rows {
-        println!("{row:#}");
-    }
+    arguments.print_rows("rewind", sizes.map(|size| row(&size, &measure::run(&size))));
 }
 
 fn row(size: &Size, outcome: &Outcome) -> serde_json::Value {

@@ -1,11 +1,11 @@
 //! Both histories in turns, over the same ticks of the same crowd, with the same shots.
 //!
-//! A run is repeated, and of each tick the fastest repetition counts for each part: the work is the same to the last bit,
-//! so whatever took longer was somebody else's. What reading the clock costs is taken off.
+//! Of each tick the fastest repetition counts, part by part.
 
 use std::sync::Arc;
 
 use glam::Vec3;
+use harness::FastestTicks;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_platform::{allocator::thread_counts, process::thread_cpu_time, time::Nanos};
@@ -63,28 +63,12 @@ const PARTS: usize = 6;
 type Times = [u64; PARTS];
 
 pub fn run(size: &Size) -> Outcome {
-    let clock_ns = (0..1_000).map(|_| since(thread_cpu_time())).min().unwrap_or(0);
     let rig = Arc::new(person::rig());
-    let mut best: Vec<Times> = Vec::new();
-    let mut outcome: Option<Outcome> = None;
-    for _ in 0..size.repetitions {
-        let mut times = Vec::with_capacity(size.ticks as usize);
-        let ran = run_once(size, &rig, &mut times);
-        if best.is_empty() {
-            best = times;
-        } else {
-            for (best, times) in best.iter_mut().zip(times) {
-                best.iter_mut().zip(times).for_each(|(best, time)| *best = time.min(*best));
-            }
-        }
-        let hash = outcome.as_ref().map_or(ran.hash, |before| before.hash);
-        assert_eq!(hash, ran.hash, "every repetition hits the same");
-        outcome = Some(ran);
-    }
-    let mut outcome = outcome.expect("at least one repetition");
-    let sum = |part: usize| best.iter().map(|times| times[part].saturating_sub(clock_ns)).sum::<u64>();
-    [outcome.record_ns, outcome.each_ns, outcome.fourth_ns] = [sum(0), sum(1), sum(2)];
-    [outcome.shot_ns, outcome.miss_ns, outcome.level_ns] = [sum(3), sum(4), sum(5)];
+    let hash = |outcome: &Outcome| outcome.hash;
+    let (fastest, mut outcome) =
+        FastestTicks::measure(size.repetitions, size.ticks, hash, |_, times| run_once(size, &rig, times));
+    let Outcome { record_ns, each_ns, fourth_ns, shot_ns, miss_ns, level_ns, .. } = &mut outcome;
+    [*record_ns, *each_ns, *fourth_ns, *shot_ns, *miss_ns, *level_ns] = fastest.sums_ns();
     outcome
 }
 
@@ -211,14 +195,8 @@ impl Shooting {
         }
         let mix = |hash: u64, hit: &Option<PastHit>| {
             let bits = hit.map_or(u64::MAX, |hit| u64::from(hit.distance_m.to_bits()));
-            (hash ^ bits ^ u64::from(slot(hit).unwrap_or(u32::MAX)) << 32)
-                .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-                .rotate_left(23)
+            harness::mix(hash, bits ^ u64::from(slot(hit).unwrap_or(u32::MAX)) << 32)
         };
         outcome.hash = self.hits.iter().chain(&self.missed).fold(outcome.hash, mix);
     }
-}
-
-fn since(begin: Nanos) -> u64 {
-    thread_cpu_time().saturating_sub(begin).0
 }

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use clap::Parser;
+use harness::{BenchArguments, mix, quantile};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_platform::{
@@ -25,16 +25,6 @@ use throng_scheduler::{Completion, Finished, Helpers, Scheduled, ShortTask, Shor
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
-
-#[derive(Parser)]
-struct Arguments {
-    /// Few worlds and frames, to see that it works.
-    #[arg(long)]
-    small: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-}
 
 /// A world that computes `rounds` rounds of a hash.
 struct Chore {
@@ -56,7 +46,7 @@ impl ShortTask for Chore {
 impl Chore {
     fn compute(&mut self) {
         for round in 0..self.rounds {
-            self.hash = (self.hash ^ u64::from(round)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+            self.hash = mix(self.hash, u64::from(round));
         }
     }
 }
@@ -94,7 +84,7 @@ impl ShortTask for Crowd {
 }
 
 fn main() {
-    let arguments = Arguments::parse();
+    let arguments = BenchArguments::read();
     let (worlds, frames) = if arguments.small { (200, 20) } else { (2_000, 400) };
     let mut rows = Vec::new();
     for workers in [1, 2] {
@@ -118,13 +108,7 @@ fn main() {
             "hash": format!("{:016x}", scheduling.hash ^ makespan.hash ^ fork_join_over_best.hash),
         }));
     }
-    if arguments.json {
-        println!("{}", serde_json::json!({ "bench": "scheduler", "small": arguments.small, "rows": rows }));
-        return;
-    }
-    for row in rows {
-        println!("{row:#}");
-    }
+    arguments.print_rows("scheduler", rows);
 }
 
 struct Outcome {
@@ -230,11 +214,9 @@ fn fork_join(frames: usize, workers: usize, rounds: u32, figure: impl Fn(Nanos, 
 
 impl Outcome {
     fn new<'a>(mut figures: Vec<f64>, allocations: u64, chores: impl Iterator<Item = &'a Chore>) -> Outcome {
-        figures.sort_by(f64::total_cmp);
-        let at = |quantile: f64| figures[((figures.len() - 1) as f64 * quantile) as usize];
         Outcome {
-            p50: at(0.5),
-            p99: at(0.99),
+            p50: quantile(&mut figures, 0.5),
+            p99: quantile(&mut figures, 0.99),
             allocations_per_frame: allocations as f64 / figures.len() as f64,
             hash: chores.fold(0, |hash, chore| hash ^ chore.hash),
         }

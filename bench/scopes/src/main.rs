@@ -18,10 +18,11 @@ mod tracy_drain;
 use std::process::{Command, ExitCode};
 
 use clap::Parser;
+use harness::{BenchArguments, quantile};
 use serde_json::{Value, json};
 use throng_platform::allocator::CountingAllocator;
 
-use measure::{LONG_WORK, Outcome, Plan, median};
+use measure::{LONG_WORK, Outcome, Plan};
 
 // The server's own, since the profiler counts what it gives.
 #[global_allocator]
@@ -29,12 +30,8 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[derive(Parser)]
 struct Arguments {
-    /// Few rounds, to see that it works.
-    #[arg(long)]
-    small: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    bench: BenchArguments,
     /// How often every variant has its turn.
     #[arg(long)]
     rounds: Option<usize>,
@@ -113,7 +110,7 @@ enum BenchError {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match &arguments.variant {
-        Some(name) => measure_one(name, arguments.small),
+        Some(name) => measure_one(name, arguments.bench.small),
         None => compare_all(&arguments),
     };
     match result {
@@ -149,9 +146,9 @@ fn compare_all(arguments: &Arguments) -> Result<(), BenchError> {
     let chosen = VARIANTS.iter().enumerate().filter(|(place, variant)| *place == 0 || is_chosen(variant));
     let mut rows: Vec<Row> =
         chosen.map(|(_, variant)| Row { variant, hot: Vec::new(), work: Vec::new(), hash: String::new() }).collect();
-    for _ in 0..arguments.rounds.unwrap_or(if arguments.small { 1 } else { 15 }) {
+    for _ in 0..arguments.rounds.unwrap_or(if arguments.bench.small { 1 } else { 15 }) {
         for row in &mut rows {
-            take_turn(row, arguments.small)?;
+            take_turn(row, arguments.bench.small)?;
         }
     }
     let expect = rows[0].hash.clone();
@@ -159,9 +156,9 @@ fn compare_all(arguments: &Arguments) -> Result<(), BenchError> {
         return Err(BenchError::OtherWork(row.variant.name));
     }
     let figures: Vec<(&Variant, f64, f64)> =
-        rows.iter_mut().map(|row| (row.variant, median(&mut row.hot), median(&mut row.work))).collect();
-    if arguments.json {
-        println!("{}", as_json(&figures, arguments.small, &expect));
+        rows.iter_mut().map(|row| (row.variant, quantile(&mut row.hot, 0.5), quantile(&mut row.work, 0.5))).collect();
+    if arguments.bench.json {
+        arguments.bench.print("scopes", as_json(&figures, &expect));
     } else {
         print_table(&figures, &expect);
     }
@@ -184,7 +181,7 @@ fn take_turn(row: &mut Row, is_small: bool) -> Result<(), BenchError> {
     Ok(())
 }
 
-fn as_json(figures: &[(&Variant, f64, f64)], is_small: bool, hash: &str) -> Value {
+fn as_json(figures: &[(&Variant, f64, f64)], hash: &str) -> Value {
     let (_, floor_hot, _) = figures[0];
     let hot_of = |name: &str| figures.iter().find(|(variant, ..)| variant.name == name).map(|&(_, hot, _)| hot);
     let rows = figures.iter().map(|&(variant, hot, work)| {
@@ -197,8 +194,6 @@ fn as_json(figures: &[(&Variant, f64, f64)], is_small: bool, hash: &str) -> Valu
         })
     });
     let mut all = json!({
-        "bench": "scopes",
-        "small": is_small,
         "rows": rows.collect::<Vec<_>>(),
         "floor_ns": floor_hot,
         "off_ns": hot_of("off").or(hot_of("compiled_out")),

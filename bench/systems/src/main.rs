@@ -17,6 +17,7 @@ mod walkers;
 use std::net::SocketAddr;
 
 use clap::Parser;
+use harness::{BenchArguments, quantile};
 use serde_json::{Value, json};
 use throng::{
     net::{
@@ -48,12 +49,8 @@ const RECORDING: PoolSettings = PoolSettings { blocks_max: 2_048, reserve: 64, h
 
 #[derive(Parser)]
 struct Arguments {
-    /// Few worlds and turns, to see that it works.
-    #[arg(long)]
-    small: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    bench: BenchArguments,
     /// So many worlds of each style instead of the planned number.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     worlds: Option<u32>,
@@ -185,11 +182,6 @@ impl Worlds {
     }
 }
 
-fn quantile(values: &mut [f64], share: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[((values.len() - 1) as f64 * share).round() as usize]
-}
-
 fn run(plan: &Plan) -> Result<Value, Box<dyn std::error::Error>> {
     start_recording(RECORDING);
     let mut one_system = Worlds::new(Style::OneSystem, plan.worlds)?;
@@ -208,7 +200,6 @@ fn run(plan: &Plan) -> Result<Value, Box<dyn std::error::Error>> {
         return Err(format!("the styles did other work: {hash:016x} and {other_hash:016x}").into());
     }
     Ok(json!({
-        "bench": "systems",
         "worlds": plan.worlds,
         "entities_each": WALKERS,
         "pairs_of_turns": plan.pairs,
@@ -224,10 +215,9 @@ fn run(plan: &Plan) -> Result<Value, Box<dyn std::error::Error>> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments = Arguments::parse();
     keep_memory();
-    let planned = if arguments.small { SMALL } else { REAL };
+    let planned = if arguments.bench.small { SMALL } else { REAL };
     let plan = Plan { worlds: arguments.worlds.unwrap_or(planned.worlds), ..planned };
-    let figures = run(&plan)?;
-    println!("{}", if arguments.json { figures.to_string() } else { format!("{figures:#}") });
+    arguments.bench.print("systems", run(&plan)?);
     Ok(())
 }
 

@@ -13,7 +13,7 @@
 
 mod measure;
 
-use clap::Parser;
+use harness::BenchArguments;
 use throng_platform::allocator::CountingAllocator;
 
 use self::measure::{Outcome, Size};
@@ -21,30 +21,14 @@ use self::measure::{Outcome, Size};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-#[derive(Parser)]
-struct Arguments {
-    /// Few ticks, to see that it works.
-    #[arg(long)]
-    small: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-}
-
 fn main() {
-    let arguments = Arguments::parse();
+    let arguments = BenchArguments::read();
     let (ticks, repetitions) = if arguments.small { (100, 1) } else { (2_000, 3) };
     let rows = [(10, 5), (100, 10)].map(|(clients, rooms)| {
         let size = Size { clients, rooms, warm_ticks: ticks / 2, ticks, repetitions };
         row(&size, &measure::run(&size))
     });
-    if arguments.json {
-        println!("{}", serde_json::json!({ "bench": "visibility", "small": arguments.small, "rows": rows }));
-        return;
-    }
-    for row in rows {
-        println!("{row:#}");
-    }
+    arguments.print_rows("visibility", rows);
 }
 
 fn row(size: &Size, outcome: &Outcome) -> serde_json::Value {

@@ -4,15 +4,14 @@
 //! knows nothing of a grace. The batched one is asked for each client at once, with cells and all that it has found, and
 //! tells who will be seen within the grace as well; so it has to tell at least of whom the naive one sees, in every tick.
 //!
-//! CPU time of this thread is what is read, once for each filter and tick, and what reading it costs is taken off. A run
-//! is repeated, and of each tick the fastest repetition counts: the work is the same to the last bit.
+//! The clock is read once for each filter and tick, and of each tick the fastest repetition counts.
 
 use glam::Vec3;
+use harness::{FastestTicks, cpu_ns_since};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_platform::allocator::thread_counts;
 use throng_platform::process::thread_cpu_time;
-use throng_platform::time::Nanos;
 use throng_query::casts::lines_of_sight;
 use throng_query::geometry::LevelGeometry;
 use throng_query::occlusion::{Body, CellSettings, CellVisibility, FogCounts, FogOfWar, FogSettings};
@@ -50,27 +49,11 @@ pub struct Outcome {
 type Times = [u64; 2];
 
 pub fn run(size: &Size) -> Outcome {
-    let clock_ns = (0..1_000).map(|_| since(thread_cpu_time())).min().unwrap_or(0);
-    let mut best: Vec<Times> = Vec::new();
-    let mut outcome: Option<Outcome> = None;
-    for repetition in 0..size.repetitions {
-        let mut times = Vec::with_capacity(size.ticks as usize);
-        let ran = run_once(size, repetition, &mut times);
-        if best.is_empty() {
-            best = times;
-        } else {
-            for (best, times) in best.iter_mut().zip(times) {
-                best.iter_mut().zip(times).for_each(|(best, time)| *best = time.min(*best));
-            }
-        }
-        if let Some(before) = &outcome {
-            assert_eq!(before.hash, ran.hash, "every repetition gives the same answers");
-        }
-        outcome = Some(ran);
-    }
-    let mut outcome = outcome.expect("at least one repetition");
-    let sum = |way: usize| best.iter().map(|times| times[way].saturating_sub(clock_ns)).sum::<u64>();
-    (outcome.naive_ns, outcome.batched_ns) = (sum(0), sum(1));
+    let hash = |outcome: &Outcome| outcome.hash;
+    let (fastest, mut outcome) = FastestTicks::measure(size.repetitions, size.ticks, hash, |repetition, times| {
+        run_once(size, repetition, times)
+    });
+    [outcome.naive_ns, outcome.batched_ns] = fastest.sums_ns();
     outcome
 }
 
@@ -81,7 +64,7 @@ fn run_once(size: &Size, repetition: u32, times: &mut Vec<Times>) -> Outcome {
     let mut walkers = Walkers::new(&boxes, size.rooms, size.clients, TICKS_PER_S, &mut rng);
     let begin = thread_cpu_time();
     let cells = CellVisibility::bake(&level, &CellSettings::within(walkers.bounds())).expect("the level has a size");
-    let bake_ns = since(begin);
+    let bake_ns = cpu_ns_since(begin);
     let settings = FogSettings { ticks_per_s: TICKS_PER_S, ..FogSettings::default() };
     let clients = size.clients as usize;
     let mut fog = FogOfWar::new(settings, clients, clients).expect("the settings are sound");
@@ -125,14 +108,14 @@ fn run_once(size: &Size, repetition: u32, times: &mut Vec<Times>) -> Outcome {
                         }
                     }
                 }
-                time[0] = since(begin);
+                time[0] = cpu_ns_since(begin);
             } else {
                 let before = thread_counts().allocations;
                 fog.begin_tick(tick, bodies);
                 for (viewer, row) in (0..).zip(told.chunks_exact_mut(words)) {
                     fog.look(&level, Some(&cells), viewer, &candidates, row);
                 }
-                time[1] = since(begin);
+                time[1] = cpu_ns_since(begin);
                 allocations = thread_counts().allocations - before;
             }
         }
@@ -145,8 +128,7 @@ fn run_once(size: &Size, repetition: u32, times: &mut Vec<Times>) -> Outcome {
             outcome.told += count(&told) - u64::from(size.clients);
             outcome.seen += count(&seen) - u64::from(size.clients);
             outcome.pairs += u64::from(size.clients) * u64::from(size.clients - 1);
-            let mix = |hash: u64, word: &u64| (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
-            outcome.hash = told.iter().fold(outcome.hash, mix);
+            outcome.hash = told.iter().fold(outcome.hash, |hash, word| harness::mix(hash, *word));
         }
     }
     outcome.counts = fog.take_counts();
@@ -165,8 +147,4 @@ fn is_seen(level: &LevelGeometry, viewer: &Body, body: &Body, free: &mut Vec<boo
             free[0]
         })
     })
-}
-
-fn since(begin: Nanos) -> u64 {
-    thread_cpu_time().saturating_sub(begin).0
 }

@@ -8,7 +8,7 @@
 //! Runs the shipped server on a loopback socket.
 
 use bevy_ecs::prelude::*;
-use clap::Parser;
+use harness::BenchArguments;
 use throng::{prelude::*, report::ServerReport, settings::Settings};
 use throng_net::protocol::PrivateKey;
 use throng_platform::{
@@ -26,16 +26,6 @@ use throng_replication::{
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
-
-#[derive(Parser)]
-struct Arguments {
-    /// Few worlds and seconds, to see that it works.
-    #[arg(long)]
-    small: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-}
 
 #[derive(Component, Clone, Replicate)]
 struct Place {
@@ -144,14 +134,12 @@ fn run(worlds: u32, entities: u32, seconds: u64) -> Result<Outcome, Box<dyn std:
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments = Arguments::parse();
+    let arguments = BenchArguments::read();
     throng_platform::allocator::keep_memory();
     let (empty_worlds, awake_worlds, seconds) = if arguments.small { (50, 100, 1) } else { (1_000, 2_000, 10) };
     let empty = run(empty_worlds, 0, seconds)?;
     let awake = run(awake_worlds, 10, seconds)?;
     let figures = serde_json::json!({
-        "bench": "worlds",
-        "small": arguments.small,
         "empty": {
             "worlds": empty_worlds,
             "create_us_per_world": empty.create_us_per_world,
@@ -177,7 +165,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "allocations_per_frame": awake.report.allocations_per_frame,
         },
     });
-    println!("{}", if arguments.json { figures.to_string() } else { format!("{figures:#}") });
+    arguments.print("worlds", figures);
     Ok(())
 }
 
