@@ -173,6 +173,8 @@ impl FrontierBot {
             return;
         }
         self.epoch = Some(epoch);
+        // It acts on the newest that it was told, and its inputs say so.
+        client.set_interpolation_delay(Nanos::ZERO);
         self.watch.enter();
         self.errand.forget();
         (self.target, self.in_party, self.was_alive) = (None, false, true);

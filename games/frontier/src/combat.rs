@@ -1,7 +1,7 @@
 //! Combat: blows with what is in hand, at a target in reach.
 //!
-//! NPCs strike whom they hate most; a player strikes its target while it holds the button. A weapon's own clock decides
-//! how often.
+//! NPCs strike whom they hate most; a player strikes its target while it holds the button, where it saw it
+//! ([`crate::aims`]). A weapon's own clock decides how often.
 //!
 //! Cost: 30 ns per fighter and tick.
 
@@ -38,11 +38,11 @@ fn swing_at(zone: &mut Zone, index: u32, target: u32) {
     let row = &zone.actors[index];
     let ready = row.swing_tick <= now && row.casting.is_none() && !row.is_stunned(now);
     let wanted = !row.is_player() || zone.roster.attacks(row.player);
-    let in_reach = zone.distance_m2(index, target) <= REACH_M * REACH_M;
-    if !(ready && wanted && in_reach && zone.actors.are_enemies(index, target)) {
+    let (kind, level) = (row.kind(), row.look.level);
+    let is_struck_at = ready && wanted && zone.actors.are_enemies(index, target);
+    if !(is_struck_at && zone.is_in_reach(index, target, REACH_M)) {
         return;
     }
-    let (kind, level) = (row.kind(), row.look.level);
     let traits = Traits::of(kind);
     zone.actors[index].swing_tick = now + zone.ticks(traits.swing_ms);
     zone.set_filtered(index, false);

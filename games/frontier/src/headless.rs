@@ -30,6 +30,7 @@ use crate::{
     worlds::{Frontier, TICK_HZ, prepare, put_together},
 };
 
+mod aims;
 mod questions;
 mod rules;
 

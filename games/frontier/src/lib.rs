@@ -16,6 +16,7 @@
 //!   publish  changes                                         what clients are told
 //!   zone                                                     what systems work on, and what many of them do
 //!   visibility                                               who sees whom
+//!   aims                                             whom players aim at
 //!   actors  npc::minds  roster  parties  mailboxes   state: who there is, what is on its mind,
 //!   deeds  neighbours  index_set                             what is done this tick, who is near
 //!   spell_book  traits  prices                               the game's numbers
@@ -33,6 +34,7 @@
 
 pub mod actors;
 pub mod aggro;
+pub mod aims;
 pub mod area;
 pub mod arrivals;
 pub mod assist;

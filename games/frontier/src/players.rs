@@ -26,11 +26,11 @@ pub const HOLD_MS: u32 = 250;
 const SNEAK_AFTER_FIGHT_MS: u32 = 3_000;
 
 /// Inputs go to their players' controls.
-pub fn read(inputs: Inputs<Input>, rows: Query<&PlayerRow>, mut roster: ResMut<Roster>) {
+pub fn read(tick: Res<TickInfo>, inputs: Inputs<Input>, rows: Query<&PlayerRow>, mut roster: ResMut<Roster>) {
     for (sender, &input) in inputs.read() {
         // Who has left in an earlier tick has no row.
         let Some(Ok(row)) = sender.entity.map(|player| rows.get(player)) else { continue };
-        let taken = roster.get_mut(row.0).is_some_and(|player| player.controls.take(input));
+        let taken = roster.get_mut(row.0).is_some_and(|player| player.take(tick.tick, input, sender.seen));
         throng::count!("inputs", taken);
         throng::count!("inputs_excess", !taken);
     }

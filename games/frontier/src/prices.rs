@@ -20,6 +20,9 @@ const LINE: u32 = 5;
 const WISH: u32 = 3;
 
 impl ClientInput for Input {
+    /// Strikes and spells are judged by it.
+    const SAYS_SEEN: bool = true;
+
     fn price(&self) -> u32 {
         let asked = [(self.ability() != Ability::None, CAST), (self.attacks(), BLOW), (self.gathers(), GATHERING)];
         // One of them is what is done.

@@ -4,7 +4,7 @@
 //! never NaN, and what is not meant is refused where it is read instead of being clamped later.
 //!
 //! ```text
-//! input (follows the runtime's input header and its kind; unreliable, every client tick)
+//! input (follows the runtime's input header, its kind and what its player was shown; unreliable, every client tick)
 //!   0  move x      i8   -127..=127, world axes, 127 = full speed; -128 is refused
 //!   1  move z      i8   the same
 //!   2  heading     u16  little endian, 65,536 to a full turn

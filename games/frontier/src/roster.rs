@@ -7,6 +7,11 @@ use bevy_ecs::{component::Component, resource::Resource};
 use speech::SpeechAllowance;
 use throng::prelude::*;
 use throng_replication::Text;
+use throng_rewind::{
+    shooter::{Claim, Shooter, ShotMoment},
+    view_limits::ViewLimits,
+    view_time::ViewTime,
+};
 
 use crate::{
     components::NAME_BYTES_MAX,
@@ -62,7 +67,8 @@ impl Controls {
 pub struct Player {
     pub client: ClientKey,
     pub actor: u32,
-    pub controls: Controls,
+    controls: Controls,
+    shooter: Shooter,
     allowance: SpeechAllowance,
     name: Text<NAME_BYTES_MAX>,
     hearth: [f32; 2],
@@ -79,6 +85,7 @@ impl Player {
             client,
             actor,
             controls: Controls::default(),
+            shooter: Shooter::default(),
             allowance: SpeechAllowance::new(tick),
             name,
             hearth,
@@ -87,6 +94,16 @@ impl Player {
             asked_at: [f32::MAX; 2],
             gathers_tick: 0,
         }
+    }
+
+    /// Takes an input that came in this tick, with what its player was shown; false if it is one too many.
+    pub fn take(&mut self, tick: u32, input: Input, seen: Option<SeenMoment>) -> bool {
+        let taken = self.controls.take(input);
+        if let Some(seen) = seen.filter(|_| taken) {
+            let SeenMoment { acked_tick, round_trip, .. } = seen;
+            self.shooter.claims(tick, Claim { at: ViewTime::new(seen.tick, seen.part), acked_tick, round_trip });
+        }
+        taken
     }
 }
 
@@ -127,6 +144,11 @@ impl Roster {
 
     pub fn attacks(&self, row: u32) -> bool {
         self.get(row).is_some_and(|player| player.controls.newest.attacks())
+    }
+
+    /// The moment that a player is taken to see in this tick.
+    pub fn judge(&mut self, row: u32, limits: &ViewLimits, tick: u32) -> Option<ShotMoment> {
+        self.get_mut(row).map(|player| player.shooter.judge(limits, tick))
     }
 
     pub fn client(&self, row: u32) -> Option<ClientKey> {

@@ -9,7 +9,8 @@
 //!                                                                  spread
 //!   Fight    blows are dealt and land                              combat, rampage, blows
 //!   Live     effects wear off, the dead rise, doors shut, words    wear, lives, talk, services
-//!   Publish  what changed is written, made and counted             publish, changes, neighbours
+//!   Publish  what players aim at is recorded, what changed is      aims, publish, changes, neighbours
+//!            written, made and counted
 //! ```
 //!
 //! Every question of who is near is asked in a system of its own, so a capture shows what each costs.
@@ -27,7 +28,9 @@ use throng_replication::InterestSettings;
 
 use crate::{
     actors::Actors,
-    aggro, area, arrivals,
+    aggro,
+    aims::{self, Aims},
+    area, arrivals,
     arrivals::Welcome,
     assist, auras, beneficial, blows, buffs,
     changes::{self, Telling},
@@ -144,7 +147,8 @@ impl WorldPlugin for Combat {
         world.add_systems(Update, (combat::swing, rampage::strike_around, blows::land).chain().in_set(Step::Fight));
         let live = (wear::wear_off, wear::mend, lives::rise).chain();
         world.add_systems(Update, live.in_set(Step::Live).before(talk::grant));
-        for scopes in ["frontier.combat", "frontier.rampage", "frontier.blows"] {
+        world.add_systems(Update, aims::record.in_set(Step::Publish).before(publish::write));
+        for scopes in ["frontier.combat", "frontier.rampage", "frontier.blows", "frontier.aims"] {
             world.categorise(scopes, Category::EQUIPMENT);
         }
         for scopes in ["frontier.wear", "frontier.lives"] {
@@ -194,6 +198,7 @@ pub fn prepare(world: &mut World, settings: &FrontierSettings) {
     world.insert_resource(neighbours::scan_range());
     world.init_resource::<Deeds>();
     world.init_resource::<Roster>();
+    world.insert_resource(Aims::new(TICK_HZ));
     world.init_resource::<Parties>();
     world.init_resource::<Scratch>();
     world.insert_resource(Telling { points: settings.no_throttles });

@@ -1,12 +1,13 @@
 //! Zone: what a system of the world works on, and the few things that many of them do.
 //!
-//! One system parameter holds the rows, the neighbour lists, the minds, the tick's deeds, chance, and the server's
-//! resources for events: all systems run one after the other on the world's thread, and each would otherwise name the
+//! One system parameter holds the rows, the neighbour lists, the minds, the tick's deeds, whom players aim at, chance, and
+//! the server's resources for events: all systems run one after the other on the world's thread, and each would otherwise name the
 //! same ten. What many systems do is here and in the modules below: to move somebody, to hurt, to tell those around.
 //! What one system does is in its own module. The zone knows the state and no system.
 //!
 //! Allocates nothing in a steady tick.
 
+mod aiming;
 mod casting;
 mod effects;
 mod moving;
@@ -21,6 +22,7 @@ use throng::prelude::*;
 
 use crate::{
     actors::Actors,
+    aims::Aims,
     deeds::{Blow, Deeds},
     landscape::{Land, distance_m2},
     neighbours::{Neighbours, Question},
@@ -54,6 +56,7 @@ pub struct Zone<'w> {
     pub minds: ResMut<'w, Minds>,
     pub deeds: ResMut<'w, Deeds>,
     pub roster: ResMut<'w, Roster>,
+    pub aims: Res<'w, Aims>,
     pub scratch: ResMut<'w, Scratch>,
     pub rng: ResMut<'w, WorldRng>,
     pub events: ResMut<'w, Events>,

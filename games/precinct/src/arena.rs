@@ -7,11 +7,12 @@
 //!
 //! The arena knows the types of its parts and nothing of the systems that work on them.
 //!
-//! Size: about 2 KB and 100 bytes per character, on the heap.
+//! Size: about 2 KB and 320 bytes per character, on the heap.
 
 use bevy_ecs::entity::Entity;
 use throng::prelude::{ClientKey, WorldId};
 use throng_replication::table_resource;
+use throng_rewind::view_limits::ViewLimits;
 
 use crate::{
     actors::Actors,
@@ -20,6 +21,7 @@ use crate::{
     loot::Loot,
     npc::{path_queue::PathQueue, senses::Sight},
     passport::Passport,
+    past::Past,
     portals::Destination,
     shots::Shots,
 };
@@ -37,6 +39,8 @@ pub struct ArenaParts {
     pub doors: Doors,
     /// Shots fired this tick.
     pub shots: Shots,
+    /// Where everybody was in the last ticks.
+    pub past: Past,
     /// Scratch memory of perception.
     pub sight: Sight,
     /// Paths that NPCs wait for.
@@ -61,12 +65,14 @@ pub struct Leaver {
 }
 
 impl Arena {
-    /// An empty arena for so many NPCs.
-    pub fn new(npc_count: usize) -> Self {
+    /// An empty arena of a world with so many ticks a second, for so many NPCs.
+    pub fn new(ticks_per_s: u16, npc_count: usize) -> Self {
         Self(Box::new(ArenaParts {
             actors: Actors::default(),
             doors: Doors::default(),
             shots: Shots::default(),
+            // In a hideout there is one player.
+            past: Past::new(ViewLimits::new(ticks_per_s), npc_count + 1),
             sight: Sight::default(),
             paths: PathQueue::new(npc_count),
             loot: Loot::default(),

@@ -17,6 +17,7 @@ use rand::Rng;
 use speech::SpeechAllowance;
 use throng::prelude::*;
 use throng_replication::ecs::Replicated;
+use throng_rewind::ecs::Shoots;
 
 use crate::{
     arena::{Arena, Leaver},
@@ -137,7 +138,7 @@ fn arrive(world: &mut World, arrival: Arrival) {
             PlayerClient(arrival.client),
             passport,
             Standing(standing),
-            Controls::looking(yaw, facing.pitch),
+            (Controls::looking(yaw, facing.pitch), Shoots::default()),
             (Weapon::brought(weapon, tick, rate.0), inventory),
             LifeClock::default(),
             PortalWatch::default(),
@@ -193,6 +194,7 @@ fn remove(world: &mut World, entity: Entity) -> Option<Passport> {
     let (slot, passport) = (*player.get::<Slot>()?, *player.get::<Passport>()?);
     let mut arena = world.resource_mut::<Arena>();
     arena.actors.remove_player(slot);
+    arena.past.forget(slot);
     world.despawn(entity);
     Some(passport)
 }

@@ -188,6 +188,7 @@ fn entered_at(bounds: &Aabb, from: Vec3, way: Vec3) -> Option<f32> {
 #[cfg(test)]
 mod tests {
     use throng::prelude::*;
+    use throng_platform::time::Nanos;
 
     use super::*;
 
@@ -233,7 +234,8 @@ mod tests {
     #[test]
     fn only_a_closed_door_is_in_reach() {
         let mut doors = doors();
-        let tick = TickInfo { tick: 7, dt_s: 0.05, rate: Hertz(20), world: WorldId::new(0, 0) };
+        let (world, last_tick_took) = (WorldId::new(0, 0), Nanos::ZERO);
+        let tick = TickInfo { tick: 7, dt_s: 0.05, rate: Hertz(20), world, last_tick_took };
         assert_eq!(doors.in_reach(Vec3::new(0.0, 0.0, REACH_M + 0.1)), None);
         let feet = Vec3::new(1.0, 0.0, 1.0);
         assert_eq!(doors.in_reach(feet), Some(0));

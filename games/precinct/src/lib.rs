@@ -12,7 +12,7 @@
 //!   swinging  npc
 //!   lives                                      how a life ends and the next begins
 //!   scene     arena                            state: what a world reads; what it changes
-//!   portals  homes  actors  shots  loot        what scene and arena are made of
+//!   portals  homes  actors  shots  past  loot  what scene and arena are made of
 //!   travel   npc::{places graph senses path_queue}
 //!   movement  passport  rules  doors  prices   rules of the game
 //!   components  protocol  weapons  inventory  level      what both sides agree on
@@ -41,6 +41,7 @@ pub mod loot;
 pub mod movement;
 pub mod npc;
 pub mod passport;
+pub mod past;
 pub mod players;
 pub mod portals;
 mod prices;

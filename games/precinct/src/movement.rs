@@ -48,6 +48,8 @@ pub struct Controls {
     free_hand_tick: u32,
     yaw: f32,
     pitch: f32,
+    /// Where it looked when it last pulled the trigger: yaw and pitch.
+    shot_aim: (f32, f32),
     /// How long the wish above is still followed without a new one. (s)
     hold_s: f32,
 }
@@ -80,6 +82,9 @@ impl Controls {
         self.grip |= input.grip();
         self.yaw = input.yaw();
         self.pitch = input.pitch();
+        if input.fire() {
+            self.shot_aim = self.aim();
+        }
         true
     }
 
@@ -105,6 +110,12 @@ impl Controls {
     /// Yaw and pitch of the view. (radians)
     pub fn aim(&self) -> (f32, f32) {
         (self.yaw, self.pitch)
+    }
+
+    /// Yaw and pitch of the newest input that pulled the trigger, which later ones of the same tick may not have done.
+    /// (radians)
+    pub fn shot_aim(&self) -> (f32, f32) {
+        self.shot_aim
     }
 
     /// Turns this tick's inputs into one wish and pays for it from the bank. [m/s along x and z]
@@ -167,6 +178,17 @@ mod tests {
         assert!(controls.take(&input([1.0, 0.0], false)));
         assert!(controls.take(&input([0.0, 0.0], false)));
         assert_eq!(controls.settle(0.05), [2.5, 0.0]);
+    }
+
+    #[test]
+    fn a_shot_goes_where_its_player_looked_when_it_pulled_the_trigger() {
+        let looks = |yaw, fire| Input::new([0.0, 0.0], yaw, 0.0, fire, false);
+        let mut controls = Controls::default();
+        for (yaw, fire) in [(1.0, true), (2.0, true), (3.0, false)] {
+            assert!(controls.take(&looks(yaw, fire)));
+        }
+        assert!(controls.fire() && (controls.shot_aim().0 - 2.0).abs() < 0.001);
+        assert!((controls.aim().0 - 3.0).abs() < 0.001);
     }
 
     #[test]

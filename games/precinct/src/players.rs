@@ -20,6 +20,10 @@
 use bevy_ecs::{prelude::*, query::QueryData};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
+use throng_rewind::{
+    ecs::Shoots,
+    view_limits::{ViewLimits, ViewVerdict},
+};
 
 use crate::{
     arena::{Arena, ArenaParts, Leaver},
@@ -28,6 +32,7 @@ use crate::{
     lives::{LifeClock, begin_life},
     movement::{Controls, step},
     passport::{Passport, PlayerClient},
+    past::claim_of,
     portals::PortalWatch,
     protocol::{Input, Pockets},
     scene::Scene,
@@ -45,11 +50,15 @@ pub fn some_are_here(arena: Res<Arena>) -> bool {
 }
 
 /// Inputs go to their players' controls.
-pub fn read_inputs(inputs: Inputs<Input>, mut players: Query<&mut Controls>) {
+pub fn read_inputs(tick: Res<TickInfo>, inputs: Inputs<Input>, mut players: Query<(&mut Controls, &mut Shoots)>) {
     for (sender, input) in inputs.read() {
         // Who has left in an earlier tick, or is not here yet, has no player.
         let Some(player) = sender.entity else { continue };
-        let taken = players.get_mut(player).is_ok_and(|mut controls| controls.take(input));
+        let Ok((mut controls, mut shoots)) = players.get_mut(player) else { continue };
+        let taken = controls.take(input);
+        if let Some(seen) = sender.seen.filter(|_| taken && input.fire()) {
+            shoots.0.claims(tick.tick, claim_of(seen));
+        }
         throng::count!("inputs", taken);
         throng::count!("inputs_excess", !taken);
     }
@@ -58,7 +67,7 @@ pub fn read_inputs(inputs: Inputs<Input>, mut players: Query<&mut Controls>) {
 /// Of a player: what a new life writes.
 #[derive(QueryData)]
 #[query_data(mutable)]
-pub struct Fallen {
+pub struct PlayerLife {
     client: &'static PlayerClient,
     life: &'static LifeClock,
     vitals: &'static mut Vitals,
@@ -74,14 +83,14 @@ pub fn rise(
     scene: Res<Scene>,
     mut rng: ResMut<WorldRng>,
     mut outbox: ResMut<Outbox>,
-    mut players: Query<Fallen>,
+    mut players: Query<PlayerLife>,
 ) {
     let rng = &mut rng.0;
     for mut player in &mut players {
         if player.vitals.alive || !player.life.is_over(tick.tick) {
             continue;
         }
-        let FallenItem { vitals, pose, standing, weapon, .. } = &mut player;
+        let PlayerLifeItem { vitals, pose, standing, weapon, .. } = &mut player;
         begin_life(scene.places.any_spawn(rng), &scene, rng, vitals, pose, standing, weapon);
         if player.inventory.equip(player.weapon.kind) {
             tell_pockets(&mut outbox, *player.client, &player.inventory);
@@ -209,6 +218,7 @@ pub struct Shooter {
     vitals: &'static Vitals,
     standing: &'static Standing,
     controls: &'static Controls,
+    shoots: &'static mut Shoots,
     weapon: &'static mut Weapon,
     inventory: &'static mut Inventory,
     action: &'static mut Action,
@@ -226,14 +236,14 @@ pub fn fire(
     if scene.rules.players_are_safe {
         return;
     }
-    let ArenaParts { shots, leavers, .. } = &mut **arena;
+    let ArenaParts { shots, past, leavers, .. } = &mut **arena;
     for mut player in &mut players {
         let is_firing = player.vitals.alive && player.controls.fire();
         if !is_firing || is_leaving(player.entity, leavers) {
             continue;
         }
         let is_at_home = player.passport.home == scene.hideout;
-        if pull_trigger(&tick, is_at_home, &mut player, shots, &mut rng.0) {
+        if pull_trigger(&tick, is_at_home, &mut player, (&mut *shots, past.limits()), &mut rng.0) {
             tell_pockets(&mut outbox, *player.client, &player.inventory);
         }
     }
@@ -256,7 +266,7 @@ fn pull_trigger(
     tick: &TickInfo,
     is_at_home: bool,
     player: &mut ShooterItem,
-    shots: &mut Shots,
+    (shots, limits): (&mut Shots, &ViewLimits),
     rng: &mut Xoshiro256PlusPlus,
 ) -> bool {
     let ShooterItem { weapon, inventory, .. } = player;
@@ -269,9 +279,11 @@ fn pull_trigger(
     };
     match weapon.fire(tick.tick, tick.rate.0, from_pockets) {
         Trigger::Fired => {
-            let (yaw, pitch) = player.controls.aim();
+            let (yaw, pitch) = player.controls.shot_aim();
             let feet = player.standing.0.position();
-            shots.fire(*player.slot, player.weapon.kind, feet, direction_of(yaw, pitch), rng);
+            let seen = player.shoots.0.judge(limits, tick.tick);
+            count_verdict(seen.admitted.verdict);
+            shots.fire((*player.slot, player.weapon.kind), feet, direction_of(yaw, pitch), Some(seen), rng);
             player.action.happened(ActionKind::Shot);
         }
         Trigger::Reloading => player.action.happened(ActionKind::Reloaded),
@@ -279,4 +291,15 @@ fn pull_trigger(
         Trigger::NotReady => {}
     }
     is_equipped
+}
+
+/// Shots that were not judged at the moment which their client claims, by reason.
+fn count_verdict(verdict: ViewVerdict) {
+    match verdict {
+        ViewVerdict::AsClaimed => {}
+        ViewVerdict::Ahead => throng::count!("views_ahead"),
+        ViewVerdict::BeyondLatency => throng::count!("views_beyond_latency"),
+        ViewVerdict::BeyondClamp => throng::count!("views_beyond_clamp"),
+        ViewVerdict::Backwards => throng::count!("views_backwards"),
+    }
 }

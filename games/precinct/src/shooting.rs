@@ -2,10 +2,13 @@
 //!
 //! The weapon's own clock has decided before whether there is a shot at all
 //! ([`Weapon::fire`](crate::weapons::Weapon::fire)), and all shots of the tick wait in one list
-//! ([`Shots`](crate::shots::Shots)). The cast decides what a shot meets within the weapon's range, and the world's
-//! `Rules` whether that hurts. Nothing about a shot comes from a client but the direction of its view.
+//! ([`Shots`](crate::shots::Shots)). The cast decides what a shot meets within the weapon's range, a player's as that
+//! saw it and an NPC's as it is, and the world's `Rules` whether that hurts. Nothing about a shot comes from a client but
+//! the direction of its view and, within limits, the moment that it was shown. Then all are remembered where they stand,
+//! for the shots of the next ticks ([`crate::past`]).
 //!
-//! Damage is applied in the order of the shots, so that the same orders always leave the same world.
+//! Damage is applied in the order of the shots, so that the same orders always leave the same world. It is done to who is
+//! alive now: nobody dies twice, and who was seen but has left the world by now is missed.
 
 use bevy_ecs::prelude::*;
 use throng::prelude::*;
@@ -36,11 +39,11 @@ type Victim = (
 
 /// Casts the tick's shots and hurts who was hit.
 pub fn resolve(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>, mut victims: Query<Victim>) {
-    let ArenaParts { shots, actors, doors, loot, .. } = &mut **arena;
+    let ArenaParts { shots, actors, doors, loot, past, .. } = &mut **arena;
     throng::count!("shots", shots.count());
-    throng::count!("casts", u64::from(shots.cast(&scene.level.geometry, &actors.capsules()).cast));
+    throng::count!("casts", u64::from(shots.cast(&scene.level.geometry, &actors.capsules(), past.history())));
 
-    for (order, target) in shots.drain_hits(doors) {
+    for (order, target) in shots.landed(doors) {
         if !scene.rules.may_hurt(actors.side(order.shooter), actors.side(target)) {
             continue;
         }
@@ -73,4 +76,16 @@ pub fn resolve(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>,
             killer.kills += 1;
         }
     }
+    shots.clear();
+}
+
+/// Whether there are players who might fire in the next tick.
+pub fn players_may_fire(scene: Res<Scene>, arena: Res<Arena>) -> bool {
+    !scene.rules.players_are_safe && !arena.actors.players().is_empty()
+}
+
+/// Records where everybody who lives stands at the end of this tick, which is what clients are told.
+pub fn remember(tick: Res<TickInfo>, mut arena: ResMut<Arena>) {
+    let ArenaParts { actors, past, .. } = &mut **arena;
+    past.record(tick.tick, actors.capsules().feet);
 }

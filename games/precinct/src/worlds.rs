@@ -13,8 +13,9 @@
 //! ```text
 //!   Enter   players come and go                            arrivals::enter
 //!   Play    players walk, enter portals, heal and fire     players
-//!   Live    NPCs walk, perceive, think and fire            npc
-//!   Hurt    the tick's shots are cast                      shooting::resolve
+//!   Think   NPCs walk, perceive, think and fire            npc
+//!   Hurt    the tick's shots are cast, and all are         shooting
+//!           remembered where they stand
 //!   Leave   what was said is delivered, doors shut,        social::speak, swinging, arrivals::leave
 //!           travellers go
 //! ```
@@ -60,8 +61,8 @@ pub enum Step {
     /// What clients sent is read; players move, and use their hands.
     Play,
     /// NPCs move, perceive, decide and fire.
-    Live,
-    /// Shots are cast and damage done.
+    Think,
+    /// Shots are cast and damage done; everybody is remembered.
     Hurt,
     /// Words are delivered and players go through portals.
     Leave,
@@ -69,7 +70,7 @@ pub enum Step {
 
 fn order_of_steps() -> ScheduleConfigs<InternedSystemSet> {
     use Step::*;
-    (Enter, Play, Live, Hurt, Leave).chain()
+    (Enter, Play, Think, Hurt, Leave).chain()
 }
 
 /// Players come, go, walk, pull triggers and change worlds.
@@ -100,7 +101,9 @@ pub struct Combat;
 
 impl WorldPlugin for Combat {
     fn build(&self, world: &mut WorldBuilder) {
-        world.add_systems(Update, shooting::resolve.run_if(shooting::somebody_fired).in_set(Step::Hurt));
+        let hurt =
+            (shooting::resolve.run_if(shooting::somebody_fired), shooting::remember.run_if(shooting::players_may_fire));
+        world.add_systems(Update, hurt.chain().in_set(Step::Hurt));
         world.categorise("precinct.shooting", Category::EQUIPMENT);
     }
 }
@@ -110,7 +113,7 @@ pub struct Npcs;
 
 impl WorldPlugin for Npcs {
     fn build(&self, world: &mut WorldBuilder) {
-        let live = (
+        let think = (
             population::rise,
             paths::follow_paths,
             roll_call::call_roll,
@@ -120,7 +123,7 @@ impl WorldPlugin for Npcs {
             combat::fire,
             census::count.run_if(census::is_due),
         );
-        world.add_systems(Update, live.chain().in_set(Step::Live));
+        world.add_systems(Update, think.chain().in_set(Step::Think));
         // One budget for all of them.
         world.name_subsystem("precinct.npc", "ai");
     }
@@ -153,7 +156,8 @@ impl WorldPlugin for Doors {
 /// Fills a world of players with what it starts with. `seed` is for its NPCs.
 pub fn fill(world: &mut World, shared: &Shared, here: Destination, npc_count: usize, seed: u64) {
     world.insert_resource(Scene::new(shared, here));
-    world.insert_resource(Arena::new(npc_count));
+    let TickInfo { rate, .. } = *world.resource::<TickInfo>();
+    world.insert_resource(Arena::new(rate.0, npc_count));
     if has_doors(here) {
         swinging::hang(world);
     }

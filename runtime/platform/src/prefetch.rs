@@ -112,6 +112,11 @@ impl FootprintDraft {
 }
 
 impl Footprint {
+    /// How many lines it has.
+    pub fn lines_count(&self) -> usize {
+        self.lines.len()
+    }
+
     /// Asks for all of it, into the second cache. Costs about 4 ns a line that is not near yet. Does nothing but on
     /// x86-64.
     pub fn ask(&self) {

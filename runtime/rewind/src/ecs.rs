@@ -20,6 +20,7 @@ use glam::{Quat, Vec3};
 use crate::{
     history::{Body, History, HistoryError, HistorySettings},
     rig::{Playing, Rig},
+    shooter::Shooter,
 };
 
 /// Says where an entity is, and how it is turned.
@@ -64,6 +65,10 @@ impl Hittable {
         self.slot
     }
 }
+
+/// A player who shoots: what it was shown.
+#[derive(Component, Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shoots(pub Shooter);
 
 /// The history of a world, and whose slots it has.
 ///

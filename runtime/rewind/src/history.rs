@@ -9,9 +9,9 @@
 //! Bodies have slots, small numbers of the game's own that are used again. A slot that is given to another body has no
 //! past.
 //!
-//! Belongs to one world; runs on its thread. Memory is fixed when it is made, and a tick allocates nothing. Sketch of
-//! the cost (`bench/rewind` measures it), each tick: some 5 ns for each body, and some 0.3 µs for each
-//! pose that is sampled, which is one body in four.
+//! Belongs to one world; runs on its thread. Memory is fixed until its owner asks for more ([`History::make_room`]), and a
+//! tick allocates nothing. Sketch of the cost (`bench/rewind` measures it), each tick: some 5 ns for each body, and some
+//! 0.3 µs for each pose that is sampled, which is one body in four.
 
 use std::sync::Arc;
 
@@ -158,6 +158,24 @@ impl History {
         self.rig_of.len() as u32
     }
 
+    /// Makes room for so many bodies, if there is less; nobody loses its past. False, and nothing is done, if these are
+    /// more than [`SLOTS_MAX`].
+    ///
+    /// Allocates, and copies all that is recorded: who makes room for one more body at a time does so too often.
+    pub fn make_room(&mut self, slots: u32) -> bool {
+        if slots > SLOTS_MAX {
+            return false;
+        }
+        let slots = slots as usize;
+        if slots > self.rig_of.len() {
+            self.transforms.make_room(slots);
+            self.poses.make_room(slots);
+            self.rig_of.resize(slots, NO_RIG);
+            self.playing.resize(slots, Playing::default());
+        }
+        true
+    }
+
     /// Gives a slot to a body of this rig, without a past. False: there is no such slot, or no such rig.
     pub fn insert(&mut self, slot: u32, rig: u16) -> bool {
         let slot = slot as usize;
@@ -190,14 +208,18 @@ impl History {
     /// Says where a body is in the tick that was begun, and that it can be hit. False if it was refused: then it cannot.
     pub fn place(&mut self, slot: u32, body: &Body) -> bool {
         let slot = slot as usize;
-        let has_rig = self.rig_of.get(slot).is_some_and(|rig| *rig != NO_RIG);
+        let has_bones = self.rig(slot).map(Rig::has_bones);
         let in_range = body.at.is_finite() && body.at.abs().max_element() <= PLACE_M_MAX;
-        let (true, true, Some(rotation)) = (has_rig, in_range, usable_turn(body.rotation)) else {
+        let (Some(has_bones), true, Some(rotation)) = (has_bones, in_range, usable_turn(body.rotation)) else {
             self.counts.refused += 1;
             return false;
         };
         self.transforms.place(slot, body.at, rotation, body.jumped);
-        self.playing[slot] = body.playing;
+        // Without bones nobody asks what it plays: for a small world between a thousand others that is half the memory
+        // that a tick would touch.
+        if has_bones {
+            self.playing[slot] = body.playing;
+        }
         self.counts.placed += 1;
         true
     }
@@ -257,6 +279,11 @@ impl History {
 
     pub(crate) fn reach_m(&self) -> f32 {
         self.reach_m
+    }
+
+    /// Limbs of the body that has most of them.
+    pub(crate) fn limbs_max(&self) -> usize {
+        self.rigs.iter().map(|rig| rig.limbs()).max().unwrap_or(0)
     }
 
     pub(crate) fn rig(&self, slot: usize) -> Option<&Rig> {

@@ -7,6 +7,7 @@
 //! - [`view_time`]: a moment of a world, between two ticks.
 //! - [`view_limits`]: how far a shooter is believed: the clamp, what his line and his acknowledgements explain, never
 //!   backwards.
+//! - [`shooter`]: what a player was shown when it pulled the trigger, for as long as it holds that.
 //! - [`history`]: everybody who can be hit, at each of the last ticks: ring columns.
 //! - [`past_casts`]: what shots hit, level or limb: broad phase, poses, `throng_query`'s casts.
 //! - [`rig`]: what of a body can be hit. [`skeleton`], [`clip`] and [`pose_sampler`]: how its bones move.
@@ -66,6 +67,7 @@ pub mod person;
 pub mod pose_sampler;
 mod poses;
 pub mod rig;
+pub mod shooter;
 pub mod skeleton;
 mod transforms;
 pub mod view_limits;

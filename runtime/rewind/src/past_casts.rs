@@ -94,9 +94,10 @@ impl PastCasts {
         let mut counts = PastCounts::default();
         hits.clear();
         self.walls.clear();
-        // As many as there can be: not later, when somebody first shoots into a crowd.
+        // As many as there can be: not later, when somebody first shoots into a crowd, or passes a body.
         self.near.clear();
         self.near.reserve(history.slots() as usize);
+        self.make_room_for_limbs(history.limbs_max());
         if let Some(level) = level {
             self.rays.clear();
             self.rays.extend(shots.iter().map(|shot| shot.ray));
@@ -107,6 +108,15 @@ impl PastCasts {
             hits.push(self.cast_one(history, shot, wall, &mut counts));
         }
         counts
+    }
+
+    fn make_room_for_limbs(&mut self, limbs: usize) {
+        self.limbs.clear();
+        self.limbs.reserve(limbs);
+        for ends in [&mut self.from, &mut self.to] {
+            ends.clear();
+            ends.reserve(limbs);
+        }
     }
 
     fn cast_one(

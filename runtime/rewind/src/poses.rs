@@ -60,6 +60,15 @@ impl Poses {
         }
     }
 
+    /// Room for so many slots, if there is less. What is recorded stays: each slot's ring lies by itself.
+    pub fn make_room(&mut self, slots: usize) {
+        if self.limbs > 0 && slots > self.next.len() {
+            self.ticks.resize(slots * self.keys, NO_TICK);
+            self.ends.resize(slots * self.keys * self.limbs, Ends::default());
+            self.next.resize(slots, 0);
+        }
+    }
+
     /// Ticks from one pose to the next (at least 1).
     pub fn every(&self) -> u32 {
         self.every

@@ -96,6 +96,25 @@ impl Transforms {
         self.holds[entry] = jumped;
     }
 
+    /// Room for so many slots, if there is less. What is recorded stays.
+    pub fn make_room(&mut self, slots: usize) {
+        if slots <= self.slots {
+            return;
+        }
+        let mut wider = Self::new(slots, self.rows);
+        wider.run = self.run;
+        for row in 0..self.rows {
+            let (from, to) = (row * self.slots, row * slots);
+            let (from, to) = (from..from + self.slots, to..to + self.slots);
+            wider.x_m[to.clone()].copy_from_slice(&self.x_m[from.clone()]);
+            wider.y_m[to.clone()].copy_from_slice(&self.y_m[from.clone()]);
+            wider.z_m[to.clone()].copy_from_slice(&self.z_m[from.clone()]);
+            wider.rotation[to.clone()].copy_from_slice(&self.rotation[from.clone()]);
+            wider.holds[to].copy_from_slice(&self.holds[from]);
+        }
+        *self = wider;
+    }
+
     /// Nobody was in this slot, ever.
     pub fn forget(&mut self, slot: usize) {
         for row in 0..self.rows {

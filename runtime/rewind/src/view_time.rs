@@ -43,6 +43,12 @@ impl ViewTime {
         Self(self.0.saturating_sub(parts))
     }
 
+    /// Later by so many ticks; in the last tick that there can be, if it were beyond that.
+    #[must_use]
+    pub const fn after_ticks(self, ticks: u32) -> Self {
+        Self::new(self.tick().saturating_add(ticks), self.part())
+    }
+
     /// 256ths since an earlier moment; 0 if that was later.
     pub const fn parts_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -68,6 +74,8 @@ mod tests {
         assert_eq!(at.before(u64::MAX), ViewTime::of_tick(0));
         assert_eq!((at.parts_since(ViewTime::of_tick(6)), ViewTime::of_tick(6).parts_since(at)), (320, 0));
         assert!(ViewTime::new(u32::MAX, 255) > ViewTime::of_tick(u32::MAX));
+        assert_eq!(at.after_ticks(3), ViewTime::new(10, 64));
+        assert_eq!(at.after_ticks(u32::MAX), ViewTime::new(u32::MAX, 64));
         assert_eq!(ViewTime::parts_in(Nanos::from_millis(200), 128), 6_553);
         assert_eq!(ViewTime::parts_in(Nanos::MAX, u16::MAX), 309_480_287_454_862_199);
     }

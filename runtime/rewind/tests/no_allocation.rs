@@ -68,3 +68,25 @@ fn a_steady_tick_with_shots_allocates_nothing() {
     assert_eq!(thread_counts() - before, AllocationCounts::default());
     assert!(hit_count > 1_000, "{hit_count} hits: the test tests something");
 }
+
+/// A world in which somebody shoots for the first time has not hit anybody yet.
+#[test]
+fn the_first_hit_after_a_miss_allocates_nothing() {
+    let rig = Arc::new(Rig::upright(0.4, 1.8).unwrap());
+    let mut history = History::new(&HistorySettings::new(20, 3), vec![rig]).unwrap();
+    assert!(history.insert(2, 0));
+    history.begin_tick(7);
+    assert!(history.place(2, &Body::standing(Vec3::Z * 10.0, 0.0, Playing::default())));
+    history.end_tick();
+    let (mut casts, mut hits) = (PastCasts::default(), Vec::new());
+    let shot = |direction| {
+        let ray = Ray { origin: Vec3::Y, direction, distance_m_max: 60.0 };
+        [PastShot { ray, at: ViewTime::of_tick(7), shooter: None }]
+    };
+    casts.cast(&history, None, &shot(Vec3::X), &mut hits);
+    assert_eq!(hits, [None]);
+    let before = thread_counts();
+    casts.cast(&history, None, &shot(Vec3::Z), &mut hits);
+    assert_eq!(thread_counts() - before, AllocationCounts::default());
+    assert!(hits[0].is_some());
+}

@@ -177,6 +177,34 @@ fn who_delays_packets_on_purpose_hits_nothing_beyond_the_clamp() {
 }
 
 #[test]
+fn who_is_there_keeps_its_past_when_room_is_made_for_others() {
+    let mut history = history(1);
+    (0..40).for_each(|tick| record(&mut history, tick));
+    assert!(history.make_room(3) && history.make_room(2));
+    assert_eq!(history.slots(), 3);
+    let chest = Vec3::Y * 1.2;
+    let seen = |tick: u32| shot_at(runner_at(tick as f32) + chest, ViewTime::of_tick(tick));
+    for tick in [20, 31, 39] {
+        assert_eq!(slot_hit(cast(&history, None, seen(tick)).0), Some(0), "of tick {tick}");
+    }
+    assert!(!history.place(2, &Body::standing(Vec3::ZERO, 0.0, Playing::default())), "nobody has the slot yet");
+    assert!(history.insert(2, 0));
+    history.begin_tick(40);
+    let aside = runner_at(40.0) + Vec3::X * 5.0;
+    for (slot, at) in [(0, runner_at(40.0)), (2, aside)] {
+        assert!(history.place(slot, &Body::standing(at, 0.0, Playing::default())));
+    }
+    history.end_tick();
+    assert_eq!(slot_hit(cast(&history, None, seen(40)).0), Some(0));
+    let of_newcomer = shot_at(aside + chest, ViewTime::of_tick(40));
+    assert_eq!(slot_hit(cast(&history, None, of_newcomer).0), Some(2));
+    let before_it_came = shot_at(aside + chest, ViewTime::of_tick(39));
+    assert_eq!(slot_hit(cast(&history, None, before_it_came).0), None);
+    assert!(!history.make_room(u32::MAX));
+    assert_eq!(history.slots(), 3);
+}
+
+#[test]
 fn a_history_that_cannot_be_is_refused() {
     let good = HistorySettings::new(128, 10);
     let new = |settings: HistorySettings| History::new(&settings, vec![rig()]).map(drop);

@@ -6,6 +6,7 @@ use crate::{
     components::Gesture,
     deeds::Done,
     events::Cast,
+    landscape::distance_m2,
     protocol::Ability,
     spell_book::Spell,
 };
@@ -35,11 +36,12 @@ impl Zone<'_> {
         true
     }
 
-    /// The target of a spell that is done, if it lives, is in reach and in line of sight.
+    /// The target of a spell that is done, if it lives, is in reach and in line of sight, where its caster sees it.
     pub fn reachable(&mut self, done: &Done) -> Option<u32> {
         let target = self.actors.resolve(done.target?)?;
+        let place = self.place_for(done.caster, target);
         let reach_m = f32::from(Spell::of(done.ability).reach_m);
-        let in_reach = self.distance_m2(done.caster, target) <= reach_m * reach_m;
-        (in_reach && self.sees(done.caster, target)).then_some(target)
+        let in_reach = distance_m2(self.actors[done.caster].place, place) <= reach_m * reach_m;
+        (in_reach && self.sees_at(done.caster, target, place)).then_some(target)
     }
 }

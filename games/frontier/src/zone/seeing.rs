@@ -12,12 +12,17 @@ impl Zone<'_> {
 
     /// Whether one notices the other: not filtered out for it, and in line of sight.
     pub fn sees(&mut self, one: u32, other: u32) -> bool {
-        let filtered = self.actors[other].filtered;
-        if filtered {
-            throng::count!("lines_of_sight");
+        let place = self.actors[other].place;
+        self.sees_at(one, other, place)
+    }
+
+    /// The same of where the other was seen. Who hides does so where it is.
+    pub fn sees_at(&mut self, one: u32, other: u32, place: [f32; 2]) -> bool {
+        throng::count!("lines_of_sight");
+        if self.actors[other].filtered {
             return is_seen(&self.actors, &self.land.0, one, other);
         }
-        self.is_line_clear(one, other)
+        self.land.0.is_line_clear(self.actors[one].place, place)
     }
 
     /// Begins or ends that the visibility filter is asked about somebody.

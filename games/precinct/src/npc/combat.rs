@@ -33,7 +33,7 @@ pub fn fire(
                 weapon.burst = weapon.burst.saturating_sub(1);
                 senses.fought = Moment::at(tick.tick);
                 let feet = standing.0.position();
-                shots.fire(slot, weapon.kind, feet, target + CHEST - (feet + EYE), &mut rng.0);
+                shots.fire((slot, weapon.kind), feet, target + CHEST - (feet + EYE), None, &mut rng.0);
                 action.happened(ActionKind::Shot);
             }
             Trigger::Reloading => action.happened(ActionKind::Reloaded),

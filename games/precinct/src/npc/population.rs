@@ -76,7 +76,7 @@ pub fn spawn(world: &mut World, count: usize, rng: &mut Xoshiro256PlusPlus) {
 /// Of an NPC: what a new life writes.
 #[derive(QueryData)]
 #[query_data(mutable)]
-pub struct Fallen {
+pub struct NpcLife {
     npc: &'static Npc,
     life: &'static LifeClock,
     vitals: &'static mut Vitals,
@@ -89,13 +89,13 @@ pub struct Fallen {
 }
 
 /// The dead whose time has come begin their next lives at home, with fresh minds.
-pub fn rise(tick: Res<TickInfo>, scene: Res<Scene>, mut rng: ResMut<WorldRng>, mut npcs: Query<Fallen>) {
+pub fn rise(tick: Res<TickInfo>, scene: Res<Scene>, mut rng: ResMut<WorldRng>, mut npcs: Query<NpcLife>) {
     for mut npc in &mut npcs {
         if npc.vitals.alive || !npc.life.is_over(tick.tick) {
             continue;
         }
         let home = scene.places.spawn(npc.npc.home);
-        let FallenItem { vitals, pose, standing, weapon, .. } = &mut npc;
+        let NpcLifeItem { vitals, pose, standing, weapon, .. } = &mut npc;
         begin_life(home, &scene, &mut rng.0, vitals, pose, standing, weapon);
         npc.brain.reset();
         *npc.senses = Senses::default();
