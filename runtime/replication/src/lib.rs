@@ -98,8 +98,9 @@ pub use wire::{
     list::ReplicateList,
     message_kinds::{AUDIT_SAMPLE_KIND, SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND},
     packed::{
-        ClientInput, ClientMessage, ClientRequest, INPUT_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGE_HEADER_BYTES,
-        MESSAGE_KIND, PACKED_KINDS_MAX, PackedId, PackedKind, REQUEST_BYTES_MAX, REQUEST_HEADER_BYTES, REQUEST_KIND,
+        ClientInput, ClientMessage, ClientRequest, INPUT_BYTES_MAX, INPUT_REPEATS_MAX, MESSAGE_BYTES_MAX,
+        MESSAGE_HEADER_BYTES, MESSAGE_KIND, PACKED_KINDS_MAX, PackedId, PackedKind, REQUEST_BYTES_MAX,
+        REQUEST_HEADER_BYTES, REQUEST_KIND,
     },
     quantise,
     replicate::{Replicate, ReplicateBits, ReplicateInteger},

@@ -120,6 +120,7 @@ impl Server {
                 estimate: slot.cost.estimate(),
             });
             slot.cost.measured(cost);
+            world.note_tick_took(cost);
             slot.cost.hint(world.report_mut().next_tick_hint);
             let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline, &mut self.host_watch);
             self.counts.server.ticks += 1;

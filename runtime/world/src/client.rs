@@ -22,6 +22,7 @@ use crate::{
     client_cost::{ClientCost, CostMeter},
     declared::Spent,
     ids::{ClientKey, WorldId},
+    input_window::InputWindow,
     seen_moment::SeenMoment,
     tick_resources::RefusedTravel,
     transfer::Transfer,
@@ -65,7 +66,8 @@ pub struct Client {
     /// Worlds that panicked under it, and when the last of these did.
     worlds_lost: u32,
     world_lost_at: Nanos,
-    input_newest: Option<u16>,
+    /// Which of its inputs were taken in this world.
+    pub(crate) inputs: InputWindow,
     /// What its connect token said of it.
     user_data: Box<UserData>,
 }
@@ -92,7 +94,7 @@ impl Client {
             is_audited: false,
             worlds_lost: 0,
             world_lost_at: Nanos::ZERO,
-            input_newest: None,
+            inputs: InputWindow::default(),
             user_data,
         }
     }
@@ -161,7 +163,7 @@ impl Client {
         self.team = None;
         self.is_greeted = false;
         self.has_returned = false;
-        self.input_newest = None;
+        self.inputs = InputWindow::default();
         self.spent.clear();
         self.view.take()
     }
@@ -172,23 +174,14 @@ impl Client {
         Some(ClientCost { client_id: self.client_id(), elapsed, spent })
     }
 
-    /// Notes that input `number` came; snapshots tell the client the newest one that they include. False: a newer one
-    /// came before it.
-    pub(crate) fn take_input(&mut self, number: u16) -> bool {
-        let is_newer = self.input_newest.is_none_or(|newest| (number.wrapping_sub(newest) as i16) > 0);
-        if is_newer {
-            self.input_newest = Some(number);
-        }
-        is_newer
-    }
-
     /// What it says that its player was shown, with what is known of that.
     pub(crate) fn seen_moment(&self, seen: Seen) -> SeenMoment {
         SeenMoment::new(seen, self.view.as_ref().map_or(0, View::acked_tick), self.connection.rtt())
     }
 
+    /// The newest of its inputs, which snapshots tell it; 0 before the first.
     pub(crate) fn last_input(&self) -> u16 {
-        self.input_newest.unwrap_or_default()
+        self.inputs.newest().unwrap_or_default()
     }
 
     /// Marks the client as gone at the end of this tick; the first reason counts.
@@ -224,6 +217,7 @@ impl Client {
         prefetch::value(&self.allowance);
         prefetch::value(&self.meter);
         prefetch::value(&self.epoch);
+        prefetch::value(&self.inputs);
     }
 
     /// Notes what every tick of a small world reads.

@@ -12,32 +12,29 @@
 //!
 //! Each worker seals into its own send batch, which it hands to the kernel before it goes to sleep. A batch never waits
 //! for another one. Allocates nothing once its lists have grown, but for messages with lists in them, which are unpacked
-//! here. Cost: some 1 µs per datagram opened and 5 µs per client told, most of it the kernel's.
+//! here. Cost: some 1 µs per datagram opened and 5 µs per client told, most of it the kernel's. How a datagram is opened
+//! is in `opening`.
+
+mod opening;
 
 use std::sync::Arc;
 
 use throng_metrics::Counters;
-use throng_net::{
-    connection::{Channel, EndReason, MessageSink},
-    control::{self, SchemaHash},
-};
+use throng_net::connection::EndReason;
 use throng_platform::{
     allocator::{self, thread_counts},
     prefetch,
     time::Nanos,
 };
-use throng_profiler::{
-    KindNumber, Phases, log_category, log_warn, site,
-    thread::{enter_world, note_input},
-};
-use throng_replication::{PackedId, REQUEST_HEADER_BYTES, SEEN_BYTES, Seen, Traffic, ViewScratch, WorldReplication};
+use throng_profiler::{KindNumber, Phases, log_category, site, thread::enter_world};
+use throng_replication::{Traffic, ViewScratch, WorldReplication};
 
+use self::opening::{Opener, Unread};
 use crate::{
-    allowance::Verdict,
     client::Client,
     client_cost::line_units,
-    declared::{Declared, Heard},
-    opened::{Buffer, MessageKind, Opened},
+    declared::Declared,
+    opened::{Buffer, Opened},
     report::TickStats,
     worker::Worker,
 };
@@ -53,9 +50,6 @@ const PACKETS_PER_TICK_MAX: usize = 16;
 
 /// Ticks of a world of which one has its batches timed.
 const TIMED_EVERY: u32 = 8;
-
-/// First byte, epoch, number and kind, ahead of what an input says.
-const INPUT_HEADER_BYTES: usize = 5;
 
 /// What is done with a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,11 +92,11 @@ pub struct ClientBatch {
     /// The world's mail, and what may be in it, while the batch is opened.
     pub(crate) mail: Option<(Arc<Vec<u8>>, Arc<Declared>)>,
     pub(crate) datagrams: Vec<SealedDatagram>,
-    /// What its clients said, until the world's inbox takes it.
+    /// What its clients said, until the world's inbox takes it. Empty and without memory while nothing is opened.
     pub(crate) buffer: Buffer,
     pub(crate) opened: Vec<Opened>,
     /// Scratch of opening and of telling.
-    opening: Opening,
+    unread: Unread,
     views: ViewScratch,
     pub(crate) stats: TickStats,
 }
@@ -127,7 +121,7 @@ impl ClientBatch {
             datagrams: Vec::new(),
             buffer: Buffer::default(),
             opened: Vec::new(),
-            opening: Opening::default(),
+            unread: Unread::default(),
             views: ViewScratch::default(),
             stats: TickStats::default(),
         }
@@ -180,7 +174,8 @@ impl ClientBatch {
         // The world's own worker is in this phase already.
         let _phases = Phases::go_on(site!("net.open"));
         let Some((mail, declared)) = self.mail.take() else { return };
-        let Self { clients, datagrams, buffer, opened, opening, stats, stage, .. } = self;
+        let Self { clients, datagrams, buffer, opened, unread, stats, stage, .. } = self;
+        let mut opener = Opener { stage: *stage, declared: &declared, buffer, opened, unread, stats };
         for place in 0..datagrams.len() {
             let client = |datagram: &SealedDatagram| &clients[datagram.client as usize];
             prefetch::look_ahead(
@@ -190,10 +185,7 @@ impl ClientBatch {
                 |next| client(next).prefetch_for_opening(),
             );
             let SealedDatagram { number, client, begin, end } = datagrams[place];
-            let at = buffer.bytes.len();
-            buffer.bytes.extend_from_slice(&mail[begin..end]);
-            let client = &mut clients[client as usize];
-            open(client, (stage, &declared), (number, at), buffer, opening, opened, stats);
+            opener.open(&mut clients[client as usize], number, &mail[begin..end]);
         }
         datagrams.clear();
     }
@@ -228,192 +220,6 @@ impl InTick {
 impl Drop for InTick {
     fn drop(&mut self) {
         allocator::short_task(false);
-    }
-}
-
-/// Where the messages of one datagram lie in the bytes of its batch, once what was put together follows the datagram
-/// there.
-struct Found<'a> {
-    messages: &'a mut Vec<(Channel, usize, usize)>,
-    /// Where the datagram lies in memory, and in the batch's bytes.
-    address: usize,
-    begin: usize,
-    end: usize,
-    assembled: &'a mut Vec<u8>,
-}
-
-impl MessageSink for Found<'_> {
-    fn message(&mut self, channel: Channel, bytes: &[u8]) {
-        let offset = bytes.as_ptr().addr().wrapping_sub(self.address);
-        if offset < self.end - self.begin {
-            let begin = self.begin + offset;
-            self.messages.push((channel, begin, begin + bytes.len()));
-        } else {
-            self.message_in_parts(channel, std::iter::once(bytes));
-        }
-    }
-
-    fn message_in_parts<'b>(&mut self, channel: Channel, parts: impl Iterator<Item = &'b [u8]>) {
-        let begin = self.end + self.assembled.len();
-        parts.for_each(|part| self.assembled.extend_from_slice(part));
-        self.messages.push((channel, begin, self.end + self.assembled.len()));
-    }
-}
-
-/// Messages of one batch that have been opened and not been looked at.
-#[derive(Default)]
-struct Opening {
-    messages: Vec<(Channel, usize, usize)>,
-    assembled: Vec<u8>,
-}
-
-fn tell_of_mismatch(client: &Client, schema: u64) {
-    let client = client.client_id().0;
-    log_warn!(
-        CLIENTS,
-        client,
-        schema = format_args!("{schema:016x}"),
-        "a client goes by another schema than this server, and leaves: bring both to the same version of the game"
-    );
-}
-
-/// Opens the datagram that lies at the end of the buffer's bytes from `begin` on, and notes the game's messages in it.
-fn open(
-    client: &mut Client,
-    (stage, declared): (&Stage, &Declared),
-    (number, begin): (u32, usize),
-    Buffer { bytes, values }: &mut Buffer,
-    opening: &mut Opening,
-    opened: &mut Vec<Opened>,
-    stats: &mut TickStats,
-) {
-    let Opening { messages, assembled } = opening;
-    messages.clear();
-    assembled.clear();
-    let end = bytes.len();
-    let datagram = &mut bytes[begin..];
-    stats.datagrams_in += 1;
-    stats.bytes_in += datagram.len() as u64;
-    let address = datagram.as_ptr().addr();
-    let outcome =
-        client.connection.receive(stage.now, datagram, &mut Found { messages, address, begin, end, assembled });
-    if outcome.is_err() {
-        stats.datagrams_refused += 1;
-        return;
-    }
-    bytes.extend_from_slice(assembled);
-    // It opened, so it is the client's own: this is what counts against it.
-    let verdict = client.allowance.spend(end - begin, stage.now);
-    if verdict == Verdict::Dismiss {
-        client.leave("sent more than its allowance");
-    }
-    client.meter.spent.packets_in += 1;
-    client.meter.spent.bytes_in += (end - begin) as u64;
-    for (channel, begin, end) in messages.drain(..) {
-        let said = Said::of(channel, &bytes[begin..end], client.epoch, declared);
-        let begin = begin + said.header_bytes();
-        let says_seen = matches!(said, Said::Game(kind) if declared.says_seen(kind));
-        let seen = says_seen.then(|| bytes[begin..end].first_chunk::<SEEN_BYTES>().copied());
-        let begin = if let Some(Some(_)) = seen { begin + SEEN_BYTES } else { begin };
-        let heard = match said {
-            Said::Game(MessageKind::Input { .. }) if verdict != Verdict::Pass => None,
-            Said::Game(kind) if seen == Some(None) => Some((kind, Heard::Refused)),
-            Said::Game(kind) => Some((kind, declared.hear(&mut client.spent, stage.tick, kind, end - begin))),
-            Said::StaleInput | Said::StaleRequest | Said::OtherSchema(_) | Said::Nothing => None,
-        };
-        // What the world is not given is no work for it: it counts as one message, and no more.
-        let unpacked = match heard {
-            Some((kind, Heard::Taken)) => declared.unpack(kind, &bytes[begin..end], values),
-            _ => None,
-        };
-        let price = unpacked.map_or(1, |value| value.price);
-        // What was sent reliably and its world is to have is not lost by a client that stays.
-        let is_owed = channel == Channel::Reliable && matches!(heard, Some((_, Heard::Taken)));
-        let message_verdict = if is_owed {
-            client.allowance.spend_reliable_message(price)
-        } else {
-            client.allowance.spend_message(price)
-        };
-        client.meter.spent.messages += 1;
-        if message_verdict != Verdict::Pass {
-            client.meter.spent.refused += 1;
-            let refused =
-                if price > 1 { &mut stats.dear_messages_over_allowance } else { &mut stats.messages_over_allowance };
-            *refused += 1;
-            if message_verdict == Verdict::Dismiss || is_owed {
-                client.leave("sent more messages than its allowance");
-            }
-            if let (Some((kind, _)), Some(_)) = (heard, unpacked) {
-                values.forget_last(declared.place(kind));
-            }
-            continue;
-        }
-        match (said, heard) {
-            (_, Some((kind, Heard::Taken))) => {
-                client.meter.spent.work += u64::from(price);
-                stats.message_work += u64::from(price);
-                let mut is_late = false;
-                if let MessageKind::Input { number, .. } = kind {
-                    is_late = !client.take_input(number);
-                    note_input(client.key.0, number);
-                }
-                let seen = seen.flatten().map(|seen| client.seen_moment(Seen::decode(seen, stage.tick)));
-                let (client, value) = (client.key, unpacked.map(|value| value.index));
-                let (begin, end) = (begin as u32, end as u32);
-                opened.push(Opened { number, client, kind, is_late, seen, begin, end, value });
-            }
-            (_, Some((_, Heard::Excess))) => stats.said_over_limit += 1,
-            (_, Some((_, Heard::Refused))) | (Said::Nothing, None) => stats.messages_refused += 1,
-            (Said::Game(_), None) => stats.inputs_over_allowance += 1,
-            (Said::StaleInput, None) => stats.inputs_stale += 1,
-            (Said::StaleRequest, None) => stats.requests_stale += 1,
-            // It says so more than once, in case of loss.
-            (Said::OtherSchema(_), None) if client.is_gone() => {}
-            (Said::OtherSchema(schema), None) => {
-                stats.schema_mismatches += 1;
-                tell_of_mismatch(client, schema);
-                client.leave("it was built from another version of the game");
-            }
-        }
-    }
-}
-
-/// What a message is, before anybody looks into it.
-enum Said {
-    /// For the game.
-    Game(MessageKind),
-    /// For a world that the client has left, as the next.
-    StaleInput,
-    StaleRequest,
-    /// The client was built from another version of the game, with this schema hash.
-    OtherSchema(u64),
-    /// Nothing that a client may say.
-    Nothing,
-}
-
-impl Said {
-    fn of(channel: Channel, message: &[u8], client_epoch: u8, declared: &Declared) -> Self {
-        match (channel, message) {
-            (Channel::Unreliable, [control::INPUT, epoch, low, high, kind, ..]) if *epoch == client_epoch => {
-                Self::Game(MessageKind::Input { number: u16::from_le_bytes([*low, *high]), kind: PackedId(*kind) })
-            }
-            (Channel::Unreliable, [control::INPUT, _, _, _, _, ..]) => Self::StaleInput,
-            (Channel::Reliable, &[control::REQUEST, epoch, kind, ..]) => {
-                let kind = PackedId(kind);
-                let is_for_here = epoch == client_epoch || declared.is_for_any_world(kind);
-                if is_for_here { Self::Game(MessageKind::Request { kind }) } else { Self::StaleRequest }
-            }
-            _ => SchemaHash::decode(message).map_or(Self::Nothing, |SchemaHash(hash)| Self::OtherSchema(hash)),
-        }
-    }
-
-    /// What the game is not given of the message.
-    fn header_bytes(&self) -> usize {
-        match self {
-            Self::Game(MessageKind::Input { .. }) => INPUT_HEADER_BYTES,
-            Self::Game(MessageKind::Request { .. }) => REQUEST_HEADER_BYTES,
-            Self::StaleInput | Self::StaleRequest | Self::OtherSchema(_) | Self::Nothing => 0,
-        }
     }
 }
 

@@ -123,6 +123,8 @@ pub struct GameWorld {
     tick: u32,
     /// The time of this tick.
     now: Nanos,
+    /// How long the last one took, for the game's metrics.
+    last_tick_took: Nanos,
     /// Which resources hold something that the next run of the systems is to see and then to lose.
     filled: Filled,
     /// What clients without a connection were told, in a test.
@@ -181,6 +183,7 @@ impl GameWorld {
             sent: Sent::new(schema),
             tick: 0,
             now: Nanos::ZERO,
+            last_tick_took: Nanos::ZERO,
             filled: Filled::default(),
             told: None,
             hash_wanted: false,
@@ -236,7 +239,7 @@ impl GameWorld {
 
     fn run_systems(&mut self, phases: &mut Phases) {
         let mut info = self.ecs.resource_mut::<TickInfo>();
-        info.tick = self.tick;
+        (info.tick, info.last_tick_took) = (self.tick, self.last_tick_took);
         if let Some(time) = &self.time {
             time.advance(&mut self.ecs, self.tick);
         }
@@ -256,7 +259,7 @@ impl GameWorld {
         // Finding a resource costs a few cache misses: only those that were filled are emptied.
         let filled = std::mem::take(&mut self.filled);
         if filled.inbox {
-            self.ecs.resource_mut::<Inbox>().clear(&mut self.scratch.spare_batches);
+            self.ecs.resource_mut::<Inbox>().clear(&mut self.scratch.spare_buffers);
         }
         if filled.arrivals {
             self.ecs.resource_mut::<Arrivals>().0.clear();

@@ -100,7 +100,7 @@ impl Inbox {
         self.messages.is_empty()
     }
 
-    /// Takes what the batches have opened, with their buffers.
+    /// Takes what the batches have opened, with their buffers, which it has until [`clear`](Self::clear).
     pub(crate) fn take_opened(&mut self, batches: &mut [ClientBatch]) {
         match batches {
             [only] => self.messages.extend(only.opened.iter().map(|opened| (1, *opened))),
@@ -113,14 +113,12 @@ impl Inbox {
         }
     }
 
-    /// Forgets all messages, and gives batches their buffers back, empty: they came last to the spare ones.
-    pub(crate) fn clear(&mut self, spare: &mut [ClientBatch]) {
+    /// Forgets all messages, and adds the batches' buffers to the spare ones, empty: any of them will do for any batch.
+    pub(crate) fn clear(&mut self, spare: &mut Vec<Buffer>) {
         self.messages.clear();
         self.buffers.iter_mut().for_each(Buffer::clear);
-        let taken = self.buffers.len().saturating_sub(1);
-        let begin = spare.len().saturating_sub(taken);
-        let back = self.buffers.drain(self.buffers.len() - taken..);
-        back.zip(&mut spare[begin..]).for_each(|(buffer, batch)| batch.buffer = buffer);
+        let own = self.buffers.len().min(1);
+        spare.extend(self.buffers.drain(own..));
     }
 
     /// The messages of all batches, those of the oldest datagram first.
@@ -158,7 +156,7 @@ mod tests {
         inbox.push(ClientKey(1), MessageKind::Request { kind: PackedId(1) }, None, b"three");
         let seen: Vec<_> = inbox.iter().map(|message| (message.client.0, message.bytes.to_vec())).collect();
         assert_eq!(seen, [(1, b"one".to_vec()), (2, b"".to_vec()), (1, b"three".to_vec())]);
-        inbox.clear(&mut []);
+        inbox.clear(&mut Vec::new());
         assert_eq!(inbox.iter().count(), 0);
     }
 
@@ -186,15 +184,11 @@ mod tests {
         let seen: Vec<u8> = inbox.iter().flat_map(|message| message.bytes.to_vec()).collect();
         assert_eq!(seen, b"abcde");
         assert!(batches.iter().all(|batch| batch.buffer.bytes.capacity() == 0), "the buffers are the inbox's");
-        let mut spare: Vec<_> = [ClientBatch::empty()].into_iter().chain(batches).collect();
+        let mut spare = Vec::new();
         inbox.clear(&mut spare);
-        let kept = spare.iter().map(|batch| (batch.buffer.bytes.len(), batch.buffer.bytes.capacity() > 0));
-        assert_eq!(
-            kept.collect::<Vec<_>>(),
-            [(0, false), (0, true), (0, true)],
-            "each has its own back, for its memory"
-        );
-        inbox.take_opened(&mut spare[1..]);
+        let kept = spare.iter().map(|buffer| (buffer.bytes.len(), buffer.bytes.capacity() > 0));
+        assert_eq!(kept.collect::<Vec<_>>(), [(0, true), (0, true)], "they are kept for their memory");
+        inbox.take_opened(&mut batches);
         assert!(inbox.is_empty(), "what was read is not read again");
     }
 }

@@ -72,6 +72,7 @@ pub mod failures;
 pub mod game_world;
 pub mod ids;
 pub mod inbox;
+mod input_window;
 pub mod mail;
 mod opened;
 pub mod players;

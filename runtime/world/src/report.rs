@@ -53,6 +53,11 @@ counters! {
         Sum inputs_stale: "net.inputs_stale", "inputs",
             "Inputs that a client sent for a world that it had left.",
             "Follows travels: one or two for each.";
+        Sum inputs_repeated: "net.inputs_repeated", "inputs",
+            "Inputs that came again and were taken before, or came so late that nobody knows whether they were. The game \
+             is given each once.",
+            "Follows players of games whose inputs are repeated (`ClientInput::REPEATS`): up to so many for each input. \
+             Much more: a client says old inputs again, which gains it nothing.";
         Sum requests_stale: "net.requests_stale", "requests",
             "Requests that a client sent for a world that it had left.",
             "Follows travels of players on slow lines. If players miss what they asked for, make the kind one \

@@ -13,15 +13,16 @@ use std::{
 use bevy_ecs::entity::Entity;
 use throng_replication::{UpdateBuffers, ViewScratch};
 
-use crate::{client::Client, client_batch::ClientBatch};
+use crate::{client::Client, client_batch::ClientBatch, opened::Buffer};
 
 /// One worker's.
 #[derive(Default)]
 pub(crate) struct Scratch {
     /// Batches of clients, empty between their uses.
     pub batches: Vec<ClientBatch>,
-    /// The inbox has the buffers of the last of them while systems read what is in there.
     pub spare_batches: Vec<ClientBatch>,
+    /// For batches that are opened; the inbox has theirs while systems read what is in there.
+    pub spare_buffers: Vec<Buffer>,
     /// Changes places with the mail's bytes while batches read them.
     pub mail_bytes: Arc<Vec<u8>>,
     pub leavers: Vec<Box<Client>>,

@@ -1,8 +1,8 @@
 //! Sent: what a world has sent since it was last asked, by kind and cause, for the packet report.
 //!
-//! What is written for clients outside of batches the world counts itself. Each batch has counts of its own, which the
-//! world lends it while it is told: adding up gives the same in any order, and is done when somebody asks, once a
-//! second.
+//! What is written for clients outside of batches the world counts itself. While they are told, it lends each batch
+//! counts: its own to the first, so that a small world has no others (1 KB with 5 kinds), and further ones to the rest.
+//! Adding up gives the same in any order, and is done when somebody asks, once a second.
 //!
 //! On the world's own thread. Costs a tick nothing but the counting, and two moves for each batch. Made for the first
 //! client; allocates nothing once as many batches as ever have been told.
@@ -19,9 +19,9 @@ pub(crate) struct Sent {
     schema: Arc<Schema>,
     /// Packets as they left, sealed.
     packets: Counts,
-    /// What was written outside of batches. `None` before the first client.
+    /// What was written outside of batches, and by one of them. `None` before the first client, and while it is lent.
     traffic: Option<Traffic>,
-    /// What batches wrote.
+    /// What the other batches wrote.
     of_batches: Vec<Traffic>,
 }
 
@@ -37,18 +37,22 @@ impl Sent {
         }
     }
 
-    /// Where to count what is written outside of batches; `None` before the first client.
+    /// Where to count what is written outside of batches; `None` before the first client, and while batches are told.
     pub fn traffic_mut(&mut self) -> Option<&mut Traffic> {
         self.traffic.as_mut()
     }
 
     /// Where a batch is to count, for `take_back` when it is told.
     pub fn lend(&mut self) -> Traffic {
-        self.of_batches.pop().unwrap_or_else(|| Traffic::new(&self.schema))
+        self.traffic.take().or_else(|| self.of_batches.pop()).unwrap_or_else(|| Traffic::new(&self.schema))
     }
 
+    /// Takes back what was lent. Nothing is counted outside of batches before all are back.
     pub fn take_back(&mut self, traffic: Traffic) {
-        self.of_batches.push(traffic);
+        match self.traffic {
+            None => self.traffic = Some(traffic),
+            Some(_) => self.of_batches.push(traffic),
+        }
     }
 
     /// Counts a message of the game's own.

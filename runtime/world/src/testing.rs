@@ -227,6 +227,11 @@ impl TestWorld {
         self.world.state_hash()
     }
 
+    /// Lines of memory that its ticks ask for before they need them; 0 for a world that is not small.
+    pub fn footprint_lines(&self) -> usize {
+        self.world.footprint_lines()
+    }
+
     /// The world's entities and resources.
     pub fn ecs(&self) -> &World {
         self.world.ecs()

@@ -28,6 +28,10 @@ pub struct TickInfo {
     pub dt_s: f32,
     pub rate: Hertz,
     pub world: WorldId,
+    /// How long the tick before this one took, from the first datagram to the last packet, as the host measured it; zero
+    /// before the second tick, and in simulations. It is another time in a replay, so it is for metrics alone: whatever
+    /// a world computes of it, two runs part.
+    pub last_tick_took: Nanos,
 }
 
 /// The world's only source of chance, seeded at its creation: the same inputs give the same world.

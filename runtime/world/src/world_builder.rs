@@ -26,6 +26,7 @@ use bevy_tasks::{ComputeTaskPool, TaskPoolBuilder};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_pack::{HasSchema, PackError, envelope};
+use throng_platform::time::Nanos;
 use throng_profiler::{
     Category, KindNumber,
     world_kind::{number_of, set_period},
@@ -372,7 +373,8 @@ impl Kind {
         let rate = self.tick_rate();
         let mut ecs = World::new();
         ecs.insert_resource(FallbackErrorHandler(failures::handle));
-        ecs.insert_resource(TickInfo { tick: 0, dt_s: 1.0 / f32::from(rate.0), rate, world: id });
+        let dt_s = 1.0 / f32::from(rate.0);
+        ecs.insert_resource(TickInfo { tick: 0, dt_s, rate, world: id, last_tick_took: Nanos::ZERO });
         ecs.insert_resource(WorldRng(Xoshiro256PlusPlus::seed_from_u64(seed)));
         ecs.insert_resource(MayBeDormant(self.kind.dormant_when_empty()));
         ecs.insert_resource(Inbox::new(declared.clone()));

@@ -22,13 +22,14 @@ use throng_net::protocol::{
 use throng_pack::{PackError, pack_body};
 use throng_platform::time::Nanos;
 use throng_replication::{
-    ClientInput, ClientRequest, EventIn, NetId, REQUEST_KIND, Replicas, ReplicatedEvent, SEEN_BYTES, Schema, Seen,
-    StateError,
+    ClientInput, ClientRequest, EventIn, INPUT_REPEATS_MAX, NetId, REQUEST_KIND, Replicas, Replicate, ReplicatedEvent,
+    SEEN_BYTES, Schema, Seen, StateError,
 };
 
 use crate::event::{ClientEvent, Events};
 use crate::login::{Login, LoginStats, RetrySettings};
 use crate::message::Message;
+use crate::own_state::OwnState;
 use crate::stats::ClientStats;
 use crate::world_view::{CurrentWorld, WorldView};
 
@@ -218,6 +219,11 @@ impl Client {
                 self.disconnect(DisconnectReason::SchemaMismatch { own, server });
                 return;
             }
+            let inputs = &mut self.view.input_buffer;
+            if inputs.has_unsent() || connection.wants_packet(now) {
+                // A full queue drops its oldest, which the connection counts: inputs may be lost anyway.
+                inputs.queue_due(|input| _ = connection.send_unreliable(input));
+            }
             for _ in 0..PACKETS_PER_POLL_MAX {
                 if !connection.wants_packet(now) {
                     break;
@@ -229,9 +235,9 @@ impl Client {
 
     /// Sends `input` as the next numbered one, with the next packet; returns its number.
     ///
-    /// Inputs are sent once and may be lost: each should say what holds now (keys that are down), not
-    /// what has changed. A second input before the next `poll` goes out in the same packet. One of a kind that
-    /// [says what was seen](ClientInput::SAYS_SEEN) carries what [`seen`](Self::seen) gives now.
+    /// Inputs may be lost, and are sent once unless their kind [says otherwise](ClientInput::REPEATS): each should say what
+    /// holds now (keys that are down), not what has changed. A second input before the next `poll` goes out in the same
+    /// packet. One of a kind that [says what was seen](ClientInput::SAYS_SEEN) carries what [`seen`](Self::seen) gives now.
     ///
     /// # Errors
     /// [`SendInputError::NotInWorld`] is ordinary; the others are mistakes of the program.
@@ -244,7 +250,7 @@ impl Client {
             self.said.extend_from_slice(&seen.encode());
         }
         pack_body(input, &mut self.said)?;
-        self.send_numbered(now)
+        self.send_numbered(now, T::REPEATS)
     }
 
     /// Sends any bytes as the next numbered input, for tests of what a hostile client may do: a kind's place in the schema
@@ -260,20 +266,28 @@ impl Client {
         self.said.clear();
         self.said.extend_from_slice(&[control::INPUT, 0, 0, 0]);
         self.said.extend_from_slice(bytes);
-        self.send_numbered(now)
+        self.send_numbered(now, 0)
+    }
+
+    /// Sends any bytes as an unreliable message with the next packet, for tests of what a hostile client may do.
+    #[doc(hidden)]
+    pub fn send_raw_unreliable(&mut self, message: &[u8]) {
+        if let (ClientState::Connected, Some(connection)) = (self.state, &mut self.connection) {
+            let _ = connection.send_unreliable(message);
+        }
     }
 
     /// Sends what was put together, with its stay and its number.
-    fn send_numbered(&mut self, now: Nanos) -> Result<u16, SendInputError> {
+    fn send_numbered(&mut self, now: Nanos, repeats: u8) -> Result<u16, SendInputError> {
         let epoch = self.view.world().map(|world| world.epoch);
         let (ClientState::Connected, Some(connection), Some(epoch)) = (self.state, &mut self.connection, epoch) else {
             return Err(SendInputError::NotInWorld);
         };
-        let number = self.view.inputs.sent(now);
+        let number = self.view.number_input(now);
         let [low, high] = number.to_le_bytes();
         self.said[1..INPUT_HEADER_BYTES].copy_from_slice(&[epoch, low, high]);
-        // A full queue drops its oldest, which the connection counts: inputs may be lost anyway.
-        let _ = connection.send_unreliable(&self.said);
+        let repeats = repeats.min(INPUT_REPEATS_MAX);
+        self.view.input_buffer.push(number, repeats, &self.said, |input| _ = connection.send_unreliable(input));
         self.inputs_sent += 1;
         Ok(number)
     }
@@ -360,7 +374,43 @@ impl Client {
     /// Too little → a snapshot that is late or lost makes everybody stop for a moment. Too much → everybody is seen later
     /// than need be, and servers do not believe shots at what is older than they allow.
     pub fn set_interpolation_delay(&mut self, delay: Nanos) {
-        self.view.clock.set_delay(delay);
+        self.view.view_clock.set_delay(delay);
+    }
+
+    /// By how much worlds are shown behind their newest snapshot. `None` where there is no world.
+    pub fn interpolation_delay(&self) -> Option<Nanos> {
+        self.view.view_delay()
+    }
+
+    /// How many inputs are due in a game that sends one for each tick of its world: one for each tick that has begun since
+    /// this was last asked, those of 250 ms at most. 0 where there is no world, and before its first snapshot.
+    ///
+    /// It goes by the server's ticks, as they are heard of here: never back, and at most 2 % faster or slower than time.
+    /// Only where the clock was half a second or more off, after a standstill of the world or the line, it jumps ahead, so
+    /// that many are due at once, or waits, so that none is.
+    pub fn due_inputs(&mut self, now: Nanos) -> u32 {
+        self.view.due_inputs(now)
+    }
+
+    /// The tick in which the server takes an input that is sent now, as far as is known; a few inputs in a hundred are
+    /// taken later. Never an earlier one than was said before. `None` where there is no world, and before its first
+    /// snapshot.
+    pub fn input_tick(&mut self, now: Nanos) -> Option<u32> {
+        let rtt = self.rtt()?;
+        self.view.input_tick(now, rtt)
+    }
+
+    /// How far ahead inputs are: the time from the tick whose snapshot comes now to the one that takes an input which is
+    /// sent now. Measured by what snapshots say of earlier inputs; before the first of these, the round trip, the jitter
+    /// and a tick. `None` where there is no world.
+    pub fn input_lead(&self) -> Option<Nanos> {
+        self.view.input_lead(self.rtt()?)
+    }
+
+    /// A component of the own entity as the server has it, and the newest input that is in it: what a prediction is
+    /// [held against](crate::prediction::Predictor::reconcile). `None` while either is not known.
+    pub fn own_state<T: Replicate>(&self) -> Option<OwnState<'_, T>> {
+        self.view.own_state()
     }
 
     /// What worlds have told us since the last [`clear_messages`](Self::clear_messages), in order.
@@ -421,6 +471,7 @@ impl Client {
             messages_dropped: inbox.dropped() + events.dropped(),
             inputs_sent: self.inputs_sent,
             inputs_unanswered: inputs.unanswered(),
+            clock_jumps: self.view.server_clock.jumps(),
             samples_lost: inputs.samples_lost(),
             entity_updates: replicated.updates_applied,
             state_checks: replicated.state_checks,

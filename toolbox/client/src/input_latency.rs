@@ -16,6 +16,8 @@ use std::collections::VecDeque;
 
 use throng_platform::time::Nanos;
 
+use crate::input_number::is_at_or_after;
+
 /// Inputs waiting for an answer. At 20 inputs a second 256 are 12.8 s, past the time after which a
 /// connection is given up. One more: the oldest is dropped and counted as unanswered.
 const WAITING_MAX: usize = 256;
@@ -26,9 +28,9 @@ const SAMPLES_MAX: usize = 2 * WAITING_MAX;
 /// Measures `input_to_update` of one client.
 #[derive(Debug)]
 pub(crate) struct InputLatency {
-    /// Number given to the last input; the first is 1, so that 0 can mean "none yet".
+    /// Number given to the last input. None is 0, not after 65,535 either, so that 0 can mean "none yet".
     last_number: u16,
-    /// Unanswered inputs, oldest first; their numbers rise by one, wrapping.
+    /// Unanswered inputs, oldest first; their numbers rise by one, wrapping past 0.
     waiting: VecDeque<(u16, Nanos)>,
     samples: VecDeque<Nanos>,
     unanswered: u64,
@@ -48,7 +50,7 @@ impl InputLatency {
 
     /// An input leaves now; returns its number.
     pub fn sent(&mut self, now: Nanos) -> u16 {
-        self.last_number = self.last_number.wrapping_add(1);
+        self.last_number = self.last_number.checked_add(1).unwrap_or(1);
         if self.waiting.len() == WAITING_MAX {
             self.waiting.pop_front();
             self.unanswered += 1;
@@ -57,9 +59,9 @@ impl InputLatency {
         self.last_number
     }
 
-    /// A snapshot arrived that says `number` was the newest input applied.
+    /// A snapshot arrived that says `number` was the newest input applied; 0 if there was none.
     pub fn answered(&mut self, now: Nanos, number: u16) {
-        if !is_at_or_after(self.last_number, number) {
+        if number == 0 || !is_at_or_after(self.last_number, number) {
             return;
         }
         while let Some(&(oldest, sent)) = self.waiting.front()
@@ -80,6 +82,11 @@ impl InputLatency {
         self.waiting.clear();
     }
 
+    /// The number of the last input; 0 before the first.
+    pub fn last_number(&self) -> u16 {
+        self.last_number
+    }
+
     /// Takes the oldest sample, if any.
     pub fn next_sample(&mut self) -> Option<Nanos> {
         self.samples.pop_front()
@@ -94,12 +101,6 @@ impl InputLatency {
     pub fn samples_lost(&self) -> u64 {
         self.samples_lost
     }
-}
-
-/// True when `number` is `other` or comes after it. Numbers wrap at 65,536; at most 256 wait, so
-/// the shorter way round is the true one.
-fn is_at_or_after(number: u16, other: u16) -> bool {
-    number.wrapping_sub(other) < 0x8000
 }
 
 #[cfg(test)]
@@ -132,13 +133,26 @@ mod tests {
     fn numbers_wrap_without_a_wrong_sample() {
         let mut latency = InputLatency::new();
         for step in 0..70_000u64 {
-            let number = latency.sent(at(step * 50));
-            latency.answered(at(step * 50 + 30), number.wrapping_sub(1));
+            let before = latency.last_number();
+            assert_ne!(latency.sent(at(step * 50)), 0, "it means that there is none");
+            latency.answered(at(step * 50 + 30), before);
             for sample in samples(&mut latency) {
                 assert_eq!(sample, 80);
             }
         }
         assert_eq!((latency.unanswered(), latency.samples_lost()), (0, 0));
+    }
+
+    /// Promise: a world that has taken none, and says so after numbers went round, answers none from before that.
+    #[test]
+    fn none_answers_nothing_after_numbers_went_round() {
+        let mut latency = InputLatency { last_number: 65_533, ..InputLatency::new() };
+        let sent = [0, 50, 100, 150].map(|ms| latency.sent(at(ms)));
+        assert_eq!(sent, [65_534, 65_535, 1, 2]);
+        latency.answered(at(160), 0);
+        assert_eq!(samples(&mut latency), [0u64; 0]);
+        latency.answered(at(170), 1);
+        assert_eq!(samples(&mut latency), [170, 120, 70]);
     }
 
     #[test]

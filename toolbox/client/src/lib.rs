@@ -97,19 +97,42 @@
 //!
 //! Owned by one thread. Bytes from the network are counted and dropped when they are wrong, never a
 //! panic. After the first busy seconds nothing is allocated here. Cost per client at 20 packets a
-//! second each way: opening, sealing and applying, about 5 µs per packet pair; memory 10 KB beside
+//! second each way: opening, sealing and applying, about 5 µs per packet pair; memory 16 KB beside
 //! the connection and the replicas.
 //!
-//! What [`Client`] does not do: sockets and sleeping, which [`udp`] does for one player; interpolation and prediction, which
-//! are a renderer's; and judging whether the server is honest.
+//! What a player is shown is made of parts, each of which is used alone or with the others:
+//!
+//! | part | what it gives |
+//! | --- | --- |
+//! | [`Client::seen`] | the moment of the world that is to be drawn, an even walk behind the newest snapshot |
+//! | [`interpolation`] | where others are at that moment, between the values that came |
+//! | [`Client::due_inputs`] | how many inputs are due, by the server's ticks |
+//! | [`Client::input_tick`], [`Client::input_lead`] | in which tick an input is taken that is sent now |
+//! | [`ClientInput::REPEATS`](throng_replication::ClientInput::REPEATS) | lost inputs come with the next packets |
+//! | [`Client::own_state`], [`prediction`] | what one's own player does, at once; corrected where the server says otherwise |
+//! | [`peekers_advantage`] | what all of this and the line come to between two players |
+//!
+//! In a Bevy app they are a plugin: `throng-bevy`.
+//!
+//! What [`Client`] does not do: sockets and sleeping, which [`udp`] does for one player; drawing; and judging whether the
+//! server is honest.
 
+mod answers;
 mod client;
 mod event;
 mod inbox;
+mod input_buffer;
+mod input_clock;
 mod input_latency;
+mod input_number;
+pub mod interpolation;
 mod login;
 mod message;
+mod own_state;
+pub mod peekers_advantage;
+pub mod prediction;
 pub mod prelude;
+mod server_clock;
 mod stats;
 pub mod udp;
 mod view_clock;
@@ -119,6 +142,7 @@ pub use client::{Client, ClientState, DisconnectReason, INPUT_BYTES_MAX, SendInp
 pub use event::ClientEvent;
 pub use login::{LoginStats, RetrySettings};
 pub use message::Message;
+pub use own_state::OwnState;
 pub use stats::ClientStats;
 pub use world_view::CurrentWorld;
 

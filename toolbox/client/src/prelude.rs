@@ -28,6 +28,6 @@ pub use throng_replication::{
 
 #[doc(no_inline)]
 pub use crate::{
-    Client, ClientEvent, ClientState, CurrentWorld, DisconnectReason, RetrySettings,
+    Client, ClientEvent, ClientState, CurrentWorld, DisconnectReason, OwnState, RetrySettings,
     udp::{UdpClient, UdpError},
 };

@@ -20,6 +20,8 @@ pub struct ClientStats {
     pub inputs_sent: u64,
     /// Inputs that no snapshot answered: their world was left, or the answer took too long.
     pub inputs_unanswered: u64,
+    /// How often the clock that follows the server's was half a second off or more, and began anew.
+    pub clock_jumps: u64,
     /// Samples of `input_to_update` that nobody took.
     pub samples_lost: u64,
     /// Component values that were applied, as the replicas count them.

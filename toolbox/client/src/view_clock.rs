@@ -10,34 +10,27 @@
 //!   shown                   ...7....8.....9....           even, never back, never beyond the newest
 //! ```
 //!
-//! When each tick comes is smoothed over some ten snapshots. A moment that was shown once is not followed by an earlier
-//! one: the server would take the earlier one for a lie, and a player would see everybody twitch.
+//! When each tick comes is the [server clock](crate::server_clock)'s affair. A moment that was shown once is not followed by
+//! an earlier one: the server would take the earlier one for a lie, and a player would see everybody twitch.
 //!
 //! Sans-IO, on its client's thread; a few numbers.
 
 use throng_platform::time::Nanos;
 use throng_replication::Seen;
 
+use crate::server_clock::{ServerClock, ns_of, server_ns_of};
+
 /// Ticks that a world is shown late where nobody says otherwise.
-const DELAY_TICKS: i64 = 2;
-
-/// Of what a snapshot comes early or late, so much is believed: one part in so many.
-const SMOOTHING: i64 = 8;
-
-/// When snapshots come by so much earlier or later than expected, the world or the line has stood still (ns): begin anew.
-const APART_MAX_NS: i64 = 500_000_000;
+const DELAY_TICKS: u32 = 2;
 
 const PARTS_PER_TICK: i64 = 256;
 const NS_PER_S: i64 = 1_000_000_000;
 
-/// The clock of one stay in a world.
+/// What is shown in one stay in a world.
 #[derive(Debug, Default)]
 pub(crate) struct ViewClock {
     /// `None`: some ticks.
     delay: Option<Nanos>,
-    /// When tick 0 would have come (ns of the client's time); before its beginning, mostly.
-    first_tick_at_ns: Option<i64>,
-    newest_tick: u32,
     shown_parts: i64,
 }
 
@@ -46,35 +39,23 @@ impl ViewClock {
         self.delay = Some(delay);
     }
 
+    /// How far behind the newest snapshot a world of this rate is shown. (ns)
+    pub fn delay_ns(&self, tick_hz: u8) -> i64 {
+        self.delay.map_or(server_ns_of(DELAY_TICKS, tick_hz), ns_of)
+    }
+
     /// Another stay, with other ticks.
     pub fn left_world(&mut self) {
         *self = Self { delay: self.delay, ..Self::default() };
     }
 
-    /// A snapshot of this tick has come. Further ones of a tick, and those that were overtaken, say nothing.
-    pub fn heard(&mut self, now: Nanos, tick: u32, tick_hz: u8) {
-        if self.first_tick_at_ns.is_some() && tick <= self.newest_tick {
-            return;
-        }
-        self.newest_tick = tick;
-        let at_ns = ns_of(now) - i64::from(tick) * NS_PER_S / i64::from(tick_hz.max(1));
-        self.first_tick_at_ns = Some(match self.first_tick_at_ns {
-            Some(expected_ns) if (at_ns - expected_ns).abs() < APART_MAX_NS => {
-                expected_ns + (at_ns - expected_ns) / SMOOTHING
-            }
-            _ => at_ns,
-        });
-    }
-
     /// The moment that is shown now. `newest_tick` is the newest that the client has heard of, which before the first
     /// snapshot is the one in which it came.
-    pub fn seen(&mut self, now: Nanos, newest_tick: u32, tick_hz: u8) -> Seen {
-        let tick_hz = i64::from(tick_hz.max(1));
+    pub fn seen(&mut self, now: Nanos, clock: &mut ServerClock, newest_tick: u32, tick_hz: u8) -> Seen {
         let newest_parts = i64::from(newest_tick) * PARTS_PER_TICK;
-        let due_parts = self.first_tick_at_ns.map_or(newest_parts, |first_tick_at_ns| {
-            let delay_ns = self.delay.map_or(DELAY_TICKS * NS_PER_S / tick_hz, ns_of);
-            let elapsed_ns = i128::from(ns_of(now)) - i128::from(first_tick_at_ns) - i128::from(delay_ns);
-            let parts = elapsed_ns * i128::from(tick_hz * PARTS_PER_TICK) / i128::from(NS_PER_S);
+        let due_parts = clock.read(now, tick_hz).map_or(newest_parts, |server_ns| {
+            let shown_ns = i128::from(server_ns) - i128::from(self.delay_ns(tick_hz));
+            let parts = shown_ns * i128::from(i64::from(tick_hz.max(1)) * PARTS_PER_TICK) / i128::from(NS_PER_S);
             parts.clamp(0, newest_parts.into()) as i64
         });
         // Never back; and no farther behind than can be said.
@@ -85,21 +66,38 @@ impl ViewClock {
     }
 }
 
-/// A time as a number that can be taken from another: 292 years are enough.
-fn ns_of(time: Nanos) -> i64 {
-    i64::try_from(time.0).unwrap_or(i64::MAX / 4)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A client's two clocks, as one.
+    #[derive(Default)]
+    struct Clocks {
+        server: ServerClock,
+        view: ViewClock,
+    }
+
+    impl Clocks {
+        fn heard(&mut self, now: Nanos, tick: u32, tick_hz: u8) {
+            self.server.heard(now, tick, tick_hz);
+        }
+
+        fn seen(&mut self, now: Nanos, newest_tick: u32, tick_hz: u8) -> Seen {
+            self.view.seen(now, &mut self.server, newest_tick, tick_hz)
+        }
+
+        fn left_world(&mut self) {
+            self.server.left_world();
+            self.view.left_world();
+        }
+    }
 
     fn ms(ms: u64) -> Nanos {
         Nanos::from_millis(ms)
     }
 
     /// Hears 20 ticks a second from tick 100 at 1 s on, each so much late.
-    fn hear(clock: &mut ViewClock, late_ms: &[u64]) {
+    fn hear(clock: &mut Clocks, late_ms: &[u64]) {
         for (number, late_ms) in late_ms.iter().enumerate() {
             clock.heard(ms(1_000 + 50 * number as u64 + late_ms), 100 + number as u32, 20);
         }
@@ -107,11 +105,11 @@ mod tests {
 
     #[test]
     fn the_world_is_shown_two_ticks_late_and_goes_on_between_snapshots() {
-        let mut clock = ViewClock::default();
+        let mut clock = Clocks::default();
         hear(&mut clock, &[0; 10]);
         let moments = [0, 10, 25, 50, 75, 99].map(|later| clock.seen(ms(1_450 + later), 109, 20).moment());
         assert_eq!(moments, [(107, 0), (107, 51), (107, 128), (108, 0), (108, 128), (108, 250)]);
-        clock.set_delay(ms(150));
+        clock.view.set_delay(ms(150));
         clock.left_world();
         hear(&mut clock, &[0; 10]);
         assert_eq!(clock.seen(ms(1_450), 109, 20).moment(), (106, 0), "a program may say how much");
@@ -119,7 +117,7 @@ mod tests {
 
     #[test]
     fn before_a_snapshot_and_after_the_last_it_shows_the_newest() {
-        let mut clock = ViewClock::default();
+        let mut clock = Clocks::default();
         assert_eq!(clock.seen(ms(7), 500, 20), Seen { newest_tick: 500, behind_parts: 0 });
         clock.left_world();
         hear(&mut clock, &[0]);
@@ -129,7 +127,7 @@ mod tests {
     /// Promise: what is shown goes on evenly however unevenly snapshots come, and never back.
     #[test]
     fn snapshots_that_come_unevenly_are_shown_evenly() {
-        let mut clock = ViewClock::default();
+        let mut clock = Clocks::default();
         let late_ms = [0, 20, 5, 30, 0, 10, 25, 0, 15, 40, 0, 0, 35, 5, 0, 30, 10, 0, 20, 0];
         let mut before = 0;
         for (number, late) in late_ms.iter().cycle().take(400).enumerate() {
@@ -152,7 +150,7 @@ mod tests {
 
     #[test]
     fn after_a_standstill_it_follows_at_once() {
-        let mut clock = ViewClock::default();
+        let mut clock = Clocks::default();
         hear(&mut clock, &[0; 10]);
         clock.heard(ms(9_000), 110, 20);
         clock.heard(ms(9_050), 111, 20);
@@ -161,12 +159,12 @@ mod tests {
 
     #[test]
     fn no_time_and_no_tick_is_too_much() {
-        let mut clock = ViewClock::default();
+        let mut clock = Clocks::default();
         for (now, tick, tick_hz) in
             [(0, u32::MAX, 1), (u64::MAX, 0, 255), (1, u32::MAX, 0), (u64::MAX, u32::MAX, 255), (0, 0, 0)]
         {
             clock.heard(Nanos(now), tick, tick_hz);
-            clock.set_delay(Nanos(now));
+            clock.view.set_delay(Nanos(now));
             let seen = clock.seen(Nanos(now), tick, tick_hz);
             assert_eq!(seen.newest_tick, tick);
         }

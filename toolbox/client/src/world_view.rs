@@ -16,12 +16,17 @@ use std::sync::Arc;
 use throng_net::connection::Channel;
 use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, MESSAGE, SNAPSHOT, SchemaHash};
 use throng_platform::time::Nanos;
-use throng_replication::{EventIn, NetId, Replicas, Schema, Seen};
+use throng_replication::{EventIn, NetId, Replicas, Replicate, Schema, Seen};
 
+use crate::answers::Answers;
 use crate::event::{ClientEvent, Events};
 use crate::inbox::Inbox;
+use crate::input_buffer::InputBuffer;
+use crate::input_clock::InputClock;
 use crate::input_latency::InputLatency;
 use crate::message::Message;
+use crate::own_state::OwnState;
+use crate::server_clock::{ServerClock, ns_of};
 use crate::view_clock::ViewClock;
 
 /// How long a copy may stay behind the server's exact state before it is wrong (s).
@@ -56,7 +61,13 @@ pub(crate) struct WorldView {
     /// Its epoch is the view's: the newest heard of, from a control message or a snapshot.
     pub replicas: Replicas,
     pub inputs: InputLatency,
-    pub clock: ViewClock,
+    /// Inputs on their way, and those that are said again.
+    pub input_buffer: InputBuffer,
+    /// Which input each tick took in last.
+    answers: Answers,
+    pub server_clock: ServerClock,
+    pub view_clock: ViewClock,
+    input_clock: InputClock,
     pub inbox: Inbox,
     /// Events of the current stay.
     pub events: Inbox,
@@ -83,7 +94,11 @@ impl WorldView {
             schema,
             foreign_schema: None,
             inputs: InputLatency::new(),
-            clock: ViewClock::default(),
+            input_buffer: InputBuffer::default(),
+            answers: Answers::default(),
+            server_clock: ServerClock::default(),
+            view_clock: ViewClock::default(),
+            input_clock: InputClock::default(),
             inbox: Inbox::default(),
             events: Inbox::default(),
             snapshots: 0,
@@ -111,7 +126,55 @@ impl WorldView {
     /// The moment of this stay's world that is shown now; `None` where there is no world.
     pub fn seen(&mut self, now: Nanos) -> Option<Seen> {
         let (tick_hz, newest_tick) = (self.world()?.tick_hz, self.newest_tick());
-        Some(self.clock.seen(now, newest_tick, tick_hz))
+        Some(self.view_clock.seen(now, &mut self.server_clock, newest_tick, tick_hz))
+    }
+
+    /// How far behind the newest snapshot this stay's world is shown; `None` where there is no world.
+    pub fn view_delay(&self) -> Option<Nanos> {
+        let delay_ns = self.view_clock.delay_ns(self.world()?.tick_hz);
+        Some(Nanos(delay_ns.unsigned_abs()))
+    }
+
+    /// An input is sent: returns its number.
+    pub fn number_input(&mut self, now: Nanos) -> u16 {
+        let number = self.inputs.sent(now);
+        if let Some(server_ns) = self.server_ns(now) {
+            self.input_clock.sent(number, server_ns);
+        }
+        number
+    }
+
+    /// How long after the tick whose snapshot comes now an input is taken that is sent now.
+    pub fn input_lead(&self, rtt: Nanos) -> Option<Nanos> {
+        let tick_hz = self.world()?.tick_hz;
+        let lead_ns = self.input_clock.lead_ns(ns_of(rtt), self.server_clock.jitter_ns(), tick_hz);
+        Some(Nanos(lead_ns.unsigned_abs()))
+    }
+
+    /// The tick in which an input is taken that is sent now.
+    pub fn input_tick(&mut self, now: Nanos, rtt: Nanos) -> Option<u32> {
+        let (server_ns, lead, tick_hz) = (self.server_ns(now)?, self.input_lead(rtt)?, self.world()?.tick_hz);
+        Some(self.input_clock.tick(server_ns, ns_of(lead), tick_hz))
+    }
+
+    /// How many inputs are due.
+    pub fn due_inputs(&mut self, now: Nanos) -> u32 {
+        let Some(tick_hz) = self.world().map(|world| world.tick_hz) else { return 0 };
+        self.server_ns(now).map_or(0, |server_ns| self.input_clock.due(server_ns, tick_hz))
+    }
+
+    /// The server's newest word on a component of the own entity, and the newest input that is in it.
+    pub fn own_state<T: Replicate>(&self) -> Option<OwnState<'_, T>> {
+        let (own, tick_hz) = (self.own_entity?, self.world()?.tick_hz);
+        let (state, told_tick) = (self.replicas.get::<T>(own)?, self.replicas.tick_of::<T>(own)?);
+        let answer = self.answers.holds_until(told_tick, tick_hz)?;
+        Some(OwnState { state, tick: answer.tick, input: answer.input })
+    }
+
+    /// The time of the server whose snapshot comes now. (ns since its tick 0) `None` before the first one.
+    fn server_ns(&mut self, now: Nanos) -> Option<i64> {
+        let tick_hz = self.world()?.tick_hz;
+        self.server_clock.read(now, tick_hz)
     }
 
     /// Our schema and the server's, if that has said that they differ.
@@ -182,9 +245,12 @@ impl WorldView {
         let header = self.replicas.apply(message).ok()?;
         self.replicas.check_audit_samples();
         self.inputs.answered(now, header.input);
+        self.input_buffer.answered(header.input);
+        self.answers.heard(header.tick, header.input, self.inputs.last_number());
         // Without its world's name we do not know how long its ticks are.
         if let Some(tick_hz) = self.world().map(|world| world.tick_hz) {
-            self.clock.heard(now, header.tick, tick_hz);
+            self.server_clock.heard(now, header.tick, tick_hz);
+            self.input_clock.answered(header.input, header.tick, tick_hz);
         }
         self.snapshots += 1;
         Some(())
@@ -235,7 +301,11 @@ impl WorldView {
             self.own_entity = None;
             self.events.clear();
             self.inputs.left_world();
-            self.clock.left_world();
+            self.input_buffer.left_world();
+            self.answers.left_world(self.inputs.last_number());
+            self.server_clock.left_world();
+            self.view_clock.left_world();
+            self.input_clock.left_world();
         }
         true
     }

@@ -27,8 +27,10 @@ const PAYLOAD_BYTES: usize = 1_200;
 const PERIOD: Nanos = Nanos::from_millis(5);
 /// Payloads between two ticks of the victim.
 const PAYLOADS_PER_TICK: u64 = 16;
-/// How often the same payloads are read.
+/// How often the same payloads are read, and how often at most where others are busy on the machine: until no payload
+/// was disturbed in every pass.
 const PASSES: usize = 5;
+const PASSES_MAX: usize = 40;
 /// No payload may take longer than so many of the costliest that an honest peer may send.
 const COSTLIER_MAX: u64 = 3;
 /// 15 slabs for as many fragments of a byte as fit a payload, and what lists them, the window and rings grow by.
@@ -107,11 +109,18 @@ fn check_against(
     pattern: impl Fn(u64, &mut Xoshiro256PlusPlus, &mut [u8; PAYLOAD_BYTES]) -> usize,
 ) -> Outcome {
     let mut least = vec![Nanos::MAX; PAYLOADS.get() as usize];
-    let mut outcomes = (0..PASSES).map(|_| read_all(victim, name, &pattern, &mut least)).collect::<Vec<_>>();
-    let outcome = outcomes.pop().expect("there are some passes");
-    assert!(outcomes.iter().all(|other| *other == outcome), "{name}: {outcomes:?} and then {outcome:?}");
-    let (costliest, honest) = (least.iter().copied().max().unwrap_or_default(), honest_cost());
-    println!("{name:32} {outcome:?}, the costliest takes {costliest:?}, an honest one {honest:?}");
+    let outcome = read_all(victim, name, &pattern, &mut least);
+    let honest = honest_cost();
+    let mut passes = 1;
+    let costliest = loop {
+        let costliest = least.iter().copied().max().unwrap_or_default();
+        if passes >= PASSES_MAX || (passes >= PASSES && costliest.0 <= COSTLIER_MAX * honest.0) {
+            break costliest;
+        }
+        assert_eq!(read_all(victim, name, &pattern, &mut least), outcome, "{name}: another pass, another outcome");
+        passes += 1;
+    };
+    println!("{name:32} {outcome:?}, {passes} passes, the costliest takes {costliest:?}, an honest one {honest:?}");
     assert!(costliest.0 <= COSTLIER_MAX * honest.0, "{name}: a payload takes {costliest:?}, an honest one {honest:?}");
     outcome
 }

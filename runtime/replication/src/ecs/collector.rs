@@ -61,9 +61,21 @@ pub struct Collector {
 impl Collector {
     /// Notes what every tick reads, beside itself.
     pub fn note_lists(&self, footprint: &mut FootprintDraft) {
-        footprint.note(&*self.walkers);
-        self.walkers.iter().for_each(|walker| footprint.note(&**walker));
-        footprint.note(&*self.owners);
+        // All by name: who adds a list says here whether every tick reads it.
+        let Self {
+            walkers,
+            owners,
+            arrivals: _,
+            departures: _,
+            attribute_changes: _,
+            schema: _,
+            last_run: _,
+            journal: _,
+            is_journal_kept: _,
+        } = self;
+        footprint.note(&**walkers);
+        walkers.iter().for_each(|walker| footprint.note(&**walker));
+        footprint.note(&**owners);
     }
 
     pub fn new(schema: Arc<Schema>) -> Self {

@@ -51,11 +51,13 @@ pub(crate) struct Written {
 impl Column {
     /// Notes what every tick reads, beside itself.
     pub fn note_lists(&self, footprint: &mut FootprintDraft) {
-        for bytes in [&self.bytes, &self.lens, &self.exact, &self.exact_lens, &self.scratch] {
+        // All by name: who adds a list says here whether every tick reads it.
+        let Self { bytes, lens, changed_at, exact, exact_lens, scratch, throttle, stride: _, exact_stride: _ } = self;
+        for bytes in [bytes, lens, exact, exact_lens, scratch] {
             footprint.note(&**bytes);
         }
-        footprint.note(&*self.changed_at);
-        if let Some(throttle) = &self.throttle {
+        footprint.note(&**changed_at);
+        if let Some(throttle) = throttle {
             footprint.note(&**throttle);
         }
     }

@@ -120,13 +120,45 @@ const FOLLOWED_PART: usize = 8;
 impl Entities {
     /// Notes what every tick reads, beside itself.
     pub fn note_lists(&self, footprint: &mut FootprintDraft) {
-        footprint.note(&*self.slots);
-        for slots in [&self.dirty, &self.touched, &self.removed_at] {
+        // All by name: who adds a list says here whether every tick reads it.
+        let Self {
+            slots,
+            dirty,
+            touched,
+            removed_at,
+            weights,
+            columns,
+            // Lists that are short, or seldom looked at.
+            disturbed: _,
+            moved: _,
+            urgent: _,
+            poisoned: _,
+            released: _,
+            free: _,
+            // No lists.
+            schema: _,
+            tick: _,
+            fault: _,
+            touched_in_order: _,
+            disturbed_before: _,
+            arrangement: _,
+            changes: _,
+            touched_tick: _,
+            filtered_count: _,
+            counts: _,
+            first_poisoned: _,
+            first_clamped: _,
+            released_at: _,
+            alive_count: _,
+            entities_max: _,
+        } = self;
+        footprint.note(&**slots);
+        for slots in [dirty, touched, removed_at] {
             footprint.note(&**slots);
         }
-        footprint.note(&*self.weights);
-        footprint.note(&*self.columns);
-        self.columns.iter().for_each(|column| column.note_lists(footprint));
+        footprint.note(&**weights);
+        footprint.note(&**columns);
+        columns.iter().for_each(|column| column.note_lists(footprint));
     }
 
     pub fn new(schema: Arc<Schema>, entities_max: u32) -> Self {

@@ -42,6 +42,8 @@ pub const MESSAGE_HEADER_BYTES: usize = 2;
 
 /// Most bytes of a packed input, which repeats 20 to 128 times a second.
 pub const INPUT_BYTES_MAX: usize = 511;
+/// Repeats of an input at most, whatever its kind says ([`ClientInput::REPEATS`]).
+pub const INPUT_REPEATS_MAX: u8 = 7;
 /// Most bytes of a packed request.
 pub const REQUEST_BYTES_MAX: usize = 16 * 1024;
 /// Most bytes of a packed message.
@@ -50,8 +52,8 @@ pub const MESSAGE_BYTES_MAX: usize = 60 * 1024;
 /// Kinds of inputs, of requests and of messages in a schema; of each so many.
 pub const PACKED_KINDS_MAX: usize = 64;
 
-/// What a player wants in this moment: sent unreliably, numbered, several times a second. A lost one is not sent again,
-/// so it says what holds (keys that are down), not what has changed.
+/// What a player wants in this moment: sent unreliably, numbered, several times a second. A lost one is not sent again
+/// unless its kind says so, so it says what holds (keys that are down), not what has changed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no input of a client",
     label = "implement `ClientInput` for it, beside `#[derive(Pack)]`"
@@ -66,6 +68,14 @@ pub trait ClientInput: HasSchema + Send + Sync + 'static {
     /// Whether each says which moment of the world its player was shown, for which it takes four bytes more: for shots, and
     /// for whatever else is judged by what was seen. A world reads it with the input, beside who sent it.
     const SAYS_SEEN: bool = false;
+
+    /// In how many of the next packets each is said again, so that as many packets may be lost in a row at no cost: for
+    /// inputs that are steps which the client has predicted. [0 to 7; default 0]
+    ///
+    /// The world takes each once, by its number. Too few → what was lost is missing, and the client's prediction is
+    /// corrected. Too many → each costs its bytes again with every packet, and counts for the client's allowance of messages
+    /// each time: at 128 inputs a second and 3 repeats 512 of them.
+    const REPEATS: u8 = 0;
 
     /// How much work it means for its world at worst, in units of what an ordinary input costs. (at least 1)
     ///

@@ -37,9 +37,13 @@ impl GameWorld {
             }
             begin = end;
         }
-        let Scratch { batches, mail_bytes, .. } = &mut *self.scratch;
+        let Scratch { batches, spare_buffers, mail_bytes, .. } = &mut *self.scratch;
         std::mem::swap(own(mail_bytes), &mut mail.bytes);
-        batches.iter_mut().for_each(|batch| batch.mail = Some((mail_bytes.clone(), self.declared.clone())));
+        // From the last on: so each has what it had a tick ago, and nothing grows that has grown.
+        for batch in batches.iter_mut().rev() {
+            batch.mail = Some((mail_bytes.clone(), self.declared.clone()));
+            batch.buffer = spare_buffers.pop().unwrap_or_default();
+        }
         helpers.fork_join(batches, worker);
         std::mem::swap(own(mail_bytes), &mut mail.bytes);
         self.filled.inbox = true;

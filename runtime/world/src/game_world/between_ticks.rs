@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
 use throng_metrics::game::WorldGauges;
+use throng_platform::time::Nanos;
 use throng_profiler::KindNumber;
 use throng_replication::{View, ecs::Collector, rules::InterestRadii, traffic::TrafficRow};
 use throng_scheduler::Hertz;
@@ -32,6 +33,12 @@ impl GameWorld {
     /// The game's gauges as this world last set them, for a host that takes the world out of its sums.
     pub fn gauges_mut(&mut self) -> &mut WorldGauges {
         &mut self.gauges
+    }
+
+    /// How long the host has found the last tick to take, for whoever counts it in the next one
+    /// ([`TickInfo::last_tick_took`](crate::tick_resources::TickInfo)).
+    pub fn note_tick_took(&mut self, took: Nanos) {
+        self.last_tick_took = took;
     }
 
     /// Adds allocations that the host has counted around the tick.

@@ -30,6 +30,11 @@ const ENTITIES_MAX: u32 = 512;
 const LINES_MAX: usize = 2048;
 
 impl GameWorld {
+    /// Lines of memory that its ticks ask for before they need them. 0: it is not small, or has not ticked. For tests.
+    pub fn footprint_lines(&self) -> usize {
+        self.footprint.lines_count()
+    }
+
     /// Notes the footprint, if its time has come. Not all worlds do in the same tick.
     pub(super) fn note_footprint(&mut self, draft: &mut FootprintDraft) {
         let turn = self.tick.wrapping_add(self.id.number());
@@ -75,12 +80,11 @@ fn note_tables(ecs: &World, draft: &mut FootprintDraft) {
     }
 }
 
-/// Notes the resources, those that lie in no table among them.
+/// Notes the resources that lie in sparse sets. The others are rows of tables, and are noted with those.
 fn note_resources(ecs: &World, draft: &mut FootprintDraft) {
     for (id, info, value) in ecs.iter_resources() {
-        if let Some(set) = ecs.storages().sparse_sets.get(id) {
-            draft.note(set);
-        }
+        let Some(set) = ecs.storages().sparse_sets.get(id) else { continue };
+        draft.note(set);
         draft.note_bytes(value.as_ptr(), info.layout().size());
     }
 }

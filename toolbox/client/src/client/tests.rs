@@ -522,6 +522,45 @@ fn the_document_has_the_bytes_that_are_sent() {
     assert_eq!(stage.inputs_at_server(), [drawn[3].clone()]);
 }
 
+/// A step, said again in three packets.
+#[derive(Pack)]
+struct Stride(u8);
+
+impl ClientInput for Stride {
+    const REPEATS: u8 = 3;
+}
+
+/// Promise: an input of a kind that is repeated comes with each of the next packets, in order, until a snapshot has it.
+#[test]
+fn inputs_of_a_repeated_kind_are_said_again_until_they_are_answered() {
+    let mut stage = Stage::connected(SchemaBuilder::new().input::<Stride>().build());
+    stage.say_enter(EnterWorld { epoch: 0, ..HIDEOUT });
+    stage.step();
+    let stride = |stage: &mut Stage, length: u8| {
+        stage.client.send_input(stage.now, &Stride(length)).expect("in a world");
+        stage.step();
+        stage.inputs_at_server()
+    };
+    let said = |number: u8| vec![control::INPUT, 0, number, 0, 0, number];
+    assert_eq!(stride(&mut stage, 1), [said(1)]);
+    assert_eq!(stride(&mut stage, 2), [1, 2].map(said));
+    assert_eq!(stride(&mut stage, 3), [1, 2, 3].map(said));
+    assert_eq!(stride(&mut stage, 4), [1, 2, 3, 4].map(said));
+    assert_eq!(stride(&mut stage, 5), [2, 3, 4, 5].map(said), "three times again");
+    stage.say(&empty_snapshot(0, 501, 5));
+    stage.step();
+    stage.at_server.clear();
+    assert_eq!(stride(&mut stage, 6), [said(6)], "what was taken is not said again");
+    stage.say(&empty_snapshot(1, 90, 0));
+    stage.step();
+    stage.say_enter(EnterWorld { epoch: 1, world: 2, ..HIDEOUT });
+    stage.step();
+    stage.at_server.clear();
+    stage.client.send_input(stage.now, &Stride(7)).expect("in a world");
+    stage.step();
+    assert_eq!(stage.inputs_at_server(), [vec![control::INPUT, 1, 7, 0, 0, 7]], "nor what was for another world");
+}
+
 #[test]
 fn what_was_seen_is_said_with_the_input_and_never_goes_back() {
     let mut stage = Stage::connected(SchemaBuilder::new().input::<Fire>().build());
