@@ -1,0 +1,75 @@
+//! Interpolated: components at the moment of the world that is shown, between the values that came.
+
+use std::marker::PhantomData;
+
+use bevy_app::prelude::*;
+use bevy_ecs::{component::Mutable, prelude::*};
+use throng_client::{
+    interpolation::{Interpolate, InterpolationSettings, Moment, Track},
+    prelude::Replicate,
+    udp::UdpClient,
+};
+
+use crate::{
+    confirmed::{self, Confirmed},
+    systems::ClientSystems,
+};
+
+/// The last values of a component.
+#[derive(Component)]
+pub(crate) struct Tracked<T: Interpolate + Send + Sync + 'static>(Track<T>);
+
+/// How a component is interpolated.
+#[derive(Resource)]
+pub(crate) struct Settings<T: Send + Sync + 'static> {
+    settings: InterpolationSettings,
+    of: PhantomData<fn() -> T>,
+}
+
+pub(crate) fn add<T>(app: &mut App, settings: InterpolationSettings)
+where
+    T: Component<Mutability = Mutable> + Replicate + Interpolate,
+{
+    confirmed::add::<T>(app);
+    app.insert_resource(Settings::<T> { settings, of: PhantomData });
+    app.add_systems(PostUpdate, (track::<T>, show::<T>).chain().in_set(ClientSystems::Show));
+}
+
+/// Keeps what has come. Of several values that came in one update it has the newest.
+fn track<T: Component<Mutability = Mutable> + Replicate + Interpolate>(
+    mut commands: Commands,
+    new: Query<(Entity, &Confirmed<T>), Without<Tracked<T>>>,
+    mut known: Query<(&Confirmed<T>, &mut Tracked<T>)>,
+    mut gone: RemovedComponents<Confirmed<T>>,
+) {
+    for (confirmed, mut tracked) in &mut known {
+        if tracked.0.newest_tick() != Some(confirmed.tick) {
+            tracked.0.push(confirmed.tick, confirmed.value.clone());
+        }
+    }
+    for (entity, confirmed) in &new {
+        let mut track = Track::default();
+        track.push(confirmed.tick, confirmed.value.clone());
+        commands.entity(entity).insert(Tracked(track));
+    }
+    for entity in gone.read() {
+        commands.entity(entity).try_remove::<Tracked<T>>();
+    }
+}
+
+/// Shows the moment.
+pub(crate) fn show<T: Component<Mutability = Mutable> + Replicate + Interpolate>(
+    player: Option<NonSendMut<UdpClient>>,
+    settings: Res<Settings<T>>,
+    mut entities: Query<(&Tracked<T>, &mut T)>,
+) {
+    let Some(mut player) = player else { return };
+    let now = player.now();
+    let Some(moment) = player.client.seen(now).map(Moment::from) else { return };
+    let heard_tick = player.client.newest_tick();
+    for (tracked, mut shown) in &mut entities {
+        if let Some((value, _)) = tracked.0.sample(moment, heard_tick, &settings.settings) {
+            *shown = value;
+        }
+    }
+}
