@@ -1,0 +1,255 @@
+//! Conduct: how a bot does what it wants to do, and how it fights.
+//!
+//! It stops to shoot, fires a burst, steps aside while the weapon comes down, and hides while it loads. With nobody in
+//! sight it goes where its task is, looks where it saw somebody last, peeks out of cover and goes back, and loads there.
+//!
+//! Everything here ends in one [`Input`]: what a bot does a player could do with the same keys.
+
+use glam::Vec3;
+use rand::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_platform::time::Nanos;
+
+use super::{
+    eyes::{Eyes, Target},
+    guide::{BotGuide, Post},
+    hand::Hand,
+    legs::{Legs, flat_m},
+    role::Task,
+    situation::Situation,
+};
+use crate::{
+    components::{Doing, Phase},
+    movement::Wish,
+    protocol::Input,
+    weapons::WeaponKind,
+};
+
+/// Faster than this one does not shoot (m/s), but at somebody who is nearer than that (m).
+const STEADY_M_PER_S: f32 = 1.2;
+const CLOSE_M: f32 = 5.0;
+/// To one side, and then to the other (ms).
+const DODGE_MS: [u64; 2] = [350, 800];
+/// How long one looks around a corner, and how long one stays behind it (ms).
+const OUT_MS: [u64; 2] = [2_500, 7_000];
+const IN_MS: [u64; 2] = [700, 2_000];
+/// So near its post one walks quietly and looks where the post looks (m).
+const NEAR_POST_M: f32 = 3.0;
+/// Where one looks for somebody whose feet are there (m).
+const CHEST: Vec3 = Vec3::new(0.0, 1.3, 0.0);
+
+/// One thought: what it goes by.
+#[derive(Clone, Copy)]
+pub struct Thought<'a> {
+    pub now: Nanos,
+    /// Since the thought before (s).
+    pub dt_s: f32,
+    pub situation: &'a Situation,
+    pub guide: &'a BotGuide,
+}
+
+/// One thing and the other in turns, each for some time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Turns {
+    is_first: bool,
+    until: Nanos,
+}
+
+impl Turns {
+    /// Whether it is the first one's turn; how long they last (ms).
+    fn take(&mut self, now: Nanos, first_ms: [u64; 2], other_ms: [u64; 2], rng: &mut Xoshiro256PlusPlus) -> bool {
+        if now >= self.until {
+            self.is_first = !self.is_first;
+            let [shortest, longest] = if self.is_first { first_ms } else { other_ms };
+            self.until = now + Nanos::from_millis(rng.random_range(shortest..longest));
+        }
+        self.is_first
+    }
+}
+
+/// A bot's body and what it does with it.
+#[derive(Default)]
+pub struct Conduct {
+    pub eyes: Eyes,
+    hand: Hand,
+    legs: Legs,
+    /// Its weapon, as far as it knows, and the rounds in it.
+    weapon: Option<WeaponKind>,
+    rounds: u8,
+    was_loading: bool,
+    dodge: Turns,
+    peek: Turns,
+    hiding: Option<Vec3>,
+    /// Yaw and pitch of what it wants to throw, and whether it looks there.
+    throw: Option<(f32, f32)>,
+    is_throw_aimed: bool,
+}
+
+impl Conduct {
+    /// Another match: it has other hands.
+    pub fn begin_match(&mut self, situation: &Situation) {
+        self.hand.forget(&situation.me().arms);
+        self.weapon = None;
+        self.begin_round();
+    }
+
+    /// Another round: it stands elsewhere, and has seen nobody.
+    pub fn begin_round(&mut self) {
+        self.eyes.forget();
+        self.legs.forget();
+        (self.hiding, self.weapon) = (None, None);
+    }
+
+    /// Feels where it is, and what it has fired: how many shots. `ahead_ticks` are on their way.
+    pub fn feel(&mut self, thought: &Thought, ahead_ticks: u32) -> u8 {
+        let Thought { situation, guide, dt_s, .. } = *thought;
+        let is_at_base = matches!(situation.clock.phase, Phase::WarmUp | Phase::Buy);
+        let zone = is_at_base.then(|| &guide.map.bases[situation.side.index()]);
+        let (me, tick_s) = (situation.me(), 1.0 / f32::from(situation.tick_hz.max(1)));
+        self.legs.feel((situation.tick, me.feet), ahead_ticks, zone, &guide.map, tick_s);
+        let fired = self.hand.feel(&me.arms, dt_s);
+        let is_loading = me.arms.doing == Doing::Loading;
+        if self.weapon != Some(me.arms.weapon) || (self.was_loading && !is_loading) {
+            self.rounds = me.arms.weapon.traits().rounds;
+        } else {
+            self.rounds = self.rounds.saturating_sub(fired);
+        }
+        (self.weapon, self.was_loading) = (Some(me.arms.weapon), is_loading);
+        fired
+    }
+
+    /// Where it looks out of.
+    pub fn eye(&self) -> Vec3 {
+        self.legs.motion().eye()
+    }
+
+    /// Looks for somebody to shoot at.
+    pub fn look(&mut self, thought: &Thought, rng: &mut Xoshiro256PlusPlus) -> Option<Target> {
+        let from = (self.eye(), self.hand.yaw);
+        self.eyes.look(thought.now, thought.situation, from, thought.guide, rng)
+    }
+
+    /// Wants to throw something along these angles, or nothing.
+    pub fn aim_throw(&mut self, throw: Option<(f32, f32)>) {
+        (self.throw, self.is_throw_aimed) = (throw, false);
+    }
+
+    /// Whether it looks where it wants to throw.
+    pub fn is_throw_aimed(&self) -> bool {
+        self.is_throw_aimed
+    }
+
+    /// Stands still and looks on.
+    pub fn stand(&mut self) -> Input {
+        let direction = self.legs.halt();
+        self.input(direction)
+    }
+
+    /// Shoots at somebody.
+    pub fn fight(&mut self, thought: &Thought, target: &Target, rng: &mut Xoshiro256PlusPlus) -> Input {
+        let arms = thought.situation.me().arms;
+        let pulls = self.hand.aim(self.eye(), target, arms.weapon, thought.dt_s, rng);
+        if arms.doing == Doing::Loading || self.rounds == 0 {
+            let direction = self.hide(thought, target.feet, rng);
+            return self.input(direction).and_load();
+        }
+        self.hiding = None;
+        let direction =
+            if self.hand.is_spent(target.distance_m) { self.step_aside(thought.now, rng) } else { self.legs.halt() };
+        let is_steady = self.legs.motion().speed_m_per_s() < STEADY_M_PER_S || target.distance_m < CLOSE_M;
+        let input = self.input(direction);
+        if pulls && is_steady { input.and_fire() } else { input }
+    }
+
+    /// Goes on with a task.
+    pub fn work(&mut self, thought: &Thought, task: Task, rng: &mut Xoshiro256PlusPlus) -> Input {
+        match task {
+            Task::Go(place) => self.go(thought, place),
+            Task::Hold(post) => self.hold(thought, &post, rng),
+            Task::Plant(place) | Task::Defuse(place) if self.legs.is_at(place) => self.stand().and_use(),
+            Task::Plant(place) | Task::Defuse(place) => self.go(thought, place),
+        }
+    }
+
+    fn go(&mut self, thought: &Thought, place: Vec3) -> Input {
+        let direction = self.legs.go(thought.now, place, thought.guide);
+        self.look_ahead(thought, direction);
+        let input = self.input(direction);
+        if self.wants_to_load(thought, 0.35) { input.and_load() } else { input }
+    }
+
+    /// Peeks around a corner and goes back, in turns; and stays back while it loads.
+    fn hold(&mut self, thought: &Thought, post: &Post, rng: &mut Xoshiro256PlusPlus) -> Input {
+        let wants_to_load = self.wants_to_load(thought, 0.7);
+        let is_loading = thought.situation.me().arms.doing == Doing::Loading;
+        let is_out = self.peek.take(thought.now, OUT_MS, IN_MS, rng) && !wants_to_load && !is_loading;
+        let place = if is_out { post.corner } else { post.cover };
+        let direction = self.legs.go(thought.now, place, thought.guide);
+        if flat_m(self.legs.motion().at, post.corner) > NEAR_POST_M {
+            self.look_ahead(thought, direction);
+            return self.input(direction);
+        }
+        let watched = self.remembered(thought).unwrap_or(post.watch);
+        self.look_at(thought, watched + CHEST);
+        let input = if direction == [0.0, 0.0] { self.stand() } else { self.walk(direction) };
+        if wants_to_load { input.and_load() } else { input }
+    }
+
+    /// Whether less than this share of its rounds is left, and nobody is about.
+    fn wants_to_load(&self, thought: &Thought, share: f32) -> bool {
+        let full = self.weapon.map_or(0, |weapon| weapon.traits().rounds);
+        f32::from(self.rounds) < f32::from(full) * share && (self.rounds == 0 || self.remembered(thought).is_none())
+    }
+
+    /// Where it saw somebody last who may still be about.
+    fn remembered(&self, thought: &Thought) -> Option<Vec3> {
+        let situation = thought.situation;
+        self.eyes.remembered(thought.now, situation.score.alive & situation.team.other().seats())
+    }
+
+    /// Looks where somebody was seen, or where it goes.
+    fn look_ahead(&mut self, thought: &Thought, direction: [f32; 2]) {
+        if let Some(place) = self.remembered(thought) {
+            self.look_at(thought, place + CHEST);
+        } else if direction != [0.0, 0.0] {
+            let ahead = Vec3::new(direction[0], 0.0, direction[1]);
+            self.look_at(thought, self.eye() + ahead);
+        }
+    }
+
+    /// Looks there, or where it wants to throw.
+    fn look_at(&mut self, thought: &Thought, at: Vec3) {
+        match self.throw {
+            Some((yaw, pitch)) => self.is_throw_aimed = self.hand.look(yaw, pitch, thought.dt_s),
+            None => _ = self.hand.look_at(self.eye(), at, thought.dt_s),
+        }
+    }
+
+    /// The direction to somewhere near by where it cannot be seen from there; aside, if there is nothing.
+    fn hide(&mut self, thought: &Thought, from: Vec3, rng: &mut Xoshiro256PlusPlus) -> [f32; 2] {
+        let feet = self.legs.motion().at;
+        if self.hiding.is_none() {
+            self.hiding = thought.guide.hiding_place(feet, from, rng);
+        }
+        match self.hiding {
+            Some(place) => self.legs.go(thought.now, place, thought.guide),
+            None => self.step_aside(thought.now, rng),
+        }
+    }
+
+    /// To the right or the left of where it looks.
+    fn step_aside(&mut self, now: Nanos, rng: &mut Xoshiro256PlusPlus) -> [f32; 2] {
+        let (sin, cos) = self.hand.yaw.sin_cos();
+        if self.dodge.take(now, DODGE_MS, DODGE_MS, rng) { [cos, -sin] } else { [-cos, sin] }
+    }
+
+    fn input(&mut self, direction: [f32; 2]) -> Input {
+        self.legs.note(Wish { direction, ..Wish::default() });
+        Input::new(direction, self.hand.yaw, self.hand.pitch)
+    }
+
+    fn walk(&mut self, direction: [f32; 2]) -> Input {
+        self.legs.note(Wish { direction, is_walking: true, ..Wish::default() });
+        Input::new(direction, self.hand.yaw, self.hand.pitch).and_walk()
+    }
+}

@@ -1,0 +1,263 @@
+//! What entities of a match are made of, as clients are told it.
+//!
+//! A match has ten player entities, one for each seat, from its first tick to its last, and one entity for all that is
+//! of the match and nobody's: clock, score and smoke. The spike has an entity of its own, so that it can be hidden as a
+//! whole. With what one update of each costs:
+//!
+//! ```text
+//! of a player, told to its team, and to enemies while the fog of war lets them
+//!   Pose     8 B   x 14 bits, z 13 and y 10 in steps of 1 cm, yaw 12 bits, pitch 9 in steps of 0.7 degrees
+//!   Player   1 B   seat 4 bits, team 1, connected 1; written when somebody comes or goes
+//!   Vitals   2 B   health 7 bits, armour 6, alive 1
+//!   Arms     2 B   weapon 2 bits, doing 2, shots 6 that wrap: a client plays what it has not played yet
+//! of the match, told to everybody
+//!   Clock    6 B   phase 3 bits, round 6, tick of its end 32
+//!   Score    4 B   rounds of both 6 bits each, who attacks 1, how the last round ended 4, who lives 10
+//!   Spike    8 B   kind 2 bits and at most place and tick; the attackers' alone until it is planted
+//!   Clouds  75 B   up to ten of 59 bits: smoke rises above the walls, so everybody knows of it
+//! ```
+//!
+//! What only its owner may know of a player comes as a message ([`Kit`](crate::protocol::Kit)). The dead are hidden
+//! from enemies in the tick of their death. Everything else stays in the server.
+
+use glam::Vec3;
+use throng::prelude::*;
+
+use crate::{teams::TeamId, weapons::WeaponKind};
+
+/// Half of the map, along x and along z (m), with a metre to spare.
+const HALF_X_M: f32 = 45.0;
+const HALF_Z_M: f32 = 33.0;
+/// Nobody gets higher (m).
+const TOP_M: f32 = 6.0;
+
+/// Where somebody stands and looks.
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq)]
+pub struct Pose {
+    #[replicate(min = -HALF_X_M, max = HALF_X_M, step = 0.01)]
+    pub x: f32,
+    /// Of the feet.
+    #[replicate(min = 0.0, max = TOP_M, step = 0.01)]
+    pub y: f32,
+    #[replicate(min = -HALF_Z_M, max = HALF_Z_M, step = 0.01)]
+    pub z: f32,
+    /// Radians; 0 looks along +z, a quarter turn along +x.
+    #[replicate(angle, bits = 12)]
+    pub yaw: f32,
+    /// Radians; up is positive.
+    #[replicate(min = -1.6, max = 1.6, step = 0.0125)]
+    pub pitch: f32,
+}
+
+impl Pose {
+    pub fn new(feet: Vec3, yaw: f32) -> Self {
+        Self { x: feet.x, y: feet.y, z: feet.z, yaw, pitch: 0.0 }
+    }
+
+    pub fn feet(&self) -> Vec3 {
+        Vec3::new(self.x, self.y, self.z)
+    }
+
+    pub fn set_feet(&mut self, feet: Vec3) {
+        (self.x, self.y, self.z) = (feet.x, feet.y, feet.z);
+    }
+}
+
+impl Placed for Pose {
+    fn place(&self) -> [f32; 2] {
+        [self.x, self.z]
+    }
+}
+
+/// Whose seat it is. Seats stay for the whole match.
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Player {
+    #[replicate(bits = 4)]
+    pub seat: u8,
+    pub team: TeamId,
+    /// Whether somebody plays it. A seat that nobody has is never alive.
+    pub is_connected: bool,
+}
+
+/// Full health, in points.
+pub const HEALTH_MAX: u8 = 100;
+
+/// How well somebody is.
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vitals {
+    #[replicate(bits = 7)]
+    pub health: u8,
+    /// Points that armour still takes.
+    #[replicate(bits = 6)]
+    pub armour: u8,
+    pub is_alive: bool,
+}
+
+impl Vitals {
+    /// Of a seat that does not play this round.
+    pub const DEAD: Self = Self { health: 0, armour: 0, is_alive: false };
+}
+
+/// What somebody has in its hands and does with them.
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arms {
+    pub weapon: WeaponKind,
+    pub doing: Doing,
+    /// Shots fired so far, modulo 64.
+    #[replicate(bits = 6)]
+    pub shots: u8,
+}
+
+/// What hands are busy with.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    Nothing,
+    Loading,
+    Planting,
+    Defusing,
+}
+
+/// The phases of a match, in their order; from `Over` the next round begins with `Buy`.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Players come in; nobody can be hurt.
+    WarmUp,
+    /// Everybody buys and stays within the base of its side; nobody can be hurt.
+    Buy,
+    /// The round is played, and the spike is not planted.
+    Live,
+    /// The round is played, and the spike is planted.
+    Planted,
+    /// The round is over; nobody can be hurt.
+    Over,
+    /// The match is over: everybody goes back to the lobby at its end.
+    MatchOver,
+}
+
+impl Phase {
+    /// Whether players can be hurt: the phases in which positions and poses are kept.
+    pub fn is_live(self) -> bool {
+        matches!(self, Self::Live | Self::Planted)
+    }
+}
+
+/// When what ends.
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    pub phase: Phase,
+    /// Rounds before this one.
+    #[replicate(bits = 6)]
+    pub round: u8,
+    /// The tick of the world in which the phase ends by itself. While the spike is planted: in which it explodes.
+    pub ends_tick: u32,
+}
+
+/// How a round can end.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoundEnd {
+    AttackersEliminated,
+    DefendersEliminated,
+    SpikeExploded,
+    SpikeDefused,
+    TimeRanOut,
+}
+
+impl RoundEnd {
+    pub const ALL: [Self; 5] = [
+        Self::AttackersEliminated,
+        Self::DefendersEliminated,
+        Self::SpikeExploded,
+        Self::SpikeDefused,
+        Self::TimeRanOut,
+    ];
+
+    /// Whether the attackers have won by it.
+    pub fn is_won_by_attackers(self) -> bool {
+        matches!(self, Self::DefendersEliminated | Self::SpikeExploded)
+    }
+}
+
+/// How the match stands.
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Score {
+    /// Rounds won.
+    #[replicate(bits = 6)]
+    pub wins_one: u8,
+    #[replicate(bits = 6)]
+    pub wins_two: u8,
+    /// Who attacks in this half.
+    pub attackers: TeamId,
+    pub last_end: Option<RoundEnd>,
+    /// Who lives, by seat: bit 0 is seat 0.
+    #[replicate(bits = 10)]
+    pub alive: u16,
+}
+
+/// The spike. Defenders hear of it when it is planted.
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq)]
+pub enum Spike {
+    /// Between two rounds, and for good once it has exploded or was defused.
+    Gone,
+    /// By whom, by seat.
+    Carried {
+        #[replicate(bits = 4)]
+        seat: u8,
+    },
+    /// Its carrier has died. The first attacker who walks over it has it.
+    Dropped {
+        #[replicate(min = -HALF_X_M, max = HALF_X_M, step = 0.01)]
+        x: f32,
+        #[replicate(min = -HALF_Z_M, max = HALF_Z_M, step = 0.01)]
+        z: f32,
+    },
+    Planted {
+        #[replicate(min = -HALF_X_M, max = HALF_X_M, step = 0.01)]
+        x: f32,
+        #[replicate(min = -HALF_Z_M, max = HALF_Z_M, step = 0.01)]
+        z: f32,
+        explodes_tick: u32,
+    },
+}
+
+/// Clouds at once, at most. A smoke that would be one more displaces the oldest.
+pub const CLOUDS_MAX: usize = 10;
+/// Radius of a cloud (m).
+pub const CLOUD_RADIUS_M: f32 = 3.5;
+/// How high the middle of a cloud is above the ground (m).
+pub const CLOUD_MIDDLE_M: f32 = 1.2;
+
+/// A ball of smoke: nobody sees through it, shots go through it.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+pub struct Cloud {
+    #[replicate(min = -HALF_X_M, max = HALF_X_M, step = 0.01)]
+    pub x: f32,
+    #[replicate(min = -HALF_Z_M, max = HALF_Z_M, step = 0.01)]
+    pub z: f32,
+    /// The tick in which it is gone.
+    pub until_tick: u32,
+}
+
+impl Cloud {
+    pub fn middle(&self) -> Vec3 {
+        Vec3::new(self.x, CLOUD_MIDDLE_M, self.z)
+    }
+}
+
+/// All smoke of the match, the oldest first.
+#[derive(Component, Replicate, Debug, Clone, PartialEq, Default)]
+pub struct Clouds {
+    pub clouds: ArrayVec<Cloud, CLOUDS_MAX>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_are_as_small_as_the_drawing_says() {
+        assert_eq!(Pose::BYTES_MAX, 8);
+        assert_eq!((Player::BYTES_MAX, Vitals::BYTES_MAX, Arms::BYTES_MAX), (1, 2, 2));
+        assert_eq!((Clock::BYTES_MAX, Score::BYTES_MAX, Spike::BYTES_MAX), (6, 4, 8));
+        assert_eq!(Clouds::BYTES_MAX, 75);
+    }
+}

@@ -1,0 +1,74 @@
+//! Duel as a game for the toolbox: what it is made for, its settings and options, its bots, and its worlds by a command
+//! line.
+
+use std::str::FromStr;
+
+use throng_bots::Scenario;
+use throng_game::{Game, GameOption, Options};
+
+use crate::{
+    bot::{BotGuide, DuelBot},
+    scenarios::{NO_BUY, SCENARIOS},
+    schema::schema,
+    server::build,
+    settings::{DuelSettings, ROUNDS_TO_WIN_MAX},
+};
+
+/// Rounds that win a match, as they are given on a command line.
+#[derive(Debug, PartialEq, Eq)]
+struct RoundsToWin(u8);
+
+impl FromStr for RoundsToWin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rounds = text.parse().ok().filter(|rounds| (1..=ROUNDS_TO_WIN_MAX).contains(rounds));
+        rounds.map(Self).ok_or_else(|| format!("a match is won by 1 to {ROUNDS_TO_WIN_MAX} rounds"))
+    }
+}
+
+const ROUNDS: GameOption = GameOption::value::<RoundsToWin>(
+    "rounds-to-win",
+    "ROUNDS",
+    "Rounds that win a match, instead of the settings (1 to 30)",
+);
+
+/// The game, with which an executable has every command.
+pub fn game() -> Game {
+    Game::with_settings("duel", schema, |server, arguments, settings: &DuelSettings| {
+        let mut settings = settings.clone();
+        if arguments.scenario == NO_BUY {
+            settings.buy_s = 0.0;
+        }
+        if let Some(RoundsToWin(rounds)) = arguments.options.value(ROUNDS.name()) {
+            settings.rounds_to_win = rounds;
+        }
+        build(server, &settings)?;
+        Ok(())
+    })
+    .about("five against five at 128 Hz, in rounds; matches are worlds that come and go")
+    .version(env!("CARGO_PKG_VERSION"))
+    .players(200, 4_000)
+    .option(ROUNDS)
+    .scenarios(&SCENARIOS)
+    .bots(bots)
+}
+
+fn bots(_: &Options, _: Scenario) -> impl Fn(usize) -> DuelBot + use<> {
+    let guide = BotGuide::load();
+    move |_bot| DuelBot::new(guide.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_beyond_the_range_are_refused_with_the_range() {
+        assert_eq!((ROUNDS.check("1"), ROUNDS.check("30")), (Ok(()), Ok(())));
+        for text in ["0", "31", "200", "256", "-1", "many", ""] {
+            let error = ROUNDS.check(text).expect_err(text);
+            assert!(error.contains("1 to 30"), "{text}: {error}");
+        }
+    }
+}

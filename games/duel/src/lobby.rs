@@ -1,0 +1,232 @@
+//! The lobby: where clients come in, wait, and are sent to matches.
+//!
+//! Clients stand in line. When there are enough for a match the lobby asks the server for its world, and when that is
+//! there it sends them, each with a seat, so that both teams are as large. Who has waited for long enough is sent with
+//! fewer. A match whose players have all come back, or gone, says so, and is ended.
+//!
+//! Who goes first sits in team one, the next in team two, and so on. A lobby that ends, by a panic, is made anew by the
+//! directory; matches that it has made play on, disconnect their players at their end, and sleep from then on.
+//!
+//! Sketch of the cost: a look at two lists in each of its 20 ticks a second. Allocates when somebody comes, and for a
+//! match.
+
+use std::collections::VecDeque;
+
+use bevy_ecs::prelude::*;
+use throng::{
+    lifecycle::{NewWorld, Pending, WorldError},
+    prelude::*,
+    server::ServerControl,
+};
+use throng_profiler::{log_category, log_error};
+use throng_replication::table_resource;
+
+use crate::{
+    protocol::{LOBBY, Waiting},
+    schema,
+    teams::{SEATS, TEAM_SIZE},
+    travel::{MatchOver, MatchPlan, Passport, Traveller},
+};
+
+log_category!(MATCHES = "duel.lobby");
+
+/// Ticks a second.
+const LOBBY_HZ: u16 = 20;
+/// With fewer there is nobody to play against.
+const PLAYERS_MIN: usize = 2;
+/// Matches that are being made at the same time, at most: others are asked for when one of these is there.
+const ASKED_MAX: usize = 64;
+/// After one that cannot be made none is asked for in so many ticks: five seconds.
+const ASK_AGAIN_TICKS: u32 = 5 * LOBBY_HZ as u32;
+
+/// Where everybody begins.
+pub struct Lobby {
+    pub control: ServerControl,
+    pub matches: WorldKindId,
+    /// Players of a match, both teams together [2 to [`SEATS`]].
+    pub match_size: usize,
+    /// How long is waited for the players that a match lacks (s).
+    pub fill_s: f32,
+}
+
+/// Who waits, and for what.
+pub struct Line {
+    control: ServerControl,
+    matches: WorldKindId,
+    match_size: usize,
+    fill_ticks: u32,
+    /// In the order in which they came.
+    waiting: VecDeque<Waiter>,
+    /// Worlds that were asked for, with how many players each is for, in the order of the questions.
+    asked: VecDeque<(Pending<WorldId>, usize)>,
+    /// None is asked for before this tick, since one could not be made.
+    asks_from_tick: u32,
+}
+
+table_resource!(Line);
+
+struct Waiter {
+    client: ClientKey,
+    passport: Passport,
+    since_tick: u32,
+}
+
+impl WorldKind for Lobby {
+    fn name(&self) -> &str {
+        LOBBY
+    }
+
+    fn tick_rate(&self) -> Hertz {
+        Hertz(LOBBY_HZ)
+    }
+
+    fn protocol(&self) -> Protocol {
+        schema::of_lobby()
+    }
+
+    fn build(&self, world: &mut WorldBuilder) {
+        world.accept_transfers::<Traveller>().insert_resource(Line {
+            control: self.control.clone(),
+            matches: self.matches,
+            match_size: self.match_size,
+            fill_ticks: (self.fill_s * f32::from(LOBBY_HZ)) as u32,
+            waiting: VecDeque::new(),
+            asked: VecDeque::new(),
+            asks_from_tick: 0,
+        });
+        world.add_systems(Update, (leave, come, end_matches, ask_for_matches, send_to_matches).chain());
+        world.name_subsystem("duel.lobby", "lobby");
+    }
+
+    fn dormant_when_empty(&self) -> bool {
+        // A match may be on its way when the last one who waited for it has gone.
+        false
+    }
+}
+
+impl Line {
+    /// Players for whom a match has been asked for already.
+    fn spoken_for(&self) -> usize {
+        self.asked.iter().map(|(_, players)| players).sum()
+    }
+
+    /// How many the next match is for; `None`: there are too few, or they have not waited for long enough.
+    fn next_match(&self, tick: u32) -> Option<usize> {
+        let spoken_for = self.spoken_for();
+        let first = self.waiting.get(spoken_for)?;
+        let free = self.waiting.len() - spoken_for;
+        let has_waited = tick.saturating_sub(first.since_tick) >= self.fill_ticks;
+        match free {
+            free if free >= self.match_size => Some(self.match_size),
+            free if free >= PLAYERS_MIN && has_waited => Some(free),
+            _ => None,
+        }
+    }
+}
+
+/// Whose connection has ended waits no more.
+fn leave(departures: Res<Departures>, mut line: ResMut<Line>) {
+    if !departures.0.is_empty() {
+        line.waiting.retain(|waiter| !departures.0.contains(&waiter.client));
+    }
+}
+
+/// Who comes is the last in line: newly connected, from a match, or back from one that was not there.
+fn come(tick: Res<TickInfo>, arrivals: Res<Arrivals>, mut line: ResMut<Line>, mut outbox: ResMut<Outbox>) {
+    for arrival in &arrivals.0 {
+        let carried = arrival.transfer.as_ref().and_then(|transfer| transfer.read::<Traveller>().ok());
+        let ahead = line.waiting.len().min(usize::from(u16::MAX)) as u16;
+        outbox.send(arrival.client, &Waiting { ahead }).expect("it has no limits");
+        let passport = carried.unwrap_or_default().passport;
+        line.waiting.push_back(Waiter { client: arrival.client, passport, since_tick: tick.tick });
+    }
+    gauge!("players.waiting", line.waiting.len());
+}
+
+/// Matches that everybody has left are ended.
+fn end_matches(messages: Res<WorldMessages>, line: Res<Line>) {
+    for message in &messages.0 {
+        if message.read::<MatchOver>().is_ok() {
+            // Nobody waits for the end.
+            drop(line.control.retire_world(message.from));
+            count!("matches.ended");
+        } else {
+            count!("world_messages_refused");
+        }
+    }
+}
+
+/// Worlds are asked for, for those who have none yet.
+fn ask_for_matches(tick: Res<TickInfo>, mut rng: ResMut<WorldRng>, mut line: ResMut<Line>) {
+    while line.asked.len() < ASKED_MAX
+        && line.asks_from_tick <= tick.tick
+        && let Some(players) = line.next_match(tick.tick)
+    {
+        let plan = NewWorld::new(line.matches, rng.0.random()).with(&MatchPlan { lobby: tick.world });
+        let pending = line.control.create_world(plan.expect("a plan has no limits"));
+        line.asked.push_back((pending, players));
+    }
+}
+
+/// Those for whom a world is there are sent into it.
+fn send_to_matches(tick: Res<TickInfo>, mut line: ResMut<Line>, mut outbox: ResMut<Outbox>) {
+    let line = &mut *line;
+    while let Some((pending, players)) = line.asked.front()
+        && let Some(answer) = pending.try_take()
+    {
+        let players = *players;
+        line.asked.pop_front();
+        match answer {
+            Ok(world) => send(line, &mut outbox, world, players),
+            Err(error) => {
+                line.asks_from_tick = tick.tick + ASK_AGAIN_TICKS;
+                tell_of_failure(&error);
+            }
+        }
+    }
+}
+
+/// Sends the first in line into a world. Some of those whom it was made for may have gone; without two it is ended.
+fn send(line: &mut Line, outbox: &mut Outbox, world: WorldId, players: usize) {
+    let players = players.min(line.waiting.len());
+    if players < PLAYERS_MIN {
+        drop(line.control.retire_world(world));
+        return;
+    }
+    for (number, Waiter { client, passport, .. }) in line.waiting.drain(..players).enumerate() {
+        let carries = Traveller { passport, seat: seat_of(number) };
+        outbox.travel(client, world, &carries).expect("there is a seat for each");
+    }
+    count!("matches.made");
+}
+
+/// The seat of the first, the second, and so on: one for each team in turn.
+fn seat_of(number: usize) -> u8 {
+    (number % 2 * TEAM_SIZE + number / 2) as u8
+}
+
+const _: () = assert!(TEAM_SIZE * 2 == SEATS);
+
+#[cold]
+fn tell_of_failure(error: &WorldError) {
+    count!("matches.failed");
+    log_error!(MATCHES, %error, "a match cannot be made; its players are asked for again");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::teams::TeamId;
+
+    #[test]
+    fn teams_are_filled_in_turn() {
+        let seats: Vec<u8> = (0..SEATS).map(seat_of).collect();
+        let mut sorted = seats.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..SEATS as u8).collect::<Vec<_>>());
+        for players in 0..=SEATS {
+            let ones = seats[..players].iter().filter(|seat| TeamId::of_seat(**seat) == TeamId::One).count();
+            assert_eq!(ones, players.div_ceil(2));
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Movement: acceleration, friction, gravity and jumps, against the map's solids; wishes in, places out.
+//!
+//! [`step`] is one tick of one body. It is pure, and the same on both sides: a client that makes the same steps from
+//! the same motion is where the server has it. Of a motion it is told the place; velocity, and whether it stands on the
+//! ground, it has from its own steps. A body is a box along the axes, and slides along whatever it meets.
+//!
+//! A client never says where it is. Of each client one input is taken in a tick, in the order in which they came; a few
+//! may wait ([`Controls`]), so that a lump after a late packet is not lost, and more are dropped and counted. So a fast
+//! clock, a burst or a replay gains nothing: a tick moves a body by one step. While none is there the last one holds,
+//! for [`HOLD_MS`]; a client that is silent for longer stands still.
+//!
+//! Speed on the ground is never above [`RUN_M_PER_S`], in the air neither, so distance in any `T` seconds is at most
+//! that times `T` and one step. Sketch of the cost: some 0.15 µs for each body.
+
+use glam::Vec3;
+use throng::prelude::*;
+use throng_query::geometry::Aabb;
+
+use crate::{map::Map, protocol::Input, weapons::ticks_of};
+
+/// Fastest along the ground (m/s).
+pub const RUN_M_PER_S: f32 = 5.4;
+/// With the walk button (m/s).
+pub const WALK_M_PER_S: f32 = 2.7;
+/// Half the width of a body (m).
+pub const BODY_HALF_M: f32 = 0.35;
+/// Feet to crown (m).
+pub const BODY_HEIGHT_M: f32 = 1.8;
+/// Feet to eyes, which shots leave from (m).
+pub const EYE_M: f32 = 1.65;
+/// How fast a jump leaves the ground (m/s), and what pulls it down (m/s²): 1.0 m high, onto crates.
+pub const JUMP_M_PER_S: f32 = 4.5;
+pub const GRAVITY_M_PER_S2: f32 = 10.0;
+
+/// Part of the lacking speed that a second on the ground makes up, and in the air.
+const ACCELERATION_PER_S: f32 = 11.0;
+const AIR_ACCELERATION_PER_S: f32 = 1.5;
+/// Part of the speed that a second on the ground takes.
+const FRICTION_PER_S: f32 = 7.0;
+/// Below this speed friction is as strong as at it, so that a body comes to rest (m/s).
+const STOP_M_PER_S: f32 = 1.5;
+/// What touches is no overlap (m).
+const TOUCH_M: f32 = 1e-3;
+
+/// Where a body is and how it moves.
+#[derive(Component, Debug, Clone, Copy, PartialEq)]
+pub struct Motion {
+    /// The feet.
+    pub at: Vec3,
+    /// m/s.
+    pub velocity: Vec3,
+    pub is_on_ground: bool,
+}
+
+impl Motion {
+    pub fn standing(at: Vec3) -> Self {
+        Self { at, velocity: Vec3::ZERO, is_on_ground: true }
+    }
+
+    /// Along the ground (m/s).
+    pub fn speed_m_per_s(&self) -> f32 {
+        self.velocity.x.hypot(self.velocity.z)
+    }
+
+    pub fn eye(&self) -> Vec3 {
+        self.at + Vec3::Y * EYE_M
+    }
+}
+
+impl StateHash for Motion {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        self.at.to_array().into_iter().chain(self.velocity.to_array()).for_each(|number| hasher.write_f32(number));
+        hasher.write_u64(self.is_on_ground.into());
+    }
+}
+
+/// What a body wants in a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Wish {
+    /// Along x and z, never longer than 1.
+    pub direction: [f32; 2],
+    pub is_walking: bool,
+    pub is_jumping: bool,
+}
+
+impl From<&Input> for Wish {
+    fn from(input: &Input) -> Self {
+        Self { direction: input.direction(), is_walking: input.walk(), is_jumping: input.jump() }
+    }
+}
+
+/// Moves a body by one tick of `dt_s`. Within a `zone`, it stays within: that is for the phase in which one buys.
+pub fn step(motion: &mut Motion, wish: &Wish, zone: Option<&Aabb>, map: &Map, dt_s: f32) {
+    let [x, z] = wish.direction;
+    let mut flat = Vec3::new(motion.velocity.x, 0.0, motion.velocity.z);
+    if motion.is_on_ground {
+        flat *= friction(flat.length(), dt_s);
+    }
+    let speed = if wish.is_walking { WALK_M_PER_S } else { RUN_M_PER_S };
+    flat = accelerate(flat, Vec3::new(x, 0.0, z), speed, motion.is_on_ground, dt_s).clamp_length_max(RUN_M_PER_S);
+    let mut up = motion.velocity.y - GRAVITY_M_PER_S2 * dt_s;
+    if motion.is_on_ground && wish.is_jumping {
+        up = JUMP_M_PER_S;
+    }
+    motion.velocity = flat.with_y(up);
+    slide_all(motion, zone, map.near(motion.at), dt_s);
+}
+
+/// What is left of a speed after a tick on the ground, as a part of it.
+fn friction(speed: f32, dt_s: f32) -> f32 {
+    if speed <= 0.0 {
+        return 0.0;
+    }
+    (1.0 - speed.max(STOP_M_PER_S) * FRICTION_PER_S * dt_s / speed).max(0.0)
+}
+
+/// Faster towards where the body wants to go, up to the speed that it wants.
+fn accelerate(flat: Vec3, wished: Vec3, speed: f32, is_on_ground: bool, dt_s: f32) -> Vec3 {
+    let length = wished.length();
+    if length < 1e-3 {
+        return flat;
+    }
+    let (along, wanted) = (wished / length, speed * length.min(1.0));
+    let lacking = (wanted - flat.dot(along)).max(0.0);
+    let rate = if is_on_ground { ACCELERATION_PER_S } else { AIR_ACCELERATION_PER_S };
+    flat + along * lacking.min(rate * speed * dt_s)
+}
+
+/// Goes along one axis after the other, as far as nothing is in the way.
+fn slide_all(motion: &mut Motion, zone: Option<&Aabb>, near: &[Aabb], dt_s: f32) {
+    let way = motion.velocity * dt_s;
+    for axis in [0, 2] {
+        let mut is_stopped = slide(&mut motion.at, axis, way[axis], near);
+        if let Some(zone) = zone {
+            let inside = motion.at[axis].clamp(zone.min[axis] + BODY_HALF_M, zone.max[axis] - BODY_HALF_M);
+            is_stopped |= inside != motion.at[axis];
+            motion.at[axis] = inside;
+        }
+        if is_stopped {
+            motion.velocity[axis] = 0.0;
+        }
+    }
+    let mut is_stopped = slide(&mut motion.at, 1, way.y, near);
+    if motion.at.y <= 0.0 {
+        motion.at.y = 0.0;
+        is_stopped = true;
+    }
+    motion.is_on_ground = is_stopped && way.y <= 0.0;
+    if is_stopped {
+        motion.velocity.y = 0.0;
+    }
+}
+
+/// Moves a body along an axis as far as no solid is in the way; whether one was.
+fn slide(at: &mut Vec3, axis: usize, way_m: f32, near: &[Aabb]) -> bool {
+    let wide = Vec3::new(BODY_HALF_M, 0.0, BODY_HALF_M);
+    let (min, max) = (*at - wide, *at + wide + Vec3::Y * BODY_HEIGHT_M);
+    let mut far_m = way_m.abs();
+    for solid in near {
+        let beside = (0..3).any(|other| {
+            other != axis && (max[other] <= solid.min[other] + TOUCH_M || min[other] >= solid.max[other] - TOUCH_M)
+        });
+        let ahead_m = if way_m > 0.0 { solid.min[axis] - max[axis] } else { min[axis] - solid.max[axis] };
+        // Whoever is within a solid, which nobody gets into, may leave it.
+        if !beside && ahead_m >= -TOUCH_M {
+            far_m = far_m.min(ahead_m.max(0.0));
+        }
+    }
+    let is_stopped = far_m < way_m.abs();
+    at[axis] += far_m.copysign(way_m);
+    is_stopped
+}
+
+/// Inputs of one client that may wait for their tick. Too few → a lump loses some; too many → who sends in lumps is
+/// late.
+pub const INPUTS_WAITING_MAX: usize = 4;
+/// How long a player goes on without inputs (ms).
+pub const HOLD_MS: u32 = 250;
+
+/// An input, and what its player was shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Told {
+    pub input: Input,
+    pub seen: Option<SeenMoment>,
+}
+
+/// What a player's client wants, as of this tick.
+#[derive(Component, Debug, Clone, Default)]
+pub struct Controls {
+    waiting: ArrayVec<Told, INPUTS_WAITING_MAX>,
+    now: Option<Told>,
+    /// Ticks since `now` was taken.
+    held_ticks: u32,
+}
+
+impl StateHash for Controls {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        hasher.write_u64((self.waiting.len() as u64) << 33 | u64::from(self.now.is_some()) << 32);
+        hasher.write_u64(self.held_ticks.into());
+        for Told { input, seen } in self.now.iter().chain(&self.waiting) {
+            input.hash_state(hasher);
+            let seen = seen.map_or(u64::MAX, |seen| u64::from(seen.tick) << 8 | u64::from(seen.part));
+            hasher.write_u64(seen);
+        }
+    }
+}
+
+impl Controls {
+    /// Takes an input that came; false if it is one too many, and the oldest is dropped for it.
+    pub fn take(&mut self, told: Told) -> bool {
+        let is_full = self.waiting.is_full();
+        if is_full {
+            self.waiting.remove(0);
+        }
+        self.waiting.push(told);
+        !is_full
+    }
+
+    /// Begins a tick: the next input is the one that holds.
+    pub fn advance(&mut self, tick_hz: u16) {
+        if self.waiting.is_empty() {
+            self.held_ticks = self.held_ticks.saturating_add(1);
+            if self.held_ticks > ticks_of(HOLD_MS, tick_hz) {
+                self.now = None;
+            }
+        } else {
+            (self.now, self.held_ticks) = (Some(self.waiting.remove(0)), 0);
+        }
+    }
+
+    /// What holds; nothing, if its client has been silent for too long.
+    pub fn input(&self) -> Option<&Input> {
+        self.now.as_ref().map(|told| &told.input)
+    }
+
+    /// What the player was shown when the input was made that holds, and for how many ticks it has been held since.
+    pub fn seen(&self) -> Option<(SeenMoment, u32)> {
+        Some((self.now?.seen?, self.held_ticks))
+    }
+
+    /// Forgets everything: another round begins, or another client.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+    use crate::{map::layout::middle_of, teams::Side};
+
+    const DT_S: f32 = 1.0 / 128.0;
+
+    fn run(motion: &mut Motion, wish: Wish, ticks: usize) {
+        (0..ticks).for_each(|_| step(motion, &wish, None, &Map::load(), DT_S));
+    }
+
+    fn towards(direction: [f32; 2]) -> Wish {
+        Wish { direction, ..Wish::default() }
+    }
+
+    #[test]
+    fn a_body_gets_up_to_speed_and_comes_to_rest() {
+        let mut motion = Motion::standing(middle_of(8, 4));
+        run(&mut motion, towards([1.0, 0.0]), 8);
+        let early = motion.speed_m_per_s();
+        assert!(early > 1.0 && early < 5.0, "{early} after 60 ms");
+        run(&mut motion, towards([1.0, 0.0]), 60);
+        assert!((motion.speed_m_per_s() - RUN_M_PER_S).abs() < 0.05, "{}", motion.speed_m_per_s());
+        run(&mut motion, Wish { is_walking: true, ..towards([1.0, 0.0]) }, 60);
+        assert!((motion.speed_m_per_s() - WALK_M_PER_S).abs() < 0.05, "{}", motion.speed_m_per_s());
+        run(&mut motion, Wish::default(), 60);
+        assert_eq!(motion.speed_m_per_s(), 0.0);
+        assert!(motion.is_on_ground && motion.at.y == 0.0);
+    }
+
+    #[test]
+    fn a_jump_is_a_metre_high_and_leads_onto_a_crate() {
+        let mut motion = Motion::standing(middle_of(5, 10));
+        let mut top_m = 0.0_f32;
+        for tick in 0..128 {
+            run(&mut motion, Wish { is_jumping: tick == 0, ..Wish::default() }, 1);
+            top_m = top_m.max(motion.at.y);
+        }
+        assert!((0.95..1.05).contains(&top_m) && motion.is_on_ground, "{top_m} m");
+        // West of the low crate in the long way.
+        let mut motion = Motion::standing(middle_of(9, 2));
+        run(&mut motion, towards([1.0, 0.0]), 100);
+        assert!(motion.at.y == 0.0 && motion.at.x < middle_of(11, 2).x - 1.3, "it is stopped: {motion:?}");
+        run(&mut motion, Wish { is_jumping: true, ..towards([1.0, 0.0]) }, 60);
+        run(&mut motion, towards([1.0, 0.0]), 30);
+        assert!((motion.at.y - 0.9).abs() < 0.01 && motion.is_on_ground, "{motion:?}");
+    }
+
+    #[test]
+    fn a_body_slides_along_a_wall() {
+        let mut motion = Motion::standing(middle_of(9, 4));
+        run(&mut motion, towards([0.7, -0.7]), 128);
+        let wall_z = middle_of(9, 4).z - 1.0;
+        assert!((motion.at.z - wall_z - BODY_HALF_M).abs() < 0.01, "{motion:?}");
+        assert!(motion.at.x > middle_of(9, 4).x + 2.0, "{motion:?}");
+    }
+
+    #[test]
+    fn nobody_leaves_the_base_while_it_buys() {
+        let map = Map::load();
+        let base = &map.bases[Side::Attackers.index()];
+        let mut motion = Motion::standing(map.spawn(Side::Attackers, 0));
+        for _ in 0..600 {
+            step(&mut motion, &towards([1.0, 0.0]), Some(base), &map, DT_S);
+            assert!(motion.at.x <= base.max.x - BODY_HALF_M + 1e-3);
+        }
+        run(&mut motion, towards([1.0, 0.0]), 60);
+        assert!(motion.at.x > base.max.x, "it may go when the phase is over");
+    }
+
+    /// Promise: whatever a body wants, it is never within a solid, never faster than it may be, and stays on the map.
+    #[test]
+    fn a_body_that_runs_wild_is_within_the_rules_in_every_tick() {
+        let map = Map::load();
+        for seed in 0..20 {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let mut motion = Motion::standing(map.spawn(Side::Attackers, seed as usize));
+            let mut wish = Wish::default();
+            for tick in 0..6_000 {
+                if tick % 20 == 0 {
+                    let angle: f32 = rng.random_range(0.0..6.3);
+                    wish = Wish { is_jumping: rng.random_bool(0.5), ..towards([angle.sin(), angle.cos()]) };
+                }
+                let before = motion;
+                step(&mut motion, &wish, None, &map, DT_S);
+                let moved = motion.at - before.at;
+                assert!(moved.x.hypot(moved.z) <= RUN_M_PER_S * DT_S * 1.001, "seed {seed}, tick {tick}: {moved}");
+                assert!(motion.at.y >= 0.0 && motion.at.y < 3.5, "seed {seed}, tick {tick}: {motion:?}");
+                let shrink = Vec3::new(BODY_HALF_M - 0.01, 0.0, BODY_HALF_M - 0.01);
+                let (min, max) = (motion.at - shrink + Vec3::Y * 0.01, motion.at + shrink + Vec3::Y * BODY_HEIGHT_M);
+                let overlaps = |solid: &&Aabb| solid.min.cmplt(max).all() && solid.max.cmpgt(min).all();
+                assert_eq!(map.geometry.boxes().iter().find(overlaps), None, "seed {seed}, tick {tick}: {motion:?}");
+            }
+        }
+    }
+
+    fn told(forward: f32) -> Told {
+        Told { input: Input::new([0.0, forward], 0.0, 0.0), seen: None }
+    }
+
+    /// Promise: a tick takes one input, however many came, and the ones that wait are taken in their order.
+    #[test]
+    fn a_burst_of_inputs_is_one_step_a_tick() {
+        let mut controls = Controls::default();
+        let taken = (0..16).filter(|number| controls.take(told(*number as f32 / 16.0))).count();
+        assert_eq!(taken, INPUTS_WAITING_MAX);
+        let steps: Vec<f32> = (0..6)
+            .map(|_| {
+                controls.advance(128);
+                controls.input().map_or(-1.0, |input| input.direction()[1])
+            })
+            .collect();
+        assert!(steps.is_sorted() && steps[0] > 0.7 && steps[3] == steps[5], "{steps:?}");
+    }
+
+    #[test]
+    fn a_silent_client_stands_still_after_a_quarter_of_a_second() {
+        let mut controls = Controls::default();
+        controls.take(told(1.0));
+        let moving = (0..100)
+            .take_while(|_| {
+                controls.advance(128);
+                controls.input().is_some()
+            })
+            .count();
+        assert_eq!(moving, 33, "one tick for the input, 250 ms on credit");
+    }
+}

@@ -1,0 +1,98 @@
+//! Players: what they do in a tick, as their clients ask: inputs, steps, loading, buying.
+
+use throng::prelude::*;
+
+use crate::{
+    components::{Arms, Doing, Phase, Player, Pose, Vitals},
+    economy::Purse,
+    movement::{Controls, Motion, Told, Wish, step},
+    protocol::{Buy, Input, TICK_HZ},
+    rounds::Rounds,
+    scene::Scene,
+    spike::Case,
+    teams::Side,
+    weapons::Weapon,
+};
+
+/// Inputs go to their players' controls, and the next one of each holds in this tick.
+pub fn read_inputs(inputs: Inputs<Input>, mut players: Query<&mut Controls>) {
+    for (sender, &input) in inputs.read() {
+        // Who has left in an earlier tick, or is not here yet, has no player.
+        let Some(Ok(mut controls)) = sender.entity.map(|own| players.get_mut(own)) else { continue };
+        let is_taken = controls.take(Told { input, seen: sender.seen });
+        count!("inputs");
+        count!("inputs_excess", !is_taken);
+    }
+    for mut controls in &mut players {
+        controls.advance(TICK_HZ);
+    }
+}
+
+/// Everybody who lives goes a step and looks where it wants. Whoever works at the spike stands, and so does everybody
+/// when the match is over.
+pub fn walk(
+    tick: Res<TickInfo>,
+    scene: Res<Scene>,
+    rounds: Res<Rounds>,
+    case: Res<Case>,
+    mut players: Query<(&Player, &Vitals, &Controls, &mut Motion, &mut Pose)>,
+) {
+    let phase = rounds.phase();
+    for (player, vitals, controls, mut motion, mut pose) in &mut players {
+        if !vitals.is_alive {
+            continue;
+        }
+        let input = controls.input();
+        let is_rooted = case.is_worked_by(player.seat) || phase == Phase::MatchOver;
+        let wish = input.filter(|_| !is_rooted).map_or_else(Wish::default, Wish::from);
+        let is_at_base = matches!(phase, Phase::WarmUp | Phase::Buy);
+        let base = &scene.map.bases[Side::of(player.team, rounds.attackers).index()];
+        step(&mut motion, &wish, is_at_base.then_some(base), &scene.map, tick.dt_s);
+        let (yaw, pitch) = input.map_or((pose.yaw, pose.pitch), |input| (input.yaw(), input.pitch()));
+        let mut next = Pose { yaw, pitch, ..*pose };
+        next.set_feet(motion.at);
+        // Who stands still has not changed, and costs no bytes.
+        pose.set_if_neq(next);
+    }
+}
+
+/// Weapons are loaded whose players want it, and have their hands free.
+pub fn load(tick: Res<TickInfo>, case: Res<Case>, mut players: Query<(&Player, &Vitals, &Controls, &mut Weapon)>) {
+    for (player, vitals, controls, mut weapon) in &mut players {
+        let is_asked = vitals.is_alive && controls.input().is_some_and(Input::load);
+        if is_asked && !case.is_worked_by(player.seat) {
+            weapon.reload(tick.tick, TICK_HZ);
+        }
+    }
+}
+
+/// Items are bought, in the phase for it.
+pub fn buy(asked: Requests<Buy>, rounds: Res<Rounds>, mut players: Query<(&mut Purse, &mut Weapon, &mut Vitals)>) {
+    for (sender, Buy { item }) in asked.read() {
+        let Some(Ok((mut purse, mut weapon, mut vitals))) = sender.entity.map(|own| players.get_mut(own)) else {
+            continue;
+        };
+        let is_bought = vitals.is_alive && rounds.phase() == Phase::Buy && purse.buy(*item, &mut weapon, &mut vitals);
+        count!("bought", is_bought);
+    }
+}
+
+/// What hands are busy with, as others see it.
+pub fn show_hands(
+    tick: Res<TickInfo>,
+    rounds: Res<Rounds>,
+    case: Res<Case>,
+    mut players: Query<(&Player, &Weapon, &mut Arms)>,
+) {
+    for (player, weapon, mut arms) in &mut players {
+        let doing = if case.is_worked_by(player.seat) {
+            if rounds.phase() == Phase::Planted { Doing::Defusing } else { Doing::Planting }
+        } else if weapon.is_loading(tick.tick) {
+            Doing::Loading
+        } else {
+            Doing::Nothing
+        };
+        let shown = Arms { weapon: weapon.kind, doing, ..*arms };
+        arms.set_if_neq(shown);
+    }
+}

@@ -1,0 +1,106 @@
+//! Seats: the ten players of a match, as entities and as who has them.
+//!
+//! All ten are there from the first tick to the last: who comes takes one, and who goes leaves one that nobody plays.
+//! So a match spawns nothing, and a seat's number finds its entity, its client, its row in every column.
+
+use bevy_ecs::prelude::*;
+use glam::Vec3;
+use throng::prelude::*;
+use throng_replication::table_resource;
+use throng_rewind::view_limits::ShooterView;
+
+use crate::{
+    components::{Arms, Doing, Player, Pose, Vitals},
+    economy::Purse,
+    movement::{Controls, Motion},
+    teams::{SEATS, TeamId},
+    travel::Passport,
+    weapons::{Weapon, WeaponKind},
+};
+
+/// Who has which seat.
+pub struct Seats {
+    /// By seat.
+    pub entities: [Entity; SEATS],
+    pub clients: [Option<ClientKey>; SEATS],
+    pub passports: [Passport; SEATS],
+}
+
+table_resource!(Seats);
+
+/// What only the server knows of a player.
+#[derive(Component, Debug, Clone, Copy, Default)]
+pub struct Senses {
+    /// No enemy is shown to it before this tick.
+    pub blind_until_tick: u32,
+    /// What it was shown last, for its shots.
+    pub view: ShooterView,
+    /// Counts its lives, from 1, so that nothing that was found out about one holds for the next.
+    pub life: u32,
+}
+
+impl StateHash for Senses {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        hasher.write_u64(u64::from(self.life) << 32 | u64::from(self.blind_until_tick));
+    }
+}
+
+/// What a client knows of what is its player's own affair: what it was told last, and the shots that it fired since.
+#[derive(Component, Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Known {
+    pub kit: Option<(Purse, WeaponKind)>,
+    /// Rounds loaded.
+    pub rounds: u8,
+    pub blind_until_tick: u32,
+}
+
+impl Seats {
+    /// Spawns the players of all seats, whom nobody plays yet.
+    pub fn spawn(world: &mut World) -> Self {
+        let entities = std::array::from_fn(|seat| spawn_player(world, seat as u8));
+        Self { entities, clients: [None; SEATS], passports: [Passport::default(); SEATS] }
+    }
+
+    pub fn entity(&self, seat: u8) -> Entity {
+        self.entities[usize::from(seat)]
+    }
+
+    pub fn client(&self, seat: u8) -> Option<ClientKey> {
+        self.clients[usize::from(seat)]
+    }
+
+    /// The seat of a client.
+    pub fn of_client(&self, client: ClientKey) -> Option<u8> {
+        self.clients.iter().position(|taken| *taken == Some(client)).map(|seat| seat as u8)
+    }
+
+    /// How many of a team are there.
+    pub fn connected(&self, team: TeamId) -> usize {
+        let of_team = (0..SEATS).filter(|seat| TeamId::of_seat(*seat as u8) == team);
+        of_team.filter(|seat| self.clients[*seat].is_some()).count()
+    }
+
+    pub fn are_empty(&self) -> bool {
+        self.clients.iter().all(Option::is_none)
+    }
+
+    /// Each client with its seat.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, ClientKey)> {
+        self.clients.iter().enumerate().filter_map(|(seat, client)| Some((seat as u8, (*client)?)))
+    }
+}
+
+fn spawn_player(world: &mut World, seat: u8) -> Entity {
+    let weapon = Weapon::new(WeaponKind::Pistol);
+    let replicated = (
+        Replicated::default(),
+        VisibilityFiltered,
+        Pose::new(Vec3::ZERO, 0.0),
+        Player { seat, team: TeamId::of_seat(seat), is_connected: false },
+        Vitals::DEAD,
+        Arms { weapon: weapon.kind, doing: Doing::Nothing, shots: 0 },
+    );
+    let own =
+        (Motion::standing(Vec3::ZERO), Controls::default(), weapon, Purse::FIRST, Senses::default(), Known::default());
+    world.spawn((replicated, own)).id()
+}

@@ -1,0 +1,34 @@
+//! The server: puts the lobby into a [`Server`], and says how it makes matches.
+
+use throng::{Server, directory::OneWorld, lifecycle::NewWorld, prelude::*, server::ServerError};
+use throng_replication::ReplicationRules;
+
+use crate::{budgets, lobby::Lobby, map::Map, settings::DuelSettings, worlds::Match};
+
+/// The worlds of a server that are there from the start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DuelWorlds {
+    pub lobby: WorldId,
+}
+
+/// Makes the lobby, into which everybody comes; it has matches made as they are needed.
+///
+/// Sketch of the cost: 0.2 s for the map.
+pub fn build(server: &mut Server, settings: &DuelSettings) -> Result<DuelWorlds, ServerError> {
+    server.set_game("duel");
+    let matches = server.add_kind(Match { map: Map::load(), rules: settings.rules() })?;
+    let lobby = server.add_kind(Lobby {
+        control: server.control(),
+        matches,
+        match_size: settings.match_size(),
+        fill_s: settings.fill_s,
+    })?;
+    let plan = NewWorld::new(lobby, settings.seed);
+    let lobby = server.create_world_as(plan.clone())?;
+    // Who is far away is shot at, too: everybody in sight is told of in every tick.
+    let rules = ReplicationRules { tiers: Vec::new(), ..server.replication_rules().clone() };
+    server.set_replication_rules(rules);
+    budgets::suggest(server);
+    server.set_directory(OneWorld::new(server.control(), plan, lobby));
+    Ok(DuelWorlds { lobby })
+}

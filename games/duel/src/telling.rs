@@ -1,0 +1,87 @@
+//! Telling: what the state of a match looks like to its clients.
+//!
+//! Resources are what systems work on; here they become the components of the match's entities, and messages to those
+//! whose own affair something is. What has not changed is not written, and costs no bytes.
+
+use bevy_ecs::prelude::*;
+use throng::prelude::*;
+
+use crate::{
+    components::{Clock, Clouds, Player, Score, Spike, Vitals},
+    economy::Purse,
+    protocol::{Blinded, Kit, TICK_HZ},
+    rounds::Rounds,
+    seats::{Known, Seats, Senses},
+    smoke::Smoke,
+    spike::Case,
+    weapons::Weapon,
+};
+
+/// Spawns the entities of a match that are nobody's, with nothing to tell yet.
+pub fn spawn_board(world: &mut World, rounds: &Rounds) {
+    world.spawn((Replicated::default(), rounds.clock, rounds.score(0), Clouds::default()));
+    // An entity of its own: what is hidden is hidden with all its components.
+    world.spawn((Replicated::default(), VisibilityFiltered, Spike::Gone));
+}
+
+/// Clock, score, smoke and spike, as they are at the end of the tick.
+pub fn write_board(
+    rounds: Res<Rounds>,
+    smoke: Res<Smoke>,
+    case: Res<Case>,
+    players: Query<(&Player, &Vitals)>,
+    mut boards: Query<(&mut Clock, &mut Score, &mut Clouds)>,
+    mut spikes: Query<&mut Spike>,
+) {
+    let living = players.iter().filter(|(_, vitals)| vitals.is_alive);
+    let alive = living.fold(0, |alive, (player, _)| alive | 1 << player.seat);
+    for (mut clock, mut score, mut clouds) in &mut boards {
+        clock.set_if_neq(rounds.clock);
+        score.set_if_neq(rounds.score(alive));
+        if clouds.clouds != smoke.clouds {
+            clouds.clouds = smoke.clouds.clone();
+        }
+    }
+    for mut spike in &mut spikes {
+        spike.set_if_neq(case.spike);
+    }
+}
+
+/// Players are told what they have, when that has changed. Shots are counted by whoever fires them; what is told of
+/// rounds is when there are more of them than before.
+pub fn tell_kits(
+    seats: Res<Seats>,
+    mut outbox: ResMut<Outbox>,
+    mut players: Query<(&Player, &Purse, &Weapon, &mut Known)>,
+) {
+    for (player, purse, weapon, mut known) in &mut players {
+        let Some(client) = seats.client(player.seat) else { continue };
+        let next = Known { kit: Some((*purse, weapon.kind)), rounds: weapon.rounds, ..*known };
+        let is_news = next.kit != known.kit || next.rounds > known.rounds;
+        known.set_if_neq(next);
+        if is_news {
+            let Purse { credits, smokes, flashes } = *purse;
+            let kit = Kit { credits, weapon: weapon.kind, rounds: weapon.rounds, smokes, flashes };
+            outbox.send(client, &kit).expect("what a player has is within its limits");
+        }
+    }
+}
+
+/// Players are told for how long they are blind, when a flash has made it longer.
+pub fn tell_blinded(
+    tick: Res<TickInfo>,
+    seats: Res<Seats>,
+    mut outbox: ResMut<Outbox>,
+    mut players: Query<(&Player, &Senses, &mut Known)>,
+) {
+    for (player, senses, mut known) in &mut players {
+        let Some(client) = seats.client(player.seat) else { continue };
+        let blind_until_tick = senses.blind_until_tick;
+        let is_new = known.set_if_neq(Known { blind_until_tick, ..*known });
+        let left_ticks = blind_until_tick.saturating_sub(tick.tick);
+        if is_new && left_ticks > 0 {
+            let for_ms = (left_ticks * 1_000 / u32::from(TICK_HZ)).min(u16::MAX.into()) as u16;
+            outbox.send(client, &Blinded { for_ms }).expect("it has no limits");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! R16 for a match, the promise: no client holds an enemy whom its player could not see within the grace.
+//!
+//! The whole server and its bots. What each client holds is compared with where all of them say that they are, by brute
+//! force, which knows nothing of cells, proofs and what the fog remembers. The unit tests of `sight` hold the fog
+//! against it in each tick, and for lateness too; this is about everything between it and the client.
+
+mod simulated;
+
+use duel::{
+    components::{Player, Pose, Vitals},
+    map::Map,
+    movement::Motion,
+    protocol::MATCH,
+    sight::{FOG, body},
+};
+use glam::Vec3;
+use throng_client::Client;
+use throng_query::{occlusion::Body, testing::BruteForce};
+use throng_simulator::Simulation;
+
+const BOTS: usize = 10;
+/// What a client holds is this much older than where the others say that they are, at most (s).
+const LATE_S: f32 = 0.05;
+
+/// A player as its own client has it.
+struct Witness<'a> {
+    client: &'a Client,
+    player: Player,
+    body: Body,
+}
+
+impl<'a> Witness<'a> {
+    fn of(client: &'a Client) -> Option<Self> {
+        let own = client.own_entity().filter(|_| client.world().is_some_and(|world| world.name == MATCH))?;
+        let replicas = client.replicas();
+        let (player, pose) = (*replicas.get::<Player>(own)?, replicas.get::<Pose>(own)?);
+        let is_alive = replicas.get::<Vitals>(own)?.is_alive;
+        Some(Self { client, player, body: body(is_alive.into(), &Motion::standing(pose.feet())) })
+    }
+
+    fn holds(&self, other: &Player) -> bool {
+        self.client.replicas().iter::<Player>().any(|(_, held)| held.seat == other.seat)
+    }
+}
+
+/// Pairs of enemies of whom both live, and those of them of whom the one is told of the other.
+fn check(simulation: &Simulation, map: &Map, brute: &mut BruteForce) -> [u64; 2] {
+    let witnesses: Vec<Witness<'_>> = simulation.players().iter().filter_map(|one| Witness::of(one.client())).collect();
+    let mut counts = [0; 2];
+    for viewer in witnesses.iter().filter(|viewer| viewer.body.life > 0) {
+        for other in witnesses.iter().filter(|other| other.player.team != viewer.player.team && other.body.life > 0) {
+            counts[0] += 1;
+            if !viewer.holds(&other.player) {
+                continue;
+            }
+            counts[1] += 1;
+            let mut may_see = |up_m: f32| {
+                let raised = |body: &Body| Body { feet: body.feet + Vec3::Y * up_m, ..*body };
+                let (eye, seen) = (raised(&viewer.body), raised(&other.body));
+                brute.may_see_within(&map.geometry, &eye, &seen, FOG.reach_s() + LATE_S)
+            };
+            // As they are, or if both of them jump.
+            assert!(may_see(0.0) || may_see(FOG.rise_m), "{:?} holds {:?}", viewer.body, other.body);
+        }
+    }
+    counts
+}
+
+#[test]
+fn r16_no_client_holds_an_enemy_whom_it_could_not_see() {
+    let map = Map::load();
+    let mut brute = BruteForce::default();
+    let mut simulation = simulated::game_with_bots(&simulated::settings(6), simulated::short(), BOTS);
+    simulation.run_for(3.0);
+    let mut counts = [0; 2];
+    for _ in 0..400 {
+        (0..19).for_each(|_| simulation.step());
+        let [pairs, held] = check(&simulation, &map, &mut brute);
+        counts = [counts[0] + pairs, counts[1] + held];
+    }
+    let [pairs, held] = counts;
+    assert!(pairs > 5_000 && held > 100 && held < pairs / 2, "{held} of {pairs} are told of");
+    assert_eq!(simulation.totals().counter("violations"), 0);
+}
