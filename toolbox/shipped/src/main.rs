@@ -12,7 +12,8 @@ const EXECUTABLE: Executable =
     Executable { name: "throng", version: env!("CARGO_PKG_VERSION"), commit: env!("THRONG_COMMIT") };
 
 fn main() -> ExitCode {
-    throng_cli::main_with_commands(EXECUTABLE, vec![precinct::game(), frontier::game()], &[new::command()])
+    let games = vec![precinct::game(), frontier::game(), duel::game()];
+    throng_cli::main_with_commands(EXECUTABLE, games, &[new::command()])
 }
 
 #[cfg(test)]
@@ -21,7 +22,7 @@ mod tests {
 
     #[test]
     fn every_game_can_be_played_as_usual_and_has_its_worst_cases() {
-        for game in [precinct::game(), frontier::game()] {
+        for game in [precinct::game(), frontier::game(), duel::game()] {
             let names: Vec<&str> = game.known_scenarios().iter().map(|scenario| scenario.name).collect();
             assert_eq!(names[0], Scenario::USUAL);
             assert!(names.len() > 1 && (1..names.len()).all(|at| !names[..at].contains(&names[at])), "{names:?}");

@@ -6,7 +6,7 @@ use frontier::FrontierBot;
 use precinct::PrecinctBot;
 use throng_bots::Behaviour;
 use throng_pack::{Pack, pack_body};
-use throng_replication::Schema;
+use throng_replication::{SEEN_BYTES, Schema};
 
 #[derive(Debug, Clone, Copy)]
 pub enum Game {
@@ -40,7 +40,7 @@ impl Game {
         }
     }
 
-    /// An input that asks for nothing: its kind, which is the only one of either game, and what it packs.
+    /// An input that asks for nothing: its kind, which is the only one of either game, what was seen, and what it packs.
     pub fn idle_input(self) -> Vec<u8> {
         match self {
             Self::Precinct => said(&precinct::protocol::Input::new([0.0, 0.0], 0.0, 0.0, false, false)),
@@ -50,7 +50,7 @@ impl Game {
 }
 
 fn said(input: &impl Pack) -> Vec<u8> {
-    let mut bytes = vec![0];
+    let mut bytes = vec![0; 1 + SEEN_BYTES];
     pack_body(input, &mut bytes).expect("it is sound");
     bytes
 }

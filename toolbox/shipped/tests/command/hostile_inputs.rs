@@ -11,7 +11,7 @@ use rand::{Rng, RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_net::control;
 use throng_pack::{Pack, pack_body, unpack_body};
-use throng_replication::NetId;
+use throng_replication::{NetId, SEEN_BYTES};
 
 use crate::{
     abuse::check_unharmed,
@@ -98,7 +98,7 @@ fn hostile_inputs_and_messages(count: usize) {
         }
         let input = input(&mut rng);
         bad_inputs += u64::from(unpack_body::<Input>(&input).is_err());
-        player.send_as_input(&[&[KIND], &input[..]].concat());
+        player.send_as_input(&[&[KIND][..], &[0; SEEN_BYTES][..], &input[..]].concat());
         // So many are within what a client may send, at the prices of Frontier.
         std::thread::sleep(Duration::from_millis(25));
         sent >= count

@@ -274,7 +274,7 @@ fn what_a_game_does_not_understand_is_refused_before_anything_starts() {
         };
         refused(&["--game", "frontier", "--inject", "dear-hideout"], &["dear-hideout", "frontier", "hung-world"]);
         refused(&["--scan-everything"], &["--scan-everything", "precinct", "--game frontier"]);
-        refused(&["--game", "duel"], &["duel", "precinct", "frontier"]);
+        refused(&["--game", "chess"], &["chess", "precinct", "frontier", "duel"]);
     }
 }
 
