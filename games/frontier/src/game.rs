@@ -35,7 +35,7 @@ pub fn game() -> Game {
     })
     .about("everybody in one world, a wide landscape with camps of NPCs")
     .version(env!("CARGO_PKG_VERSION"))
-    .players(2_000, 4_000)
+    .players(2_000, 4_096)
     .npcs(10_000, 40_000)
     .option(GameOption::ALL_AWAKE)
     .option(SCAN_EVERYTHING)
