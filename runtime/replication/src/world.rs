@@ -357,7 +357,8 @@ impl WorldReplication {
 
     /// Writes the next message of this tick for a client, at most `out` long, and returns its length; 0 when
     /// there is nothing (more) to say. `input` is the number of the client's last input that this tick took
-    /// in; when it is new it is told even if nothing else is. What it holds is counted in `traffic`. After `settle`.
+    /// in; when it is new it is told even if nothing else is, and where the client's own entity is new, with that. What
+    /// the message holds is counted in `traffic`. After `settle`.
     pub fn write_snapshot(&self, view: &mut View, traffic: &mut Traffic, input: u16, out: &mut [u8]) -> usize {
         view.write_snapshot(&self.scene, traffic, input, out)
     }

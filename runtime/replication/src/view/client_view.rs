@@ -37,7 +37,7 @@ use crate::{
     stats::ReplicationStats,
     view::{
         audit_sample::Audit, entry::END, entry_list::EntryList, flights::Flights, interest::InterestSettings,
-        slot_set::SlotSet, traffic::Cause,
+        own_news::OwnNews, slot_set::SlotSet, traffic::Cause,
     },
     wire::ids::NetId,
 };
@@ -74,6 +74,8 @@ pub struct View {
     /// Some entry's priority may be above 0.
     pub(super) has_priorities: bool,
     pub(super) echoed_input: Option<u16>,
+    /// Whether what this tick has of the client's own entity is told.
+    pub(super) own_news: OwnNews,
 
     pub(super) flights: Flights,
     /// Newest tick of which it has acknowledged a message; 0 before the first.
@@ -111,6 +113,7 @@ impl View {
             gathered_tick: None,
             has_priorities: false,
             echoed_input: None,
+            own_news: OwnNews::None,
             flights: Flights::default(),
             acked_tick: 0,
             audit: Audit::default(),
@@ -127,7 +130,7 @@ impl View {
         }
     }
 
-    /// Which entity is the client's own: always relevant to it, and it looks from there.
+    /// Which entity is the client's own: always relevant to it, told before all others, and it looks from there.
     pub fn set_own(&mut self, own: Option<NetId>) {
         self.own = own;
         self.refresh_now = true;

@@ -43,6 +43,8 @@ pub(crate) struct Pen {
 
 pub(crate) struct Message<'a> {
     out: &'a mut [u8],
+    /// Up to where it may be written; at most all of `out`.
+    end: usize,
     traffic: &'a mut Traffic,
     pub pen: Pen,
     /// What has been copied from each ring and is not in `traffic` yet.
@@ -59,6 +61,7 @@ pub(crate) struct Message<'a> {
 impl<'a> Message<'a> {
     pub fn new(out: &'a mut [u8], traffic: &'a mut Traffic) -> Self {
         Self {
+            end: out.len(),
             out,
             traffic,
             pen: Pen { at: SNAPSHOT_HEADER_BYTES, slot_before: 0, mask_before: 1, first: END, last: 0, copied: 0 },
@@ -76,7 +79,12 @@ impl<'a> Message<'a> {
 
     /// Bytes that are left.
     pub fn room(&self) -> usize {
-        self.out.len() - self.pen.at
+        self.end - self.pen.at
+    }
+
+    /// Leaves so many bytes of the whole unwritten until this is called again.
+    pub fn keep_back(&mut self, bytes: usize) {
+        self.end = self.out.len().saturating_sub(bytes).max(self.pen.at);
     }
 
     /// Takes over what was counted for one mask in one ring.
@@ -133,21 +141,22 @@ impl<'a> Message<'a> {
     ) -> bool {
         let record = ring.records[slot as usize];
         let len = usize::from(record.len);
+        let out = &mut self.out[..self.end];
         // Room for the longest header and for whole words of the encoded values.
-        if pen.at + RECORD_HEADER_BYTES_MAX + len.next_multiple_of(8) > self.out.len() {
+        if pen.at + RECORD_HEADER_BYTES_MAX + len.next_multiple_of(8) > out.len() {
             return false;
         }
         let delta = slot - pen.slot_before;
         let mut at = pen.at;
         if record.mask == pen.mask_before {
-            at = put_varint(self.out, at, delta << 1);
+            at = put_varint(out, at, delta << 1);
         } else {
             pen.mask_before = record.mask;
-            at = put_varint(self.out, at, delta << 2 | 0b01);
-            at = put_mask(entities, record.mask, self.out, at);
+            at = put_varint(out, at, delta << 2 | 0b01);
+            at = put_mask(entities, record.mask, out, at);
         }
         let begin = record.end as usize - len;
-        copy_words(&ring.stream[begin..], &mut self.out[at..], len);
+        copy_words(&ring.stream[begin..], &mut out[at..], len);
         let tally = &mut self.tallies[ring_index];
         if tally.mask != record.mask {
             let before = std::mem::replace(tally, Tally { mask: record.mask, ..Tally::default() });
@@ -168,7 +177,7 @@ impl<'a> Message<'a> {
     pub fn put_run(&mut self, hot: &[u32], at: usize, ring: &RingBulk) -> usize {
         let end_of = |index: usize| ring.records[hot[index] as usize].end as usize;
         let begin = end_of(at);
-        let room = self.out.len() - self.pen.at;
+        let room = self.room();
         let last = hot.len() - 1;
         let last = if end_of(last) - begin <= room {
             last

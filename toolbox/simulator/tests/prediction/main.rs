@@ -82,6 +82,28 @@ fn a_bad_line_has_bounded_corrections_and_repeats_leave_none() {
     assert!(off_m < 0.25 * (f32::from(behind) + 1.0), "{off_m} m");
 }
 
+/// Promise: in a crowd that a client's budget does not reach its own player is told with every tick all the same, so that
+/// nothing is corrected, whether packets are lost or not.
+#[test]
+fn a_crowd_above_the_budget_has_no_correction() {
+    for loss in [0.0, 0.05] {
+        let mut settings = settings(loss, Nanos::from_millis(40));
+        // Some 27 runners.
+        settings.server.replication.budget_bytes_per_tick = 300;
+        let (mut simulation, ()) = Simulation::new(&settings, field).unwrap();
+        let notebooks = [(); 40].map(|()| Notebook::default());
+        for notebook in &notebooks {
+            simulation.join(RunsAbout::<Repeated>::to_and_fro(notebook));
+        }
+        simulation.run_for(15.0);
+        for notebook in &notebooks {
+            let notes = notebook.read();
+            assert!(notes.stats.checks > 200, "{:?}", notes.stats);
+            assert_eq!((notes.stats.corrections, notes.moved_m_max), (0, 0.0), "{:?}", notes.stats);
+        }
+    }
+}
+
 /// Sends nothing through the line for so many inputs, and returns how many of them the server has missed.
 fn missed_of_lost<S: Step>(inputs: u64) -> u64 {
     let (mut simulation, notebook) = after::<S>(0.0, 20, 10.0);
