@@ -26,7 +26,7 @@ pub struct Spent {
     /// Of those that opened.
     pub packets_in: u64,
     pub bytes_in: u64,
-    /// Inputs among them.
+    /// Inputs among them, but for those that came again as often as their kind declares.
     pub messages: u64,
     /// What its messages asked of its world, those that were refused not among them.
     pub work: u64,

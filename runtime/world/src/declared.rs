@@ -131,6 +131,11 @@ impl Declared {
         self.find(kind).0.is_some_and(|own| own.says_seen)
     }
 
+    /// In how many further packets a client says each of this kind.
+    pub fn repeats(&self, kind: MessageKind) -> u8 {
+        self.find(kind).0.map_or(0, |own| own.repeats)
+    }
+
     /// Takes a message of so many packed bytes, or says what is wrong with it.
     pub fn hear(&self, spent: &mut Spent, tick: u32, kind: MessageKind, bytes: usize) -> Heard {
         let (own, place) = self.find(kind);

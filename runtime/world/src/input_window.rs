@@ -13,11 +13,20 @@
 //! taken twice, whatever a client sends. A number comes again when a client has gone half-way round and more: that is
 //! another input, and costs it as much as any.
 //!
+//! A client that does as its inputs' kind declares says each again so often, and pays nothing for that. So each input that is
+//! taken lets as many come again free; what is beyond is charged as any other message. Which ones come again is not asked: at
+//! worst a client gets [`INPUT_REPEATS_MAX`] looks at a number for each input that it has paid for.
+//!
 //! With its client. Cost: a subtraction and a shift for each input; 16 bytes.
+
+use throng_replication::INPUT_REPEATS_MAX;
 
 /// Numbers that are remembered, the newest included. At 128 inputs a second half a second: a packet that is later than
 /// that was repeated long ago.
 const WINDOW: u16 = u64::BITS as u16;
+
+/// Repeats that may still come free, at most: all those of as many inputs as are remembered. A client keeps half as many.
+const REPEATS_LEFT_MAX: u16 = WINDOW * INPUT_REPEATS_MAX as u16;
 
 /// How an input stands to those that were taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +48,8 @@ pub(crate) struct InputWindow {
     newest: Option<u16>,
     /// Bit `i`: the input `i` numbers before the newest was taken.
     taken: u64,
+    /// Repeats that may still come free.
+    repeats_left: u16,
 }
 
 impl InputWindow {
@@ -73,6 +84,18 @@ impl InputWindow {
             InputOrder::Known => {}
         }
         order
+    }
+
+    /// An input of a kind that is said again so often was taken.
+    pub fn expect_repeats(&mut self, count: u8) {
+        self.repeats_left = (self.repeats_left + u16::from(count.min(INPUT_REPEATS_MAX))).min(REPEATS_LEFT_MAX);
+    }
+
+    /// An input came that is known. Returns whether it is one of those that were to be expected, which are then one fewer.
+    pub fn take_repeat(&mut self) -> bool {
+        let is_expected = self.repeats_left > 0;
+        self.repeats_left -= u16::from(is_expected);
+        is_expected
     }
 }
 
@@ -116,6 +139,48 @@ mod tests {
         }
         let expect: Vec<u16> = (0..1_000).map(|packet: u16| packet.wrapping_add(64_000)).collect();
         assert_eq!(order, expect, "the first packet that comes has the three before it");
+    }
+
+    /// Says so many inputs at 1 in a packet, each in the next packets so often again; of ten packets the first so many are
+    /// lost. Returns how many repeats were charged.
+    fn charged(inputs: u16, declared: u8, said_again: u16, lost_of_ten: u16) -> usize {
+        let mut window = InputWindow::default();
+        let mut charged = 0;
+        for packet in (0..inputs).filter(|packet| packet % 10 >= lost_of_ten) {
+            for number in packet.saturating_sub(said_again)..=packet {
+                match window.take(number) {
+                    InputOrder::Newest | InputOrder::Late => window.expect_repeats(declared),
+                    InputOrder::Known => charged += usize::from(!window.take_repeat()),
+                }
+            }
+        }
+        charged
+    }
+
+    /// Promise: who repeats as declared pays for no repeat, whatever is lost.
+    #[test]
+    fn repeats_are_free_as_far_as_they_are_declared() {
+        for repeats in 0..=INPUT_REPEATS_MAX {
+            for lost_of_ten in 0..10 {
+                assert_eq!(charged(5_000, repeats, repeats.into(), lost_of_ten), 0, "{repeats}, {lost_of_ten} lost");
+            }
+        }
+    }
+
+    /// Promise: what is beyond is charged, and no silence saves up more than a window's worth.
+    #[test]
+    fn repeats_beyond_what_is_declared_are_charged() {
+        let all = |said_again: usize| (0..5_000).map(|packet: usize| packet.min(said_again)).sum::<usize>();
+        assert_eq!(charged(5_000, 0, 7, 0), all(7));
+        // Those of the last input find nothing to be free.
+        assert_eq!(charged(5_000, 3, 7, 0), all(7) - 3 * 4_999);
+        assert_eq!(charged(5_000, 255, 20, 0), all(20) - 7 * 4_999, "more than 7 cannot be declared");
+        let mut window = InputWindow::default();
+        for number in 0..10_000 {
+            window.take(number);
+            window.expect_repeats(7);
+        }
+        assert_eq!((0..10_000).filter(|_| window.take_repeat()).count(), 448, "64 times 7");
     }
 
     /// Promise: whatever numbers a client says, none of the last 64 is taken twice.

@@ -72,9 +72,9 @@ pub trait ClientInput: HasSchema + Send + Sync + 'static {
     /// In how many of the next packets each is said again, so that as many packets may be lost in a row at no cost: for
     /// inputs that are steps which the client has predicted. [0 to 7; default 0]
     ///
-    /// The world takes each once, by its number. Too few → what was lost is missing, and the client's prediction is
-    /// corrected. Too many → each costs its bytes again with every packet, and counts for the client's allowance of messages
-    /// each time: at 128 inputs a second and 3 repeats 512 of them.
+    /// The world takes each once, by its number, and so many repeats of it do not count for the client's allowance of
+    /// messages; more do. Too few → what was lost is missing, and the client's prediction is corrected. Too many → each
+    /// costs its bytes again with every packet.
     const REPEATS: u8 = 0;
 
     /// How much work it means for its world at worst, in units of what an ordinary input costs. (at least 1)
@@ -141,6 +141,8 @@ pub struct PackedKind {
     pub is_for_any_world: bool,
     /// Whether it carries what its player was shown; never of requests and messages.
     pub says_seen: bool,
+    /// In how many further packets a client says it again; 0 for requests and messages.
+    pub repeats: u8,
     /// The counter of those that could not be read.
     pub(crate) refused_name: &'static str,
     hash: u64,
@@ -164,6 +166,7 @@ impl PackedKind {
             per_s_max,
             is_for_any_world: false,
             says_seen: false,
+            repeats: 0,
             refused_name: RefusedName::<T>::NAME,
             hash: T::SCHEMA.hash(),
             check: |bytes| throng_pack::unpack_body::<T>(bytes).map(drop),
@@ -181,7 +184,8 @@ impl PackedKind {
 
     pub(crate) fn of_input<T: ClientInput>() -> Self {
         let unpack: Unpack = |bytes, into, place| into.push(place, bytes, T::price);
-        Self { says_seen: T::SAYS_SEEN, ..Self::of::<T>(T::PER_S_MAX, INPUT_BYTES_MAX, unpack) }
+        let own = Self::of::<T>(T::PER_S_MAX, INPUT_BYTES_MAX, unpack);
+        Self { says_seen: T::SAYS_SEEN, repeats: T::REPEATS.min(INPUT_REPEATS_MAX), ..own }
     }
 
     pub(crate) fn of_request<T: ClientRequest>() -> Self {

@@ -6,7 +6,7 @@
 //!
 //! Bytes of the network: whatever they are, they are counted and passed over, and never a panic. What has opened is the
 //! client's own, so from there on it counts against the client's allowance, and only what the world is to read counts at
-//! its price.
+//! its price. An input that comes again as often as its kind declares is free.
 //!
 //! On any worker, for a batch of clients. Allocates nothing once its lists have grown, but for messages with lists in
 //! them. Cost: some 1 µs per datagram, most of it the cipher's.
@@ -90,6 +90,10 @@ impl Opener<'_> {
 
     /// Gives the world a message, or counts why not. `verdict` is that on its datagram.
     fn read(&mut self, client: &mut Client, number: u32, message: &Message, verdict: &Verdict) {
+        if matches!(message.said, Said::KnownInput) && client.inputs.take_repeat() {
+            self.stats.inputs_repeated += 1;
+            return;
+        }
         let heard = message.hear(client, verdict, self.stage.tick, self.declared);
         // What the world is not given is no work for it: it counts as one message, and no more.
         let unpacked = match heard {
@@ -169,6 +173,7 @@ impl Opener<'_> {
         let mut is_late = false;
         if let MessageKind::Input { number, .. } = kind {
             is_late = client.inputs.take(number) == InputOrder::Late;
+            client.inputs.expect_repeats(self.declared.repeats(kind));
             note_input(client.key.0, number);
         }
         let seen = message.seen.map(|seen| client.seen_moment(Seen::decode(seen, self.stage.tick)));

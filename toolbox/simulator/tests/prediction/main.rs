@@ -168,6 +168,33 @@ fn who_says_inputs_again_makes_no_more_steps() {
     assert_eq!(simulation.totals().playing, 1, "it is served on");
 }
 
+/// Promise: an honest client's repeats take nothing of its allowance: 20 inputs a second, 80 messages, and 30 are allowed.
+#[test]
+fn repeats_that_are_declared_are_free() {
+    let mut settings = settings(0.05, Nanos::from_millis(40));
+    settings.server.server.client_messages_per_s_max = 30;
+    let (mut simulation, ()) = Simulation::new(&settings, field).unwrap();
+    let notebook = Notebook::default();
+    simulation.join(RunsAbout::<Repeated>::to_and_fro(&notebook));
+    simulation.run_for(30.0);
+    let (notes, server) = (notebook.read(), simulation.server_mut());
+    assert!(server.count_of("net.inputs_repeated") > 1_000 && notes.stats.checks > 400, "{:?}", notes.stats);
+    assert_eq!((server.count_of("net.messages_over_allowance"), notes.stats.corrections), (0, 0), "{:?}", notes.stats);
+}
+
+/// Promise: who says inputs more often than their kind declares pays for each that is beyond, and goes in the end.
+#[test]
+fn repeats_beyond_what_is_declared_are_charged() {
+    let mut settings = settings(0.0, Nanos::from_millis(10));
+    settings.server.server.client_messages_per_s_max = 100;
+    let (mut simulation, ()) = Simulation::new(&settings, field).unwrap();
+    simulation.join(Box::new(SaysAgain { number: 0 }));
+    simulation.run_for(10.0);
+    // 60 numbers a second, each nine times: one is charged as an input, and five as repeats.
+    assert!(simulation.server_mut().count_of("net.messages_over_allowance") > 200, "two seconds of its rate");
+    assert_eq!(simulation.totals().playing, 0, "it was dismissed");
+}
+
 /// Looks at its clocks.
 struct Watcher {
     shown: Arc<Mutex<Shown>>,
