@@ -58,6 +58,10 @@ counters! {
              is given each once.",
             "Follows players of games whose inputs are repeated (`ClientInput::REPEATS`): up to so many for each input. \
              Much more: a client says old inputs again, which gains it nothing.";
+        Sum inputs_late: "net.inputs_late", "inputs",
+            "Inputs that came after a newer one of their client, and were given to the game all the same, marked as late.",
+            "A few are usual: packets overtake each other on their way. Many: lines are bad, or a client sends its inputs \
+             in another order than that of their numbers.";
         Sum requests_stale: "net.requests_stale", "requests",
             "Requests that a client sent for a world that it had left.",
             "Follows travels of players on slow lines. If players miss what they asked for, make the kind one \

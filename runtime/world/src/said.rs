@@ -53,6 +53,8 @@ pub struct Sender {
     /// What its player was shown when it made the input, as the client says; of inputs whose kind says so
     /// ([`ClientInput::SAYS_SEEN`]), and never of requests.
     pub seen: Option<SeenMoment>,
+    /// The input was overtaken on its way: a newer one of its client was given to the world before it. Never of requests.
+    pub is_late: bool,
 }
 
 /// Inputs of one kind that came since the last tick.
@@ -93,7 +95,7 @@ impl<T: ClientInput> Inputs<'_, '_, T> {
     }
 
     /// All, in the order of their arrival. Of a client that sends more often than the world ticks there are several, and
-    /// one that was overtaken on its way comes after a newer one. Reads anew with each call.
+    /// one that was overtaken on its way comes after a newer one, as [`Sender::is_late`] says. Reads anew with each call.
     ///
     /// # Panics
     /// If the kind of world does not declare `T`: the program's own mistake.
@@ -150,7 +152,8 @@ fn value<'a, T: 'static>(
     if value.is_none() {
         inbox.declared().count_unreadable(message.kind);
     }
-    Some((Sender { seen: message.seen, ..inbox.sender(message.client) }, value?))
+    let (seen, is_late) = (message.seen, message.is_late);
+    Some((Sender { seen, is_late, ..inbox.sender(message.client) }, value?))
 }
 
 #[cfg(test)]

@@ -174,6 +174,7 @@ impl Opener<'_> {
         if let MessageKind::Input { number, .. } = kind {
             is_late = client.inputs.take(number) == InputOrder::Late;
             client.inputs.expect_repeats(self.declared.repeats(kind));
+            self.stats.inputs_late += u64::from(is_late);
             note_input(client.key.0, number);
         }
         let seen = message.seen.map(|seen| client.seen_moment(Seen::decode(seen, self.stage.tick)));

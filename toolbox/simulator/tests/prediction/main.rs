@@ -131,6 +131,12 @@ fn three_lost_in_a_row_cost_nothing() {
     assert_eq!(missed_of_lost::<Once>(3), 3);
 }
 
+/// Says a step to the east under a number of its own choice. (m/s)
+fn say(client: &mut Client, epoch: u8, number: u16, speed: u8) {
+    let [low, high] = number.to_le_bytes();
+    client.send_raw_unreliable(&[control::INPUT, epoch, low, high, 0, speed, 0]);
+}
+
 /// Says every input many times, and old ones again, with other words.
 struct SaysAgain {
     number: u16,
@@ -140,10 +146,7 @@ impl Behaviour for SaysAgain {
     fn think(&mut self, _now: Nanos, client: &mut Client, _rng: &mut Xoshiro256PlusPlus) {
         let Some(epoch) = client.world().map(|world| world.epoch) else { return };
         self.number += 1;
-        let mut say = |number: u16, push: u8| {
-            let [low, high] = number.to_le_bytes();
-            client.send_raw_unreliable(&[control::INPUT, epoch, low, high, 0, push, 0]);
-        };
+        let mut say = |number: u16, speed: u8| say(client, epoch, number, speed);
         (0..4).for_each(|copy| say(self.number, copy));
         // Some taken just now, some that are out of the window, and one from before the first.
         (1..4).for_each(|back| say(self.number.saturating_sub(back).max(1), 5));
@@ -166,6 +169,34 @@ fn who_says_inputs_again_makes_no_more_steps() {
     let repeated = simulation.server_mut().count_of("net.inputs_repeated");
     assert!(repeated >= u64::from(steps) * 7, "{repeated} repeated of {steps} steps");
     assert_eq!(simulation.totals().playing, 1, "it is served on");
+}
+
+/// Says each second input ahead of the one before it.
+struct SaysLate {
+    number: u16,
+}
+
+impl Behaviour for SaysLate {
+    fn think(&mut self, _now: Nanos, client: &mut Client, _rng: &mut Xoshiro256PlusPlus) {
+        let Some(epoch) = client.world().map(|world| world.epoch) else { return };
+        self.number += 2;
+        say(client, epoch, self.number, 1);
+        say(client, epoch, self.number - 1, 1);
+    }
+}
+
+/// Promise: an input that was overtaken is taken, and told of.
+#[test]
+fn inputs_that_come_late_are_steps_and_are_counted() {
+    let (mut simulation, ()) = Simulation::new(&settings(0.0, Nanos::from_millis(10)), field).unwrap();
+    simulation.join(Box::new(SaysLate { number: 0 }));
+    simulation.run_for(5.0);
+    let client = simulation.players()[0].client();
+    let own = client.own_entity().expect("it has one");
+    let steps = u64::from(client.replicas().get::<Runner>(own).expect("it is seen").steps);
+    assert!(steps > 400, "{steps} steps of 120 a second");
+    let late = simulation.server_mut().count_of("net.inputs_late");
+    assert!((2 * late).abs_diff(steps) < 20, "{late} late ones of {steps}, but for those on their way");
 }
 
 /// Promise: an honest client's repeats take nothing of its allowance: 20 inputs a second, 80 messages, and 30 are allowed.
