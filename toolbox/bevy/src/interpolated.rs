@@ -66,9 +66,8 @@ pub(crate) fn show<T: Component<Mutability = Mutable> + Replicate + Interpolate>
     let Some(mut player) = player else { return };
     let now = player.now();
     let Some(moment) = player.client.seen(now).map(Moment::from) else { return };
-    let heard_tick = player.client.newest_tick();
     for (tracked, mut shown) in &mut entities {
-        if let Some((value, _)) = tracked.0.sample(moment, heard_tick, &settings.settings) {
+        if let Some((value, _)) = tracked.0.sample(moment, &settings.settings) {
             *shown = value;
         }
     }

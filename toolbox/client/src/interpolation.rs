@@ -11,9 +11,9 @@
 //!   shown at 40.5          c c c c c c c c c c c c c (c+d)/2          it moves off in the last tick, not over all of them
 //! ```
 //!
-//! After its newest value an entity is held there: the server would have told, had it moved. Only a moment beyond all that
-//! was heard can be carried on along the last two values, for a bounded time and only where a program asks for it: what is
-//! drawn so is a guess, and whoever shoots at it shoots at what the server has not said.
+//! After its newest value an entity is held there: the server would have told, had it moved. Nobody is carried on beyond all
+//! that was heard: the view clock stands still there, since what would be drawn is a guess, and whoever shoots at it shoots at
+//! what the server has not said.
 //!
 //! Sans-IO; a [`Track`] is a value of its own, for one component of one entity. Allocates nothing (beside what the game's
 //! values do). Memory: 32 values. Cost: a look at a few of them.
@@ -25,8 +25,8 @@ const VALUES_MAX: usize = 32;
 
 /// What can be shown between two of its values.
 pub trait Interpolate: Clone {
-    /// The value so far from this one to a later one: 0 is this one, 1 the later; above 1 it is beyond that one
-    /// (extrapolated). What has no middle, such as a flag, is this one's below 1.
+    /// The value so far from this one to a later one: 0 is this one, 1 the later [0 to 1]. What has no middle, such as a
+    /// flag, is this one's below 1.
     fn between(&self, later: &Self, share: f32) -> Self;
 }
 
@@ -36,13 +36,11 @@ pub struct InterpolationSettings {
     /// Values that are further apart are those of an entity that stood still, and moved off in the last tick. (ticks, > 0;
     /// default 4) Too few: who is far away and told of seldom jerks. Too many: who stood still glides off early.
     pub gap_ticks_max: u32,
-    /// How far beyond everything that was heard an entity is carried on. (ticks; default 0)
-    pub extrapolation_ticks_max: f32,
 }
 
 impl Default for InterpolationSettings {
     fn default() -> Self {
-        Self { gap_ticks_max: 4, extrapolation_ticks_max: 0.0 }
+        Self { gap_ticks_max: 4 }
     }
 }
 
@@ -67,8 +65,6 @@ pub enum Sampling {
     Between,
     /// The newest one: nothing else was told since.
     Held,
-    /// The last two, carried on for so many ticks.
-    Extrapolated { ticks: f32 },
     /// The oldest one that is kept: the moment is before it.
     First,
 }
@@ -113,36 +109,19 @@ impl<T: Interpolate> Track<T> {
         *self = Self::default();
     }
 
-    /// The value at a moment. `heard_tick` is the newest tick of which anything was heard, of whatever entity:
-    /// [`Client::newest_tick`](crate::Client::newest_tick). `None` before the first value.
-    pub fn sample(&self, at: Moment, heard_tick: u32, settings: &InterpolationSettings) -> Option<(T, Sampling)> {
+    /// The value at a moment. `None` before the first value.
+    pub fn sample(&self, at: Moment, settings: &InterpolationSettings) -> Option<(T, Sampling)> {
         let mut newer: Option<&(u32, T)> = None;
         for one in self.newest_first() {
             if one.0 <= at.tick {
                 return Some(match newer {
                     Some(newer) => (between(one, newer, at, settings.gap_ticks_max), Sampling::Between),
-                    None => self.after(one, at, heard_tick, settings),
+                    None => (one.1.clone(), Sampling::Held),
                 });
             }
             newer = Some(one);
         }
         newer.map(|(_, oldest)| (oldest.clone(), Sampling::First))
-    }
-
-    /// The value at a moment after the newest one.
-    fn after(&self, newest: &(u32, T), at: Moment, heard_tick: u32, settings: &InterpolationSettings) -> (T, Sampling) {
-        let (newest_tick, value) = newest;
-        let beyond_heard = ticks_from(heard_tick, at);
-        let ticks = beyond_heard.min(settings.extrapolation_ticks_max);
-        let before = self.newest_first().nth(1).filter(|(tick, _)| newest_tick - tick <= settings.gap_ticks_max);
-        match before {
-            // Who was not told of in the newest tick stands still.
-            Some((before_tick, before)) if ticks > 0.0 && *newest_tick >= heard_tick => {
-                let apart = (newest_tick - before_tick) as f32;
-                (before.between(value, 1.0 + ticks / apart), Sampling::Extrapolated { ticks })
-            }
-            _ => (value.clone(), Sampling::Held),
-        }
     }
 
     fn newest_first(&self) -> impl Iterator<Item = &(u32, T)> {
@@ -188,9 +167,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(track: &Track<Place>, ticks: f32, heard_tick: u32, expect: (f32, Sampling)) {
-        let settings = InterpolationSettings { extrapolation_ticks_max: 2.0, ..InterpolationSettings::default() };
-        let (Place(value), sampling) = track.sample(at(ticks), heard_tick, &settings).expect("it has values");
+    fn check(track: &Track<Place>, ticks: f32, expect: (f32, Sampling)) {
+        let sampled = track.sample(at(ticks), &InterpolationSettings::default());
+        let (Place(value), sampling) = sampled.expect("it has values");
         assert!((value - expect.0).abs() < 1e-4, "{value} at {ticks}");
         assert_eq!(sampling, expect.1, "at {ticks}");
     }
@@ -198,42 +177,29 @@ mod tests {
     #[test]
     fn a_moment_between_two_values_is_between_them() {
         let track = track(&[(20, 1.0), (21, 2.0), (23, 6.0)]);
-        check(&track, 20.0, 23, (1.0, Sampling::Between));
-        check(&track, 20.25, 23, (1.25, Sampling::Between));
-        check(&track, 21.5, 23, (3.0, Sampling::Between));
-        check(&track, 22.5, 23, (5.0, Sampling::Between));
-        check(&track, 19.5, 23, (1.0, Sampling::First));
-        assert_eq!(Track::<Place>::default().sample(at(7.0), 7, &InterpolationSettings::default()), None);
+        check(&track, 20.0, (1.0, Sampling::Between));
+        check(&track, 20.25, (1.25, Sampling::Between));
+        check(&track, 21.5, (3.0, Sampling::Between));
+        check(&track, 22.5, (5.0, Sampling::Between));
+        check(&track, 19.5, (1.0, Sampling::First));
+        assert_eq!(Track::<Place>::default().sample(at(7.0), &InterpolationSettings::default()), None);
     }
 
     /// Promise: who stood still does not glide towards where it is told of next.
     #[test]
     fn who_stood_still_moves_off_in_the_last_tick() {
         let track = track(&[(20, 1.0), (40, 3.0)]);
-        check(&track, 30.0, 41, (1.0, Sampling::Between));
-        check(&track, 39.0, 41, (1.0, Sampling::Between));
-        check(&track, 39.5, 41, (2.0, Sampling::Between));
-        check(&track, 40.0, 41, (3.0, Sampling::Held));
+        check(&track, 30.0, (1.0, Sampling::Between));
+        check(&track, 39.0, (1.0, Sampling::Between));
+        check(&track, 39.5, (2.0, Sampling::Between));
+        check(&track, 40.0, (3.0, Sampling::Held));
     }
 
     #[test]
-    fn after_the_newest_value_it_is_held_as_long_as_the_server_is_heard() {
+    fn after_the_newest_value_it_is_held() {
         let track = track(&[(20, 1.0), (21, 2.0)]);
-        check(&track, 24.5, 30, (2.0, Sampling::Held));
-        check(&track, 31.0, 30, (2.0, Sampling::Held));
-    }
-
-    /// Promise: extrapolation goes no farther than is asked for, and is told.
-    #[test]
-    fn beyond_all_that_was_heard_it_is_carried_on_for_a_bounded_time() {
-        let moving = track(&[(20, 1.0), (21, 2.0)]);
-        check(&moving, 21.5, 21, (2.5, Sampling::Extrapolated { ticks: 0.5 }));
-        check(&moving, 23.0, 21, (4.0, Sampling::Extrapolated { ticks: 2.0 }));
-        check(&moving, 29.0, 21, (4.0, Sampling::Extrapolated { ticks: 2.0 }));
-        let moved_off = track(&[(10, 1.0), (21, 2.0)]);
-        check(&moved_off, 22.0, 21, (2.0, Sampling::Held));
-        let sampled = moving.sample(at(22.0), 21, &InterpolationSettings::default());
-        assert_eq!(sampled, Some((Place(2.0), Sampling::Held)), "unless asked for it is not");
+        check(&track, 21.5, (2.0, Sampling::Held));
+        check(&track, 31.0, (2.0, Sampling::Held));
     }
 
     #[test]
@@ -242,8 +208,8 @@ mod tests {
         (0..100).for_each(|tick| track.push(tick, Place(tick as f32)));
         track.push(98, Place(7.0));
         assert_eq!((track.newest_tick(), track.newest()), (Some(99), Some(&Place(99.0))));
-        check(&track, 68.5, 99, (68.5, Sampling::Between));
-        check(&track, 60.0, 99, (68.0, Sampling::First));
+        check(&track, 68.5, (68.5, Sampling::Between));
+        check(&track, 60.0, (68.0, Sampling::First));
         track.clear();
         assert_eq!(track.newest_tick(), None);
     }

@@ -296,8 +296,7 @@ const STRIDE_M: f32 = 5.0 / TICKS_PER_S as f32;
 
 impl Behaviour for Holder {
     fn think(&mut self, now: Nanos, client: &mut Client, _rng: &mut Xoshiro256PlusPlus) {
-        let (own, heard_tick) = (client.own_entity(), client.newest_tick());
-        let replicas = client.replicas();
+        let (own, replicas) = (client.own_entity(), client.replicas());
         let runner = replicas.iter::<Runner>().find(|(id, _)| Some(*id) != own);
         if let Some((id, runner)) = runner
             && let Some(tick) = replicas.tick_of::<Runner>(id)
@@ -306,7 +305,7 @@ impl Behaviour for Holder {
         }
         let Some(seen) = client.seen(now) else { return };
         let settings = InterpolationSettings::default();
-        if let Some((runner, _)) = self.track.sample(Moment::from(seen), heard_tick, &settings) {
+        if let Some((runner, _)) = self.track.sample(Moment::from(seen), &settings) {
             self.seen.lock().unwrap().push((now, runner.place[0]));
         }
     }
