@@ -66,8 +66,9 @@ pub(crate) fn show<T: Component<Mutability = Mutable> + Replicate + Interpolate>
     let Some(mut player) = player else { return };
     let now = player.now();
     let Some(moment) = player.client.seen(now).map(Moment::from) else { return };
+    let Some(tick_hz) = player.client.world().map(|world| world.tick_hz) else { return };
     for (tracked, mut shown) in &mut entities {
-        if let Some((value, _)) = tracked.0.sample(moment, &settings.settings) {
+        if let Some((value, _)) = tracked.0.sample(moment, tick_hz, &settings.settings) {
             *shown = value;
         }
     }

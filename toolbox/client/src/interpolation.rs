@@ -18,6 +18,7 @@
 //! Sans-IO; a [`Track`] is a value of its own, for one component of one entity. Allocates nothing (beside what the game's
 //! values do). Memory: 32 values. Cost: a look at a few of them.
 
+use throng_platform::time::Nanos;
 use throng_replication::Seen;
 
 /// Values kept of an entity. At 128 Hz and a delay of 100 ms 13 are looked at.
@@ -33,14 +34,15 @@ pub trait Interpolate: Clone {
 /// How values are shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InterpolationSettings {
-    /// Values that are further apart are those of an entity that stood still, and moved off in the last tick. (ticks, > 0;
-    /// default 4) Too few: who is far away and told of seldom jerks. Too many: who stood still glides off early.
-    pub gap_ticks_max: u32,
+    /// Values that are further apart are those of an entity that stood still, and moved off in the last tick. (> 0; default
+    /// 200 ms: four ticks at 20 Hz, and whoever a tier has told of five times a second, at any rate) Too short: who is far
+    /// away and told of seldom jerks. Too long: who stood still glides off early.
+    pub gap_max: Nanos,
 }
 
 impl Default for InterpolationSettings {
     fn default() -> Self {
-        Self { gap_ticks_max: 4 }
+        Self { gap_max: Nanos::from_millis(200) }
     }
 }
 
@@ -109,13 +111,13 @@ impl<T: Interpolate> Track<T> {
         *self = Self::default();
     }
 
-    /// The value at a moment. `None` before the first value.
-    pub fn sample(&self, at: Moment, settings: &InterpolationSettings) -> Option<(T, Sampling)> {
+    /// The value at a moment of a world that ticks so often a second. `None` before the first value.
+    pub fn sample(&self, at: Moment, tick_hz: u8, settings: &InterpolationSettings) -> Option<(T, Sampling)> {
         let mut newer: Option<&(u32, T)> = None;
         for one in self.newest_first() {
             if one.0 <= at.tick {
                 return Some(match newer {
-                    Some(newer) => (between(one, newer, at, settings.gap_ticks_max), Sampling::Between),
+                    Some(newer) => (between(one, newer, at, ticks_of(settings.gap_max, tick_hz)), Sampling::Between),
                     None => (one.1.clone(), Sampling::Held),
                 });
             }
@@ -130,12 +132,17 @@ impl<T: Interpolate> Track<T> {
     }
 }
 
-fn between<T: Interpolate>((tick, value): &(u32, T), (later_tick, later): &(u32, T), at: Moment, gap_max: u32) -> T {
+fn between<T: Interpolate>((tick, value): &(u32, T), (later_tick, later): &(u32, T), at: Moment, gap_max: u64) -> T {
     let apart = later_tick - tick;
     // It stood still until the tick before it was told of again.
-    let (begin, apart) = if apart > gap_max { (later_tick - 1, 1) } else { (*tick, apart) };
+    let (begin, apart) = if u64::from(apart) > gap_max { (later_tick - 1, 1) } else { (*tick, apart) };
     let share = ticks_from(begin, at) / apart as f32;
     if share <= 0.0 { value.clone() } else { value.between(later, share.min(1.0)) }
+}
+
+/// Ticks that begin within this time: updates of a rate that is no part of the tick rate are a tick more apart now and then.
+fn ticks_of(time: Nanos, tick_hz: u8) -> u64 {
+    time.0.saturating_mul(tick_hz.max(1).into()).div_ceil(1_000_000_000)
 }
 
 /// How far a moment is after a tick. (ticks; below 0: before it)
@@ -168,7 +175,7 @@ mod tests {
 
     #[track_caller]
     fn check(track: &Track<Place>, ticks: f32, expect: (f32, Sampling)) {
-        let sampled = track.sample(at(ticks), &InterpolationSettings::default());
+        let sampled = track.sample(at(ticks), 20, &InterpolationSettings::default());
         let (Place(value), sampling) = sampled.expect("it has values");
         assert!((value - expect.0).abs() < 1e-4, "{value} at {ticks}");
         assert_eq!(sampling, expect.1, "at {ticks}");
@@ -182,7 +189,7 @@ mod tests {
         check(&track, 21.5, (3.0, Sampling::Between));
         check(&track, 22.5, (5.0, Sampling::Between));
         check(&track, 19.5, (1.0, Sampling::First));
-        assert_eq!(Track::<Place>::default().sample(at(7.0), &InterpolationSettings::default()), None);
+        assert_eq!(Track::<Place>::default().sample(at(7.0), 20, &InterpolationSettings::default()), None);
     }
 
     /// Promise: who stood still does not glide towards where it is told of next.
@@ -193,6 +200,26 @@ mod tests {
         check(&track, 39.0, (1.0, Sampling::Between));
         check(&track, 39.5, (2.0, Sampling::Between));
         check(&track, 40.0, (3.0, Sampling::Held));
+    }
+
+    /// Promise: who is told of five times a second is shown evenly, and who stood still for longer moves off in the last
+    /// tick, at every rate.
+    #[test]
+    fn a_gap_is_as_long_at_every_rate() {
+        for tick_hz in [5, 10, 20, 30, 60, 128, 255] {
+            let shown_at_half = |apart: u32| {
+                let track = track(&[(100, 1.0), (100 + apart, 3.0)]);
+                let half = Moment { tick: 100 + apart / 2, part: (apart % 2) as f32 / 2.0 };
+                track.sample(half, tick_hz, &InterpolationSettings::default()).expect("it has values").0
+            };
+            let fifth = u32::from(tick_hz).div_ceil(5);
+            assert_eq!(shown_at_half(fifth), Place(2.0), "at {tick_hz} Hz");
+            assert_eq!(shown_at_half(fifth + 1), Place(1.0), "at {tick_hz} Hz");
+        }
+        let track = track(&[(0, 1.0), (u32::MAX, 3.0)]);
+        let always = InterpolationSettings { gap_max: Nanos(u64::MAX) };
+        let sampled = track.sample(Moment { tick: u32::MAX / 2, part: 0.5 }, 255, &always);
+        assert_eq!(sampled, Some((Place(2.0), Sampling::Between)), "no time is too long");
     }
 
     #[test]

@@ -304,8 +304,8 @@ impl Behaviour for Holder {
             self.track.push(tick, runner.clone());
         }
         let Some(seen) = client.seen(now) else { return };
-        let settings = InterpolationSettings::default();
-        if let Some((runner, _)) = self.track.sample(Moment::from(seen), &settings) {
+        let (at, settings) = (Moment::from(seen), InterpolationSettings::default());
+        if let Some((runner, _)) = self.track.sample(at, TICKS_PER_S as u8, &settings) {
             self.seen.lock().unwrap().push((now, runner.place[0]));
         }
     }
