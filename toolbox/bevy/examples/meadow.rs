@@ -20,7 +20,7 @@ use throng_bevy::{
     client::{interpolation::Interpolate, prelude::*},
 };
 
-#[derive(Component, Clone, Copy, Debug, Replicate)]
+#[derive(Component, Clone, Copy, Debug, PartialEq, Replicate)]
 struct Position {
     #[replicate(min = -100.0, max = 100.0, step = 0.01)]
     x: f32,

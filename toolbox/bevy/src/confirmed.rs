@@ -50,11 +50,13 @@ pub(crate) fn take<T: Component<Mutability = Mutable> + Replicate>(
     }
 }
 
-/// Shows what the server said.
-pub(crate) fn show<T: Component<Mutability = Mutable> + Replicate>(
+/// Shows what the server said. Said again, it has not changed.
+pub(crate) fn show<T: Component<Mutability = Mutable> + Replicate + PartialEq>(
     mut changed: Query<(&Confirmed<T>, &mut T), Changed<Confirmed<T>>>,
 ) {
     for (confirmed, mut shown) in &mut changed {
-        *shown = confirmed.value.clone();
+        if *shown != confirmed.value {
+            *shown = confirmed.value.clone();
+        }
     }
 }

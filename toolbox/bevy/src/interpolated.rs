@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use bevy_app::prelude::*;
-use bevy_ecs::{component::Mutable, prelude::*};
+use bevy_ecs::{component::Mutable, prelude::*, query::QueryFilter};
 use throng_client::{
     interpolation::{Interpolate, InterpolationSettings, Moment, Track},
     prelude::Replicate,
@@ -26,13 +26,15 @@ pub(crate) struct Settings<T: Send + Sync + 'static> {
     of: PhantomData<fn() -> T>,
 }
 
-pub(crate) fn add<T>(app: &mut App, settings: InterpolationSettings)
+/// `F`: on which entities it is shown.
+pub(crate) fn add<T, F>(app: &mut App, settings: InterpolationSettings)
 where
-    T: Component<Mutability = Mutable> + Replicate + Interpolate,
+    T: Component<Mutability = Mutable> + Replicate + Interpolate + PartialEq,
+    F: QueryFilter + 'static,
 {
     confirmed::add::<T>(app);
     app.insert_resource(Settings::<T> { settings, of: PhantomData });
-    app.add_systems(PostUpdate, (track::<T>, show::<T>).chain().in_set(ClientSystems::Show));
+    app.add_systems(PostUpdate, (track::<T>, show::<T, F>).chain().in_set(ClientSystems::Show));
 }
 
 /// Keeps what has come. Of several values that came in one update it has the newest.
@@ -57,19 +59,22 @@ fn track<T: Component<Mutability = Mutable> + Replicate + Interpolate>(
     }
 }
 
-/// Shows the moment.
-pub(crate) fn show<T: Component<Mutability = Mutable> + Replicate + Interpolate>(
+/// Shows the moment. Who stands still is not changed.
+fn show<T, F>(
     player: Option<NonSendMut<UdpClient>>,
     settings: Res<Settings<T>>,
-    mut entities: Query<(&Tracked<T>, &mut T)>,
-) {
+    mut entities: Query<(&Tracked<T>, &mut T), F>,
+) where
+    T: Component<Mutability = Mutable> + Replicate + Interpolate + PartialEq,
+    F: QueryFilter + 'static,
+{
     let Some(mut player) = player else { return };
     let now = player.now();
     let Some(moment) = player.client.seen(now).map(Moment::from) else { return };
     let Some(tick_hz) = player.client.world().map(|world| world.tick_hz) else { return };
     for (tracked, mut shown) in &mut entities {
         if let Some((value, _)) = tracked.0.sample(moment, tick_hz, &settings.settings) {
-            *shown = value;
+            shown.set_if_neq(value);
         }
     }
 }

@@ -9,7 +9,7 @@
 //! };
 //!
 //! /// What the server shows of everybody; where a player is, predicted or interpolated.
-//! #[derive(Component, Clone, Replicate)]
+//! #[derive(Component, Clone, PartialEq, Replicate)]
 //! struct Runner {
 //!     #[replicate(min = -100.0, max = 100.0, step = 0.01)]
 //!     x: f32,
@@ -21,7 +21,7 @@
 //! }
 //!
 //! /// What is shown as it comes.
-//! #[derive(Component, Clone, Replicate)]
+//! #[derive(Component, Clone, PartialEq, Replicate)]
 //! struct Name(Text<16>);
 //!
 //! /// What one wants: a step in each tick.
@@ -95,7 +95,8 @@
 //! one enters a world. It stands on `bevy_app` and `bevy_ecs` alone, so it goes with any renderer and with none.
 //!
 //! Systems run on the app's main thread, for they touch the socket. Cost: that of the client, and for each entity and
-//! component a look whether it has changed. Allocates when entities come.
+//! component a look whether it has changed. A component is written only where that makes it another value, so `Changed<T>`
+//! means what it says. Allocates when entities come.
 
 mod confirmed;
 mod connection;

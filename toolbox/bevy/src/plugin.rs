@@ -8,7 +8,12 @@ use throng_client::{
     prelude::{ClientInput, Replicate},
 };
 
-use crate::{confirmed, connection, copies, interpolated, predicted, systems::ClientSystems};
+use crate::{
+    confirmed, connection,
+    copies::{self, OwnPlayer},
+    interpolated, predicted,
+    systems::ClientSystems,
+};
 
 /// A client of a Throng server, for a Bevy app. See the crate's front page.
 #[derive(Default)]
@@ -42,9 +47,9 @@ impl ClientPlugin {
         self
     }
 
-    /// Entities have a `T` as the server said it last.
+    /// Entities have a `T` as the server said it last. It is written, and so counts as changed, when it is another value.
     #[must_use]
-    pub fn component<T: Component<Mutability = Mutable> + Replicate>(mut self) -> Self {
+    pub fn component<T: Component<Mutability = Mutable> + Replicate + PartialEq>(mut self) -> Self {
         self.parts.push(Box::new(|app: &mut App| {
             confirmed::add::<T>(app);
             app.add_systems(PostUpdate, confirmed::show::<T>.in_set(ClientSystems::Show));
@@ -52,11 +57,15 @@ impl ClientPlugin {
         self
     }
 
-    /// Entities have a `T` that goes on evenly, a little behind what the server said last.
+    /// Entities have a `T` that goes on evenly, a little behind what the server said last. It counts as changed while it is
+    /// on its way.
     #[must_use]
-    pub fn interpolated<T: Component<Mutability = Mutable> + Replicate + Interpolate>(mut self) -> Self {
+    pub fn interpolated<T>(mut self) -> Self
+    where
+        T: Component<Mutability = Mutable> + Replicate + Interpolate + PartialEq,
+    {
         let settings = self.interpolation;
-        self.parts.push(Box::new(move |app: &mut App| interpolated::add::<T>(app, settings)));
+        self.parts.push(Box::new(move |app: &mut App| interpolated::add::<T, ()>(app, settings)));
         self
     }
 
@@ -69,14 +78,14 @@ impl ClientPlugin {
     pub fn predicted<P>(mut self, model: P) -> Self
     where
         P: Predict + Clone + Send + Sync + 'static,
-        P::State: Component<Mutability = Mutable> + Interpolate,
+        P::State: Component<Mutability = Mutable> + Interpolate + PartialEq,
         P::Input: ClientInput,
     {
         assert!(!self.predicts, "an app predicts one state of its player, by one kind of inputs");
         self.predicts = true;
         let (interpolation, prediction) = (self.interpolation, self.prediction);
         self.parts.push(Box::new(move |app: &mut App| {
-            interpolated::add::<P::State>(app, interpolation);
+            interpolated::add::<P::State, Without<OwnPlayer>>(app, interpolation);
             predicted::add(app, model.clone(), prediction);
         }));
         self

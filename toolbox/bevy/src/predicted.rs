@@ -11,7 +11,6 @@ use throng_client::{
 
 use crate::{
     copies::{self, OwnPlayer},
-    interpolated,
     systems::ClientSystems,
 };
 
@@ -51,14 +50,14 @@ where
 pub(crate) fn add<P>(app: &mut App, model: P, settings: PredictionSettings)
 where
     P: Predict + Send + Sync + 'static,
-    P::State: Component<Mutability = Mutable> + Interpolate,
+    P::State: Component<Mutability = Mutable> + Interpolate + PartialEq,
     P::Input: ClientInput,
 {
     app.insert_resource(Prediction { predictor: Predictor::new(model, settings), of: None, epoch: None });
     app.insert_resource(Wish::<P::Input>(None));
     app.add_systems(PreUpdate, reconcile::<P>.in_set(ClientSystems::Receive).after(copies::follow));
     app.add_systems(PostUpdate, step::<P>.in_set(ClientSystems::Step));
-    app.add_systems(PostUpdate, show::<P>.in_set(ClientSystems::Show).after(interpolated::show::<P::State>));
+    app.add_systems(PostUpdate, show::<P>.in_set(ClientSystems::Show));
 }
 
 /// Holds what the server says against what was predicted.
@@ -100,19 +99,21 @@ where
     }
 }
 
-/// Shows the own player where it is predicted.
+/// Shows the own player where it is predicted. Who stands still is not changed.
 fn show<P>(
     player: Option<NonSend<UdpClient>>,
     prediction: Res<Prediction<P>>,
     mut own: Query<&mut P::State, With<OwnPlayer>>,
 ) where
     P: Predict + Send + Sync + 'static,
-    P::State: Component<Mutability = Mutable>,
+    P::State: Component<Mutability = Mutable> + PartialEq,
     P::Input: Send + Sync,
 {
     let Some(player) = player else { return };
     let Some(state) = prediction.predictor.shown(player.now()) else { return };
     for mut shown in &mut own {
-        *shown = state.clone();
+        if *shown != state {
+            *shown = state.clone();
+        }
     }
 }
