@@ -8,7 +8,8 @@ use throng_client::{prelude::NetId, udp::UdpClient};
 
 use crate::systems::ClientSystems;
 
-/// An entity of the server's, by the name that it has with all clients. Made and taken away by the plugin.
+/// An entity of the server's, by the name that it has with all clients. Made and taken away by the plugin: one that the
+/// app has despawned comes again with the next update, for as long as the server shows it.
 #[derive(Component, Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[component(immutable)]
 pub struct NetEntity(pub NetId);
@@ -31,7 +32,12 @@ pub(crate) fn add(app: &mut App) {
 }
 
 /// Makes copies of what has come, and takes away those of what is gone.
-pub(crate) fn follow(mut commands: Commands, player: Option<NonSend<UdpClient>>, mut copies: ResMut<Copies>) {
+pub(crate) fn follow(
+    mut commands: Commands,
+    player: Option<NonSend<UdpClient>>,
+    mut copies: ResMut<Copies>,
+    alive: Query<(), With<NetEntity>>,
+) {
     let Some(player) = player else { return };
     let (replicas, copies) = (player.client.replicas(), &mut *copies);
     // A client that is on its way in, after another one, has no world yet: what was shown stays until it has.
@@ -45,7 +51,7 @@ pub(crate) fn follow(mut commands: Commands, player: Option<NonSend<UdpClient>>,
         if !is_there {
             commands.entity(*entity).try_despawn();
         }
-        is_there
+        is_there && alive.contains(*entity)
     });
     for id in replicas.ids() {
         copies.by_id.entry(id).or_insert_with(|| commands.spawn(NetEntity(id)).id());

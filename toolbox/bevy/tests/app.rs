@@ -339,3 +339,52 @@ fn components_come_as_they_are_and_go() {
     update_until(&mut app, |app| shirt(app).is_none());
     assert!(own(&mut app).is_some(), "the runner is there");
 }
+
+/// For how many updates in a row no component has changed.
+#[derive(Resource, Default)]
+struct StillUpdates(u32);
+
+fn note_changes(
+    runners: Query<(), Changed<Runner>>,
+    shirts: Query<(), Changed<Shirt>>,
+    mut still: ResMut<StillUpdates>,
+) {
+    let is_still = runners.is_empty() && shirts.is_empty();
+    still.0 = if is_still { still.0 + 1 } else { 0 };
+}
+
+/// Promise: who stands still is not written, predicted or interpolated, so that `Changed` tells who moves.
+#[test]
+fn who_stands_still_has_not_changed() {
+    let host = Host::start();
+    let mut app = host.app(1);
+    app.init_resource::<StillUpdates>().add_systems(PostUpdate, note_changes.after(ClientSystems::Show));
+    let mut other = host.player(2);
+    let mut update_both_until = |app: &mut App, is_done: fn(&mut App) -> bool| {
+        update_until(app, |app| {
+            other.update().expect("the socket is fine");
+            is_done(app)
+        });
+    };
+    update_both_until(&mut app, |app| own(app).is_some() && others(app) == 1);
+    app.world_mut().resource_mut::<Wish<Run>>().0 = Some(Run(8));
+    update_both_until(&mut app, |app| own(app).is_some_and(|(runner, _)| runner.steps > 20));
+    assert_eq!(app.world().resource::<StillUpdates>().0, 0, "it runs");
+    app.world_mut().resource_mut::<Wish<Run>>().0 = None;
+    update_both_until(&mut app, |app| app.world().resource::<StillUpdates>().0 >= 30);
+    assert!(own(&mut app).is_some() && others(&mut app) == 1);
+}
+
+#[test]
+fn a_copy_that_the_app_has_despawned_comes_again() {
+    let host = Host::start();
+    let mut app = host.app(1);
+    update_until(&mut app, |app| own(app).is_some());
+    let mut copies = app.world_mut().query_filtered::<Entity, (With<OwnPlayer>, With<Runner>, With<Shirt>)>();
+    let before = copies.iter(app.world()).next().expect("it is there");
+    app.world_mut().despawn(before);
+    update_until(&mut app, |app| own(app).is_some());
+    let after: Vec<Entity> = copies.iter(app.world()).collect();
+    assert!(after.len() == 1 && after[0] != before, "{after:?} after {before}");
+    assert_eq!((others(&mut app), app.world().resource::<SocketErrors>().0), (0, 0));
+}
