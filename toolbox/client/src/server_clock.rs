@@ -376,6 +376,39 @@ mod tests {
         assert!((98_000_000..=102_000_000).contains(&elapsed_ns), "{elapsed_ns} ns in 100 ms");
     }
 
+    /// Promise: whatever comes when, and whenever it is read, it never goes back, and stands no farther than it may beyond the
+    /// newest snapshot. Ways become longer and shorter, by little and by much, faster than the clock can follow; worlds and
+    /// lines stand still; and programs ask with times that go to and fro.
+    #[test]
+    fn it_never_goes_back_whatever_comes_and_whenever_it_is_read() {
+        let (mut jumps, mut waits) = (0, 0);
+        for seed in 0..100 {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let mut clock = ServerClock::default();
+            let (mut now_ms, mut way_ms) = (100_000_i64, 1_000_i64);
+            let mut before_ns = i64::MIN;
+            for step in 0..4_000 {
+                now_ms += if rng.random_bool(0.002) { rng.random_range(0..3_000) } else { rng.random_range(0..20) };
+                if rng.random_bool(0.02) {
+                    // Mostly too little for it to begin anew.
+                    let most_ms = if rng.random_bool(0.1) { 3_000 } else { 450 };
+                    way_ms = (way_ms + rng.random_range(-most_ms..=most_ms)).clamp(0, 5_000);
+                }
+                let jitter_ms = rng.random_range(0..30);
+                let tick = (now_ms - way_ms - jitter_ms) * i64::from(HZ) / 1_000;
+                clock.heard(Nanos(now_ms as u64 * 1_000_000), tick as u32, HZ);
+                let read_ms = if rng.random_bool(0.2) { now_ms - rng.random_range(0..500) } else { now_ms };
+                let reading_ns = clock.read(Nanos(read_ms as u64 * 1_000_000), HZ).expect("it has heard snapshots");
+                assert!(reading_ns >= before_ns, "seed {seed}, step {step}: back by {} ns", before_ns - reading_ns);
+                assert!(reading_ns <= server_ns_of(clock.newest_tick, HZ) + APART_MAX_NS, "seed {seed}, step {step}");
+                waits += u32::from(reading_ns == before_ns);
+                before_ns = reading_ns;
+            }
+            jumps += clock.jumps();
+        }
+        assert!(jumps > 100 && waits > 1_000, "all of it was tried: {jumps} jumps, {waits} waits");
+    }
+
     /// A server whose ticks take too long is slower than the clock may become.
     #[test]
     fn a_server_that_does_not_keep_its_rate_is_not_run_away_from() {
