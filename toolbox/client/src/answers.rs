@@ -177,7 +177,7 @@ mod tests {
         let mut answers = answers(1_000..3_000);
         assert_eq!(answers.told.len(), TICKS_MAX);
         answers.heard(1_500, 2_900, 2_900);
-        answers.heard(2_999, 2_900, 2_900);
+        answers.heard(2_999, 2_899, 2_900);
         assert_eq!((answers.told.len(), answers.told[0].tick), (TICKS_MAX, 3_000 - TICKS_MAX as u32));
         check(&answers, 2_900, Some(2_999));
         check(&answers, 1_000, Some(2_979));

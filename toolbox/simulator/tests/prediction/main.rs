@@ -199,7 +199,8 @@ fn inputs_that_come_late_are_steps_and_are_counted() {
     assert!((2 * late).abs_diff(steps) < 20, "{late} late ones of {steps}, but for those on their way");
 }
 
-/// Promise: an honest client's repeats take nothing of its allowance: 20 inputs a second, 80 messages, and 30 are allowed.
+/// Promise: an honest client's repeats take nothing of its allowance: 20 inputs a second, said twice each and more until they
+/// are confirmed, and 30 messages are allowed.
 #[test]
 fn repeats_that_are_declared_are_free() {
     let mut settings = settings(0.05, Nanos::from_millis(40));
@@ -209,7 +210,8 @@ fn repeats_that_are_declared_are_free() {
     simulation.join(RunsAbout::<Repeated>::to_and_fro(&notebook));
     simulation.run_for(30.0);
     let (notes, server) = (notebook.read(), simulation.server_mut());
-    assert!(server.count_of("net.inputs_repeated") > 1_000 && notes.stats.checks > 400, "{:?}", notes.stats);
+    let repeated = server.count_of("net.inputs_repeated");
+    assert!(repeated > 500 && notes.stats.checks > 400, "{repeated} repeated, {:?}", notes.stats);
     assert_eq!((server.count_of("net.messages_over_allowance"), notes.stats.corrections), (0, 0), "{:?}", notes.stats);
 }
 
