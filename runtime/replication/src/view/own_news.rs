@@ -19,6 +19,8 @@
 //!
 //! Cost: one look for its entry for each client and tick. Allocates nothing.
 
+use throng_platform::never;
+
 use crate::{
     source::bulk::Record,
     view::{
@@ -86,7 +88,10 @@ impl View {
         if self.has_come_to(own) {
             self.own_news = OwnNews::Told;
             self.merge(scene, message);
-        } else if bytes <= message.room() {
+            return;
+        }
+        let is_passed = self.list.entries[own].slot < message.pen.slot_before;
+        if !never!(is_passed, "the own entity was passed without being written") && bytes <= message.room() {
             self.put_ahead(own, scene, message);
             self.own_news = OwnNews::Told;
         }
