@@ -74,8 +74,8 @@ impl Answers {
         let input = self.of_this_stay(input, last_number);
         let place = self.told.partition_point(|answer| answer.tick < tick);
         if let Some(told) = self.told.get_mut(place).filter(|answer| answer.tick == tick) {
-            // Before the world's first input both sorts of packets say 0.
-            if is_at_or_after(input, told.input) {
+            // Until the world's first input is heard of, the packets that do not say it look as if there were none.
+            if told.input == self.input_before_stay {
                 told.input = input;
             }
             return;
