@@ -62,7 +62,7 @@ impl Inbox {
     }
 
     pub(crate) fn sender(&self, client: ClientKey) -> Sender {
-        Sender { client, entity: self.players.entity(client), seen: None, is_late: false }
+        Sender { client, entity: self.players.entity(client), number: None, seen: None, is_late: false }
     }
 
     /// All messages of all kinds.

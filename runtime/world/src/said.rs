@@ -39,7 +39,7 @@ use throng_replication::{ClientInput, ClientRequest};
 
 use crate::{
     ids::ClientKey,
-    inbox::{Inbox, InboxMessage},
+    inbox::{Inbox, InboxMessage, MessageKind},
     seen_moment::SeenMoment,
 };
 
@@ -50,6 +50,9 @@ pub struct Sender {
     /// Its player, once the game has named one: see
     /// [`Outbox::set_player`](crate::tick_resources::Outbox::set_player).
     pub entity: Option<Entity>,
+    /// The input's number, which goes up by one with each that the client sends in a stay, and wraps: which of two was made
+    /// first the shorter way round says. Each comes once. `None` of requests.
+    pub number: Option<u16>,
     /// What its player was shown when it made the input, as the client says; of inputs whose kind says so
     /// ([`ClientInput::SAYS_SEEN`]), and never of requests.
     pub seen: Option<SeenMoment>,
@@ -95,7 +98,8 @@ impl<T: ClientInput> Inputs<'_, '_, T> {
     }
 
     /// All, in the order of their arrival. Of a client that sends more often than the world ticks there are several, and
-    /// one that was overtaken on its way comes after a newer one, as [`Sender::is_late`] says. Reads anew with each call.
+    /// one that was overtaken on its way comes after a newer one, as [`Sender::is_late`] says; [`Sender::number`] says where
+    /// it belongs. Reads anew with each call.
     ///
     /// # Panics
     /// If the kind of world does not declare `T`: the program's own mistake.
@@ -152,8 +156,12 @@ fn value<'a, T: 'static>(
     if value.is_none() {
         inbox.declared().count_unreadable(message.kind);
     }
+    let number = match message.kind {
+        MessageKind::Input { number, .. } => Some(number),
+        MessageKind::Request { .. } => None,
+    };
     let (seen, is_late) = (message.seen, message.is_late);
-    Some((Sender { seen, is_late, ..inbox.sender(message.client) }, value?))
+    Some((Sender { number, seen, is_late, ..inbox.sender(message.client) }, value?))
 }
 
 #[cfg(test)]

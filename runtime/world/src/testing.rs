@@ -47,6 +47,8 @@ pub struct TestWorld {
     mail: Mail,
     worker: Worker,
     counted: GameTotals,
+    /// Of each client's last input.
+    numbers: BTreeMap<ClientKey, u16>,
     /// Where what clients say is packed.
     packed: Vec<u8>,
 }
@@ -79,6 +81,7 @@ impl TestWorld {
             mail: Mail::default(),
             worker: Worker::new(0, Box::new(Nowhere([0; PACKET_BYTES_MAX]))),
             counted: GameTotals::default(),
+            numbers: BTreeMap::new(),
             packed: Vec::new(),
         }
     }
@@ -149,13 +152,22 @@ impl TestWorld {
         self.world.note_departure(client);
     }
 
-    /// A client sends an input, which the next tick's systems read. Nobody counts how many.
+    /// A client sends its next input, which the next tick's systems read. Nobody counts how many.
     ///
     /// # Panics
     /// If the world does not declare `T`, or the input breaks its type's limits.
     pub fn input<T: ClientInput>(&mut self, client: ClientKey, input: &T) {
+        let number = self.next_number(client);
+        self.input_numbered(client, number, input);
+    }
+
+    /// The same under a number of the test's own: an input that was overtaken, say.
+    ///
+    /// # Panics
+    /// If the world does not declare `T`, or the input breaks its type's limits.
+    pub fn input_numbered<T: ClientInput>(&mut self, client: ClientKey, number: u16, input: &T) {
         let kind = self.world.declared().input::<T>();
-        self.say_packed(client, MessageKind::Input { number: 0, kind }, None, input);
+        self.say_packed(client, MessageKind::Input { number, kind }, None, input);
     }
 
     /// The same of a kind that says what was seen ([`ClientInput::SAYS_SEEN`]).
@@ -163,8 +175,16 @@ impl TestWorld {
     /// # Panics
     /// If the world does not declare `T`, or the input breaks its type's limits.
     pub fn input_seen<T: ClientInput>(&mut self, client: ClientKey, input: &T, seen: SeenMoment) {
+        let number = self.next_number(client);
         let kind = self.world.declared().input::<T>();
-        self.say_packed(client, MessageKind::Input { number: 0, kind }, Some(seen), input);
+        self.say_packed(client, MessageKind::Input { number, kind }, Some(seen), input);
+    }
+
+    /// Inputs of a client are numbered one after the other, as a real one numbers them.
+    fn next_number(&mut self, client: ClientKey) -> u16 {
+        let number = self.numbers.entry(client).or_default();
+        *number = number.wrapping_add(1);
+        *number
     }
 
     /// A client sends a request, which the next tick's systems read. Nobody counts how many.

@@ -4,14 +4,15 @@
 //! one; each sends its bots in, and lets them think, when one thread would have done it. So nothing that a bot does
 //! depends on how many threads there are.
 
-/// Bots for which it takes another thread. A thread needs 0.12 to 0.2 of a core for so many, so it keeps up where it
-/// gets what others leave over. Fewer: threads that wake for nothing. More: a thread of low priority falls behind when
-/// the server's workers are busy for half of the time, and drives them all alone.
-const BOTS_PER_THREAD: usize = 400;
+/// Thoughts a second for which it takes another thread: those of 400 bots at 20 Hz. A thread needs 0.12 to 0.2 of a core
+/// for so many, so it keeps up where it gets what others leave over. Fewer: threads that wake for nothing. More: a thread
+/// of low priority falls behind when the server's workers are busy for half of the time, and drives them all alone.
+const THOUGHTS_PER_S_AND_THREAD: usize = 8_000;
 
-/// How many threads drive `players` bots on a host with so many cores, unless somebody says otherwise.
-pub(crate) fn usual_threads(players: usize, cores: usize) -> usize {
-    players.div_ceil(BOTS_PER_THREAD).clamp(1, cores.max(1))
+/// How many threads drive `players` bots of this rate on a host with so many cores, unless somebody says otherwise.
+pub(crate) fn usual_threads(players: usize, tick_hz: u32, cores: usize) -> usize {
+    let thoughts_per_s = players.saturating_mul(tick_hz as usize);
+    thoughts_per_s.div_ceil(THOUGHTS_PER_S_AND_THREAD).clamp(1, cores.max(1))
 }
 
 /// The bots that one thread drives.
@@ -75,12 +76,15 @@ mod tests {
 
     #[test]
     fn many_bots_have_many_threads_but_no_more_than_there_are_cores() {
-        let check = |players, cores, expect| assert_eq!(usual_threads(players, cores), expect, "{players}, {cores}");
-        check(1, 64, 1);
-        check(400, 64, 1);
-        check(401, 64, 2);
-        check(3_000, 64, 8);
-        check(3_000, 2, 2);
-        check(16_384, 1, 1);
+        let check = |players, tick_hz, cores, expect| {
+            assert_eq!(usual_threads(players, tick_hz, cores), expect, "{players} at {tick_hz} Hz, {cores}");
+        };
+        check(1, 20, 64, 1);
+        check(400, 20, 64, 1);
+        check(401, 20, 64, 2);
+        check(3_000, 20, 64, 8);
+        check(3_000, 20, 2, 2);
+        check(16_384, 20, 1, 1);
+        check(300, 128, 64, 5);
     }
 }

@@ -19,7 +19,8 @@ pub trait Behaviour {
     fn think(&mut self, now: Nanos, client: &mut Client, rng: &mut Xoshiro256PlusPlus);
 
     /// What the game wants counted, such as travels, shots and hits, as totals since the start.
-    /// Asked once a second and at the end; equal names are summed over all bots.
+    /// Asked once a second and at the end; equal names are summed over all bots, or the largest is taken
+    /// ([`BehaviourCounters::with`]).
     fn counters(&self) -> BehaviourCounters {
         BehaviourCounters::default()
     }
@@ -41,11 +42,16 @@ impl BehaviourCounters {
         Self::default()
     }
 
-    /// Adds a counter. A name used twice is summed in the report.
+    /// Adds a counter. A name used twice is summed in the report; of one that ends in `_max` the report has the largest.
     #[must_use]
     pub fn with(mut self, name: &'static str, total: u64) -> Self {
         self.0.push((name, total));
         self
+    }
+
+    /// What two totals of one name come to.
+    pub fn joined(name: &str, one: u64, other: u64) -> u64 {
+        if name.ends_with("_max") { one.max(other) } else { one + other }
     }
 
     /// Name and total of each, in the order in which they were added.

@@ -17,8 +17,8 @@ pub struct SwarmSettings {
     pub players: usize,
     /// How long to play after the last bot was sent in (s); `None` = until stopped.
     pub seconds: Option<u64>,
-    /// How often a bot thinks and sends an input [Hz, 1 to 1,000; default 20]. The rate of the game's
-    /// players: lower flatters the server, higher overloads it.
+    /// How often a bot thinks and sends an input [Hz, 1 to 1,000; default [`TICK_HZ`](Self::TICK_HZ)]. The rate of the
+    /// game's players: lower flatters the server, higher overloads it.
     pub tick_hz: u32,
     /// Seed of the bots' behaviour; bot `i` behaves the same in every run, as far as the server does.
     pub seed: u64,
@@ -29,8 +29,9 @@ pub struct SwarmSettings {
     pub join_per_second: u32,
     /// How often a bot that was not let in tries again.
     pub retry: RetrySettings,
-    /// How many threads drive the bots, at most one per bot; `None` = one per 400 bots, and no more than there are cores
-    /// for this process. Too few: they are late, see `thinks_skipped_share`. Too many: they wake for nothing.
+    /// How many threads drive the bots, at most one per bot; `None` = one for 8,000 thoughts a second, which are those of
+    /// 400 bots at 20 Hz, and no more than there are cores for this process. Too few: they are late, see
+    /// `thinks_skipped_share`. Too many: they wake for nothing.
     pub threads: Option<usize>,
     /// Of the bots' threads (default: normal). [`Priority::Load`] is for bots that share a host with their server: its
     /// workers then need not wait until a bot's turn is over. Where the server fills the cores, such bots are late.
@@ -40,13 +41,16 @@ pub struct SwarmSettings {
 }
 
 impl SwarmSettings {
+    /// The rate of bots of which nothing else is said (Hz).
+    pub const TICK_HZ: u32 = 20;
+
     /// Settings with every default, to be changed by field.
     pub fn new(connect: SocketAddr, players: usize, tokens: Tokens) -> Self {
         Self {
             connect,
             players,
             seconds: None,
-            tick_hz: 20,
+            tick_hz: Self::TICK_HZ,
             seed: 1,
             tokens,
             join_per_second: 120,

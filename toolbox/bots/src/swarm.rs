@@ -67,7 +67,7 @@ impl Swarm {
         if !(1..=1_000).contains(&tick_hz) {
             return Err(SwarmError::TickRate { tick_hz });
         }
-        let threads = settings.threads.unwrap_or_else(|| usual_threads(players, cores::usable().count));
+        let threads = settings.threads.unwrap_or_else(|| usual_threads(players, tick_hz, cores::usable().count));
         let batches = BotBatch::deal(players, threads);
         raise_open_files((players + batches.len() + FILES_BESIDE_SOCKETS) as u64)
             .map_err(|source| SwarmError::OpenFiles { players, source })?;

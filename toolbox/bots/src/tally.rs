@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use throng_net::protocol::DenialReason;
 use throng_platform::time::Nanos;
 
+use crate::behaviour::BehaviourCounters;
+
 /// Datagrams and UDP payload bytes of one bot, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Traffic {
@@ -143,7 +145,7 @@ impl Tally {
     /// Adds to one of the game's own totals.
     pub fn count(&mut self, name: &str, total: u64) {
         match self.counters.get_mut(name) {
-            Some(sum) => *sum += total,
+            Some(sum) => *sum = BehaviourCounters::joined(name, *sum, total),
             None => drop(self.counters.insert(name.to_owned(), total)),
         }
     }
@@ -187,16 +189,17 @@ mod tests {
                 bytes_out: count,
                 packets_refused: count,
             },
-            counters: [("taps".to_owned(), count), (counter.to_owned(), count)].into(),
+            counters: ["taps", "late_ms_max", counter].map(|name| (name.to_owned(), count)).into(),
         }
     }
 
     #[test]
-    fn a_sum_has_all_counts_the_longest_log_in_and_the_mean_moment() {
+    fn a_sum_has_all_counts_the_largest_of_what_is_a_maximum_and_the_mean_moment() {
         let sum = Tally::sum([tally(1_000, 3, "shots"), tally(1_010, 5, "hits")].iter());
         let mut expect = tally(1_005, 8, "taps");
         expect.login_took_max = Nanos(5);
-        expect.counters = [("taps", 8), ("shots", 3), ("hits", 5)].map(|(name, sum)| (name.to_owned(), sum)).into();
+        let counters = [("taps", 8), ("late_ms_max", 5), ("shots", 3), ("hits", 5)];
+        expect.counters = counters.map(|(name, sum)| (name.to_owned(), sum)).into();
         assert_eq!(format!("{sum:?}"), format!("{expect:?}"));
     }
 }

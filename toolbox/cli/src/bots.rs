@@ -41,7 +41,7 @@ pub struct BotsArguments {
     /// Bots that join per second, unless the scenario has them all join at once.
     #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     join_per_second: u32,
-    /// Threads that drive them; without it, one per 400 bots, and no more than there are cores.
+    /// Threads that drive them; without it, one for 400 bots at 20 Hz, and no more than there are cores.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
     /// Let their threads have a low priority: for a server on the same host, whose workers must not wait for them.
@@ -82,6 +82,7 @@ pub fn run(arguments: BotsArguments, played: &Played<'_>) -> CommandResult {
     };
     let swarm = SwarmSettings {
         seconds: arguments.seconds,
+        tick_hz: played.game.bots_hz(),
         seed: arguments.seed,
         join_per_second: match played.arguments.scenario.joins {
             Joins::InTurn => arguments.join_per_second,

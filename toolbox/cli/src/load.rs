@@ -40,7 +40,7 @@ pub struct LoadArguments {
     /// Threads that run worlds.
     #[arg(long)]
     workers: Option<u16>,
-    /// Threads that drive the bots; without it, one per 400 bots, and no more than there are cores.
+    /// Threads that drive the bots; without it, one for 400 bots at 20 Hz, and no more than there are cores.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     bots_threads: Option<u16>,
     /// Let the server take equally urgent worlds in any order instead of the costliest first.

@@ -6,7 +6,7 @@ use throng::{
     Server,
     settings::{NoSection, Section, Settings, SettingsError},
 };
-use throng_bots::{Behaviour, Joins, Scenario};
+use throng_bots::{Behaviour, Joins, Scenario, SwarmSettings};
 use throng_faults::FaultSwitch;
 use throng_replication::Schema;
 
@@ -50,6 +50,7 @@ pub struct Game {
     schema: Box<dyn Fn() -> Arc<Schema>>,
     find_settings: FindSettings,
     load_bots: Option<LoadBots>,
+    bots_hz: u32,
 }
 
 /// What is not known of a build.
@@ -96,6 +97,7 @@ impl Game {
             schema: Box::new(schema),
             find_settings: Box::new(find_settings),
             load_bots: None,
+            bots_hz: SwarmSettings::TICK_HZ,
         }
     }
 
@@ -183,6 +185,18 @@ impl Game {
         }));
         self
     }
+
+    /// How often each of its bots thinks and sends an input [Hz, 1 to 1,000; default 20]: as often as the program of a
+    /// player. Too low → load runs cost the server less than players would; too high → more.
+    ///
+    /// # Panics
+    /// When it is out of its range.
+    #[must_use]
+    pub fn bots_at(mut self, hz: u32) -> Self {
+        assert!((1..=1_000).contains(&hz), "bots think at 1 to 1,000 Hz, not {hz}");
+        self.bots_hz = hz;
+        self
+    }
 }
 
 /// What those ask who run it.
@@ -230,6 +244,11 @@ impl Game {
     /// worlds by them. All mistakes of the file are in the error.
     pub fn find_settings(&self, named: Option<&Path>) -> Result<(Settings, BuildWorlds), SettingsError> {
         (self.find_settings)(named)
+    }
+
+    /// How often each of its bots thinks and sends an input.
+    pub fn bots_hz(&self) -> u32 {
+        self.bots_hz
     }
 
     /// Loads what bots share. `None`: it has no bots.

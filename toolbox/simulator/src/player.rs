@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng_bots::Behaviour;
+use throng_bots::{Behaviour, BehaviourCounters};
 use throng_client::{Client, ClientEvent, ClientState, DisconnectReason};
 use throng_net::protocol::{ClientId, ConnectToken, ProtocolId, TokenRequest, user_data};
 use throng_net::transport::{MemoryEndpoint, MemoryNetwork};
@@ -135,7 +135,8 @@ impl Player {
         totals.protocol_errors += stats.protocol_errors;
         totals.state_error_examples.extend(self.state_errors.iter().map(|error| format!("player {index}: {error}")));
         for (name, total) in self.behaviour.counters().iter() {
-            *totals.counters.entry(name).or_default() += total;
+            let sum = totals.counters.entry(name).or_default();
+            *sum = BehaviourCounters::joined(name, *sum, total);
         }
     }
 

@@ -123,7 +123,7 @@ fn pick_up(
     mut heard: ResMut<Heard>,
 ) {
     for (sender, &PickUp { thing }) in asked.read() {
-        assert_eq!(sender.seen, None, "no request says");
+        assert_eq!((sender.seen, sender.number), (None, None), "no request says");
         heard.0.push(format!("{} wants {thing}", sender.client.0));
         told.0.push(outbox.send(sender.client, &Pockets { coins: thing as u8 }));
     }
@@ -240,8 +240,9 @@ fn of_each_client_the_newest_input_counts_and_none_that_was_overtaken() {
     let newest = |mut walks: Inputs<Walk>| -> Vec<(u32, i8)> {
         let once: Vec<_> = walks.newest().map(|(sender, walk)| (sender.client.0, walk.x)).collect();
         assert!(walks.newest().map(|(sender, walk)| (sender.client.0, walk.x)).eq(once.iter().copied()), "anew");
-        let late = walks.read().map(|(sender, walk)| (walk.x, sender.is_late));
-        assert!(late.eq([(4, false), (2, false), (3, false), (1, true), (5, true)]));
+        let told = walks.read().map(|(sender, _)| (sender.number, sender.is_late));
+        let arrived = [(4, false), (2, false), (3, false), (1, true), (5, true)];
+        assert!(told.eq(arrived.map(|(number, is_late)| (Some(number), is_late))), "all in the order of their arrival");
         once
     };
     assert_eq!(world.run_system_once(newest).unwrap(), [(7, 3), (8, 4)], "9 said nothing new");
