@@ -13,10 +13,11 @@ use throng::prelude::*;
 
 use crate::{
     components::{Phase, Player, Vitals},
-    movement::Controls,
+    controls::Controls,
     rounds::{Change, Rounds},
     scene::{Scene, Turn},
     seats::{Known, Seats, Senses},
+    settings::MatchRules,
     teams::{SEATS, TeamId},
     travel::{MatchOver, Passport, Traveller},
 };
@@ -34,6 +35,7 @@ pub fn somebody_leaves(departures: Res<Departures>) -> bool {
 /// Clients take their seats.
 pub fn enter(
     arrivals: Res<Arrivals>,
+    rules: Res<MatchRules>,
     rounds: Res<Rounds>,
     mut seats: ResMut<Seats>,
     mut outbox: ResMut<Outbox>,
@@ -53,7 +55,8 @@ pub fn enter(
         let entity = seats.entity(seat);
         let Ok((mut player, mut controls, mut senses, mut known)) = players.get_mut(entity) else { continue };
         player.is_connected = true;
-        controls.clear();
+        // Its inputs are numbered anew, and nothing is saved for it.
+        *controls = Controls::default();
         // What the one before it was shown and told is another's.
         *senses = Senses { life: senses.life, ..Senses::default() };
         *known = Known::default();
@@ -61,6 +64,7 @@ pub fn enter(
         seats.passports[usize::from(seat)] = passport;
         outbox.set_player(arrival.client, entity);
         outbox.set_team(arrival.client, Some(TeamId::of_seat(seat).number()));
+        outbox.send(arrival.client, &rules.terms()).expect("it has no limits");
     }
     count_players(&seats);
 }

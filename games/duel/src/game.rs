@@ -8,6 +8,7 @@ use throng_game::{Game, GameOption, Options};
 
 use crate::{
     bot::{BotGuide, DuelBot},
+    protocol::TICK_HZ,
     scenarios::{NO_BUY, SCENARIOS},
     schema::schema,
     server::build,
@@ -52,6 +53,7 @@ pub fn game() -> Game {
     .option(ROUNDS)
     .scenarios(&SCENARIOS)
     .bots(bots)
+    .bots_at(TICK_HZ.into())
 }
 
 fn bots(_: &Options, _: Scenario) -> impl Fn(usize) -> DuelBot + use<> {
@@ -62,6 +64,11 @@ fn bots(_: &Options, _: Scenario) -> impl Fn(usize) -> DuelBot + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bots_send_as_often_as_players_do() {
+        assert_eq!(game().bots_hz(), u32::from(TICK_HZ));
+    }
 
     #[test]
     fn rounds_beyond_the_range_are_refused_with_the_range() {

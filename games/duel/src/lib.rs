@@ -15,11 +15,13 @@
 //!   meter
 //!   sight     past      smoke                 who may see whom; what a shot hits
 //!   rounds    seats     scene                 state of a match
-//!   movement  weapons   economy               rules of the game, pure
+//!   movement  controls  weapons   economy     rules of the game, pure
 //!   components  protocol  schema  travel  map  teams      what both sides agree on
+//!   prediction                                what a client makes of that: its own body, at once
 //! ```
 //!
-//! Beside them is `bot`, a player for the swarm. Ten players have ten seats, whose numbers find everything else of
+//! Beside them is `bot`, a player for the swarm, which is a client as any other: it predicts, and sees others as they are
+//! interpolated. Ten players have ten seats, whose numbers find everything else of
 //! them; a match spawns nothing and, once everybody is there, allocates nothing.
 //!
 //! Cost on a server: [`budgets`] says what is aimed at, 117 µs for a tick of a match.
@@ -28,6 +30,7 @@ pub mod arrivals;
 pub mod bot;
 pub mod budgets;
 pub mod components;
+pub mod controls;
 pub mod economy;
 pub mod flow;
 mod game;
@@ -38,6 +41,7 @@ pub mod meter;
 pub mod movement;
 pub mod past;
 pub mod players;
+pub mod prediction;
 pub mod protocol;
 pub mod rounds;
 pub mod scenarios;

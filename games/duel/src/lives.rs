@@ -9,8 +9,9 @@ use throng::prelude::*;
 
 use crate::{
     components::{HEALTH_MAX, Phase, Player, Pose, Vitals},
+    controls::Controls,
     economy::Purse,
-    movement::{Controls, Motion},
+    movement::Motion,
     rounds::{Change, Rounds},
     scene::{Scene, Turn},
     seats::{Seats, Senses},

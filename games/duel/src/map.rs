@@ -17,7 +17,10 @@ use throng_query::{
     occlusion::{CellSettings, CellVisibility},
 };
 
-use crate::teams::{Side, TEAM_SIZE};
+use crate::{
+    components::Phase,
+    teams::{Side, TEAM_SIZE},
+};
 use layout::{COLUMNS, ROWS, SQUARE_M, letters, middle_of, solids, square_of};
 
 /// A place to plant the spike in.
@@ -108,6 +111,11 @@ impl Map {
             near,
             near_begin,
         }
+    }
+
+    /// What a side may not leave in this phase of a match.
+    pub fn zone(&self, phase: Phase, side: Side) -> Option<&Aabb> {
+        matches!(phase, Phase::WarmUp | Phase::Buy).then(|| &self.bases[side.index()])
     }
 
     /// The solids that a body can touch whose middle is here; none outside of the map.

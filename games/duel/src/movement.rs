@@ -4,19 +4,15 @@
 //! the same motion is where the server has it. Of a motion it is told the place; velocity, and whether it stands on the
 //! ground, it has from its own steps. A body is a box along the axes, and slides along whatever it meets.
 //!
-//! A client never says where it is. Of each client one input is taken in a tick, in the order in which they came; a few
-//! may wait ([`Controls`]), so that a lump after a late packet is not lost, and more are dropped and counted. So a fast
-//! clock, a burst or a replay gains nothing: a tick moves a body by one step. While none is there the last one holds,
-//! for [`HOLD_MS`]; a client that is silent for longer stands still.
-//!
-//! Speed on the ground is never above [`RUN_M_PER_S`], in the air neither, so distance in any `T` seconds is at most
-//! that times `T` and one step. Sketch of the cost: some 0.15 µs for each body.
+//! A client never says where it is: it says what it wants, and how many steps come of that is
+//! [`controls`](crate::controls)' affair. Speed on the ground is never above [`RUN_M_PER_S`], in the air neither, so
+//! distance in so many steps is at most theirs. Sketch of the cost: some 0.15 µs for each step.
 
 use glam::Vec3;
 use throng::prelude::*;
 use throng_query::geometry::Aabb;
 
-use crate::{map::Map, protocol::Input, weapons::ticks_of};
+use crate::{map::Map, protocol::Input};
 
 /// Fastest along the ground (m/s).
 pub const RUN_M_PER_S: f32 = 5.4;
@@ -171,79 +167,6 @@ fn slide(at: &mut Vec3, axis: usize, way_m: f32, near: &[Aabb]) -> bool {
     is_stopped
 }
 
-/// Inputs of one client that may wait for their tick. Too few → a lump loses some; too many → who sends in lumps is
-/// late.
-pub const INPUTS_WAITING_MAX: usize = 4;
-/// How long a player goes on without inputs (ms).
-pub const HOLD_MS: u32 = 250;
-
-/// An input, and what its player was shown.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Told {
-    pub input: Input,
-    pub seen: Option<SeenMoment>,
-}
-
-/// What a player's client wants, as of this tick.
-#[derive(Component, Debug, Clone, Default)]
-pub struct Controls {
-    waiting: ArrayVec<Told, INPUTS_WAITING_MAX>,
-    now: Option<Told>,
-    /// Ticks since `now` was taken.
-    held_ticks: u32,
-}
-
-impl StateHash for Controls {
-    fn hash_state(&self, hasher: &mut StateHasher) {
-        hasher.write_u64((self.waiting.len() as u64) << 33 | u64::from(self.now.is_some()) << 32);
-        hasher.write_u64(self.held_ticks.into());
-        for Told { input, seen } in self.now.iter().chain(&self.waiting) {
-            input.hash_state(hasher);
-            let seen = seen.map_or(u64::MAX, |seen| u64::from(seen.tick) << 8 | u64::from(seen.part));
-            hasher.write_u64(seen);
-        }
-    }
-}
-
-impl Controls {
-    /// Takes an input that came; false if it is one too many, and the oldest is dropped for it.
-    pub fn take(&mut self, told: Told) -> bool {
-        let is_full = self.waiting.is_full();
-        if is_full {
-            self.waiting.remove(0);
-        }
-        self.waiting.push(told);
-        !is_full
-    }
-
-    /// Begins a tick: the next input is the one that holds.
-    pub fn advance(&mut self, tick_hz: u16) {
-        if self.waiting.is_empty() {
-            self.held_ticks = self.held_ticks.saturating_add(1);
-            if self.held_ticks > ticks_of(HOLD_MS, tick_hz) {
-                self.now = None;
-            }
-        } else {
-            (self.now, self.held_ticks) = (Some(self.waiting.remove(0)), 0);
-        }
-    }
-
-    /// What holds; nothing, if its client has been silent for too long.
-    pub fn input(&self) -> Option<&Input> {
-        self.now.as_ref().map(|told| &told.input)
-    }
-
-    /// What the player was shown when the input was made that holds, and for how many ticks it has been held since.
-    pub fn seen(&self) -> Option<(SeenMoment, u32)> {
-        Some((self.now?.seen?, self.held_ticks))
-    }
-
-    /// Forgets everything: another round begins, or another client.
-    pub fn clear(&mut self) {
-        *self = Self::default();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use rand::{Rng, SeedableRng};
@@ -341,37 +264,5 @@ mod tests {
                 assert_eq!(map.geometry.boxes().iter().find(overlaps), None, "seed {seed}, tick {tick}: {motion:?}");
             }
         }
-    }
-
-    fn told(forward: f32) -> Told {
-        Told { input: Input::new([0.0, forward], 0.0, 0.0), seen: None }
-    }
-
-    /// Promise: a tick takes one input, however many came, and the ones that wait are taken in their order.
-    #[test]
-    fn a_burst_of_inputs_is_one_step_a_tick() {
-        let mut controls = Controls::default();
-        let taken = (0..16).filter(|number| controls.take(told(*number as f32 / 16.0))).count();
-        assert_eq!(taken, INPUTS_WAITING_MAX);
-        let steps: Vec<f32> = (0..6)
-            .map(|_| {
-                controls.advance(128);
-                controls.input().map_or(-1.0, |input| input.direction()[1])
-            })
-            .collect();
-        assert!(steps.is_sorted() && steps[0] > 0.7 && steps[3] == steps[5], "{steps:?}");
-    }
-
-    #[test]
-    fn a_silent_client_stands_still_after_a_quarter_of_a_second() {
-        let mut controls = Controls::default();
-        controls.take(told(1.0));
-        let moving = (0..100)
-            .take_while(|_| {
-                controls.advance(128);
-                controls.input().is_some()
-            })
-            .count();
-        assert_eq!(moving, 33, "one tick for the input, 250 ms on credit");
     }
 }

@@ -4,8 +4,9 @@ use throng::prelude::*;
 
 use crate::{
     components::{Arms, Doing, Phase, Player, Pose, Vitals},
+    controls::{Controls, Taken, Told},
     economy::Purse,
-    movement::{Controls, Motion, Told, Wish, step},
+    movement::{Motion, Wish, step},
     protocol::{Buy, Input, TICK_HZ},
     rounds::Rounds,
     scene::Scene,
@@ -14,21 +15,25 @@ use crate::{
     weapons::Weapon,
 };
 
-/// Inputs go to their players' controls, and the next one of each holds in this tick.
+/// Inputs go to their players' controls, and this tick's steps are those that come of them.
 pub fn read_inputs(inputs: Inputs<Input>, mut players: Query<&mut Controls>) {
+    let mut excess = 0;
     for (sender, &input) in inputs.read() {
         // Who has left in an earlier tick, or is not here yet, has no player.
         let Some(Ok(mut controls)) = sender.entity.map(|own| players.get_mut(own)) else { continue };
-        let is_taken = controls.take(Told { input, seen: sender.seen });
+        let number = sender.number.unwrap_or_default();
+        let taken = controls.take(Told { number, input, seen: sender.seen });
         count!("inputs");
-        count!("inputs_excess", !is_taken);
+        count!("inputs_late", taken == Taken::Late);
+        excess += u64::from(taken == Taken::Excess);
     }
     for mut controls in &mut players {
-        controls.advance(TICK_HZ);
+        excess += controls.advance(TICK_HZ) as u64;
     }
+    count!("inputs_excess", excess);
 }
 
-/// Everybody who lives goes a step and looks where it wants. Whoever works at the spike stands, and so does everybody
+/// Everybody who lives goes its steps and looks where it wants. Whoever works at the spike stands, and so does everybody
 /// when the match is over.
 pub fn walk(
     tick: Res<TickInfo>,
@@ -42,12 +47,13 @@ pub fn walk(
         if !vitals.is_alive {
             continue;
         }
-        let input = controls.input();
         let is_rooted = case.is_worked_by(player.seat) || phase == Phase::MatchOver;
-        let wish = input.filter(|_| !is_rooted).map_or_else(Wish::default, Wish::from);
-        let is_at_base = matches!(phase, Phase::WarmUp | Phase::Buy);
-        let base = &scene.map.bases[Side::of(player.team, rounds.attackers).index()];
-        step(&mut motion, &wish, is_at_base.then_some(base), &scene.map, tick.dt_s);
+        let zone = scene.map.zone(phase, Side::of(player.team, rounds.attackers));
+        for wish in controls.steps() {
+            let wish = if is_rooted { Wish::default() } else { *wish };
+            step(&mut motion, &wish, zone, &scene.map, tick.dt_s);
+        }
+        let input = controls.input();
         let (yaw, pitch) = input.map_or((pose.yaw, pose.pitch), |input| (input.yaw(), input.pitch()));
         let mut next = Pose { yaw, pitch, ..*pose };
         next.set_feet(motion.at);

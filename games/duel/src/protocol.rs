@@ -1,7 +1,7 @@
 //! What a player's client and its match say to each other, beside the components.
 //!
 //! ```text
-//! input (follows the runtime's header and the four bytes of what was seen; unreliable, every client tick)
+//! input (follows the runtime's header and the four bytes of what was seen; unreliable, one for each tick of the match)
 //!   0  move x      i8   -127..=127, world axes, 127 = full speed; -128 is refused
 //!   1  move z      i8   the same
 //!   2  yaw         u16  little endian, 65,536 to a full turn
@@ -9,8 +9,8 @@
 //!   6  buttons     u8   bit 0 fire, 1 jump, 2 walk, 3 use, 4 load; other bits must be zero
 //! ```
 //!
-//! One input is one step: a match takes one of each player in a tick, in the order in which they came, and holds the
-//! last one while none is there. So an input says what keys are down, and says it again.
+//! One input is one step, which the client takes at once ([`crate::prediction`]) and the match in the order of their
+//! numbers ([`crate::controls`]). Each comes in four packets, so that three in a row may be lost.
 //!
 //! | request  | when | says |
 //! |---|---|---|
@@ -21,6 +21,7 @@
 //! |---|---|---|
 //! | [`Kit`]      | its player | what it has, whenever that changes otherwise than by a shot |
 //! | [`Blinded`]  | its player | that a flash has blinded it: no enemy is shown to it for so long |
+//! | [`Terms`]    | who comes | what of the match's rules one has to know beforehand |
 //! | [`Waiting`]  | who is in the lobby | how many are ahead |
 //!
 //! | event | to | reliable | says |
@@ -73,6 +74,7 @@ impl ClientInput for Input {
     /// A client at 128 Hz whose clock is a little fast, and a lump after a late packet.
     const PER_S_MAX: u16 = 144;
     const SAYS_SEEN: bool = true;
+    const REPEATS: u8 = 3;
 }
 
 impl StateHash for Input {
@@ -248,6 +250,16 @@ pub struct Blinded {
 }
 
 impl ClientMessage for Blinded {}
+
+/// What of a match's rules no component says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "duel.terms")]
+pub struct Terms {
+    /// How long it takes to defuse the spike.
+    pub defuse_ms: u16,
+}
+
+impl ClientMessage for Terms {}
 
 /// A place in the lobby's line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]

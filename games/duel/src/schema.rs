@@ -6,7 +6,7 @@ use throng_replication::{Protocol, Schema};
 
 use crate::{
     components::{Arms, Clock, Clouds, Player, Pose, Score, Spike, Vitals},
-    protocol::{Bang, Blinded, Buy, HitConfirmed, Input, Killed, Kit, ShotFired, Throw, Waiting},
+    protocol::{Bang, Blinded, Buy, HitConfirmed, Input, Killed, Kit, ShotFired, Terms, Throw, Waiting},
 };
 
 /// What a match and its clients say to each other.
@@ -25,6 +25,7 @@ pub fn of_match() -> Protocol {
         .request::<Throw>()
         .message::<Kit>()
         .message::<Blinded>()
+        .message::<Terms>()
         .event::<ShotFired>()
         .event::<HitConfirmed>()
         .event::<Killed>()

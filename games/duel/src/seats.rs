@@ -11,8 +11,9 @@ use throng_rewind::view_limits::ShooterView;
 
 use crate::{
     components::{Arms, Doing, Player, Pose, Vitals},
+    controls::Controls,
     economy::Purse,
-    movement::{Controls, Motion},
+    movement::Motion,
     teams::{SEATS, TeamId},
     travel::Passport,
     weapons::{Weapon, WeaponKind},

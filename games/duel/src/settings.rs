@@ -5,7 +5,7 @@ use throng::settings::{Checks, Section};
 use throng_replication::table_resource;
 
 use crate::{
-    protocol::TICK_HZ,
+    protocol::{TICK_HZ, Terms},
     teams::{SEATS, TEAM_SIZE},
     weapons::ticks_of,
 };
@@ -127,6 +127,12 @@ pub struct MatchRules {
 table_resource!(MatchRules);
 
 impl MatchRules {
+    /// What of them is told to who comes.
+    pub fn terms(&self) -> Terms {
+        let ms = u64::from(self.defuse_ticks) * 1_000 / u64::from(TICK_HZ);
+        Terms { defuse_ms: ms.min(u16::MAX.into()) as u16 }
+    }
+
     /// Rounds of the first half.
     pub fn half(&self) -> u8 {
         self.rounds_to_win - 1

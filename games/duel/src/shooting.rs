@@ -12,8 +12,9 @@ use throng_rewind::view_limits::ViewVerdict;
 
 use crate::{
     components::{Arms, Player, Pose, Vitals},
+    controls::Controls,
     economy::{OF_KILL, Purse, hurt},
-    movement::{Controls, Motion, RUN_M_PER_S},
+    movement::{Motion, RUN_M_PER_S},
     past::{Past, Shot, judged_at, part_of},
     protocol::{HitConfirmed, Input, Killed, ShotFired, TICK_HZ, direction_of},
     rounds::Rounds,

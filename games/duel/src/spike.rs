@@ -14,9 +14,10 @@ use throng_replication::table_resource;
 
 use crate::{
     components::{Phase, Player, RoundEnd, Spike, Vitals},
+    controls::Controls,
     economy::{OF_PLANT, Purse},
     map::layout::SQUARE_M,
-    movement::{BODY_HALF_M, Controls, Motion},
+    movement::{BODY_HALF_M, Motion},
     protocol::Killed,
     rounds::{Change, Rounds},
     scene::{Scene, Turn},

@@ -24,11 +24,12 @@ use throng_replication::InterestSettings;
 use crate::{
     arrivals,
     components::Pose,
+    controls::Controls,
     economy::Purse,
     flow, lives,
     map::Map,
     meter::{self, Meter},
-    movement::{Controls, Motion},
+    movement::Motion,
     past::{self, Past},
     players,
     protocol::{MATCH, TICK_HZ},

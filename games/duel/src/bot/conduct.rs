@@ -18,12 +18,7 @@ use super::{
     role::Task,
     situation::Situation,
 };
-use crate::{
-    components::{Doing, Phase},
-    movement::Wish,
-    protocol::Input,
-    weapons::WeaponKind,
-};
+use crate::{components::Doing, movement::Motion, protocol::Input, weapons::WeaponKind};
 
 /// Faster than this one does not shoot (m/s), but at somebody who is nearer than that (m).
 const STEADY_M_PER_S: f32 = 1.2;
@@ -35,10 +30,12 @@ const OUT_MS: [u64; 2] = [2_500, 7_000];
 const IN_MS: [u64; 2] = [700, 2_000];
 /// So near its post one walks quietly and looks where the post looks (m).
 const NEAR_POST_M: f32 = 3.0;
+/// Between two looks around for somewhere to hide (ms).
+const HIDE_AGAIN_MS: u64 = 50;
 /// Where one looks for somebody whose feet are there (m).
 const CHEST: Vec3 = Vec3::new(0.0, 1.3, 0.0);
 
-/// One thought: what it goes by.
+/// One thought: what it goes by. Bots think once for each tick, and what is expensive they do less often.
 #[derive(Clone, Copy)]
 pub struct Thought<'a> {
     pub now: Nanos,
@@ -80,6 +77,7 @@ pub struct Conduct {
     dodge: Turns,
     peek: Turns,
     hiding: Option<Vec3>,
+    looks_to_hide_at: Nanos,
     /// Yaw and pitch of what it wants to throw, and whether it looks there.
     throw: Option<(f32, f32)>,
     is_throw_aimed: bool,
@@ -100,14 +98,11 @@ impl Conduct {
         (self.hiding, self.weapon) = (None, None);
     }
 
-    /// Feels where it is, and what it has fired: how many shots. `ahead_ticks` are on their way.
-    pub fn feel(&mut self, thought: &Thought, ahead_ticks: u32) -> u8 {
-        let Thought { situation, guide, dt_s, .. } = *thought;
-        let is_at_base = matches!(situation.clock.phase, Phase::WarmUp | Phase::Buy);
-        let zone = is_at_base.then(|| &guide.map.bases[situation.side.index()]);
-        let (me, tick_s) = (situation.me(), 1.0 / f32::from(situation.tick_hz.max(1)));
-        self.legs.feel((situation.tick, me.feet), ahead_ticks, zone, &guide.map, tick_s);
-        let fired = self.hand.feel(&me.arms, dt_s);
+    /// Feels how it stands, and what it has fired: how many shots.
+    pub fn feel(&mut self, thought: &Thought, motion: Motion) -> u8 {
+        let me = thought.situation.me();
+        self.legs.feel(motion);
+        let fired = self.hand.feel(&me.arms, thought.dt_s);
         let is_loading = me.arms.doing == Doing::Loading;
         if self.weapon != Some(me.arms.weapon) || (self.was_loading && !is_loading) {
             self.rounds = me.arms.weapon.traits().rounds;
@@ -228,8 +223,9 @@ impl Conduct {
     /// The direction to somewhere near by where it cannot be seen from there; aside, if there is nothing.
     fn hide(&mut self, thought: &Thought, from: Vec3, rng: &mut Xoshiro256PlusPlus) -> [f32; 2] {
         let feet = self.legs.motion().at;
-        if self.hiding.is_none() {
+        if self.hiding.is_none() && thought.now >= self.looks_to_hide_at {
             self.hiding = thought.guide.hiding_place(feet, from, rng);
+            self.looks_to_hide_at = thought.now + Nanos::from_millis(HIDE_AGAIN_MS);
         }
         match self.hiding {
             Some(place) => self.legs.go(thought.now, place, thought.guide),
@@ -244,12 +240,12 @@ impl Conduct {
     }
 
     fn input(&mut self, direction: [f32; 2]) -> Input {
-        self.legs.note(Wish { direction, ..Wish::default() });
+        self.legs.note(direction);
         Input::new(direction, self.hand.yaw, self.hand.pitch)
     }
 
     fn walk(&mut self, direction: [f32; 2]) -> Input {
-        self.legs.note(Wish { direction, is_walking: true, ..Wish::default() });
+        self.legs.note(direction);
         Input::new(direction, self.hand.yaw, self.hand.pitch).and_walk()
     }
 }

@@ -146,7 +146,7 @@ impl Defence {
     ) -> Task {
         let (alive, enemies) = (situation.alive_of(situation.team), situation.alive_of(situation.team.other()));
         let left_m = flat_m(situation.me().feet, spike);
-        let need_s = left_m * DETOUR / RUN_M_PER_S + guide.defuse_s + HOPE_S;
+        let need_s = left_m * DETOUR / RUN_M_PER_S + situation.defuse_s + HOPE_S;
         let is_at_it = left_m < REACH_M;
         let are_few = alive + FEW_TO_SAVE <= enemies;
         let gives_up = enemies > 0 && (are_few || !self.plan.retakes && alive <= enemies);

@@ -11,7 +11,11 @@ use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_platform::time::Nanos;
 
-use super::{guide::BotGuide, hand::turn_between, situation::Situation};
+use super::{
+    guide::BotGuide,
+    hand::turn_between,
+    situation::{Body, Situation},
+};
 use crate::teams::SEATS;
 
 /// From an enemy in view until one knows of it (ms).
@@ -41,6 +45,12 @@ pub struct Target {
 }
 
 impl Target {
+    /// The same, where it is drawn by now; where it was, if it is out of sight.
+    pub fn drawn_in(self, situation: &Situation) -> Self {
+        let body = situation.bodies.get(usize::from(self.seat)).copied().flatten();
+        body.map_or(self, |Body { feet, .. }| Self { feet, distance_m: feet.distance(situation.me().feet), ..self })
+    }
+
     /// What one shoots at, if it is the head that is wanted or all that there is.
     pub fn aim(&self, head_is_wanted: bool) -> Vec3 {
         let height_m = if head_is_wanted || !self.shows_chest { HEAD_M } else { CHEST_M };

@@ -22,7 +22,6 @@ use crate::{
     components::Cloud,
     map::{Map, Way, layout::solids},
     movement::{BODY_HALF_M, BODY_HEIGHT_M, EYE_M},
-    settings::DuelSettings,
     smoke::{NEAR_M, is_on_line},
     teams::Side,
 };
@@ -62,8 +61,6 @@ pub struct Post {
 /// What all bots of a process share.
 pub struct BotGuide {
     pub map: Arc<Map>,
-    /// How long it takes to defuse a spike, where the settings say nothing else (s).
-    pub defuse_s: f32,
     navmesh: NavMesh,
     search: Mutex<PathSearch>,
     /// By site, and by way to it.
@@ -83,8 +80,7 @@ impl BotGuide {
     fn new(map: Arc<Map>) -> Self {
         let navmesh = ground(&map);
         let search = Mutex::new(PathSearch::new(&navmesh));
-        let defuse_s = DuelSettings::default().defuse_s;
-        let mut guide = Self { map, defuse_s, navmesh, search, posts: Default::default() };
+        let mut guide = Self { map, navmesh, search, posts: Default::default() };
         let rng = &mut Xoshiro256PlusPlus::seed_from_u64(1);
         guide.posts = [0, 1].map(|site| [0, 1, 2].map(|way| guide.find_posts(site, way, rng)));
         guide

@@ -1,30 +1,21 @@
 //! Legs: bring a bot to where it wants to be, by the rules that the match moves it by.
 //!
-//! A client is told where it was half a round trip ago, and not how fast it is. So a bot measures its speed by the places
-//! that it is told of, and makes the match's own steps ([`step`]) with its last wish for what it has not heard of yet. By
-//! that it knows when it has come to rest: who shoots while it runs misses.
+//! Where it is and how fast, it has from what it predicts ([`crate::prediction`]), which is the match's own steps. By that it
+//! knows when it has come to rest: who shoots while it runs misses.
 //!
-//! Ways come from the guide, and are looked for again when it gets nowhere. Sketch of the cost: some 3 µs a thought, and
-//! 5 µs for a way.
+//! Ways come from the guide, and are looked for again when it gets nowhere. Sketch of the cost: next to nothing a thought,
+//! and 5 µs for a way.
 
 use glam::Vec3;
 use throng_platform::time::Nanos;
-use throng_query::geometry::Aabb;
 
 use super::guide::BotGuide;
-use crate::{
-    map::Map,
-    movement::{Motion, RUN_M_PER_S, Wish, step},
-};
+use crate::movement::Motion;
 
 /// Nearer than this a place counts as reached (m).
 const REACHED_M: f32 = 0.5;
 /// A goal that has moved by less is the same (m).
 const SAME_GOAL_M: f32 = 0.5;
-/// Speed is measured over so many ticks at least: a place is told to 1 cm, so it is right to 0.2 m/s.
-const MEASURED_TICKS: u32 = 6;
-/// Ticks that a bot looks ahead, at most: 200 ms.
-const AHEAD_TICKS_MAX: u32 = 26;
 /// Faster than this it runs against its own way to stop (m/s).
 const BRAKE_M_PER_S: f32 = 3.0;
 /// Who has not come so far (m) in so long (ms) is stuck.
@@ -35,10 +26,8 @@ const STUCK_MS: u64 = 700;
 #[derive(Debug)]
 pub struct Legs {
     motion: Motion,
-    wish: Wish,
-    /// When the speed was measured, and where it was then.
-    measured: (u32, Vec3),
-    velocity: Vec3,
+    /// Whether it wanted to get somewhere, as of its last thought.
+    is_going: bool,
     way: Vec<Vec3>,
     next: usize,
     goal: Option<Vec3>,
@@ -50,9 +39,7 @@ impl Default for Legs {
     fn default() -> Self {
         Self {
             motion: Motion::standing(Vec3::ZERO),
-            wish: Wish::default(),
-            measured: (0, Vec3::ZERO),
-            velocity: Vec3::ZERO,
+            is_going: false,
             way: Vec::new(),
             next: 0,
             goal: None,
@@ -62,20 +49,9 @@ impl Default for Legs {
 }
 
 impl Legs {
-    /// Takes where it was at `tick`, and thinks on to where it is `ahead_ticks` later.
-    pub fn feel(&mut self, (tick, feet): (u32, Vec3), ahead_ticks: u32, zone: Option<&Aabb>, map: &Map, dt_s: f32) {
-        let elapsed_ticks = tick.saturating_sub(self.measured.0);
-        if elapsed_ticks >= MEASURED_TICKS || tick < self.measured.0 {
-            let velocity = (feet - self.measured.1) / (elapsed_ticks.max(1) as f32 * dt_s);
-            // Whoever was faster has stood up elsewhere.
-            let is_real = velocity.with_y(0.0).length() < RUN_M_PER_S * 1.3;
-            self.velocity = if is_real { velocity.with_y(0.0) } else { Vec3::ZERO };
-            self.measured = (tick, feet);
-        }
-        self.motion = Motion { velocity: self.velocity, ..Motion::standing(feet) };
-        for _ in 0..ahead_ticks.min(AHEAD_TICKS_MAX) {
-            step(&mut self.motion, &self.wish, zone, map, dt_s);
-        }
+    /// Takes where it is and how it moves.
+    pub fn feel(&mut self, motion: Motion) {
+        self.motion = motion;
     }
 
     /// Where it is now, as far as it knows.
@@ -83,9 +59,9 @@ impl Legs {
         &self.motion
     }
 
-    /// Keeps what it has told the match, to think on with.
-    pub fn note(&mut self, wish: Wish) {
-        self.wish = wish;
+    /// Keeps whether it wants to get somewhere.
+    pub fn note(&mut self, direction: [f32; 2]) {
+        self.is_going = direction != [0.0, 0.0];
     }
 
     /// Forgets where it was going.
@@ -119,8 +95,7 @@ impl Legs {
 
     /// Whether it wants to get somewhere and does not.
     fn is_stuck(&self, now: Nanos) -> bool {
-        let wants = self.wish.direction != [0.0, 0.0];
-        wants && now.saturating_sub(self.progress.1) > Nanos::from_millis(STUCK_MS)
+        self.is_going && now.saturating_sub(self.progress.1) > Nanos::from_millis(STUCK_MS)
     }
 
     /// The direction to run in to stand still soon.
@@ -145,36 +120,33 @@ pub fn flat_m(one: Vec3, other: Vec3) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{map::layout::middle_of, movement::BODY_HALF_M};
+    use crate::{
+        map::{Map, layout::middle_of},
+        movement::{BODY_HALF_M, RUN_M_PER_S, Wish, step},
+    };
 
     const DT_S: f32 = 1.0 / 128.0;
-    const THOUGHT_TICKS: u32 = 6;
 
-    /// A body that the match moves, and legs that are told of it late.
+    /// A body that the match moves, and legs that know of it.
     struct Run {
         body: Motion,
         tick: u32,
-        told: Vec<Vec3>,
         legs: Legs,
     }
 
     impl Run {
         fn new(at: Vec3) -> Self {
-            Self { body: Motion::standing(at), tick: 0, told: vec![at], legs: Legs::default() }
+            Self { body: Motion::standing(at), tick: 0, legs: Legs::default() }
         }
 
-        /// One thought: `wish` of what the legs know.
-        fn think(&mut self, late_ticks: u32, wish: impl Fn(&mut Legs, Nanos) -> [f32; 2]) {
-            let tick = self.tick.saturating_sub(late_ticks);
+        /// One thought, and one step: `wish` of what the legs know.
+        fn think(&mut self, wish: impl Fn(&mut Legs, Nanos) -> [f32; 2]) {
             let now = Nanos::from_millis(u64::from(self.tick) * 1_000 / 128);
-            self.legs.feel((tick, self.told[tick as usize]), self.tick - tick, None, &Map::load(), DT_S);
-            let wish = Wish { direction: wish(&mut self.legs, now), ..Wish::default() };
-            self.legs.note(wish);
-            for _ in 0..THOUGHT_TICKS {
-                step(&mut self.body, &wish, None, &Map::load(), DT_S);
-                self.told.push(self.body.at);
-                self.tick += 1;
-            }
+            self.legs.feel(self.body);
+            let direction = wish(&mut self.legs, now);
+            self.legs.note(direction);
+            step(&mut self.body, &Wish { direction, ..Wish::default() }, None, &Map::load(), DT_S);
+            self.tick += 1;
         }
     }
 
@@ -186,7 +158,7 @@ mod tests {
             for goal in &way.waypoints[1..] {
                 let begin = run.tick;
                 while !run.legs.is_at(*goal) || run.tick == begin {
-                    run.think(6, |legs, now| legs.go(now, *goal, &guide));
+                    run.think(|legs, now| legs.go(now, *goal, &guide));
                     assert!(run.tick - begin < 128 * 20, "{} to {goal}: {:?}", way.name, run.body);
                 }
                 let off_m = flat_m(run.body.at, *goal);
@@ -196,12 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn a_runner_stands_still_soon_and_knows_it() {
+    fn a_runner_stands_still_soon() {
         let mut run = Run::new(middle_of(2, 2));
-        (0..12).for_each(|_| run.think(6, |_, _| [1.0, 0.0]));
-        assert!((run.legs.motion().speed_m_per_s() - RUN_M_PER_S).abs() < 0.6, "{:?}", run.legs.motion());
-        assert!(flat_m(run.legs.motion().at, run.body.at) < RUN_M_PER_S * DT_S * THOUGHT_TICKS as f32 + 0.15);
-        (0..6).for_each(|_| run.think(6, |legs, _| legs.halt()));
+        (0..72).for_each(|_| run.think(|_, _| [1.0, 0.0]));
+        assert!((run.body.speed_m_per_s() - RUN_M_PER_S).abs() < 0.1, "{:?}", run.body);
+        (0..36).for_each(|_| run.think(|legs, _| legs.halt()));
         assert!(run.body.speed_m_per_s() < 0.8, "after 280 ms: {:?}", run.body);
     }
 }

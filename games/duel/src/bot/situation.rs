@@ -1,8 +1,8 @@
 //! Situation: what a bot is told of its match, gathered once a thought.
 //!
 //! All of it comes from the client's replicas, so an enemy in the fog is not in it, and neither is the spike of the other
-//! side. Nothing is kept from one thought to the next. Sketch of the cost: a pass over a dozen
-//! replicas, about 1 µs.
+//! side. Others are where they are [shown](super::shown), and oneself is where one is predicted to be. Nothing is kept from
+//! one thought to the next. Sketch of the cost: a pass over a dozen replicas, about 1 µs.
 
 use glam::Vec3;
 use throng_client::Client;
@@ -10,6 +10,7 @@ use throng_client::Client;
 use crate::{
     components::{Arms, Clock, Clouds, HEALTH_MAX, Player, Pose, Score, Spike, Vitals},
     map::Map,
+    protocol::Terms,
     teams::{SEATS, Side, TEAM_SIZE, TeamId},
 };
 
@@ -39,13 +40,16 @@ pub struct Situation {
     pub team: TeamId,
     pub side: Side,
     pub vitals: Vitals,
+    /// How long it takes to defuse the spike (s).
+    pub defuse_s: f32,
     /// Who is told, by seat, oneself among them.
     pub bodies: [Option<Body>; SEATS],
 }
 
 impl Situation {
-    /// `None` in the lobby, and before the match has told of itself and of the own player.
-    pub fn of(client: &Client) -> Option<Self> {
+    /// `None` in the lobby, and before the match has told of itself and of the own player. `shown`: where everybody is
+    /// drawn, by seat.
+    pub fn of(client: &Client, shown: &[Option<Vec3>; SEATS], terms: &Terms) -> Option<Self> {
         let (world, replicas) = (client.world()?, client.replicas());
         let own = client.own_entity()?;
         let player = *replicas.get::<Player>(own)?;
@@ -64,15 +68,17 @@ impl Situation {
             team: player.team,
             side: Side::of(player.team, score.attackers),
             vitals: *replicas.get::<Vitals>(own)?,
+            defuse_s: f32::from(terms.defuse_ms) / 1_000.0,
             bodies: [None; SEATS],
         };
         for (id, player) in replicas.iter::<Player>() {
             let body = replicas.get::<Pose>(id).zip(replicas.get::<Vitals>(id)).zip(replicas.get::<Arms>(id));
-            let Some((((pose, vitals), arms), place)) = body.zip(situation.bodies.get_mut(usize::from(player.seat)))
-            else {
+            let seat = usize::from(player.seat);
+            let Some((((pose, vitals), arms), place)) = body.zip(situation.bodies.get_mut(seat)) else {
                 continue;
             };
-            *place = Some(Body { feet: pose.feet(), is_alive: vitals.is_alive, arms: *arms });
+            let feet = shown[seat].unwrap_or(pose.feet());
+            *place = Some(Body { feet, is_alive: vitals.is_alive, arms: *arms });
         }
         situation.own().is_some().then_some(situation)
     }
@@ -84,6 +90,13 @@ impl Situation {
     /// Oneself.
     pub fn me(&self) -> &Body {
         self.own().expect("there is no situation without oneself")
+    }
+
+    /// One is here, ahead of what is told.
+    pub fn stand_at(&mut self, feet: Vec3) {
+        if let Some(Some(body)) = self.bodies.get_mut(usize::from(self.seat)) {
+            body.feet = feet;
+        }
     }
 
     /// The own place in the team.
@@ -158,6 +171,7 @@ impl Situation {
 use crate::{
     components::{Doing, Phase},
     protocol::TICK_HZ,
+    settings::DuelSettings,
     weapons::WeaponKind,
 };
 
@@ -179,6 +193,7 @@ impl Situation {
             team,
             side: Side::of(team, TeamId::One),
             vitals: Vitals { health: HEALTH_MAX, armour: 0, is_alive: true },
+            defuse_s: DuelSettings::default().defuse_s,
             bodies: [None; SEATS],
         };
         for (seat, feet) in bodies {

@@ -5,7 +5,7 @@ use throng_platform::time::Nanos;
 use throng_simulator::{Simulation, SimulationSettings, Totals};
 
 use super::{BotGuide, DuelBot};
-use crate::{DuelSettings, build, schema, teams::SEATS};
+use crate::{DuelSettings, build, protocol::TICK_HZ, schema, teams::SEATS};
 
 const ENDS: [&str; 5] =
     ["attackers_eliminated", "defenders_eliminated", "spikes_exploded", "spikes_defused", "times_run_out"];
@@ -13,7 +13,7 @@ const ENDS: [&str; 5] =
 /// So many matches at once, until so many rounds of each are over. Everything but what bots wait for is as it ships.
 fn play(matches: usize, rounds: u64, impairment: Impairment) -> Totals {
     let game = DuelSettings { warm_up_s: 2.0, stagger_s: 0.0, buy_s: 6.0, over_s: 1.0, ..DuelSettings::default() };
-    let settings = SimulationSettings { think_hz: 32, impairment, ..SimulationSettings::new(schema(), 1) };
+    let settings = SimulationSettings { think_hz: TICK_HZ.into(), impairment, ..SimulationSettings::new(schema(), 1) };
     let (mut simulation, _) = Simulation::new(&settings, |server| build(server, &game)).expect("a lobby");
     let guide = BotGuide::load();
     for _ in 0..matches * SEATS {
@@ -54,6 +54,10 @@ fn bots_play_rounds_that_end_in_every_way() {
     for name in ["kills", "bought", "thrown", "hits"] {
         assert!(totals.counter(name) > 100, "{name}: {totals:#?}");
     }
+    // They predict what comes, for three lost packets in a row are none.
+    let [checks, corrections] = ["predictions_checked", "corrections"].map(|name| totals.counter(name));
+    assert!(checks > 1_000_000 && corrections * 10_000 < checks, "{totals:#?}");
+    assert!(totals.counter("corrected_cm_max") < 50, "{totals:#?}");
 }
 
 /// Promise: each way for a round to end makes one round in twenty at least. Takes minutes: for who changes

@@ -5,7 +5,9 @@ use throng_platform::allocator::thread_counts;
 use super::*;
 use crate::{
     components::{Arms, Doing},
-    movement::{Controls, RUN_M_PER_S, Told},
+    controls::{Controls, SAVED_MAX, Told},
+    map::layout::middle_of,
+    movement::RUN_M_PER_S,
     protocol::{Grenade, TICK_HZ, Throw},
     scene::Scene,
     seats::Senses,
@@ -116,6 +118,61 @@ fn r13_bursts_of_inputs_are_no_faster_and_nobody_teleports() {
     assert!(began.iter().zip(before).filter(|(began, now)| began.distance(*now) > 1.0).count() >= 5);
 }
 
+/// Promise: who holds inputs back and says them in lumps is no faster, and in one tick no farther away than by what is
+/// saved.
+#[test]
+fn r13_inputs_that_are_held_back_are_no_faster() {
+    let mut game = Headless::duel();
+    game.until(Phase::Live);
+    let (step_m, began) = (RUN_M_PER_S / f32::from(TICK_HZ), middle_of(8, 12));
+    game.put(ATTACKER, began);
+    let (mut before, mut most_m) = (began, 0.0_f32);
+    for tick in 0..200_usize {
+        if tick % 20 == 19 {
+            (0..20).for_each(|_| game.world.input(client(ATTACKER), &Input::new([1.0, 0.0], 0.0, 0.0)));
+        }
+        game.world.tick();
+        let after = game.get::<Motion>(ATTACKER).at;
+        most_m = most_m.max(before.distance(after));
+        let ran_m = began.distance(after);
+        assert!(ran_m <= step_m * (tick + 1 + usize::from(SAVED_MAX)) as f32, "{ran_m} m in {tick} ticks");
+        before = after;
+    }
+    assert!(most_m > 2.0 * step_m && most_m <= step_m * f32::from(SAVED_MAX + 1) * 1.001, "{most_m} m in a tick");
+    assert!(game.counted("inputs_excess") > 0, "nothing was saved for some");
+}
+
+/// Where somebody is who runs to and fro for 200 ticks; `is_lossy`: three in ten of its packets are lost in a row, and with
+/// the next one their inputs come in another order.
+fn runs_to(is_lossy: bool) -> Motion {
+    let mut game = Headless::duel();
+    game.until(Phase::Live);
+    game.put(ATTACKER, middle_of(8, 12));
+    for number in 1..=200_u16 {
+        let say = |game: &mut Headless, number: u16| {
+            let angle = f32::from(number / 40);
+            let input = Input::new([angle.sin(), angle.cos()], angle, 0.0);
+            game.world.input_numbered(client(ATTACKER), number, &input);
+        };
+        match number % 10 {
+            3..=5 if is_lossy => {}
+            6 if is_lossy => [number, number - 3, number - 1, number - 2].iter().for_each(|said| say(&mut game, *said)),
+            _ => say(&mut game, number),
+        }
+        game.world.tick();
+    }
+    assert_eq!((game.counted("inputs_excess"), game.counted("inputs_late")), (0, 0));
+    game.get(ATTACKER)
+}
+
+/// Promise: what is lost and comes again, in whatever order, is no step less and no other one.
+#[test]
+fn three_packets_lost_in_a_row_change_no_movement() {
+    let whole = runs_to(false);
+    assert!(whole.at.distance(middle_of(8, 12)) > 0.3, "it ran: {whole:?}");
+    assert_eq!(runs_to(true), whole);
+}
+
 /// Has everybody run about and shoot, each in another way.
 fn steer(game: &mut Headless, tick: u32) {
     for seat in ALL {
@@ -172,7 +229,7 @@ fn what_only_the_server_knows_of_a_player_is_in_the_hash() {
         ("life", |game| game.edit::<Senses>(ATTACKER, |senses| senses.life += 1)),
         ("blind", |game| game.edit::<Senses>(ATTACKER, |senses| senses.blind_until_tick += 1)),
         ("waiting", |game| {
-            let told = Told { input: Input::default().and_jump(), seen: None };
+            let told = Told { number: 1, input: Input::default().and_jump(), seen: None };
             game.edit::<Controls>(ATTACKER, |controls| _ = controls.take(told));
         }),
     ];

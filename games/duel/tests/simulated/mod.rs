@@ -1,12 +1,12 @@
 //! Duel on the simulator: what the tests of this folder share.
 
-use duel::{BotGuide, DuelBot, DuelSettings, DuelWorlds};
+use duel::{BotGuide, DuelBot, DuelSettings, DuelWorlds, protocol::TICK_HZ};
 use throng::{Server, server::ServerError};
 use throng_simulator::{Simulation, SimulationSettings};
 
-/// Settings of a simulation of Duel with a perfect network.
+/// Settings of a simulation of Duel with a perfect network, and clients that send as often as a match ticks.
 pub fn settings(seed: u64) -> SimulationSettings {
-    SimulationSettings::new(duel::schema(), seed)
+    SimulationSettings { think_hz: TICK_HZ.into(), ..SimulationSettings::new(duel::schema(), seed) }
 }
 
 /// Matches whose rounds are short, so that tests see many.
