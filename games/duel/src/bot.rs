@@ -18,8 +18,8 @@
 //! merely old or wrong are found by the client's own checks.
 //!
 //! Runs on one of the swarm's threads. Sketch of the cost: a thought is some 2 µs, most of it a look at a dozen replicas;
-//! one in six is about 8 µs, for lines of sight. So ten bots at 128 Hz take 4 ms of a second, and thirty matches of them
-//! an eighth of a core; what the client takes for packets comes on top, and is more.
+//! one in six is twice that, for lines of sight. So ten bots at 128 Hz take 3 ms of a second, and thirty matches of them a
+//! tenth of a core; what the client takes for packets comes on top, and is more.
 
 mod attack;
 mod balance;
