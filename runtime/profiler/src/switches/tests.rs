@@ -291,10 +291,12 @@ fn page_faults_reach_the_history() {
     switches.follow(0, 0);
     let begin_ns = monotonic_ns();
     let pages = 2_000;
+    // So much no allocator takes from what was freed before, whose pages are there already.
+    let fresh_bytes = 64 << 20;
     let mut out = Vec::new();
     for _ in 0..4 {
-        let mut fresh = vec![0_u8; pages / 4 * 4096];
-        black_box(&mut fresh).chunks_mut(4096).for_each(|page| page[0] = 1);
+        let mut fresh = vec![0_u8; fresh_bytes];
+        black_box(&mut fresh).chunks_mut(4096).take(pages / 4).for_each(|page| page[0] = 1);
         switches.frame(begin_ns, monotonic_ns(), &mut out);
         std::mem::forget(fresh);
     }
