@@ -151,7 +151,7 @@ fn a_fault_that_is_unknown_is_told_with_those_that_are_known() {
 
 #[test]
 fn a_size_out_of_range_is_told_with_its_range() {
-    check(throng(&["serve", "--players", "0"]), &["--players", "1..=4000"]);
+    check(throng(&["serve", "--players", "0"]), &["--players", "1..=4096"]);
     check(throng(&["load", "--seconds", "0"]), &["--seconds", "1..=86400"]);
 }
 
