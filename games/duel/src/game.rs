@@ -28,6 +28,9 @@ impl FromStr for RoundsToWin {
     }
 }
 
+/// Some two rounds, after a warm-up: from then on matches buy at different times.
+const SETTLES_AFTER_S: u32 = 200;
+
 const ROUNDS: GameOption = GameOption::value::<RoundsToWin>(
     "rounds-to-win",
     "ROUNDS",
@@ -54,6 +57,7 @@ pub fn game() -> Game {
     .scenarios(&SCENARIOS)
     .bots(bots)
     .bots_at(TICK_HZ.into())
+    .settles_after(SETTLES_AFTER_S)
 }
 
 fn bots(_: &Options, _: Scenario) -> impl Fn(usize) -> DuelBot + use<> {

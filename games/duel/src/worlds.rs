@@ -4,7 +4,7 @@
 //!   Enter   connections that ended and clients that come                    arrivals
 //!   Act     inputs, steps, loading, buying; work at the spike; grenades     players  spike  throwing
 //!   Shoot   triggers, and what the shots hit                                shooting
-//!   Decide  what that means for the round: pay, new lives, the way home     flow  lives  spike  arrivals  meter
+//!   Decide  what that means for the round: pay, new lives, the way home     flow  lives  spike  arrivals  meter  activity
 //!   Tell    components, messages, history and fog are brought up to date    telling  past  sight
 //! ```
 //!
@@ -22,7 +22,7 @@ use throng_profiler::Category;
 use throng_replication::InterestSettings;
 
 use crate::{
-    arrivals,
+    activity, arrivals,
     components::Pose,
     controls::Controls,
     economy::Purse,
@@ -180,9 +180,10 @@ impl WorldPlugin for Judging {
             lives::clear_the_field.run_if(lives::a_round_begins),
             arrivals::go_home.run_if(arrivals::all_go_home),
             meter::measure,
+            activity::count,
         );
         world.add_systems(Update, decide.chain().in_set(Step::Decide));
-        for module in ["duel.flow", "duel.spike", "duel.meter"] {
+        for module in ["duel.flow", "duel.spike", "duel.meter", "duel.activity"] {
             world.name_subsystem(module, "game");
         }
     }

@@ -9,6 +9,7 @@ use throng_lab::{
     load::{LoadPlan, LoadRun, Progress, WindowBegin},
     report,
     seconds::Second,
+    settling::STILL_FOR_S,
 };
 use throng_platform::signals;
 
@@ -115,7 +116,7 @@ pub fn plan(played: &Played<'_>, seconds: u32, settle_s_max: u32) -> Result<Load
         bots_arguments: played.to_bots_words(),
         players,
         window_begin: match scenario.joins {
-            Joins::InTurn => WindowBegin::Settled { s_max: settle_s_max },
+            Joins::InTurn => WindowBegin::Settled { s_min: played.game.settles_after_s(), s_max: settle_s_max },
             Joins::AtOnce => WindowBegin::FirstBot,
         },
         seconds,
@@ -151,12 +152,12 @@ fn one_line(progress: Progress) -> String {
         Progress::StartingServer => "starting the server".into(),
         Progress::Joining { players, of } => format!("joining: {players} of {of} bots are playing"),
         Progress::Settling { second, last, settling } => {
-            let moves = settling.farthest().map_or_else(
-                || "30 s are waited for".to_owned(),
-                |(key, share)| {
+            let moves = match settling.farthest() {
+                Some((key, share)) if share > settling.moved_share_max => {
                     format!("{key} moves by {:.1} % of at most {:.1}", share * 100.0, settling.moved_share_max * 100.0)
-                },
-            );
+                }
+                _ => format!("{} s are waited for", settling.s_min.max(STILL_FOR_S as u32)),
+            };
             format!("settling: {second:>4} of at most {} s  {moves}  {}", settling.s_max, figures(&last))
         }
         Progress::Measuring { second, of, last } => format!("{second:>4} of {of} s  {}", figures(&last)),

@@ -51,6 +51,7 @@ pub struct Game {
     find_settings: FindSettings,
     load_bots: Option<LoadBots>,
     bots_hz: u32,
+    settles_after_s: u32,
 }
 
 /// What is not known of a build.
@@ -98,6 +99,7 @@ impl Game {
             find_settings: Box::new(find_settings),
             load_bots: None,
             bots_hz: SwarmSettings::TICK_HZ,
+            settles_after_s: 0,
         }
     }
 
@@ -197,6 +199,15 @@ impl Game {
         self.bots_hz = hz;
         self
     }
+
+    /// How long its players need, when the last of them is in, until what they do no longer follows from when they came
+    /// (s). Default 0: nothing but what every load run watches. For a game of rounds some rounds: figures stand still in
+    /// the first one, too, while everybody buys. Too low → load runs measure the beginning; too high → they take longer.
+    #[must_use]
+    pub fn settles_after(mut self, seconds: u32) -> Self {
+        self.settles_after_s = seconds;
+        self
+    }
 }
 
 /// What those ask who run it.
@@ -249,6 +260,11 @@ impl Game {
     /// How often each of its bots thinks and sends an input.
     pub fn bots_hz(&self) -> u32 {
         self.bots_hz
+    }
+
+    /// How long a load run waits at least, when the last bot is in (s).
+    pub fn settles_after_s(&self) -> u32 {
+        self.settles_after_s
     }
 
     /// Loads what bots share. `None`: it has no bots.

@@ -44,8 +44,9 @@ const NEWCOMERS_FOR: Duration = Duration::from_secs(2);
 /// When the measured window opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowBegin {
-    /// When all bots are in and the run has settled, or after so long without (s). 0: it is not waited for.
-    Settled { s_max: u32 },
+    /// When all bots are in and the run has settled, which takes `s_min` at least by the game's word; or after `s_max`
+    /// without (s). 0: it is not waited for.
+    Settled { s_min: u32, s_max: u32 },
     /// With the first bot: it is the log-ins that are measured.
     FirstBot,
 }
@@ -208,9 +209,9 @@ impl Course<'_> {
         if let Some(not_filled) = self.wait_all_in(progress)? {
             return Ok(Some(not_filled));
         }
-        if let WindowBegin::Settled { s_max } = self.plan.window_begin {
+        if let WindowBegin::Settled { s_min, s_max } = self.plan.window_begin {
             self.during = "settling";
-            self.settle(s_max, progress)?;
+            self.settle(s_min, s_max, progress)?;
             if self.stop.requested() {
                 return Ok(None);
             }
@@ -265,13 +266,13 @@ impl Course<'_> {
     }
 
     /// Waits until nothing moves any more, or as long as it may.
-    fn settle(&mut self, s_max: u32, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
+    fn settle(&mut self, s_min: u32, s_max: u32, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
         let (began, first) = (Instant::now(), self.server.seconds.len());
         self.listen_until(NEWCOMERS_FOR, &mut |_| false)?;
         if s_max == 0 {
             return Ok(());
         }
-        let mut settling = Settling::new(self.plan.players, s_max);
+        let mut settling = Settling::new(self.plan.players, s_min, s_max);
         let left = Duration::from_secs(s_max.into()).saturating_sub(began.elapsed());
         let looked = self.listen_until(left, &mut |seconds| {
             let is_settled = settling.look(&seconds[first..]);

@@ -15,7 +15,7 @@ use crate::load_packets::{PacketRow, rows_of_all_worlds};
 use crate::settling::Settling;
 
 /// Keys of the report that programs rely on; a key in an object with a dot. They stay, whatever else is added.
-pub const PROMISED_KEYS: [&str; 48] = [
+pub const PROMISED_KEYS: [&str; 49] = [
     "passed",
     "version",
     "commit",
@@ -39,6 +39,7 @@ pub const PROMISED_KEYS: [&str; 48] = [
     "ticks_missed",
     "ticks_missed_host",
     "server_cpu_cores",
+    "worlds_per_core",
     "server_rss_mb",
     "bots_cpu_cores",
     "packets_in_per_s",
@@ -65,6 +66,9 @@ pub const PROMISED_KEYS: [&str; 48] = [
     "interrupted",
     "deaths",
 ];
+
+/// How much of a core worlds may take that are to hold their tick: the rest is for what comes and goes.
+const CORE_SHARE: f64 = 0.9;
 
 /// Mean and percentiles of a time (ms).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -229,6 +233,9 @@ pub struct LoadReport {
     pub ticks_missed_host: u64,
     /// Processor time of the server / time, by the server's word; by the kernel's if it says nothing.
     pub server_cpu_cores: f64,
+    /// Worlds like these that hold their tick on nine tenths of one core, by what the server took: counted in worlds of the
+    /// fastest kind. Says little where kinds cost differently.
+    pub worlds_per_core: f64,
     pub server_rss_mb: f64,
     /// As the server's, by the bots' word or the kernel's.
     pub bots_cpu_cores: f64,
@@ -324,8 +331,17 @@ impl LoadReport {
                 rows_of_all_worlds(packets)
             },
         )?;
+        report.worlds_per_core = report.count_worlds_per_core();
         report.bots = bots;
         Ok(report)
+    }
+}
+
+impl LoadReport {
+    fn count_worlds_per_core(&self) -> f64 {
+        let worlds = self.ticks as f64 / (self.seconds * self.tick_hz);
+        let per_core = CORE_SHARE * worlds / self.server_cpu_cores;
+        if per_core.is_finite() { per_core } else { 0.0 }
     }
 }
 
@@ -372,6 +388,7 @@ pub(crate) mod tests {
         let report = LoadReport::merge(object(server), object(bots), outside).unwrap();
         assert_eq!((report.game.as_str(), report.worlds, report.npcs), ("precinct", 1002, 20_000));
         assert_eq!((report.players_connected, report.disconnects, report.state_errors), (1000, 0, 2));
+        assert_eq!(report.worlds_per_core, 0.9 * 12_000.0 / (10.0 * 20.0) / 0.5);
         assert_eq!((report.server_cpu_cores, report.bots_cpu_cores, report.server_rss_mb), (0.5, 0.25, 120.0));
         assert_eq!(report.frame_ms.p999, 3.0);
         assert_eq!(report.input_to_update_ms, InputToUpdateMs { p50: 30.0, p99: 60.0 });

@@ -5,6 +5,9 @@
 //! earlier half. Halves, since a single second's count jumps about while nothing changes at all. Players of a kind are
 //! held against all players: of three in the dark zone, one who leaves is a third, and says nothing about the run.
 //!
+//! A game may say that a run needs longer than it takes these figures to stand still: players of a game of rounds all buy
+//! at first, and by and by each match at another time.
+//!
 //! Where players are few, chance moves more than that: a count of `n` who decide each for themselves moves by some
 //! `sqrt(n)`. So half of `1 / sqrt(n)` is allowed where it is more, which is so below 625 players.
 //!
@@ -31,6 +34,8 @@ pub struct Settling {
     pub after_s: f64,
     /// The longest that this was allowed to take (s).
     pub s_max: u32,
+    /// The least that it takes, by the game's word (s).
+    pub s_min: u32,
     /// How far each figure moved in the last [`STILL_FOR_S`] before the window, as a share; none if the wait was shorter
     /// than that. The key is that of a second's status, and `players_by_kind.` with a kind's name.
     pub moved_share: BTreeMap<String, f64>,
@@ -39,16 +44,17 @@ pub struct Settling {
 }
 
 impl Settling {
-    pub(crate) fn new(players: u32, s_max: u32) -> Self {
+    pub(crate) fn new(players: u32, s_min: u32, s_max: u32) -> Self {
         let of_chance = 0.5 / f64::from(players.max(1)).sqrt();
-        Self { s_max, moved_share_max: MOVED_SHARE_MAX.max(of_chance), ..Self::default() }
+        Self { s_min, s_max, moved_share_max: MOVED_SHARE_MAX.max(of_chance), ..Self::default() }
     }
 
     /// Looks at the seconds since the last bot was in; whether they have settled.
     pub(crate) fn look(&mut self, seconds: &[Second]) -> bool {
         let Some(first) = seconds.len().checked_sub(STILL_FOR_S) else { return false };
         self.moved_share = moved_shares(&seconds[first..]);
-        self.is_settled = self.moved_share.values().all(|share| *share <= self.moved_share_max);
+        let stands_still = self.moved_share.values().all(|share| *share <= self.moved_share_max);
+        self.is_settled = stands_still && seconds.len() >= self.s_min as usize;
         self.is_settled
     }
 
@@ -121,7 +127,7 @@ mod tests {
 
     #[track_caller]
     fn check(seconds: &[Second], players: u32, is_settled: bool, farthest: &str) {
-        let mut settling = Settling::new(players, 300);
+        let mut settling = Settling::new(players, 0, 300);
         assert_eq!(settling.look(seconds), is_settled, "{settling:?}");
         assert_eq!(settling.farthest().map_or("", |(key, _)| key), farthest, "{settling:?}");
     }
@@ -154,12 +160,19 @@ mod tests {
         let moving = seconds(30, |second| if second < 15 { 200 } else { 240 });
         check(&moving, 1_000, false, "players_by_kind.hub");
         check(&moving, 100, true, "players_by_kind.hub");
-        assert_eq!(Settling::new(625, 0).moved_share_max, MOVED_SHARE_MAX);
+        assert_eq!(Settling::new(625, 0, 0).moved_share_max, MOVED_SHARE_MAX);
+    }
+
+    #[test]
+    fn a_game_that_needs_longer_is_waited_for() {
+        let mut settling = Settling::new(1_000, 45, 300);
+        assert!(!settling.look(&seconds(44, |_| 250)), "{settling:?}");
+        assert!(settling.look(&seconds(45, |_| 250)), "{settling:?}");
     }
 
     #[test]
     fn it_reads_as_a_sentence() {
-        let mut settling = Settling { after_s: 300.2, ..Settling::new(1_000, 300) };
+        let mut settling = Settling { after_s: 300.2, ..Settling::new(1_000, 0, 300) };
         settling.look(&seconds(60, |second| second * 3));
         let words = settling.to_string();
         assert!(words.starts_with("NOT settled 300 s after the last bot was in: players_by_kind.hub still moved"));

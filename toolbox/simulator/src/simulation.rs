@@ -81,12 +81,23 @@ impl Simulation {
         self.network.impair(impairment);
     }
 
-    /// Runs one frame.
+    /// Runs one frame: first the players' half, then the server's.
     pub fn step(&mut self) {
+        self.step_players();
+        self.step_server();
+    }
+
+    /// The first half of a frame: its moment comes, packets arrive, and players think. For who takes the time of the
+    /// server alone; [`step_server`](Self::step_server) follows.
+    pub fn step_players(&mut self) {
         let now = self.virtual_server.begin_frame();
         let unix_s = self.virtual_server.unix_seconds();
         self.network.advance(now);
         self.players.iter_mut().for_each(|player| player.step(now, unix_s));
+    }
+
+    /// The second half: the server's frame.
+    pub fn step_server(&mut self) {
         self.virtual_server.run_frame();
     }
 

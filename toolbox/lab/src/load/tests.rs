@@ -42,7 +42,7 @@ impl StandIn {
             game: "stand-in".to_owned(),
             scenario: "usual".to_owned(),
             players: 4,
-            window_begin: WindowBegin::Settled { s_max: 0 },
+            window_begin: WindowBegin::Settled { s_min: 0, s_max: 0 },
             seconds: 1,
             join_within_s: 2,
             stalled_after_s: 60,
@@ -132,7 +132,7 @@ const UNSETTLED_SERVER: &str = r#"
 fn a_run_that_is_stopped_while_it_settles_has_not_passed_and_has_no_window() {
     let stand_in = StandIn::new("unsettled", UNSETTLED_SERVER, BOTS);
     let stop = StopFlag::new().unwrap();
-    let plan = LoadPlan { window_begin: WindowBegin::Settled { s_max: 60 }, seconds: 60, ..stand_in.plan.clone() };
+    let plan = LoadPlan { window_begin: WindowBegin::Settled { s_min: 0, s_max: 60 }, seconds: 60, ..stand_in.plan.clone() };
     let mut seen = Vec::new();
     let run = run(&plan, &stop, &mut |progress| {
         if let Progress::Settling { .. } = progress {
@@ -233,7 +233,7 @@ fn leaving_home(test: &str, hub_per_s: u32, s_max: u32) -> StandIn {
     let bots = BOTS.replace(r#""players_connected":4"#, r#""players_connected":1000"#);
     let mut stand_in = StandIn::new(test, &server, &bots);
     stand_in.plan.players = 1_000;
-    stand_in.plan.window_begin = WindowBegin::Settled { s_max };
+    stand_in.plan.window_begin = WindowBegin::Settled { s_min: 0, s_max };
     stand_in
 }
 
