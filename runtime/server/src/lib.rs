@@ -83,6 +83,7 @@ mod recorder_start;
 mod recorder_turns;
 pub mod report;
 pub mod rules;
+mod seeds;
 pub mod server;
 pub mod settings;
 mod stranded;

@@ -46,6 +46,7 @@ use crate::{
     packet_report::PacketSums,
     recorder_turns::RecorderTurns,
     report::{Build, ServerReport, ServerStatus},
+    seeds::Seeds,
     settings::{ServerSettings, Settings},
     stranded::Stranded,
     suggested_budgets::SuggestedBudgets,
@@ -80,7 +81,7 @@ pub struct Environment {
     pub transport: Box<dyn ServerTransport>,
     /// What the host took of our cores, by which a missed tick is told to be its doing.
     pub steal: Box<dyn StealRecords>,
-    /// Seeds the handshake's secrets; from the operating system, or fixed in a simulation.
+    /// Seeds the handshake's secrets, and what games draw; from the operating system, or fixed in a simulation.
     pub seed: [u8; 32],
     pub private_key: PrivateKey,
     /// Addresses that connect tokens name; those of the transport if empty.
@@ -253,6 +254,7 @@ pub struct Server {
     pub(crate) build: Option<Build>,
     /// Tells when a core stands still, see `host_watch`; on a real host alone.
     heartbeat: Option<Heartbeat>,
+    seeds: Seeds,
 }
 
 impl Server {
@@ -398,6 +400,7 @@ impl Server {
             suggested_budgets: SuggestedBudgets::default(),
             build: None,
             heartbeat: None,
+            seeds: Seeds::new(seed),
         }
     }
 
@@ -459,6 +462,12 @@ impl Server {
 
     pub fn set_directory(&mut self, directory: impl Directory + 'static) {
         self.directory = CaughtDirectory::new(Box::new(directory));
+    }
+
+    /// A seed for a world, for games whose operator gives none: nobody foretells it, and in a simulation it follows from
+    /// the simulation's own.
+    pub fn draw_seed(&mut self) -> u64 {
+        self.seeds.draw()
     }
 
     pub fn control(&self) -> ServerControl {
