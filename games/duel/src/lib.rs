@@ -14,7 +14,7 @@
 //!   spike     flow      lives      telling
 //!   meter     activity
 //!   sight     past      smoke                 who may see whom; what a shot hits
-//!   rounds    seats     scene                 state of a match
+//!   rounds    seats     scene      chance     state of a match
 //!   movement  controls  weapons   economy     rules of the game, pure
 //!   components  protocol  schema  travel  map  teams      what both sides agree on
 //!   prediction                                what a client makes of that: its own body, at once
@@ -30,6 +30,7 @@ pub mod activity;
 pub mod arrivals;
 pub mod bot;
 pub mod budgets;
+pub mod chance;
 pub mod components;
 pub mod controls;
 pub mod economy;

@@ -8,6 +8,7 @@ use glam::Vec3;
 use throng::prelude::*;
 
 use crate::{
+    chance::Chance,
     components::{HEALTH_MAX, Phase, Player, Pose, Vitals},
     controls::Controls,
     economy::Purse,
@@ -120,7 +121,7 @@ pub fn stand_up_early(
 pub fn clear_the_field(
     rounds: Res<Rounds>,
     seats: Res<Seats>,
-    mut rng: ResMut<WorldRng>,
+    mut chance: ResMut<Chance>,
     mut case: ResMut<Case>,
     mut smoke: ResMut<Smoke>,
     mut thrown: ResMut<Thrown>,
@@ -129,6 +130,6 @@ pub fn clear_the_field(
     thrown.clear();
     let attackers = rounds.attackers.seats();
     let able = || seats.iter().map(|(seat, _)| seat).filter(|seat| attackers >> seat & 1 == 1);
-    let chosen = rng.0.random_range(0..able().count().max(1));
+    let chosen = chance.random_range(0..able().count().max(1));
     case.begin(able().nth(chosen));
 }

@@ -23,7 +23,8 @@ pub fn build(server: &mut Server, settings: &DuelSettings) -> Result<DuelWorlds,
         match_size: settings.match_size(),
         fill_s: settings.fill_s,
     })?;
-    let plan = NewWorld::new(lobby, settings.seed);
+    let seed = settings.seed.unwrap_or_else(|| server.draw_seed());
+    let plan = NewWorld::new(lobby, seed);
     let lobby = server.create_world_as(plan.clone())?;
     // Who is far away is shot at, too: everybody in sight is told of in every tick.
     let rules = ReplicationRules { tiers: Vec::new(), ..server.replication_rules().clone() };

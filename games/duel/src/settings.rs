@@ -42,8 +42,9 @@ pub struct DuelSettings {
     /// How long the lobby waits for the players that a match still lacks, before it begins one with fewer (s, 0 to
     /// 600). Default 10.
     pub fill_s: f32,
-    /// Where the worlds' chance begins. Default 1.
-    pub seed: u64,
+    /// Where the worlds' chance begins. Default: none, and the server draws one, which nobody knows. With one, who knows it
+    /// can foretell where shots stray: for tests and comparisons.
+    pub seed: Option<u64>,
 }
 
 impl Default for DuelSettings {
@@ -60,7 +61,7 @@ impl Default for DuelSettings {
             defuse_s: 7.0,
             over_s: 5.0,
             fill_s: 10.0,
-            seed: 1,
+            seed: None,
         }
     }
 }

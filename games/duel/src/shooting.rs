@@ -11,6 +11,7 @@ use throng_rewind::past_casts::PastTarget;
 use throng_rewind::view_limits::ViewVerdict;
 
 use crate::{
+    chance::Chance,
     components::{Arms, Player, Pose, Vitals},
     controls::Controls,
     economy::{OF_KILL, Purse, hurt},
@@ -47,7 +48,7 @@ type Shooter = (
 pub fn fire(
     tick: Res<TickInfo>,
     case: Res<Case>,
-    mut rng: ResMut<WorldRng>,
+    mut chance: ResMut<Chance>,
     mut past: ResMut<Past>,
     mut events: ResMut<Events>,
     mut players: Query<Shooter>,
@@ -61,7 +62,7 @@ pub fn fire(
         let judged = judged_at(&mut senses.view, tick.tick, controls.seen());
         let spread_rad = weapon.kind.spread_rad(motion.speed_m_per_s() / RUN_M_PER_S, motion.is_on_ground);
         let [right, up] = recoil_rad(weapon.kind, shots_before);
-        let [stray_right, stray_up] = stray_rad(spread_rad, &mut rng.0);
+        let [stray_right, stray_up] = stray_rad(spread_rad, &mut *chance);
         let (yaw, pitch) = (pose.yaw + right + stray_right, pose.pitch + up + stray_up);
         let shot = Shot { seat: player.seat, weapon: weapon.kind };
         past.fire(shot, motion.eye(), direction_of(yaw, pitch), judged.at);

@@ -9,7 +9,6 @@
 //! grows with speed: who stops to shoot hits. All of it is pure; the systems are in `shooting`.
 
 use rand::Rng;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use throng::prelude::*;
 
 /// What somebody has in its hands.
@@ -208,7 +207,7 @@ pub fn recoil_rad(kind: WeaponKind, shots_before: u8) -> [f32; 2] {
 }
 
 /// By how much a shot strays: to the right and up (rad), evenly over a disc of this radius.
-pub fn stray_rad(spread_rad: f32, rng: &mut Xoshiro256PlusPlus) -> [f32; 2] {
+pub fn stray_rad(spread_rad: f32, rng: &mut impl Rng) -> [f32; 2] {
     let (angle, share) = (rng.random_range(0.0..std::f32::consts::TAU), rng.random_range(0.0_f32..1.0).sqrt());
     let (sin, cos) = angle.sin_cos();
     [cos * share * spread_rad, sin * share * spread_rad]
@@ -222,6 +221,7 @@ pub const fn ticks_of(duration_ms: u32, tick_hz: u16) -> u32 {
 #[cfg(test)]
 mod tests {
     use rand::SeedableRng;
+    use rand_xoshiro::Xoshiro256PlusPlus;
 
     use super::*;
 

@@ -23,6 +23,7 @@ use throng_replication::InterestSettings;
 
 use crate::{
     activity, arrivals,
+    chance::Chance,
     components::Pose,
     controls::Controls,
     economy::Purse,
@@ -107,18 +108,20 @@ impl WorldKind for Match {
         world.filter_visibility_in_batches_by(move |world, viewer, entities, may_see| {
             sight.ask(world, viewer, entities, may_see);
         });
-        self.furnish(world.world_mut(), lobby);
+        let chance = Chance::new(world.seed(), world.id());
+        self.furnish(world.world_mut(), lobby, chance);
     }
 }
 
 impl Match {
     /// Puts in what a match starts with.
-    fn furnish(&self, world: &mut World, lobby: WorldId) {
-        let stagger = world.resource_mut::<WorldRng>().0.random_range(0..=self.rules.stagger_ticks);
+    fn furnish(&self, world: &mut World, lobby: WorldId, mut chance: Chance) {
+        let stagger = chance.random_range(0..=self.rules.stagger_ticks);
         let rounds = Rounds::new(0, stagger, &self.rules);
         let seats = Seats::spawn(world);
         telling::spawn_board(world, &rounds);
         world.insert_resource(Scene { map: self.map.clone(), lobby });
+        world.insert_resource(chance);
         world.insert_resource(self.rules);
         world.insert_resource(rounds);
         world.insert_resource(seats);
