@@ -14,7 +14,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use glam::Vec3;
+use glam::{Quat, Vec3};
 use throng::prelude::*;
 use throng_platform::time::Nanos;
 use throng_query::{casts::Ray, geometry::LevelGeometry};
@@ -23,6 +23,7 @@ use throng_rewind::{
     history::{Body, History, HistorySettings},
     past_casts::{PastCasts, PastHit, PastShot},
     person,
+    pose_sampler::PoseSampler,
     rig::{Playing, Rig},
     view_limits::{Admitted, ShooterView, ViewLimits},
     view_time::ViewTime,
@@ -80,6 +81,27 @@ impl Default for Past {
             past_shots: Vec::with_capacity(SEATS),
             hits: Vec::with_capacity(SEATS),
         }))
+    }
+}
+
+impl StateHash for Past {
+    /// Where everybody was, and how they stand in the newest tick. How they stood before was in the hash of that tick.
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        // The rest is room to cast in. Between two ticks no shot waits.
+        let Parts { history, casts: _, shots, past_shots: _, hits: _ } = &**self;
+        let Some((oldest, newest)) = history.ticks() else { return hasher.write_u64(u64::MAX) };
+        hasher.write_u64((shots.len() as u64) << 32 | u64::from(newest - oldest));
+        let (mut sampler, mut limbs) = (PoseSampler::default(), Vec::new());
+        for slot in 0..SEATS as u32 {
+            for tick in oldest..=newest {
+                let place = history.transform_at(slot, ViewTime::of_tick(tick));
+                let (at, rotation) = place.unwrap_or((Vec3::NAN, Quat::NAN));
+                at.to_array().into_iter().chain(rotation.to_array()).for_each(|number| hasher.write_f32(number));
+            }
+            history.limbs_at(slot, ViewTime::of_tick(newest), &mut sampler, &mut limbs);
+            let ends = limbs.iter().flat_map(|limb| [limb.from, limb.to]);
+            ends.flat_map(|end| end.to_array()).for_each(|number| hasher.write_f32(number));
+        }
     }
 }
 

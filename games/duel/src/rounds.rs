@@ -14,7 +14,7 @@
 //!
 //! Pure: ticks come in as arguments.
 
-use throng_replication::table_resource;
+use throng_replication::{StateHash, StateHasher, table_resource};
 
 use crate::{
     components::{Clock, Phase, RoundEnd, Score},
@@ -37,6 +37,18 @@ pub struct Rounds {
 }
 
 table_resource!(Rounds);
+
+impl StateHash for Rounds {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        let Self { clock, attackers, last_end, wins, lost_in_a_row, winner } = *self;
+        let Clock { phase, round, ends_tick } = clock;
+        hasher.write_u64((phase as u64) << 40 | u64::from(round) << 32 | u64::from(ends_tick));
+        hasher.write_u64(attackers as u64);
+        hasher.write_u64(last_end.map_or(u64::MAX, |end| end as u64));
+        hasher.write_u64(winner.map_or(u64::MAX, |team| team as u64));
+        hasher.write_bytes(&[wins, lost_in_a_row].concat());
+    }
+}
 
 /// Who was sent to a match is there within this after its warm-up, or does not come (s). Too low → on slow hosts matches
 /// end before their players come; too high → who is alone waits for nobody.

@@ -29,6 +29,18 @@ pub struct Seats {
 
 table_resource!(Seats);
 
+impl StateHash for Seats {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        // Entities are the same from the first tick on.
+        let Self { entities: _, clients, passports } = self;
+        for (client, Passport { matches, wins, kills, deaths }) in clients.iter().zip(passports) {
+            hasher.write_u64(client.map_or(u64::MAX, |client| client.0.into()));
+            hasher.write_u64(u64::from(*matches) << 16 | u64::from(*wins));
+            hasher.write_u64(u64::from(*kills) << 32 | u64::from(*deaths));
+        }
+    }
+}
+
 /// What only the server knows of a player.
 #[derive(Component, Debug, Clone, Copy, Default)]
 pub struct Senses {
@@ -42,7 +54,11 @@ pub struct Senses {
 
 impl StateHash for Senses {
     fn hash_state(&self, hasher: &mut StateHasher) {
-        hasher.write_u64(u64::from(self.life) << 32 | u64::from(self.blind_until_tick));
+        let Self { blind_until_tick, view, life } = self;
+        let (newest, acked_tick) = view.kept();
+        hasher.write_u64(u64::from(*life) << 32 | u64::from(*blind_until_tick));
+        hasher.write_u64(u64::from(newest.tick()) << 8 | u64::from(newest.part()));
+        hasher.write_u64(acked_tick.into());
     }
 }
 
@@ -53,6 +69,17 @@ pub struct Known {
     /// Rounds loaded.
     pub rounds: u8,
     pub blind_until_tick: u32,
+}
+
+impl StateHash for Known {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        let Self { kit, rounds, blind_until_tick } = self;
+        hasher.write_u64(u64::from(*rounds) << 32 | u64::from(*blind_until_tick));
+        hasher.write_u64(kit.map_or(u64::MAX, |(_, kind)| kind as u64));
+        if let Some((purse, _)) = kit {
+            purse.hash_state(hasher);
+        }
+    }
 }
 
 impl Seats {

@@ -23,6 +23,17 @@ pub struct Smoke {
 
 table_resource!(Smoke);
 
+impl StateHash for Smoke {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        hasher.write_u64(self.clouds.len() as u64);
+        for Cloud { x, z, until_tick } in &self.clouds {
+            hasher.write_f32(*x);
+            hasher.write_f32(*z);
+            hasher.write_u64((*until_tick).into());
+        }
+    }
+}
+
 impl Smoke {
     /// Adds a cloud; if there are as many as can be, in place of the oldest.
     pub fn add(&mut self, cloud: Cloud) {

@@ -52,6 +52,25 @@ pub struct Case {
 
 table_resource!(Case);
 
+impl StateHash for Case {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        let Self { spike, is_defused, worker, done_ticks, kept_ticks } = *self;
+        let mut write_at = |kind: u64, x: f32, z: f32, tick: u32| {
+            hasher.write_u64(kind << 32 | u64::from(tick));
+            hasher.write_f32(x);
+            hasher.write_f32(z);
+        };
+        match spike {
+            Spike::Gone => write_at(0, 0.0, 0.0, 0),
+            Spike::Carried { seat } => write_at(1, 0.0, 0.0, seat.into()),
+            Spike::Dropped { x, z } => write_at(2, x, z, 0),
+            Spike::Planted { x, z, explodes_tick } => write_at(3, x, z, explodes_tick),
+        }
+        hasher.write_u64(u64::from(is_defused) << 8 | worker.map_or(u64::from(u8::MAX), u64::from));
+        hasher.write_u64(u64::from(done_ticks) << 32 | u64::from(kept_ticks));
+    }
+}
+
 impl Default for Case {
     fn default() -> Self {
         Self { spike: Spike::Gone, is_defused: false, worker: None, done_ticks: 0, kept_ticks: 0 }

@@ -71,6 +71,19 @@ pub struct Thrown {
 
 table_resource!(Thrown);
 
+impl StateHash for Thrown {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        // Of the rest nothing is left from one tick to the next.
+        let Self { flying, throws_from_tick, rays: _, hits: _, lines: _, seen: _ } = self;
+        hasher.write_u64(flying.len() as u64);
+        for Flying { grenade, at, velocity, bursts_tick } in flying {
+            hasher.write_u64((*grenade as u64) << 32 | u64::from(*bursts_tick));
+            at.to_array().into_iter().chain(velocity.to_array()).for_each(|number| hasher.write_f32(number));
+        }
+        throws_from_tick.iter().for_each(|tick| hasher.write_u64((*tick).into()));
+    }
+}
+
 impl Default for Thrown {
     fn default() -> Self {
         Self {

@@ -37,7 +37,7 @@ use crate::{
     rounds::Rounds,
     scene::{Scene, Turn},
     schema,
-    seats::{Seats, Senses},
+    seats::{Known, Seats, Senses},
     settings::MatchRules,
     shooting,
     sight::{self, Bodies, FOG, Sight},
@@ -102,7 +102,11 @@ impl WorldKind for Match {
             ..interest
         });
         world.placed_by::<Pose>().accept_transfers::<Traveller>().configure_sets(Update, order_of_steps());
-        world.hash::<Motion>().hash::<Weapon>().hash::<Purse>().hash::<Controls>().hash::<Senses>();
+        world.hash::<Motion>().hash::<Weapon>().hash::<Purse>().hash::<Controls>().hash::<Senses>().hash::<Known>();
+        // Resources are components of entities of their own. The others are of one tick, never change, or, as the meter,
+        // change nothing.
+        world.hash::<Rounds>().hash::<Case>().hash::<Seats>().hash::<Smoke>().hash::<Thrown>().hash::<Past>();
+        world.hash::<Chance>();
         world.add_plugins((Playing, Judging, Telling));
         let mut sight = Sight::new(self.map.clone(), FOG);
         world.filter_visibility_in_batches_by(move |world, viewer, entities, may_see| {

@@ -68,6 +68,13 @@ impl ShooterView {
     pub fn acknowledged(&mut self, tick: u32) {
         self.acked_tick = self.acked_tick.max(tick);
     }
+
+    /// The latest moment that was admitted of him, and the newest tick that his client has acknowledged: all that is
+    /// kept, for a world's state hash.
+    pub fn kept(&self) -> (ViewTime, u32) {
+        let Self { newest, acked_tick } = *self;
+        (newest, acked_tick)
+    }
 }
 
 /// Whether a claim was believed.
