@@ -47,7 +47,7 @@ use crate::{
     components::{Doing, Phase, RoundEnd},
     movement::Motion,
     prediction::Steering,
-    protocol::{Blinded, Buy, Grenade, HitConfirmed, Input, Killed, Kit, MATCH, Terms, Throw},
+    protocol::{Blinded, Buy, Grenade, HitConfirmed, Input, Killed, Kit, MATCH, ShotFired, Terms, Throw},
     teams::{SEATS, TeamId},
 };
 use conduct::{Conduct, Thought};
@@ -118,6 +118,10 @@ pub struct DuelBot {
     shopping: Shopping,
     terms: Option<Terms>,
     kit: Option<Kit>,
+    /// Own shots since the last thought.
+    fired: u8,
+    /// Of whom a shot was heard since it made up its mind, as bits by seat.
+    shooters: u16,
     /// The stay, the round and the phase that it knows of, and whether it lives.
     epoch: Option<u8>,
     round: Option<u8>,
@@ -149,6 +153,8 @@ impl DuelBot {
             shopping: Shopping::default(),
             terms: None,
             kit: None,
+            fired: 0,
+            shooters: 0,
             epoch: None,
             round: None,
             phase: None,
@@ -168,6 +174,7 @@ impl DuelBot {
     fn listen(&mut self, now: Nanos, client: &Client) {
         for message in client.messages() {
             if let Some(kit) = message.read::<Kit>() {
+                self.fired = self.fired.saturating_add(shots_between(self.kit.as_ref(), &kit));
                 self.kit = Some(kit);
             } else if let Some(terms) = message.read::<Terms>() {
                 self.terms = Some(terms);
@@ -183,14 +190,14 @@ impl DuelBot {
         if self.epoch != Some(epoch) {
             (self.epoch, self.round, self.phase) = (Some(epoch), None, None);
             self.counts.matches += 1;
-            self.conduct.begin_match(situation);
+            self.conduct.begin_match();
             self.steering.left_world();
         }
         if self.round != Some(clock.round) {
             self.round = Some(clock.round);
             self.role = Some(Role::of(now, situation, &self.guide, rng));
             self.shopping = Shopping::default();
-            (self.trade, self.places, self.next_throw_at) = (None, [None; SEATS], now);
+            (self.trade, self.places, self.shooters, self.next_throw_at) = (None, [None; SEATS], 0, now);
             self.conduct.begin_round();
             self.shown.forget();
             self.is_alive = false;
@@ -238,13 +245,16 @@ impl DuelBot {
                 self.trade = Some((place, now + Nanos::from_millis(TRADE_MS)));
             }
         }
+        client.events_of::<ShotFired>().for_each(|ShotFired { seat, .. }| self.shooters |= 1 << seat);
         self.places = [None; SEATS];
         situation.team_alive().for_each(|(seat, body)| self.places[usize::from(seat)] = Some(body.feet));
     }
 
     /// What its player is to do now.
     fn act(&mut self, thought: &Thought, motion: Motion, client: &mut Client, rng: &mut Xoshiro256PlusPlus) -> Input {
-        self.counts.shots += u64::from(self.conduct.feel(thought, motion));
+        let fired = std::mem::take(&mut self.fired);
+        self.counts.shots += u64::from(fired);
+        self.conduct.feel(thought, motion, fired);
         match thought.situation.clock.phase {
             _ if !self.is_alive => self.conduct.stand(),
             Phase::Buy => {
@@ -267,6 +277,7 @@ impl DuelBot {
         if thought.now >= self.next_mind_at {
             self.next_mind_at = (self.next_mind_at + Nanos::from_millis(MIND_MS)).max(thought.now);
             self.make_up_mind(thought, rng);
+            self.shooters = 0;
         }
         match self.intent {
             Intent::Stand => self.conduct.stand(),
@@ -376,8 +387,9 @@ impl Behaviour for DuelBot {
         let motion = self.feel(now, client, &situation);
         situation.stand_at(motion.at);
         self.notice(now, client, &situation);
-        let guide = self.guide.clone();
-        let thought = Thought { now, dt_s: dt_s.clamp(0.0, THOUGHT_S_MAX), situation: &situation, guide: &guide };
+        situation.shooters = self.shooters;
+        let (guide, kit) = (self.guide.clone(), self.kit);
+        let thought = Thought { now, dt_s: dt_s.clamp(0.0, THOUGHT_S_MAX), situation: &situation, guide: &guide, kit };
         let input = self.act(&thought, motion, client, rng);
         self.send(now, due, &input, &situation, client);
         self.check(client, &situation);
@@ -405,6 +417,12 @@ impl Behaviour for DuelBot {
             .with("peekers_advantage_samples", self.counts.peekers_advantage_samples);
         names.into_iter().zip(ends).fold(counters, |counters, (name, total)| counters.with(name, total))
     }
+}
+
+/// How many shots were fired from what one had to what one has: each takes a round, and nothing else does.
+fn shots_between(before: Option<&Kit>, kit: &Kit) -> u8 {
+    let same = before.filter(|before| before.weapon == kit.weapon);
+    same.map_or(0, |before| before.rounds.saturating_sub(kit.rounds))
 }
 
 /// Whether it goes on with its task although somebody is in sight: the spike would explode otherwise.

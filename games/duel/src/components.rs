@@ -9,7 +9,7 @@
 //!   Pose     8 B   x 14 bits, z 13 and y 10 in steps of 1 cm, yaw 12 bits, pitch 9 in steps of 0.7 degrees
 //!   Player   1 B   seat 4 bits, team 1, connected 1; written when somebody comes or goes
 //!   Vitals   2 B   health 7 bits, armour 6, alive 1
-//!   Arms     2 B   weapon 2 bits, doing 2, shots 6 that wrap: a client plays what it has not played yet
+//!   Arms     1 B   weapon 2 bits, doing 2; that it fires is an event
 //! of the match, told to everybody
 //!   Clock    6 B   phase 3 bits, round 6, tick of its end 32
 //!   Score    4 B   rounds of both 6 bits each, who attacks 1, how the last round ended 4, who lives 10
@@ -103,9 +103,6 @@ impl Vitals {
 pub struct Arms {
     pub weapon: WeaponKind,
     pub doing: Doing,
-    /// Shots fired so far, modulo 64.
-    #[replicate(bits = 6)]
-    pub shots: u8,
 }
 
 /// What hands are busy with.
@@ -256,7 +253,7 @@ mod tests {
     #[test]
     fn updates_are_as_small_as_the_drawing_says() {
         assert_eq!(Pose::BYTES_MAX, 8);
-        assert_eq!((Player::BYTES_MAX, Vitals::BYTES_MAX, Arms::BYTES_MAX), (1, 2, 2));
+        assert_eq!((Player::BYTES_MAX, Vitals::BYTES_MAX, Arms::BYTES_MAX), (1, 2, 1));
         assert_eq!((Clock::BYTES_MAX, Score::BYTES_MAX, Spike::BYTES_MAX), (6, 4, 8));
         assert_eq!(Clouds::BYTES_MAX, 75);
     }

@@ -98,7 +98,6 @@ pub fn show_hands(
         } else {
             Doing::Nothing
         };
-        let shown = Arms { weapon: weapon.kind, doing, ..*arms };
-        arms.set_if_neq(shown);
+        arms.set_if_neq(Arms { weapon: weapon.kind, doing });
     }
 }

@@ -19,7 +19,7 @@
 //!
 //! | message     | to | says |
 //! |---|---|---|
-//! | [`Kit`]      | its player | what it has, whenever that changes otherwise than by a shot |
+//! | [`Kit`]      | its player | what it has, whenever that changes: after each shot, too |
 //! | [`Blinded`]  | its player | that a flash has blinded it: no enemy is shown to it for so long |
 //! | [`Terms`]    | who comes | what of the match's rules one has to know beforehand |
 //! | [`Waiting`]  | who is in the lobby | how many are ahead |

@@ -62,7 +62,7 @@ impl StateHash for Senses {
     }
 }
 
-/// What a client knows of what is its player's own affair: what it was told last, and the shots that it fired since.
+/// What a client was told last of what is its player's own affair.
 #[derive(Component, Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Known {
     pub kit: Option<(Purse, WeaponKind)>,
@@ -126,7 +126,7 @@ fn spawn_player(world: &mut World, seat: u8) -> Entity {
         Pose::new(Vec3::ZERO, 0.0),
         Player { seat, team: TeamId::of_seat(seat), is_connected: false },
         Vitals::DEAD,
-        Arms { weapon: weapon.kind, doing: Doing::Nothing, shots: 0 },
+        Arms { weapon: weapon.kind, doing: Doing::Nothing },
     );
     let own =
         (Motion::standing(Vec3::ZERO), Controls::default(), weapon, Purse::FIRST, Senses::default(), Known::default());

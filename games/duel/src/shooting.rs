@@ -12,7 +12,7 @@ use throng_rewind::view_limits::ViewVerdict;
 
 use crate::{
     chance::Chance,
-    components::{Arms, Player, Pose, Vitals},
+    components::{Player, Pose, Vitals},
     controls::Controls,
     economy::{OF_KILL, Purse, hurt},
     movement::{Motion, RUN_M_PER_S},
@@ -40,7 +40,6 @@ type Shooter = (
     &'static Motion,
     &'static Pose,
     &'static mut Weapon,
-    &'static mut Arms,
     &'static mut Senses,
 );
 
@@ -53,7 +52,7 @@ pub fn fire(
     mut events: ResMut<Events>,
     mut players: Query<Shooter>,
 ) {
-    for (entity, player, vitals, controls, motion, pose, mut weapon, mut arms, mut senses) in &mut players {
+    for (entity, player, vitals, controls, motion, pose, mut weapon, mut senses) in &mut players {
         let is_firing = vitals.is_alive && controls.input().is_some_and(Input::fire);
         if !is_firing || case.is_worked_by(player.seat) {
             continue;
@@ -66,7 +65,6 @@ pub fn fire(
         let (yaw, pitch) = (pose.yaw + right + stray_right, pose.pitch + up + stray_up);
         let shot = Shot { seat: player.seat, weapon: weapon.kind };
         past.fire(shot, motion.eye(), direction_of(yaw, pitch), judged.at);
-        arms.shots = (arms.shots + 1) & 63;
         let fired = ShotFired { seat: player.seat, weapon: weapon.kind, yaw, pitch };
         events.send(&fired, Audience::Around(entity), "duel.shot");
         count!("shots");

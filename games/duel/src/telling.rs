@@ -47,8 +47,8 @@ pub fn write_board(
     }
 }
 
-/// Players are told what they have, when that has changed. Shots are counted by whoever fires them; what is told of
-/// rounds is when there are more of them than before.
+/// Players are told what they have, when that has changed: after each shot, too. Whoever else may know of a shot hears the
+/// event.
 pub fn tell_kits(
     seats: Res<Seats>,
     mut outbox: ResMut<Outbox>,
@@ -57,9 +57,7 @@ pub fn tell_kits(
     for (player, purse, weapon, mut known) in &mut players {
         let Some(client) = seats.client(player.seat) else { continue };
         let next = Known { kit: Some((*purse, weapon.kind)), rounds: weapon.rounds, ..*known };
-        let is_news = next.kit != known.kit || next.rounds > known.rounds;
-        known.set_if_neq(next);
-        if is_news {
+        if known.set_if_neq(next) {
             let Purse { credits, smokes, flashes } = *purse;
             let kit = Kit { credits, weapon: weapon.kind, rounds: weapon.rounds, smokes, flashes };
             outbox.send(client, &kit).expect("what a player has is within its limits");

@@ -18,7 +18,11 @@ use super::{
     role::Task,
     situation::Situation,
 };
-use crate::{components::Doing, movement::Motion, protocol::Input, weapons::WeaponKind};
+use crate::{
+    components::Doing,
+    movement::Motion,
+    protocol::{Input, Kit},
+};
 
 /// Faster than this one does not shoot (m/s), but at somebody who is nearer than that (m).
 const STEADY_M_PER_S: f32 = 1.2;
@@ -43,6 +47,8 @@ pub struct Thought<'a> {
     pub dt_s: f32,
     pub situation: &'a Situation,
     pub guide: &'a BotGuide,
+    /// What it was told last that it has.
+    pub kit: Option<Kit>,
 }
 
 /// One thing and the other in turns, each for some time.
@@ -70,10 +76,6 @@ pub struct Conduct {
     pub eyes: Eyes,
     hand: Hand,
     legs: Legs,
-    /// Its weapon, as far as it knows, and the rounds in it.
-    weapon: Option<WeaponKind>,
-    rounds: u8,
-    was_loading: bool,
     dodge: Turns,
     peek: Turns,
     hiding: Option<Vec3>,
@@ -85,9 +87,8 @@ pub struct Conduct {
 
 impl Conduct {
     /// Another match: it has other hands.
-    pub fn begin_match(&mut self, situation: &Situation) {
-        self.hand.forget(&situation.me().arms);
-        self.weapon = None;
+    pub fn begin_match(&mut self) {
+        self.hand.forget();
         self.begin_round();
     }
 
@@ -95,22 +96,13 @@ impl Conduct {
     pub fn begin_round(&mut self) {
         self.eyes.forget();
         self.legs.forget();
-        (self.hiding, self.weapon) = (None, None);
+        self.hiding = None;
     }
 
-    /// Feels how it stands, and what it has fired: how many shots.
-    pub fn feel(&mut self, thought: &Thought, motion: Motion) -> u8 {
-        let me = thought.situation.me();
+    /// Feels how it stands, and how many shots it has fired since the last thought.
+    pub fn feel(&mut self, thought: &Thought, motion: Motion, fired: u8) {
         self.legs.feel(motion);
-        let fired = self.hand.feel(&me.arms, thought.dt_s);
-        let is_loading = me.arms.doing == Doing::Loading;
-        if self.weapon != Some(me.arms.weapon) || (self.was_loading && !is_loading) {
-            self.rounds = me.arms.weapon.traits().rounds;
-        } else {
-            self.rounds = self.rounds.saturating_sub(fired);
-        }
-        (self.weapon, self.was_loading) = (Some(me.arms.weapon), is_loading);
-        fired
+        self.hand.feel(fired, thought.dt_s);
     }
 
     /// Where it looks out of.
@@ -144,7 +136,8 @@ impl Conduct {
     pub fn fight(&mut self, thought: &Thought, target: &Target, rng: &mut Xoshiro256PlusPlus) -> Input {
         let arms = thought.situation.me().arms;
         let pulls = self.hand.aim(self.eye(), target, arms.weapon, thought.dt_s, rng);
-        if arms.doing == Doing::Loading || self.rounds == 0 {
+        let is_empty = thought.kit.is_some_and(|kit| kit.rounds == 0);
+        if arms.doing == Doing::Loading || is_empty {
             let direction = self.hide(thought, target.feet, rng);
             return self.input(direction).and_load();
         }
@@ -192,8 +185,9 @@ impl Conduct {
 
     /// Whether less than this share of its rounds is left, and nobody is about.
     fn wants_to_load(&self, thought: &Thought, share: f32) -> bool {
-        let full = self.weapon.map_or(0, |weapon| weapon.traits().rounds);
-        f32::from(self.rounds) < f32::from(full) * share && (self.rounds == 0 || self.remembered(thought).is_none())
+        let Some(Kit { weapon, rounds, .. }) = thought.kit else { return false };
+        let are_few = f32::from(rounds) < f32::from(weapon.traits().rounds) * share;
+        are_few && (rounds == 0 || self.remembered(thought).is_none())
     }
 
     /// Where it saw somebody last who may still be about.

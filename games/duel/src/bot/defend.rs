@@ -54,8 +54,7 @@ pub struct Defence {
     gathering_since: Option<Nanos>,
     /// It has given up the spike, for good.
     saves: bool,
-    /// Shots of each, and who lived, at the last thought.
-    shots: [Option<u8>; SEATS],
+    /// Where its team was at the last thought, by seat.
     places: [Option<Vec3>; SEATS],
 }
 
@@ -71,7 +70,6 @@ impl Defence {
             covering: None,
             gathering_since: None,
             saves: false,
-            shots: [None; SEATS],
             places: [None; SEATS],
         }
     }
@@ -120,14 +118,13 @@ impl Defence {
         let mut heard = None;
         for (seat, place) in self.places.iter_mut().enumerate() {
             let body = situation.team_alive().find(|(other, _)| usize::from(*other) == seat).map(|(_, body)| body);
-            let shots = body.map(|body| body.arms.shots);
-            let has_shot = shots.is_some() && self.shots[seat].is_some() && shots != self.shots[seat];
+            let has_shot = body.is_some() && situation.shooters >> seat & 1 == 1;
             let has_died = body.is_none() && place.is_some();
             let new_place = body.map(|body| body.feet);
             if has_shot || has_died {
                 heard = new_place.or(*place);
             }
-            (*place, self.shots[seat]) = (new_place, shots);
+            *place = new_place;
         }
         if let (Some(place), None) = (heard, self.alarm) {
             let to_a_m = flat_m(guide.map.sites[0].middle(), place);

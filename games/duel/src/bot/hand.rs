@@ -15,7 +15,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::eyes::Target;
 use crate::{
-    components::Arms,
     movement::GRAVITY_M_PER_S2,
     throwing::THROW_M_PER_S,
     weapons::{WeaponKind, recoil_rad},
@@ -56,17 +55,13 @@ pub struct Hand {
     /// To the right and up (rad).
     error: [f32; 2],
     tremor: [f32; 2],
-    /// Shots that were fired, as the arms count them.
-    shots_seen: u8,
     burst: u8,
     idle_s: f32,
 }
 
 impl Hand {
-    /// Notes what was fired since the last thought; how many shots that were.
-    pub fn feel(&mut self, arms: &Arms, dt_s: f32) -> u8 {
-        let fired = arms.shots.wrapping_sub(self.shots_seen) & 63;
-        self.shots_seen = arms.shots;
+    /// Notes how many shots were fired since the last thought.
+    pub fn feel(&mut self, fired: u8, dt_s: f32) {
         if fired > 0 {
             (self.burst, self.idle_s) = (self.burst.saturating_add(fired), 0.0);
         } else {
@@ -75,12 +70,11 @@ impl Hand {
                 self.burst = 0;
             }
         }
-        fired
     }
 
-    /// Begins to count shots anew: another match, other hands.
-    pub fn forget(&mut self, arms: &Arms) {
-        *self = Self { yaw: self.yaw, pitch: self.pitch, shots_seen: arms.shots, ..Self::default() };
+    /// Another match, other hands.
+    pub fn forget(&mut self) {
+        *self = Self { yaw: self.yaw, pitch: self.pitch, ..Self::default() };
     }
 
     /// Whether it has fired all that it fires in one go at somebody so far away, and lets the weapon come down.
@@ -166,7 +160,7 @@ mod tests {
     use rand::SeedableRng;
 
     use super::*;
-    use crate::{components::Doing, protocol::direction_of};
+    use crate::protocol::direction_of;
 
     const DT_S: f32 = 0.05;
     const EYE: Vec3 = Vec3::new(0.0, 1.65, 0.0);
@@ -236,14 +230,13 @@ mod tests {
 
     #[test]
     fn bursts_end_and_begin_again() {
-        let arms = |shots| Arms { weapon: WeaponKind::Rifle, doing: Doing::Nothing, shots };
         let (rng, far) = (&mut Xoshiro256PlusPlus::seed_from_u64(2), target(Vec3::Z * 25.0));
-        let mut hand = Hand { shots_seen: 62, ..Hand::default() };
+        let mut hand = Hand::default();
         let mut pulls = |hand: &mut Hand| (0..40).any(|_| hand.aim(EYE, &far, WeaponKind::Rifle, DT_S, rng));
         assert!(pulls(&mut hand));
-        assert_eq!(hand.feel(&arms(2), DT_S), 4, "the count wraps");
+        hand.feel(4, DT_S);
         assert!(!pulls(&mut hand), "four shots are enough at this distance");
-        (0..8).for_each(|_| _ = hand.feel(&arms(2), DT_S));
+        (0..8).for_each(|_| hand.feel(0, DT_S));
         assert!(pulls(&mut hand));
     }
 }

@@ -42,6 +42,8 @@ pub struct Situation {
     pub vitals: Vitals,
     /// How long it takes to defuse the spike (s).
     pub defuse_s: f32,
+    /// Of whom a shot was heard since one made up one's mind last, as bits by seat.
+    pub shooters: u16,
     /// Who is told, by seat, oneself among them.
     pub bodies: [Option<Body>; SEATS],
 }
@@ -69,6 +71,7 @@ impl Situation {
             side: Side::of(player.team, score.attackers),
             vitals: *replicas.get::<Vitals>(own)?,
             defuse_s: f32::from(terms.defuse_ms) / 1_000.0,
+            shooters: 0,
             bodies: [None; SEATS],
         };
         for (id, player) in replicas.iter::<Player>() {
@@ -194,10 +197,11 @@ impl Situation {
             side: Side::of(team, TeamId::One),
             vitals: Vitals { health: HEALTH_MAX, armour: 0, is_alive: true },
             defuse_s: DuelSettings::default().defuse_s,
+            shooters: 0,
             bodies: [None; SEATS],
         };
         for (seat, feet) in bodies {
-            let arms = Arms { weapon: WeaponKind::Rifle, doing: Doing::Nothing, shots: 0 };
+            let arms = Arms { weapon: WeaponKind::Rifle, doing: Doing::Nothing };
             situation.bodies[usize::from(*seat)] = Some(Body { feet: *feet, is_alive: true, arms });
             situation.score.alive |= 1 << seat;
         }

@@ -221,18 +221,22 @@ fn one_buys_in_the_phase_for_it_and_what_one_bought_is_gone_with_its_life() {
     assert_eq!((game.get::<Vitals>(DEFENDER).armour, game.get::<Purse>(DEFENDER).smokes), (0, 0));
 }
 
-/// Promise: a client that counts its own shots always knows what is loaded.
+/// Promise: a player is told what is loaded whenever that is not what it was: after each shot, when it loads, when it stands
+/// up; and nobody else is.
 #[test]
-fn who_has_more_rounds_than_before_is_told_so_and_of_shots_nothing_is_said() {
+fn what_is_loaded_is_told_to_its_player_after_each_shot() {
     let mut game = Headless::duel();
     let kits = |game: &Headless| game.world.told::<Kit>(client(ATTACKER));
     game.until(Phase::Live);
     game.tick();
     game.hold(ATTACKER, Input::default().and_fire());
+    let mut told = Vec::new();
     while game.get::<Weapon>(ATTACKER).rounds > 9 {
         game.tick();
-        assert_eq!(kits(&game), []);
+        told.extend(kits(&game).iter().map(|kit| kit.rounds));
+        assert_eq!(game.world.told::<Kit>(client(DEFENDER)), []);
     }
+    assert_eq!(told, [11, 10, 9]);
     game.hold(ATTACKER, Input::default().and_load());
     let loaded = (0..100).find_map(|_| {
         game.tick();
