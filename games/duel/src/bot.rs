@@ -202,13 +202,13 @@ impl DuelBot {
             self.shown.forget();
             self.is_alive = false;
         }
-        if self.is_alive != situation.vitals.is_alive || self.phase != Some(clock.phase) {
+        if self.is_alive != situation.is_alive() || self.phase != Some(clock.phase) {
             (self.intent, self.throw, self.next_mind_at) = (Intent::Stand, None, now);
         }
-        if !self.is_alive && situation.vitals.is_alive {
+        if !self.is_alive && situation.is_alive() {
             self.steering.begin_life();
         }
-        self.is_alive = situation.vitals.is_alive;
+        self.is_alive = situation.is_alive();
         if self.phase != Some(clock.phase) {
             self.phase = Some(clock.phase);
             match (clock.phase, &mut self.role, situation.score.last_end) {
@@ -268,7 +268,7 @@ impl DuelBot {
 
     fn shop(&mut self, thought: &Thought, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
         let Some(kit) = &self.kit else { return };
-        let item = self.shopping.next(thought.now, kit, thought.situation.vitals.armour, rng);
+        let item = self.shopping.next(thought.now, kit, thought.situation.condition.armour, rng);
         // A request that is refused because the queue is full is made again the next time.
         self.counts.bought += u64::from(item.is_some_and(|item| client.request(&Buy { item }).is_ok()));
     }

@@ -1,15 +1,16 @@
 //! What entities of a match are made of, as clients are told it.
 //!
 //! A match has ten player entities, one for each seat, from its first tick to its last, and one entity for all that is
-//! of the match and nobody's: clock, score and smoke. The spike has an entity of its own, so that it can be hidden as a
-//! whole. With what one update of each costs:
+//! of the match and nobody's: clock, score and smoke. What is to be hidden as a whole has an entity of its own: the spike,
+//! and how the players of each team are. With what one update of each costs:
 //!
 //! ```text
 //! of a player, told to its team, and to enemies while the fog of war lets them
 //!   Pose     8 B   x 14 bits, z 13 and y 10 in steps of 1 cm, yaw 12 bits, pitch 9 in steps of 0.7 degrees
 //!   Player   1 B   seat 4 bits, team 1, connected 1; written when somebody comes or goes
-//!   Vitals   2 B   health 7 bits, armour 6, alive 1
 //!   Arms     1 B   weapon 2 bits, doing 2; that it fires is an event
+//! of a team, told to it alone
+//!   TeamVitals  9 B  of five, health 7 bits and armour 6; which team 1
 //! of the match, told to everybody
 //!   Clock    6 B   phase 3 bits, round 6, tick of its end 32
 //!   Score    4 B   rounds of both 6 bits each, who attacks 1, how the last round ended 4, who lives 10
@@ -18,12 +19,18 @@
 //! ```
 //!
 //! What only its owner may know of a player comes as a message ([`Kit`](crate::protocol::Kit)). The dead are hidden
-//! from enemies in the tick of their death. Everything else stays in the server.
+//! from enemies in the tick of their death. Everything else stays in the server. Of an enemy's [`Vitals`] a player is told
+//! what its own hits have taken ([`HitConfirmed`](crate::protocol::HitConfirmed)), and by the score whether it lives.
+//!
+//! There are eight kinds, the most of which records say in one byte which are in them.
 
 use glam::Vec3;
 use throng::prelude::*;
 
-use crate::{teams::TeamId, weapons::WeaponKind};
+use crate::{
+    teams::{TEAM_SIZE, TeamId, place_in_team},
+    weapons::WeaponKind,
+};
 
 /// Half of the map, along x and along z (m), with a metre to spare.
 const HALF_X_M: f32 = 45.0;
@@ -82,20 +89,60 @@ pub struct Player {
 /// Full health, in points.
 pub const HEALTH_MAX: u8 = 100;
 
-/// How well somebody is.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+/// How well somebody is. Told to nobody as it is: [`TeamVitals`].
+#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vitals {
-    #[replicate(bits = 7)]
     pub health: u8,
     /// Points that armour still takes.
-    #[replicate(bits = 6)]
     pub armour: u8,
     pub is_alive: bool,
+}
+
+impl StateHash for Vitals {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        let Self { health, armour, is_alive } = *self;
+        hasher.write_u64(u64::from(health) << 16 | u64::from(armour) << 8 | u64::from(is_alive));
+    }
 }
 
 impl Vitals {
     /// Of a seat that does not play this round.
     pub const DEAD: Self = Self { health: 0, armour: 0, is_alive: false };
+}
+
+/// What a team is told of how well one of it is; who is dead has no health.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Condition {
+    #[replicate(bits = 7)]
+    pub health: u8,
+    #[replicate(bits = 6)]
+    pub armour: u8,
+}
+
+impl From<&Vitals> for Condition {
+    fn from(&Vitals { health, armour, .. }: &Vitals) -> Self {
+        Self { health, armour }
+    }
+}
+
+/// How well the players of a team are.
+#[derive(Component, Replicate, Debug, Clone, PartialEq, Eq)]
+pub struct TeamVitals {
+    pub team: TeamId,
+    /// By place in the team.
+    pub members: ArrayVec<Condition, TEAM_SIZE>,
+}
+
+impl TeamVitals {
+    /// Of a team in which nobody lives.
+    pub fn dead(team: TeamId) -> Self {
+        Self { team, members: ArrayVec::from([Condition::default(); TEAM_SIZE]) }
+    }
+
+    /// Of one of the team, by its seat.
+    pub fn of(&self, seat: u8) -> Condition {
+        self.members.get(place_in_team(seat)).copied().unwrap_or_default()
+    }
 }
 
 /// What somebody has in its hands and does with them.
@@ -253,7 +300,7 @@ mod tests {
     #[test]
     fn updates_are_as_small_as_the_drawing_says() {
         assert_eq!(Pose::BYTES_MAX, 8);
-        assert_eq!((Player::BYTES_MAX, Vitals::BYTES_MAX, Arms::BYTES_MAX), (1, 2, 1));
+        assert_eq!((Player::BYTES_MAX, TeamVitals::BYTES_MAX, Arms::BYTES_MAX), (1, 9, 1));
         assert_eq!((Clock::BYTES_MAX, Score::BYTES_MAX, Spike::BYTES_MAX), (6, 4, 8));
         assert_eq!(Clouds::BYTES_MAX, 75);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use throng_replication::{Protocol, Schema};
 
 use crate::{
-    components::{Arms, Clock, Clouds, Player, Pose, Score, Spike, Vitals},
+    components::{Arms, Clock, Clouds, Player, Pose, Score, Spike, TeamVitals},
     protocol::{Bang, Blinded, Buy, HitConfirmed, Input, Killed, Kit, ShotFired, Terms, Throw, Waiting},
 };
 
@@ -14,7 +14,7 @@ pub fn of_match() -> Protocol {
     Protocol::new()
         .component::<Pose>()
         .component::<Player>()
-        .component::<Vitals>()
+        .component::<TeamVitals>()
         .component::<Arms>()
         .component::<Clock>()
         .component::<Score>()

@@ -2,7 +2,8 @@
 //!
 //! A player is told of its team. Of an enemy it is told when it can see it, or will within the grace if one of them
 //! runs for the corner ([`FogOfWar`]); not through smoke, not while a flash blinds it, and the dead see no enemy.
-//! Defenders hear of the spike when it is planted. Everything else of a match is everybody's.
+//! Defenders hear of the spike when it is planted, and how well the players of a team are hears that team alone. Everything
+//! else of a match is everybody's.
 //!
 //! Asked once in a tick for each client, about all that it is near, after the systems of the tick. Keeps what it has
 //! found from tick to tick, which follows from the questions and the world alone. Allocates nothing once it is made.
@@ -15,7 +16,7 @@ use throng_query::occlusion::{Body, FogOfWar, FogSettings};
 use throng_replication::table_resource;
 
 use crate::{
-    components::{Cloud, Player, Spike, Vitals},
+    components::{Cloud, Player, Spike, TeamVitals, Vitals},
     map::Map,
     movement::{BODY_HALF_M, BODY_HEIGHT_M, EYE_M, Motion, RUN_M_PER_S},
     protocol::TICK_HZ,
@@ -120,8 +121,11 @@ impl Sight {
     }
 }
 
-/// Whether a player may be told of what is no player: the spike.
+/// Whether a player may be told of what is no player: a team's vitals, or the spike.
 fn may_hear_of(world: &World, own: &Player, entity: Entity) -> bool {
+    if let Some(vitals) = world.get::<TeamVitals>(entity) {
+        return vitals.team == own.team;
+    }
     let is_attacker = world.resource::<Rounds>().attackers == own.team;
     is_attacker || matches!(world.get::<Spike>(entity), Some(Spike::Planted { .. } | Spike::Gone))
 }

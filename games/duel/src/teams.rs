@@ -51,6 +51,11 @@ impl TeamId {
     }
 }
 
+/// Where in its team a seat is.
+pub fn place_in_team(seat: u8) -> usize {
+    usize::from(seat) % TEAM_SIZE
+}
+
 /// What a team does in this half of the match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {

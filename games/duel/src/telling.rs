@@ -7,24 +7,28 @@ use bevy_ecs::prelude::*;
 use throng::prelude::*;
 
 use crate::{
-    components::{Clock, Clouds, Player, Score, Spike, Vitals},
+    components::{Clock, Clouds, Condition, Player, Score, Spike, TeamVitals, Vitals},
     economy::Purse,
     protocol::{Blinded, Kit, TICK_HZ},
     rounds::Rounds,
     seats::{Known, Seats, Senses},
     smoke::Smoke,
     spike::Case,
+    teams::{TeamId, place_in_team},
     weapons::Weapon,
 };
 
 /// Spawns the entities of a match that are nobody's, with nothing to tell yet.
 pub fn spawn_board(world: &mut World, rounds: &Rounds) {
     world.spawn((Replicated::default(), rounds.clock, rounds.score(0), Clouds::default()));
-    // An entity of its own: what is hidden is hidden with all its components.
+    // Entities of their own: what is hidden is hidden with all its components.
     world.spawn((Replicated::default(), VisibilityFiltered, Spike::Gone));
+    for team in TeamId::BOTH {
+        world.spawn((Replicated::default(), VisibilityFiltered, TeamVitals::dead(team)));
+    }
 }
 
-/// Clock, score, smoke and spike, as they are at the end of the tick.
+/// Clock, score, smoke, spike, and how well the teams are, as it is at the end of the tick.
 pub fn write_board(
     rounds: Res<Rounds>,
     smoke: Res<Smoke>,
@@ -32,6 +36,7 @@ pub fn write_board(
     players: Query<(&Player, &Vitals)>,
     mut boards: Query<(&mut Clock, &mut Score, &mut Clouds)>,
     mut spikes: Query<&mut Spike>,
+    mut teams: Query<&mut TeamVitals>,
 ) {
     let living = players.iter().filter(|(_, vitals)| vitals.is_alive);
     let alive = living.fold(0, |alive, (player, _)| alive | 1 << player.seat);
@@ -44,6 +49,13 @@ pub fn write_board(
     }
     for mut spike in &mut spikes {
         spike.set_if_neq(case.spike);
+    }
+    for mut told in &mut teams {
+        let mut next = TeamVitals::dead(told.team);
+        for (player, vitals) in players.iter().filter(|(player, _)| player.team == next.team) {
+            next.members[place_in_team(player.seat)] = Condition::from(vitals);
+        }
+        told.set_if_neq(next);
     }
 }
 

@@ -24,7 +24,7 @@ use throng_replication::InterestSettings;
 use crate::{
     activity, arrivals,
     chance::Chance,
-    components::Pose,
+    components::{Pose, Vitals},
     controls::Controls,
     economy::Purse,
     flow, lives,
@@ -102,7 +102,14 @@ impl WorldKind for Match {
             ..interest
         });
         world.placed_by::<Pose>().accept_transfers::<Traveller>().configure_sets(Update, order_of_steps());
-        world.hash::<Motion>().hash::<Weapon>().hash::<Purse>().hash::<Controls>().hash::<Senses>().hash::<Known>();
+        world
+            .hash::<Motion>()
+            .hash::<Vitals>()
+            .hash::<Weapon>()
+            .hash::<Purse>()
+            .hash::<Controls>()
+            .hash::<Senses>()
+            .hash::<Known>();
         // Resources are components of entities of their own. The others are of one tick, never change, or, as the meter,
         // change nothing.
         world.hash::<Rounds>().hash::<Case>().hash::<Seats>().hash::<Smoke>().hash::<Thrown>().hash::<Past>();

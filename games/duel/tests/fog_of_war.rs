@@ -7,7 +7,7 @@
 mod simulated;
 
 use duel::{
-    components::{Player, Pose, Vitals},
+    components::{Player, Pose, TeamVitals},
     map::Map,
     movement::Motion,
     protocol::MATCH,
@@ -34,7 +34,8 @@ impl<'a> Witness<'a> {
         let own = client.own_entity().filter(|_| client.world().is_some_and(|world| world.name == MATCH))?;
         let replicas = client.replicas();
         let (player, pose) = (*replicas.get::<Player>(own)?, replicas.get::<Pose>(own)?);
-        let is_alive = replicas.get::<Vitals>(own)?.is_alive;
+        let (_, vitals) = replicas.iter::<TeamVitals>().find(|(_, vitals)| vitals.team == player.team)?;
+        let is_alive = vitals.of(player.seat).health > 0;
         Some(Self { client, player, body: body(is_alive.into(), &Motion::standing(pose.feet())) })
     }
 

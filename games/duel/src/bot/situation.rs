@@ -8,10 +8,10 @@ use glam::Vec3;
 use throng_client::Client;
 
 use crate::{
-    components::{Arms, Clock, Clouds, HEALTH_MAX, Player, Pose, Score, Spike, Vitals},
+    components::{Arms, Clock, Clouds, Condition, HEALTH_MAX, Player, Pose, Score, Spike, TeamVitals},
     map::Map,
     protocol::Terms,
-    teams::{SEATS, Side, TEAM_SIZE, TeamId},
+    teams::{SEATS, Side, TeamId, place_in_team},
 };
 
 /// Somebody, as far as it is told.
@@ -35,11 +35,11 @@ pub struct Situation {
     /// `None`: nobody has told us.
     pub spike: Option<Spike>,
     pub clouds: Clouds,
-    /// One's own seat, team, side and health.
+    /// One's own seat, team and side, and how well one is.
     pub seat: u8,
     pub team: TeamId,
     pub side: Side,
-    pub vitals: Vitals,
+    pub condition: Condition,
     /// How long it takes to defuse the spike (s).
     pub defuse_s: f32,
     /// Of whom a shot was heard since one made up one's mind last, as bits by seat.
@@ -57,6 +57,7 @@ impl Situation {
         let player = *replicas.get::<Player>(own)?;
         let (entity, clock) = replicas.iter::<Clock>().next()?;
         let score = *replicas.get::<Score>(entity)?;
+        let (_, vitals) = replicas.iter::<TeamVitals>().find(|(_, vitals)| vitals.team == player.team)?;
         let mut situation = Self {
             match_id: world.id,
             tick: client.newest_tick(),
@@ -69,19 +70,24 @@ impl Situation {
             seat: player.seat,
             team: player.team,
             side: Side::of(player.team, score.attackers),
-            vitals: *replicas.get::<Vitals>(own)?,
+            condition: vitals.of(player.seat),
             defuse_s: f32::from(terms.defuse_ms) / 1_000.0,
             shooters: 0,
             bodies: [None; SEATS],
         };
         for (id, player) in replicas.iter::<Player>() {
-            let body = replicas.get::<Pose>(id).zip(replicas.get::<Vitals>(id)).zip(replicas.get::<Arms>(id));
+            let body = replicas.get::<Pose>(id).zip(replicas.get::<Arms>(id));
             let seat = usize::from(player.seat);
-            let Some((((pose, vitals), arms), place)) = body.zip(situation.bodies.get_mut(seat)) else {
+            let Some(((pose, arms), place)) = body.zip(situation.bodies.get_mut(seat)) else {
                 continue;
             };
             let feet = shown[seat].unwrap_or(pose.feet());
-            *place = Some(Body { feet, is_alive: vitals.is_alive, arms: *arms });
+            let is_alive = if player.team == vitals.team {
+                vitals.of(player.seat).health > 0
+            } else {
+                score.alive >> player.seat & 1 == 1
+            };
+            *place = Some(Body { feet, is_alive, arms: *arms });
         }
         situation.own().is_some().then_some(situation)
     }
@@ -104,7 +110,11 @@ impl Situation {
 
     /// The own place in the team.
     pub fn place(&self) -> usize {
-        usize::from(self.seat) % TEAM_SIZE
+        place_in_team(self.seat)
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.condition.health > 0
     }
 
     /// What is left of the phase, and while the spike is planted until it explodes (s).
@@ -160,13 +170,12 @@ impl Situation {
         }
     }
 
-    /// How much of what is told cannot be: places outside of the map, healthier than healthy, the living dead.
+    /// How much of what is told cannot be: places outside of the map, healthier than healthy.
     pub fn violations(&self, map: &Map) -> u64 {
         let half_m = map.bounds.size_m() / 2.0;
         let is_outside = |body: &&Body| body.feet.x.abs() > half_m.x || body.feet.z.abs() > half_m.z;
         let outside = self.bodies.iter().flatten().filter(is_outside).count() as u64;
-        let Vitals { health, is_alive, .. } = self.vitals;
-        outside + u64::from(health > HEALTH_MAX) + u64::from(is_alive && health == 0)
+        outside + u64::from(self.condition.health > HEALTH_MAX)
     }
 }
 
@@ -195,7 +204,7 @@ impl Situation {
             seat,
             team,
             side: Side::of(team, TeamId::One),
-            vitals: Vitals { health: HEALTH_MAX, armour: 0, is_alive: true },
+            condition: Condition { health: HEALTH_MAX, armour: 0 },
             defuse_s: DuelSettings::default().defuse_s,
             shooters: 0,
             bodies: [None; SEATS],
@@ -224,7 +233,7 @@ mod tests {
         assert_eq!(situation.team_alive().map(|(seat, _)| seat).collect::<Vec<_>>(), [0, 2]);
         assert_eq!(situation.violations(&Map::load()), 0);
         situation.bodies[7].as_mut().expect("it is told").feet.x = 1_000.0;
-        situation.vitals.health = 0;
+        situation.condition.health = HEALTH_MAX + 1;
         assert_eq!(situation.violations(&Map::load()), 2);
     }
 }
