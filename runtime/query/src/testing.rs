@@ -126,23 +126,51 @@ pub struct BruteForce {
 impl BruteForce {
     /// Whether one of the nine lines from an eye to a silhouette is free.
     pub fn sees(&mut self, level: &LevelGeometry, viewer: &Body, body: &Body) -> bool {
+        self.sees_past(level, |_, _| false, viewer, body)
+    }
+
+    /// The same, where lines that the veil says are not free either: of smoke, which is no part of the level.
+    pub fn sees_past(
+        &mut self,
+        level: &LevelGeometry,
+        veil: impl Fn(Vec3, Vec3) -> bool,
+        viewer: &Body,
+        body: &Body,
+    ) -> bool {
         let eye = viewer.feet + Vec3::Y * viewer.eye_m;
-        self.lines.clear();
-        self.lines.extend(silhouette(body, body.feet, across(viewer, body)).map(|point| (eye, point)));
-        lines_of_sight(level, &self.lines, &mut self.free);
-        self.free.contains(&true)
+        self.is_one_free(level, &veil, eye, silhouette(body, body.feet, across(viewer, body)))
     }
 
     /// Whether one would be free if both got, within so long (s), to any of the places that they can get to.
     pub fn may_see_within(&mut self, level: &LevelGeometry, viewer: &Body, body: &Body, reach_s: f32) -> bool {
+        self.may_see_within_past(level, |_, _| false, viewer, body, reach_s)
+    }
+
+    /// The same with a veil.
+    pub fn may_see_within_past(
+        &mut self,
+        level: &LevelGeometry,
+        veil: impl Fn(Vec3, Vec3) -> bool,
+        viewer: &Body,
+        body: &Body,
+        reach_s: f32,
+    ) -> bool {
         let [eyes, feet] = [viewer, body].map(|body| places(level, body, body.speed_m_per_s_max * reach_s));
         let across = across(viewer, body);
+        eyes.iter()
+            .map(|place| *place + Vec3::Y * viewer.eye_m)
+            .any(|eye| feet.iter().any(|place| self.is_one_free(level, &veil, eye, silhouette(body, *place, across))))
+    }
+
+    fn is_one_free(
+        &mut self,
+        level: &LevelGeometry,
+        veil: &impl Fn(Vec3, Vec3) -> bool,
+        eye: Vec3,
+        points: impl Iterator<Item = Vec3>,
+    ) -> bool {
         self.lines.clear();
-        for eye in eyes.iter().map(|place| *place + Vec3::Y * viewer.eye_m) {
-            for place in &feet {
-                self.lines.extend(silhouette(body, *place, across).map(|point| (eye, point)));
-            }
-        }
+        self.lines.extend(points.map(|point| (eye, point)).filter(|(eye, point)| !veil(*eye, *point)));
         lines_of_sight(level, &self.lines, &mut self.free);
         self.free.contains(&true)
     }
@@ -180,5 +208,5 @@ fn places(level: &LevelGeometry, body: &Body, reach_m: f32) -> Vec<Vec3> {
         });
         body.feet + *direction * far_m
     });
-    far.chain([body.feet]).collect()
+    [body.feet].into_iter().chain(far).collect()
 }

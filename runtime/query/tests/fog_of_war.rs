@@ -2,8 +2,9 @@
 //! at the latest; nobody is told of who could not be seen within the grace; and a tick allocates nothing.
 //!
 //! Held against brute force: all lines from eye to silhouette, and all lines between all places that both may get to, for
-//! every pair in every tick, without cells, proofs, or anything that is remembered.
+//! every pair in every tick, without cells, proofs, or anything that is remembered. In every second level there is smoke.
 
+use glam::Vec3;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_platform::allocator::{AllocationCounts, CountingAllocator, thread_counts};
@@ -21,6 +22,17 @@ const TICKS: u32 = 700;
 const SETTINGS: FogSettings = FogSettings { ticks_per_s: 64.0, grace_ms: 120.0, recheck_ticks: 4, rise_m: 0.0 };
 /// Two ticks less than the grace.
 const AHEAD_TICKS: u32 = 5;
+
+/// Middles of smoke, of 3 m.
+const SMOKE: [[f32; 2]; 3] = [[6.0, 9.0], [20.0, 20.0], [31.0, 31.0]];
+
+fn is_veiled(eye: Vec3, point: Vec3) -> bool {
+    let way = point - eye;
+    SMOKE.iter().map(|[x, z]| Vec3::new(*x, 1.2, *z)).any(|middle| {
+        let along = ((middle - eye).dot(way) / way.length_squared().max(f32::EPSILON)).clamp(0.0, 1.0);
+        (eye + way * along).distance(middle) < 3.0
+    })
+}
 
 /// What came of a walk.
 #[derive(Debug, Default)]
@@ -47,6 +59,8 @@ struct Past {
 }
 
 fn run(seed: u64, ticks: u32, is_careless: bool) -> Findings {
+    let has_smoke = seed.is_multiple_of(2);
+    let veil = |eye: Vec3, point: Vec3| has_smoke && is_veiled(eye, point);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let boxes = rooms(ROOMS, &mut rng);
     let level = LevelGeometry::from_boxes(&boxes).unwrap();
@@ -64,7 +78,7 @@ fn run(seed: u64, ticks: u32, is_careless: bool) -> Findings {
         let before = thread_counts();
         fog.begin_tick(tick, bodies);
         for (viewer, told) in (0..).zip(&mut told) {
-            fog.look(&level, Some(&cells), viewer, &candidates, told);
+            fog.look_past(&level, veil, Some(&cells), viewer, &candidates, told);
         }
         assert_eq!(thread_counts() - before, AllocationCounts::default(), "in tick {tick}");
         for viewer in 0..VIEWERS {
@@ -74,7 +88,7 @@ fn run(seed: u64, ticks: u32, is_careless: bool) -> Findings {
                 let past = &mut past[viewer * BODIES + body];
                 past.ticks.insert(0, (bodies[viewer], bodies[body], None));
                 past.ticks.truncate(SETTINGS.recheck_ticks as usize);
-                judge(&mut brute_force, &level, is_told, past, &mut findings);
+                judge(&mut brute_force, &level, veil, is_told, past, &mut findings);
             }
         }
     }
@@ -84,9 +98,16 @@ fn run(seed: u64, ticks: u32, is_careless: bool) -> Findings {
     findings
 }
 
-fn judge(brute: &mut BruteForce, level: &LevelGeometry, is_told: bool, past: &mut Past, findings: &mut Findings) {
+fn judge(
+    brute: &mut BruteForce,
+    level: &LevelGeometry,
+    veil: impl Fn(Vec3, Vec3) -> bool + Copy,
+    is_told: bool,
+    past: &mut Past,
+    findings: &mut Findings,
+) {
     let (viewer, body, _) = past.ticks[0];
-    let is_seen = brute.sees(level, &viewer, &body);
+    let is_seen = brute.sees_past(level, veil, &viewer, &body);
     findings.pairs += 1;
     findings.told += u64::from(is_told);
     findings.seen += u64::from(is_seen);
@@ -97,7 +118,7 @@ fn judge(brute: &mut BruteForce, level: &LevelGeometry, is_told: bool, past: &mu
     }
     if is_told && !is_seen {
         let may_see = |(viewer, body, known): &mut (Body, Body, Option<bool>)| {
-            *known.get_or_insert_with(|| brute.may_see_within(level, viewer, body, SETTINGS.reach_s()))
+            *known.get_or_insert_with(|| brute.may_see_within_past(level, veil, viewer, body, SETTINGS.reach_s()))
         };
         findings.leaks += u64::from(!past.ticks.iter_mut().any(may_see));
     }
@@ -107,10 +128,10 @@ fn judge(brute: &mut BruteForce, level: &LevelGeometry, is_told: bool, past: &mu
 
 #[test]
 fn nobody_comes_into_view_untold_and_nobody_is_told_of_for_nothing() {
-    for seed in 1..4 {
+    for seed in 1..5 {
         let findings = run(seed, TICKS, false);
         assert_eq!((findings.late, findings.leaks), (0, 0), "seed {seed}: {findings:?}");
-        assert!(findings.seen * 100 > findings.pairs && findings.appearances > 50, "seed {seed}: {findings:?}");
+        assert!(findings.seen * 100 > findings.pairs && findings.appearances > 30, "seed {seed}: {findings:?}");
         assert!(findings.told * 2 < findings.pairs, "seed {seed}: most are hidden: {findings:?}");
         assert!(findings.ahead * 2 > findings.appearances, "seed {seed}: {findings:?}");
     }

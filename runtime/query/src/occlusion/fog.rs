@@ -17,9 +17,16 @@
 //! What is told: everybody of whom one of the nine lines from the eye to the silhouette is free, in that tick; and whoever is
 //! on a free line between places that both can reach within `grace_ms` and `recheck_ticks`, for `recheck_ticks` at most.
 //!
+//! A game may have what hides and is not solid, such as smoke: a veil, of which it is asked line by line. Around a wall one
+//! comes from the side, and so the outermost places are looked at; out of a veil one comes in any direction, so where only
+//! a veil is in between all places that both can reach are.
+//!
 //! Owned by its world, and used on its thread. Allocates at its start alone. Cost: a few nanoseconds for a pair of which all
 //! is known; once in `recheck_ticks` a look at some cells, or up to 64 lines against one wall; for pairs near a corner up to
-//! 18 casts, and for each body that is in such a pair 8.
+//! 18 casts, and for each body that is in such a pair 8. Behind a veil up to 99 lines are asked of the veil, and only those
+//! that it leaves free are cast.
+
+use std::cell::Cell;
 
 use glam::Vec3;
 use throng_profiler::scoped;
@@ -200,7 +207,6 @@ impl FogOfWar {
     ///
     /// # Panics
     /// With a viewer that is not below `viewers_max`, or with fewer bits than candidates.
-    #[scoped("occlusion.look")]
     pub fn look(
         &mut self,
         level: &LevelGeometry,
@@ -209,11 +215,31 @@ impl FogOfWar {
         candidates: &[u32],
         seen: &mut [u64],
     ) {
+        self.look_past(level, |_, _| false, cells, viewer, candidates, seen);
+    }
+
+    /// The same with a veil: whether something that is no part of the level, such as smoke, keeps an eye (the first place)
+    /// from seeing a point. It may come and go from tick to tick.
+    ///
+    /// # Panics
+    /// As `look` does.
+    #[scoped("occlusion.look")]
+    pub fn look_past(
+        &mut self,
+        level: &LevelGeometry,
+        veil: impl Fn(Vec3, Vec3) -> bool,
+        cells: Option<&CellVisibility>,
+        viewer: u32,
+        candidates: &[u32],
+        seen: &mut [u64],
+    ) {
+        let lines = Lines::new(level, veil);
         for (at, body) in candidates.iter().enumerate() {
-            if self.may_tell(level, cells, viewer as usize, *body as usize) {
+            if self.may_tell(&lines, cells, viewer as usize, *body as usize) {
                 seen[at / 64] |= 1 << (at % 64);
             }
         }
+        self.counts.casts += lines.casts.get();
     }
 
     /// What was done since it was last asked.
@@ -226,7 +252,13 @@ impl FogOfWar {
         self.standing.capacity() * size_of::<Standing>() + self.pairs.capacity() * size_of::<Pair>()
     }
 
-    fn may_tell(&mut self, level: &LevelGeometry, cells: Option<&CellVisibility>, viewer: usize, body: usize) -> bool {
+    fn may_tell<V: Fn(Vec3, Vec3) -> bool>(
+        &mut self,
+        lines: &Lines<'_, V>,
+        cells: Option<&CellVisibility>,
+        viewer: usize,
+        body: usize,
+    ) -> bool {
         let (Some(eye), Some(other), Some(now)) = (self.standing.get(viewer), self.standing.get(body), self.tick)
         else {
             return false;
@@ -244,11 +276,11 @@ impl FogOfWar {
             pair.lives = lives;
             pair.judged_at = now;
             pair.due_at = self.next_turn(now, viewer + body);
-            pair.state = self.judge(level, cells, [viewer, body], &mut pair);
+            pair.state = self.judge(lines, cells, [viewer, body], &mut pair);
         } else if pair.state == State::Unseen {
             let sight = Sight::new(&eye.body, &other.body);
             let (eye, other) = (eye.body, other.body);
-            if self.is_seen_now(level, &sight, &eye, &other, &mut pair) {
+            if lines.is_seen_now(&sight, &eye, &other, &mut pair) {
                 (pair.state, pair.judged_at) = (State::Seen, now);
                 pair.due_at = self.next_turn(now, viewer + body);
             }
@@ -266,9 +298,9 @@ impl FogOfWar {
         next.wrapping_add((period - phase) % period)
     }
 
-    fn judge(
+    fn judge<V: Fn(Vec3, Vec3) -> bool>(
         &mut self,
-        level: &LevelGeometry,
+        lines: &Lines<'_, V>,
         cells: Option<&CellVisibility>,
         [viewer, body]: [usize; 2],
         pair: &mut Pair,
@@ -281,27 +313,26 @@ impl FogOfWar {
             self.counts.hidden_by_cells += 1;
             return State::Hidden;
         }
+        let level = lines.level;
         if self.is_walled_off(level, &from, &to, pair) {
             self.counts.hidden_by_wall += 1;
             return State::Hidden;
         }
         let sight = Sight::new(&eye, &other);
-        if self.is_seen_now(level, &sight, &eye, &other, pair) {
+        lines.is_veiled.set(false);
+        if lines.is_seen_now(&sight, &eye, &other, pair) {
             return State::Seen;
         }
-        let eyes = sight.sides(&self.ring_of(level, viewer, eye_reach_m));
-        let feet = sight.sides(&self.ring_of(level, body, reach_m));
+        let (eye_ring, ring) = (self.ring_of(level, viewer, eye_reach_m), self.ring_of(level, body, reach_m));
+        let (eyes, feet) = (sight.sides(&eye_ring), sight.sides(&ring));
         let within_reach = |number: u8| {
             if number == RAISED { sight.line_raised(rise_m) } else { sight.line_within_reach(number, &eyes, &feet) }
         };
         let last = if rise_m > 0.0 { RAISED + 1 } else { RAISED };
-        let is_free = |number: &u8| is_free(level, within_reach(*number));
-        let numbers = first_of(pair.line, LINES_NOW..last);
-        let mut casts = 0;
-        let free = numbers.inspect(|_| casts += 1).find(is_free);
-        self.counts.casts += casts;
+        let free = first_of(pair.line, LINES_NOW..last).find(|number| lines.is_free(within_reach(*number)));
         pair.line = free.unwrap_or(pair.line);
-        if free.is_some() { State::Seen } else { State::Unseen }
+        let is_within_reach = free.is_some() || (lines.is_veiled.get() && lines.leave_a_veil(&sight, &eye_ring, &ring));
+        if is_within_reach { State::Seen } else { State::Unseen }
     }
 
     /// Whether one solid is between all places that both may get to: the one that was last, or the one that is now.
@@ -314,29 +345,6 @@ impl FogOfWar {
         let between = Line::new(begin, end - begin).and_then(|line| level.first_hit(&line)).map(|(solid, _)| solid);
         let before = std::mem::replace(&mut pair.solid, between.unwrap_or(NO_SOLID));
         between.is_some_and(|solid| solid != before && hides(level, solid, from, to))
-    }
-
-    /// Whether one of the lines to its silhouette is free.
-    fn is_seen_now(&mut self, level: &LevelGeometry, sight: &Sight, eye: &Body, other: &Body, pair: &mut Pair) -> bool {
-        let is_hidden = |solid: u32| hides(level, solid, &eye.eye_region(0.0, 0.0), &other.region(0.0, 0.0));
-        if pair.solid != NO_SOLID && is_hidden(pair.solid) {
-            return false;
-        }
-        let mut casts = 0;
-        let numbers = first_of(pair.line, 0..LINES_NOW);
-        let free = numbers.inspect(|_| casts += 1).find(|number| is_free(level, sight.line_now(*number)));
-        self.counts.casts += casts;
-        match free {
-            Some(line) => pair.line = line,
-            None => {
-                // Next time it may be the one that is between them by then.
-                let (begin, end) = sight.line_now(0);
-                let between = Line::new(begin, end - begin).and_then(|line| level.first_hit(&line));
-                self.counts.casts += 1;
-                pair.solid = between.map_or(pair.solid, |(solid, _)| solid);
-            }
-        }
-        free.is_some()
     }
 
     /// Where somebody may get to; found once in a tick.
@@ -364,8 +372,57 @@ fn is_step(before: &Body, after: &Body, ticks_per_s: f32) -> bool {
     before.life == after.life && is_level && moved.x.hypot(moved.z) <= far_m
 }
 
-fn is_free(level: &LevelGeometry, (begin, end): (Vec3, Vec3)) -> bool {
-    Line::new(begin, end - begin).is_some_and(|line| !level.any_hit(&line))
+/// What stops lines, in one look.
+struct Lines<'a, V> {
+    level: &'a LevelGeometry,
+    veil: V,
+    /// Whether a line was stopped by the veil alone.
+    is_veiled: Cell<bool>,
+    casts: Cell<u64>,
+}
+
+impl<'a, V: Fn(Vec3, Vec3) -> bool> Lines<'a, V> {
+    fn new(level: &'a LevelGeometry, veil: V) -> Self {
+        Self { level, veil, is_veiled: Cell::new(false), casts: Cell::new(0) }
+    }
+
+    fn is_free(&self, (begin, end): (Vec3, Vec3)) -> bool {
+        let is_veiled = (self.veil)(begin, end);
+        // Of those that the veil stops one is enough that the level does not.
+        if is_veiled && self.is_veiled.get() {
+            return false;
+        }
+        self.casts.set(self.casts.get() + 1);
+        let is_open = Line::new(begin, end - begin).is_some_and(|line| !self.level.any_hit(&line));
+        self.is_veiled.set(self.is_veiled.get() || (is_open && is_veiled));
+        is_open && !is_veiled
+    }
+
+    /// Whether one of the lines to its silhouette is free.
+    fn is_seen_now(&self, sight: &Sight, eye: &Body, other: &Body, pair: &mut Pair) -> bool {
+        let level = self.level;
+        let is_hidden = |solid: u32| hides(level, solid, &eye.eye_region(0.0, 0.0), &other.region(0.0, 0.0));
+        if pair.solid != NO_SOLID && is_hidden(pair.solid) {
+            return false;
+        }
+        let free = first_of(pair.line, 0..LINES_NOW).find(|number| self.is_free(sight.line_now(*number)));
+        match free {
+            Some(line) => pair.line = line,
+            None => {
+                // Next time it may be the one that is between them by then.
+                let (begin, end) = sight.line_now(0);
+                let between = Line::new(begin, end - begin).and_then(|line| level.first_hit(&line));
+                self.casts.set(self.casts.get() + 1);
+                pair.solid = between.map_or(pair.solid, |(solid, _)| solid);
+            }
+        }
+        free.is_some()
+    }
+
+    /// Whether one sees the other's crown once both have got out of a veil, in whatever direction.
+    fn leave_a_veil(&self, sight: &Sight, eyes: &[Vec3; RING], feet: &[Vec3; RING]) -> bool {
+        sight.lines_between(eyes, feet).any(|line| self.is_free(line))
+    }
 }
 
 /// The numbers, beginning with one of them: the line that was free before is so most of the time.
@@ -421,12 +478,62 @@ mod tests {
         let told_at = (0..1_000).find(|tick| is_told(&mut fog, *tick)).expect("the wall ends");
         let sees = |tick: &u32| {
             let sight = Sight::new(&body(1, 0.0, 0.0), &walks(*tick));
-            (0..LINES_NOW).any(|number| is_free(&level, sight.line_now(number)))
+            (0..LINES_NOW).any(|number| Lines::new(&level, |_, _| false).is_free(sight.line_now(number)))
         };
         let seen_at = (0..1_000).find(sees).expect("the wall ends");
         // The grace, and a few ticks for its turn; the viewer may move as well, and see around the corner sooner.
         let ahead_ms = f64::from(seen_at - told_at) / 128.0 * 1_000.0;
         assert!((100.0..400.0).contains(&ahead_ms), "{ahead_ms} ms");
+    }
+
+    /// Smoke of 3 m around a place, 1 m above the ground.
+    fn smoke(x: f32, z: f32) -> impl Fn(Vec3, Vec3) -> bool + Copy {
+        let middle = Vec3::new(x, 1.0, z);
+        move |eye, point| {
+            let way = point - eye;
+            let along = ((middle - eye).dot(way) / way.length_squared()).clamp(0.0, 1.0);
+            (eye + way * along).distance(middle) < 3.0
+        }
+    }
+
+    /// Promise: who comes out of smoke, aside or straight on, is told before anybody can see it, and not long before; and who
+    /// is in it or behind it is not.
+    #[test]
+    fn who_comes_out_of_smoke_is_told_before() {
+        let (level, veil) = (level(), smoke(0.0, -12.0));
+        for [x, z] in [[1.0, 0.0], [0.0, 1.0], [-0.7, 0.7], [0.7, -0.7]] {
+            let walks = |tick: u32| body(2, x * tick as f32 * (6.0 / 128.0), -12.0 + z * tick as f32 * (6.0 / 128.0));
+            let mut fog = FogOfWar::new(settings(), 1, 2).unwrap();
+            let mut is_told = |tick| {
+                fog.begin_tick(tick, &[body(1, 0.0, 0.0), walks(tick)]);
+                let mut seen = [0];
+                fog.look_past(&level, veil, None, 0, &[1], &mut seen);
+                seen == [1]
+            };
+            let sees = |tick: &u32| {
+                let sight = Sight::new(&body(1, 0.0, 0.0), &walks(*tick));
+                (0..LINES_NOW).any(|number| Lines::new(&level, veil).is_free(sight.line_now(number)))
+            };
+            let seen_at = (0..1_000).find(sees).expect("the smoke ends");
+            let told_at = (0..=seen_at).find(|tick| is_told(*tick)).expect("in that tick at the latest");
+            let ahead_ms = f64::from(seen_at - told_at) / 128.0 * 1_000.0;
+            assert!((90.0..400.0).contains(&ahead_ms), "{ahead_ms} ms on the way to {x}, {z}");
+        }
+    }
+
+    /// Promise: what smoke leaves free a wall may hide, and the other way round: who is hidden by both together is not told.
+    #[test]
+    fn smoke_and_a_wall_hide_together() {
+        let level = level();
+        let told = |veil: &dyn Fn(Vec3, Vec3) -> bool| {
+            let mut fog = FogOfWar::new(settings(), 1, 2).unwrap();
+            // Behind the end of the wall, of which one side looks out.
+            fog.begin_tick(0, &[body(1, 4.0, 0.0), body(2, 4.0, 9.0)]);
+            let mut seen = [0];
+            fog.look_past(&level, veil, None, 0, &[1], &mut seen);
+            seen == [1]
+        };
+        assert!(told(&|_, _| false) && !told(&smoke(6.0, 5.0)));
     }
 
     /// Promise: what is proven is not asked again until its turn, and a pair of which nothing changes costs next to nothing.

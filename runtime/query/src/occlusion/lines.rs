@@ -136,6 +136,14 @@ impl Sight {
         }
     }
 
+    /// From all places that the eye may get to, to the crown at all that the other may.
+    pub fn lines_between(&self, eyes: &[Vec3; RING], feet: &[Vec3; RING]) -> impl Iterator<Item = (Vec3, Vec3)> {
+        let crown = Vec3::Y * self.heights_m()[1];
+        let eyes = eyes.iter().map(|place| place.with_y(self.eye.y)).chain([self.eye]);
+        let feet = feet.iter().copied().chain([self.body.feet]);
+        eyes.flat_map(move |eye| feet.clone().map(move |feet| (eye, feet + crown)))
+    }
+
     /// As both would look over what is between them if they rose.
     pub fn line_raised(&self, rise_m: f32) -> (Vec3, Vec3) {
         let rise = Vec3::Y * rise_m;
