@@ -1,7 +1,8 @@
 //! Sight: who may be told of whom, in each tick.
 //!
 //! A player is told of its team. Of an enemy it is told when it can see it, or will within the grace if one of them
-//! runs for the corner ([`FogOfWar`]); not through smoke, not while a flash blinds it, and the dead see no enemy.
+//! runs for the corner ([`FogOfWar`]); not through smoke, nor past the walls and the smoke that hide it together, not while a
+//! flash blinds it, and the dead see no enemy. Smoke and blindness that will be over within the grace hide nobody.
 //! Defenders hear of the spike when it is planted, and how well the players of a team are hears that team alone. Everything
 //! else of a match is everybody's.
 //!
@@ -11,19 +12,21 @@
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
+use glam::Vec3;
 use throng::prelude::*;
 use throng_query::occlusion::{Body, FogOfWar, FogSettings};
 use throng_replication::table_resource;
 
 use crate::{
-    components::{Cloud, Player, Spike, TeamVitals, Vitals},
+    components::{CLOUDS_MAX, Cloud, Player, Spike, TeamVitals, Vitals},
     map::Map,
     movement::{BODY_HALF_M, BODY_HEIGHT_M, EYE_M, Motion, RUN_M_PER_S},
     protocol::TICK_HZ,
     rounds::Rounds,
     seats::Senses,
-    smoke::{self, Smoke},
+    smoke::{Smoke, is_hidden_by},
     teams::SEATS,
+    weapons::ticks_of,
 };
 
 /// How the fog is set: an enemy is told of 150 ms before it can come into view. A jump lifts a crown by 0.7 m in the
@@ -31,7 +34,10 @@ use crate::{
 pub const FOG: FogSettings =
     FogSettings { ticks_per_s: TICK_HZ as f32, grace_ms: 150.0, recheck_ticks: 4, rise_m: 0.7 };
 
-/// Where everybody is, by seat, and who is blind, as bits. Written at the end of each tick, read by the filter.
+/// The grace in ticks: what hides somebody now and will be gone by then, smoke or blindness, hides nobody.
+pub const GRACE_TICKS: u32 = ticks_of(FOG.grace_ms as u32, TICK_HZ);
+
+/// Where everybody is, by seat, and who is blind and stays so for the grace, as bits. Written at the end of each tick, read by the filter.
 #[derive(Debug, Default)]
 pub struct Bodies {
     pub bodies: [Body; SEATS],
@@ -47,7 +53,7 @@ pub fn note(tick: Res<TickInfo>, players: Query<(&Player, &Vitals, &Motion, &Sen
     for (player, vitals, motion, senses) in &players {
         let life = if vitals.is_alive { senses.life } else { 0 };
         bodies.bodies[usize::from(player.seat)] = body(life, motion);
-        bodies.blind |= u16::from(tick.tick < senses.blind_until_tick) << player.seat;
+        bodies.blind |= u16::from(tick.tick + GRACE_TICKS < senses.blind_until_tick) << player.seat;
     }
 }
 
@@ -103,21 +109,18 @@ impl Sight {
     }
 
     /// Finds those of `self.seats` whom a seat may be told of in this tick.
-    fn look(&mut self, tick: u32, bodies: &[Body], clouds: &[Cloud], seat: u8, mut allow: impl FnMut(usize)) {
+    fn look(&mut self, tick: u32, bodies: &[Body], clouds: &[Cloud], seat: u8, allow: impl FnMut(usize)) {
         let Self { map, fog, begun, seats, seen } = self;
         if begun.replace(tick) != Some(tick) {
             fog.begin_tick(tick, bodies);
         }
         seen.clear();
         seen.resize(seats.len().div_ceil(64), 0);
-        fog.look(&map.geometry, Some(&map.cells), seat.into(), seats, seen);
-        let viewer = &bodies[usize::from(seat)];
-        for (at, other) in seats.iter().enumerate() {
-            let is_seen = seen[at / 64] >> (at % 64) & 1 == 1;
-            if is_seen && !smoke::hides(clouds, viewer, &bodies[*other as usize], FOG.reach_s()) {
-                allow(at);
-            }
-        }
+        let lasting: ArrayVec<Cloud, CLOUDS_MAX> =
+            clouds.iter().filter(|cloud| tick + GRACE_TICKS < cloud.until_tick).copied().collect();
+        let veil = |eye: Vec3, point: Vec3| is_hidden_by(&lasting, eye, point);
+        fog.look_past(&map.geometry, veil, Some(&map.cells), seat.into(), seats, seen);
+        (0..seats.len()).filter(|at| seen[at / 64] >> (at % 64) & 1 == 1).for_each(allow);
     }
 }
 
@@ -132,7 +135,6 @@ fn may_hear_of(world: &World, own: &Player, entity: Entity) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use glam::Vec3;
     use rand::{Rng, SeedableRng};
     use rand_xoshiro::Xoshiro256PlusPlus;
     use throng_query::testing::BruteForce;
@@ -216,8 +218,9 @@ mod tests {
         let map = Map::load();
         let [from, to] = [[2, 4], [20, 4]].map(|[column, row]| middle_of(column, row));
         let bodies = [body(1, &Motion::standing(from)), body(2, &Motion::standing(to))];
-        let cloud = Cloud { x: (from.x + to.x) / 2.0, z: from.z, until_tick: 0 };
-        for (clouds, expect) in [(&[][..], true), (&[cloud][..], false)] {
+        let cloud = |until_tick| Cloud { x: (from.x + to.x) / 2.0, z: from.z, until_tick };
+        let (lasting, ending) = ([cloud(GRACE_TICKS + 1)], [cloud(GRACE_TICKS)]);
+        for (clouds, expect) in [(&[][..], true), (&lasting[..], false), (&ending[..], true)] {
             let mut sight = Sight::new(map.clone(), FOG);
             sight.seats.push(1);
             let mut is_told = false;

@@ -22,7 +22,7 @@ use crate::{
     components::Cloud,
     map::{Map, Way, layout::solids},
     movement::{BODY_HALF_M, BODY_HEIGHT_M, EYE_M},
-    smoke::{NEAR_M, is_on_line},
+    smoke::is_hidden_by,
     teams::Side,
 };
 
@@ -100,8 +100,7 @@ impl BotGuide {
     pub fn free_lines(&self, pairs: &[(Vec3, Vec3)], clouds: &[Cloud], free: &mut Vec<bool>) {
         lines_of_sight(&self.map.geometry, pairs, free);
         for (free, (from, to)) in free.iter_mut().zip(pairs) {
-            // Whoever is very near is seen in any smoke.
-            *free &= from.distance(*to) <= NEAR_M || !is_on_line(clouds, *from, *to);
+            *free &= !is_hidden_by(clouds, *from, *to);
         }
     }
 
