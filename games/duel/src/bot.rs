@@ -259,10 +259,20 @@ impl DuelBot {
             _ if !self.is_alive => self.conduct.stand(),
             Phase::Buy => {
                 self.shop(thought, client, rng);
-                self.conduct.stand()
+                self.wait(thought, rng)
             }
             Phase::Live | Phase::Planted => self.play(thought, client, rng),
-            Phase::WarmUp | Phase::Over | Phase::MatchOver => self.conduct.stand(),
+            Phase::WarmUp => self.wait(thought, rng),
+            Phase::Over | Phase::MatchOver => self.conduct.stand(),
+        }
+    }
+
+    /// Passes the time until the base may be left.
+    fn wait(&mut self, thought: &Thought, rng: &mut Xoshiro256PlusPlus) -> Input {
+        let situation = thought.situation;
+        match thought.guide.map.zone(situation.clock.phase, situation.side) {
+            Some(home) => self.conduct.stroll(thought, home, rng),
+            None => self.conduct.stand(),
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! It stops to shoot, fires a burst, steps aside while the weapon comes down, and hides while it loads. With nobody in
 //! sight it goes where its task is, looks where it saw somebody last, peeks out of cover and goes back, and loads there.
+//! Who holds an angle steps to and fro, and who waits for a round strolls about its base, as players do.
 //!
 //! Everything here ends in one [`Input`]: what a bot does a player could do with the same keys.
 
@@ -9,6 +10,7 @@ use glam::Vec3;
 use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_platform::time::Nanos;
+use throng_query::geometry::Aabb;
 
 use super::{
     eyes::{Eyes, Target},
@@ -29,6 +31,11 @@ const STEADY_M_PER_S: f32 = 1.2;
 const CLOSE_M: f32 = 5.0;
 /// To one side, and then to the other (ms).
 const DODGE_MS: [u64; 2] = [350, 800];
+/// To and fro while one holds an angle: a step, and how long one stands then (ms).
+const SHIFT_MS: [u64; 2] = [250, 500];
+const REST_MS: [u64; 2] = [60, 250];
+/// How long one goes for the same place of its base (ms).
+const STROLL_MS: [u64; 2] = [1_500, 4_000];
 /// How long one looks around a corner, and how long one stays behind it (ms).
 const OUT_MS: [u64; 2] = [2_500, 7_000];
 const IN_MS: [u64; 2] = [700, 2_000];
@@ -78,6 +85,9 @@ pub struct Conduct {
     legs: Legs,
     dodge: Turns,
     peek: Turns,
+    shift: Turns,
+    /// Where in its base it goes, and for how long.
+    stroll: Option<(Vec3, Nanos)>,
     hiding: Option<Vec3>,
     looks_to_hide_at: Nanos,
     /// Yaw and pitch of what it wants to throw, and whether it looks there.
@@ -96,6 +106,7 @@ impl Conduct {
     pub fn begin_round(&mut self) {
         self.eyes.forget();
         self.legs.forget();
+        self.stroll = None;
         self.hiding = None;
     }
 
@@ -130,6 +141,23 @@ impl Conduct {
     pub fn stand(&mut self) -> Input {
         let direction = self.legs.halt();
         self.input(direction)
+    }
+
+    /// Strolls about what it may not leave.
+    pub fn stroll(&mut self, thought: &Thought, home: &Aabb, rng: &mut Xoshiro256PlusPlus) -> Input {
+        let is_there = |place: Vec3| self.legs.is_at(place);
+        let place = match self.stroll.filter(|(place, until)| thought.now < *until && !is_there(*place)) {
+            Some((place, _)) => place,
+            None => {
+                let mut somewhere = |from: f32, to: f32| from + (to - from) * rng.random::<f32>();
+                let (x, z) = (somewhere(home.min.x, home.max.x), somewhere(home.min.z, home.max.z));
+                let place = Vec3::new(x, self.legs.motion().at.y, z);
+                let until = thought.now + Nanos::from_millis(rng.random_range(STROLL_MS[0]..STROLL_MS[1]));
+                self.stroll = Some((place, until));
+                place
+            }
+        };
+        self.go(thought, place)
     }
 
     /// Shoots at somebody.
@@ -179,8 +207,17 @@ impl Conduct {
         }
         let watched = self.remembered(thought).unwrap_or(post.watch);
         self.look_at(thought, watched + CHEST);
-        let input = if direction == [0.0, 0.0] { self.stand() } else { self.walk(direction) };
+        let input = if direction == [0.0, 0.0] { self.shift(thought.now, rng) } else { self.walk(direction) };
         if wants_to_load { input.and_load() } else { input }
+    }
+
+    /// A step aside and a rest, in turns: who holds an angle is no easy mark.
+    fn shift(&mut self, now: Nanos, rng: &mut Xoshiro256PlusPlus) -> Input {
+        if !self.shift.take(now, SHIFT_MS, REST_MS, rng) {
+            return self.stand();
+        }
+        let direction = self.step_aside(now, rng);
+        self.walk(direction)
     }
 
     /// Whether less than this share of its rounds is left, and nobody is about.

@@ -132,7 +132,8 @@ const UNSETTLED_SERVER: &str = r#"
 fn a_run_that_is_stopped_while_it_settles_has_not_passed_and_has_no_window() {
     let stand_in = StandIn::new("unsettled", UNSETTLED_SERVER, BOTS);
     let stop = StopFlag::new().unwrap();
-    let plan = LoadPlan { window_begin: WindowBegin::Settled { s_min: 0, s_max: 60 }, seconds: 60, ..stand_in.plan.clone() };
+    let plan =
+        LoadPlan { window_begin: WindowBegin::Settled { s_min: 0, s_max: 60 }, seconds: 60, ..stand_in.plan.clone() };
     let mut seen = Vec::new();
     let run = run(&plan, &stop, &mut |progress| {
         if let Progress::Settling { .. } = progress {
