@@ -262,8 +262,7 @@ impl DuelBot {
                 self.wait(thought, rng)
             }
             Phase::Live | Phase::Planted => self.play(thought, client, rng),
-            Phase::WarmUp => self.wait(thought, rng),
-            Phase::Over | Phase::MatchOver => self.conduct.stand(),
+            Phase::WarmUp | Phase::Over | Phase::MatchOver => self.conduct.stand(),
         }
     }
 

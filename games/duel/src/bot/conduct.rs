@@ -34,6 +34,9 @@ const DODGE_MS: [u64; 2] = [350, 800];
 /// To and fro while one holds an angle: a step, and how long one stands then (ms).
 const SHIFT_MS: [u64; 2] = [250, 500];
 const REST_MS: [u64; 2] = [60, 250];
+/// One keeps so far from the edge of it (m): who leans against it runs off in the tick in which it falls, which nobody
+/// predicts.
+const FROM_EDGE_M: f32 = 1.5;
 /// How long one goes for the same place of its base (ms).
 const STROLL_MS: [u64; 2] = [1_500, 4_000];
 /// How long one looks around a corner, and how long one stays behind it (ms).
@@ -150,7 +153,8 @@ impl Conduct {
             Some((place, _)) => place,
             None => {
                 let mut somewhere = |from: f32, to: f32| from + (to - from) * rng.random::<f32>();
-                let (x, z) = (somewhere(home.min.x, home.max.x), somewhere(home.min.z, home.max.z));
+                let (min, max) = (home.min + Vec3::splat(FROM_EDGE_M), home.max - Vec3::splat(FROM_EDGE_M));
+                let (x, z) = (somewhere(min.x, max.x), somewhere(min.z, max.z));
                 let place = Vec3::new(x, self.legs.motion().at.y, z);
                 let until = thought.now + Nanos::from_millis(rng.random_range(STROLL_MS[0]..STROLL_MS[1]));
                 self.stroll = Some((place, until));
