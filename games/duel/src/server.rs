@@ -15,8 +15,17 @@ pub struct DuelWorlds {
 ///
 /// Sketch of the cost: 0.2 s for the map.
 pub fn build(server: &mut Server, settings: &DuelSettings) -> Result<DuelWorlds, ServerError> {
+    build_with(server, settings, |matches| matches)
+}
+
+/// The same with another kind of world in the place of matches: one that adds to a match, for tests.
+pub fn build_with<K: WorldKind>(
+    server: &mut Server,
+    settings: &DuelSettings,
+    make: impl FnOnce(Match) -> K,
+) -> Result<DuelWorlds, ServerError> {
     server.set_game("duel");
-    let matches = server.add_kind(Match { map: Map::load(), rules: settings.rules() })?;
+    let matches = server.add_kind(make(Match { map: Map::load(), rules: settings.rules() }))?;
     let lobby = server.add_kind(Lobby {
         control: server.control(),
         matches,
