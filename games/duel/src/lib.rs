@@ -15,6 +15,7 @@
 //!   meter     activity
 //!   sight     past      smoke                 who may see whom; what a shot hits
 //!   rounds    seats     scene      chance     state of a match
+//!   pace
 //!   movement  controls  weapons   economy     rules of the game, pure
 //!   components  protocol  schema  travel  map  teams      what both sides agree on
 //!   prediction                                what a client makes of that: its own body, at once
@@ -41,6 +42,7 @@ pub mod lobby;
 pub mod map;
 pub mod meter;
 pub mod movement;
+pub mod pace;
 pub mod past;
 pub mod players;
 pub mod prediction;

@@ -7,6 +7,7 @@ use crate::{
     controls::{Controls, Taken, Told},
     economy::Purse,
     movement::{Motion, Wish, step},
+    pace::Pace,
     protocol::{Buy, Input, TICK_HZ},
     rounds::Rounds,
     scene::Scene,
@@ -15,19 +16,21 @@ use crate::{
     weapons::Weapon,
 };
 
-/// Inputs go to their players' controls, and this tick's steps are those that come of them.
-pub fn read_inputs(inputs: Inputs<Input>, mut players: Query<&mut Controls>) {
+/// Inputs go to their players' controls, and this tick's steps are those that come of them. Whose come too often is counted.
+pub fn read_inputs(inputs: Inputs<Input>, mut pace: ResMut<Pace>, mut players: Query<(&Player, &mut Controls)>) {
     let mut excess = 0;
+    pace.begin_tick();
     for (sender, &input) in inputs.read() {
         // Who has left in an earlier tick, or is not here yet, has no player.
-        let Some(Ok(mut controls)) = sender.entity.map(|own| players.get_mut(own)) else { continue };
+        let Some(Ok((player, mut controls))) = sender.entity.map(|own| players.get_mut(own)) else { continue };
         let number = sender.number.unwrap_or_default();
         let taken = controls.take(Told { number, input, seen: sender.seen });
         count!("inputs");
         count!("inputs_late", taken == Taken::Late);
+        count!("inputs_over_rate", pace.note(player.seat));
         excess += u64::from(taken == Taken::Excess);
     }
-    for mut controls in &mut players {
+    for (_, mut controls) in &mut players {
         excess += controls.advance(TICK_HZ) as u64;
     }
     count!("inputs_excess", excess);

@@ -31,6 +31,7 @@ use crate::{
     map::Map,
     meter::{self, Meter},
     movement::Motion,
+    pace::Pace,
     past::{self, Past},
     players,
     protocol::{MATCH, TICK_HZ},
@@ -110,8 +111,8 @@ impl WorldKind for Match {
             .hash::<Controls>()
             .hash::<Senses>()
             .hash::<Known>();
-        // Resources are components of entities of their own. The others are of one tick, never change, or, as the meter,
-        // change nothing.
+        // Resources are components of entities of their own. The others are of one tick, never change, or, as meter and
+        // pace, change nothing.
         world.hash::<Rounds>().hash::<Case>().hash::<Seats>().hash::<Smoke>().hash::<Thrown>().hash::<Past>();
         world.hash::<Chance>();
         world.add_plugins((Playing, Judging, Telling));
@@ -143,6 +144,7 @@ impl Match {
         world.init_resource::<Past>();
         world.init_resource::<Bodies>();
         world.init_resource::<Meter>();
+        world.init_resource::<Pace>();
     }
 }
 
