@@ -28,6 +28,7 @@ use crate::{
 mod rounds;
 mod server_side;
 mod shots;
+mod speed;
 mod state_hash;
 
 #[global_allocator]
