@@ -25,6 +25,7 @@ use crate::{
     worlds::Match,
 };
 
+mod actions;
 mod rounds;
 mod server_side;
 mod shots;
