@@ -26,6 +26,7 @@ use crate::{
 };
 
 mod actions;
+mod lag_switch;
 mod rounds;
 mod server_side;
 mod shots;
