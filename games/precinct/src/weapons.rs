@@ -204,6 +204,15 @@ mod tests {
     struct Model {
         free_at_ms: f64,
         rounds: u8,
+        without: Option<Rule>,
+    }
+
+    /// Each can be left out, to see that it is needed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Rule {
+        CooldownsLast,
+        MagazinesEnd,
+        LoadingTakesItsTime,
     }
 
     impl Model {
@@ -212,20 +221,22 @@ mod tests {
             if now_ms + 1e-6 < self.free_at_ms {
                 return Trigger::NotReady;
             }
-            let (answer, busy_ms) = if self.rounds == 0 {
+            let (answer, rule, busy_ms) = if self.rounds == 0 {
                 self.rounds = traits.rounds;
-                (Trigger::Reloading, traits.reload_ms)
+                (Trigger::Reloading, Rule::LoadingTakesItsTime, traits.reload_ms)
             } else {
-                self.rounds -= 1;
-                (Trigger::Fired, traits.cooldown_ms)
+                self.rounds -= u8::from(self.without != Some(Rule::MagazinesEnd));
+                (Trigger::Fired, Rule::CooldownsLast, traits.cooldown_ms)
             };
-            self.free_at_ms = now_ms + f64::from(busy_ms);
+            if self.without != Some(rule) {
+                self.free_at_ms = now_ms + f64::from(busy_ms);
+            }
             answer
         }
     }
 
-    #[test]
-    fn a_million_pulls_agree_with_the_model() {
+    /// Pulls triggers a million times: shots, or what differs first.
+    fn pull_a_million_times(without: Option<Rule>) -> Result<u32, String> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(14);
         let mut fired = 0;
         for round in 0..60 {
@@ -233,17 +244,29 @@ mod tests {
             let tick_hz = [20, 30, 128][round % 3];
             let mut weapon = Weapon::new(kind);
             let traits = kind.traits();
-            let mut model = Model { free_at_ms: 0.0, rounds: traits.rounds };
+            let mut model = Model { free_at_ms: 0.0, rounds: traits.rounds, without };
             let mut tick = 0;
             for _ in 0..17_000 {
                 let expect = model.pull(&traits, tick, 1_000.0 / f64::from(tick_hz));
-                assert_eq!(weapon.fire(tick, tick_hz, endless), expect, "{kind:?} at {tick}");
+                let is = weapon.fire(tick, tick_hz, endless);
+                if is != expect {
+                    return Err(format!("{kind:?} at {tick}: {is:?}, and by the rules {expect:?}"));
+                }
                 fired += u32::from(expect == Trigger::Fired);
                 // Many pulls in one tick, every tick, and now and then a pause.
                 tick += [0, 0, 1, 1, 1, 7][rng.random_range(0..6)];
             }
         }
-        assert!(fired > 50_000, "{fired}");
+        Ok(fired)
+    }
+
+    #[test]
+    fn r14_a_million_pulls_agree_with_the_model() {
+        assert!(pull_a_million_times(None).expect("the weapons are the model's") > 50_000);
+        // The control: weapons are not those of a model without any one of its rules.
+        for rule in [Rule::CooldownsLast, Rule::MagazinesEnd, Rule::LoadingTakesItsTime] {
+            assert!(pull_a_million_times(Some(rule)).is_err(), "{rule:?}");
+        }
     }
 
     #[test]
