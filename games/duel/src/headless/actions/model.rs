@@ -379,11 +379,11 @@ impl Model {
             return Err(format!("defused: {}, and the round: {:?}, {:?}", self.is_defused, news.phase, news.end));
         }
         let mut killed = 0;
-        for seat in 0..SEATS {
+        for (seat, body) in bodies.iter().enumerate() {
             self.hands[seat].earn(200 * news.kills[seat] as u16);
             let is_blown_up = match self.spike {
                 Spike::Planted { x, z, .. } if is_over && news.end == Some(RoundEnd::SpikeExploded) => {
-                    far_m(&bodies[seat], x, z) <= 15.0
+                    far_m(body, x, z) <= 15.0
                 }
                 _ => false,
             };
