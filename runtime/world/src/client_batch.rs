@@ -247,14 +247,17 @@ fn tell(
         client.leave(end_reason(reason));
         return;
     }
-    let budget_bytes = pacing.begin_tick(acked, lost);
-    view.set_budget(budget_bytes);
+    let mut budget_bytes = pacing.begin_tick(acked, lost);
     // In a large world it is seldom a client's turn, and then its share of the phase before goes on.
     let wants_refresh = replication.wants_refresh(view);
     if wants_refresh {
         phases.next(site!("replication.interest"));
         replication.refresh(view, views);
     }
+    if budget_bytes == 0 && replication.owes_sight(view) {
+        budget_bytes = pacing.overdraw();
+    }
+    view.set_budget(budget_bytes);
     if wants_refresh || is_first {
         phases.next(site!("replication.send"));
     }

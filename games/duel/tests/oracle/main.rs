@@ -115,6 +115,15 @@ fn r16_no_client_is_told_of_an_enemy_whom_it_could_not_see_and_none_late() {
     }
 }
 
+/// Promise: who comes into view is told of in time on a line, too, that takes so little that packets are saved up for.
+#[test]
+fn r16_a_narrow_line_tells_nobody_late() {
+    for seed in [20, 2] {
+        let findings = judge(seed, 2, Filter::AsItShips);
+        check(&format!("seed {seed}"), &findings);
+    }
+}
+
 #[test]
 fn r16_an_open_filter_is_found_out() {
     let findings = judge(1, 1, Filter::Open);

@@ -22,6 +22,9 @@
 //! The rate never falls below [`RATE_MIN_BYTES_PER_S`], two full packets a second: enough for a player's own
 //! surroundings to move, and little enough for any line that carries a game at all. It never rises above the maximum.
 //!
+//! What came into view does not wait until a packet is saved up ([`Pacing::overdraw`]): it goes at once, on credit of
+//! [`CREDIT_S`] at most, and all else waits for as much longer. So the rate stays what it is.
+//!
 //! It does not see queues that grow without loss, and cannot tell whose traffic crowds a line. Sans-IO: ticks and
 //! counts come in. Made of additions and products of `f32` in a fixed order, so a replay of the same answers gives the
 //! same budgets. 64 B per client; 5 ns per tick.
@@ -31,6 +34,9 @@ pub const RATE_MIN_BYTES_PER_S: f32 = 2.0 * 1200.0;
 
 /// Less than this is saved up for a later tick: the headers and the seal of a packet take some 60 B. (bytes)
 pub const PACKET_BYTES_WORTHWHILE: f32 = 300.0;
+
+/// What came into view may overdraw the allowance by what the rate gives in so long. (s)
+const CREDIT_S: f32 = 0.5;
 
 /// A window is judged after so long at the earliest, and when it is without hope of enough answers. (s)
 const WINDOW_S: f32 = 1.0;
@@ -152,6 +158,13 @@ impl Pacing {
         } else {
             0
         }
+    }
+
+    /// What may be sent in a tick for which `begin_tick` gave nothing, for what must not wait (bytes); 0 when the credit is
+    /// used up.
+    pub fn overdraw(&self) -> u32 {
+        let has_credit = self.allowance_bytes > -CREDIT_S * self.rate_bytes_per_s;
+        if has_credit { PACKET_BYTES_WORTHWHILE as u32 } else { 0 }
     }
 
     /// Notes what went out in this tick, with all headers, whether it asked for a budget or not. (packets, bytes)
@@ -422,6 +435,27 @@ mod tests {
             budget
         });
         assert_eq!(budgets, [0, 0, 360, 0, 0, 360]);
+    }
+
+    /// Promise: what must not wait goes at once while there is credit, and however much of it there is, no more goes out in
+    /// the end than the rate and the credit.
+    #[test]
+    fn what_must_not_wait_goes_on_credit_and_the_rate_stays_what_it_is() {
+        let mut pacing = Pacing::new(128.0, MAX_BYTES_PER_TICK);
+        pacing.set_rate(0.0);
+        let (mut sent_bytes, mut at_once) = (0, 0);
+        let seconds = 20;
+        for tick in 0..seconds * 128 {
+            // Without answers the rate stays at its least.
+            let budget = pacing.begin_tick(0, 0).max(pacing.overdraw());
+            let bytes = budget.min(100);
+            pacing.sent(u32::from(bytes > 0), bytes);
+            sent_bytes += bytes;
+            at_once += u32::from(bytes > 0 && at_once == tick);
+        }
+        assert!(at_once >= 10, "{at_once} ticks in a row from the first on");
+        let most = RATE_MIN_BYTES_PER_S * (seconds as f32 + CREDIT_S) + 100.0;
+        assert!((0.99 * RATE_MIN_BYTES_PER_S * seconds as f32..=most).contains(&(sent_bytes as f32)), "{sent_bytes}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use crate::{
     source::entities::{Entities, Relevance, Slot},
-    view::{client_view::View, scene::Scene},
+    view::{client_view::View, entry::Entry, scene::Scene},
     wire::ids::NetId,
 };
 
@@ -32,6 +32,17 @@ impl View {
                 ask(id);
             }
         }
+    }
+
+    /// Whether it is owed the existence of somebody whom the filter lets it see: one who came into view and was not told of,
+    /// or was told of in a packet that was lost. After `refresh`.
+    pub(crate) fn owes_sight(&self, entities: &Entities) -> bool {
+        let slow = self.list.keys.iter().zip(&self.list.entries).filter(|(key, _)| !key.is_plain());
+        let is_unseen =
+            |entry: &Entry| entry.is_relevant() && entry.existence && self.allowed.binary_search(&entry.slot).is_ok();
+        // Most worlds have no filter.
+        !self.allowed.is_empty()
+            && slow.map(|(_, entry)| entry).any(|entry| is_unseen(entry) && entities.get(entry.id()).is_some())
     }
 
     /// Whether interest may let it hear of an entity at all, wherever that is.
