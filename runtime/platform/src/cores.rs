@@ -7,8 +7,9 @@
 //! The quota comes from the control group, in version 2 (`cpu.max`) or 1 (`cpu.cfs_quota_us`), where the
 //! smallest one on the way up to the root holds. Read once at start; allocates, costs some 20 file reads.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::control_groups::{ReadFile, quota_by, read_file};
 
 /// What the host grants.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -23,14 +24,14 @@ pub struct UsableCores {
 
 /// Asks the kernel. Where it does not say, the answer is one core.
 pub fn usable() -> UsableCores {
-    usable_by(&|path| fs::read_to_string(path).ok())
+    usable_by(&read_file)
 }
 
 /// The same for any host, whose files are read through `read`.
-fn usable_by(read: &dyn Fn(&Path) -> Option<String>) -> UsableCores {
+fn usable_by(read: ReadFile<'_>) -> UsableCores {
     let status = read(Path::new("/proc/self/status")).unwrap_or_default();
     let affinity = allowed_cores(&status).unwrap_or(1).max(1);
-    let quota = quota_of(read);
+    let quota = quota_by(read);
     let whole = quota.map_or(affinity, |cores| (cores as usize).clamp(1, affinity));
     UsableCores { affinity, quota, count: whole }
 }
@@ -45,98 +46,6 @@ fn allowed_cores(status: &str) -> Option<usize> {
         count += (last + 1).checked_sub(first)?;
     }
     Some(count)
-}
-
-/// The smallest quota of this process's groups and of those around them.
-fn quota_of(read: &dyn Fn(&Path) -> Option<String>) -> Option<f64> {
-    let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
-    let mounts = read(Path::new("/proc/self/mountinfo")).unwrap_or_default();
-    let mut smallest: Option<f64> = None;
-    for mount in cpu_mounts(&mounts) {
-        let Some(group) = group_in(&groups, mount.version) else {
-            continue;
-        };
-        for directory in directories_up(&mount, group) {
-            let quota = match mount.version {
-                Version::One => {
-                    let number = |name| read(&directory.join(name));
-                    number("cpu.cfs_quota_us").zip(number("cpu.cfs_period_us")).and_then(|(q, p)| cores(&q, &p))
-                }
-                Version::Two => read(&directory.join("cpu.max")).and_then(|text| cores_in_cpu_max(&text)),
-            };
-            smallest = match (smallest, quota) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
-        }
-    }
-    smallest
-}
-
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Version {
-    One,
-    Two,
-}
-
-/// A control-group file system that limits processor time.
-#[derive(Debug, PartialEq, Eq)]
-struct Mount {
-    version: Version,
-    /// The group that is shown at `point`: `/` on the host, the container's own group inside some containers.
-    root: PathBuf,
-    point: PathBuf,
-}
-
-/// Lines of `mountinfo`: `31 23 0:28 ROOT POINT options [tags] - TYPE SOURCE super-options`.
-fn cpu_mounts(mountinfo: &str) -> Vec<Mount> {
-    let parse = |line: &str| {
-        let (left, right) = line.split_once(" - ")?;
-        let mut left = left.split(' ').skip(3);
-        let (root, point) = (left.next()?.into(), left.next()?.into());
-        let mut right = right.split(' ');
-        match right.next()? {
-            "cgroup2" => Some(Mount { version: Version::Two, root, point }),
-            "cgroup" if right.nth(1)?.split(',').any(|option| option == "cpu") => {
-                Some(Mount { version: Version::One, root, point })
-            }
-            _ => None,
-        }
-    };
-    mountinfo.lines().filter_map(parse).collect()
-}
-
-/// Lines of `cgroup`: `4:cpu,cpuacct:/path` in version 1, `0::/path` in version 2.
-fn group_in(cgroup: &str, version: Version) -> Option<&Path> {
-    cgroup.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':');
-        let (_id, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-        let found = match version {
-            Version::One => controllers.split(',').any(|controller| controller == "cpu"),
-            Version::Two => controllers.is_empty(),
-        };
-        found.then_some(Path::new(path))
-    })
-}
-
-/// The group's directory and all those above it, as far as the mount shows them.
-fn directories_up(mount: &Mount, group: &Path) -> Vec<PathBuf> {
-    // A group outside the mount's root belongs to the host's view; ours begins at the mount.
-    let below = group.strip_prefix(&mount.root).unwrap_or(Path::new(""));
-    below.ancestors().map(|part| mount.point.join(part)).collect()
-}
-
-/// `max 100000` (no limit) or `150000 100000` (quota and period in µs).
-fn cores_in_cpu_max(text: &str) -> Option<f64> {
-    let (quota, period) = text.trim().split_once(' ')?;
-    cores(quota, period)
-}
-
-/// Quota over period; `max` and -1 mean no limit.
-fn cores(quota_us: &str, period_us: &str) -> Option<f64> {
-    let quota_us: f64 = quota_us.trim().parse::<i64>().ok()? as f64;
-    let period_us: f64 = period_us.trim().parse::<u32>().ok()?.into();
-    (quota_us > 0.0 && period_us > 0.0).then(|| quota_us / period_us)
 }
 
 #[cfg(test)]

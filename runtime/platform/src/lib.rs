@@ -10,6 +10,7 @@
 //! | [`udp`], [`poll`] | datagrams in batches, and sleeping until there are some |
 //! | [`signals`] | has somebody asked this process to stop |
 //! | [`cores`], [`nodes`], [`limits`], [`process`] | what the host grants, and what we use of it |
+//! | [`accounts`], [`control_groups`] | what we use by our own word, and by the word of those who bill or limit it |
 //! | [`threads`] | named threads, with low priority where asked |
 //! | [`allocator`] | mimalloc with a count per thread |
 //! | [`prefetch`] | memory that is going to be read, early |
@@ -25,9 +26,11 @@
 //! | [`testing`] | what a test does when the host does not permit what it needs |
 #![allow(unsafe_code)]
 
+pub mod accounts;
 pub mod allocator;
 pub mod bad_access;
 pub mod clock;
+pub mod control_groups;
 pub mod cores;
 pub mod crash_signal;
 pub mod hardware;
