@@ -17,6 +17,15 @@ impl<T> Latest<T> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The same for the frame's thread: `None` while somebody else reads or publishes at this very moment. Never waits.
+    pub fn try_read(&self) -> Option<Arc<T>> {
+        match self.current.try_lock() {
+            Ok(current) => Some(current.clone()),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner().clone()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// Replaces it, unless somebody is reading at this very moment. Never waits. What was there before is freed by
     /// whoever is the last to have it.
     pub fn publish(&self, value: T) {
@@ -47,12 +56,14 @@ mod tests {
                 latest.publish(2);
                 done.send(()).unwrap();
             });
+            assert!(latest.try_read().is_none());
             let waited = is_done.recv_timeout(std::time::Duration::from_secs(60));
             drop(lock);
             waited.expect("it publishes while the lock is held");
         });
         assert_eq!((*held, *latest.read()), (1, 1), "it was being read");
         latest.publish(3);
+        assert_eq!(latest.try_read().as_deref(), Some(&3));
         assert_eq!((*held, *latest.read()), (1, 3), "what is held stays as it was");
     }
 }

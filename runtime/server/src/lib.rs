@@ -63,6 +63,7 @@
 //! }
 //! ```
 
+mod accounts;
 mod address_table;
 pub mod client_report;
 pub mod directory;

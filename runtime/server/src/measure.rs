@@ -10,17 +10,18 @@ use throng_metrics::{
     Counters, Histogram, Percentiles,
     game::{GameTotals, counter_name, gauge_name},
 };
-use throng_platform::{never, process, time::Nanos};
+use throng_platform::{accounts::Rates, never, process, time::Nanos};
 use throng_profiler::{log_category, log_error};
 
 use crate::{
+    accounts::Accounts,
     client_report::ClientsCounted,
     packet_report::Counted,
     recorder_turns::RecorderTurns,
     report::{PercentilesMs, ServerReport, ServerStatus},
     server::Server,
     totals::{LastSecond, Totals},
-    windows::{TicksOfKind, WindowEnd},
+    windows::{AccountsThen, TicksOfKind, WindowEnd},
 };
 
 log_category!(BUGS = "server.bugs");
@@ -100,6 +101,8 @@ impl Server {
             log_error!(BUGS, %spot, "a state was met that only a bug can make; the server goes on");
         }
         let waiting = self.addresses.waiting();
+        let accounts = self.control.published.accounts().try_read();
+        let of_group = |name| accounts.as_deref()?.as_ref()?.rates.get(name);
         let status = ServerStatus {
             second: window.second,
             players: self.addresses.players_count(),
@@ -120,6 +123,9 @@ impl Server {
             packets_out: per_s(counts.ticks.packets_out),
             bytes_out: per_s(counts.ticks.bytes_out),
             cpu_cores: cpu.saturating_sub(cpu_before).as_secs_f64() / elapsed_s,
+            group_cpu_cores: of_group("outside.group_cpu_cores"),
+            group_quota_cores: of_group("outside.group_quota_cores"),
+            group_throttled_share: of_group("outside.group_throttled_share"),
             rss_mb: process::rss_bytes() as f64 / 1e6,
             game_gauges: named_gauges(&self.game_totals),
         };
@@ -183,6 +189,7 @@ impl Server {
             players: self.addresses.players_count(),
             recorder: self.recorder_figures(),
             game_gauges: named_gauges(&self.game_totals),
+            accounts: self.control.published.accounts().try_read(),
         });
     }
 
@@ -191,7 +198,9 @@ impl Server {
         let now = self.clock.now();
         self.end_measure(now);
         let measure = &self.measure;
-        let Some(WindowEnd { at, cpu, kernel, recorder_share, players, recorder, game_gauges }) = &measure.ended else {
+        let Some(WindowEnd { at, cpu, kernel, recorder_share, players, recorder, game_gauges, accounts }) =
+            &measure.ended
+        else {
             unreachable!("the window was closed two lines above")
         };
         let Totals { server, admission, ticks } = &measure.counts;
@@ -277,6 +286,8 @@ impl Server {
             event_copies_per_s: per_s(ticks.event_copies),
             events_throttled: ticks.events_throttled,
             counters,
+            accounts: accounts_between(&measure.accounts_at_begin, accounts),
+            accounts_missing: known(accounts).map(|accounts| accounts.account.missing()).unwrap_or_default(),
             captures: recorder_now.captures_saved,
             captures_in_cooldown: recorder_now.in_cooldown,
             captures_lost: recorder_now.crowded_out + recorder_now.captures_failed,
@@ -307,6 +318,20 @@ impl Server {
         let of_window = |id| self.measure.game.counters.get(id).copied().unwrap_or_default();
         self.game_totals.counters().map(move |(id, _)| (counter_name(id), of_window(id)))
     }
+}
+
+fn known(accounts: &AccountsThen) -> Option<&Accounts> {
+    accounts.as_deref()?.as_ref()
+}
+
+/// Nothing if they were not read before the window's begin; a window shorter than a reading's period has none either.
+fn accounts_between(begin: &AccountsThen, end: &AccountsThen) -> BTreeMap<&'static str, f64> {
+    let (Some(begin), Some(end)) = (known(begin), known(end)) else { return BTreeMap::new() };
+    if begin.account.at >= end.account.at {
+        return BTreeMap::new();
+    }
+    let rates = Rates::between(&begin.account, &end.account);
+    rates.figures().filter_map(|(figure, value)| Some((figure.name, value?))).collect()
 }
 
 fn named_gauges(game: &GameTotals) -> BTreeMap<&'static str, i64> {

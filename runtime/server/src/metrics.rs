@@ -30,6 +30,7 @@ use throng_profiler::{FrameFigures, RecorderControl, RecorderFigures};
 
 use self::subsystems::SubsystemMetrics;
 use crate::{
+    accounts::{self, LatestAccounts},
     client_report::{self, ClientRow, ClientsCounted},
     ids::WorldKindId,
     latest::Latest,
@@ -84,6 +85,8 @@ pub struct PublishedMetrics {
     clients: Latest<ClientsCounted>,
     /// All counters as of the last second.
     counters: Latest<Vec<CounterNow>>,
+    /// What the process uses, by its own word and by others'. Written by a thread of its own.
+    accounts: LatestAccounts,
     /// Names of the kinds of worlds, by id. Set once, before the first frame.
     kind_names: OnceLock<Vec<Arc<str>>>,
 }
@@ -100,6 +103,7 @@ impl PublishedMetrics {
             packets: Latest::default(),
             clients: Latest::default(),
             counters: Latest::default(),
+            accounts: LatestAccounts::default(),
             kind_names: OnceLock::new(),
         }
     }
@@ -131,6 +135,10 @@ impl PublishedMetrics {
             help,
         };
         self.counters.read().iter().map(row).collect()
+    }
+
+    pub(crate) fn accounts(&self) -> &LatestAccounts {
+        &self.accounts
     }
 
     pub(crate) fn set_packets(&self, packets: &PacketSums, seconds: f64) {
@@ -165,6 +173,7 @@ impl PublishedMetrics {
             let rows = self.packets.read().rows_with_silent(|kind| self.kind_name(kind));
             let mut gauges = packet_report::gauges(&rows);
             gauges.extend(client_report::gauges(&self.clients()));
+            gauges.extend(accounts::gauges((*self.accounts.read()).as_ref()));
             snapshot.to_prometheus_text_with(gauges)
         })
     }

@@ -107,6 +107,10 @@ pub struct ServerReport {
     pub events_throttled: u64,
     /// All that the server counts, by the names of `docs/metrics.md`.
     pub counters: BTreeMap<&'static str, u64>,
+    /// What the process used in the window by its own word and by others', by the names of `docs/metrics.md`: from the
+    /// reading before its begin to the one before its end. Without what the host does not tell, which is named below.
+    pub accounts: BTreeMap<&'static str, f64>,
+    pub accounts_missing: Vec<&'static str>,
     /// Captures that the recorder saved since the start, and triggers that fired within the cooldown of their cause.
     pub captures: u64,
     pub captures_in_cooldown: u64,
@@ -155,6 +159,11 @@ pub struct ServerStatus {
     pub packets_out: u64,
     pub bytes_out: u64,
     pub cpu_cores: f64,
+    /// The same by the account of the process's control group, with all that is in it; the limit of that group; and the
+    /// share of the limit's periods in which it had to stand still. None where the host does not tell.
+    pub group_cpu_cores: Option<f64>,
+    pub group_quota_cores: Option<f64>,
+    pub group_throttled_share: Option<f64>,
     pub rss_mb: f64,
     pub game_gauges: BTreeMap<&'static str, i64>,
 }

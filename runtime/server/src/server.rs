@@ -36,6 +36,7 @@ use throng_world::{
 };
 
 use crate::{
+    accounts::Bookkeeper,
     address_table::AddressTable,
     directory::{CaughtDirectory, Directory, Everybody},
     host_watch::HostWatch,
@@ -254,6 +255,8 @@ pub struct Server {
     pub(crate) build: Option<Build>,
     /// Tells when a core stands still, see `host_watch`; on a real host alone.
     heartbeat: Option<Heartbeat>,
+    /// Reads what the process uses; on a real host alone.
+    _bookkeeper: Option<Bookkeeper>,
     seeds: Seeds,
 }
 
@@ -295,6 +298,8 @@ impl Server {
         let mut server = Self::assemble(settings, schema, environment, journal);
         server.maker = WorldMaker::with_thread().map_err(ServerError::Thread)?;
         server.heartbeat = heartbeat;
+        let bookkeeper = Bookkeeper::start(server.control.published(), workers_count);
+        server._bookkeeper = Some(bookkeeper.map_err(ServerError::Thread)?);
         Ok(server)
     }
 
@@ -400,6 +405,7 @@ impl Server {
             suggested_budgets: SuggestedBudgets::default(),
             build: None,
             heartbeat: None,
+            _bookkeeper: None,
             seeds: Seeds::new(seed),
         }
     }
@@ -534,7 +540,7 @@ impl Server {
         self.metrics = Some(metrics);
         self.control.published.set_kind_names(self.kinds.iter().map(|row| row.name.clone()).collect());
         self.allocations_before = throng_platform::allocator::thread_counts().allocations;
-        self.measure.begin(now, RecorderFigures::default());
+        self.measure.begin(now, RecorderFigures::default(), self.control.published.accounts().try_read());
         self.introduce_to_recorder();
         Ok(())
     }
@@ -613,7 +619,7 @@ impl Server {
             match command {
                 Command::MeasureBegin => {
                     let recorder = self.recorder_figures();
-                    self.measure.begin(now, recorder);
+                    self.measure.begin(now, recorder, self.control.published.accounts().try_read());
                     self.packets_of_window.clear();
                     self.recorder_turns.iter_mut().for_each(RecorderTurns::begin);
                 }

@@ -3,13 +3,13 @@
 //! The steady window is what the report is about; the status window is the last second. Counts are added up for a
 //! window while it is open, and distributions are of the window alone. Owned by the frame thread.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use throng_metrics::{Counters, Histogram};
 use throng_platform::{process, time::Nanos};
 use throng_profiler::RecorderFigures;
 
-use crate::{ids::WorldKindId, recorder_turns::RecorderShare, tick_time::TickTime, totals::Totals};
+use crate::{accounts::Accounts, ids::WorldKindId, recorder_turns::RecorderShare, tick_time::TickTime, totals::Totals};
 
 /// Game metrics of a window: sums, and the most in one frame, by the counter's number; the highest of each gauge by the
 /// gauge's.
@@ -46,7 +46,12 @@ pub(crate) struct WindowEnd {
     pub players: usize,
     pub recorder: RecorderFigures,
     pub game_gauges: BTreeMap<&'static str, i64>,
+    pub accounts: AccountsThen,
 }
+
+/// What was known of the accounts at that moment: a second old at most. `None` where nobody reads them, and before the
+/// first reading.
+pub(crate) type AccountsThen = Option<Arc<Option<Accounts>>>;
 
 /// Ticks of one kind of world in a window.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,6 +71,7 @@ pub(crate) struct Measure {
     pub game: GameWindow,
     pub cpu_at_begin: Nanos,
     pub kernel_at_begin: Nanos,
+    pub accounts_at_begin: AccountsThen,
     pub tick_time: TickTime,
     /// By the number of the kind of world.
     pub ticks_by_kind: Vec<TicksOfKind>,
@@ -86,6 +92,7 @@ impl Default for Measure {
             game: GameWindow::default(),
             cpu_at_begin: Nanos::ZERO,
             kernel_at_begin: Nanos::ZERO,
+            accounts_at_begin: None,
             tick_time: TickTime::default(),
             ticks_by_kind: Vec::new(),
             recorder_at_begin: RecorderFigures::default(),
@@ -98,12 +105,13 @@ impl Default for Measure {
 }
 
 impl Measure {
-    pub fn begin(&mut self, now: Nanos, recorder: RecorderFigures) {
+    pub fn begin(&mut self, now: Nanos, recorder: RecorderFigures, accounts: AccountsThen) {
         *self = Self {
             began_at: now,
             cpu_at_begin: process::cpu_time(),
             kernel_at_begin: process::kernel_time(),
             recorder_at_begin: recorder,
+            accounts_at_begin: accounts,
             ..Self::default()
         };
     }

@@ -227,9 +227,15 @@ fn tell_statuses(reader: Reader) -> std::io::Result<(SyncSender<ServerStatus>, J
 }
 
 fn one_line(status: &ServerStatus) -> String {
+    let throttled = match (status.group_throttled_share, status.group_quota_cores) {
+        (Some(share), Some(quota)) if share > 0.0 => {
+            format!("  throttled in {:.0} % of periods by a limit of {quota:.1} cores", share * 100.0)
+        }
+        _ => String::new(),
+    };
     format!(
         "{:>5} s  {} players  {} of {} worlds awake  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  \
-         {:.0} MB",
+         {:.0} MB{throttled}",
         status.second,
         status.players,
         status.worlds_awake,

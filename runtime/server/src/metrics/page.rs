@@ -4,9 +4,10 @@
 use std::fmt::Write;
 
 use throng_metrics::{Counter, Counters, Merge};
+use throng_platform::accounts::FIGURES as ACCOUNTS;
 
 use super::*;
-use crate::{client_report::FIGURES as CLIENTS, packet_report::FIGURES as PACKETS};
+use crate::{accounts::CAP, client_report::FIGURES as CLIENTS, packet_report::FIGURES as PACKETS};
 
 const INTRODUCTION: &str = "\
 # Metrics
@@ -129,6 +130,12 @@ fn page() -> String {
         "\nThe kind `message` are the game's own messages; `transport` is what nobody counted by kind: acknowledgements, sealing, \
          control, and what was sent again.\n\n",
     );
+    page.push_str("## What the server uses, from inside and from outside\n\nGauges of the last second. The first ones are the process's own word; those of the group, the host and the network are others', with all that is in them beside the server. An account that the host does not show has no value, and the log says at the start which are missing. A load report and the report at a server's end have the same names in `accounts`, for the steady window; captures have them as counters; `throng host measure` tells them without a server.\n\n| in Prometheus | what it says | when it grows |\n|---|---|---|\n");
+    let of_accounts = ACCOUNTS.iter().map(|figure| (figure.name, figure.help, figure.advice)).chain([CAP]);
+    for (name, help, advice) in of_accounts {
+        let _ = writeln!(page, "| `throng_{}` | {help} | {advice} |", name.replace('.', "_"));
+    }
+    page.push('\n');
     page.push_str("## Which client takes most\n\nGauges of the last second, each of the client that has most of it; the console's `clients` says who that is.\n\n| in Prometheus | what it says |\n|---|---|\n");
     for (name, help, _) in &CLIENTS {
         let _ = writeln!(page, "| `throng_{}` | {help}. |", name.replace('.', "_"));
@@ -169,6 +176,7 @@ fn every_family_that_is_exposed_is_on_the_page() {
     let snapshot = metrics.registry.snapshot();
     let mut gauges = packet_report::gauges(&[]);
     gauges.extend(client_report::gauges(&[]));
+    gauges.extend(accounts::gauges(None));
     let text = snapshot.to_prometheus_text_with(gauges);
     let page = page();
     let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
