@@ -18,6 +18,7 @@ use std::io::{self, Write};
 
 use crate::{attribution::Attribution, model::Capture};
 
+mod accounts;
 mod context;
 mod cores;
 mod facts;

@@ -24,6 +24,8 @@ pub struct Story {
     pub lock_waits: Vec<LockWaitFacts>,
     pub core_waits: Vec<CoreWaitFacts>,
     pub host_stalls: Vec<HostStallFacts>,
+    /// What the server used, by its own word and by others'.
+    pub accounts: Vec<AccountFacts>,
     pub allocators: Vec<AllocatorFacts>,
     pub thread_allocations: Vec<ThreadAllocationFacts>,
     pub large_allocations: Vec<LargeAllocationFacts>,
@@ -251,6 +253,18 @@ pub struct HostStallFacts {
     /// After the frame's begin; negative before it.
     pub begin_ms: f64,
     pub stalled_ms: f64,
+}
+
+/// A figure of what the server used, in the whole capture.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AccountFacts {
+    /// With its unit, and the side that it was seen from: `inside.cpu_cores`.
+    pub name: String,
+    /// The newest value, and the largest.
+    pub last: f64,
+    pub most: f64,
+    /// How many there are: one a second.
+    pub values: usize,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]

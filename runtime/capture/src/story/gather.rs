@@ -1,12 +1,16 @@
 //! Gathering: asks each part of the story for its facts, and keeps the first rows of each.
 
 use super::{
+    accounts,
     context::Context,
     cores,
     facts::{AboutFacts, LogFacts, ProcessFacts, ROWS_MAX, Story, TriggerFacts},
     foreign, frame, memory, stalls, waits, words,
 };
 use crate::model::SwitchSource;
+
+/// Figures of the accounts; there are fewer, unless a stranger made the capture.
+const ACCOUNTS_MAX: usize = 32;
 
 /// Everything but the verdict.
 pub fn gather(context: &Context) -> Story {
@@ -28,6 +32,7 @@ pub fn gather(context: &Context) -> Story {
         lock_waits: lock_waits.iter().take(ROWS_MAX).map(|it| waits::facts(context, it)).collect(),
         core_waits: cores::facts(context, ROWS_MAX),
         host_stalls: stalls::facts(context, ROWS_MAX),
+        accounts: accounts::facts(context, ACCOUNTS_MAX),
         allocators: memory::frame_allocators(context),
         thread_allocations: memory::thread_allocators(context),
         large_allocations: memory::large_allocations(context),

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{
-    facts::{CoreWaitFacts, HadCoreFacts, HostStallFacts, LockHolder, Story, TriggerFacts},
+    facts::{AccountFacts, CoreWaitFacts, HadCoreFacts, HostStallFacts, LockHolder, Story, TriggerFacts},
     foreign, words,
 };
 use crate::model::{Owner, SwitchSource, TriggerKind};
@@ -278,6 +278,13 @@ fn waits(story: &Story, page: &mut Page<impl Write>) -> io::Result<()> {
         let side = if it.begin_ms < 0.0 { "before" } else { "into" };
         let HostStallFacts { core, begin_ms, stalled_ms } = it;
         page.row(&format!("{stalled_ms:.2} ms: core {core}, {:.2} ms {side} the frame", begin_ms.abs()))?;
+    }
+    if !story.accounts.is_empty() {
+        page.section("what the server used, from inside and from outside, around the frame")?;
+    }
+    for it in &story.accounts {
+        let AccountFacts { name, last, most, .. } = it;
+        page.row(&format!("{:<46} {last:>14.2} last {most:>14.2} at most", cut(name, 46)))?;
     }
     if !story.processes.is_empty() {
         let list: Vec<String> = story.processes.iter().map(|it| foreign::words_of(it, "")).collect();

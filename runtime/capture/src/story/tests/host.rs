@@ -114,3 +114,21 @@ fn a_core_that_stood_still_explains_what_was_late() {
         &["20.00 ms: core 1, 20.00 ms into the frame", "8.00 ms: core 0, 50.00 ms before the frame"],
     );
 }
+
+#[test]
+fn both_sides_of_what_the_server_used_are_told() {
+    let mut capture = slow_world();
+    let counter = |name: &str| Counter { name: name.into() };
+    capture.counters.extend(["outside.group_cpu_cores", "server.players_then", "inside.cpu_cores"].map(counter));
+    let first = capture.counters.len() as u32 - 3;
+    let count = |at_ms, counter, value| Event::Count { at_ns: at(at_ms), counter: first + counter, value };
+    let values = [count(1.0, 0, 1.75), count(1.0, 1, 40.0), count(1.0, 2, 0.9), count(30.0, 2, 0.6)];
+    capture.threads[0].events.extend(values);
+    capture.threads[0].events.push(count(31.0, 2, f32::NAN));
+    let story = story_of(&capture);
+    let row = |name: &str, last: &str, most: &str| format!("{name:<46} {last:>14} last {most:>14} at most");
+    let (inside, outside) = (row("inside.cpu_cores", "0.60", "0.90"), row("outside.group_cpu_cores", "1.75", "1.75"));
+    let place = |row: &str| story.find(row).unwrap_or_else(|| panic!("{row} is not in\n{story}"));
+    assert!(place(&inside) < place(&outside));
+    assert!(!story.contains("players_then"), "{story}");
+}
