@@ -34,6 +34,7 @@ mod cause;
 pub mod deaths;
 pub mod drill;
 mod dump;
+mod live;
 mod maps;
 pub mod monitor;
 mod names;
@@ -55,6 +56,7 @@ use std::time::Duration;
 use thiserror::Error;
 use throng_platform::{crash_signal, message_pair};
 
+pub use live::LiveStacks;
 pub use panics::PanicWords;
 pub use report::{CrashReport, CrashedThread, Frame, SignalName};
 pub use state::{ProcessState, StateSource, ThreadState, WorldState};

@@ -18,6 +18,7 @@
 //! | [`perf`], [`sched`] | when a thread had no core, and which other threads of the host had it |
 //! | [`steal`], [`heartbeat`] | for how long a hypervisor gave our cores to somebody else, by its word and without |
 //! | [`sampling`] | where another process's threads are, without stopping them |
+//! | [`thread_stack`] | where a stuck thread of this process is, and its stack |
 //! | [`hardware`] | what the processor counts of them |
 //! | [`process_groups`] | a program with all that it has started, ended and counted as one |
 //! | [`never`](mod@never) | states that only a bug can make: loud in tests, counted and survived in a live server |
@@ -51,6 +52,7 @@ pub mod sched;
 pub mod signals;
 pub mod steal;
 pub mod testing;
+pub mod thread_stack;
 pub mod threads;
 pub mod ticks;
 pub mod time;
