@@ -254,6 +254,18 @@ fn write_calls(page: &mut String, calls: &[Frame]) {
 }
 
 impl Frame {
+    /// Function and line, for a line of a log.
+    pub fn in_brief(&self) -> String {
+        let mut text = match (&self.function, &self.module) {
+            (Some(function), _) => function.clone(),
+            (None, module) => format!("{}+{:#x}", module.as_deref().unwrap_or("nowhere"), self.address),
+        };
+        if let (Some(file), Some(line)) = (&self.file, self.line) {
+            let _ = write!(text, " ({}:{line})", file.rsplit('/').next().unwrap_or(file));
+        }
+        text
+    }
+
     fn text(&self) -> String {
         let mut text = self.function.clone().unwrap_or_else(|| "?".into());
         if let Some(file) = &self.file {

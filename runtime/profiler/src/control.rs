@@ -84,6 +84,18 @@ impl RecorderControl {
         }
     }
 
+    /// Asks for the last seconds to be saved, and waits for nothing: whether they were is in the recorder's figures and in
+    /// its log. Works while the frame's thread is stuck. Does nothing without a folder, or while too many wait.
+    pub fn ask_to_save(&self, note: &str) {
+        if self.hand_off.settings.captures.is_some() {
+            let (reply, _nobody_waits) = channel();
+            let save = ManualSave { note: note.into(), at_ticks: ticks::now(), reply };
+            if !self.hand_off.save_by_hand(save) {
+                self.hand_off.counts.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Writes the last seconds to a file of its own, on the calling thread: for a process that is about to die and
     /// cannot rely on any other thread. Locks that only other threads hold for moments are waited for.
     pub fn save_crash(&self, path: &Path, world: Option<u32>) -> io::Result<()> {

@@ -253,6 +253,10 @@ impl Server {
         for slot in self.worlds.iter_mut().filter(|slot| slot.home.is_none()) {
             if let Some(running) = slot.reports_hang(now) {
                 self.counts.server.hangs += 1;
+                // The watchdog has said more already.
+                if self.watchdog.is_some() {
+                    continue;
+                }
                 log_warn!(
                     WORLD,
                     world = %slot.id,

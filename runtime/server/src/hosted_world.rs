@@ -18,6 +18,7 @@ use crate::{
     client_report::ClientCosts,
     mailbox::Mailbox,
     packet_report::{PacketSums, Reported},
+    watchdog::WorkerPost,
 };
 
 /// What each worker thread keeps for itself.
@@ -31,6 +32,8 @@ pub(crate) struct HostWorker {
     /// Datagrams that the kernel did not take. Added to by all workers, read by the frame thread once a frame; only the
     /// sum matters, so relaxed order is enough.
     send_dropped: Arc<AtomicU64>,
+    /// Where the watchdog reads what this worker is at.
+    post: Arc<WorkerPost>,
 }
 
 impl HostWorker {
@@ -40,9 +43,10 @@ impl HostWorker {
         clock: Arc<dyn Clock>,
         send_dropped: Arc<AtomicU64>,
         clients_max: usize,
+        post: Arc<WorkerPost>,
     ) -> Self {
         let (worker, clients) = (Worker::new(number, sender), ClientCosts::new(clients_max));
-        Self { worker, clock, packets: PacketSums::default(), clients, send_dropped }
+        Self { worker, clock, packets: PacketSums::default(), clients, send_dropped, post }
     }
 }
 
@@ -110,10 +114,13 @@ impl ShortTask for HostedWorld {
 
     fn run(&mut self, worker: &mut HostWorker, helpers: &Helpers<Self>) {
         let before = allocator::thread_counts().allocations;
-        self.running_since.store(worker.clock.now().0, Ordering::Relaxed);
+        let now = worker.clock.now();
+        self.running_since.store(now.0, Ordering::Relaxed);
+        let at_work = worker.post.begin(self.world.id(), self.world.kind(), now);
         let in_tick = InTick::begin();
         self.tick(worker, helpers);
         drop(in_tick);
+        drop(at_work);
         self.running_since.store(0, Ordering::Relaxed);
         self.world.count_allocations(allocator::thread_counts().allocations - before);
     }

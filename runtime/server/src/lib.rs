@@ -96,6 +96,7 @@ mod timeline;
 pub mod token_journal;
 mod totals;
 mod turnover;
+pub mod watchdog;
 mod windows;
 mod world_hash;
 mod world_maker;

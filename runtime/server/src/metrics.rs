@@ -21,7 +21,8 @@ use std::sync::{
 
 use serde::Serialize;
 use throng_metrics::{
-    Cells, Counter, CounterId, Counters, GaugeId, HistogramId, Merge, MetricsSnapshot, Registry, WindowMaxId,
+    Cells, Counter, CounterId, Counters, GaugeId, HistogramId, LabelledGauges, Merge, MetricsSnapshot, Registry,
+    WindowMaxId,
     game::{GameTotals, counter_name, gauge_name},
 };
 use throng_net::protocol::{DropReason, ServerHandshakeStats};
@@ -77,6 +78,8 @@ pub struct PublishedMetrics {
     is_sleeping: AtomicBool,
     /// For how long all workers have been stuck (ns). Written and read as above.
     workers_stuck_for: AtomicU64,
+    /// Worlds that are stuck in their ticks. Written by the watchdog alone, and read as above.
+    worlds_stuck: AtomicU64,
     /// Set once, before the first frame.
     recorder: OnceLock<RecorderControl>,
     /// The packet report of the last second.
@@ -99,6 +102,7 @@ impl PublishedMetrics {
             last_frame_at: AtomicU64::default(),
             is_sleeping: AtomicBool::default(),
             workers_stuck_for: AtomicU64::default(),
+            worlds_stuck: AtomicU64::default(),
             recorder: OnceLock::new(),
             packets: Latest::default(),
             clients: Latest::default(),
@@ -119,7 +123,7 @@ impl PublishedMetrics {
         self.clients.read().rows(|kind| self.kind_name(kind))
     }
 
-    fn kind_name(&self, kind: WorldKindId) -> String {
+    pub(crate) fn kind_name(&self, kind: WorldKindId) -> String {
         let names = self.kind_names.get().and_then(|names| names.get(usize::from(kind.0)));
         names.map_or_else(|| "world".to_owned(), |name| name.to_string())
     }
@@ -174,6 +178,7 @@ impl PublishedMetrics {
             let mut gauges = packet_report::gauges(&rows);
             gauges.extend(client_report::gauges(&self.clients()));
             gauges.extend(accounts::gauges((*self.accounts.read()).as_ref()));
+            gauges.push(worlds_stuck_gauge(self.worlds_stuck()));
             snapshot.to_prometheus_text_with(gauges)
         })
     }
@@ -192,6 +197,15 @@ impl PublishedMetrics {
     /// Frames go on meanwhile, and no world ticks.
     pub fn workers_stuck_for(&self) -> Nanos {
         Nanos(self.workers_stuck_for.load(Ordering::Relaxed))
+    }
+
+    /// Worlds that are stuck in their ticks now, by the watchdog's word; without one always 0.
+    pub fn worlds_stuck(&self) -> u64 {
+        self.worlds_stuck.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_worlds_stuck(&self, count: u64) {
+        self.worlds_stuck.store(count, Ordering::Relaxed);
     }
 
     pub(crate) fn set_workers_stuck_for(&self, stuck: Nanos) {
@@ -274,6 +288,18 @@ const HEARTBEATS: Figure = Figure {
     help: "Cores that are watched for stalls of the host.",
     advice: "0: it is off in the settings, or real-time priority is not permitted, as the log says at the start. Then no stall is known.",
 };
+
+/// Told by the watchdog, not by the frame's thread: it is up to date while that one is stuck.
+const WORLDS_STUCK: Figure = Figure {
+    name: "server.worlds_stuck",
+    help: "Worlds that are stuck in their ticks now.",
+    advice: "The log has a line for each, with the stack that it is stuck in, and a capture was saved. The other worlds play on with a worker less.",
+};
+
+fn worlds_stuck_gauge(count: u64) -> LabelledGauges {
+    let help = WORLDS_STUCK.help.trim_end_matches('.');
+    LabelledGauges { name: WORLDS_STUCK.name, help, keys: &[], rows: vec![(Vec::new(), count as f64)] }
+}
 
 const BUILD: Figure = Figure {
     name: "build.info",

@@ -55,6 +55,7 @@ use crate::{
     timeline::Timeline,
     token_journal::{StartedTokenJournal, TokenJournalError, start_as_set},
     totals::Totals,
+    watchdog::{Watchdog, WorkerPost},
     windows::{Measure, StatusWindow},
     world_hash::WorldHash,
     world_maker::WorldMaker,
@@ -255,6 +256,10 @@ pub struct Server {
     pub(crate) build: Option<Build>,
     /// Tells when a core stands still, see `host_watch`; on a real host alone.
     heartbeat: Option<Heartbeat>,
+    /// Names worlds that are stuck; see `watchdog`.
+    pub(crate) watchdog: Option<Watchdog>,
+    /// What each worker is at.
+    pub(crate) posts: Arc<[Arc<WorkerPost>]>,
     /// Reads what the process uses; on a real host alone.
     _bookkeeper: Option<Bookkeeper>,
     seeds: Seeds,
@@ -338,10 +343,11 @@ impl Server {
             ..ServerHandshakeSettings::new(protocol_id, private_key, public_addresses, clients_max)
         };
         let send_dropped = Arc::new(AtomicU64::default());
-        let workers: Vec<_> = (0..workers_count.max(1))
-            .map(|worker| {
+        let posts: Arc<[Arc<WorkerPost>]> = (0..workers_count.max(1)).map(|_| Arc::default()).collect();
+        let workers: Vec<_> = (posts.iter().enumerate())
+            .map(|(worker, post)| {
                 let (sender, clock) = (transport.sender(worker), clock.clone());
-                HostWorker::new(worker, sender, clock, send_dropped.clone(), clients_max)
+                HostWorker::new(worker, sender, clock, send_dropped.clone(), clients_max, post.clone())
             })
             .collect();
         let workers_count = workers.len();
@@ -405,6 +411,8 @@ impl Server {
             suggested_budgets: SuggestedBudgets::default(),
             build: None,
             heartbeat: None,
+            watchdog: None,
+            posts,
             _bookkeeper: None,
             seeds: Seeds::new(seed),
         }
@@ -585,6 +593,7 @@ impl Server {
             self.control.published.set_sleeping(true);
             self.transport.wait(Some(IDLE_WAKE_PERIOD));
             self.control.published.set_sleeping(false);
+            self.watchdog.iter().for_each(Watchdog::wake);
             self.woke_at = self.clock.now();
         }
         let frames_per_wake = u64::from(self.timeline.grid.frame_hz());

@@ -46,7 +46,7 @@ counters! {
             "As `host.stalls`. From 25 ms on, ticks that were missed for it count as the host's.";
         Sum hangs: "server.world_hangs", "hangs",
             "Times a world did not come back from a tick within 100 ms.",
-            "The log names the world; a capture shows where it is. The other worlds play on with a worker less.";
+            "The log names the world and the stack that it is stuck in; a capture shows the rest. The other worlds play on with a worker less.";
         Sum worlds_parked: "server.worlds_parked", "worlds",
             "Worlds taken out of service after a panic.",
             "A bug: any is one too many. The log has the panic; the world's players were given to others, see \

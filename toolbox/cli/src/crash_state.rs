@@ -11,9 +11,9 @@ use std::{
     path::Path,
 };
 
-use throng::Server;
+use throng::{Server, watchdog::StackSource};
 use throng_crash::{
-    self as crash, CrashGuard, CrashSettings, CrashSite, ProcessState, StateSource, ThreadState, WorldState,
+    self as crash, CrashGuard, CrashSettings, CrashSite, LiveStacks, ProcessState, StateSource, ThreadState, WorldState,
 };
 use throng_profiler::{
     RecorderControl, SiteId, site,
@@ -53,6 +53,26 @@ pub fn install(
     let worlds = server.worlds().map(|(id, kind, seed)| (id.number(), facts(kind, seed))).collect();
     let settings = CrashSettings::new(folder, executable.full_name(), server.game())?;
     Ok(crash::install(settings, RecorderSource::new(server.recorder_control(), worlds, BTreeMap::new()))?)
+}
+
+/// Stacks for the watchdog, by what reports of deaths are made with.
+pub fn stacks() -> Box<dyn StackSource> {
+    Box::new(WatchedStacks::default())
+}
+
+/// Loaded with the first stack: most servers live without one.
+#[derive(Default)]
+struct WatchedStacks(Option<LiveStacks>);
+
+impl StackSource for WatchedStacks {
+    fn stack_of(&mut self, thread_id: u32) -> Result<Vec<String>, String> {
+        let stacks = match &mut self.0 {
+            Some(stacks) => stacks,
+            none => none.insert(LiveStacks::load().map_err(|error| error.to_string())?),
+        };
+        let frames = stacks.of_thread(thread_id).map_err(|error| error.to_string())?;
+        Ok(frames.iter().map(crash::Frame::in_brief).collect())
+    }
 }
 
 impl RecorderSource {

@@ -105,6 +105,7 @@ fn page() -> String {
     row(&LATENESS_MAX, "_window_max");
     row(&REFUSED, "_total");
     GAUGES.iter().for_each(|figure| row(figure, ""));
+    row(&WORLDS_STUCK, "");
     row(&BUILD, "");
     page.push_str(
         "\nThe histogram has `_bucket`, `_sum` and `_count`, and a maximum of its own: \
@@ -177,6 +178,7 @@ fn every_family_that_is_exposed_is_on_the_page() {
     let mut gauges = packet_report::gauges(&[]);
     gauges.extend(client_report::gauges(&[]));
     gauges.extend(accounts::gauges(None));
+    gauges.push(worlds_stuck_gauge(0));
     let text = snapshot.to_prometheus_text_with(gauges);
     let page = page();
     let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());

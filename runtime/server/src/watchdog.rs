@@ -1,0 +1,342 @@
+//! Watchdog: names a world that is stuck in its tick, with the stack that it is stuck in, while it is stuck.
+//!
+//! Each worker has a post on which it writes which world it ticks, and since when. A thread of its own walks by all posts
+//! every [`LOOK_PERIOD`]. What has been in one tick for [`STUCK_AFTER`] it names in the log, within 100 ms of the tick's
+//! begin on a host that gives the thread its core: world, kind, the scopes that are open and the stack of the thread. It has
+//! a capture saved, and says in the metrics how many worlds are stuck.
+//!
+//! ```text
+//! tick begins                      75 ms            < 100 ms
+//!   |--- look --- look --- ... ------|-- look: stuck --|-- stack, names, log line
+//! ```
+//!
+//! How a stack is read and named is the business of whoever starts it ([`StackSource`]): crash reports have the same.
+//!
+//! A process that was stopped, or whose host took its cores, looks as if all of its worlds were stuck. So the watchdog must
+//! itself have looked [`LOOKS_MIN`] times in the meantime.
+//!
+//! The frame's thread has no part in it but to wake the watchdog when the server has slept. Cost: a worker's tick writes
+//! four words; 100 looks of some 100 ns and as many wake-ups a second, and none while the server sleeps.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
+    thread::{JoinHandle, park_timeout},
+    time::Duration,
+};
+
+use throng_platform::{
+    clock::Clock,
+    threads::{Priority, spawn_named, this_thread_id},
+    time::Nanos,
+};
+use throng_profiler::{log_category, log_warn, site, thread};
+use throng_world::ids::{WorldId, WorldKindId};
+
+use crate::{metrics::PublishedMetrics, server::Server, world_slot::HANG_REPORT_AFTER};
+
+log_category!(WORLD = "server.world");
+
+/// Time in one tick from which on a world is stuck. Too low → slow ticks are told as stuck worlds; too high → it is named
+/// later than [`HANG_REPORT_AFTER`].
+const STUCK_AFTER: Nanos = Nanos::from_millis(75);
+
+/// Time between two looks. Too low → wake-ups for nothing; too high → a late word.
+const LOOK_PERIOD: Duration = Duration::from_millis(10);
+
+const _: () = assert!(STUCK_AFTER.0 + LOOK_PERIOD.as_nanos() as u64 + 10_000_000 < HANG_REPORT_AFTER.0);
+
+/// Looks at the same tick before it is called stuck: half of those that fit.
+const LOOKS_MIN: u32 = 4;
+
+/// While the server sleeps, it is woken by the frame's thread, and looks so often all the same.
+const SLEEP_PERIOD: Duration = Duration::from_secs(1);
+
+/// Captures of stuck worlds are so far apart at least: the next one would show the same.
+const CAPTURE_PERIOD: Nanos = Nanos::from_secs(30);
+
+/// Frames of a stack that the log line has: the innermost ones.
+const FRAMES_TOLD_MAX: usize = 32;
+
+/// Where the stacks come from. Made and used on the watchdog's thread.
+pub trait StackSource {
+    /// The calls of a thread of this process, innermost first, a text each; or why they are not to be had.
+    fn stack_of(&mut self, thread_id: u32) -> Result<Vec<String>, String>;
+}
+
+/// Makes a [`StackSource`] on the thread that will use it.
+pub type MakeStackSource = fn() -> Box<dyn StackSource>;
+
+/// What a worker is at. Written by the worker, read by the watchdog.
+///
+/// A tick is there while `since` is not 0. It is written last and cleared first (release), and read before and after the
+/// others (acquire): who reads the same twice has read the others of that tick.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerPost {
+    thread_id: AtomicU32,
+    /// Index and generation.
+    world: AtomicU64,
+    kind: AtomicU32,
+    since: AtomicU64,
+}
+
+/// A worker that is in a tick.
+#[must_use]
+pub(crate) struct AtWork(Arc<WorkerPost>);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.since.store(0, Ordering::Release);
+    }
+}
+
+/// A tick that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Running {
+    thread_id: u32,
+    world: WorldId,
+    kind: WorldKindId,
+    since: Nanos,
+}
+
+impl WorkerPost {
+    /// A tick begins, which ends when what is returned is dropped: also by a panic. On the worker's thread. A system call at
+    /// the first time, none later.
+    pub fn begin(self: &Arc<Self>, world: WorldId, kind: WorldKindId, now: Nanos) -> AtWork {
+        if self.thread_id.load(Ordering::Relaxed) == 0 {
+            self.thread_id.store(this_thread_id(), Ordering::Relaxed);
+        }
+        self.world.store((world.index() as u64) << 32 | u64::from(world.generation()), Ordering::Relaxed);
+        self.kind.store(kind.0.into(), Ordering::Relaxed);
+        self.since.store(now.0, Ordering::Release);
+        AtWork(self.clone())
+    }
+
+    fn running(&self) -> Option<Running> {
+        let since = Nanos(self.since.load(Ordering::Acquire));
+        let world = self.world.load(Ordering::Acquire);
+        let running = Running {
+            thread_id: self.thread_id.load(Ordering::Acquire),
+            world: WorldId::new((world >> 32) as u32, world as u32),
+            kind: WorldKindId(self.kind.load(Ordering::Acquire) as u16),
+            since,
+        };
+        (since > Nanos::ZERO && self.since.load(Ordering::Acquire) == since.0).then_some(running)
+    }
+}
+
+/// Watches until it is dropped.
+pub(crate) struct Watchdog {
+    /// Written once, at the end; the thread is woken after it.
+    is_stopping: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// The server is awake again. A system call.
+    pub fn wake(&self) {
+        self.thread.iter().for_each(|thread| thread.thread().unpark());
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.wake();
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl Server {
+    /// Has worlds that are stuck in their ticks named with their stacks, from now on; without a source, without stacks.
+    /// Before the first frame, on a real host: it keeps to real time.
+    pub fn start_watchdog(&mut self, source: Option<MakeStackSource>) -> io::Result<()> {
+        let is_stopping = Arc::new(AtomicBool::new(false));
+        let (posts, clock, published) = (self.posts.clone(), self.clock.clone(), self.control.published());
+        let until = is_stopping.clone();
+        let thread = spawn_named("watchdog", Priority::Normal, move || {
+            let mut watch = Watch::new(posts, clock, published);
+            watch.source = source.map(|make| make());
+            while !until.load(Ordering::Relaxed) {
+                watch.look();
+                park_timeout(if watch.published.is_sleeping() { SLEEP_PERIOD } else { LOOK_PERIOD });
+            }
+        })?;
+        self.watchdog = Some(Watchdog { is_stopping, thread: Some(thread) });
+        Ok(())
+    }
+}
+
+/// What was seen at one post.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    since: Nanos,
+    looks: u32,
+    is_named: bool,
+}
+
+struct Watch {
+    posts: Arc<[Arc<WorkerPost>]>,
+    clock: Arc<dyn Clock>,
+    published: Arc<PublishedMetrics>,
+    source: Option<Box<dyn StackSource>>,
+    /// By post.
+    seen: Vec<Seen>,
+    captured_at: Option<Nanos>,
+}
+
+impl Watch {
+    fn new(posts: Arc<[Arc<WorkerPost>]>, clock: Arc<dyn Clock>, published: Arc<PublishedMetrics>) -> Self {
+        let seen = vec![Seen::default(); posts.len()];
+        Self { posts, clock, published, source: None, seen, captured_at: None }
+    }
+
+    /// Walks by all posts once.
+    fn look(&mut self) {
+        let now = self.clock.now();
+        let mut stuck = 0;
+        for place in 0..self.posts.len() {
+            let Some(running) = self.posts[place].running() else { continue };
+            let seen = &mut self.seen[place];
+            if seen.since != running.since {
+                *seen = Seen { since: running.since, ..Seen::default() };
+            }
+            seen.looks += 1;
+            let running_for = now.saturating_sub(running.since);
+            if running_for < STUCK_AFTER || seen.looks < LOOKS_MIN {
+                continue;
+            }
+            stuck += 1;
+            if !std::mem::replace(&mut seen.is_named, true) {
+                self.published.set_worlds_stuck(stuck);
+                self.name(running, now);
+            }
+        }
+        self.published.set_worlds_stuck(stuck);
+    }
+
+    fn name(&mut self, running: Running, now: Nanos) {
+        let Running { thread_id, world, kind, since } = running;
+        let kind = self.published.kind_name(kind);
+        let scopes = open_scopes(thread_id).join(" > ");
+        let stack = match self.source.as_mut().map(|source| source.stack_of(thread_id)) {
+            Some(Ok(frames)) if frames.len() > FRAMES_TOLD_MAX => {
+                format!("{} < {} more", frames[..FRAMES_TOLD_MAX].join(" < "), frames.len() - FRAMES_TOLD_MAX)
+            }
+            Some(Ok(frames)) => frames.join(" < "),
+            Some(Err(error)) => format!("unknown: {error}"),
+            None => "unknown: nobody reads stacks here".to_owned(),
+        };
+        let running_ms = self.clock.now().saturating_sub(since).as_millis_f64();
+        log_warn!(WORLD, %world, kind, running_ms, thread = thread_id, scopes, stack, "a world is stuck in its tick");
+        let is_due = self.captured_at.is_none_or(|captured_at| now >= captured_at + CAPTURE_PERIOD);
+        if let Some(recorder) = self.published.recorder().filter(|_| is_due) {
+            self.captured_at = Some(now);
+            recorder.ask_to_save(&format!("the watchdog: world {world} ({kind}) is stuck in its tick, in {scopes}"));
+        }
+    }
+}
+
+/// Scopes that the thread has open, the outermost first; none without a recorder.
+fn open_scopes(thread_id: u32) -> Vec<&'static str> {
+    let known = thread::all().into_iter().find(|cells| cells.is_alive() && cells.tid() == thread_id);
+    let name = |id| site::get(id).map_or("?", site::Site::name);
+    known.map(|cells| cells.open_scopes().map(|(id, _)| name(id)).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use throng_platform::clock::ManualClock;
+
+    use super::*;
+
+    /// Two workers, a clock that is moved by hand, and stacks that say who was asked for.
+    struct Scene {
+        clock: ManualClock,
+        watch: Watch,
+    }
+
+    struct Named;
+
+    impl StackSource for Named {
+        fn stack_of(&mut self, thread_id: u32) -> Result<Vec<String>, String> {
+            Err(format!("thread {thread_id} was asked for"))
+        }
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let clock = ManualClock::new();
+            clock.advance(Nanos::from_secs(1));
+            let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+            let posts = (0..2).map(|_| Arc::default()).collect();
+            let mut watch = Watch::new(posts, shared.clone(), Arc::new(PublishedMetrics::new(shared)));
+            watch.source = Some(Box::new(Named));
+            Self { clock, watch }
+        }
+
+        fn begin(&self, worker: usize, world: u32) -> AtWork {
+            self.watch.posts[worker].begin(WorldId::new(world, 3), WorldKindId(0), self.clock.now())
+        }
+
+        /// Looks every 10 ms for so long; the time after which so many worlds were stuck (ms).
+        fn stuck_after_ms(&mut self, count: u64, within_ms: u64) -> Option<u64> {
+            (1..=within_ms / 10).map(|step| step * 10).find(|_| {
+                self.clock.advance(Nanos::from_millis(10));
+                self.watch.look();
+                self.watch.published.worlds_stuck() == count
+            })
+        }
+    }
+
+    #[test]
+    fn a_world_that_is_stuck_is_known_within_100_ms_and_until_it_is_back() {
+        let mut scene = Scene::new();
+        let stuck = scene.begin(1, 12);
+        assert_eq!(scene.stuck_after_ms(1, 200), Some(80));
+        assert!(scene.watch.seen[1].is_named && !scene.watch.seen[0].is_named);
+        let _other = scene.begin(0, 13);
+        assert_eq!(scene.stuck_after_ms(2, 200), Some(80));
+        drop(stuck);
+        assert_eq!(scene.stuck_after_ms(1, 10), Some(10));
+    }
+
+    #[test]
+    fn worlds_that_come_back_in_time_are_not_stuck() {
+        let mut scene = Scene::new();
+        for _ in 0..20 {
+            let _in_time = scene.begin(0, 12);
+            assert_eq!(scene.stuck_after_ms(1, 70), None);
+        }
+    }
+
+    /// As after SIGSTOP, or where the host took all cores.
+    #[test]
+    fn time_in_which_the_watchdog_did_not_look_is_nobodys_fault() {
+        let mut scene = Scene::new();
+        let _at_work = scene.begin(0, 12);
+        scene.watch.look();
+        scene.clock.advance(Nanos::from_secs(5));
+        scene.watch.look();
+        assert_eq!(scene.watch.published.worlds_stuck(), 0);
+        assert_eq!(scene.stuck_after_ms(1, 200), Some(20), "it still runs after two more looks");
+    }
+
+    #[test]
+    fn a_post_tells_whom_it_is_about() {
+        let scene = Scene::new();
+        assert_eq!(scene.watch.posts[0].running(), None);
+        let _at_work = scene.begin(0, 12);
+        let running = scene.watch.posts[0].running().unwrap();
+        let expect = Running {
+            thread_id: this_thread_id(),
+            world: WorldId::new(12, 3),
+            kind: WorldKindId(0),
+            since: Nanos::from_secs(1),
+        };
+        assert_eq!(running, expect);
+    }
+}
