@@ -44,6 +44,7 @@ mod signature;
 mod stack;
 mod state;
 mod state_writer;
+mod symbols;
 mod wire;
 
 use std::io;

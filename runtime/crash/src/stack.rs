@@ -120,9 +120,19 @@ fn first_address(contents: &Contents) -> Option<u64> {
 
 impl<'a> Unwind<'a> {
     pub fn new(files: &'a [(LoadedFile, Contents)]) -> Self {
+        Self::of(files, Code::Read)
+    }
+
+    /// The same from the tables alone, which are a tenth of the code. Without the code, functions that are about to return
+    /// may hide their caller.
+    pub fn without_code(files: &'a [(LoadedFile, Contents)]) -> Self {
+        Self::of(files, Code::Left)
+    }
+
+    fn of(files: &'a [(LoadedFile, Contents)], code: Code) -> Self {
         let mut unwinder = UnwinderNative::new();
         for (file, contents) in files {
-            if let Some(module) = module(file, contents) {
+            if let Some(module) = module(file, contents, code) {
                 unwinder.add_module(module);
             }
         }
@@ -163,7 +173,14 @@ impl<'a> Unwind<'a> {
     }
 }
 
-fn module<'a>(file: &LoadedFile, contents: &'a Contents) -> Option<Module<&'a [u8]>> {
+/// Whether the code itself is read, beside the tables.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Code {
+    Read,
+    Left,
+}
+
+fn module<'a>(file: &LoadedFile, contents: &'a Contents, code: Code) -> Option<Module<&'a [u8]>> {
     let object = object::File::parse(contents).ok()?;
     let section = |name| {
         let section = object.section_by_name(name)?;
@@ -173,7 +190,7 @@ fn module<'a>(file: &LoadedFile, contents: &'a Contents) -> Option<Module<&'a [u
     let split = |section: Option<(Range<u64>, &'a [u8])>| {
         section.map_or((None, None), |(range, data)| (Some(range), Some(data)))
     };
-    let (text_svma, text) = split(section(".text"));
+    let (text_svma, text) = split(if code == Code::Read { section(".text") } else { None });
     let (eh_frame_svma, eh_frame) = split(section(".eh_frame"));
     let (eh_frame_hdr_svma, eh_frame_hdr) = split(section(".eh_frame_hdr"));
     let (got_svma, _) = split(section(".got"));

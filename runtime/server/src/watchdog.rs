@@ -63,6 +63,9 @@ const FRAMES_TOLD_MAX: usize = 32;
 
 /// Where the stacks come from. Made and used on the watchdog's thread.
 pub trait StackSource {
+    /// Does what would take long when a world is stuck. Once, at the start.
+    fn prepare(&mut self) {}
+
     /// The calls of a thread of this process, innermost first, a text each; or why they are not to be had.
     fn stack_of(&mut self, thread_id: u32) -> Result<Vec<String>, String>;
 }
@@ -160,6 +163,7 @@ impl Server {
         let thread = spawn_named("watchdog", Priority::Normal, move || {
             let mut watch = Watch::new(posts, clock, published);
             watch.source = source.map(|make| make());
+            watch.source.iter_mut().for_each(|source| source.prepare());
             while !until.load(Ordering::Relaxed) {
                 watch.look();
                 park_timeout(if watch.published.is_sleeping() { SLEEP_PERIOD } else { LOOK_PERIOD });

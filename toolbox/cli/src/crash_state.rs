@@ -15,6 +15,7 @@ use throng::{Server, watchdog::StackSource};
 use throng_crash::{
     self as crash, CrashGuard, CrashSettings, CrashSite, LiveStacks, ProcessState, StateSource, ThreadState, WorldState,
 };
+use throng_platform::{allocator::hand_memory_back, threads::this_thread_id};
 use throng_profiler::{
     RecorderControl, SiteId, site,
     thread::{self, ThreadCells},
@@ -60,11 +61,16 @@ pub fn stacks() -> Box<dyn StackSource> {
     Box::new(WatchedStacks::default())
 }
 
-/// Loaded with the first stack: most servers live without one.
+/// Loaded at the start, so that a stuck world does not wait for it.
 #[derive(Default)]
 struct WatchedStacks(Option<LiveStacks>);
 
 impl StackSource for WatchedStacks {
+    fn prepare(&mut self) {
+        // Names are known from the first stack on: its own. If it fails, it fails again when it is needed, and is told.
+        let _ = hand_memory_back(|| self.stack_of(this_thread_id()));
+    }
+
     fn stack_of(&mut self, thread_id: u32) -> Result<Vec<String>, String> {
         let stacks = match &mut self.0 {
             Some(stacks) => stacks,

@@ -279,6 +279,11 @@ impl Server {
         self.running.0.id()
     }
 
+    /// What it has written to its log so far.
+    pub fn said(&self) -> String {
+        self.stderr.so_far()
+    }
+
     /// A figure of the last second's status, once there is one for which `is_so` holds.
     pub fn wait_for_status(&self, key: &str, is_so: impl Fn(f64) -> bool) -> f64 {
         let found =

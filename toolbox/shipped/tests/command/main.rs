@@ -11,6 +11,7 @@
 //!   faults     bad frames made on purpose, saved by themselves and named
 //!   crash      what a server's death leaves behind
 //!   recorder   rules that change, captures by hand, disks and readers that fail it
+//!   watchdog   a world that hangs is named, and everything answers meanwhile
 //!   abuse      what strangers and players may do to a live server
 //!   hostile_inputs    what a player of Frontier may send
 //!   floods     datagrams of thousands of strangers, and under a player's address
@@ -48,3 +49,4 @@ mod recorder;
 mod reliable_pair;
 mod slow;
 mod strangers;
+mod watchdog;
