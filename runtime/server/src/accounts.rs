@@ -67,14 +67,17 @@ pub(crate) struct Bookkeeper {
 }
 
 impl Bookkeeper {
-    /// For a server with so many workers.
+    /// For a server with so many workers. Reads once before it returns: from then on there is something to compare with.
     pub fn start(published: Arc<PublishedMetrics>, workers_count: usize) -> io::Result<Self> {
         let (order, orders) = sync_channel(1);
+        let mut reader = AccountReader::default();
+        let mut before = reader.read();
+        let mut teller = Teller::new(workers_count);
+        teller.begin(&before);
+        let is_cap_below_workers = teller.is_cap_below_workers(&before);
+        let first = Accounts { account: before.clone(), rates: Rates::default(), is_cap_below_workers };
+        published.accounts().publish(Some(first));
         let thread = spawn_named("accounts", Priority::Low, move || {
-            let mut reader = AccountReader::default();
-            let mut before = reader.read();
-            let mut teller = Teller::new(workers_count);
-            teller.begin(&before);
             while orders.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                 let account = reader.read();
                 let rates = Rates::between(&before, &account);

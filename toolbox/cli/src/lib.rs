@@ -1,4 +1,4 @@
-//! The commands that every game gets: `demo`, `serve`, `bots`, `load`, `density`, `console`, `capture`, `crash`,
+//! The commands that every game gets: `demo`, `serve`, `bots`, `load`, `density`, `host`, `console`, `capture`, `crash`,
 //! `wallclock`, `token`, `admin-key`, each with every flag. A thin front end of the libraries, which knows no game.
 //!
 //! A game is one value ([`Game`]), and its executable is
@@ -40,6 +40,7 @@ mod crash_state;
 mod demo;
 mod density;
 mod executable;
+mod host;
 mod key;
 mod load;
 mod outcome;
@@ -91,6 +92,8 @@ enum Command {
     Load(load::LoadArguments),
     /// How many instances of any command this host holds: frame time against their number, and a forecast.
     Density(density::DensityArguments),
+    /// This machine: what loads that are known use on it, from inside and from outside.
+    Host(host::HostArguments),
     /// A connect token, with which one client may connect once.
     Token(token::TokenArguments),
     /// Captures of bad frames: have one saved, list, read and convert them.
@@ -182,6 +185,7 @@ fn run(executable: Executable, games: &[Game], command: Command, matches: &ArgMa
         Command::Bots(arguments) => bots::run(arguments, &played()?),
         Command::Load(arguments) => load::run(arguments, &played()?, executable),
         Command::Density(arguments) => density::run(arguments),
+        Command::Host(arguments) => host::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Capture(arguments) => capture::run(arguments),
         Command::Crash(arguments) => crash::run(&arguments),

@@ -13,12 +13,13 @@
 //! ```
 //!
 //! How many instances of any program a host holds is tried by [`density`]; where a running process spends its time, by
-//! [`wallclock`]. What the README shows of reports and benches is drawn by [`pictures`].
+//! [`wallclock`]; what a host makes of loads that are known, by [`host`]. What the README shows of reports and benches is drawn by [`pictures`].
 //!
 //! For tests there is [`relay`]: a bad network with a seed, to be put between a server and its clients.
 
 pub mod bars;
 pub mod density;
+pub mod host;
 pub mod load;
 pub mod load_packets;
 pub mod load_report;
@@ -29,6 +30,7 @@ pub mod seconds;
 pub mod settling;
 pub mod wallclock;
 
+mod accounts_page;
 mod charts;
 mod child;
 mod document;

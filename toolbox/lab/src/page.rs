@@ -6,6 +6,7 @@
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
+use crate::accounts_page::accounts;
 use crate::bars::Requirement;
 use crate::charts::Chart;
 use crate::document::{Heading, document};
@@ -28,6 +29,7 @@ pub(crate) fn page(run: &LoadRun, machine: &Machine, charts: &[Chart], by_build:
         (tick_time(run))
         (beside_earlier_runs(by_build))
         (packets(run))
+        (accounts(run))
         (left_behind(run))
         (figures(run))
         (surroundings(run, machine))

@@ -145,6 +145,26 @@ fn a_failed_bar_is_named() {
 }
 
 #[test]
+fn what_the_server_used_is_told_from_both_sides_with_what_is_not_known() {
+    let (_, html) = written("without-accounts", made_up_run(0));
+    assert!(!html.contains("Inside and outside"), "a server that told nothing");
+    let mut run = made_up_run(0);
+    let accounts = json!({"inside.cpu_cores": 0.61, "outside.group_cpu_cores": 1.07});
+    run.report.more.insert("accounts".into(), accounts);
+    run.report.more.insert("accounts_missing".into(), json!(["<nobody> tells"]));
+    let (json, html) = written("accounts", run);
+    assert_eq!(json["accounts"]["outside.group_cpu_cores"], 1.07);
+    for part in [
+        "<h2>Inside and outside</h2>",
+        "<td><code>cpu_cores</code></td><td class=\"n\">0.610</td>",
+        "<td><code>group_cpu_cores</code></td><td class=\"n\">1.07</td>",
+        "Not known: &lt;nobody&gt; tells.",
+    ] {
+        assert!(html.contains(part), "lacks {part:?}");
+    }
+}
+
+#[test]
 fn ticks_that_the_host_took_are_told_and_fail_no_bar() {
     let mut run = made_up_run(7);
     run.report.ticks_missed_host = 7;

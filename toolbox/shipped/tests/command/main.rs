@@ -5,6 +5,7 @@
 //!   lifecycle  start, tokens, metrics, sleep, stop
 //!   load       the daily load test in small
 //!   density    how many instances of a command a host holds
+//!   host       what loads that are known use, and limits that hold a server up
 //!   console    commands of a running server
 //!   access     who may change it, and with which key
 //!   capture    bad frames listed, read and converted
@@ -39,6 +40,7 @@ mod figures;
 mod floods;
 mod game;
 mod half_open;
+mod host;
 mod hostile_inputs;
 mod lifecycle;
 mod load;
