@@ -59,6 +59,9 @@ impl LiveStacks {
 #[cfg(test)]
 mod tests {
     use std::hint::black_box;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::channel;
     use std::thread;
@@ -84,7 +87,34 @@ mod tests {
         black_box(());
     }
 
-    /// Promise: the functions that a thread is stuck in are named, whether it computes or sleeps.
+    #[inline(never)]
+    fn stuck_in_a_read(is_over: &AtomicBool) {
+        let (mut silent, _open) = UnixStream::pair().unwrap();
+        silent.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        while !is_over.load(Ordering::Relaxed) {
+            let _ = silent.read(&mut [0]);
+        }
+        black_box(());
+    }
+
+    #[inline(never)]
+    fn stuck_in_a_lock(is_over: &AtomicBool) {
+        let lock = Mutex::new(());
+        let (tell, told) = channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let _held = lock.lock();
+                tell.send(()).unwrap();
+                while !is_over.load(Ordering::Relaxed) {
+                    thread::yield_now();
+                }
+            });
+            told.recv().unwrap();
+            drop(black_box(lock.lock()));
+        });
+    }
+
+    /// Promise: the functions that a thread is stuck in are named, whether it computes, sleeps or waits.
     #[track_caller]
     fn check(stuck: fn(&AtomicBool), expect: &str) {
         let is_over = AtomicBool::new(false);
@@ -107,6 +137,16 @@ mod tests {
     #[test]
     fn a_loop_is_named() {
         check(stuck_in_a_loop, "stuck_in_a_loop");
+    }
+
+    #[test]
+    fn a_read_is_named() {
+        check(stuck_in_a_read, "stuck_in_a_read");
+    }
+
+    #[test]
+    fn a_lock_is_named() {
+        check(stuck_in_a_lock, "stuck_in_a_lock");
     }
 
     #[test]

@@ -51,8 +51,11 @@ pub(super) struct Counted {
 
 /// A load that is ready to begin.
 pub(super) struct Ready {
-    threads: Vec<Box<dyn FnOnce(&AtomicBool) -> Sums + Send>>,
+    threads: Vec<Work>,
 }
+
+/// What one thread does until it is over.
+type Work = Box<dyn FnOnce(&AtomicBool) -> Sums + Send>;
 
 /// What one thread did.
 #[derive(Default)]
@@ -62,9 +65,9 @@ struct Sums {
 }
 
 pub(super) fn prepare(kind: Loop, threads: u32, folder: &Path) -> Result<Ready, HostError> {
-    let threads: Vec<Box<dyn FnOnce(&AtomicBool) -> Sums + Send>> = match kind {
+    let threads: Vec<Work> = match kind {
         Loop::Idle => Vec::new(),
-        Loop::Busy => (0..threads).map(|_| Box::new(compute) as Box<_>).collect(),
+        Loop::Busy => (0..threads).map(|_| Box::new(compute) as Work).collect(),
         Loop::Disk => {
             let file = nameless_file(folder);
             let file = file.map_err(|cause| HostError::Folder { folder: folder.to_owned(), cause })?;
