@@ -18,7 +18,7 @@
 //! What cannot be read is `None`, and [`Account::missing`] says so in words.
 //!
 //! For a thread of low priority, once a second. Allocates. Cost: a file for each thread of the process and some ten more;
-//! 0.2 ms for a server with ten threads.
+//! 0.5 ms for a server with ten threads.
 
 mod figures;
 

@@ -14,7 +14,7 @@
 //! So it is for a thread that is stuck anyway, and not for one that is well.
 //!
 //! The signal is SIGURG, which nothing happens by where nobody asked for it, and which hardly anybody uses. Any thread may
-//! ask, one at a time. Cost: the signal and a copy of up to [`STACK_BYTES_MAX`], some 20 us of the asked thread's time.
+//! ask, one at a time. Cost: the signal and a copy of up to [`STACK_BYTES_MAX`], in the asked thread's time.
 
 use std::cell::UnsafeCell;
 use std::io;
