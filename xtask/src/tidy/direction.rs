@@ -12,7 +12,7 @@ const FLOORS: [&[&str]; 17] = [
     &["metrics", "capture", "crash", "pack"],
     &["profiler"],
     &["scheduler", "net"],
-    &["replication", "query"],
+    &["replication", "query", "persistence"],
     &["world", "rewind"],
     &["server"],
     &["client", "faults", "speech"],

@@ -1,0 +1,162 @@
+//! Commits: all writes that belong together, and what becomes of them.
+//!
+//! A trade changes two players; a player who opens a chest changes himself and the world. If one side were saved and
+//! the other not, what was traded would be there twice or nowhere. So both sides go into one [`Commit`], and a store
+//! takes it whole or not at all.
+//!
+//! Plain data. Packing a value allocates for its bytes, on the caller's thread.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+use throng_pack::{HasSchema, PackError, envelope};
+
+use crate::{
+    key::{ItemKind, Key},
+    lease::{Lease, LeaseRequest},
+    store_error::StoreError,
+};
+
+/// Bytes that a write is counted with beside its value: key, header, and the tree around it.
+const WRITE_BYTES: usize = 64;
+
+/// Writes that belong together. An empty one is a question: its acknowledgement says that all before it are done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Commit {
+    pub(crate) writes: BTreeMap<Key, Write>,
+    pub(crate) fences: BTreeMap<Key, u64>,
+    pub(crate) items: BTreeMap<ItemKind, i64>,
+    bytes: usize,
+}
+
+/// What becomes of one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Write {
+    Put(Vec<u8>),
+    Delete,
+}
+
+impl Commit {
+    pub fn new() -> Commit {
+        Commit::default()
+    }
+
+    /// The value is to stand under this key, in an envelope. Of several under one key the last counts.
+    ///
+    /// Refuses a value that breaks its own limits; the commit is as it was then.
+    pub fn put<T: HasSchema>(&mut self, key: Key, value: &T) -> Result<&mut Commit, PackError> {
+        let mut bytes = Vec::new();
+        envelope::write(value, &mut bytes)?;
+        Ok(self.put_bytes(key, bytes))
+    }
+
+    /// The same for a value that is already in its envelope, or a checkpoint with a format of its own.
+    pub fn put_bytes(&mut self, key: Key, value: Vec<u8>) -> &mut Commit {
+        self.write(key, Write::Put(value))
+    }
+
+    /// Nothing is to stand under this key.
+    pub fn delete(&mut self, key: Key) -> &mut Commit {
+        self.write(key, Write::Delete)
+    }
+
+    /// It counts only while this lease is the newest of its key. A key that was ever leased is written under a lease
+    /// only.
+    pub fn under(&mut self, lease: &Lease) -> &mut Commit {
+        self.fences.insert(lease.key, lease.fence);
+        self
+    }
+
+    /// So many items of this kind come into being with it; negative if they cease to be. The store keeps the sum, which
+    /// [`crate::conservation`] holds the records against.
+    pub fn items_created(&mut self, kind: ItemKind, count: i64) -> &mut Commit {
+        *self.items.entry(kind).or_default() += count;
+        self
+    }
+
+    /// Bytes that it is counted with in queues.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn write(&mut self, key: Key, write: Write) -> &mut Commit {
+        self.bytes += write.bytes();
+        if let Some(before) = self.writes.insert(key, write) {
+            self.bytes -= before.bytes();
+        }
+        self
+    }
+}
+
+impl Write {
+    fn bytes(&self) -> usize {
+        match self {
+            Write::Put(value) => WRITE_BYTES + value.len(),
+            Write::Delete => WRITE_BYTES,
+        }
+    }
+}
+
+/// The number of an order; they count up, and are acknowledged in this order.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// What is asked of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    pub ticket: Ticket,
+    /// The newest acknowledgement that whoever gave the order had seen: see [`crate::refused_keys`].
+    pub seen: Ticket,
+    pub request: Request,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    Commit(Commit),
+    Lease(LeaseRequest),
+}
+
+impl Request {
+    pub fn bytes(&self) -> usize {
+        match self {
+            Request::Commit(commit) => commit.bytes(),
+            Request::Lease(_) => WRITE_BYTES,
+        }
+    }
+}
+
+/// What became of an order. `Ok` means that it is on disk.
+pub type Outcome = Result<Done, Refusal>;
+
+/// What was done.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// Every write of the commit is on disk.
+    Committed,
+    /// The lease was taken or prolonged.
+    Leased(Lease),
+    /// The lease was given up.
+    Released,
+}
+
+/// Why nothing of an order was done. None of it is in the store, then or later.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    #[error("somebody else has {key:?}: this lease has number {ours}, the newest {newest}")]
+    Stale { key: Key, ours: u64, newest: u64 },
+    #[error("{key:?} is written under a lease only")]
+    Unleased { key: Key },
+    #[error("owner {owner} has {key:?} until {until_ms} ms")]
+    Held { key: Key, owner: u64, until_ms: u64 },
+    #[error("an order before it that wrote {key:?} was refused, which its giver did not know yet")]
+    AfterRefused { key: Key },
+    #[error("the store failed: {0}")]
+    Store(#[source] StoreError),
+}
+
+/// An order's end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ack {
+    pub ticket: Ticket,
+    pub outcome: Outcome,
+}

@@ -1,0 +1,276 @@
+//! Embedded: the store in one file beside the server, on redb.
+//!
+//! ```text
+//! table      key           value
+//! records    key           record
+//! previous   key           the record before it, for when that is damaged
+//! leases     key           owner u64, fence u64, end in ms since 1970 u64
+//! items      kind u32      items created minus items destroyed i64
+//! meta       "format"      1
+//!            "batch"       number of the newest batch that is in the file
+//! ```
+//!
+//! A batch is one write transaction, with two fsyncs: one for its pages and one for the header that points to them.
+//! With them the state of the allocator is saved, so that opening after a crash takes no walk over the file, whatever
+//! its size. Of several writes under one key in a batch only the last is made, which is the same, since nobody ever
+//! sees less than the whole batch.
+//!
+//! The number of the batch tells what became of one that failed: the file has it or not ([`Store::settle`]).
+//!
+//! Any thread, which waits for the disk. A record is read and copied once when it is written over: it becomes the
+//! previous one, unless it is damaged.
+
+mod reading;
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, PoisonError, RwLock, atomic::AtomicU64},
+};
+
+use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+
+use crate::{
+    commit::{Commit, Done, Order, Outcome, Refusal, Request, Write},
+    disk::{Disk, FileDisk},
+    key::{ItemKind, KEY_BYTES, Key},
+    lease::{Row, check_fence},
+    record,
+    refused_keys::RefusedKeys,
+    store::{Reads, Store},
+    store_error::StoreError,
+};
+
+const RECORDS: TableDefinition<&[u8; KEY_BYTES], &[u8]> = TableDefinition::new("records");
+const PREVIOUS: TableDefinition<&[u8; KEY_BYTES], &[u8]> = TableDefinition::new("previous");
+const LEASES: TableDefinition<&[u8; KEY_BYTES], Row> = TableDefinition::new("leases");
+const ITEMS: TableDefinition<ItemKind, i64> = TableDefinition::new("items");
+const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
+
+/// What this program writes. Files of a higher format are refused.
+const FORMAT: u64 = 1;
+
+/// Pages kept in memory [bytes]. Too low: each read is the disk's. Too high: memory that worlds could have.
+const CACHE_BYTES: usize = 32 << 20;
+
+/// A store in one file.
+pub struct Embedded {
+    disk: Box<dyn Disk>,
+    open: Arc<Open>,
+    /// Number of the newest batch that is known to be on disk.
+    batch: u64,
+    /// Outcomes of a batch whose commit may or may not have come through.
+    in_doubt: Option<Vec<Outcome>>,
+}
+
+/// What the writing thread and readers share.
+pub(crate) struct Open {
+    /// `None` while it is being opened anew. Written by the writing thread alone; readers hold it while they read.
+    database: RwLock<Option<Database>>,
+    /// Counted by readers; tells nothing else, so relaxed.
+    damaged: AtomicU64,
+}
+
+impl Embedded {
+    /// Opens the file, or makes one. What a crash left behind is put right here.
+    pub fn open(path: &Path) -> Result<Embedded, StoreError> {
+        Embedded::on(Box::new(FileDisk::new(path)))
+    }
+
+    /// The same on any disk.
+    pub fn on(mut disk: Box<dyn Disk>) -> Result<Embedded, StoreError> {
+        let (database, batch) = open(&mut *disk, false)?;
+        let open = Open { database: RwLock::new(Some(database)), damaged: AtomicU64::new(0) };
+        Ok(Embedded { disk, open: Arc::new(open), batch, in_doubt: None })
+    }
+
+    fn transact(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError> {
+        let open = Arc::clone(&self.open);
+        let database = open.database.read().unwrap_or_else(PoisonError::into_inner);
+        let mut transaction = database.as_ref().ok_or(StoreError::Down)?.begin_write()?;
+        transaction.set_quick_repair(true);
+        let outcomes = carry_out(&transaction, orders, refused)?;
+        transaction.open_table(META)?.insert("batch", self.batch + 1)?;
+        // From here on the disk may have it, whatever comes back.
+        self.in_doubt = Some(outcomes);
+        transaction.commit()?;
+        self.batch += 1;
+        Ok(self.in_doubt.take().unwrap_or_default())
+    }
+}
+
+impl Store for Embedded {
+    fn apply(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError> {
+        self.in_doubt = None;
+        self.transact(orders, refused)
+    }
+
+    fn settle(&mut self) -> Result<Option<Vec<Outcome>>, StoreError> {
+        let mut database = self.open.database.write().unwrap_or_else(PoisonError::into_inner);
+        // A handle that has failed writes nothing when it goes. Two at a time the file's lock would not allow.
+        *database = None;
+        let (opened, batch) = open(&mut *self.disk, true)?;
+        *database = Some(opened);
+        let outcomes = self.in_doubt.take();
+        if batch == self.batch {
+            return Ok(None);
+        }
+        if batch != self.batch + 1 || outcomes.is_none() {
+            *database = None;
+            self.in_doubt = outcomes;
+            return Err(StoreError::Damaged(format!("batch {batch} where {} was written", self.batch)));
+        }
+        self.batch = batch;
+        Ok(outcomes)
+    }
+
+    fn reader(&self) -> Arc<dyn Reads> {
+        Arc::<Open>::clone(&self.open)
+    }
+}
+
+/// A handle whose tables are all there, and the number of the newest batch.
+fn open(disk: &mut dyn Disk, after_failure: bool) -> Result<(Database, u64), StoreError> {
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(after_failure);
+    let database = disk.open(&builder, after_failure)?;
+    let is_new = database.begin_read()?.list_tables()?.next().is_none();
+    if is_new {
+        let mut transaction = database.begin_write()?;
+        transaction.set_quick_repair(true);
+        transaction.open_table(RECORDS)?;
+        transaction.open_table(PREVIOUS)?;
+        transaction.open_table(LEASES)?;
+        transaction.open_table(ITEMS)?;
+        transaction.open_table(META)?.insert("format", FORMAT)?;
+        transaction.commit()?;
+    }
+    let meta = database.begin_read()?.open_table(META)?;
+    let number = |name| Ok::<u64, StoreError>(meta.get(name)?.map_or(0, |value| value.value()));
+    match number("format")? {
+        0 => return Err(StoreError::Damaged("it does not say its format".into())),
+        found if found > FORMAT => return Err(StoreError::Newer { found, known: FORMAT }),
+        _ => {}
+    }
+    let batch = number("batch")?;
+    drop(meta);
+    Ok((database, batch))
+}
+
+/// Judges the orders in their order, then writes what those that were not refused leave behind.
+fn carry_out(
+    transaction: &WriteTransaction,
+    orders: &[Order],
+    refused: &mut RefusedKeys,
+) -> Result<Vec<Outcome>, StoreError> {
+    let mut leases = transaction.open_table(LEASES)?;
+    let mut outcomes = Vec::with_capacity(orders.len());
+    let mut last: BTreeMap<Key, &Write> = BTreeMap::new();
+    let mut items: BTreeMap<ItemKind, i64> = BTreeMap::new();
+    for order in orders {
+        refused.forget_until(order.seen);
+        let row = |key: Key| Ok::<_, StoreError>(leases.get(&key.to_bytes())?.map(|row| row.value()));
+        let outcome = match &order.request {
+            Request::Lease(request) => {
+                let key = request.key();
+                let (row, outcome) = request.judge(row(key)?);
+                if let Some(row) = row {
+                    leases.insert(&key.to_bytes(), row)?;
+                }
+                outcome
+            }
+            Request::Commit(commit) => match judge(commit, order, refused, row)? {
+                Err(refusal) => {
+                    refused.note(commit, order.ticket);
+                    Err(refusal)
+                }
+                Ok(()) => {
+                    last.extend(commit.writes.iter().map(|(key, write)| (*key, write)));
+                    for (kind, count) in &commit.items {
+                        *items.entry(*kind).or_default() += count;
+                    }
+                    Ok(Done::Committed)
+                }
+            },
+        };
+        outcomes.push(outcome);
+    }
+    write(transaction, &last, &items)?;
+    Ok(outcomes)
+}
+
+fn judge(
+    commit: &Commit,
+    order: &Order,
+    refused: &RefusedKeys,
+    row: impl Fn(Key) -> Result<Option<Row>, StoreError>,
+) -> Result<Result<(), Refusal>, StoreError> {
+    if let Some(key) = refused.in_the_way(commit, order.seen) {
+        return Ok(Err(Refusal::AfterRefused { key }));
+    }
+    for (key, fence) in &commit.fences {
+        if let Err(refusal) = check_fence(*key, *fence, row(*key)?) {
+            return Ok(Err(refusal));
+        }
+    }
+    for key in commit.writes.keys() {
+        if !commit.fences.contains_key(key) && row(*key)?.is_some() {
+            return Ok(Err(Refusal::Unleased { key: *key }));
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn write(
+    transaction: &WriteTransaction,
+    writes: &BTreeMap<Key, &Write>,
+    items: &BTreeMap<ItemKind, i64>,
+) -> Result<(), StoreError> {
+    let mut records = transaction.open_table(RECORDS)?;
+    let mut previous = transaction.open_table(PREVIOUS)?;
+    for (key, write) in writes {
+        let bytes = key.to_bytes();
+        match write {
+            Write::Put(value) => {
+                let before = records.insert(&bytes, &*record::seal(*key, value))?;
+                // A damaged record must not push out the good one before it.
+                if let Some(before) = before.filter(|before| record::open(*key, before.value()).is_some()) {
+                    previous.insert(&bytes, before.value())?;
+                }
+            }
+            Write::Delete => {
+                records.remove(&bytes)?;
+                previous.remove(&bytes)?;
+            }
+        }
+    }
+    let mut balances = transaction.open_table(ITEMS)?;
+    for (kind, count) in items {
+        let before = balances.get(kind)?.map_or(0, |balance| balance.value());
+        balances.insert(kind, before + count)?;
+    }
+    Ok(())
+}
+
+impl From<redb::Error> for StoreError {
+    fn from(cause: redb::Error) -> StoreError {
+        match cause {
+            redb::Error::Io(cause) => cause.into(),
+            redb::Error::DatabaseAlreadyOpen => StoreError::InUse,
+            redb::Error::DatabaseClosed | redb::Error::PreviousIo => StoreError::Down,
+            other => StoreError::Damaged(other.to_string()),
+        }
+    }
+}
+
+/// Each kind of error of redb's is a part of its `Error`.
+macro_rules! from_parts {
+    ($($part:ident),*) => {
+        $(impl From<redb::$part> for StoreError {
+            fn from(cause: redb::$part) -> StoreError {
+                redb::Error::from(cause).into()
+            }
+        })*
+    };
+}
+from_parts!(CommitError, DatabaseError, StorageError, TableError, TransactionError);

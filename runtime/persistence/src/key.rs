@@ -1,0 +1,87 @@
+//! Keys: what can be saved, and how it is found again.
+//!
+//! ```text
+//! byte   0        1                        17
+//!        +--------+------------------------+
+//!        | kind   | id, big endian         |
+//!        +--------+------------------------+
+//! ```
+//!
+//! Big endian, so that the order of bytes is the order of ids, and the cells of one world lie beside each other.
+
+/// Bytes of a key.
+pub const KEY_BYTES: usize = 17;
+
+/// What kind of thing a record is of.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// A player, with everything that is theirs alone.
+    Player = 1,
+    /// A world as a whole.
+    World = 2,
+    /// A part of a world's map that was changed.
+    Cell = 3,
+}
+
+impl Kind {
+    fn from_byte(byte: u8) -> Option<Kind> {
+        [Kind::Player, Kind::World, Kind::Cell].into_iter().find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// A kind of item, of those whose number must not change by itself; numbered by the game.
+pub type ItemKind = u32;
+
+/// Names one record. Ordered by kind, then by id.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub kind: Kind,
+    pub id: u128,
+}
+
+impl Key {
+    pub const fn player(id: u64) -> Key {
+        Key { kind: Kind::Player, id: id as u128 }
+    }
+
+    pub const fn world(id: u64) -> Key {
+        Key { kind: Kind::World, id: id as u128 }
+    }
+
+    /// A cell of a world; which number is which place is the game's affair.
+    pub const fn cell(world: u64, cell: u64) -> Key {
+        Key { kind: Kind::Cell, id: (world as u128) << 64 | cell as u128 }
+    }
+
+    pub fn to_bytes(self) -> [u8; KEY_BYTES] {
+        let mut bytes = [0; KEY_BYTES];
+        bytes[0] = self.kind as u8;
+        bytes[1..].copy_from_slice(&self.id.to_be_bytes());
+        bytes
+    }
+
+    /// `None` for bytes that name no kind that this program knows.
+    pub fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Option<Key> {
+        let kind = Kind::from_byte(bytes[0])?;
+        let id = bytes[1..].try_into().ok()?;
+        Some(Key { kind, id: u128::from_be_bytes(id) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_back_from_their_bytes_and_cells_of_a_world_lie_beside_each_other() {
+        let keys = [Key::player(7), Key::world(7), Key::cell(1, u64::MAX), Key::cell(2, 0), Key::cell(2, 1)];
+        for pair in keys.windows(2) {
+            assert!(pair[0] < pair[1] && pair[0].to_bytes() < pair[1].to_bytes(), "{pair:?}");
+        }
+        for key in keys {
+            assert_eq!(Key::from_bytes(&key.to_bytes()), Some(key));
+        }
+        assert_eq!(Key::from_bytes(&[9; KEY_BYTES]), None);
+    }
+}
