@@ -2,4 +2,5 @@
 
 mod accounts;
 mod folder;
+mod leases;
 mod writer;
