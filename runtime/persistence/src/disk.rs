@@ -1,13 +1,14 @@
 //! Disk: where the embedded store's bytes are, so that tests can hand in one that fails, tears and forgets.
 //!
-//! [`FileDisk`] is a file. Two things about files are easily got wrong. A new file is there after a power loss only if
-//! its folder was synced too. And after a failed fsync the kernel may hold pages that never reached the disk and calls
+//! [`FileDisk`] is a file. Three things about files are easily got wrong. A new file is there after a power loss only if
+//! its folder was synced too. One that was half made when the power went is no store, and must not be in the way of one:
+//! so it is made under another name. And after a failed fsync the kernel may hold pages that never reached the disk and calls
 //! them clean: whoever reads them back believes in a commit that is gone after the next power loss. So before a file is
 //! opened again after a failure, the kernel is told to forget what it holds of it, and every page's checksum is held
 //! against what then comes from the disk.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
     path::{Path, PathBuf},
 };
@@ -36,10 +37,13 @@ impl FileDisk {
 
 impl Disk for FileDisk {
     fn open(&mut self, builder: &Builder, after_failure: bool) -> Result<Database, StoreError> {
-        let file = match OpenOptions::new().read(true).write(true).open(&self.path) {
+        let file = match open_file(&self.path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !after_failure => create(&self.path)?,
             // After a failure a file that is gone took commits with it: nobody is to begin an empty one unasked.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !after_failure => {
+                create(&self.path)?;
+                open_file(&self.path)?
+            }
             Err(error) => return Err(error.into()),
         };
         if after_failure {
@@ -49,10 +53,19 @@ impl Disk for FileDisk {
     }
 }
 
-fn create(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+fn open_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(path)
+}
+
+/// An empty store under another name, which gets its own when it is whole: a file that is half made does not open.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".new");
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&unfinished)?;
+    Builder::new().create_with_backend(FileBackend::new(file.try_clone()?)?)?.close()?;
     file.sync_all()?;
+    fs::rename(&unfinished, path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-    Ok(file)
+    Ok(())
 }

@@ -24,6 +24,7 @@ mod reading;
 
 use std::{
     collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{Arc, PoisonError, RwLock, atomic::AtomicU64},
 };
@@ -79,7 +80,9 @@ impl Embedded {
 
     /// The same on any disk.
     pub fn on(mut disk: Box<dyn Disk>) -> Result<Embedded, StoreError> {
-        let (database, batch) = open(&mut *disk, false)?;
+        // A file that something else damaged may make the code that opens it panic; at start-up that is an error, too.
+        let opened = catch_unwind(AssertUnwindSafe(|| open(&mut *disk, false)));
+        let (database, batch) = opened.unwrap_or(Err(StoreError::Panicked))?;
         let open = Open { database: RwLock::new(Some(database)), damaged: AtomicU64::new(0) };
         Ok(Embedded { disk, open: Arc::new(open), batch, in_doubt: None })
     }

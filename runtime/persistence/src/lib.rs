@@ -46,7 +46,7 @@
 //!
 //! [`commit`] says what may be asked and answered, [`writer`] how a tick asks, [`store`] what keeps the records and
 //! [`embedded`] how the default does; [`lease`] who may write a player, and [`conservation`] how it is shown that nothing
-//! was doubled or lost.
+//! was doubled or lost. [`versions`] reads what an older program saved.
 //!
 //! ## Cost
 //!
@@ -64,6 +64,7 @@ mod record;
 pub mod refused_keys;
 pub mod store;
 pub mod store_error;
+pub mod versions;
 pub mod writer;
 
 pub use commit::{Ack, Commit, Done, Outcome, Refusal, Ticket};

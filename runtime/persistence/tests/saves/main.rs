@@ -3,4 +3,5 @@
 mod accounts;
 mod folder;
 mod leases;
+mod versions;
 mod writer;
