@@ -1,7 +1,10 @@
 //! Saves: what the crate promises, held against disks that fail, tear and forget, and processes that are killed.
 
 mod accounts;
+mod disk_faults;
 mod folder;
 mod leases;
+mod power_loss;
+mod sim_disk;
 mod versions;
 mod writer;
