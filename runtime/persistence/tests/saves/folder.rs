@@ -1,6 +1,6 @@
 //! A folder for one test, gone when it is over.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub struct Folder(PathBuf);
 
@@ -9,6 +9,10 @@ impl Folder {
         let path = std::env::temp_dir().join(format!("throng-saves-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the folder for temporary files can be written");
         Folder(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 
     pub fn store(&self) -> PathBuf {
