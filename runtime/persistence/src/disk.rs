@@ -16,12 +16,15 @@ use std::{
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use redb::{Builder, Database, backends::FileBackend};
 
-use crate::store_error::StoreError;
+use crate::{overlay::Overlay, store_error::StoreError};
 
 /// Opens the database, again and again: after each failure a new handle.
 pub trait Disk: Send {
     /// `builder` says how much is cached, and whether everything is verified first, which it is `after_failure`.
     fn open(&mut self, builder: &Builder, after_failure: bool) -> Result<Database, StoreError>;
+
+    /// For reading, while it cannot be opened: what opening writes stays in memory ([`Overlay`]).
+    fn open_aside(&mut self, builder: &Builder) -> Result<Database, StoreError>;
 }
 
 /// A file, made if there is none. Its folder must be there.
@@ -47,10 +50,21 @@ impl Disk for FileDisk {
             Err(error) => return Err(error.into()),
         };
         if after_failure {
-            posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED).map_err(io::Error::from)?;
+            forget(&file)?;
         }
         Ok(builder.create_with_backend(FileBackend::new(file)?)?)
     }
+
+    fn open_aside(&mut self, builder: &Builder) -> Result<Database, StoreError> {
+        let file = File::open(&self.path)?;
+        forget(&file)?;
+        Ok(builder.create_with_backend(Overlay::new(Box::new(FileBackend::new(file)?))?)?)
+    }
+}
+
+/// The kernel is to read it from the disk again.
+fn forget(file: &File) -> io::Result<()> {
+    Ok(posix_fadvise(file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?)
 }
 
 fn open_file(path: &Path) -> io::Result<File> {

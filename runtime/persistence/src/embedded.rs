@@ -62,6 +62,8 @@ pub struct Embedded {
     batch: u64,
     /// Outcomes of a batch whose commit may or may not have come through.
     in_doubt: Option<Vec<Outcome>>,
+    /// A batch has failed, and it is not opened anew yet. What is open meanwhile is for reading alone.
+    is_down: bool,
 }
 
 /// What the writing thread and readers share.
@@ -84,7 +86,7 @@ impl Embedded {
         let opened = catch_unwind(AssertUnwindSafe(|| open(&mut *disk, false)));
         let (database, batch) = opened.unwrap_or(Err(StoreError::Panicked))?;
         let open = Open { database: RwLock::new(Some(database)), damaged: AtomicU64::new(0) };
-        Ok(Embedded { disk, open: Arc::new(open), batch, in_doubt: None })
+        Ok(Embedded { disk, open: Arc::new(open), batch, in_doubt: None, is_down: false })
     }
 
     fn transact(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError> {
@@ -104,25 +106,38 @@ impl Embedded {
 
 impl Store for Embedded {
     fn apply(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError> {
+        if self.is_down {
+            return Err(StoreError::Down);
+        }
         self.in_doubt = None;
-        self.transact(orders, refused)
+        // Also if it panics.
+        self.is_down = true;
+        let outcomes = self.transact(orders, refused)?;
+        self.is_down = false;
+        Ok(outcomes)
     }
 
     fn settle(&mut self) -> Result<Option<Vec<Outcome>>, StoreError> {
         let mut database = self.open.database.write().unwrap_or_else(PoisonError::into_inner);
         // A handle that has failed writes nothing when it goes. Two at a time the file's lock would not allow.
         *database = None;
-        let (opened, batch) = open(&mut *self.disk, true)?;
+        let disk = &mut *self.disk;
+        let opened = catch_unwind(AssertUnwindSafe(|| open(disk, true))).unwrap_or(Err(StoreError::Panicked));
+        let (opened, batch) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                let aside = || disk.open_aside(Builder::new().set_cache_size(CACHE_BYTES)).ok();
+                *database = catch_unwind(AssertUnwindSafe(aside)).ok().flatten();
+                return Err(error);
+            }
+        };
+        let newest = self.batch + u64::from(self.in_doubt.is_some());
+        if !(self.batch..=newest).contains(&batch) {
+            return Err(StoreError::Damaged(format!("it is at batch {batch}, and {newest} was written")));
+        }
         *database = Some(opened);
-        let outcomes = self.in_doubt.take();
-        if batch == self.batch {
-            return Ok(None);
-        }
-        if batch != self.batch + 1 || outcomes.is_none() {
-            *database = None;
-            self.in_doubt = outcomes;
-            return Err(StoreError::Damaged(format!("batch {batch} where {} was written", self.batch)));
-        }
+        self.is_down = false;
+        let outcomes = self.in_doubt.take().filter(|_| batch == newest && batch != self.batch);
         self.batch = batch;
         Ok(outcomes)
     }

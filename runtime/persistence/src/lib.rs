@@ -60,6 +60,7 @@ pub mod disk;
 pub mod embedded;
 pub mod key;
 pub mod lease;
+pub mod overlay;
 mod record;
 pub mod refused_keys;
 pub mod store;

@@ -22,7 +22,8 @@ pub trait Store: Send {
     fn apply(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError>;
 
     /// After an error: opens what is on disk anew, verifies it, and finds out what became of the last batch: its
-    /// outcomes if it is there, on disk, and `None` if nothing of it is. May be called again and again.
+    /// outcomes if it is there, on disk, and `None` if nothing of it is. May be called again and again; while it fails,
+    /// readers still read what is committed if the disk lets them.
     fn settle(&mut self) -> Result<Option<Vec<Outcome>>, StoreError>;
 
     /// For other threads, which may read what is committed at any time.

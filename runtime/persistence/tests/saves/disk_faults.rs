@@ -183,6 +183,35 @@ fn r32_a_disk_that_is_broken_from_any_call_on_is_told_of_and_saving_begins_again
     check(|call| Plan { fails: Some((call, u64::MAX)), ..Plan::default() }, is_io);
 }
 
+/// Batches in doubt included: what is read is what was acknowledged, or that and the batch that failed.
+#[test]
+fn r32_what_is_committed_can_be_read_from_a_disk_that_takes_no_writes() {
+    for call in 30..70 {
+        let mut game = Game::new(Plan::default(), call).unwrap();
+        let (present, first) = Accounts::found(8);
+        game.present = present;
+        game.give(first);
+        game.await_answers().unwrap();
+        let calls = game.disk.with(|state| state.calls);
+        game.disk.with(|state| state.plan = Plan { fails: Some((calls + call - 30, u64::MAX)), ..Plan::default() });
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(call);
+        let mut number = 0;
+        while !game.writer.is_down() {
+            number += 1;
+            let commit = game.present.pay(number, &mut rng);
+            game.give(commit);
+            if let Some(ack) = game.writer.take_ack() {
+                game.saved = Accounts(game.waiting.remove(&ack.ticket).unwrap());
+            }
+        }
+        let (read, count) = Accounts::read(&*game.writer.reads()).unwrap_or_else(|error| panic!("{call}: {error}"));
+        assert!(read == game.saved || read == game.present, "{call}: neither");
+        assert!(count.holds(), "{call}: {count:?}");
+        game.await_answers().unwrap();
+        game.compare().unwrap();
+    }
+}
+
 /// The control: the same check finds a store that after a failed fsync believes what the kernel shows it.
 #[test]
 fn r32_a_store_that_believes_the_kernel_after_a_failed_fsync_is_found_out() {

@@ -3,6 +3,7 @@
 mod accounts;
 mod disk_faults;
 mod folder;
+mod full_disk;
 mod kills;
 mod leases;
 mod power_loss;

@@ -16,7 +16,7 @@ use std::{
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use redb::{Builder, Database, StorageBackend};
-use throng_persistence::{StoreError, disk::Disk};
+use throng_persistence::{StoreError, disk::Disk, overlay::Overlay};
 
 /// What a disk writes in one piece or not at all [bytes].
 const SECTOR_BYTES: usize = 512;
@@ -194,6 +194,10 @@ impl Disk for SimDisk {
             }
         });
         Ok(builder.create_with_backend(self.clone())?)
+    }
+
+    fn open_aside(&mut self, builder: &Builder) -> Result<Database, StoreError> {
+        Ok(builder.create_with_backend(Overlay::new(Box::new(self.clone()))?)?)
     }
 }
 
