@@ -12,8 +12,7 @@
 //!
 //! A batch is one write transaction, with two fsyncs: one for its pages and one for the header that points to them.
 //! With them the state of the allocator is saved, so that opening after a crash takes no walk over the file, whatever
-//! its size. Of several writes under one key in a batch only the last is made, which is the same, since nobody ever
-//! sees less than the whole batch.
+//! its size.
 //!
 //! The number of the batch tells what became of one that failed: the file has it or not ([`Store::settle`]).
 //!
@@ -32,10 +31,11 @@ use std::{
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
 use crate::{
-    commit::{Commit, Done, Order, Outcome, Refusal, Request, Write},
+    commit::{Order, Outcome, Write},
     disk::{Disk, FileDisk},
+    judgement::{judge, leases_asked},
     key::{ItemKind, KEY_BYTES, Key},
-    lease::{Row, check_fence},
+    lease::Row,
     record,
     refused_keys::RefusedKeys,
     store::{Reads, Store},
@@ -175,68 +175,25 @@ fn open(disk: &mut dyn Disk, after_failure: bool) -> Result<(Database, u64), Sto
     Ok((database, batch))
 }
 
-/// Judges the orders in their order, then writes what those that were not refused leave behind.
+/// Judges the orders, and writes what is left of them.
 fn carry_out(
     transaction: &WriteTransaction,
     orders: &[Order],
     refused: &mut RefusedKeys,
 ) -> Result<Vec<Outcome>, StoreError> {
     let mut leases = transaction.open_table(LEASES)?;
-    let mut outcomes = Vec::with_capacity(orders.len());
-    let mut last: BTreeMap<Key, &Write> = BTreeMap::new();
-    let mut items: BTreeMap<ItemKind, i64> = BTreeMap::new();
-    for order in orders {
-        refused.forget_until(order.seen);
-        let row = |key: Key| Ok::<_, StoreError>(leases.get(&key.to_bytes())?.map(|row| row.value()));
-        let outcome = match &order.request {
-            Request::Lease(request) => {
-                let key = request.key();
-                let (row, outcome) = request.judge(row(key)?);
-                if let Some(row) = row {
-                    leases.insert(&key.to_bytes(), row)?;
-                }
-                outcome
-            }
-            Request::Commit(commit) => match judge(commit, order, refused, row)? {
-                Err(refusal) => {
-                    refused.note(commit, order.ticket);
-                    Err(refusal)
-                }
-                Ok(()) => {
-                    last.extend(commit.writes.iter().map(|(key, write)| (*key, write)));
-                    for (kind, count) in &commit.items {
-                        *items.entry(*kind).or_default() += count;
-                    }
-                    Ok(Done::Committed)
-                }
-            },
-        };
-        outcomes.push(outcome);
-    }
-    write(transaction, &last, &items)?;
-    Ok(outcomes)
-}
-
-fn judge(
-    commit: &Commit,
-    order: &Order,
-    refused: &RefusedKeys,
-    row: impl Fn(Key) -> Result<Option<Row>, StoreError>,
-) -> Result<Result<(), Refusal>, StoreError> {
-    if let Some(key) = refused.in_the_way(commit, order.seen) {
-        return Ok(Err(Refusal::AfterRefused { key }));
-    }
-    for (key, fence) in &commit.fences {
-        if let Err(refusal) = check_fence(*key, *fence, row(*key)?) {
-            return Ok(Err(refusal));
+    let mut rows = BTreeMap::new();
+    for key in leases_asked(orders) {
+        if let Some(row) = leases.get(&key.to_bytes())? {
+            rows.insert(key, row.value());
         }
     }
-    for key in commit.writes.keys() {
-        if !commit.fences.contains_key(key) && row(*key)?.is_some() {
-            return Ok(Err(Refusal::Unleased { key: *key }));
-        }
+    let judged = judge(orders, rows, refused);
+    for (key, row) in &judged.leases {
+        leases.insert(&key.to_bytes(), *row)?;
     }
-    Ok(Ok(()))
+    write(transaction, &judged.writes, &judged.items)?;
+    Ok(judged.outcomes)
 }
 
 fn write(

@@ -58,6 +58,7 @@ pub mod commit;
 pub mod conservation;
 pub mod disk;
 pub mod embedded;
+mod judgement;
 pub mod key;
 pub mod lease;
 pub mod overlay;
