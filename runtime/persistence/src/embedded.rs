@@ -51,7 +51,7 @@ const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 /// What this program writes. Files of a higher format are refused.
 const FORMAT: u64 = 1;
 
-/// Pages kept in memory [bytes]. Too low: each read is the disk's. Too high: memory that worlds could have.
+/// Bytes of pages kept in memory. Too low: each read is the disk's. Too high: memory that worlds could have.
 const CACHE_BYTES: usize = 32 << 20;
 
 /// A store in one file.

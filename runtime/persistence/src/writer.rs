@@ -46,17 +46,17 @@ pub struct WriterSettings {
     /// Orders that are not acknowledged yet, or whose acknowledgement nobody took. Too low: refusals in a wave of saves.
     /// Too high: memory, some 200 bytes for each place.
     pub orders_max: usize,
-    /// Bytes of the orders that wait [bytes]. Too low: refusals while the disk is slow. Too high: memory.
+    /// Bytes of the orders that wait. Too low: refusals while the disk is slow. Too high: memory.
     pub queue_bytes_max: usize,
-    /// Bytes of orders after which a batch takes no more [bytes]. Too low: more fsyncs. Too high: the first of a batch
+    /// Bytes of orders after which a batch takes no more. Too low: more fsyncs. Too high: the first of a batch
     /// waits for the last.
     pub batch_bytes_max: usize,
-    /// How long the first of a batch waits for others [ns]. Too low: two fsyncs for each commit. Too high:
+    /// How long the first of a batch waits for others. Too low: two fsyncs for each commit. Too high:
     /// acknowledgements come late.
     pub gather: Nanos,
-    /// How long after a failure the store is opened anew, if at once was too early; doubled each time [ns].
+    /// How long after a failure the store is opened anew, if at once was too early; doubled each time.
     pub retry_first: Nanos,
-    /// At most so long [ns].
+    /// At most so long.
     pub retry_longest: Nanos,
 }
 

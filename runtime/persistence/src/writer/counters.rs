@@ -9,7 +9,7 @@ use throng_platform::time::Nanos;
 pub struct SaveCounters {
     /// Commits on disk.
     pub commits: u64,
-    /// Their bytes [bytes].
+    /// Their bytes.
     pub bytes: u64,
     /// Transactions that they were written in.
     pub batches: u64,
@@ -25,11 +25,11 @@ pub struct SaveCounters {
     pub damaged: u64,
     /// Orders that are on their way, or whose acknowledgement nobody took.
     pub queued_orders: u64,
-    /// Bytes of the orders that wait or are being written [bytes].
+    /// Bytes of the orders that wait or are being written.
     pub queued_bytes: u64,
-    /// What the newest transaction took, its fsyncs included [ns].
+    /// What the newest transaction took, its fsyncs included.
     pub newest_batch: Nanos,
-    /// What the longest took [ns].
+    /// What the longest took.
     pub longest_batch: Nanos,
 }
 

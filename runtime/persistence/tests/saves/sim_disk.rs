@@ -18,7 +18,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use redb::{Builder, Database, StorageBackend};
 use throng_persistence::{StoreError, disk::Disk, overlay::Overlay};
 
-/// What a disk writes in one piece or not at all [bytes].
+/// What a disk writes in one piece or not at all (bytes).
 const SECTOR_BYTES: usize = 512;
 
 /// Something that changes what is on the disk.
