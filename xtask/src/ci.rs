@@ -49,6 +49,7 @@ pub(crate) fn checks() -> Result<(), XtaskError> {
     package::run()?;
     docs(false)?;
     models()?;
+    postgres()?;
     new_game::build()?;
     fuzz::build_all()?;
     match advisories {
@@ -98,6 +99,15 @@ fn models() -> Result<(), XtaskError> {
         )?;
     }
     Ok(())
+}
+
+/// The store in a PostgreSQL server, against a real one.
+fn postgres() -> Result<(), XtaskError> {
+    let package = ["--package", "throng-persistence", "--features", "postgres", "--locked"];
+    let lints = ["--all-targets", "--", "-D", "warnings"];
+    step::run("clippy postgres", cargo().arg("clippy").args(package).args(lints), "put right what it names")?;
+    let next = "`cargo xtask setup` installs the server";
+    step::run("test postgres", cargo().arg("test").args(package).args(["--test", "postgres"]), next)
 }
 
 /// The documentation of all crates; a link that leads nowhere fails.

@@ -13,7 +13,7 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 7] = [
+const NEEDED: [Needed; 8] = [
     Needed { program: "cc", package: "build-essential", why: "compiles the allocator and the ciphers" },
     Needed { program: "c++", package: "build-essential", why: "compiles libFuzzer, which drives the fuzz targets" },
     Needed { program: "cmake", package: "cmake", why: "builds the ciphers on machines they have no ready code for" },
@@ -24,6 +24,7 @@ const NEEDED: [Needed; 7] = [
     },
     Needed { program: "python3", package: "python3-minimal", why: "is sampled from outside in tests" },
     Needed { program: "node", package: "nodejs", why: "is sampled from outside in tests" },
+    Needed { program: "psql", package: "postgresql", why: "comes with the server that saves are tested with" },
     Needed { program: "git", package: "git", why: "names the commit in reports" },
 ];
 

@@ -62,6 +62,8 @@ mod judgement;
 pub mod key;
 pub mod lease;
 pub mod overlay;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod record;
 pub mod refused_keys;
 pub mod store;

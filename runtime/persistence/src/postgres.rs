@@ -1,0 +1,203 @@
+//! Postgres: the store in a PostgreSQL server, which several processes share.
+//!
+//! ```text
+//! throng_records   key, record, previous       as in the embedded store
+//! throng_leases    key, owner, fence, until_ms
+//! throng_items     kind, balance
+//! throng_batches   writer, batch               the newest batch of each writer
+//! throng_meta      name, number                "format": 1
+//! ```
+//!
+//! A batch is one transaction, with `synchronous_commit` on. It locks the table of leases, so batches of several
+//! processes come one after the other and a lease that is judged stays what it was until the commit.
+//!
+//! A connection that breaks during a commit leaves it in doubt, and the server may still be working at it. So a writer
+//! holds an advisory lock by its number as long as its connection lives: a new connection gets the lock when the
+//! server is through with the old one, and then the writer's batch number tells what became of the commit. Two writers
+//! with one number exclude each other.
+//!
+//! The thread that writes has a runtime of tokio's for itself and waits in it; so do readers, one at a time.
+
+mod connection;
+mod reading;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use tokio_postgres::Transaction;
+
+use self::{connection::Connection, reading::Reader};
+use crate::{
+    commit::{Order, Outcome, Write},
+    judgement::{Judged, judge, leases_asked},
+    key::{KEY_BYTES, Key},
+    record,
+    refused_keys::RefusedKeys,
+    store::{Reads, Store},
+    store_error::StoreError,
+};
+
+/// What this program writes.
+const FORMAT: i64 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS throng_records (key bytea PRIMARY KEY, record bytea NOT NULL, previous bytea);
+    CREATE TABLE IF NOT EXISTS throng_leases
+        (key bytea PRIMARY KEY, owner bigint NOT NULL, fence bigint NOT NULL, until_ms bigint NOT NULL);
+    CREATE TABLE IF NOT EXISTS throng_items (kind bigint PRIMARY KEY, balance bigint NOT NULL);
+    CREATE TABLE IF NOT EXISTS throng_batches (writer bigint PRIMARY KEY, batch bigint NOT NULL);
+    CREATE TABLE IF NOT EXISTS throng_meta (name text PRIMARY KEY, number bigint NOT NULL);
+";
+
+/// A store in a PostgreSQL server.
+pub struct Postgres {
+    parameters: String,
+    writer: u64,
+    /// `None` after a failure.
+    connection: Option<Connection>,
+    reader: Arc<Reader>,
+    batch: i64,
+    /// Outcomes of a batch whose commit may or may not have come through.
+    in_doubt: Option<Vec<Outcome>>,
+}
+
+impl Postgres {
+    /// Connects, and makes the tables where there are none. `parameters` are those of libpq, such as
+    /// `host=/run/postgresql user=throng dbname=saves`, without TLS: for a socket or a network of one's own. `writer`
+    /// names this process among those that share the store.
+    pub fn connect(parameters: &str, writer: u64) -> Result<Postgres, StoreError> {
+        let (connection, batch) = open(parameters, writer)?;
+        Ok(Postgres {
+            parameters: parameters.to_owned(),
+            writer,
+            connection: Some(connection),
+            reader: Arc::new(Reader::new(parameters)),
+            batch,
+            in_doubt: None,
+        })
+    }
+}
+
+impl Store for Postgres {
+    fn apply(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError> {
+        self.in_doubt = None;
+        // Put back when it came through; also if it panics.
+        let mut connection = self.connection.take().ok_or(StoreError::Down)?;
+        let (batch, writer, in_doubt) = (self.batch + 1, self.writer, &mut self.in_doubt);
+        let Connection { runtime, client } = &mut connection;
+        runtime.block_on(async {
+            let transaction = client.transaction().await?;
+            transaction.batch_execute("LOCK TABLE throng_leases IN SHARE ROW EXCLUSIVE MODE").await?;
+            let judged = carry_out(&transaction, orders, refused).await?;
+            let mark = "INSERT INTO throng_batches VALUES ($1, $2) ON CONFLICT (writer) DO UPDATE SET batch = $2";
+            transaction.execute(mark, &[&(writer as i64), &batch]).await?;
+            // From here on the server may have it, whatever comes back.
+            *in_doubt = Some(judged.outcomes);
+            transaction.commit().await?;
+            Ok::<(), StoreError>(())
+        })?;
+        self.batch = batch;
+        self.connection = Some(connection);
+        Ok(self.in_doubt.take().unwrap_or_default())
+    }
+
+    fn settle(&mut self) -> Result<Option<Vec<Outcome>>, StoreError> {
+        self.connection = None;
+        let (connection, batch) = open(&self.parameters, self.writer)?;
+        let newest = self.batch + i64::from(self.in_doubt.is_some());
+        if !(self.batch..=newest).contains(&batch) {
+            return Err(StoreError::Damaged(format!("it is at batch {batch}, and {newest} was written")));
+        }
+        let outcomes = self.in_doubt.take().filter(|_| batch == newest && batch != self.batch);
+        (self.connection, self.batch) = (Some(connection), batch);
+        Ok(outcomes)
+    }
+
+    fn reader(&self) -> Arc<dyn Reads> {
+        Arc::<Reader>::clone(&self.reader)
+    }
+}
+
+/// A connection that is this writer's alone, and its newest batch.
+fn open(parameters: &str, writer: u64) -> Result<(Connection, i64), StoreError> {
+    let connection = Connection::new(parameters)?;
+    let Connection { runtime, client } = &connection;
+    let batch = runtime.block_on(async {
+        client.batch_execute("SET synchronous_commit = on; SET lock_timeout = '2s'").await?;
+        client.query_one("SELECT pg_advisory_lock($1)", &[&(writer as i64)]).await?;
+        // Two processes that make tables at once get in each other's way.
+        client.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(8246758013)").await?;
+        client.batch_execute(TABLES).await?;
+        let format = "INSERT INTO throng_meta VALUES ('format', $1) ON CONFLICT DO NOTHING";
+        client.execute(format, &[&FORMAT]).await?;
+        client.batch_execute("COMMIT").await?;
+        let row = client.query_one("SELECT number FROM throng_meta WHERE name = 'format'", &[]).await?;
+        let found: i64 = row.try_get(0)?;
+        if found > FORMAT {
+            return Err(StoreError::Newer { found: found as u64, known: FORMAT as u64 });
+        }
+        let row = client.query_opt("SELECT batch FROM throng_batches WHERE writer = $1", &[&(writer as i64)]).await?;
+        Ok(row.map(|row| row.try_get(0)).transpose()?.unwrap_or(0))
+    })?;
+    Ok((connection, batch))
+}
+
+async fn carry_out<'a>(
+    transaction: &Transaction<'_>,
+    orders: &'a [Order],
+    refused: &mut RefusedKeys,
+) -> Result<Judged<'a>, StoreError> {
+    let asked: Vec<Vec<u8>> = leases_asked(orders).into_iter().map(|key| key.to_bytes().to_vec()).collect();
+    let query = "SELECT key, owner, fence, until_ms FROM throng_leases WHERE key = ANY($1)";
+    let mut rows = BTreeMap::new();
+    for row in transaction.query(query, &[&asked]).await? {
+        let number = |column| row.try_get::<_, i64>(column).map(|number| number as u64);
+        rows.insert(key_of(row.try_get(0)?)?, (number(1)?, number(2)?, number(3)?));
+    }
+    let judged = judge(orders, rows, refused);
+    for (key, (owner, fence, until_ms)) in &judged.leases {
+        let query = "INSERT INTO throng_leases VALUES ($1, $2, $3, $4)
+            ON CONFLICT (key) DO UPDATE SET owner = $2, fence = $3, until_ms = $4";
+        let (key, numbers) = (&key.to_bytes()[..], [*owner as i64, *fence as i64, *until_ms as i64]);
+        transaction.execute(query, &[&key, &numbers[0], &numbers[1], &numbers[2]]).await?;
+    }
+    write(transaction, &judged.writes).await?;
+    for (kind, count) in &judged.items {
+        let query = "INSERT INTO throng_items VALUES ($1, $2)
+            ON CONFLICT (kind) DO UPDATE SET balance = throng_items.balance + $2";
+        transaction.execute(query, &[&i64::from(*kind), count]).await?;
+    }
+    Ok(judged)
+}
+
+async fn write(transaction: &Transaction<'_>, writes: &BTreeMap<Key, &Write>) -> Result<(), StoreError> {
+    let (mut keys, mut records, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
+    for (key, write) in writes {
+        match write {
+            Write::Put(value) => {
+                keys.push(key.to_bytes().to_vec());
+                records.push(record::seal(*key, value));
+            }
+            Write::Delete => deleted.push(key.to_bytes().to_vec()),
+        }
+    }
+    transaction.execute("DELETE FROM throng_records WHERE key = ANY($1)", &[&deleted]).await?;
+    // A damaged record must not push out the good one before it.
+    let mut before: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+    for row in transaction.query("SELECT key, record FROM throng_records WHERE key = ANY($1)", &[&keys]).await? {
+        let (bytes, sealed): (Vec<u8>, Vec<u8>) = (row.try_get(0)?, row.try_get(1)?);
+        if record::open(key_of(&bytes)?, &sealed).is_some() {
+            before.insert(bytes, sealed);
+        }
+    }
+    let previous: Vec<Option<Vec<u8>>> = keys.iter().map(|key| before.remove(key)).collect();
+    let query = "INSERT INTO throng_records SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[])
+        ON CONFLICT (key) DO UPDATE
+        SET record = EXCLUDED.record, previous = COALESCE(EXCLUDED.previous, throng_records.previous)";
+    transaction.execute(query, &[&keys, &records, &previous]).await?;
+    Ok(())
+}
+
+fn key_of(bytes: &[u8]) -> Result<Key, StoreError> {
+    let key = <&[u8; KEY_BYTES]>::try_from(bytes).ok().and_then(Key::from_bytes);
+    key.ok_or_else(|| StoreError::Damaged("a record of a kind that this program does not know".into()))
+}

@@ -1,0 +1,137 @@
+//! A PostgreSQL server for one test, as nobody where the test is root, whom it refuses to serve.
+
+use std::{
+    os::unix::fs::chown,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use throng_platform::{process::user_id, testing::not_permitted};
+
+use crate::folder::Folder;
+
+const NOBODY: u32 = 65_534;
+
+pub struct Cluster {
+    programs: PathBuf,
+    server: Child,
+    /// Last: it goes when the server is gone.
+    folder: Folder,
+}
+
+impl Cluster {
+    /// `None` where it cannot be tried, which was said.
+    pub fn start(test: &str) -> Option<Cluster> {
+        let Some(programs) = programs() else {
+            not_permitted("PostgreSQL is not installed: `apt-get install postgresql`");
+            return None;
+        };
+        let folder = Folder::new(test);
+        if user_id() == 0 {
+            chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let mut initdb = command(&programs.join("initdb"));
+        initdb.args(["--username=throng", "--auth=trust", "--no-locale", "--encoding=UTF8", "--pgdata"]);
+        let made = initdb.arg(folder.path().join("data")).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let server = serve(&programs, folder.path());
+        let cluster = Cluster { programs, server, folder };
+        cluster.await_ready();
+        Some(cluster)
+    }
+
+    pub fn parameters(&self) -> String {
+        format!("host={} user=throng dbname=postgres connect_timeout=5", self.folder.path().display())
+    }
+
+    /// One statement, past the store.
+    pub fn run(&self, statement: &str) {
+        let done = self.client("psql").args(["--set=ON_ERROR_STOP=1", "--command", statement]).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    pub fn kill_and_start(&mut self) {
+        self.kill();
+        // Its children go when they see that it is gone; until then no other starts.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            self.server = serve(&self.programs, self.folder.path());
+            if self.becomes_ready() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "the server does not start again");
+            self.kill();
+        }
+    }
+
+    fn kill(&mut self) {
+        _ = self.server.kill();
+        _ = self.server.wait();
+    }
+
+    fn await_ready(&self) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !self.is_ready() {
+            assert!(Instant::now() < deadline, "the server does not answer");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// False if it ends before.
+    fn becomes_ready(&mut self) -> bool {
+        while self.server.try_wait().unwrap().is_none() {
+            if self.is_ready() {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        false
+    }
+
+    fn is_ready(&self) -> bool {
+        self.client("pg_isready").stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+    }
+
+    fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.args(["--username=throng", "--dbname=postgres", "--host"]).arg(self.folder.path());
+        command
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.kill();
+        // Its children write until they see that it is gone.
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn serve(programs: &Path, folder: &Path) -> Child {
+    let mut server = command(&programs.join("postgres"));
+    server.arg("-D").arg(folder.join("data")).arg("-k").arg(folder).args(["-c", "listen_addresses="]);
+    server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// As nobody, where this is root.
+fn command(program: &Path) -> Command {
+    if user_id() != 0 {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(program);
+    command
+}
+
+/// Where Debian has them, the newest version; else the path.
+fn programs() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    folders.sort();
+    folders.reverse();
+    folders.extend(std::env::split_paths(&path));
+    folders.into_iter().find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
+}

@@ -1,0 +1,159 @@
+//! The store in a PostgreSQL server, a real one, which the test starts for itself: a cluster in a temporary folder, on a
+//! socket in it.
+//!
+//! Needs Debian's package `postgresql`, or `initdb` and `postgres` of another origin in the path.
+
+#[path = "../saves/accounts.rs"]
+mod accounts;
+mod cluster;
+#[path = "../saves/folder.rs"]
+#[allow(dead_code, reason = "the tests of the embedded store need more of it")]
+mod folder;
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_persistence::{
+    Ack, Commit, Done, Key, Lease, LeaseRequest, Outcome, Refusal, Saved, Store, StoreError, Ticket, Writer,
+    WriterSettings,
+    commit::{Order, Request},
+    postgres::Postgres,
+    refused_keys::RefusedKeys,
+};
+use throng_platform::time::Nanos;
+
+use self::{accounts::Accounts, cluster::Cluster};
+
+const NORTH: u64 = 10;
+const SOUTH: u64 = u64::MAX;
+
+/// One order by itself.
+fn ask(store: &mut Postgres, request: Request) -> Outcome {
+    let order = Order { ticket: Ticket(1), seen: Ticket(0), request };
+    store.apply(&[order], &mut RefusedKeys::default()).unwrap().remove(0)
+}
+
+fn write(store: &mut Postgres, key: Key, value: &[u8], lease: Option<&Lease>) -> Outcome {
+    let mut commit = Commit::new();
+    commit.put_bytes(key, value.to_vec());
+    if let Some(lease) = lease {
+        commit.under(lease);
+    }
+    ask(store, Request::Commit(commit))
+}
+
+#[test]
+fn records_come_and_go_and_two_processes_keep_each_others_leases() {
+    let Some(cluster) = Cluster::start("pg-records") else { return };
+    let mut north = Postgres::connect(&cluster.parameters(), NORTH).unwrap();
+    let mut south = Postgres::connect(&cluster.parameters(), SOUTH).unwrap();
+    assert_eq!(Postgres::connect(&cluster.parameters(), SOUTH).err(), Some(StoreError::InUse), "one of each number");
+
+    let (ada, bob) = (Key::player(1), Key::player(2));
+    let take = |owner, now_ms| Request::Lease(LeaseRequest::Take { key: ada, owner, now_ms, for_ms: 1_000 });
+    let Ok(Done::Leased(first)) = ask(&mut north, take(NORTH, 0)) else { panic!("it was free") };
+    assert_eq!(write(&mut north, ada, b"one", Some(&first)), Ok(Done::Committed));
+    assert_eq!(ask(&mut south, take(SOUTH, 999)), Err(Refusal::Held { key: ada, owner: NORTH, until_ms: 1_000 }));
+    let Ok(Done::Leased(second)) = ask(&mut south, take(SOUTH, 1_000)) else { panic!("its time is over") };
+    assert_eq!((second.owner, second.fence), (SOUTH, 2));
+    let stale = Err(Refusal::Stale { key: ada, ours: 1, newest: 2 });
+    assert_eq!(write(&mut north, ada, b"two", Some(&first)), stale);
+    assert_eq!(write(&mut north, ada, b"two", None), Err(Refusal::Unleased { key: ada }));
+    assert_eq!(write(&mut south, ada, b"three", Some(&second)), Ok(Done::Committed));
+    assert_eq!(write(&mut north, bob, b"bob", None), Ok(Done::Committed));
+
+    let reads = north.reader();
+    let fine = |value: &[u8]| Ok(Some(Saved { value: value.to_vec(), is_previous: false }));
+    assert_eq!(reads.get(ada), fine(b"three"));
+    cluster.run("UPDATE throng_records SET record = set_byte(record, 5, 0) WHERE record LIKE '%three'::bytea");
+    assert_eq!(reads.get(ada), Ok(Some(Saved { value: b"one".to_vec(), is_previous: true })), "the one before");
+    assert_eq!((reads.get(bob), reads.damaged()), (fine(b"bob"), 1));
+    let mut delete = Commit::new();
+    delete.delete(bob).items_created(7, 3);
+    assert_eq!(ask(&mut north, Request::Commit(delete)), Ok(Done::Committed));
+    assert_eq!(reads.get(bob), Ok(None));
+    let balances = reads.visit(&mut |key, _| assert_eq!(key, ada)).unwrap();
+    assert_eq!(balances.into_iter().collect::<Vec<_>>(), [(7, 3)]);
+
+    cluster.run("UPDATE throng_meta SET number = 2");
+    drop(south);
+    let newer = StoreError::Newer { found: 2, known: 1 };
+    assert_eq!(Postgres::connect(&cluster.parameters(), SOUTH).err(), Some(newer));
+}
+
+/// The next answer. The deadline is one for a test that hangs.
+fn await_ack(writer: &mut Writer) -> Ack {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(ack) = writer.take_ack() {
+            return ack;
+        }
+        assert!(Instant::now() < deadline, "no answer in a minute: {:?}", writer.counters());
+        thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// The server is killed again and again while a game saves, and started again.
+fn check(test: &str, kills: u32) {
+    let Some(cluster) = Cluster::start(test) else { return };
+    let settings = WriterSettings { gather: Nanos::ZERO, retry_first: Nanos::from_millis(10), ..Default::default() };
+    let store = Postgres::connect(&cluster.parameters(), NORTH).unwrap();
+    let mut writer = Writer::start(Box::new(store), settings).unwrap();
+    let (mut present, first) = Accounts::found(12);
+    writer.submit(first).unwrap();
+    await_ack(&mut writer).outcome.unwrap();
+    let (cluster, is_over) = (Mutex::new(cluster), AtomicBool::new(false));
+    let (mut saves, mut refused) = (0_u64, 0_u64);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(u64::from(kills));
+            for _ in 0..kills {
+                thread::sleep(Duration::from_millis(rng.random_range(20..200)));
+                cluster.lock().unwrap().kill_and_start();
+            }
+            is_over.store(true, Ordering::Release);
+        });
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        // After a refusal everything is handed in again.
+        let mut is_behind = false;
+        while is_behind || !is_over.load(Ordering::Acquire) {
+            let commit = if is_behind { present.whole() } else { present.pay(saves, &mut rng) };
+            if writer.submit(commit).is_err() {
+                is_behind = true;
+                thread::sleep(Duration::from_millis(1));
+                continue;
+            }
+            is_behind = await_ack(&mut writer).outcome.is_err();
+            *(if is_behind { &mut refused } else { &mut saves }) += 1;
+        }
+    });
+    let reads = writer.reads();
+    let counters = writer.counters();
+    writer.finish();
+    // What a connection of before the last kill says is that it is broken; the next one reads.
+    let read = Accounts::read(&*reads).or_else(|_| Accounts::read(&*reads));
+    let (read, count) = read.unwrap_or_else(|error| panic!("{error}"));
+    eprintln!("{kills} kills of the server, {saves} saves, {refused} refused, opened anew {} times", counters.reopened);
+    assert!(read == present, "what was acknowledged is not what is there");
+    assert!(count.holds(), "{count:?}");
+    assert!(counters.reopened > 0 && saves > u64::from(kills));
+}
+
+#[test]
+fn r30_a_killed_server_loses_nothing_that_was_acknowledged() {
+    check("pg-kills", 5);
+}
+
+#[test]
+#[ignore = "full form: minutes"]
+fn r30_a_killed_server_loses_nothing_that_was_acknowledged_full() {
+    check("pg-kills-full", 100);
+}
