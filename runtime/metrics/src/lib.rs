@@ -1,5 +1,7 @@
 //! Counters, gauges, histograms, and maxima that survive a scrape.
 //!
+//! What is told as rows goes through one [`text_table`].
+//!
 //! A program's own counters are [`declared`] once; a game counts in one line anywhere ([`game`]).
 //!
 //! Each thread counts in [`Cells`] of its own, without an atomic or a lock, and the frame's thread merges
@@ -41,6 +43,7 @@ pub mod game;
 mod histogram;
 mod registry;
 mod snapshot;
+pub mod text_table;
 mod window_max;
 
 pub use cells::{Cells, SAMPLES_MAX};

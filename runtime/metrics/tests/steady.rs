@@ -1,6 +1,7 @@
 //! Promise: once the first frames have passed, counting and merging allocate nothing.
 
 use throng_metrics::game::{GameSums, GameTotals, WorldGauges, begin_tick};
+use throng_metrics::text_table::{Cell, Column, TextTable};
 use throng_metrics::{Registry, count, gauge};
 use throng_platform::allocator::{CountingAllocator, thread_counts};
 use throng_platform::time::Nanos;
@@ -74,4 +75,24 @@ fn a_steady_tick_of_a_game_allocates_nothing() {
     }
     assert_eq!(thread_counts().allocations - before.allocations, 0);
     assert_eq!((totals.counter("steady.casts"), totals.gauge("steady.level")), (2_000_000, 10 * 1_999 + 45));
+}
+
+/// Goal: 300 rows without an allocation after the first table, hints or not.
+#[test]
+fn a_table_that_is_filled_again_allocates_nothing() {
+    let columns = || [Column::text("player", "player"), Column::text("world", "world"), Column::float("x m", "x_m", 2)];
+    for mut table in [TextTable::new(columns()), TextTable::new(columns()).with_hints(300, &[10, 9, 7])] {
+        let names: Vec<String> = (0..300).map(|number| format!("player {number:03}")).collect();
+        let mut show = || {
+            table.clear();
+            for (number, name) in names.iter().enumerate() {
+                table.row(&[Cell::Text(name), Cell::Text("dark zone"), Cell::Float(number as f64 * 1.5)]);
+            }
+            (table.text().len(), table.json().len())
+        };
+        let first = show();
+        let before = thread_counts();
+        assert_eq!(show(), first);
+        assert_eq!(thread_counts().allocations - before.allocations, 0);
+    }
 }
