@@ -1,23 +1,35 @@
 //! The client report as the console shows it: one row per client, who takes most first.
 //!
 //! ```text
-//! client  world         work/s  messages/s  refused/s  line us/s  in: packets/s  bytes/s  out: packets/s  bytes/s
-//! 1007    dark zone 1    912.0        64.0        0.0      140.2           20.0    960.0            20.0   9800.0
+//! client  world        work/s  messages/s  refused/s  line us/s  in: packets/s  bytes/s  out: packets/s  bytes/s
+//! 1007    dark zone 1   912.0        64.0        0.0      140.2           20.0    960.0            20.0   9800.0
 //! ```
 //!
 //! Work is by the prices of messages; line time is estimated. Server and command exchange the rows as JSON, whatever
 //! else the server says in them. Runs where the console does.
 
-use std::fmt::Write;
-
 use serde_json::Value;
+use throng::text_table::{Cell, Column, TextTable};
 
 use crate::console::{Call, Outcome};
 
 /// Rows of the text. The JSON has all that the server tells.
 const ROWS_MAX: usize = 20;
 /// Names longer than this are cut, so that one row stays one line.
-const NAME_CHARACTERS_MAX: usize = 24;
+const NAME_CHARACTERS_MAX: u32 = 24;
+
+const COLUMNS: [Column; 10] = [
+    Column::text("client", "client_id"),
+    Column::text_at_most("world", "world", NAME_CHARACTERS_MAX),
+    Column::float("work/s", "work_per_s", 1),
+    Column::float("messages/s", "messages_per_s", 1),
+    Column::float("refused/s", "refused_per_s", 1),
+    Column::float("line us/s", "line_us_per_s", 1),
+    Column::float("in: packets/s", "packets_in_per_s", 1),
+    Column::float("bytes/s", "bytes_in_per_s", 1),
+    Column::float("out: packets/s", "packets_out_per_s", 1),
+    Column::float("bytes/s", "bytes_out_per_s", 1),
+];
 
 /// The words for what rows may be ordered by, and where the figure is.
 const ORDERS: [(&str, &str); 6] = [
@@ -53,37 +65,25 @@ fn text(rows: &[Value]) -> String {
     if rows.is_empty() {
         return "nobody is here, or the first second is not over\n".to_owned();
     }
-    let mut out = format!(
-        "{:<20}  {:<NAME_CHARACTERS_MAX$}  {:>10}  {:>10}  {:>10}  {:>10}  {:>13}  {:>10}  {:>14}  {:>10}\n",
-        "client",
-        "world",
-        "work/s",
-        "messages/s",
-        "refused/s",
-        "line us/s",
-        "in: packets/s",
-        "bytes/s",
-        "out: packets/s",
-        "bytes/s"
-    );
+    let mut table = TextTable::new(COLUMNS).with_hints(ROWS_MAX, &[]);
     for row in rows.iter().take(ROWS_MAX) {
-        let client = row["client_id"].as_u64().unwrap_or_default();
-        let world: String = row["world"].as_str().unwrap_or_default().chars().take(NAME_CHARACTERS_MAX).collect();
-        let _ = writeln!(
-            out,
-            "{client:<20}  {world:<NAME_CHARACTERS_MAX$}  {:>10.1}  {:>10.1}  {:>10.1}  {:>10.1}  {:>13.1}  {:>10.1}  \
-             {:>14.1}  {:>10.1}",
-            figure(row, "work_per_s"),
-            figure(row, "messages_per_s"),
-            figure(row, "refused_per_s"),
-            figure(row, "line_us_per_s"),
-            figure(row, "packets_in_per_s"),
-            figure(row, "bytes_in_per_s"),
-            figure(row, "packets_out_per_s"),
-            figure(row, "bytes_out_per_s")
-        );
+        // A number of 64 bits that nobody reckons with.
+        let client = row["client_id"].as_u64().unwrap_or_default().to_string();
+        let figure = |key| Cell::Float(figure(row, key));
+        table.row(&[
+            Cell::Text(&client),
+            Cell::Text(row["world"].as_str().unwrap_or_default()),
+            figure("work_per_s"),
+            figure("messages_per_s"),
+            figure("refused_per_s"),
+            figure("line_us_per_s"),
+            figure("packets_in_per_s"),
+            figure("bytes_in_per_s"),
+            figure("packets_out_per_s"),
+            figure("bytes_out_per_s"),
+        ]);
     }
-    out
+    table.text().to_owned()
 }
 
 #[cfg(test)]
@@ -115,6 +115,14 @@ mod tests {
         check(&["--by-refused"], Ok(&["7", "8"]));
         let orders = ORDERS.map(|(word, _)| word).join(", ");
         check(&["--by-name"], Err(&format!("it takes no `--by-name`; there are {orders} and --json")));
+    }
+
+    #[test]
+    fn a_world_whose_name_has_line_breaks_is_one_row() {
+        let rows = r#"[{"client_id": 7, "world": "hub\n8  hub"}]"#;
+        let told = command(&Call { arguments: Vec::new(), as_json: false }, rows).unwrap();
+        assert_eq!(told.lines().count(), 2, "{told}");
+        assert!(told.contains("\n7       hub\\n8 \\u{20}hub"), "{told}");
     }
 
     #[test]

@@ -7,11 +7,17 @@
 //!
 //! Server and command exchange the rows as JSON, whatever else the server says in them. Runs where the console does.
 
-use std::fmt::Write;
-
 use serde_json::Value;
+use throng::text_table::{Cell, Column, TextTable};
 
 use crate::console::{Call, Outcome};
+
+const COLUMNS: [Column; 4] = [
+    Column::text("counter", "name"),
+    Column::integer("value", "value"),
+    Column::float("per second", "per_s", 1),
+    Column::text("what it says", "help"),
+];
 
 /// What the command `counters` takes.
 pub(crate) const ARGUMENTS: &str = "[BEGINNING]";
@@ -38,17 +44,18 @@ fn text(rows: &[Value]) -> String {
     if rows.is_empty() {
         return "nothing is counted under such a name, or the first second is not over\n".to_owned();
     }
-    let name_width = rows.iter().map(|row| name(row).chars().count()).max().unwrap_or_default().max(7);
-    let mut out = format!("{:<name_width$}  {:>14}  {:>12}  what it says\n", "counter", "value", "per second");
+    let mut table = TextTable::new(COLUMNS).with_hints(rows.len(), &[]);
     for row in rows {
-        let value = row["value"].as_i64().unwrap_or_default();
-        let per_s = row["per_s"].as_f64().map_or_else(String::new, |per_s| format!("{per_s:.1}"));
-        let unit =
-            row["unit"].as_str().filter(|unit| !unit.is_empty()).map_or_else(String::new, |unit| format!(" [{unit}]"));
         let help = row["help"].as_str().unwrap_or_default();
-        let _ = writeln!(out, "{:<name_width$}  {value:>14}  {per_s:>12}  {help}{unit}", name(row));
+        let unit = row["unit"].as_str().filter(|unit| !unit.is_empty());
+        table.row(&[
+            Cell::Text(name(row)),
+            Cell::Integer(row["value"].as_i64().unwrap_or_default()),
+            row["per_s"].as_f64().map_or(Cell::Empty, Cell::Float),
+            Cell::Text(&unit.map_or_else(|| help.to_owned(), |unit| format!("{help} [{unit}]"))),
+        ]);
     }
-    out
+    table.text().to_owned()
 }
 
 #[cfg(test)]
@@ -74,16 +81,16 @@ mod tests {
         check(
             &[],
             ROWS,
-            Ok("counter                  value    per second  what it says\n\
-                net.packets_in        12345678       20040.0  Datagrams received. [packets]\n\
-                world.most                   7                Most of them. [blocks]\n\
-                game.players                -3                set by the game\n"),
+            Ok("counter            value  per second  what it says\n\
+                net.packets_in  12345678     20040.0  Datagrams received. [packets]\n\
+                world.most             7              Most of them. [blocks]\n\
+                game.players          -3              set by the game\n"),
         );
         check(
             &["game."],
             ROWS,
-            Ok("counter                value    per second  what it says\n\
-                game.players              -3                set by the game\n"),
+            Ok("counter       value  per second  what it says\n\
+                game.players     -3              set by the game\n"),
         );
     }
 

@@ -1,9 +1,9 @@
 //! The packet report as the console shows it: one row per kind of message and cause, the costliest first.
 //!
 //! ```text
-//! kind      cause   worlds  packets/s  updates/s   bytes/s  share
-//! pose      change    1002    19980.0    91022.4  655361.3  81.3 %
-//! chat.say  say          1        7.5        7.5     412.0   0.1 %
+//! kind      cause   worlds  packets/s  updates/s   bytes/s  share %
+//! pose      change    1002    19980.0    91022.4  655361.3     81.3
+//! chat.say  say          1        7.5        7.5     412.0      0.1
 //! ```
 //!
 //! Server and command exchange the rows as JSON, whatever else the server says in them; a row that has no kind is left
@@ -13,13 +13,25 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::Value;
+use throng::text_table::{Cell, Column, TextTable};
 
 use crate::console::{Call, Outcome};
 
 /// Rows of the text; what is smaller is added up in one line. The JSON has all rows.
 const ROWS_MAX: usize = 100;
 /// Names longer than this are cut, so that one row stays one line.
-const NAME_CHARACTERS_MAX: usize = 32;
+const NAME_CHARACTERS_MAX: u32 = 32;
+
+/// Beside the worlds, or how many they are.
+const COLUMNS: [Column; 6] = [
+    Column::text_at_most("kind", "kind", NAME_CHARACTERS_MAX),
+    Column::text_at_most("cause", "cause", NAME_CHARACTERS_MAX),
+    Column::float("packets/s", "packets_per_s", 1),
+    Column::float("updates/s", "updates_per_s", 1),
+    Column::float("bytes/s", "bytes_per_s", 1),
+    Column::float("share %", "share_percent", 1),
+];
+const WORLDS: Column = Column::integer("worlds", "worlds");
 
 const BY_WORLD: &str = "--by-world";
 
@@ -38,7 +50,7 @@ pub(crate) fn command(call: &Call<'_>, packets: &str) -> Outcome {
 
 #[derive(Default)]
 struct Sum {
-    worlds: u64,
+    worlds: i64,
     packets_per_s: f64,
     updates_per_s: f64,
     bytes_per_s: f64,
@@ -48,8 +60,9 @@ fn text(rows: &Value, by_world: bool) -> String {
     let mut sums: BTreeMap<(String, String, Option<String>), Sum> = BTreeMap::new();
     for row in rows.as_array().into_iter().flatten() {
         let Some(kind) = row["kind"].as_str() else { continue };
-        let world = row["world"].as_str().filter(|_| by_world).map(name);
-        let sum = sums.entry((name(kind), name(row["cause"].as_str().unwrap_or_default()), world)).or_default();
+        let world = row["world"].as_str().filter(|_| by_world).map(str::to_owned);
+        let sum =
+            sums.entry((kind.to_owned(), row["cause"].as_str().unwrap_or_default().to_owned(), world)).or_default();
         let figure = |key: &str| row[key].as_f64().unwrap_or_default();
         sum.worlds += 1;
         sum.packets_per_s += figure("packets_per_s");
@@ -62,35 +75,27 @@ fn text(rows: &Value, by_world: bool) -> String {
     let all_bytes_per_s: f64 = sums.values().map(|sum| sum.bytes_per_s).sum();
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by(|(_, a), (_, b)| b.bytes_per_s.total_cmp(&a.bytes_per_s));
-    let kind_width = sums.iter().map(|((kind, ..), _)| kind.chars().count()).max().unwrap_or_default().max(4);
-    let cause_width = sums.iter().map(|((_, cause, _), _)| cause.chars().count()).max().unwrap_or_default().max(5);
-    let mut out = String::new();
-    let world_title = if by_world { "world" } else { "worlds" };
-    let _ = writeln!(
-        out,
-        "{:<kind_width$}  {:<cause_width$}  {world_title:>12}  {:>10}  {:>10}  {:>12}   share",
-        "kind", "cause", "packets/s", "updates/s", "bytes/s"
-    );
+    let worlds = if by_world { Column::text_at_most("world", "world", NAME_CHARACTERS_MAX) } else { WORLDS };
+    let [kind, cause, packets, updates, bytes, share] = COLUMNS;
+    let mut table = TextTable::new([kind, cause, worlds, packets, updates, bytes, share]);
     let share = |bytes_per_s: f64| if all_bytes_per_s > 0.0 { 100.0 * bytes_per_s / all_bytes_per_s } else { 0.0 };
     for ((kind, cause, world), sum) in sums.iter().take(ROWS_MAX) {
-        let Sum { worlds, packets_per_s, updates_per_s, bytes_per_s } = sum;
-        let _ = writeln!(
-            out,
-            "{kind:<kind_width$}  {cause:<cause_width$}  {:>12}  {packets_per_s:>10.1}  {updates_per_s:>10.1}  {bytes_per_s:>12.1}  \
-             {:>4.1} %",
-            world.clone().unwrap_or_else(|| worlds.to_string()),
-            share(*bytes_per_s)
-        );
+        table.row(&[
+            Cell::Text(kind),
+            Cell::Text(cause),
+            world.as_deref().map_or(Cell::Integer(sum.worlds), Cell::Text),
+            Cell::Float(sum.packets_per_s),
+            Cell::Float(sum.updates_per_s),
+            Cell::Float(sum.bytes_per_s),
+            Cell::Float(share(sum.bytes_per_s)),
+        ]);
     }
+    let mut out = table.text().to_owned();
     if let Some(smaller) = sums.get(ROWS_MAX..).filter(|smaller| !smaller.is_empty()) {
         let bytes_per_s: f64 = smaller.iter().map(|(_, sum)| sum.bytes_per_s).sum();
         let _ = writeln!(out, "and {} smaller rows: {bytes_per_s:.1} bytes/s; all of them with --json", smaller.len());
     }
     out
-}
-
-fn name(raw: &str) -> String {
-    raw.chars().take(NAME_CHARACTERS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -120,17 +125,17 @@ mod tests {
         check(
             &[],
             &rows(),
-            Ok("kind    cause         worlds   packets/s   updates/s       bytes/s   share\n\
-                pose    change             1        20.0        90.0         700.0  70.0 %\n\
-                vitals  change             2         3.0        11.0         300.0  30.0 %\n"),
+            Ok("kind    cause   worlds  packets/s  updates/s  bytes/s  share %\n\
+                pose    change       1       20.0       90.0    700.0     70.0\n\
+                vitals  change       2        3.0       11.0    300.0     30.0\n"),
         );
         check(
             &["--by-world"],
             &rows(),
-            Ok("kind    cause          world   packets/s   updates/s       bytes/s   share\n\
-                pose    change         hub 0        20.0        90.0         700.0  70.0 %\n\
-                vitals  change       hideout         2.0         6.0         290.0  29.0 %\n\
-                vitals  change         hub 0         1.0         5.0          10.0   1.0 %\n"),
+            Ok("kind    cause   world    packets/s  updates/s  bytes/s  share %\n\
+                pose    change  hub 0         20.0       90.0    700.0     70.0\n\
+                vitals  change  hideout        2.0        6.0    290.0     29.0\n\
+                vitals  change  hub 0          1.0        5.0     10.0      1.0\n"),
         );
     }
 

@@ -90,7 +90,7 @@ fn packets_are_told_by_kind_while_somebody_plays() {
     let table = run_well(&server, &["packets"]);
     let mut lines = table.lines();
     let title: Vec<&str> = lines.next().expect("a title").split_whitespace().collect();
-    assert_eq!(title, ["kind", "cause", "worlds", "packets/s", "updates/s", "bytes/s", "share"], "{table}");
+    assert_eq!(title, ["kind", "cause", "worlds", "packets/s", "updates/s", "bytes/s", "share", "%"], "{table}");
     assert!(lines.count() > 0, "{table}");
     let object: Value = serde_json::from_str(&run_well(&server, &["packets", "--json"])).expect("one JSON object");
     let rows = object["packets"].as_array().expect("a list of rows");
