@@ -1,3 +1,5 @@
+//! What tables show: both forms, figures, hostile names; and that hints change no byte of random tables.
+
 use proptest::prelude::*;
 
 use super::*;
