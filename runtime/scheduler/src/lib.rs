@@ -16,6 +16,7 @@
 //! - [`Helpers`] lets a running task hand batches of its work to workers that idle.
 //! - [`CostEstimate`] remembers what a task usually costs.
 //! - [`FrameGrid`] and [`TickPhase`] say which task is due in which frame.
+//! - [`Every`] cuts a job that is wanted for everybody, and not at once, into so many items a second.
 //!
 //! Measured on 2 cores with 2,000 tasks that do nothing: submitting, claiming, finishing and collecting cost 0.15 us
 //! per task, the waking of the workers included. Nothing allocates once the lists have grown to their size.
@@ -53,6 +54,7 @@
 //! ```
 
 mod cost;
+mod every;
 mod fork_join;
 #[cfg(all(test, feature = "shuttle"))]
 mod model_tests;
@@ -65,6 +67,7 @@ mod task;
 mod worker;
 
 pub use cost::CostEstimate;
+pub use every::{Every, Rate, Rated};
 pub use fork_join::Helpers;
 pub use phase::TickPhase;
 pub use pool::{Completion, IdleTail, ShortTaskPool};

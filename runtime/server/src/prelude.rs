@@ -47,4 +47,6 @@ pub use throng_replication::{
     ecs::{Placed, Replicated},
 };
 #[doc(no_inline)]
+pub use throng_scheduler::{Every, Rate, Rated};
+#[doc(no_inline)]
 pub use throng_world::prelude::*;

@@ -34,6 +34,15 @@ pub struct TickInfo {
     pub last_tick_took: Nanos,
 }
 
+impl TickInfo {
+    /// The world's time: when this tick begins, counted from the world's first. Ticks alone make it, so two runs agree; it
+    /// is what a job at a rate is asked with ([`Every::due`](throng_scheduler::Every::due)).
+    pub fn now(&self) -> Nanos {
+        let (tick, hz) = (u64::from(self.tick), u64::from(self.rate.0));
+        Nanos::from_secs(tick / hz).saturating_add(Nanos(tick % hz * Nanos::from_secs(1).0 / hz))
+    }
+}
+
 /// The world's only source of chance, seeded at its creation: the same inputs give the same world.
 #[derive(Debug, Clone)]
 pub struct WorldRng(pub Xoshiro256PlusPlus);
@@ -207,5 +216,24 @@ impl Outbox {
     /// come in are no reason for a hint: the host knows of them.
     pub fn hint_next_tick(&mut self, extra: Nanos) {
         self.next_tick_hint = self.next_tick_hint.saturating_add(extra);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worlds_time_follows_its_ticks_without_drift() {
+        let check = |tick, hz, expect| {
+            let world = WorldId::new(0, 0);
+            let info =
+                TickInfo { tick, dt_s: 1.0 / f32::from(hz), rate: Hertz(hz), world, last_tick_took: Nanos::ZERO };
+            assert_eq!(info.now(), expect, "tick {tick} at {hz} Hz");
+        };
+        check(0, 128, Nanos::ZERO);
+        check(3, 20, Nanos::from_millis(150));
+        check(1, 30, Nanos(33_333_333));
+        check(30 * 86_400, 30, Nanos::from_secs(86_400));
     }
 }
