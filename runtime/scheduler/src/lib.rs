@@ -15,6 +15,7 @@
 //!   itself, and nobody else; a batch that hangs keeps two workers, its own and that of the task which waits for it.
 //! - [`Helpers`] lets a running task hand batches of its work to workers that idle.
 //! - [`CostEstimate`] remembers what a task usually costs.
+//! - [`StarvationLevel`] says how many workers are to leave their cores to long tasks.
 //! - [`FrameGrid`] and [`TickPhase`] say which task is due in which frame.
 //! - [`Every`] cuts a job that is wanted for everybody, and not at once, into so many items a second.
 //!
@@ -63,6 +64,7 @@ mod phase;
 mod pool;
 mod rates;
 mod shim;
+mod starvation;
 mod task;
 mod worker;
 
@@ -72,4 +74,5 @@ pub use fork_join::Helpers;
 pub use phase::TickPhase;
 pub use pool::{Completion, IdleTail, ShortTaskPool};
 pub use rates::{FrameGrid, Hertz};
+pub use starvation::{StarvationLevel, StarvationMarks};
 pub use task::{Finished, Scheduled, ShortTask};
