@@ -14,6 +14,7 @@
 //!   |- what systems see and say                        tick_resources  inbox  said  players  events  unwritten
 //!   |- who hears an event                              deliver
 //!   '- what was sent, by kind and cause                sent
+//! what entered a world, tick by tick, as bytes       input_log
 //! a world in a game's test                            testing
 //! ```
 //!
@@ -72,6 +73,7 @@ pub mod failures;
 pub mod game_world;
 pub mod ids;
 pub mod inbox;
+pub mod input_log;
 mod input_window;
 pub mod mail;
 mod opened;
