@@ -18,7 +18,7 @@ use crate::{
     client_report::ClientCosts,
     mailbox::Mailbox,
     packet_report::{PacketSums, Reported},
-    watchdog::WorkerPost,
+    worker_post::WorkerPost,
 };
 
 /// What each worker thread keeps for itself.

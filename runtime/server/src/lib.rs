@@ -98,6 +98,7 @@ mod totals;
 mod turnover;
 pub mod watchdog;
 mod windows;
+mod worker_post;
 mod world_hash;
 mod world_maker;
 mod world_slot;

@@ -22,7 +22,7 @@ use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     thread::{JoinHandle, park_timeout},
     time::Duration,
@@ -30,13 +30,17 @@ use std::{
 
 use throng_platform::{
     clock::Clock,
-    threads::{Priority, spawn_named, this_thread_id},
+    threads::{Priority, spawn_named},
     time::Nanos,
 };
 use throng_profiler::{log_category, log_warn, site, thread};
-use throng_world::ids::{WorldId, WorldKindId};
 
-use crate::{metrics::PublishedMetrics, server::Server, world_slot::HANG_REPORT_AFTER};
+use crate::{
+    metrics::PublishedMetrics,
+    server::Server,
+    worker_post::{Running, WorkerPost},
+    world_slot::HANG_REPORT_AFTER,
+};
 
 log_category!(WORLD = "server.world");
 
@@ -72,64 +76,6 @@ pub trait StackSource {
 
 /// Makes a [`StackSource`] on the thread that will use it.
 pub type MakeStackSource = fn() -> Box<dyn StackSource>;
-
-/// What a worker is at. Written by the worker, read by the watchdog.
-///
-/// A tick is there while `since` is not 0. It is written last and cleared first (release), and read before and after the
-/// others (acquire): who reads the same twice has read the others of that tick.
-#[derive(Debug, Default)]
-pub(crate) struct WorkerPost {
-    thread_id: AtomicU32,
-    /// Index and generation.
-    world: AtomicU64,
-    kind: AtomicU32,
-    since: AtomicU64,
-}
-
-/// A worker that is in a tick.
-#[must_use]
-pub(crate) struct AtWork(Arc<WorkerPost>);
-
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        self.0.since.store(0, Ordering::Release);
-    }
-}
-
-/// A tick that runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Running {
-    thread_id: u32,
-    world: WorldId,
-    kind: WorldKindId,
-    since: Nanos,
-}
-
-impl WorkerPost {
-    /// A tick begins, which ends when what is returned is dropped: also by a panic. On the worker's thread. A system call at
-    /// the first time, none later.
-    pub fn begin(self: &Arc<Self>, world: WorldId, kind: WorldKindId, now: Nanos) -> AtWork {
-        if self.thread_id.load(Ordering::Relaxed) == 0 {
-            self.thread_id.store(this_thread_id(), Ordering::Relaxed);
-        }
-        self.world.store((world.index() as u64) << 32 | u64::from(world.generation()), Ordering::Relaxed);
-        self.kind.store(kind.0.into(), Ordering::Relaxed);
-        self.since.store(now.0, Ordering::Release);
-        AtWork(self.clone())
-    }
-
-    fn running(&self) -> Option<Running> {
-        let since = Nanos(self.since.load(Ordering::Acquire));
-        let world = self.world.load(Ordering::Acquire);
-        let running = Running {
-            thread_id: self.thread_id.load(Ordering::Acquire),
-            world: WorldId::new((world >> 32) as u32, world as u32),
-            kind: WorldKindId(self.kind.load(Ordering::Acquire) as u16),
-            since,
-        };
-        (since > Nanos::ZERO && self.since.load(Ordering::Acquire) == since.0).then_some(running)
-    }
-}
 
 /// Watches until it is dropped.
 pub(crate) struct Watchdog {
@@ -253,9 +199,11 @@ fn open_scopes(thread_id: u32) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use throng_platform::clock::ManualClock;
+    use throng_platform::{clock::ManualClock, threads::this_thread_id};
+    use throng_world::ids::{WorldId, WorldKindId};
 
     use super::*;
+    use crate::worker_post::AtWork;
 
     /// Two workers, a clock that is moved by hand, and stacks that say who was asked for.
     struct Scene {
