@@ -265,21 +265,31 @@ mod tests {
         assert!(AccessKey::generate("a b", Role::Observe).is_err());
     }
 
-    fn file(name: &str, text: &str, mode: u32) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("throng-admin-keys-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let path = folder.join(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        path
+    /// A file of a test's own, which goes with it.
+    struct KeyFile(PathBuf);
+
+    impl KeyFile {
+        fn new(name: &str, text: &str, mode: u32) -> Self {
+            let path = std::env::temp_dir().join(format!("throng-admin-keys-{}-{name}", std::process::id()));
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for KeyFile {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(&self.0);
+        }
     }
 
     #[test]
     fn a_file_that_others_may_read_is_refused_with_the_command_that_mends_it() {
         let line = format!("alice operate {ALICE}\n");
         for (mode, is_private) in [(0o600, true), (0o400, true), (0o604, false), (0o660, false), (0o644, false)] {
-            let path = file(&format!("of-mode-{mode:o}"), &line, mode);
-            let error = AccessKeys::load(&path).err().map(|error| error.to_string());
+            let file = KeyFile::new(&format!("of-mode-{mode:o}"), &line, mode);
+            let path = &file.0;
+            let error = AccessKeys::load(path).err().map(|error| error.to_string());
             assert_eq!(error.is_none(), is_private, "{mode:o}: {error:?}");
             if let Some(error) = error {
                 let expect = format!("others may read it (mode {mode:o}): run `chmod 600 {}`", path.display());
@@ -295,8 +305,9 @@ mod tests {
     #[test]
     fn whoever_asks_gives_a_line_or_the_key_alone() {
         let check = |name: &str, text: &str, expect: Result<&str, &str>| {
-            let path = file(name, text, 0o600);
-            let read = read_key(&path).map(|key| key.to_hex()).map_err(|error| error.to_string());
+            let file = KeyFile::new(name, text, 0o600);
+            let path = &file.0;
+            let read = read_key(path).map(|key| key.to_hex()).map_err(|error| error.to_string());
             let expect = expect.map(str::to_owned).map_err(|reason| format!("{}{reason}", path.display()));
             assert_eq!(read, expect);
         };

@@ -175,18 +175,37 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Deref;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
     const ADDRESS: &str = "127.0.0.1:9100";
 
-    /// A folder of a test's own, with nothing in it.
-    fn place(name: &str) -> PathBuf {
-        let place = std::env::temp_dir().join(format!("throng-local-key-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&place);
-        fs::create_dir_all(&place).unwrap();
-        place
+    /// A folder of a test's own, with nothing in it, which goes with it.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let place = std::env::temp_dir().join(format!("throng-local-key-{}-{name}", std::process::id()));
+            let _ = fs::remove_dir_all(&place);
+            fs::create_dir_all(&place).unwrap();
+            Self(place)
+        }
+    }
+
+    impl Deref for Place {
+        type Target = Path;
+
+        fn deref(&self) -> &Path {
+            &self.0
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
     }
 
     fn address() -> SocketAddr {
@@ -195,7 +214,8 @@ mod tests {
 
     #[test]
     fn a_key_is_found_while_the_server_runs_and_only_its_user_can_read_it() {
-        let folders = [place("found").join("throng")];
+        let place = Place::new("found");
+        let folders = [place.join("throng")];
         assert!(find_in(address(), &folders).is_none(), "no server, no key");
         let left = LocalKey::leave(address(), folders.to_vec()).unwrap();
         let mode = |path: &Path| fs::symlink_metadata(path).unwrap().mode() & 0o777;
@@ -214,12 +234,12 @@ mod tests {
 
     #[test]
     fn a_service_leaves_its_key_in_the_folder_that_it_was_given() {
-        let [service, other, user] = ["service", "other", "user"].map(place);
-        let both = std::env::join_paths([&service, &other]).unwrap();
+        let [service, other, user] = ["service", "other", "user"].map(Place::new);
+        let both = std::env::join_paths([&*service, &*other]).unwrap();
         let folders = |service: Option<OsString>| {
             folders_in(|name| match name {
                 "RUNTIME_DIRECTORY" => service.clone(),
-                "XDG_RUNTIME_DIR" => Some(user.clone().into()),
+                "XDG_RUNTIME_DIR" => Some(user.as_os_str().to_owned()),
                 _ => None,
             })
         };
@@ -229,12 +249,13 @@ mod tests {
         assert_eq!(folders(Some("relative".into())), [of_user.clone(), fallback.clone()]);
         assert_eq!(folders(Some(both.clone())), [service.join("throng"), of_user, fallback]);
         let left = LocalKey::leave(address(), folders(Some(both))).unwrap();
-        assert!(left.path().starts_with(&service), "{:?}", left.path());
+        assert!(left.path().starts_with(&*service), "{:?}", left.path());
     }
 
     #[test]
     fn what_a_killed_server_left_is_replaced_and_what_its_successor_left_stays() {
-        let folders = [place("stale")];
+        let place = Place::new("stale");
+        let folders = [place.to_path_buf()];
         fs::set_permissions(&folders[0], fs::Permissions::from_mode(0o700)).unwrap();
         let killed = LocalKey::leave(address(), folders.to_vec()).unwrap();
         let next = LocalKey::leave(address(), folders.to_vec()).unwrap();
@@ -247,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_key_that_was_cleaned_away_is_left_again_and_stays_the_same() {
-        let place = place("cleaned");
+        let place = Place::new("cleaned");
         let folders = [place.join("session").join("throng"), place.join("throng")];
         fs::create_dir(place.join("session")).unwrap();
         let mut left = LocalKey::leave(address(), folders.to_vec()).unwrap();
@@ -263,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_others_could_have_made_is_passed_by() {
-        let place = place("foreign");
+        let place = Place::new("foreign");
         let (open, link, file, good) = (place.join("open"), place.join("link"), place.join("file"), place.join("good"));
         fs::create_dir(&open).unwrap();
         fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
