@@ -4,7 +4,8 @@
 //! Bots and server take turns, so what the processor does in the server's half of a frame is the server's alone. Matches
 //! began at any time, as on a server that has run for hours: about a third of them buy. With `--no-buy` none does.
 //!
-//! - `us_per_tick`: processor time of the server for one tick of one match, all that is done between matches included.
+//! - `us_per_tick`: processor time of the server for one tick of one match, all that is done between matches included. Not
+//!   included: what the recorder's own thread does during the bots' half.
 //! - `matches_per_core`: so many of these fit into nine tenths of a core.
 //! - `core_share`: of one core, of these matches.
 //! - `frame_us`: processor time of frames, in each of which every match ticks once; `frames_over_period`: those that take
@@ -63,6 +64,7 @@ fn figures(plan: &Plan, outcome: &Outcome) -> serde_json::Value {
         "matches_per_core": 0.9 * period_us / us_per_tick,
         "core_share": cpu_us / 1e6 / report.seconds,
         "frame_us": {
+            "mean": cpu_us / frames_us.len().max(1) as f64,
             "p50": harness::quantile(&mut frames_us, 0.5),
             "p99": harness::quantile(&mut frames_us, 0.99),
             "max": harness::quantile(&mut frames_us, 1.0),
@@ -74,7 +76,6 @@ fn figures(plan: &Plan, outcome: &Outcome) -> serde_json::Value {
         "shots_per_s": report.game_per_s.get("shots"),
         "subsystems_us": report.scopes_us_per_tick,
         "categories_us": report.categories_us_per_tick,
-        "allocations_per_frame": report.allocations_per_frame,
         "server_rss_mb_with_bots": report.server_rss_mb,
     })
 }
