@@ -17,7 +17,7 @@ pub struct StarvationMarks {
     /// Above it the level rises. Too low: worlds lose a core for work that would have been done anyway; too high: more
     /// waits, in memory, before anything is done about it.
     pub high: Nanos,
-    /// Below it the level falls [<= `high`]. Near `high`: the level swings; near 0: worlds get their cores back late.
+    /// Below it the level falls (at most `high`). Near `high`: the level swings; near 0: worlds get their cores back late.
     pub low: Nanos,
 }
 
