@@ -153,18 +153,19 @@ impl Pacing {
         // Nothing is saved up beyond the maximum of a tick: the line would get in one what it did not take in many.
         let most = (self.max_bytes_per_s / self.ticks_per_s).max(PACKET_BYTES_WORTHWHILE);
         self.allowance_bytes = (self.allowance_bytes + per_tick).min(most);
-        if self.allowance_bytes >= PACKET_BYTES_WORTHWHILE.min(self.max_bytes_per_s / self.ticks_per_s) {
-            self.allowance_bytes as u32
-        } else {
-            0
-        }
+        if self.allowance_bytes >= self.worthwhile_bytes() { self.allowance_bytes as u32 } else { 0 }
     }
 
     /// What may be sent in a tick for which `begin_tick` gave nothing, for what must not wait (bytes); 0 when the credit is
     /// used up.
     pub fn overdraw(&self) -> u32 {
         let has_credit = self.allowance_bytes > -CREDIT_S * self.rate_bytes_per_s;
-        if has_credit { PACKET_BYTES_WORTHWHILE as u32 } else { 0 }
+        if has_credit { self.worthwhile_bytes() as u32 } else { 0 }
+    }
+
+    /// Less is saved up. The maximum of a tick is the operator's word, and counts.
+    fn worthwhile_bytes(&self) -> f32 {
+        PACKET_BYTES_WORTHWHILE.min(self.max_bytes_per_s / self.ticks_per_s)
     }
 
     /// Notes what went out in this tick, with all headers, whether it asked for a budget or not. (packets, bytes)
@@ -461,7 +462,7 @@ mod tests {
     #[test]
     fn a_maximum_below_the_least_rate_counts() {
         let mut pacing = Pacing::new(20.0, 50);
-        assert_eq!(pacing.begin_tick(0, 0), 50);
+        assert_eq!((pacing.begin_tick(0, 0), pacing.overdraw()), (50, 50));
         pacing.set_max(20.0, 400);
         assert_eq!(pacing.rate_bytes_per_s(), 8000.0);
     }
