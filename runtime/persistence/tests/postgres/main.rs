@@ -5,6 +5,8 @@
 
 #[path = "../saves/accounts.rs"]
 mod accounts;
+#[path = "../saves/answers.rs"]
+mod answers;
 mod cluster;
 #[path = "../saves/folder.rs"]
 #[allow(dead_code, reason = "the tests of the embedded store need more of it")]
@@ -16,21 +18,20 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use throng_persistence::{
-    Ack, Commit, Done, Key, Lease, LeaseRequest, Outcome, Refusal, Saved, Store, StoreError, Ticket, Writer,
-    WriterSettings,
+    Commit, Done, Key, Lease, LeaseRequest, Outcome, Refusal, Saved, Store, StoreError, Ticket, Writer, WriterSettings,
     commit::{Order, Request},
     postgres::Postgres,
     refused_keys::RefusedKeys,
 };
 use throng_platform::time::Nanos;
 
-use self::{accounts::Accounts, cluster::Cluster};
+use self::{accounts::Accounts, answers::await_ack, cluster::Cluster};
 
 const NORTH: u64 = 10;
 const SOUTH: u64 = u64::MAX;
@@ -87,18 +88,6 @@ fn records_come_and_go_and_two_processes_keep_each_others_leases() {
     drop(south);
     let newer = StoreError::Newer { found: 2, known: 1 };
     assert_eq!(Postgres::connect(&cluster.parameters(), SOUTH).err(), Some(newer));
-}
-
-/// The next answer. The deadline is one for a test that hangs.
-fn await_ack(writer: &mut Writer) -> Ack {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        if let Some(ack) = writer.take_ack() {
-            return ack;
-        }
-        assert!(Instant::now() < deadline, "no answer in a minute: {:?}", writer.counters());
-        thread::sleep(Duration::from_micros(100));
-    }
 }
 
 /// The server is killed again and again while a game saves, and started again.

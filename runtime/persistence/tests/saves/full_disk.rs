@@ -8,15 +8,14 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Command,
-    time::{Duration, Instant},
 };
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng_persistence::{Ack, Embedded, Key, Refusal, Store, StoreError, Writer, WriterSettings};
+use throng_persistence::{Embedded, Key, Refusal, Store, StoreError, Writer, WriterSettings};
 use throng_platform::{process::user_id, testing::not_permitted, time::Nanos};
 
-use crate::{accounts::Accounts, folder::Folder};
+use crate::{accounts::Accounts, answers::await_ack, folder::Folder};
 
 /// A disk of 8 MiB, unmounted when the test is over.
 struct TinyDisk(Folder);
@@ -55,18 +54,6 @@ fn fill(folder: &Path, room_bytes: u64) -> PathBuf {
     let length = file.metadata().unwrap().len();
     file.set_len(length.saturating_sub(room_bytes)).unwrap();
     path
-}
-
-/// The next answer. The deadline is one for a test that hangs.
-fn await_ack(writer: &mut Writer) -> Ack {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        if let Some(ack) = writer.take_ack() {
-            return ack;
-        }
-        assert!(Instant::now() < deadline, "no answer in a minute: {:?}", writer.counters());
-        std::thread::sleep(Duration::from_micros(100));
-    }
 }
 
 fn check(test: &str, cycles: u64) {

@@ -1,6 +1,7 @@
 //! Saves: what the crate promises, held against disks that fail, tear and forget, and processes that are killed.
 
 mod accounts;
+mod answers;
 mod disk_faults;
 mod folder;
 mod full_disk;
