@@ -355,12 +355,6 @@ impl WorldReplication {
         }
     }
 
-    /// Whether a client is owed the first sight of somebody whom a visibility filter lets it see: that is to be told in this
-    /// tick, however little its line takes. After `refresh`.
-    pub fn owes_sight(&self, view: &View) -> bool {
-        view.owes_sight(&self.scene.entities)
-    }
-
     /// Writes the next message of this tick for a client, at most `out` long, and returns its length; 0 when
     /// there is nothing (more) to say. `input` is the number of the client's last input that this tick took
     /// in; when it is new it is told even if nothing else is, and where the client's own entity is new, with that. What

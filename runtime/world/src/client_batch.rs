@@ -254,7 +254,7 @@ fn tell(
         phases.next(site!("replication.interest"));
         replication.refresh(view, views);
     }
-    if budget_bytes == 0 && replication.owes_sight(view) {
+    if budget_bytes == 0 && view.owes_sight() {
         budget_bytes = pacing.overdraw();
     }
     view.set_budget(budget_bytes);

@@ -34,15 +34,15 @@ impl View {
         }
     }
 
-    /// Whether it is owed the existence of somebody whom the filter lets it see: one who came into view and was not told of,
-    /// or was told of in a packet that was lost. After `refresh`.
-    pub(crate) fn owes_sight(&self, entities: &Entities) -> bool {
-        let slow = self.list.keys.iter().zip(&self.list.entries).filter(|(key, _)| !key.is_plain());
+    /// Whether it is owed the first sight of somebody whom the filter lets it see: one who came into view and was not told
+    /// of, or was told of in a packet that was lost. That is to be told in this tick, however little the line takes. After
+    /// `WorldReplication::refresh`.
+    pub fn owes_sight(&self) -> bool {
         let is_unseen =
             |entry: &Entry| entry.is_relevant() && entry.existence && self.allowed.binary_search(&entry.slot).is_ok();
+        let mut slow = self.list.keys.iter().zip(&self.list.entries).filter(|(key, _)| !key.is_plain());
         // Most worlds have no filter.
-        !self.allowed.is_empty()
-            && slow.map(|(_, entry)| entry).any(|entry| is_unseen(entry) && entities.get(entry.id()).is_some())
+        !self.allowed.is_empty() && slow.any(|(_, entry)| is_unseen(entry))
     }
 
     /// Whether interest may let it hear of an entity at all, wherever that is.
