@@ -1,4 +1,4 @@
-//! Both histories in turns, over the same ticks of the same crowd, with the same shots.
+//! The histories in turns, over the same ticks of the same crowd, with the same shots.
 //!
 //! Of each tick the fastest repetition counts, part by part.
 
@@ -17,7 +17,8 @@ use throng_rewind::{
     history::{Body, History, HistorySettings},
     past_casts::{PastCasts, PastHit, PastShot, PastTarget},
     person,
-    rig::Rig,
+    pose_sampler::PoseSampler,
+    rig::{Ends, Rig},
     view_time::ViewTime,
 };
 
@@ -29,6 +30,11 @@ const WARM_TICKS: u32 = 64;
 const SHOTS_PER_TICK: usize = 10;
 /// How long ago a shooter saw what he shoots at, at most: 150 ms.
 const TICKS_BACK: u32 = 19;
+/// A round with its phase to buy in it, in which nobody can be hit: a third of the time, on average over matches.
+const ROUND_TICKS: u32 = 384;
+const BUY_TICKS: u32 = ROUND_TICKS / 3;
+/// Recording begins before the phase ends: 200 ms, and a tick for moments between two.
+const BACK_ON_TICKS: u32 = 27;
 
 pub struct Size {
     pub bodies: u32,
@@ -45,6 +51,8 @@ pub struct Outcome {
     pub shot_ns: u64,
     pub miss_ns: u64,
     pub level_ns: u64,
+    /// Placing and sampling in the history that rests while everybody buys.
+    pub resting_ns: u64,
     pub each_poses: u64,
     pub fourth_poses: u64,
     pub shots: u64,
@@ -53,13 +61,38 @@ pub struct Outcome {
     pub looked_at: u64,
     /// Hits that are the same body's with poses of each tick.
     pub same_target: u64,
+    /// Shots outside the phase to buy, and those of them that hit the same body, or none, in the history that rested.
+    pub live_shots: u64,
+    pub same_after_rest: u64,
+    /// How far limbs are from where they are with poses of each tick, of everybody who is shot at.
+    pub pose_error: PoseError,
     pub bytes: usize,
     pub allocations: u64,
     pub hash: u64,
 }
 
+#[derive(Default)]
+pub struct PoseError {
+    sum_cm: f64,
+    limbs: u64,
+    pub max_cm: f64,
+}
+
+impl PoseError {
+    pub fn mean_cm(&self) -> f64 {
+        self.sum_cm / self.limbs.max(1) as f64
+    }
+
+    fn add(&mut self, found: &Ends, exact: &Ends) {
+        let off_cm = f64::from(found.from.distance(exact.from).max(found.to.distance(exact.to))) * 100.0;
+        self.sum_cm += off_cm;
+        self.limbs += 1;
+        self.max_cm = self.max_cm.max(off_cm);
+    }
+}
+
 /// Parts of a tick that are timed.
-const PARTS: usize = 6;
+const PARTS: usize = 7;
 type Times = [u64; PARTS];
 
 pub fn run(size: &Size) -> Outcome {
@@ -67,15 +100,15 @@ pub fn run(size: &Size) -> Outcome {
     let hash = |outcome: &Outcome| outcome.hash;
     let (fastest, mut outcome) =
         FastestTicks::measure(size.repetitions, size.ticks, hash, |_, times| run_once(size, &rig, times));
-    let Outcome { record_ns, each_ns, fourth_ns, shot_ns, miss_ns, level_ns, .. } = &mut outcome;
-    [*record_ns, *each_ns, *fourth_ns, *shot_ns, *miss_ns, *level_ns] = fastest.sums_ns();
+    let Outcome { record_ns, each_ns, fourth_ns, shot_ns, miss_ns, level_ns, resting_ns, .. } = &mut outcome;
+    [*record_ns, *each_ns, *fourth_ns, *shot_ns, *miss_ns, *level_ns, *resting_ns] = fastest.sums_ns();
     outcome
 }
 
 fn run_once(size: &Size, rig: &Arc<Rig>, times: &mut Vec<Times>) -> Outcome {
     let mut crowd = Crowd::new(size.bodies, 7);
     let level = crowd.level();
-    let [mut each, mut fourth] = [1, 4].map(|pose_every| history(size.bodies, pose_every, rig));
+    let [mut each, mut fourth, mut resting] = [1, 4, 4].map(|pose_every| history(size.bodies, pose_every, rig));
     let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
     let mut shooting = Shooting::default();
     let mut outcome = Outcome::default();
@@ -88,12 +121,14 @@ fn run_once(size: &Size, rig: &Arc<Rig>, times: &mut Vec<Times>) -> Outcome {
         shooting.aim(&fourth, size.bodies, tick, &mut random);
         let allocations_before = thread_counts().allocations;
         let mut time: Times = [0; PARTS];
-        // In turns: each goes first in every other tick.
-        for turn in 0..2 {
-            if (turn + tick).is_multiple_of(2) {
-                time[1] = record(&mut each, tick, &crowd.bodies)[1];
-            } else {
-                [time[0], time[2]] = record(&mut fourth, tick, &crowd.bodies);
+        let round_tick = tick % ROUND_TICKS;
+        // In turns: each goes first in every third tick.
+        for turn in 0..3 {
+            match (turn + tick) % 3 {
+                0 => time[1] = record(&mut each, tick, &crowd.bodies)[1],
+                1 => [time[0], time[2]] = record(&mut fourth, tick, &crowd.bodies),
+                _ if is_measured && round_tick + BACK_ON_TICKS < BUY_TICKS => {}
+                _ => time[6] = record(&mut resting, tick, &crowd.bodies).iter().sum(),
             }
         }
         [time[3], time[4], time[5]] = shooting.cast(&fourth, &level);
@@ -101,6 +136,10 @@ fn run_once(size: &Size, rig: &Arc<Rig>, times: &mut Vec<Times>) -> Outcome {
             times.push(time);
             outcome.allocations += thread_counts().allocations - allocations_before;
             shooting.count(&each, &level, &mut outcome);
+            shooting.count_pose_errors(&each, &fourth, &mut outcome.pose_error);
+            if round_tick >= BUY_TICKS {
+                shooting.count_after_rest(&resting, &level, &mut outcome);
+            }
         }
     }
     outcome.each_poses = each.counts().poses - outcome.each_poses;
@@ -138,7 +177,11 @@ struct Shooting {
     casts: PastCasts,
     hits: Vec<Option<PastHit>>,
     missed: Vec<Option<PastHit>>,
-    each_hits: Vec<Option<PastHit>>,
+    /// Of the same shots in another history.
+    other_hits: Vec<Option<PastHit>>,
+    targets: Vec<u32>,
+    sampler: PoseSampler,
+    limbs: [Vec<Ends>; 2],
     walls: Vec<Option<throng_query::casts::CastHit>>,
     looked_at: u32,
 }
@@ -149,6 +192,7 @@ impl Shooting {
         self.shots.clear();
         self.misses.clear();
         self.rays.clear();
+        self.targets.clear();
         for _ in 0..SHOTS_PER_TICK {
             let shooter = random.random_range(0..bodies);
             let target = (shooter + random.random_range(1..bodies)) % bodies;
@@ -163,6 +207,7 @@ impl Shooting {
             let over = Ray { origin: origin + Vec3::Y * 9.0, direction: direction.with_y(0.0), ..ray };
             self.misses.push(PastShot { ray: over, at, shooter: Some(shooter) });
             self.rays.push(ray);
+            self.targets.push(target);
         }
     }
 
@@ -181,14 +226,10 @@ impl Shooting {
     }
 
     fn count(&mut self, each: &History, level: &LevelGeometry, outcome: &mut Outcome) {
-        self.casts.cast(each, Some(level), &self.shots, &mut self.each_hits);
+        self.casts.cast(each, Some(level), &self.shots, &mut self.other_hits);
         outcome.shots += self.shots.len() as u64;
         outcome.looked_at += u64::from(self.looked_at);
-        let slot = |hit: &Option<PastHit>| match hit.map(|hit| hit.target) {
-            Some(PastTarget::Body { slot, .. }) => Some(slot),
-            _ => None,
-        };
-        for (hit, each_hit) in self.hits.iter().zip(&self.each_hits) {
+        for (hit, each_hit) in self.hits.iter().zip(&self.other_hits) {
             let hit_slot = slot(hit);
             outcome.hits += u64::from(hit_slot.is_some());
             outcome.same_target += u64::from(hit_slot.is_some() && hit_slot == slot(each_hit));
@@ -198,5 +239,29 @@ impl Shooting {
             harness::mix(hash, bits ^ u64::from(slot(hit).unwrap_or(u32::MAX)) << 32)
         };
         outcome.hash = self.hits.iter().chain(&self.missed).fold(outcome.hash, mix);
+    }
+
+    fn count_pose_errors(&mut self, each: &History, fourth: &History, error: &mut PoseError) {
+        let Self { shots, targets, sampler, limbs: [found, exact], .. } = self;
+        for (shot, target) in shots.iter().zip(targets) {
+            fourth.limbs_at(*target, shot.at, sampler, found);
+            each.limbs_at(*target, shot.at, sampler, exact);
+            found.iter().zip(&*exact).for_each(|(found, exact)| error.add(found, exact));
+        }
+    }
+
+    fn count_after_rest(&mut self, resting: &History, level: &LevelGeometry, outcome: &mut Outcome) {
+        self.casts.cast(resting, Some(level), &self.shots, &mut self.other_hits);
+        outcome.live_shots += self.shots.len() as u64;
+        let same = self.hits.iter().zip(&self.other_hits).filter(|(hit, other)| slot(hit) == slot(other));
+        outcome.same_after_rest += same.count() as u64;
+    }
+}
+
+/// Whose body was hit.
+fn slot(hit: &Option<PastHit>) -> Option<u32> {
+    match hit.map(|hit| hit.target) {
+        Some(PastTarget::Body { slot, .. }) => Some(slot),
+        _ => None,
     }
 }
