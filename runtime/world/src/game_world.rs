@@ -65,6 +65,9 @@ const TICK_BUDGET_US: u64 = 25_000;
 /// Ticks between two looks at Bevy's change ticks; they must be moved along every 2^29 ticks of any system.
 const CHANGE_TICK_CHECK_PERIOD: u32 = 4096;
 
+/// A tick that comes so much too late was kept from coming: below this, clients' silence counts as ever.
+const STOOD_STILL_MIN: Nanos = Nanos::from_secs(1);
+
 /// Resources of a tick that are not empty.
 #[derive(Debug, Default, Clone, Copy)]
 struct Filled {
@@ -208,7 +211,7 @@ impl GameWorld {
         let of_tick = site!("world.tick", budget_us = TICK_BUDGET_US, fits_rate = true);
         let mut phases = Phases::divide(of_tick, site!("net.open"));
         self.footprint.ask();
-        self.now = now;
+        self.begin_at(now);
         self.report.stats = Default::default();
         let counting = begin_tick();
         self.scratch.take(&mut worker.as_mut().scratch);
@@ -235,6 +238,17 @@ impl GameWorld {
         self.scratch.give_back(&mut worker.as_mut().scratch);
         counting.end(&mut self.gauges, &mut worker.as_mut().game);
         &mut self.report
+    }
+
+    /// The clock goes on. Where the world stood still, with its process, its host or by itself, nobody listened to its
+    /// clients: what they said then is lost or still to be read, and is no silence of theirs.
+    fn begin_at(&mut self, now: Nanos) {
+        let period = Nanos(1_000_000_000 / u64::from(self.rate.0));
+        let stood_still = now.saturating_sub(self.now).saturating_sub(period);
+        self.now = now;
+        if stood_still >= STOOD_STILL_MIN {
+            self.clients.iter_mut().for_each(|client| client.connection.forgive_silence(now, stood_still));
+        }
     }
 
     fn run_systems(&mut self, phases: &mut Phases) {

@@ -55,7 +55,7 @@ impl Player {
             server_addresses: vec![SERVER_ADDRESS],
             created_unix_s: unix_s,
             expires_unix_s: unix_s + TOKEN_LIFE_S,
-            timeout_s: settings.server.server.timeout_s as i32,
+            timeout_s: settings.token_timeout_s as i32,
             user_data: user_data(&[], true).expect("nothing always fits"),
         };
         let token = ConnectToken::generate(&request, &settings.private_key(), rng).expect("the request is in order");

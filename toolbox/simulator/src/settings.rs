@@ -29,6 +29,8 @@ pub struct SimulationSettings {
     pub workers_count: usize,
     /// How often each client thinks and sends an input (Hz, > 0).
     pub think_hz: u32,
+    /// How long both sides bear silence, by the tokens; the server no longer than its settings say (s).
+    pub token_timeout_s: u32,
     /// What the network does to datagrams at first.
     pub impairment: Impairment,
     /// Whether what the server receives is noted, for a [`Replay`](crate::Replay).
@@ -51,6 +53,7 @@ impl SimulationSettings {
             seed,
             workers_count: 1,
             think_hz: 20,
+            token_timeout_s: 10,
             impairment: Impairment::default(),
             record: false,
             hash: false,

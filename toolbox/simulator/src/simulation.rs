@@ -101,6 +101,16 @@ impl Simulation {
         self.virtual_server.run_frame();
     }
 
+    /// Server and players stand still for so long, as in a virtual machine that its host pauses; the clock goes on.
+    pub fn stand_still(&mut self, seconds: f64) {
+        self.virtual_server.stand_still(Nanos((seconds * 1e9) as u64));
+    }
+
+    /// Sets the host's date, by which connect tokens are judged. Whatever it is, time goes on evenly.
+    pub fn set_unix_seconds(&mut self, unix_s: u64) {
+        self.virtual_server.set_unix_seconds(unix_s);
+    }
+
     /// Runs all frames that begin within so many seconds.
     pub fn run_for(&mut self, seconds: f64) {
         let until = self.next_frame_at() + Nanos((seconds * 1e9) as u64);

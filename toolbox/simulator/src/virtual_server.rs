@@ -72,6 +72,19 @@ impl VirtualServer {
         self.now()
     }
 
+    /// Everything stands still for so long, as when a host pauses its guest: frames that begin meanwhile are left out.
+    pub fn stand_still(&mut self, by: Nanos) {
+        let until = self.now() + by;
+        while self.server.start_of_frame(self.frames) < until {
+            self.frames += 1;
+        }
+    }
+
+    /// Sets the date.
+    pub fn set_unix_seconds(&mut self, unix_s: u64) {
+        self.clock.set_unix_at_start(unix_s.saturating_sub(self.now().0 / 1_000_000_000));
+    }
+
     /// Runs that frame. Its worlds are all back at the end: the clock stands still while they run.
     pub fn run_frame(&mut self) {
         let before = allocator::thread_counts().allocations;

@@ -107,6 +107,7 @@ fn check(storm: Storm, seed: u64) -> Result<(), String> {
     settings.server.server.joins_per_frame_max = joins_per_frame_max;
     settings.server.server.join_queue_max = join_queue_max;
     settings.server.server.timeout_s = timeout_s;
+    settings.token_timeout_s = timeout_s;
     let log = Log::default();
     let (mut simulation, _) = Simulation::new(&settings, |server| {
         let hall = server.add_kind(Hall(log.clone()))?;

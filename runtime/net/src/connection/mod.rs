@@ -231,6 +231,11 @@ impl Connection {
         now.saturating_sub(self.link.last_received()) >= self.link.timeout()
     }
 
+    /// Counts so much less of the other side's silence: this side stood still for so long, and did not listen.
+    pub fn forgive_silence(&mut self, now: Nanos, by: Nanos) {
+        self.link.forgive_silence(now, by);
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.address
     }

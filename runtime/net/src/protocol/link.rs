@@ -175,6 +175,11 @@ impl SealedLink {
         self.last_received
     }
 
+    /// Counts so much less of the other side's silence: this side did not listen for so long.
+    pub fn forgive_silence(&mut self, now: Nanos, by: Nanos) {
+        self.last_received = (self.last_received + by).min(now);
+    }
+
     /// When the last packet was sealed; at first, when the link was made.
     pub fn last_sent(&self) -> Nanos {
         self.last_sent

@@ -279,6 +279,10 @@ impl Server {
         self.running.0.id()
     }
 
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid() as i32), signal).expect("it runs");
+    }
+
     /// What it has written to its log so far.
     pub fn said(&self) -> String {
         self.stderr.so_far()

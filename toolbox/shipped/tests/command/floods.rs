@@ -11,7 +11,7 @@
 
 mod connect;
 mod forged;
-mod newcomers;
+pub mod newcomers;
 mod reflection;
 mod unfinished;
 

@@ -18,6 +18,8 @@
 //!   floods     datagrams of thousands of strangers, and under a player's address
 //!   network    bad networks between players and server
 //!   slow       players who take nothing that they are sent
+//!   soak       players come and go for an hour, and nothing grows
+//!   paused     a server whose process is stopped for a while
 //!   child  crowd  player  game  address    the processes and the players that the tests are made of
 //!   strangers  half_open  reliable_pair  figures    what attacks and lines are made of, and what they did
 //! ```
@@ -46,9 +48,11 @@ mod lifecycle;
 mod load;
 mod network;
 mod operator;
+mod paused;
 mod player;
 mod recorder;
 mod reliable_pair;
 mod slow;
+mod soak;
 mod strangers;
 mod watchdog;

@@ -33,12 +33,12 @@ const GROWN_BYTES_PER_CLIENT_MAX: i64 = (64 << 20) / 100;
 const NOTICED_WITHIN: Duration = Duration::from_secs(4);
 
 /// The text of a settings file in which the server bears so much silence.
-fn bearing(silence_s: u32) -> String {
+pub fn bearing(silence_s: u32) -> String {
     format!("[server]\ntimeout_s = {silence_s}\n")
 }
 
 /// Bots in a process of their own, which can be stopped as a whole.
-fn swarm(server: &Server, silence_s: u32, client_id_first: u64, players: usize) -> Started {
+pub fn swarm(server: &Server, silence_s: u32, client_id_first: u64, players: usize) -> Started {
     let settings = settings_file(&format!("slow-{client_id_first}"), &bearing(silence_s));
     let (address, id, players) = (server.address.to_string(), client_id_first.to_string(), players.to_string());
     let arguments = ["bots", "--json", "--connect", &address, "--first-client-id", &id, "--players", &players];
