@@ -1,0 +1,146 @@
+//! A soak: players play, others come in and go, pages are asked for, and nothing of the server grows.
+
+use std::{
+    fs,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use throng_platform::process::rss_bytes_of;
+
+use crate::{
+    abuse::check_unharmed,
+    child::{Server, alone, settings_file},
+    crowd::Crowd,
+    figures::both,
+    floods::newcomers::Newcomers,
+    lifecycle::{get, metric},
+};
+
+struct Form {
+    serve: &'static [&'static str],
+    awake: usize,
+    newcomers_per_s: u32,
+    /// Until what fills once is full: buffers, the newcomers' first worlds.
+    settle: Duration,
+    length: Duration,
+    /// Growth from the first third of the length to the last, by their medians.
+    grown_bytes_max: i64,
+    /// What a frame takes in the last third, in times of the first.
+    frame_growth_max: f64,
+}
+
+/// One look at the server.
+struct Look {
+    rss_bytes: i64,
+    files: usize,
+    threads: usize,
+    frames: f64,
+    frame_s: f64,
+}
+
+impl Look {
+    fn at(server: &Server) -> Self {
+        let (_, text) = get(server.admin_address, "/metrics");
+        let entries = |folder: &str| {
+            fs::read_dir(format!("/proc/{}/{folder}", server.pid())).expect("it runs").filter_map(Result::ok).count()
+        };
+        Self {
+            rss_bytes: rss_bytes_of(server.pid()).expect("it runs") as i64,
+            files: entries("fd"),
+            threads: entries("task"),
+            frames: metric(&text, "throng_server_frames_total"),
+            frame_s: metric(&text, "throng_server_frame_seconds_sum"),
+        }
+    }
+}
+
+/// The middle one by size.
+fn median<T: Ord + Copy>(looks: &[Look], of: impl Fn(&Look) -> T) -> T {
+    let mut values: Vec<T> = looks.iter().map(of).collect();
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+/// Mean length of a frame. (ms)
+fn frame_ms(looks: &[Look]) -> f64 {
+    let [first, .., last] = looks else { panic!("two looks are not much") };
+    (last.frame_s - first.frame_s) / (last.frames - first.frames) * 1e3
+}
+
+/// A look a second.
+fn watch(server: &Server, length: Duration) -> Vec<Look> {
+    let begin = Instant::now();
+    let mut looks = Vec::new();
+    while begin.elapsed() < length {
+        std::thread::sleep(Duration::from_secs(1));
+        looks.push(Look::at(server));
+    }
+    looks
+}
+
+fn nothing_grows(form: &Form, settings: &str) {
+    let _alone = alone();
+    let settings = settings_file("soak", settings).display().to_string();
+    let server = Server::start(&[form.serve, &["--config", &settings]].concat());
+    let crowd = Crowd::start(server.address, form.awake);
+    let over = AtomicBool::new(false);
+    let soak = || {
+        std::thread::sleep(form.settle);
+        let looks = watch(&server, form.length);
+        over.store(true, Ordering::Relaxed);
+        looks
+    };
+    let (looks, newcomers) = both(soak, || Newcomers::come(server.address, form.newcomers_per_s, &over));
+    let third = looks.len() / 3;
+    let (first, last) = (&looks[..third], &looks[looks.len() - third..]);
+    let grown_bytes = median(last, |look| look.rss_bytes) - median(first, |look| look.rss_bytes);
+    let frames_ms = [first, last].map(frame_ms);
+    let files = [first, last].map(|looks| median(looks, |look| look.files));
+    let threads = [first, last].map(|looks| median(looks, |look| look.threads));
+    println!(
+        "{} newcomers in {:?}: {grown_bytes} bytes more, files {files:?}, threads {threads:?}, a frame takes {frames_ms:?} ms",
+        newcomers.took.len(),
+        form.settle + form.length
+    );
+    assert!(newcomers.share_in_soon() >= 0.99, "{} came in, {} did not", newcomers.took.len(), newcomers.failed);
+    assert!(grown_bytes <= form.grown_bytes_max, "it grew by {grown_bytes} bytes");
+    assert_eq!((files[0], threads[0]), (files[1], threads[1]), "files and threads");
+    assert!(frames_ms[1] <= frames_ms[0] * form.frame_growth_max, "{frames_ms:?}");
+    check_unharmed(crowd, server);
+}
+
+/// The recorder's ring fills for minutes, and pages of 2 MiB hide what is looked for: both are for the full form.
+#[test]
+fn r39_nothing_grows_while_players_come_and_go() {
+    nothing_grows(
+        &Form {
+            serve: &["--players", "32", "--npcs", "64", "--no-recorder"],
+            awake: 16,
+            newcomers_per_s: 5,
+            settle: Duration::from_secs(6),
+            length: Duration::from_secs(18),
+            grown_bytes_max: 1 << 20,
+            frame_growth_max: f64::INFINITY,
+        },
+        "[server]\nhuge_pages = false\n",
+    );
+}
+
+#[test]
+#[ignore = "full form: takes an hour, and wants a release build and a quiet machine"]
+fn r39_nothing_grows_in_an_hour() {
+    nothing_grows(
+        &Form {
+            serve: &["--players", "256", "--npcs", "512"],
+            awake: 200,
+            newcomers_per_s: 5,
+            settle: Duration::from_secs(1_800),
+            length: Duration::from_secs(1_800),
+            // 1 MiB an hour; from the middle of one third to the middle of the other it is a third of an hour.
+            grown_bytes_max: (1 << 20) / 3,
+            frame_growth_max: 1.05,
+        },
+        "",
+    );
+}
