@@ -4,11 +4,22 @@
 //! take minutes or hours are `#[ignore]`d and run here only; a row whose full form is quick runs with all tests, and
 //! here again. Finding none for a row that was asked for is a failure, not a success. `docs/reliability.md` says what
 //! each row promises.
+//!
+//! One test after the other, by the executables that one call of cargo builds (`executables`). What became of each is noted as
+//! soon as it is over (`ledger`), so a run that is cut off, or that was given `--minutes`, is gone on with by `--resume`.
+
+mod executables;
+mod ledger;
+
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
+use self::{
+    executables::Executable,
+    ledger::{Entry, Ledger},
+};
 use crate::error::XtaskError;
-use crate::step::{self, cargo};
 
 /// Rows of the contract, R01 to R40.
 const ROWS: std::ops::RangeInclusive<u8> = 1..=40;
@@ -21,33 +32,70 @@ pub(crate) struct ReliabilityArguments {
     /// List the tests and run none.
     #[arg(long)]
     list: bool,
+    /// Leave out the tests that have passed at this commit already.
+    #[arg(long)]
+    resume: bool,
+    /// Begin no test after so many minutes; `--resume` goes on from there.
+    #[arg(long, value_name = "MINUTES")]
+    minutes: Option<u64>,
+}
+
+/// A test, and where it is.
+struct RowTest<'a> {
+    executable: &'a Executable,
+    name: String,
 }
 
 pub(crate) fn run(arguments: &ReliabilityArguments) -> Result<(), XtaskError> {
-    let rows = if arguments.rows.is_empty() { ROWS.collect() } else { arguments.rows.clone() };
-    let filters: Vec<String> = rows.iter().map(|row| format!("r{row:02}_")).collect();
-    let command = |more: &[&str]| {
-        let mut command = cargo();
-        // The server's own profile: a full form measures what an operator runs.
-        command
-            .args(["test", "--release", "--workspace", "--locked", "--", "--include-ignored"])
-            .args(more)
-            .args(&filters);
-        command
-    };
-    let listed = step::output_of("list", &mut command(&["--list"]), "the build's errors are above")?;
-    let tests: Vec<&str> = listed.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+    let executables = executables::build()?;
+    let rows: Vec<u8> = if arguments.rows.is_empty() { ROWS.collect() } else { arguments.rows.clone() };
+    let tests = tests_of(&executables, &rows)?;
     if arguments.list {
-        tests.iter().for_each(|test| println!("{test}"));
+        tests.iter().for_each(|test| println!("{}: {}", test.executable.package, test.name));
         return Ok(());
     }
     for row in &arguments.rows {
-        if !tests.iter().any(|test| is_of_row(test, *row)) {
+        if !tests.iter().any(|test| is_of_row(&test.name, *row)) {
             return Err(XtaskError::Usage(format!("row R{row:02} has no full form: no test begins with r{row:02}_")));
         }
     }
-    eprintln!("{} tests", tests.len());
-    step::run("reliability", &mut command(&["--nocapture", "--test-threads=1"]), "each failure prints how to replay it")
+    let mut ledger = Ledger::open()?;
+    let left = |test: &&RowTest| !(arguments.resume && ledger.has_passed(&test.executable.package, &test.name));
+    let todo: Vec<&RowTest> = tests.iter().filter(left).collect();
+    eprintln!("{} tests, {} to run; noted in {}", tests.len(), todo.len(), ledger.path().display());
+    let until = arguments.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
+    let (mut failed, mut begun) = (Vec::new(), 0);
+    for test in &todo {
+        if until.is_some_and(|until| Instant::now() >= until) {
+            break;
+        }
+        begun += 1;
+        eprintln!("── {begun} of {}: {}: {}", todo.len(), test.executable.package, test.name);
+        let begin = Instant::now();
+        let passed = test.executable.run(&test.name)?;
+        let seconds = begin.elapsed().as_secs_f64();
+        eprintln!("── {} after {seconds:.1} s", if passed { "fine" } else { "FAILED" });
+        ledger.note(&Entry { package: &test.executable.package, test: &test.name, passed, seconds })?;
+        if !passed {
+            failed.push(test.name.as_str());
+        }
+    }
+    if begun < todo.len() {
+        eprintln!("{} tests were not begun in time: go on with --resume", todo.len() - begun);
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(XtaskError::Usage(format!("failed: {}; each prints above how to replay it", failed.join(", "))))
+}
+
+fn tests_of<'a>(executables: &'a [Executable], rows: &[u8]) -> Result<Vec<RowTest<'a>>, XtaskError> {
+    let mut tests = Vec::new();
+    for executable in executables {
+        let names = executable.tests()?.into_iter().filter(|name| rows.iter().any(|row| is_of_row(name, *row)));
+        tests.extend(names.map(|name| RowTest { executable, name }));
+    }
+    Ok(tests)
 }
 
 fn is_of_row(test: &str, row: u8) -> bool {
