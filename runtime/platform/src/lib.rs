@@ -20,6 +20,7 @@
 //! | [`sampling`] | where another process's threads are, without stopping them |
 //! | [`thread_stack`] | where a stuck thread of this process is, and its stack |
 //! | [`hardware`] | what the processor counts of them |
+//! | [`children`] | when has a process of ours ended, and ending when our parent does |
 //! | [`process_groups`] | a program with all that it has started, ended and counted as one |
 //! | [`never`](mod@never) | states that only a bug can make: loud in tests, counted and survived in a live server |
 //! | [`crash_signal`], [`message_pair`], [`bad_access`] | what a dying thread may do, and whom it tells: the ground of `throng-crash` |
@@ -30,6 +31,7 @@
 pub mod accounts;
 pub mod allocator;
 pub mod bad_access;
+pub mod children;
 pub mod clock;
 pub mod control_groups;
 pub mod cores;

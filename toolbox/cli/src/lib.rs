@@ -24,7 +24,8 @@
 //! declare a global allocator of its own.
 //!
 //! Every command has `--json`, which prints one JSON object as its last line with units in the key names. Exit status 0
-//! = fine, 1 = the thing measured failed its bar, 2 = a mistake in how it was called or in the surroundings.
+//! = fine, 1 = the thing measured failed its bar, 2 = a mistake in how it was called or in the surroundings, 3 = a
+//! supervised server died too often.
 //!
 //! `load` and `demo` start this very executable twice, as server and as bots; what the processes tell each other is in
 //! `docs/spec/child.md`.
@@ -49,6 +50,7 @@ mod own_command;
 mod played;
 mod serve;
 mod status_line;
+mod supervisor;
 mod token;
 mod wallclock;
 
@@ -160,6 +162,7 @@ fn end(executable: Executable, result: CommandResult) -> ExitCode {
     match result {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
+        Ok(Verdict::Status(status)) => ExitCode::from(status),
         Err(error) => {
             remark(format_args!("{}: {error}", executable.name));
             ExitCode::from(2)

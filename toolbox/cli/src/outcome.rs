@@ -5,6 +5,8 @@ pub enum Verdict {
     Fine,
     /// What was measured failed its bar.
     Failed,
+    /// It ends with a status of its own, and has told why: a supervisor with its server's, for one.
+    Status(u8),
 }
 
 pub type CommandResult = Result<Verdict, Box<dyn std::error::Error>>;

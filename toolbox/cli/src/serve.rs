@@ -35,6 +35,7 @@ use crate::{
     output::{OutputArguments, Reader, remark, say},
     played::Played,
     status_line::StatusLine,
+    supervisor::{self, Role, SupervisionArguments},
 };
 
 /// Sockets, files and pipes that a server needs beside none per client: UDP is one socket for all.
@@ -75,6 +76,8 @@ pub struct ServeArguments {
     #[arg(long)]
     ignore_cost_estimates: bool,
     #[command(flatten)]
+    supervision: SupervisionArguments,
+    #[command(flatten)]
     output: OutputArguments,
 }
 
@@ -94,6 +97,11 @@ fn admin_address(text: &str) -> Result<AdminAddress, String> {
 
 pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executable) -> CommandResult {
     let stop = signals::install_stop();
+    match arguments.supervision.role()? {
+        Role::Supervisor(supervised) => return supervisor::run(supervised, &stop),
+        Role::Orphan => return Err("the supervisor that started this server is gone".into()),
+        Role::Server => {}
+    }
     limits::raise_open_files(OPEN_FILES_WANTED)?;
     let (mut settings, build_worlds) = played.game.find_settings(arguments.config.as_deref())?;
     tracing::info!(from = %settings.source(), "settings");

@@ -266,8 +266,7 @@ impl Server {
         let ready = wait_until(PATIENCE, || {
             lock(&heard).ready.take().or_else(|| running.0.try_wait().expect("a child of ours").map(|_| Value::Null))
         });
-        let address = |key| ready.as_ref().and_then(|ready| ready.get(key)?.as_str()?.parse().ok());
-        let (Some(address), Some(admin_address)) = (address("address"), address("admin_address")) else {
+        let Some([address, admin_address]) = ready.as_ref().and_then(addresses_in) else {
             drop(running);
             panic!("{command:?} said {ready:?} instead of two addresses\n{}", stderr.whole());
         };
@@ -293,6 +292,14 @@ impl Server {
         let found =
             wait_until(PATIENCE, || lock(&self.heard).status.as_ref()?.get(key)?.as_f64().filter(|&it| is_so(it)));
         found.unwrap_or_else(|| panic!("`{key}` stays wrong; the last status is {:?}", lock(&self.heard).status))
+    }
+
+    /// Waits for the server that comes after one that died, where there is a supervisor; its addresses are new.
+    pub fn wait_until_ready_again(&mut self) {
+        let ready = wait_until(PATIENCE, || lock(&self.heard).ready.take());
+        let addresses = ready.as_ref().and_then(addresses_in);
+        [self.address, self.admin_address] =
+            addresses.unwrap_or_else(|| panic!("it said {ready:?}\n{}", self.stderr.so_far()));
     }
 
     pub fn is_running(&mut self) -> bool {
@@ -330,6 +337,12 @@ fn serve(arguments: &[&str]) -> Command {
         throng(&["serve", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--audit-samples"]);
     command.args(arguments).env("THRONG_PRIVATE_KEY", KEY);
     command
+}
+
+/// For players, and for operators.
+fn addresses_in(ready: &Value) -> Option<[SocketAddr; 2]> {
+    let address = |key| ready.get(key)?.as_str()?.parse().ok();
+    Some([address("address")?, address("admin_address")?])
 }
 
 fn listen(stdout: impl Read, heard: &Mutex<Heard>) {

@@ -3,6 +3,7 @@
 //! ```text
 //!   operator   what a person may do wrong, and what they are told
 //!   lifecycle  start, tokens, metrics, sleep, stop
+//!   supervised a server that dies is started again, and not for ever
 //!   load       the daily load test in small
 //!   density    how many instances of a command a host holds
 //!   host       what loads that are known use, and limits that hold a server up
@@ -55,4 +56,5 @@ mod reliable_pair;
 mod slow;
 mod soak;
 mod strangers;
+mod supervised;
 mod watchdog;
