@@ -79,6 +79,7 @@ mod mailboxes;
 mod measure;
 pub mod metrics;
 pub mod packet_report;
+pub mod parking;
 pub mod prelude;
 mod recorder_start;
 mod recorder_turns;

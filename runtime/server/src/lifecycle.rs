@@ -54,6 +54,12 @@ pub enum WorldError {
     Systems(String),
     #[error("building a world of kind `{0}` panicked; the crash is in the log")]
     Panicked(String),
+    /// See [`crate::parking`].
+    #[error(
+        "worlds of kind `{kind}` made by this plan panicked again and again, and for another {left_s} s none is made; the \
+         console's `worlds.unpark` ends that"
+    )]
+    Parked { kind: String, left_s: u64 },
     #[error("the thread that makes worlds has died; the crash is in the log, and only a restart helps")]
     NoMaker,
     #[error("the server is closing")]

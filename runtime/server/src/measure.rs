@@ -89,7 +89,7 @@ impl Server {
         if now < self.status.next_at {
             return None;
         }
-        let players_by_kind = self.players_by_kind();
+        let (players_by_kind, plans_parked) = (self.players_by_kind(), self.publish_parked(now));
         let window = &mut self.status;
         let cpu = process::cpu_time();
         let elapsed_s = (now.saturating_sub(window.next_at).as_secs_f64() + 1.0).max(1.0);
@@ -111,6 +111,7 @@ impl Server {
             placements_pending: waiting.for_world as u64,
             worlds: self.worlds.len(),
             worlds_awake: self.worlds.iter().filter(|slot| !slot.is_dormant).count(),
+            plans_parked,
             frame_ms_p50: frame.p50,
             frame_ms_max: frame.max,
             frame_budget_ms: self.timeline.grid.period().as_millis_f64(),
@@ -143,6 +144,14 @@ impl Server {
             metrics.publish(now, &status, &self.totals, &of_second, &self.game_totals, &self.control.published);
         }
         Some(status)
+    }
+
+    /// Tells the console which plans are parked, and gives their number.
+    pub(crate) fn publish_parked(&self, now: Nanos) -> usize {
+        let parked: Vec<_> = self.parking.parked(now).collect();
+        let count = parked.len();
+        self.control.published.publish_parked(parked);
+        count
     }
 
     /// Once a second, a look-up in the list of worlds for each player: some 0.1 ms for a thousand in as many worlds.

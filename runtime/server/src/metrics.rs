@@ -36,6 +36,7 @@ use crate::{
     ids::WorldKindId,
     latest::Latest,
     packet_report::{self, Counted, PacketRow, PacketSums},
+    parking::{Parked, ParkedPlan},
     report::{Build, ServerStatus},
     totals::{LastSecond, Totals},
 };
@@ -88,6 +89,8 @@ pub struct PublishedMetrics {
     clients: Latest<ClientsCounted>,
     /// All counters as of the last second.
     counters: Latest<Vec<CounterNow>>,
+    /// Plans by which no world is made, published when that changes, and once a second if somebody was reading then.
+    parked: Latest<Vec<Parked>>,
     /// What the process uses, by its own word and by others'. Written by a thread of its own.
     accounts: LatestAccounts,
     /// Names of the kinds of worlds, by id. Set once, before the first frame.
@@ -107,6 +110,7 @@ impl PublishedMetrics {
             packets: Latest::default(),
             clients: Latest::default(),
             counters: Latest::default(),
+            parked: Latest::default(),
             accounts: LatestAccounts::default(),
             kind_names: OnceLock::new(),
         }
@@ -139,6 +143,26 @@ impl PublishedMetrics {
             help,
         };
         self.counters.read().iter().map(row).collect()
+    }
+
+    /// The plans by which no world is made now; what an operator has just changed may take a second to be told.
+    pub fn parked(&self) -> Vec<ParkedPlan> {
+        let now = self.clock.now();
+        let plan = |&Parked { kind, seed, panics, until }: &Parked| ParkedPlan {
+            kind: self.kind_name(kind),
+            seed,
+            panics,
+            left_s: until.saturating_sub(now).as_secs_f64().ceil() as u64,
+        };
+        self.parked.read().iter().filter(|parked| now < parked.until).map(plan).collect()
+    }
+
+    pub(crate) fn publish_parked(&self, parked: Vec<Parked>) {
+        // As a rule there are none, and nobody has to be told so every second.
+        let is_known = parked.is_empty() && self.parked.try_read().is_some_and(|told| told.is_empty());
+        if !is_known {
+            self.parked.publish(parked);
+        }
     }
 
     pub(crate) fn accounts(&self) -> &LatestAccounts {
@@ -249,8 +273,17 @@ const REFUSED: Figure = Figure {
              lets in; the others are noise or a flood.",
 };
 /// Gauges that are published once a second.
-const GAUGES: [&Figure; 8] =
-    [&PLAYERS, &JOIN_QUEUE, &PLACEMENTS_PENDING, &WORLDS, &WORLDS_AWAKE, &CPU_CORES, &RSS_BYTES, &HEARTBEATS];
+const GAUGES: [&Figure; 9] = [
+    &PLAYERS,
+    &JOIN_QUEUE,
+    &PLACEMENTS_PENDING,
+    &WORLDS,
+    &WORLDS_AWAKE,
+    &PLANS_PARKED,
+    &CPU_CORES,
+    &RSS_BYTES,
+    &HEARTBEATS,
+];
 const PLAYERS: Figure =
     Figure { name: "server.players", help: "Clients connected.", advice: "Good. Compare with what the host carries." };
 const JOIN_QUEUE: Figure = Figure {
@@ -272,6 +305,11 @@ const WORLDS_AWAKE: Figure = Figure {
     name: "server.worlds_awake",
     help: "Worlds that tick.",
     advice: "More than have players: a game keeps them awake.",
+};
+const PLANS_PARKED: Figure = Figure {
+    name: "server.plans_parked",
+    help: "Plans by which no world is made for now, since worlds made by them panicked again and again.",
+    advice: "As `server.parkings`. The console's `worlds.parked` names them.",
 };
 const CPU_CORES: Figure = Figure {
     name: "process.cpu_cores",
@@ -326,6 +364,7 @@ pub(crate) struct ServerMetrics {
     placements_pending: GaugeId,
     worlds: GaugeId,
     worlds_awake: GaugeId,
+    plans_parked: GaugeId,
     cpu_cores: GaugeId,
     rss_bytes: GaugeId,
     heartbeats: GaugeId,
@@ -382,8 +421,17 @@ impl ServerMetrics {
             Merge::Max => Told::Max(registry.register_declared_max(counter, WINDOW_S)),
         };
         let declared = Totals::declared().into_iter().map(declare).collect();
-        let [players, join_queue, placements_pending, worlds, worlds_awake, cpu_cores, rss_bytes, heartbeats] =
-            GAUGES.map(|figure| registry.register_gauge(figure.name, figure.help));
+        let [
+            players,
+            join_queue,
+            placements_pending,
+            worlds,
+            worlds_awake,
+            plans_parked,
+            cpu_cores,
+            rss_bytes,
+            heartbeats,
+        ] = GAUGES.map(|figure| registry.register_gauge(figure.name, figure.help));
         let refused = DropReason::ALL.map(|reason| {
             (registry.register_counter_with(REFUSED.name, REFUSED.help, &[("reason", reason.name())]), 0)
         });
@@ -400,6 +448,7 @@ impl ServerMetrics {
             placements_pending,
             worlds,
             worlds_awake,
+            plans_parked,
             cpu_cores,
             rss_bytes,
             heartbeats,
@@ -517,6 +566,7 @@ impl ServerMetrics {
         self.registry.set(self.placements_pending, status.placements_pending as f64);
         self.registry.set(self.worlds, status.worlds as f64);
         self.registry.set(self.worlds_awake, status.worlds_awake as f64);
+        self.registry.set(self.plans_parked, status.plans_parked as f64);
         self.registry.set(self.cpu_cores, status.cpu_cores);
         self.registry.set(self.rss_bytes, status.rss_mb * 1e6);
         published.snapshot.publish(Some(self.registry.snapshot()));

@@ -146,6 +146,8 @@ pub struct ServerStatus {
     pub placements_pending: u64,
     pub worlds: usize,
     pub worlds_awake: usize,
+    /// By which no world is made for now, see [`crate::parking`].
+    pub plans_parked: usize,
     pub frame_ms_p50: f64,
     pub frame_ms_max: f64,
     pub frame_budget_ms: f64,

@@ -45,6 +45,7 @@ use crate::{
     mailboxes::Mailboxes,
     metrics::{PublishedMetrics, ServerMetrics},
     packet_report::PacketSums,
+    parking::Parking,
     recorder_turns::RecorderTurns,
     report::{Build, ServerReport, ServerStatus},
     seeds::Seeds,
@@ -125,6 +126,7 @@ enum Command {
     Rules(Arc<ReplicationRules>),
     CreateWorld(NewWorld, Answer<WorldId>),
     RetireWorld(WorldId, Answer<()>),
+    UnparkWorlds(Option<String>, Answer<usize>),
 }
 
 /// A handle to a running server, for other threads.
@@ -165,6 +167,14 @@ impl ServerControl {
     pub fn retire_world(&self, world: WorldId) -> Pending<()> {
         let (pending, answer) = Pending::new();
         self.push(Command::RetireWorld(world, answer));
+        pending
+    }
+
+    /// Has worlds made again by plans that are [parked](crate::parking): of the kind of this name, or by all. The answer
+    /// is how many plans that were.
+    pub fn unpark_worlds(&self, kind: Option<&str>) -> Pending<usize> {
+        let (pending, answer) = Pending::new();
+        self.push(Command::UnparkWorlds(kind.map(str::to_owned), answer));
         pending
     }
 
@@ -210,6 +220,8 @@ pub struct Server {
     pub(crate) ending: VecDeque<WorldId>,
     /// Clients whose worlds panicked.
     pub(crate) stranded: VecDeque<Stranded>,
+    /// What these worlds were made from.
+    pub(crate) parking: Parking,
     /// Worlds came or went and the recorder has not been told.
     pub(crate) worlds_changed: bool,
     pub(crate) recorder_told_at: Nanos,
@@ -384,6 +396,7 @@ impl Server {
             maker: WorldMaker::inline(),
             ending: VecDeque::new(),
             stranded: VecDeque::new(),
+            parking: Parking::default(),
             worlds_changed: false,
             recorder_told_at: Nanos::ZERO,
             hashes_wanted: false,
@@ -517,7 +530,7 @@ impl Server {
 
     /// Id, kind and seed of every world.
     pub fn worlds(&self) -> impl Iterator<Item = (WorldId, &str, u64)> {
-        self.worlds.iter().map(|slot| (slot.id, &*slot.name, slot.seed))
+        self.worlds.iter().map(|slot| (slot.id, &*slot.name, slot.plan.seed))
     }
 
     pub fn worlds_count(&self) -> usize {
@@ -640,6 +653,7 @@ impl Server {
                 }
                 Command::CreateWorld(new, answer) => self.order_world(new, answer),
                 Command::RetireWorld(world, answer) => self.retire_world(world, answer),
+                Command::UnparkWorlds(kind, answer) => answer.give(Ok(self.unpark_worlds(kind.as_deref(), now))),
             }
         }
     }

@@ -11,6 +11,8 @@
 //!                                                         -> Refuse  -> told, and disconnected
 //! ```
 //!
+//! Worlds that panic again and again are not made for ever ([`crate::parking`]); then the directory refuses.
+//!
 //! Bounded in time, by `placement_timeout_s`, and in number: whose worlds panic [`WORLDS_LOST_MAX`] times, no more than a
 //! minute apart, is disconnected, since the fault may come with its player. What it sends while it waits is lost, as on a bad line.
 //!

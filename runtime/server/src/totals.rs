@@ -54,6 +54,13 @@ counters! {
         Sum clients_placed_again: "server.clients_placed_again", "clients",
             "Clients whose world panicked and who went on in another.",
             "As `server.worlds_parked`: what they carried is lost.";
+        Sum parkings: "server.parkings", "parkings",
+            "Times that the plan of a world was parked, since worlds made by it panicked again and again.",
+            "A bug in what the world is made from, or in its game. The log names kind and seed; the console's \
+             `worlds.parked` tells those that are parked now, and `worlds.unpark` ends it.";
+        Sum parked_refusals: "server.parked_refusals", "worlds",
+            "Worlds that were asked for and not made, since their plan is parked.",
+            "As `server.parkings`: whoever was to be there was placed elsewhere by the game, or refused.";
         Sum directory_panics: "server.directory_panics", "panics",
             "Panics of the game's directory.",
             "A bug: any is one too many. The log has the panic. Whoever was to be placed was refused.";

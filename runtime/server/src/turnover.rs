@@ -46,7 +46,7 @@ impl Server {
 
     /// As `create_world`, with parameters.
     pub fn create_world_as(&mut self, new: NewWorld) -> Result<WorldId, ServerError> {
-        let NewWorld { kind, seed, parameters } = new;
+        let NewWorld { kind, seed, ref parameters } = new;
         let row = self.kinds.get(usize::from(kind.0)).ok_or(WorldError::NoSuchKind(kind))?;
         let id = self.worlds.reserve().ok_or(WorldError::Full(WORLDS_MAX))?;
         let built = {
@@ -56,7 +56,7 @@ impl Server {
         match built {
             Ok(mut world) => {
                 world.set_rules(&self.rules);
-                self.place(world, seed);
+                self.place(world, new);
                 Ok(id)
             }
             Err(error) => {
@@ -71,6 +71,11 @@ impl Server {
         let Some(row) = self.kinds.get(usize::from(new.kind.0)) else {
             return answer.give(Err(WorldError::NoSuchKind(new.kind)));
         };
+        if let Some(left) = self.parking.left(&new, self.timeline_now()) {
+            self.counts.server.parked_refusals += 1;
+            let (kind, left_s) = (row.name.to_string(), left.as_secs_f64().ceil() as u64);
+            return answer.give(Err(WorldError::Parked { kind, left_s }));
+        }
         let Some(id) = self.worlds.reserve() else {
             return answer.give(Err(WorldError::Full(WORLDS_MAX)));
         };
@@ -100,12 +105,12 @@ impl Server {
     /// Puts worlds that have been built into their places, and takes out those that are over.
     pub(crate) fn turn_over_worlds(&mut self, frame: u64) {
         for _ in 0..ARRIVALS_PER_FRAME_MAX {
-            let Some(Made { id, seed, world, answer }) = self.maker.take_made() else { break };
+            let Some(Made { id, plan, world, answer }) = self.maker.take_made() else { break };
             match world {
                 Ok(mut world) => {
                     // Those that it was made with may have been replaced meanwhile.
                     world.set_rules(&self.rules);
-                    self.place(*world, seed);
+                    self.place(*world, plan);
                     self.counts.server.worlds_created += 1;
                     answer.give(Ok(id));
                 }
@@ -173,10 +178,11 @@ impl Server {
         let id = hosted.world.id();
         log_error!(WORLDS, world = %id, name = &**hosted.world.name(), "world panicked in its tick and is parked");
         self.counts.server.worlds_parked += 1;
-        if let Some(mut slot) = self.take_out(id)
-            && let Some(answer) = slot.ending.take()
-        {
-            answer.give(Ok(()));
+        if let Some(mut slot) = self.take_out(id) {
+            self.park_if_it_panics_often(&slot, now);
+            if let Some(answer) = slot.ending.take() {
+                answer.give(Ok(()));
+            }
         }
         // Those who were already out of it, or turned back at its door, go on.
         self.see_off(&mut hosted.world);
@@ -184,6 +190,33 @@ impl Server {
         self.game_totals.withdraw(rest.world.gauges_mut());
         clients.into_iter().for_each(|client| self.strand(client, now));
         self.maker.drop_world(rest);
+    }
+
+    fn park_if_it_panics_often(&mut self, slot: &WorldSlot, now: Nanos) {
+        let Some(parked_for) = self.parking.panicked(&slot.plan, now) else { return };
+        self.counts.server.parkings += 1;
+        self.publish_parked(now);
+        log_error!(
+            WORLDS,
+            kind = &*slot.name,
+            seed = slot.plan.seed,
+            parked_s = parked_for.as_secs_f64(),
+            "worlds of this plan panicked again and again: none is made by it for now; the console's `worlds.unpark` ends that"
+        );
+    }
+
+    /// Has worlds made again by plans that are parked: of the kind of this name, or by all.
+    pub(crate) fn unpark_worlds(&mut self, kind: Option<&str>, now: Nanos) -> usize {
+        let unparked = match kind {
+            None => self.parking.unpark(None, now),
+            Some(name) => {
+                let named = self.kinds.iter().zip(0..).filter(|(row, _)| *row.name == *name);
+                named.map(|(_, number)| self.parking.unpark(Some(WorldKindId(number)), now)).sum()
+            }
+        };
+        self.publish_parked(now);
+        log_info!(WORLDS, kind = kind.unwrap_or("all"), unparked, "plans of worlds are no longer parked");
+        unparked
     }
 
     /// Ends a client's connection outside of any world.
@@ -212,7 +245,7 @@ impl Server {
     }
 
     /// Gives a world its mailbox and its phase.
-    fn place(&mut self, mut world: throng_world::GameWorld, seed: u64) {
+    fn place(&mut self, mut world: throng_world::GameWorld, plan: NewWorld) {
         world.want_hash(self.hashes_wanted);
         let (rate, id) = (world.rate(), world.id());
         let (phase, frame) = match self.frame_number {
@@ -220,7 +253,7 @@ impl Server {
             // `prepare` lays all worlds that there are into the grid of all rates.
             None => ((0, TickPhase::new(0, rate, FrameGrid::for_rates(&[rate]))), 0),
         };
-        let slot = WorldSlot::new(world, seed, phase, frame);
+        let slot = WorldSlot::new(world, plan, phase, frame);
         self.mailboxes.insert(id, slot.mailbox.clone());
         self.worlds.insert(slot);
         self.worlds_changed = true;

@@ -38,7 +38,7 @@ pub(crate) struct Order {
 /// An order that was carried out.
 pub(crate) struct Made {
     pub id: WorldId,
-    pub seed: u64,
+    pub plan: NewWorld,
     pub world: Built,
     pub answer: Answer<WorldId>,
 }
@@ -56,8 +56,8 @@ pub(crate) struct WorldMaker {
     thread: Option<(Sender<Job>, Receiver<Built>)>,
     /// Built at once, for the next frame.
     made_here: VecDeque<Built>,
-    /// Worlds that have been ordered and not come yet, with their seeds, and who waits for them.
-    outstanding: VecDeque<(WorldId, u64, Answer<WorldId>)>,
+    /// Worlds that have been ordered and not come yet, with their plans, and who waits for them.
+    outstanding: VecDeque<(WorldId, NewWorld, Answer<WorldId>)>,
 }
 
 impl WorldMaker {
@@ -75,7 +75,7 @@ impl WorldMaker {
     }
 
     pub fn make(&mut self, order: Order, answer: Answer<WorldId>) {
-        self.outstanding.push_back((order.id, order.new.seed, answer));
+        self.outstanding.push_back((order.id, order.new.clone(), answer));
         match &self.thread {
             // That the thread is gone is noticed by `take_made`.
             Some((jobs, _)) => _ = jobs.send(Job::Make(Box::new(order))),
@@ -102,8 +102,8 @@ impl WorldMaker {
             },
             None => self.made_here.pop_front()?,
         };
-        let (id, seed, answer) = self.outstanding.pop_front()?;
-        Some(Made { id, seed, world, answer })
+        let (id, plan, answer) = self.outstanding.pop_front()?;
+        Some(Made { id, plan, world, answer })
     }
 
     /// Worlds that have been ordered and not come yet.
@@ -173,8 +173,8 @@ mod tests {
         let later = order(&mut maker, 1);
         assert_eq!(maker.outstanding(), 2);
         for index in 0..2 {
-            let Made { id, seed, world, answer } = maker.take_made().expect("it is owed");
-            assert_eq!((id, seed), (WorldId::new(index, 0), u64::from(index) + 7));
+            let Made { id, plan, world, answer } = maker.take_made().expect("it is owed");
+            assert_eq!((id, plan.seed), (WorldId::new(index, 0), u64::from(index) + 7));
             answer.give(Err(world.err().expect("nobody made it")));
         }
         for pending in [waiting, later] {

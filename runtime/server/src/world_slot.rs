@@ -13,7 +13,7 @@ use throng_world::{GameWorld, ids::WorldId};
 use crate::{
     host_watch::{HostShare, HostWatch},
     hosted_world::HostedWorld,
-    lifecycle::Answer,
+    lifecycle::{Answer, NewWorld},
     mailbox::Mailbox,
     timeline::Timeline,
 };
@@ -28,8 +28,8 @@ const ARRIVAL_COST: Nanos = Nanos::from_micros(80);
 
 pub(crate) struct WorldSlot {
     pub id: WorldId,
-    /// What its random source began with, for reports of its death.
-    pub seed: u64,
+    /// What it was made from: its seed is told in reports of its death, and all of it is remembered if it panics.
+    pub plan: NewWorld,
     pub name: Arc<str>,
     pub rate: Hertz,
     pub mailbox: Arc<Mailbox>,
@@ -68,13 +68,13 @@ pub(crate) struct TickOutcome {
 
 impl WorldSlot {
     /// A world that ticks for the first time in a frame after `frame`; it misses nothing before.
-    pub fn new(mut world: GameWorld, seed: u64, (phase_index, phase): (usize, TickPhase), frame: u64) -> Self {
+    pub fn new(mut world: GameWorld, plan: NewWorld, (phase_index, phase): (usize, TickPhase), frame: u64) -> Self {
         let mut cost = CostEstimate::new();
         cost.hint(world.report_mut().next_tick_hint);
         let (mailbox, running_since) = (Arc::<Mailbox>::default(), Arc::<AtomicU64>::default());
         Self {
             id: world.id(),
-            seed,
+            plan,
             name: world.name().clone(),
             rate: world.rate(),
             cost,

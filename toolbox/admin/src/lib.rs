@@ -23,6 +23,7 @@ mod counter_table;
 mod origin_check;
 mod packet_table;
 mod pages;
+mod parked_table;
 mod published;
 
 use std::net::SocketAddr;

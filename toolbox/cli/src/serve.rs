@@ -142,8 +142,9 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     let _crash_guard = install_crash_reports(&settings.server.crashes, &server, executable)?;
     let admin = match settings.server.admin_address {
         Some(address) => {
+            let console = Console::new().with_rules(rules).with_parking(server.control());
             let access = Access { names: settings.server.admin_names.clone(), keys: admin_keys };
-            Some(AdminServer::start(address, access, server.control().published(), Console::new().with_rules(rules))?)
+            Some(AdminServer::start(address, access, server.control().published(), console)?)
         }
         None => None,
     };
@@ -242,8 +243,12 @@ fn one_line(status: &ServerStatus) -> String {
         }
         _ => String::new(),
     };
+    let parked = match status.plans_parked {
+        0 => String::new(),
+        plans => format!("  {plans} plans parked"),
+    };
     format!(
-        "{:>5} s  {} players  {} of {} worlds awake  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  \
+        "{:>5} s  {} players  {} of {} worlds awake{parked}  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  \
          {:.0} MB{throttled}",
         status.second,
         status.players,

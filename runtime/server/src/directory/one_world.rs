@@ -6,7 +6,7 @@ use throng_world::ids::WorldId;
 
 use super::{DIRECTORY, Directory, Placement};
 use crate::{
-    lifecycle::{NewWorld, Pending},
+    lifecycle::{NewWorld, Pending, WorldError},
     server::ServerControl,
 };
 
@@ -41,6 +41,11 @@ impl Directory for OneWorld {
                 Some(Ok(world)) => {
                     self.world = State::There(world);
                     return Placement::World(world);
+                }
+                // Whoever asks is told, so the log is not.
+                Some(Err(WorldError::Parked { .. })) => {
+                    self.world = State::Ended;
+                    return Placement::Refuse("its world panicked again and again, and is not made for now");
                 }
                 Some(Err(error)) => {
                     log_error!(DIRECTORY, %error, "the world that everybody is in cannot be made again");
