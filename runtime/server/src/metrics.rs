@@ -273,12 +273,13 @@ const REFUSED: Figure = Figure {
              lets in; the others are noise or a flood.",
 };
 /// Gauges that are published once a second.
-const GAUGES: [&Figure; 9] = [
+const GAUGES: [&Figure; 10] = [
     &PLAYERS,
     &JOIN_QUEUE,
     &PLACEMENTS_PENDING,
     &WORLDS,
     &WORLDS_AWAKE,
+    &WORLDS_DORMANT,
     &PLANS_PARKED,
     &CPU_CORES,
     &RSS_BYTES,
@@ -305,6 +306,11 @@ const WORLDS_AWAKE: Figure = Figure {
     name: "server.worlds_awake",
     help: "Worlds that tick.",
     advice: "More than have players: a game keeps them awake.",
+};
+const WORLDS_DORMANT: Figure = Figure {
+    name: "server.worlds_dormant",
+    help: "Worlds that sleep, since they have nothing to do until somebody comes or writes. They take memory alone.",
+    advice: "Good. If players are few and it is 0, a game keeps its worlds awake.",
 };
 const PLANS_PARKED: Figure = Figure {
     name: "server.plans_parked",
@@ -364,6 +370,7 @@ pub(crate) struct ServerMetrics {
     placements_pending: GaugeId,
     worlds: GaugeId,
     worlds_awake: GaugeId,
+    worlds_dormant: GaugeId,
     plans_parked: GaugeId,
     cpu_cores: GaugeId,
     rss_bytes: GaugeId,
@@ -427,6 +434,7 @@ impl ServerMetrics {
             placements_pending,
             worlds,
             worlds_awake,
+            worlds_dormant,
             plans_parked,
             cpu_cores,
             rss_bytes,
@@ -448,6 +456,7 @@ impl ServerMetrics {
             placements_pending,
             worlds,
             worlds_awake,
+            worlds_dormant,
             plans_parked,
             cpu_cores,
             rss_bytes,
@@ -566,6 +575,7 @@ impl ServerMetrics {
         self.registry.set(self.placements_pending, status.placements_pending as f64);
         self.registry.set(self.worlds, status.worlds as f64);
         self.registry.set(self.worlds_awake, status.worlds_awake as f64);
+        self.registry.set(self.worlds_dormant, status.worlds.saturating_sub(status.worlds_awake) as f64);
         self.registry.set(self.plans_parked, status.plans_parked as f64);
         self.registry.set(self.cpu_cores, status.cpu_cores);
         self.registry.set(self.rss_bytes, status.rss_mb * 1e6);
