@@ -3,6 +3,7 @@
 //! ```text
 //!   operator   what a person may do wrong, and what they are told
 //!   lifecycle  start, tokens, metrics, sleep, stop
+//!   idle       what wakes a server that nobody plays on
 //!   supervised a server that dies is started again, and not for ever
 //!   load       the daily load test in small
 //!   density    how many instances of a command a host holds
@@ -45,6 +46,7 @@ mod game;
 mod half_open;
 mod host;
 mod hostile_inputs;
+mod idle;
 mod lifecycle;
 mod load;
 mod network;

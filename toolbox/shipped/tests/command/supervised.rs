@@ -9,6 +9,7 @@ use nix::{sys::signal::kill, unistd::Pid};
 
 use crate::{
     child::{Finished, Server, Signal, Started, finish, folder, throng, wait_until},
+    idle::sleeps_by_thread,
     lifecycle::get,
 };
 
@@ -37,27 +38,16 @@ fn runs(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// How often a process has gone to sleep, all of its threads together.
-fn sleeps_of(pid: u32) -> u64 {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
-    let of_thread = |status: String| {
-        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        line.and_then(|count| count.trim().parse::<u64>().ok()).expect("a count")
-    };
-    let statuses = threads.map(|thread| fs::read_to_string(thread.expect("a thread").path().join("status")));
-    statuses.map(|status| of_thread(status.expect("it runs"))).sum()
-}
-
 /// Promise: a server that is killed is back and answers, and an order to end reaches the one that runs then.
 #[test]
 fn a_killed_server_is_back_and_ends_with_its_supervisor() {
     let crashes = folder("supervised-crashes");
     let mut server = Server::start(&[&SMALL[..], &["--crashes", crashes.to_str().expect("plain")]].concat());
     let first = server_of(server.pid(), None).expect("it has started one");
-    let (sleeps, second_at) = (sleeps_of(server.pid()), Instant::now() + Duration::from_secs(1));
+    let (slept, second_at) = (sleeps_by_thread(server.pid()), Instant::now() + Duration::from_secs(1));
     server.wait_for_status("second", |second| second >= 1.0);
     std::thread::sleep(second_at.saturating_duration_since(Instant::now()));
-    assert_eq!(sleeps_of(server.pid()), sleeps, "a supervisor does not wake while its server lives");
+    assert_eq!(sleeps_by_thread(server.pid()), slept, "a supervisor does not wake while its server lives");
 
     kill_hard(first);
     server.wait_until_ready_again();
