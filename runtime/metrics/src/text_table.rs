@@ -32,10 +32,8 @@ mod tests;
 
 pub use render::FLOAT_DIGITS_MAX;
 
-/// Between two columns.
-const GAP: &str = "  ";
-/// Padding is copied from here, as often as it takes.
-const SPACES: &str = "                                ";
+/// Spaces between two columns.
+const GAP: usize = 2;
 
 /// What a column holds, and how its cells are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,11 +131,11 @@ pub struct TextTable {
     widths: Vec<usize>,
     placed: Vec<Placed>,
     /// One rendered cell.
-    rendered: String,
+    rendered: Vec<u8>,
     /// The rows by the expected widths; the JSON, too.
-    draft: String,
+    draft: Vec<u8>,
     /// The rows by their real widths, where these are others.
-    laid_out: String,
+    laid_out: Vec<u8>,
 }
 
 impl TextTable {
@@ -157,9 +155,9 @@ impl TextTable {
             cells: Vec::new(),
             texts: String::new(),
             placed: Vec::new(),
-            rendered: String::new(),
-            draft: String::new(),
-            laid_out: String::new(),
+            rendered: Vec::new(),
+            draft: Vec::new(),
+            laid_out: Vec::new(),
         }
     }
 
@@ -170,7 +168,7 @@ impl TextTable {
         for (expected, hint) in self.expected_widths.iter_mut().zip(widths) {
             *expected = (*expected).max(*hint);
         }
-        let line_bytes = self.expected_widths.iter().map(|width| width.saturating_add(GAP.len())).sum::<usize>();
+        let line_bytes = self.expected_widths.iter().map(|width| width.saturating_add(GAP)).sum::<usize>();
         // A hint is no promise: a mad one must not take the memory of the host.
         let rows = rows.min(ROWS_RESERVED_MAX);
         self.cells.reserve(rows * self.columns.len());
@@ -220,23 +218,20 @@ impl TextTable {
         draft.clear();
         placed.clear();
         widths.clear();
-        for column in columns.iter() {
-            rendered.clear();
-            rendered.push_str(column.title);
-            widths.push(column.title.chars().count());
-            let index = widths.len() - 1;
-            placed.push(place(draft, columns, index, rendered, widths[index], expected_widths[index]));
+        for (index, column) in columns.iter().enumerate() {
+            let width = column.title.chars().count();
+            widths.push(width);
+            placed.push(place(draft, columns, index, column.title.as_bytes(), width, expected_widths[index]));
         }
         for row in cells.chunks_exact(columns.len()) {
             for (index, kept) in row.iter().enumerate() {
-                rendered.clear();
-                let width = render::text(cell(kept, texts), columns[index].kind, rendered);
+                let (rendered, width) = render::text(cell(kept, texts), columns[index].kind, rendered);
                 widths[index] = widths[index].max(width);
                 placed.push(place(draft, columns, index, rendered, width, expected_widths[index]));
             }
         }
         if widths == expected_widths {
-            return draft;
+            return whole(draft);
         }
         laid_out.clear();
         for row in placed.chunks_exact(columns.len()) {
@@ -244,26 +239,26 @@ impl TextTable {
                 place(laid_out, columns, index, &draft[start..start + len], width, widths[index]);
             }
         }
-        laid_out
+        whole(laid_out)
     }
 
     /// An array with an object for each row, in one line.
     pub fn json(&mut self) -> &str {
         let Self { columns, cells, texts, draft: out, .. } = self;
         out.clear();
-        out.push('[');
+        out.push(b'[');
         for (number, row) in cells.chunks_exact(columns.len()).enumerate() {
-            out.push_str(if number == 0 { "{" } else { ",{" });
+            out.extend_from_slice(if number == 0 { "{" } else { ",{" }.as_bytes());
             for (index, (kept, column)) in row.iter().zip(columns.iter()).enumerate() {
-                out.push_str(if index == 0 { "\"" } else { ",\"" });
-                out.push_str(column.key);
-                out.push_str("\":");
+                out.extend_from_slice(if index == 0 { "\"" } else { ",\"" }.as_bytes());
+                out.extend_from_slice(column.key.as_bytes());
+                out.extend_from_slice(b"\":");
                 render::json(cell(kept, texts), column.kind, out);
             }
-            out.push('}');
+            out.push(b'}');
         }
-        out.push(']');
-        out
+        out.push(b']');
+        whole(out)
     }
 }
 
@@ -278,10 +273,22 @@ fn cell<'a>(kept: &Kept, texts: &'a str) -> Cell<'a> {
     }
 }
 
+/// What was put together of whole texts, as text: one look at all of it, which costs less than one at each cell.
+fn whole(bytes: &[u8]) -> &str {
+    str::from_utf8(bytes).expect("made of whole texts")
+}
+
 /// Writes a cell to its line: with what fills it up to the column's width, and what follows it. A last column on the left
 /// is not filled up, so that lines do not end in spaces.
 #[inline]
-fn place(out: &mut String, columns: &[Column], index: usize, text: &str, width: usize, column_width: usize) -> Placed {
+fn place(
+    out: &mut Vec<u8>,
+    columns: &[Column],
+    index: usize,
+    text: &[u8],
+    width: usize,
+    column_width: usize,
+) -> Placed {
     let is_last = index + 1 == columns.len();
     let is_left = columns[index].is_left();
     let missing = column_width.saturating_sub(width);
@@ -289,19 +296,16 @@ fn place(out: &mut String, columns: &[Column], index: usize, text: &str, width: 
         pad(out, missing);
     }
     let start = out.len();
-    out.push_str(text);
-    if is_left && !is_last {
-        pad(out, missing);
+    out.extend_from_slice(text);
+    if is_last {
+        out.push(b'\n');
+    } else {
+        pad(out, GAP + if is_left { missing } else { 0 });
     }
-    out.push_str(if is_last { "\n" } else { GAP });
     Placed { start, len: text.len(), width }
 }
 
 #[inline]
-fn pad(out: &mut String, mut count: usize) {
-    while count > 0 {
-        let now = count.min(SPACES.len());
-        out.push_str(&SPACES[..now]);
-        count -= now;
-    }
+fn pad(out: &mut Vec<u8>, count: usize) {
+    out.resize(out.len() + count, b' ');
 }
