@@ -81,6 +81,7 @@ pub mod metrics;
 pub mod packet_report;
 pub mod parking;
 pub mod prelude;
+pub mod questions;
 mod recorder_start;
 mod recorder_turns;
 pub mod report;
@@ -96,6 +97,7 @@ pub mod tick_trace;
 mod timeline;
 pub mod token_journal;
 mod totals;
+pub mod tuning;
 mod turnover;
 pub mod watchdog;
 mod windows;
@@ -110,7 +112,7 @@ pub use server::Server;
 /// Game metrics in one line: see [`game_metrics`].
 pub use throng_metrics::{count, counters, game as game_metrics, gauge, text_table};
 
-pub use throng_world::{events, ids, inbox, tick_resources, visibility, world_builder, world_kind};
+pub use throng_world::{console, events, ids, inbox, tick_resources, tunable, visibility, world_builder, world_kind};
 
 /// The crates that a game may name, of the versions that Throng is built with. Derived code names them here, too.
 #[doc(no_inline)]

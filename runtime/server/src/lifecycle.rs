@@ -7,7 +7,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -47,6 +47,8 @@ pub enum WorldError {
     NoSuchKind(WorldKindId),
     #[error("there is no world {0}: it has ended, or never was")]
     NoSuchWorld(WorldId),
+    #[error("world {0} is of another kind")]
+    OtherKind(WorldId),
     #[error("there are {0} worlds, as many as can be")]
     Full(usize),
     /// Its kind's systems cannot be put in an order.
@@ -69,30 +71,51 @@ pub enum WorldError {
 /// The answer to a request, when it comes.
 pub struct Pending<T>(Arc<Reply<T>>);
 
-/// Written once by the frame thread, taken by whoever asked.
+/// Written once by the frame thread or a world's, taken by whoever asked.
 struct Reply<T> {
-    answer: Mutex<Option<Result<T, WorldError>>>,
+    state: Mutex<State<T>>,
     is_there: Condvar,
+}
+
+struct State<T> {
+    answer: Option<Result<T, WorldError>>,
+    /// Whoever answers has begun with it.
+    has_begun: bool,
+    /// Nobody waits for it any more.
+    is_withdrawn: bool,
+}
+
+impl<T> Reply<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<T> Pending<T> {
     /// A request and where its answer goes.
     pub(crate) fn new() -> (Self, Answer<T>) {
-        let reply = Arc::new(Reply { answer: Mutex::new(None), is_there: Condvar::new() });
-        (Self(reply.clone()), Answer(Some(reply)))
+        let state = State { answer: None, has_begun: false, is_withdrawn: false };
+        let reply = Arc::new(Reply { state: Mutex::new(state), is_there: Condvar::new() });
+        (Self(reply.clone()), Answer { reply: Some(reply), if_dropped: WorldError::Closing })
     }
 
     /// The answer, once. `None`: not yet. Never waits.
     pub fn try_take(&self) -> Option<Result<T, WorldError>> {
-        self.0.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().answer.take()
     }
 
     /// Waits for the answer; `None` if it takes longer than `at_most`. Not on a frame thread, which is the one that
     /// answers.
     pub fn wait(&self, at_most: Duration) -> Option<Result<T, WorldError>> {
-        let answer = self.0.answer.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.0.is_there.wait_timeout_while(answer, at_most, |answer| answer.is_none());
-        waited.unwrap_or_else(PoisonError::into_inner).0.take()
+        let waited = self.0.is_there.wait_timeout_while(self.0.lock(), at_most, |state| state.answer.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.answer.take()
+    }
+
+    /// From now on nobody waits: what has not begun is not done. True: it has begun.
+    pub(crate) fn withdraw(&self) -> bool {
+        let mut state = self.0.lock();
+        state.is_withdrawn = true;
+        state.has_begun
     }
 }
 
@@ -102,17 +125,35 @@ impl<T> fmt::Debug for Pending<T> {
     }
 }
 
-/// Gives the answer to a request; one that is dropped without says that the server is closing.
-pub(crate) struct Answer<T>(Option<Arc<Reply<T>>>);
+/// Gives the answer to a request; one that is dropped without says that the server is closing, if nothing else.
+pub(crate) struct Answer<T> {
+    reply: Option<Arc<Reply<T>>>,
+    if_dropped: WorldError,
+}
 
 impl<T> Answer<T> {
     pub fn give(mut self, answer: Result<T, WorldError>) {
         self.put(answer);
     }
 
+    /// It is dropped where this is why.
+    pub fn or(mut self, if_dropped: WorldError) -> Self {
+        self.if_dropped = if_dropped;
+        self
+    }
+
+    /// Whether to begin: somebody still waits for it, and is told from now on that it has begun.
+    pub fn is_wanted(&self) -> bool {
+        self.reply.as_ref().is_some_and(|reply| {
+            let mut state = reply.lock();
+            state.has_begun = !state.is_withdrawn;
+            state.has_begun
+        })
+    }
+
     fn put(&mut self, answer: Result<T, WorldError>) {
-        if let Some(reply) = self.0.take() {
-            *reply.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        if let Some(reply) = self.reply.take() {
+            reply.lock().answer = Some(answer);
             reply.is_there.notify_all();
         }
     }
@@ -120,7 +161,8 @@ impl<T> Answer<T> {
 
 impl<T> Drop for Answer<T> {
     fn drop(&mut self) {
-        self.put(Err(WorldError::Closing));
+        let why = self.if_dropped.clone();
+        self.put(Err(why));
     }
 }
 
@@ -138,5 +180,17 @@ mod tests {
         let (pending, answer) = Pending::<u32>::new();
         drop(answer);
         assert_eq!(pending.try_take(), Some(Err(WorldError::Closing)));
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_not_begun_and_what_has_begun_is_told_as_such() {
+        let (pending, answer) = Pending::<u32>::new();
+        assert!(!pending.withdraw());
+        assert!(!answer.is_wanted());
+        let (pending, answer) = Pending::<u32>::new();
+        assert!(answer.is_wanted());
+        assert!(pending.withdraw());
+        drop(answer.or(WorldError::Full(7)));
+        assert_eq!(pending.try_take(), Some(Err(WorldError::Full(7))));
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     net::SocketAddr,
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -31,6 +32,7 @@ use throng_world::{
     MailItem,
     ids::{WorldId, WorldKindId},
     system_order::OrderError,
+    tunable::{Tunable, Tune, TunedValues, as_written},
     world_builder::Kind,
     world_kind::WorldKind,
 };
@@ -46,6 +48,7 @@ use crate::{
     metrics::{PublishedMetrics, ServerMetrics},
     packet_report::PacketSums,
     parking::Parking,
+    questions::{Asked, HostedCommand, WorldRow},
     recorder_turns::RecorderTurns,
     report::{Build, ServerReport, ServerStatus},
     seeds::Seeds,
@@ -56,6 +59,7 @@ use crate::{
     timeline::Timeline,
     token_journal::{StartedTokenJournal, TokenJournalError, start_as_set},
     totals::Totals,
+    tuning::{TunableRow, TuneError, TunedChange, Tuning},
     watchdog::Watchdog,
     windows::{Measure, StatusWindow},
     worker_post::WorkerPost,
@@ -120,13 +124,16 @@ pub enum ServerError {
 }
 
 /// An order to a running server from another thread.
-enum Command {
+pub(crate) enum Command {
     MeasureBegin,
     MeasureEnd,
     Rules(Arc<ReplicationRules>),
     CreateWorld(NewWorld, Answer<WorldId>),
     RetireWorld(WorldId, Answer<()>),
     UnparkWorlds(Option<String>, Answer<usize>),
+    ListWorlds(Answer<Vec<WorldRow>>),
+    Ask(Asked),
+    Tune(Arc<TunedValues>, Answer<()>),
 }
 
 /// A handle to a running server, for other threads.
@@ -136,6 +143,7 @@ pub struct ServerControl {
     /// Written by any thread, read by the frame thread once a frame: nothing else depends on its order.
     stop: Arc<AtomicBool>,
     pub(crate) published: Arc<PublishedMetrics>,
+    tuning: Arc<Tuning>,
 }
 
 impl ServerControl {
@@ -178,6 +186,33 @@ impl ServerControl {
         pending
     }
 
+    /// The tunables of all kinds of worlds, by name, and what holds for each.
+    pub fn tunables(&self) -> Vec<TunableRow> {
+        self.tuning.rows()
+    }
+
+    /// Changes a tunable; the log says by whom. It holds in each world with its next tick once the frame's thread has
+    /// answered.
+    ///
+    /// # Errors
+    /// If there is none of this name, or the value is not in its range: nothing is changed.
+    pub fn tune(&self, name: &str, value: f64, by: &str) -> Result<(TunedChange, Pending<()>), TuneError> {
+        let (pending, answer) = Pending::new();
+        let change = self.tuning.set(name, value, by, |values| self.push(Command::Tune(values, answer)))?;
+        Ok((change, pending))
+    }
+
+    /// Reads the settings' file again and puts into force what `[game]` says of tunables; what is not named there gets
+    /// its default. Returns where the file is and what is changed. All else in the file takes a restart.
+    ///
+    /// # Errors
+    /// If anything is wrong with the file: nothing is changed.
+    pub fn reload_tunables(&self, by: &str) -> Result<(PathBuf, Vec<TunedChange>, Pending<()>), TuneError> {
+        let (pending, answer) = Pending::new();
+        let (path, changes) = self.tuning.reload(by, |values| self.push(Command::Tune(values, answer)))?;
+        Ok((path, changes, pending))
+    }
+
     /// Ends the server after it has told its clients.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -188,7 +223,7 @@ impl ServerControl {
         self.published.clone()
     }
 
-    fn push(&self, command: Command) {
+    pub(crate) fn push(&self, command: Command) {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner).push(command);
     }
 }
@@ -211,6 +246,10 @@ pub struct Server {
     pub(crate) interest: InterestSettings,
     pub(crate) rules: ReplicationRules,
     pub(crate) kinds: Vec<KindRow>,
+    /// Commands of all kinds.
+    pub(crate) hosted_commands: Vec<HostedCommand>,
+    /// What holds for tunables, for worlds that come.
+    pub(crate) tuned: Arc<TunedValues>,
     pub(crate) game: String,
 
     pub(crate) worlds: Worlds,
@@ -390,6 +429,8 @@ impl Server {
             schema,
             interest,
             kinds: Vec::new(),
+            hosted_commands: Vec::new(),
+            tuned: Arc::default(),
             game: String::from("custom"),
             worlds: Worlds::default(),
             mailboxes: Mailboxes::default(),
@@ -419,7 +460,12 @@ impl Server {
             hashes: Vec::new(),
             trace: TickTrace::default(),
             uses_cost_estimates: true,
-            control: ServerControl { commands: Arc::default(), stop: Arc::default(), published },
+            control: ServerControl {
+                commands: Arc::default(),
+                stop: Arc::default(),
+                published,
+                tuning: Arc::new(settings.tuning()),
+            },
             recorder: None,
             recorder_turns: None,
             suggested_budgets: SuggestedBudgets::default(),
@@ -453,11 +499,14 @@ impl Server {
         if !(1..=255).contains(&rate) {
             return Err(ServerError::TickRate { kind: kind.name().into(), rate });
         }
-        let (name, rate) = (kind.name().into(), kind.tick_rate());
+        let (name, rate): (Arc<str>, _) = (kind.name().into(), kind.tick_rate());
+        let console = kind.console();
         let kind = Kind::new(id, Box::new(kind));
         if let Some(lacking) = self.schema.lacks(kind.protocol().declared()) {
             return Err(ServerError::NotInSchema { kind: kind.name.to_string(), name: lacking });
         }
+        self.tuned = self.control.tuning.add(console.tunables())?;
+        self.host_commands(id, &name, console.commands());
         let kind = Arc::new(Mutex::new(kind));
         self.kinds.push(KindRow { name, rate, kind });
         Ok(id)
@@ -486,6 +535,23 @@ impl Server {
     /// What clients are told of, and how.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
+    }
+
+    /// What holds for a tunable at first, in place of what the settings say: for a program's own command line. After the
+    /// kinds of worlds that read it.
+    ///
+    /// # Errors
+    /// If there is no kind that reads it, or the value is not in its range.
+    pub fn set_tunable<T: Tune>(&mut self, tunable: &Tunable<T>, value: T) -> Result<(), TuneError> {
+        let mut values = None;
+        self.control.tuning.set(tunable.name(), as_written(value), "the command line", |all| values = Some(all))?;
+        self.tuned = values.expect("it was handed over");
+        self.worlds_tuned();
+        Ok(())
+    }
+
+    fn worlds_tuned(&self) {
+        self.worlds.iter().for_each(|slot| slot.mailbox.push(MailItem::Tuned(self.tuned.clone())));
     }
 
     pub fn set_directory(&mut self, directory: impl Directory + 'static) {
@@ -654,6 +720,13 @@ impl Server {
                 Command::CreateWorld(new, answer) => self.order_world(new, answer),
                 Command::RetireWorld(world, answer) => self.retire_world(world, answer),
                 Command::UnparkWorlds(kind, answer) => answer.give(Ok(self.unpark_worlds(kind.as_deref(), now))),
+                Command::ListWorlds(answer) => self.list_worlds(answer),
+                Command::Ask(asked) => self.deliver_question(asked),
+                Command::Tune(values, answer) => {
+                    self.tuned = values;
+                    self.worlds_tuned();
+                    answer.give(Ok(()));
+                }
             }
         }
     }

@@ -40,6 +40,7 @@ pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};
 pub use section::{AnySection, Checks, NoSection, Section};
 pub use workers::{ReservedCores, Workers};
 
+use crate::tuning::Tuning;
 use document::Document;
 
 /// The file that is read when nobody names another, in the folder that the command is started in.
@@ -166,6 +167,11 @@ impl Settings {
     pub fn admin_keys_file(&self) -> Option<PathBuf> {
         let named = self.server.admin_keys_file.as_ref()?;
         Some(Path::new(&self.file).parent().unwrap_or(Path::new("")).join(named))
+    }
+
+    /// What they say of tunables, and where that can be read again.
+    pub(crate) fn tuning(&self) -> Tuning {
+        Tuning::new(&self.file, &self.text)
     }
 
     /// The game's own section, `[game]`, read into the game's type and checked by it.

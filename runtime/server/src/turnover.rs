@@ -247,6 +247,7 @@ impl Server {
     /// Gives a world its mailbox and its phase.
     fn place(&mut self, mut world: throng_world::GameWorld, plan: NewWorld) {
         world.want_hash(self.hashes_wanted);
+        world.set_tuned(&self.tuned);
         let (rate, id) = (world.rate(), world.id());
         let (phase, frame) = match self.frame_number {
             Some(frame) => (self.worlds.take_phase(rate, self.timeline.grid), frame + 1),

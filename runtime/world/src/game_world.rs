@@ -34,6 +34,7 @@ use throng_scheduler::Hertz;
 
 use crate::{
     clients::Clients,
+    console::Question,
     declared::Declared,
     deliver::Delivery,
     ids::{WorldId, WorldKindId},
@@ -130,6 +131,8 @@ pub struct GameWorld {
     last_tick_took: Nanos,
     /// Which resources hold something that the next run of the systems is to see and then to lose.
     filled: Filled,
+    /// What somebody outside wants of it, to be asked before the next run of the systems.
+    questions: Vec<Question>,
     /// What clients without a connection were told, in a test.
     told: Option<Box<Told>>,
     /// Whether the hash of the world's state is wanted after each tick.
@@ -188,6 +191,7 @@ impl GameWorld {
             now: Nanos::ZERO,
             last_tick_took: Nanos::ZERO,
             filled: Filled::default(),
+            questions: Vec::new(),
             told: None,
             hash_wanted: false,
             gauges: WorldGauges::default(),
@@ -256,6 +260,9 @@ impl GameWorld {
         (info.tick, info.last_tick_took) = (self.tick, self.last_tick_took);
         if let Some(time) = &self.time {
             time.advance(&mut self.ecs, self.tick);
+        }
+        if !self.questions.is_empty() {
+            std::mem::take(&mut self.questions).into_iter().for_each(|question| question.ask(self));
         }
         self.systems.run(&mut self.ecs, phases, self.now);
         let failures = self.systems.failures_mut();

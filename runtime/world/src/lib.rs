@@ -14,6 +14,7 @@
 //!   |- what systems see and say                        tick_resources  inbox  said  players  events  unwritten
 //!   |- who hears an event                              deliver
 //!   '- what was sent, by kind and cause                sent
+//! what an operator asks of it, and changes in it     console  tunable
 //! what entered a world, tick by tick, as bytes       input_log
 //! a world in a game's test                            testing
 //! ```
@@ -66,6 +67,7 @@ pub mod client;
 pub mod client_batch;
 pub mod client_cost;
 mod clients;
+pub mod console;
 mod declared;
 mod deliver;
 pub mod events;
@@ -90,6 +92,7 @@ pub mod testing;
 pub mod tick_resources;
 mod tick_time;
 pub mod transfer;
+pub mod tunable;
 mod unwritten;
 mod update_messages;
 pub mod visibility;
@@ -121,6 +124,7 @@ pub mod prelude {
     pub use bevy_time::{Time, Timer, TimerMode, common_conditions::on_timer};
 
     pub use crate::{
+        console::{CommandResult, WorldConsole},
         events::{Audience, Events},
         ids::{ClientKey, WorldId, WorldKindId},
         inbox::{Inbox, InboxMessage, MessageKind},
@@ -132,6 +136,7 @@ pub mod prelude {
             WorldMessages, WorldRng,
         },
         transfer::{Transfer, WorldMessage},
+        tunable::{Tunable, Tuned},
         visibility::{MaySee, Viewer},
         world_builder::WorldBuilder,
         world_kind::{Hertz, WorldKind, WorldPlugin},

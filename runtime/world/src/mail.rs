@@ -9,8 +9,10 @@ use throng_replication::ReplicationRules;
 
 use crate::{
     client::Client,
+    console::Question,
     ids::{ClientKey, WorldId},
     transfer::{Transfer, WorldMessage},
+    tunable::TunedValues,
 };
 
 /// One piece of mail.
@@ -27,6 +29,10 @@ pub enum MailItem {
     Dismiss { client: ClientKey, reason: &'static str },
     /// New rules for what is heard how far and how often.
     Rules(Arc<ReplicationRules>),
+    /// What holds for tunables from now on.
+    Tuned(Arc<TunedValues>),
+    /// What somebody outside wants of the world.
+    Question(Question),
     /// Taken out.
     Taken,
 }

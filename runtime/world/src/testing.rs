@@ -11,6 +11,8 @@
 //! Runs on the caller's thread and allocates nothing of its own in a steady tick, so a test can count what a game
 //! allocates there.
 
+mod operator;
+
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
 use bevy_ecs::prelude::*;
@@ -28,6 +30,7 @@ use throng_replication::{
 
 use crate::{
     client_batch::InTick,
+    console::WorldConsole,
     game_world::GameWorld,
     ids::{ClientKey, WorldId, WorldKindId},
     inbox::MessageKind,
@@ -36,6 +39,7 @@ use crate::{
     seen_moment::SeenMoment,
     tick_resources::Arrival,
     transfer::{Transfer, WorldMessage},
+    tunable::TunedValues,
     worker::{Alone, Worker},
     world_builder::Kind,
     world_kind::WorldKind,
@@ -51,6 +55,10 @@ pub struct TestWorld {
     numbers: BTreeMap<ClientKey, u16>,
     /// Where what clients say is packed.
     packed: Vec<u8>,
+    /// Of its kind.
+    console: WorldConsole,
+    /// What was tuned so far.
+    tuned: Arc<TunedValues>,
 }
 
 impl TestWorld {
@@ -74,6 +82,7 @@ impl TestWorld {
         seed: u64,
         parameters: Option<&[u8]>,
     ) -> Self {
+        let console = kind.console();
         let mut kind = Kind::new(WorldKindId(0), Box::new(kind));
         let built = kind.build_world(id, seed, parameters, schema, &InterestSettings::default());
         Self {
@@ -83,6 +92,8 @@ impl TestWorld {
             counted: GameTotals::default(),
             numbers: BTreeMap::new(),
             packed: Vec::new(),
+            console,
+            tuned: Arc::default(),
         }
     }
 

@@ -7,6 +7,7 @@ use throng_replication::Protocol;
 
 use bevy_app::{Plugin, PluginGroup};
 
+use crate::console::WorldConsole;
 use crate::world_builder::WorldBuilder;
 pub use throng_scheduler::Hertz;
 
@@ -26,6 +27,11 @@ pub trait WorldKind: Send + Sync + 'static {
     /// ([`Protocol::union`]). Asked once.
     fn protocol(&self) -> Protocol {
         Protocol::new()
+    }
+
+    /// Which commands its worlds carry out for an operator, and which of their values he may change. Asked once.
+    fn console(&self) -> WorldConsole {
+        WorldConsole::new()
     }
 
     /// Fills a new world. Runs on the thread that creates worlds, once per world and once more for the first of the

@@ -24,10 +24,9 @@ pub(crate) mod gate;
 pub(crate) mod judge;
 pub(crate) mod keys;
 pub mod local_key;
-pub(crate) mod role;
 
 pub use keys::{ADMIN_KEY_VARIABLE, AccessKey, AccessKeys, KeysError, read_key, secret_of};
-pub use role::Role;
+pub use throng::console::Role;
 
 /// Who may ask, and by which names; by default addresses and `localhost`, and a key for this process's user.
 #[derive(Clone, Debug, Default)]

@@ -29,6 +29,7 @@ use std::ops::{Range, RangeInclusive};
 
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
+use throng_world::tunable::{Tunable, Tune};
 use toml::de::DeTable;
 
 use super::document::Document;
@@ -114,6 +115,11 @@ impl<'d> Checks<'d> {
         };
         self.note(key, format!("{value} {wrong}; it may be {low} to {high} {unit}"));
         false
+    }
+
+    /// The same for the key of a tunable, whose range is said where it is declared.
+    pub fn tunable<T: Tune>(&mut self, tunable: &Tunable<T>, value: T) -> bool {
+        self.range(tunable.name(), value, tunable.range().clone(), tunable.unit())
     }
 
     fn note(&mut self, key: &str, message: String) {

@@ -11,11 +11,14 @@ use throng_scheduler::Hertz;
 
 use super::{GameWorld, own};
 use crate::{
+    client::Client,
     client_cost::ClientCost,
+    console::PlayerRow,
     declared::Declared,
     ids::{WorldId, WorldKindId},
     report::TickReport,
     testing::Told,
+    tunable::{TunedInWorld, TunedValues},
 };
 
 impl GameWorld {
@@ -122,6 +125,21 @@ impl GameWorld {
     /// What clients may say here.
     pub(crate) fn declared(&self) -> &Declared {
         &self.declared
+    }
+
+    /// Everybody who is here, in the order in which they came, and where they stood at the end of the last tick.
+    pub fn player_rows(&self) -> Vec<PlayerRow> {
+        let clients = self.clients.as_slice().iter();
+        let place_m = |client: &Client| self.replication.place_of_view(client.view.as_ref()?);
+        clients.map(|client| PlayerRow { client_id: client.client_id(), place_m: place_m(client) }).collect()
+    }
+
+    /// What holds for tunables from the next tick on.
+    pub fn set_tuned(&mut self, values: &Arc<TunedValues>) {
+        // A world in which nothing was ever set keeps nothing.
+        if **values != TunedValues::default() || self.ecs.contains_resource::<TunedInWorld>() {
+            self.ecs.insert_resource(TunedInWorld(values.clone()));
+        }
     }
 
     /// The world's entities and resources, for tests and tools that look in between ticks.

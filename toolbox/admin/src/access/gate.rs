@@ -21,8 +21,8 @@ use throng_platform::time::Nanos;
 
 use super::back_off::BackOff;
 use super::keys::{AccessKeys, secret_of};
-use super::role::Role;
 use crate::origin_check::OwnNames;
+use throng::console::Role;
 
 /// What a request needs as far as its method and path say; `None`: no key, from anywhere. Every page is decided on here.
 ///

@@ -11,9 +11,9 @@ use throng_platform::clock::ManualClock;
 
 use super::gate::{CONSOLE, Gate, needs};
 use super::keys::AccessKeys;
-use super::role::Role;
 use crate::console::Console;
 use crate::origin_check::OwnNames;
+use throng::console::Role;
 
 /// A key of the role `observe` that [`judge_request_bytes`] takes.
 pub const OBSERVE_KEY: &str = "0b5e7e0b5e7e0b5e7e0b5e7e0b5e7e0b5e7e0b5e7e0b5e7e0b5e7e0b5e7e0b5e";

@@ -29,7 +29,7 @@ use throng::settings::SecretKey;
 use throng_platform::process;
 
 use super::keys::{AccessKey, KeysError, read_key};
-use super::role::Role;
+use throng::console::Role;
 
 /// What audit lines call whoever shows it.
 const NAME: &str = "local";
