@@ -98,7 +98,7 @@ mod tests {
     /// The clients in their order.
     #[track_caller]
     fn check(arguments: &[&str], expect: Result<&[&str], &str>) {
-        let call = Call { arguments: arguments.to_vec(), as_json: false };
+        let call = Call { arguments: arguments.to_vec(), as_json: false, who: "" };
         let told = command(&call, ROWS);
         let told = told.as_deref().map(|text| {
             assert!(text.lines().all(|line| line.len() == text.find('\n').unwrap()), "columns stand apart:\n{text}");
@@ -120,16 +120,16 @@ mod tests {
     #[test]
     fn a_world_whose_name_has_line_breaks_is_one_row() {
         let rows = r#"[{"client_id": 7, "world": "hub\n8  hub"}]"#;
-        let told = command(&Call { arguments: Vec::new(), as_json: false }, rows).unwrap();
+        let told = command(&Call { arguments: Vec::new(), as_json: false, who: "" }, rows).unwrap();
         assert_eq!(told.lines().count(), 2, "{told}");
         assert!(told.contains("\n7       hub\\n8 \\u{20}hub"), "{told}");
     }
 
     #[test]
     fn nobody_is_told_as_such() {
-        let call = Call { arguments: Vec::new(), as_json: false };
+        let call = Call { arguments: Vec::new(), as_json: false, who: "" };
         assert!(command(&call, "[]").unwrap().starts_with("nobody is here"));
-        let call = Call { arguments: Vec::new(), as_json: true };
+        let call = Call { arguments: Vec::new(), as_json: true, who: "" };
         assert_eq!(command(&call, r#"[{"more":1}]"#).unwrap(), r#"{"clients":[{"more":1}]}"#);
     }
 }

@@ -3,14 +3,27 @@
 //! A command is a name, the role that it needs, a line of help and a function from words to text; whoever starts the
 //! admin port adds those that it can carry out, and `help` tells them all. With `--json` anywhere in the line the answer
 //! is one JSON object instead of text, so that every command can be used by scripts without knowing it beforehand.
+//! `complete` tells how a line may go on, for whoever has a Tab key.
+//!
+//! ```text
+//! on the admin thread      counters, packets, clients, tune.list     published, or behind a lock that no frame takes
+//! asked of the frame       world.list, tune.set                      ([`of_server`])
+//! asked of worlds          player.list, player.pos, the game's own   answered in their next tick, or said to be silent
+//! ```
 //!
 //! Commands run on a thread where waiting is allowed, never on the frame's: what they read is published, what they
 //! change is handed over. Lines and answers are bounded by the port ([`bounds`](crate::bounds)).
 
+mod help;
+mod of_server;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use throng::rules::FollowedRules;
+use throng::{
+    console::{ArgumentAbout, Arguments, TextTable},
+    rules::FollowedRules,
+};
 
 use crate::access::Role;
 
@@ -21,6 +34,8 @@ pub struct Call<'a> {
     pub arguments: Vec<&'a str>,
     /// Whether the answer is to be a JSON object.
     pub as_json: bool,
+    /// The name of the asker's key; `nobody` without one.
+    pub who: &'a str,
 }
 
 impl Call<'_> {
@@ -37,6 +52,11 @@ impl Call<'_> {
     pub fn answer(&self, text: impl FnOnce() -> String, object: impl FnOnce() -> Value) -> String {
         if self.as_json { object().to_string() } else { text() }
     }
+
+    /// The answer in the form that was asked for: aligned rows, or an object with the list `rows`.
+    pub fn table(&self, mut table: TextTable) -> String {
+        if self.as_json { format!("{{\"rows\":{}}}", table.json()) } else { table.text().to_owned() }
+    }
 }
 
 /// What a command answers: what is printed, or why there is nothing.
@@ -48,7 +68,9 @@ struct Command {
     name: &'static str,
     role: Role,
     /// Its own words, as help shows them; may be empty.
-    arguments: &'static str,
+    arguments: String,
+    /// What each of them may be, where that is known.
+    about: Vec<ArgumentAbout>,
     help: &'static str,
     run: Run,
 }
@@ -80,9 +102,36 @@ impl Console {
         help: &'static str,
         run: impl Fn(&Call<'_>) -> Outcome + Send + Sync + 'static,
     ) -> Self {
-        assert!(name != HELP && self.find(name).is_none(), "two commands are called `{name}`");
-        self.commands.push(Command { name, role, arguments, help, run: Box::new(run) });
+        let arguments = arguments.to_owned();
+        self.add(Command { name, role, arguments, about: Vec::new(), help, run: Box::new(run) });
         self
+    }
+
+    /// As [`with`](Self::with), for a command with typed arguments: `run` gets their values, and who types others is told
+    /// what they may be.
+    ///
+    /// # Panics
+    /// When the name is taken.
+    #[must_use]
+    pub fn with_arguments<A: Arguments>(
+        mut self,
+        name: &'static str,
+        role: Role,
+        arguments: A,
+        help: &'static str,
+        run: impl Fn(&Call<'_>, A::Values) -> Outcome + Send + Sync + 'static,
+    ) -> Self {
+        let about = arguments.about();
+        let run: Run = Box::new(move |call| run(call, arguments.read(&call.arguments)?));
+        self.add(Command { name, role, arguments: help::usage_of(&about), about, help, run });
+        self
+    }
+
+    fn add(&mut self, command: Command) {
+        let name = command.name;
+        let is_taken = [HELP, COMPLETE].contains(&name) || self.find(name).is_some();
+        assert!(!is_taken, "two commands are called `{name}`");
+        self.commands.push(command);
     }
 
     /// Adds `rules.reload`, which reads the server's rules file now and puts it into force; `None`: it has none, and the
@@ -104,14 +153,16 @@ impl Console {
         command.map_or(Role::Observe, |command| command.role)
     }
 
-    /// Carries out one line, for somebody who may have it carried out.
-    pub fn execute(&self, line: &str) -> Outcome {
+    /// Carries out one line for `who`, who may have it carried out.
+    pub fn execute(&self, line: &str, who: &str) -> Outcome {
         let mut words = line.split_whitespace();
         let name = words.next().ok_or("nothing was typed; `help` tells what there is")?;
         let (flags, arguments): (Vec<_>, Vec<_>) = words.partition(|&word| word == "--json");
-        let call = Call { arguments, as_json: !flags.is_empty() };
-        if name == HELP {
-            return Ok(call.answer(|| self.help_text(), || self.help_object()));
+        let call = Call { arguments, as_json: !flags.is_empty(), who };
+        match name {
+            HELP => return self.help(&call),
+            COMPLETE => return Ok(self.complete(&call)),
+            _ => {}
         }
         let command = self.find(name).ok_or_else(|| self.unknown(name))?;
         (command.run)(&call).map_err(|reason| format!("{name}: {reason}"))
@@ -120,38 +171,15 @@ impl Console {
     fn find(&self, name: &str) -> Option<&Command> {
         self.commands.iter().find(|command| command.name == name)
     }
-
-    fn unknown(&self, name: &str) -> String {
-        let names: Vec<&str> = self.commands.iter().map(|command| command.name).chain([HELP]).collect();
-        format!("no command is called `{name}`; there are {}", names.join(", "))
-    }
-
-    fn help_text(&self) -> String {
-        let usage = |command: &Command| format!("{} {}", command.name, command.arguments).trim_end().to_owned();
-        let width = self.commands.iter().map(|command| usage(command).len()).max().unwrap_or_default().max(HELP.len());
-        let line = |command: &Command| {
-            let mark = if command.role == Role::Operate { " (needs a key)" } else { "" };
-            format!("{:<width$}  {}{mark}", usage(command), command.help)
-        };
-        let mut lines: Vec<String> = self.commands.iter().map(line).collect();
-        lines.push(format!("{HELP:<width$}  this list"));
-        lines.push("With --json a command answers with one JSON object.".to_owned());
-        lines.join("\n") + "\n"
-    }
-
-    fn help_object(&self) -> Value {
-        let about = |command: &Command| {
-            let Command { name, role, arguments, help, run: _ } = command;
-            json!({ "name": name, "role": role.name(), "arguments": arguments, "help": help })
-        };
-        json!({ "commands": self.commands.iter().map(about).collect::<Vec<_>>() })
-    }
 }
 
 const HELP: &str = "help";
+const COMPLETE: &str = "complete";
 
 #[cfg(test)]
 mod tests {
+    use throng::console::{Cell, Column, one_of, optional, player};
+
     use super::*;
 
     fn console() -> Console {
@@ -164,11 +192,23 @@ mod tests {
                 call.check_arguments(&[])?;
                 Err("the file is gone".to_owned())
             })
+            .with_arguments(
+                "player.kick",
+                Role::Operate,
+                (player("player"), optional(one_of("how", &["now", "politely"]))),
+                "sends a player away",
+                |call, (player, how)| {
+                    let mut table = TextTable::new([Column::text("player", "player"), Column::text("by", "by")]);
+                    let player = format!("{}{}", player.0, how.unwrap_or_default());
+                    table.row(&[Cell::Text(&player), Cell::Text(call.who)]);
+                    Ok(call.table(table))
+                },
+            )
     }
 
     #[track_caller]
     fn check(line: &str, expect: Result<&str, &str>) {
-        let outcome = console().execute(line);
+        let outcome = console().execute(line, "anna");
         assert_eq!(outcome.as_deref().map_err(String::as_str), expect, "{line:?}");
     }
 
@@ -182,24 +222,62 @@ mod tests {
         check("rules.reload now", Err("rules.reload: it takes no `now`, only --json"));
         check("rules.reload", Err("rules.reload: the file is gone"));
         check("", Err("nothing was typed; `help` tells what there is"));
-        check("exit", Err("no command is called `exit`; there are players, rules.reload, help"));
+        check("exit", Err("no command is called `exit`; there are players, rules.reload, player.kick, complete, help"));
+    }
+
+    #[test]
+    fn typed_words_are_values_and_wrong_ones_are_told_with_what_they_may_be() {
+        check("player.kick 7", Ok("player  by\n7       anna\n"));
+        check("player.kick 7 now --json", Ok("{\"rows\":[{\"player\":\"7now\",\"by\":\"anna\"}]}"));
+        check("player.kick", Err("player.kick: player is missing: a player as `player.list` shows it, a whole number"));
+        check("player.kick 7 soon", Err("player.kick: how: there is no soon; it may be now, politely"));
+        check("player.kick 7 now 8", Err("player.kick: it takes no `8` after player how"));
     }
 
     #[test]
     fn help_tells_every_command() {
         check(
             "help",
-            Ok("players [--names]  who is there\n\
-                rules.reload       reads the rules again (needs a key)\n\
-                help               this list\n\
+            Ok("players [--names]         who is there\n\
+                rules.reload              reads the rules again (needs a key)\n\
+                player.kick PLAYER [HOW]  sends a player away (needs a key)\n\
+                complete LINE             how a line may go on that begins so\n\
+                help [COMMAND]            this list, or all about one command\n\
                 With --json a command answers with one JSON object.\n"),
         );
-        let object: Value = serde_json::from_str(&console().execute("help --json").unwrap()).unwrap();
+        let object: Value = serde_json::from_str(&console().execute("help --json", "").unwrap()).unwrap();
         assert_eq!(object["commands"][1]["name"], "rules.reload");
         assert_eq!(
             (&object["commands"][0]["role"], &object["commands"][1]["role"]),
             (&"observe".into(), &"operate".into())
         );
+        assert_eq!(object["commands"][2]["about"][1]["choices"], json!(["now", "politely"]));
+    }
+
+    #[test]
+    fn help_of_one_command_tells_what_each_word_may_be() {
+        check(
+            "help player.kick",
+            Ok("player.kick PLAYER [HOW]\n\
+                sends a player away (needs a key)\n\
+                PLAYER  a player as `player.list` shows it, a whole number\n\
+                HOW     one of now, politely; may be left out\n"),
+        );
+        check("help players", Ok("players [--names]\nwho is there\n"));
+        check("help help", Ok("help [COMMAND]\nthis list, or all about one command\n"));
+        let unknown = "no command is called `kick`; there are players, rules.reload, player.kick, complete, help";
+        check("help kick", Err(unknown));
+    }
+
+    #[test]
+    fn a_line_that_has_begun_is_completed() {
+        check("complete pl", Ok("players\nplayer.kick\n"));
+        check("complete", Ok("players\nrules.reload\nplayer.kick\ncomplete\nhelp\n"));
+        check("complete player.kick 7 po", Ok("politely\n"));
+        check("complete player.kick 7", Ok(""));
+        check("complete help pl", Ok("players\nplayer.kick\n"));
+        check("complete nonsense x", Ok(""));
+        check("complete pl --json", Ok("{\"completions\":[\"players\",\"player.kick\"]}"));
     }
 
     #[test]

@@ -72,7 +72,7 @@ mod tests {
     fn check(arguments: &[&str], counters: &str, expect: Result<&str, &str>) {
         let as_json = arguments.contains(&"--json");
         let arguments = arguments.iter().copied().filter(|&word| word != "--json").collect();
-        let outcome = command(&Call { arguments, as_json }, counters);
+        let outcome = command(&Call { arguments, as_json, who: "" }, counters);
         assert_eq!(outcome.as_deref().map_err(String::as_str), expect);
     }
 
@@ -107,7 +107,7 @@ mod tests {
     fn what_cannot_be_told_is_said() {
         check(&["no."], ROWS, Ok("nothing is counted under such a name, or the first second is not over\n"));
         check(&["net.", "game."], ROWS, Err("it takes no `game.`; one beginning of a name, and --json"));
-        let outcome = command(&Call { arguments: vec![], as_json: false }, "");
+        let outcome = command(&Call { arguments: vec![], as_json: false, who: "" }, "");
         assert!(outcome.unwrap_err().starts_with("the server's counters cannot be read: "));
     }
 }

@@ -116,7 +116,7 @@ mod tests {
     fn check(arguments: &[&str], packets: &str, expect: Result<&str, &str>) {
         let as_json = arguments.contains(&"--json");
         let arguments = arguments.iter().copied().filter(|&word| word != "--json").collect();
-        let outcome = command(&Call { arguments, as_json }, packets);
+        let outcome = command(&Call { arguments, as_json, who: "" }, packets);
         assert_eq!(outcome.as_deref().map_err(String::as_str), expect);
     }
 
@@ -150,7 +150,7 @@ mod tests {
         check(&[], "[]", Ok("nothing has been sent in the last second\n"));
         check(&[], r#"[{"cause":"change"}]"#, Ok("nothing has been sent in the last second\n"));
         check(&["--all"], "[]", Err("it takes no `--all`; there are --by-world and --json"));
-        let outcome = command(&Call { arguments: vec![], as_json: false }, "");
+        let outcome = command(&Call { arguments: vec![], as_json: false, who: "" }, "");
         assert!(outcome.unwrap_err().starts_with("the server's report cannot be read: "));
     }
 

@@ -8,7 +8,6 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -16,6 +15,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 
 use throng_profiler::scope;
 
@@ -68,6 +68,10 @@ struct Port {
 }
 
 type OfPort = State<Arc<Port>>;
+
+/// The name of the key that a request came with.
+#[derive(Clone)]
+struct Asker(String);
 
 pub(crate) fn router(source: Arc<dyn AdminSource>, console: Console, gate: Gate) -> Router {
     let (packets, counters, clients) = (source.clone(), source.clone(), source.clone());
@@ -124,11 +128,14 @@ async fn admit(
         audit::refused(&refusal, from, &what);
         return not_let(refusal);
     }
+    let who = caller.who.unwrap_or_else(|| "nobody".to_owned());
     let audited = (role == Role::Operate).then(|| {
         port.gate.note_operated();
-        Audited::begin(caller.who.as_deref().unwrap_or("nobody"), from, &what)
+        Audited::begin(&who, from, &what)
     });
-    let response = next.run(Request::from_parts(head, Body::from(body))).await;
+    let mut request = Request::from_parts(head, Body::from(body));
+    request.extensions_mut().insert(Asker(who));
+    let response = next.run(request).await;
     if let Some(audited) = audited {
         audited.end(response.status());
     }
@@ -195,12 +202,17 @@ async fn capture(State(port): OfPort, headers: HeaderMap, note: String) -> Respo
     }
 }
 
-async fn command(State(port): OfPort, headers: HeaderMap, line: String) -> Response {
+async fn command(
+    State(port): OfPort,
+    Extension(Asker(who)): Extension<Asker>,
+    headers: HeaderMap,
+    line: String,
+) -> Response {
     if !is_meant(&headers, "console") {
         return refused("send the header `x-throng: console`, as `throng console` does");
     }
     // A command may read a file, and metrics must be readable meanwhile.
-    let done = tokio::task::spawn_blocking(move || port.console.execute(&line)).await;
+    let done = tokio::task::spawn_blocking(move || port.console.execute(&line, &who)).await;
     match done {
         Ok(Ok(text)) => answer(StatusCode::OK, JSON, serde_json::json!({ "text": text }).to_string() + "\n"),
         Ok(Err(reason)) => error(StatusCode::BAD_REQUEST, &reason),

@@ -165,7 +165,7 @@ fn a_command_is_carried_out_for_those_who_mean_it() {
     check(meant, "clients", "HTTP/1.1 200", r"\n1007    hub 0   912.0 ");
     check(meant, "help", "HTTP/1.1 200", "rules.reload");
     check(&with_key, "rules.reload", "HTTP/1.1 400", "rules.reload: the file is gone");
-    check(meant, "quit", "HTTP/1.1 400", "there are rules.reload, packets, counters, clients, help");
+    check(meant, "quit", "HTTP/1.1 400", "there are rules.reload, packets, counters, clients, complete, help");
     check("", "packets", "HTTP/1.1 403", "x-throng: console");
     check("x-throng: capture\r\n", "packets", "HTTP/1.1 403", "x-throng: console");
 }
