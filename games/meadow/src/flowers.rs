@@ -1,6 +1,9 @@
 //! Flowers: players pick them, and for each that is picked another one grows elsewhere.
 
-use throng::prelude::*;
+use throng::{
+    console::{Cell, Column, TextTable},
+    prelude::*,
+};
 
 use crate::{
     players::{Ground, REACH_M},
@@ -16,14 +19,30 @@ pub struct FlowersPlugin(pub u32);
 impl WorldPlugin for FlowersPlugin {
     fn build(&self, world: &mut WorldBuilder) {
         let count = self.0;
-        let grow = move |ground: Res<Ground>, mut rng: ResMut<WorldRng>, mut commands: Commands| {
-            for _ in 0..count {
-                let place = Position::anywhere(&mut rng.0, ground.half_m);
-                commands.spawn((Replicated::default(), Sort::Flower, Flower, place));
-            }
+        let sow = move |ground: Res<Ground>, mut rng: ResMut<WorldRng>, mut commands: Commands| {
+            (0..count).for_each(|_| sow_one(&ground, &mut rng, &mut commands));
         };
-        world.add_systems(Startup, grow).add_systems(Update, pick);
+        world.add_systems(Startup, sow).add_systems(Update, pick);
     }
+}
+
+fn sow_one(ground: &Ground, rng: &mut WorldRng, commands: &mut Commands) {
+    let place = Position::anywhere(&mut rng.0, ground.half_m);
+    commands.spawn((Replicated::default(), Sort::Flower, Flower, place));
+}
+
+/// The console's `flowers.sow`: a system that is run once, with the arguments as its input, and answers with a table.
+pub fn sow(
+    In(count): In<i64>,
+    flowers: Query<(), With<Flower>>,
+    ground: Res<Ground>,
+    mut rng: ResMut<WorldRng>,
+    mut commands: Commands,
+) -> CommandResult {
+    (0..count).for_each(|_| sow_one(&ground, &mut rng, &mut commands));
+    let mut table = TextTable::new([Column::integer("flowers", "flowers")]);
+    table.row(&[Cell::Integer(flowers.iter().count() as i64 + count)]);
+    Ok(table)
 }
 
 fn pick(

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use throng::settings::{Checks, Section};
 use throng_cli::{Game, GameOption};
 
-use crate::{bot::Bot, protocol::protocol, worlds::Plan};
+use crate::{bot::Bot, players::SPEED, protocol::protocol, worlds::Plan};
 
 fn main() -> ExitCode {
     throng_cli::main(game())
@@ -29,13 +29,13 @@ fn game() -> Game {
         env!("CARGO_PKG_NAME"),
         || protocol().schema(),
         |server, arguments, settings: &GameSettings| {
-            let plan = Plan {
-                sheep: arguments.npcs,
-                are_asleep: arguments.options.has("at-night"),
-                walk_m_per_s: arguments.options.value("speed").unwrap_or(settings.speed_m_per_s),
-                seed: settings.seed,
-            };
-            Ok(worlds::open(server, &plan)?)
+            let plan =
+                Plan { sheep: arguments.npcs, are_asleep: arguments.options.has("at-night"), seed: settings.seed };
+            worlds::open(server, &plan)?;
+            if let Some(speed) = arguments.options.value("speed") {
+                server.set_tunable(&SPEED, speed)?;
+            }
+            Ok(())
         },
     )
     .about("a field to walk about on, with sheep and flowers, and a barn to go into")
@@ -51,7 +51,7 @@ fn game() -> Game {
 #[derive(Debug, Deserialize)]
 #[serde(default)]
 struct GameSettings {
-    /// How fast players walk [m/s, 0.1 to 20]. Default 6.
+    /// How fast players walk [m/s, 0.1 to 20]. Default 6. Worlds read the tunable of this name.
     speed_m_per_s: f32,
     /// Where the worlds' chance begins: who grazes where. Default 1.
     seed: u64,
@@ -59,12 +59,12 @@ struct GameSettings {
 
 impl Default for GameSettings {
     fn default() -> Self {
-        Self { speed_m_per_s: 6.0, seed: 1 }
+        Self { speed_m_per_s: SPEED.default(), seed: 1 }
     }
 }
 
 impl Section for GameSettings {
     fn check(&self, checks: &mut Checks<'_>) {
-        checks.range("speed_m_per_s", self.speed_m_per_s, 0.1..=20.0, "m/s");
+        checks.tunable(&SPEED, self.speed_m_per_s);
     }
 }

@@ -4,6 +4,9 @@ use throng::prelude::*;
 
 use crate::protocol::{Basket, GoThrough, Position, Sort, Walk};
 
+/// What an operator changes while the worlds run: `[game] speed_m_per_s`, and `tune.set speed_m_per_s` in the console.
+pub static SPEED: Tunable<f32> = Tunable::new("speed_m_per_s", 6.0, 0.1..=20.0, "m/s", "how fast players walk");
+
 /// How far a player reaches (m).
 pub const REACH_M: f32 = 2.0;
 
@@ -12,8 +15,6 @@ pub const REACH_M: f32 = 2.0;
 pub struct Ground {
     /// Half of its side (m).
     pub half_m: f32,
-    /// How fast players walk (m/s).
-    pub walk_m_per_s: f32,
     /// Where players come in.
     pub door: Position,
     /// Where the door leads. `None`: to where the player came from.
@@ -72,12 +73,12 @@ fn listen(walks: Inputs<Walk>, mut players: Query<&mut Player>) {
     }
 }
 
-fn walk(tick: Res<TickInfo>, ground: Res<Ground>, mut players: Query<(&Player, &mut Position)>) {
+fn walk(tick: Res<TickInfo>, tuned: Tuned, ground: Res<Ground>, mut players: Query<(&Player, &mut Position)>) {
     for (player, mut place) in &mut players {
         // Who stands still has not changed, and costs no bytes.
         if player.wish != Walk::default() {
             let way = [player.wish.x, player.wish.z].map(|part| f32::from(part) / 127.0);
-            let speed = ground.walk_m_per_s * way[0].hypot(way[1]).min(1.0);
+            let speed = tuned.get(&SPEED) * way[0].hypot(way[1]).min(1.0);
             *place = ground.step(*place, way, speed * tick.dt_s);
         }
     }

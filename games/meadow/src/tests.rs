@@ -6,13 +6,13 @@ use throng_simulator::{Simulation, SimulationSettings};
 use crate::{
     bot::Bot,
     flowers::Flower,
-    players::Player,
+    players::{Player, SPEED},
     protocol::{Basket, GoThrough, Pick, Position, Walk, protocol},
     sheep::Sheep,
     worlds::{self, Barn, FIELD_DOOR, Field, Plan},
 };
 
-const PLAN: Plan = Plan { sheep: 20, are_asleep: false, walk_m_per_s: 6.0, seed: 1 };
+const PLAN: Plan = Plan { sheep: 20, are_asleep: false, seed: 1 };
 const CLIENT: ClientKey = ClientKey(7);
 const ELSEWHERE: WorldId = WorldId::new(5, 0);
 
@@ -41,6 +41,27 @@ fn a_player_walks_as_its_client_wants() {
     world.ticks(20);
     let place = places::<Player>(&mut world)[0];
     assert!((place.x - 6.0).abs() < 0.01 && place.z == FIELD_DOOR.z, "{place:?} after a second at 6 m/s");
+}
+
+#[test]
+fn an_operator_changes_how_fast_players_walk() {
+    let mut world = field();
+    world.tune(&SPEED, 3.0);
+    world.input(CLIENT, &Walk { x: 127, z: 0 });
+    world.ticks(20);
+    let place = places::<Player>(&mut world)[0];
+    assert!((place.x - 3.0).abs() < 0.01, "{place:?} after a second at 3 m/s");
+}
+
+#[test]
+fn an_operator_lets_flowers_grow() {
+    let mut world = field();
+    let before = places::<Flower>(&mut world).len();
+    let told = world.command("flowers.sow 5").map(|mut table| table.json().to_owned());
+    assert_eq!(told, Ok(format!("[{{\"flowers\":{}}}]", before + 5)));
+    assert_eq!(places::<Flower>(&mut world).len(), before + 5);
+    let refused = world.command("flowers.sow 500").map(|_| ());
+    assert_eq!(refused, Err("count: 500 is too high; it may be 1 to 100".to_owned()));
 }
 
 #[test]
@@ -78,7 +99,7 @@ fn who_goes_through_the_door_is_gone_here_and_comes_with_its_basket_there() {
     world.tick();
     assert_eq!((places::<Player>(&mut world), world.counted().of("journeys")), (vec![], 1));
 
-    let mut barn = TestWorld::new(Barn { walk_m_per_s: 6.0 }, &protocol().schema(), 1);
+    let mut barn = TestWorld::new(Barn, &protocol().schema(), 1);
     barn.arrive_from(CLIENT, ELSEWHERE, &Basket { flowers: 3 }).expect("the barn takes baskets");
     barn.tick();
     assert_eq!(barn.told::<Basket>(CLIENT), [Basket { flowers: 3 }]);

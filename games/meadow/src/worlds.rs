@@ -1,10 +1,10 @@
 //! The two worlds, and the server that has one of each: a field where everybody begins, and a barn beside it.
 
-use throng::{Server, directory::OneWorld, lifecycle::NewWorld, prelude::*, server::ServerError};
+use throng::{Server, console::integer, directory::OneWorld, lifecycle::NewWorld, prelude::*, server::ServerError};
 
 use crate::{
-    flowers::FlowersPlugin,
-    players::{Ground, PlayersPlugin},
+    flowers::{self, FlowersPlugin},
+    players::{Ground, PlayersPlugin, SPEED},
     protocol::{FIELD_HALF_M, Position, protocol},
     sheep::SheepPlugin,
 };
@@ -20,13 +20,12 @@ const FLOWERS: u32 = 100;
 pub struct Plan {
     pub sheep: u32,
     pub are_asleep: bool,
-    pub walk_m_per_s: f32,
     pub seed: u64,
 }
 
 /// Makes the worlds in a server that has none yet.
 pub fn open(server: &mut Server, plan: &Plan) -> Result<(), ServerError> {
-    let barn = server.add_kind(Barn { walk_m_per_s: plan.walk_m_per_s })?;
+    let barn = server.add_kind(Barn)?;
     let barn = server.create_world(barn, plan.seed)?;
     let field = server.add_kind(Field { plan: *plan, barn })?;
     let first = server.create_world(field, plan.seed)?;
@@ -53,16 +52,19 @@ impl WorldKind for Field {
         protocol()
     }
 
+    fn console(&self) -> WorldConsole {
+        let console = WorldConsole::new().tunable(&SPEED);
+        console.operate("flowers.sow", "lets so many flowers grow", integer("count", 1..=100), flowers::sow)
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
-        let Plan { sheep, are_asleep, walk_m_per_s, .. } = self.plan;
-        let ground = Ground { half_m: FIELD_HALF_M, walk_m_per_s, door: FIELD_DOOR, leads_to: Some(self.barn) };
+        let Plan { sheep, are_asleep, .. } = self.plan;
+        let ground = Ground { half_m: FIELD_HALF_M, door: FIELD_DOOR, leads_to: Some(self.barn) };
         world.add_plugins((PlayersPlugin(ground), FlowersPlugin(FLOWERS), SheepPlugin { count: sheep, are_asleep }));
     }
 }
 
-pub struct Barn {
-    pub walk_m_per_s: f32,
-}
+pub struct Barn;
 
 impl WorldKind for Barn {
     fn name(&self) -> &str {
@@ -77,8 +79,12 @@ impl WorldKind for Barn {
         protocol()
     }
 
+    fn console(&self) -> WorldConsole {
+        WorldConsole::new().tunable(&SPEED)
+    }
+
     fn build(&self, world: &mut WorldBuilder) {
-        let ground = Ground { half_m: BARN_HALF_M, walk_m_per_s: self.walk_m_per_s, door: BARN_DOOR, leads_to: None };
+        let ground = Ground { half_m: BARN_HALF_M, door: BARN_DOOR, leads_to: None };
         world.add_plugins(PlayersPlugin(ground));
     }
 }

@@ -88,7 +88,7 @@ impl WorldKind for Herds {
 
     fn build(&self, world: &mut WorldBuilder) {
         let door = Position { x: 0.0, z: 0.0 };
-        let ground = Ground { half_m: FIELD_HALF_M, walk_m_per_s: 6.0, door, leads_to: None };
+        let ground = Ground { half_m: FIELD_HALF_M, door, leads_to: None };
         world.add_plugins((PlayersPlugin(ground), SheepPlugin { count: 400, are_asleep: true }));
         if self.is_quick {
             world.add_systems(Update, quick::flock);

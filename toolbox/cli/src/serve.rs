@@ -142,8 +142,8 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     let _crash_guard = install_crash_reports(&settings.server.crashes, &server, executable)?;
     let admin = match settings.server.admin_address {
         Some(address) => {
-            let console = Console::new().with_rules(rules).with_parking(server.control());
             let access = Access { names: settings.server.admin_names.clone(), keys: admin_keys };
+            let console = Console::new().with_rules(rules).with_parking(server.control()).with_server(&server);
             Some(AdminServer::start(address, access, server.control().published(), console)?)
         }
         None => None,

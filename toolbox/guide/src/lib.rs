@@ -19,6 +19,7 @@ macro_rules! pages {
 pages! {
     bandwidth: "bandwidth.md",
     budgets_and_captures: "budgets-and-captures.md",
+    commands_and_tunables: "commands-and-tunables.md",
     density: "density.md",
     hiding_things: "hiding-things.md",
     inputs_requests_messages: "inputs-requests-messages.md",

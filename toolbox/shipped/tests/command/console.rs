@@ -3,7 +3,7 @@
 use std::{
     io::Write,
     process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
@@ -55,7 +55,12 @@ fn commands_are_carried_out_and_mistakes_are_told() {
         assert!(help.contains(name), "{name} is not in {help}");
     }
     let help: Value = serde_json::from_str(&run_well(&server, &["help", "--json"])).expect("one JSON object");
-    assert_eq!(help["commands"].as_array().map(Vec::len), Some(4), "{help}");
+    let listed = help["commands"].as_array().expect("a list");
+    let is_listed = |name: &str| listed.iter().any(|command| command["name"] == name);
+    assert!(
+        ["packets", "rules.reload", "world.list", "player.list", "tune.set"].iter().all(|name| is_listed(name)),
+        "{help}"
+    );
 
     // Published once a second.
     std::thread::sleep(std::time::Duration::from_millis(1_500));
@@ -71,7 +76,7 @@ fn commands_are_carried_out_and_mistakes_are_told() {
 
     assert!(run_well(&server, &["clients"]).starts_with("nobody is here"), "and nobody took anything");
     console(&server, &["players"])
-        .check_refused(&["no command is called `players`", "packets, counters, clients, help"]);
+        .check_refused(&["no command is called `players`", "packets, counters, clients, complete, help"]);
     console(&server, &["packets", "--all"]).check_refused(&["packets: it takes no `--all`", "--by-world"]);
     console(&server, &["rules.reload"]).check_refused(&["no rules file", "[recorder] rules"]);
     // The port of players does not answer, and a closed one is told as such.
@@ -97,6 +102,30 @@ fn packets_are_told_by_kind_while_somebody_plays() {
     let bytes_per_s: f64 = rows.iter().filter_map(|row| row["bytes_per_s"].as_f64()).sum();
     assert!(bytes_per_s > 0.0, "{object}");
     assert!(rows.iter().all(|row| row["kind"].is_string() && row["world"].is_string()), "{object}");
+    assert_eq!(crowd.finish().disconnects, 0);
+    assert!(server.stop().status.success());
+}
+
+#[test]
+fn players_are_listed_with_their_worlds_and_where_they_stand() {
+    let server = Server::start(&SMALL);
+    let crowd = Crowd::start(server.address, 4);
+    let rows = |command: &str| {
+        let told: Value = serde_json::from_str(&run_well(&server, &[command, "--json"])).expect("one JSON object");
+        told["rows"].as_array().expect("a list of rows").clone()
+    };
+    let deadline = Instant::now() + WITHIN;
+    // One that travels is in no world for a tick.
+    while !(rows("player.pos").iter().filter(|row| row["x_m"].is_f64() && row["z_m"].is_f64()).count() == 4) {
+        assert!(Instant::now() < deadline, "four play and have places: {:?}", rows("player.pos"));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let worlds = rows("world.list");
+    let known = |world: &Value| worlds.iter().any(|row| row["world"] == *world && row["rate_hz"].is_u64());
+    assert!(rows("player.list").iter().all(|row| known(&row["world"])), "{worlds:?}");
+    let text = run_well(&server, &["player.pos"]);
+    assert!(text.starts_with("player"), "{text}");
+    console(&server, &["player.pos", "1"]).check_refused(&["player.pos: player: nobody is called 1 here"]);
     assert_eq!(crowd.finish().disconnects, 0);
     assert!(server.stop().status.success());
 }
