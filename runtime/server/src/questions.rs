@@ -12,8 +12,8 @@ use std::{
 use throng_platform::time::Nanos;
 use throng_scheduler::Hertz;
 use throng_world::{
-    GameWorld, MailItem,
-    console::{CommandResult, PlayerRow, Question, WorldCommand},
+    MailItem,
+    console::{AskedWorld, CommandResult, PlayerRow, Question, WorldCommand},
     ids::{WorldId, WorldKindId},
 };
 
@@ -54,12 +54,15 @@ pub struct PlayersFound {
     pub silent: Vec<WorldId>,
 }
 
+/// Whether the world is there goes in; what it is to be asked comes out, if it is.
+type Deliver = Box<dyn FnOnce(Result<(), WorldError>) -> Option<Question> + Send>;
+
 /// A question on its way to a world: it is told whether the world is there.
 pub(crate) struct Asked {
     world: WorldId,
     /// Of the kinds that can answer; any, if there are none.
     kinds: Vec<WorldKindId>,
-    deliver: Box<dyn FnOnce(Result<(), WorldError>) -> Option<Question> + Send>,
+    deliver: Deliver,
 }
 
 impl ServerControl {
@@ -76,7 +79,7 @@ impl ServerControl {
         &self,
         world: WorldId,
         kinds: &[WorldKindId],
-        question: impl FnOnce(&mut GameWorld) -> T + Send + 'static,
+        question: impl FnOnce(&mut dyn AskedWorld) -> T + Send + 'static,
     ) -> Pending<T> {
         let (pending, answer) = Pending::new();
         let deliver = move |found: Result<(), WorldError>| {
@@ -85,7 +88,7 @@ impl ServerControl {
                 return None;
             }
             let answer = answer.or(WorldError::NoSuchWorld(world));
-            Some(Question::new(move |world: &mut GameWorld| {
+            Some(Question::new(move |world: &mut dyn AskedWorld| {
                 if answer.is_wanted() {
                     let told = question(world);
                     answer.give(Ok(told));
@@ -154,10 +157,20 @@ impl Server {
     }
 
     /// Takes a kind's commands up.
+    ///
+    /// # Panics
+    /// If one has the name of another kind's and is not the same: the game's own mistake.
     pub(crate) fn host_commands(&mut self, kind: WorldKindId, name: &Arc<str>, commands: &[Arc<WorldCommand>]) {
         for command in commands {
             match self.hosted_commands.iter_mut().find(|hosted| hosted.command.name == command.name) {
-                Some(hosted) => hosted.kinds.push((kind, name.clone())),
+                Some(hosted) => {
+                    assert!(
+                        hosted.command.is_like(command),
+                        "two kinds of worlds mean different things by `{}`",
+                        command.name
+                    );
+                    hosted.kinds.push((kind, name.clone()));
+                }
                 None => {
                     let kinds = vec![(kind, name.clone())];
                     self.hosted_commands.push(HostedCommand { command: command.clone(), kinds });

@@ -47,7 +47,7 @@ pub use argument::{
     Argument, ArgumentAbout, Arguments, Integer, Number, OneOf, OptionalArgument, PlayerArgument, TextArgument,
     WorldArgument, integer, number, one_of, optional, player, text, world,
 };
-pub use question::{PlayerRow, Question};
+pub use question::{AskedWorld, PlayerRow, Question};
 pub use role::Role;
 pub use throng_metrics::text_table::{Cell, Column, TextTable};
 
@@ -59,6 +59,9 @@ pub type CommandResult = Result<TextTable, String>;
 /// A command whose words have been understood, to be run in a world.
 pub type Prepared = Box<dyn FnOnce(&mut World) -> CommandResult + Send>;
 
+/// Words to values, and values to what is run.
+type Prepare = Box<dyn Fn(&[&str]) -> Result<Prepared, String> + Send + Sync>;
+
 /// A command that worlds of a kind carry out.
 pub struct WorldCommand {
     pub name: &'static str,
@@ -67,7 +70,7 @@ pub struct WorldCommand {
     pub help: &'static str,
     /// What stands after the world.
     pub arguments: Vec<ArgumentAbout>,
-    prepare: Box<dyn Fn(&[&str]) -> Result<Prepared, String> + Send + Sync>,
+    prepare: Prepare,
 }
 
 impl WorldCommand {
@@ -83,6 +86,11 @@ impl WorldCommand {
             Ok(Box::new(move |world: &mut World| run(world, system, values)))
         };
         Self { name, role, help, arguments: about, prepare: Box::new(prepare) }
+    }
+
+    /// Whether another kind's command of this name is the same, as far as can be told.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.role, self.help, &self.arguments) == (other.role, other.help, &other.arguments)
     }
 
     /// Reads the words after the world. An error names the argument and what it may be.

@@ -2,19 +2,29 @@
 
 use std::fmt;
 
+use bevy_ecs::prelude::*;
 use throng_net::protocol::ClientId;
 
-use crate::game_world::GameWorld;
+/// A world, as far as it can be asked.
+pub trait AskedWorld {
+    /// Its entities and resources.
+    fn ecs_mut(&mut self) -> &mut World;
+
+    /// Everybody who is here, in the order in which they came, and where they stood at the end of the last tick.
+    fn player_rows(&self) -> Vec<PlayerRow>;
+}
 
 /// Mail that is run in the world. Whoever asks puts where the answer goes into it; a world that ends drops it unasked.
-pub struct Question(Box<dyn FnOnce(&mut GameWorld) + Send>);
+pub struct Question(Ask);
+
+type Ask = Box<dyn FnOnce(&mut dyn AskedWorld) + Send>;
 
 impl Question {
-    pub fn new(ask: impl FnOnce(&mut GameWorld) + Send + 'static) -> Self {
+    pub fn new(ask: impl FnOnce(&mut dyn AskedWorld) + Send + 'static) -> Self {
         Self(Box::new(ask))
     }
 
-    pub(crate) fn ask(self, world: &mut GameWorld) {
+    pub(crate) fn ask(self, world: &mut dyn AskedWorld) {
         (self.0)(world);
     }
 }

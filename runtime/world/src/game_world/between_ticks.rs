@@ -13,7 +13,7 @@ use super::{GameWorld, own};
 use crate::{
     client::Client,
     client_cost::ClientCost,
-    console::PlayerRow,
+    console::{AskedWorld, PlayerRow},
     declared::Declared,
     ids::{WorldId, WorldKindId},
     report::TickReport,
@@ -127,13 +127,6 @@ impl GameWorld {
         &self.declared
     }
 
-    /// Everybody who is here, in the order in which they came, and where they stood at the end of the last tick.
-    pub fn player_rows(&self) -> Vec<PlayerRow> {
-        let clients = self.clients.as_slice().iter();
-        let place_m = |client: &Client| self.replication.place_of_view(client.view.as_ref()?);
-        clients.map(|client| PlayerRow { client_id: client.client_id(), place_m: place_m(client) }).collect()
-    }
-
     /// What holds for tunables from the next tick on.
     pub fn set_tuned(&mut self, values: &Arc<TunedValues>) {
         // A world in which nothing was ever set keeps nothing.
@@ -168,5 +161,17 @@ impl GameWorld {
     /// Test switch: breaks what clients are told, to show that broken copies do not go unseen.
     pub fn break_replication(&mut self, fault: throng_replication::Fault) {
         own(&mut self.replication).set_fault(fault);
+    }
+}
+
+impl AskedWorld for GameWorld {
+    fn ecs_mut(&mut self) -> &mut World {
+        &mut self.ecs
+    }
+
+    fn player_rows(&self) -> Vec<PlayerRow> {
+        let clients = self.clients.as_slice().iter();
+        let place_m = |client: &Client| self.replication.place_of_view(client.view.as_ref()?);
+        clients.map(|client| PlayerRow { client_id: client.client_id(), place_m: place_m(client) }).collect()
     }
 }
