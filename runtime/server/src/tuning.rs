@@ -14,7 +14,7 @@ use std::{
 };
 
 use serde::{Deserialize, de::IgnoredAny};
-use throng_profiler::{log_category, log_info};
+use throng_profiler::{log_category, log_every};
 use throng_world::tunable::{self, AnyTunable, TunedValues};
 
 use crate::settings::{self, Mistake, SettingsError, document::Document, nearest_name};
@@ -191,7 +191,7 @@ impl State {
             }
         }
         for TunedChange { name, unit, old, new } in &changes {
-            log_info!(TUNING, name, old, new, unit, by, "a tunable was changed");
+            log_every!(TUNING, name, old, new, unit, %by, "a tunable was changed");
         }
         self.values = Arc::new(values);
         Ok(changes)
