@@ -16,7 +16,10 @@ use throng_admin::access::{Access, AccessKeys};
 use throng_admin::{AdminHandle, AdminServer, console::Console};
 use throng_net::protocol::PrivateKey;
 use throng_platform::signals::StopFlag;
+use throng_profiler::log::CategoryFilter;
 use throng_replication::SchemaBuilder;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 const OPERATOR: &str = "5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c5e0c";
 const WATCHER: &str = "91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa91aa";
@@ -185,6 +188,27 @@ impl Drop for Running {
     }
 }
 
+/// What the process has logged.
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+struct ToLog;
+
+impl Write for ToLog {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        LOG.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn keep_log() {
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| ToLog);
+    tracing_subscriber::registry().with(CategoryFilter).with(lines).init();
+}
+
 fn ask(address: SocketAddr, key: &str, line: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -257,10 +281,22 @@ fn who_may_only_read_changes_nothing() {
 
 #[test]
 fn a_tunable_changes_a_world_that_runs_within_a_tick() {
+    keep_log();
     let server = Running::start("tune", "depth_m = 2.5");
     assert!(server.depths_from_now().iter().all(|depth| *depth == 2.5), "as the settings say");
     server.check("tune.set depth_m 3.25", Ok("name     old  new   unit\ndepth_m  2.5  3.25  m\n"));
     assert!(server.depths_from_now().iter().all(|depth| *depth == 3.25));
+    let log = || LOG.lock().unwrap().clone();
+    let changes = || -> Vec<String> {
+        log().lines().filter(|line| line.contains("a tunable was changed")).map(str::to_owned).collect()
+    };
+    let lines = changes();
+    let [line] = &lines[..] else { panic!("one change, and {lines:?}") };
+    for part in [" INFO server.tuning: ", "name=\"depth_m\"", "old=2.5", "new=3.25", "by=anna"] {
+        assert!(line.contains(part), "{part} is not in {line}");
+    }
+    let audited = |words: &str| log().lines().any(|line| line.contains("admin.audit") && line.contains(words));
+    assert!(audited("who=anna") && audited("console tune.set depth_m 3.25"), "{}", log());
     for (line, wrong) in [
         ("tune.set depth_m 4.5", "tune.set: depth_m: 4.5 is too high; it may be 0.5 to 4 m"),
         ("tune.set depth_m nan", "tune.set: depth_m: NaN is not a number; it may be 0.5 to 4 m"),
@@ -270,6 +306,7 @@ fn a_tunable_changes_a_world_that_runs_within_a_tick() {
         server.check(line, Err(wrong));
     }
     assert!(server.depths_from_now().iter().all(|depth| *depth == 3.25), "nothing was changed");
+    assert_eq!(changes().len(), 1, "nor said to be");
     server.check("complete tune.set de", Ok("depth_m\n"));
 
     std::fs::write(&server.settings, "[game]\ndepth_m = 9\n").unwrap();

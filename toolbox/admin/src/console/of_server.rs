@@ -251,3 +251,20 @@ impl Argument for NewValue {
         word.parse().map_err(|_| format!("{word} is not a number"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worlds_that_do_not_answer_are_told_beside_the_rows() {
+        let check = |as_json: bool, told: &str, silent: usize, expect: &str| {
+            let call = Call { arguments: Vec::new(), as_json, who: "" };
+            assert_eq!(with_silent(&call, told.to_owned(), silent), expect);
+        };
+        check(false, "player\n", 0, "player\n");
+        check(false, "player\n", 2, "player\nand 2 worlds that have not answered within 5 s\n");
+        check(true, "{\"rows\":[]}", 0, "{\"rows\":[]}");
+        check(true, "{\"rows\":[]}", 2, "{\"rows\":[],\"worlds_silent\":2}");
+    }
+}
