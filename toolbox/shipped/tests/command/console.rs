@@ -76,7 +76,7 @@ fn commands_are_carried_out_and_mistakes_are_told() {
 
     assert!(run_well(&server, &["clients"]).starts_with("nobody is here"), "and nobody took anything");
     console(&server, &["players"])
-        .check_refused(&["no command is called `players`", "packets, counters, clients, complete, help"]);
+        .check_refused(&["no command is called `players`", "rules.reload, world.list, player.list"]);
     console(&server, &["packets", "--all"]).check_refused(&["packets: it takes no `--all`", "--by-world"]);
     console(&server, &["rules.reload"]).check_refused(&["no rules file", "[recorder] rules"]);
     // The port of players does not answer, and a closed one is told as such.
