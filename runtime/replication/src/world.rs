@@ -123,6 +123,16 @@ impl WorldReplication {
     /// Begins a tick. Ticks must rise; changes made before are no longer this tick's.
     pub fn begin_tick(&mut self, tick: u32) {
         self.scene.entities.begin_tick(tick);
+        self.scene.rings.begin_tick(tick);
+    }
+
+    /// Clients are told half as often of what is not near enough to be told at once; or as the rules say again. Between
+    /// two ticks, or before anything is told in one; allocates nothing, and nobody is owed anything for it.
+    pub fn set_thinned(&mut self, is_thinned: bool) {
+        if self.scene.rings.is_thinned() != is_thinned {
+            self.scene.rings.set_thinned(is_thinned, self.scene.entities.tick);
+            self.scene.bulk.outdate();
+        }
     }
 
     pub fn tick(&self) -> u32 {
@@ -194,6 +204,7 @@ impl WorldReplication {
         let mut new = Rings::new(rules, entities.schema.every_kind(), audited_delay_ticks_max.max(1));
         // Packets in flight were written by the old ones.
         new.period_max = new.period_max.max(rings.period_max);
+        new.set_thinned(rings.is_thinned(), entities.tick);
         *rings = new;
         bulk.outdate();
         entities.set_periods(&rules.kind_period_ticks);

@@ -182,15 +182,16 @@ fn gather_ring(bulk: &mut RingBulk, entities: &Entities, ring: &Ring, keepalive:
         }
     }
     // What changed before, and waited for its turn.
-    let turns = [(ring.period, if ring.period == 1 { 0 } else { ring.near }), (keepalive, ring.far)];
-    for (period, kinds) in turns.into_iter().filter(|(_, kinds)| *kinds != 0) {
-        if entities.touched_tick.saturating_add(period) <= tick {
+    let near = if ring.period == 1 { 0 } else { ring.near };
+    let turns = [(ring.period, ring.reach, near), (keepalive, keepalive, ring.far)];
+    for (period, reach, kinds) in turns.into_iter().filter(|(_, _, kinds)| *kinds != 0) {
+        if entities.touched_tick.saturating_add(reach) <= tick {
             // Nothing has changed for so long.
             continue;
         }
         for slot in turns_of(tick, period, entities.slots.len()) {
             if entities.slots[slot].alive {
-                bulk.add(slot as u32, entities.changed_within(slot, kinds, period));
+                bulk.add(slot as u32, entities.changed_within(slot, kinds, reach));
             }
         }
     }

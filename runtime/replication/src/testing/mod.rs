@@ -146,6 +146,10 @@ impl TestWorld {
         self.world.set_rules(rules, ticks_per_s, self.views.iter_mut().flatten());
     }
 
+    pub fn set_thinned(&mut self, is_thinned: bool) {
+        self.world.set_thinned(is_thinned);
+    }
+
     /// In every second tick all of a client's are asked about at once, which is to be the same.
     pub fn filter_visibility(&mut self, may_see: &mut dyn FnMut(ViewId, NetId) -> bool) {
         self.world.prepare_visibility_filter();

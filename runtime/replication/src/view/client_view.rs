@@ -233,6 +233,6 @@ impl View {
 /// Components of a slot in a ring of which the last change may wait for its turn after `tick`, or came later.
 pub(crate) fn waiting(entities: &Entities, rings: &Rings, slot: usize, ring: usize, tick: u32) -> u16 {
     let ring = rings.all()[ring];
-    entities.changed_since(slot, ring.near, ring.period, tick)
+    entities.changed_since(slot, ring.near, ring.reach, tick)
         | if ring.far == 0 { 0 } else { entities.changed_since(slot, ring.far, rings.keepalive, tick) }
 }

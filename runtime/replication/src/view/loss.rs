@@ -152,7 +152,7 @@ impl View {
             }
             let slot = entry.slot as usize;
             let present = entities.slots[slot].present;
-            let told = if self.list.cold[index].ring_since <= flight.tick {
+            let told = if self.list.cold[index].ring_since.max(rings.reach_since) <= flight.tick {
                 waiting(entities, rings, slot, entry.ring.into(), flight.tick)
             } else {
                 entities.changed_since(slot, present, rings.period_max, flight.tick)

@@ -172,6 +172,49 @@ fn entities_are_told_as_often_as_their_tier_says() {
     assert!(entities_told < 370);
 }
 
+/// Promise: thinned, who is told at once goes on being told at once, and all others half as often; nothing that had
+/// changed is left out when that begins, or ends.
+#[test]
+fn thinned_rings_are_told_half_as_often_and_nothing_is_left_out() {
+    let (mut world, view, ids) = stage(&[1.0, 4.0, 6.5], InterestSettings::default());
+    world.set_rules(&rules(), 20.0);
+    let mut out = [0; 1200];
+    let mut tick = 1;
+    // How often each was told in so many ticks, with a change in each of the first ones.
+    let mut told = |world: &mut TestWorld, ticks: u32, changing: u32| {
+        let mut told = [0; 3];
+        for index in 0..ticks {
+            tick += 1;
+            world.begin_tick(tick);
+            if index < changing {
+                ids.iter().for_each(|id| _ = world.update(ComponentIndex(0), *id, &pose(tick as f32 * 0.1)));
+            }
+            world.refresh_interest();
+            let len = world.write_snapshot(view, 0, &mut out);
+            world.sent(view, tick as u16);
+            world.acked(view, tick as u16);
+            for (id, mask) in crate::testing::model_test::masks(&out[..len]) {
+                told[id as usize] += u32::from(mask & 1 != 0);
+            }
+        }
+        told
+    };
+    told(&mut world, 40, 40);
+    assert_eq!(told(&mut world, 80, 80), [80, 40, 20]);
+    world.set_thinned(true);
+    assert_eq!(told(&mut world, 80, 80), [80, 20, 10]);
+    assert_eq!(told(&mut world, 8, 1), [1, 1, 1], "what changed once comes with the next turn");
+    for (waited, is_thinned) in (0..8).flat_map(|waited| [(waited, false), (waited, true), (waited, false)]) {
+        let before = told(&mut world, 1 + waited, 1);
+        world.set_thinned(is_thinned);
+        let after = told(&mut world, 8, 0);
+        let each = std::iter::zip(before, after).map(|(before, after)| before + after);
+        assert!(each.min() >= Some(1), "{waited} ticks after a change, thinned: {is_thinned}: {before:?}, {after:?}");
+    }
+    told(&mut world, 16, 16);
+    assert_eq!(told(&mut world, 80, 80), [80, 40, 20], "as the rules say again");
+}
+
 /// Promise: other radii hold from the next refresh on, also for who stands where nothing moves, and the world's own
 /// again without them.
 #[test]

@@ -72,6 +72,11 @@ impl GameWorld {
         }
     }
 
+    /// Clients are told half as often of what is not near them, because there is too little time; or as usual again.
+    pub fn thin_far_updates(&mut self, is_thinned: bool) {
+        own(&mut self.replication).set_thinned(is_thinned);
+    }
+
     /// Takes a client in, unless it carries what this world cannot read: then it goes back with it.
     fn take_in(&mut self, mut client: Box<Client>, from: Option<WorldId>, transfer: Option<Transfer>) {
         if let Some(carried) = &transfer

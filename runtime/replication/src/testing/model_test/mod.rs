@@ -120,6 +120,9 @@ impl ModelTest {
                 let rules = some_rules(&mut self.rng);
                 self.world.set_rules(&rules, 20.0);
             }
+            if self.terms.ruled && self.rng.random_bool(0.05) {
+                self.world.set_thinned(self.rng.random_bool(0.5));
+            }
             self.play();
             self.move_clients();
             self.exchange();
