@@ -9,6 +9,7 @@ use throng::inspection::WorldHash;
 use throng::server::ServerError;
 use throng_bots::Behaviour;
 use throng_net::transport::{Impairment, MemoryNetwork, Recording, RecordingTransport, ServerTransport};
+use throng_platform::clock::ManualClock;
 use throng_platform::time::Nanos;
 use throng_replication::Fault;
 
@@ -215,6 +216,12 @@ impl Simulation {
                 each(index, payload);
             }
         }
+    }
+
+    /// The clock, for worlds whose ticks are to take time: otherwise it stands still while they run. With one worker, the
+    /// same run is the same then, too.
+    pub fn clock(&self) -> ManualClock {
+        self.virtual_server.clock.clone()
     }
 
     fn next_frame_at(&self) -> Nanos {

@@ -19,7 +19,7 @@ const UNIX_AT_START_S: u64 = 1_700_000_000;
 
 pub(crate) struct VirtualServer {
     pub server: Server,
-    clock: ManualClock,
+    pub clock: ManualClock,
     /// Frames that are over.
     pub frames: u64,
     /// Of all worlds and ticks so far, if they are wanted.
@@ -66,8 +66,12 @@ impl VirtualServer {
         self.clock.unix_seconds()
     }
 
-    /// Moves the clock to the beginning of the next frame.
+    /// Moves the clock to the beginning of the next frame. Worlds whose ticks took longer than a frame have moved it
+    /// farther: then, as in a server that runs, the newest frame that has begun is next.
     pub fn begin_frame(&mut self) -> Nanos {
+        while self.server.start_of_frame(self.frames + 1) <= self.clock.now() {
+            self.frames += 1;
+        }
         self.clock.set(self.server.start_of_frame(self.frames));
         self.now()
     }
@@ -85,7 +89,7 @@ impl VirtualServer {
         self.clock.set_unix_at_start(unix_s.saturating_sub(self.now().0 / 1_000_000_000));
     }
 
-    /// Runs that frame. Its worlds are all back at the end: the clock stands still while they run.
+    /// Runs that frame. Its worlds are all back at the end: nobody moves the clock while they run, or only they do.
     pub fn run_frame(&mut self) {
         let before = allocator::thread_counts().allocations;
         self.server.frame(self.frames);
