@@ -191,6 +191,8 @@ pub(crate) struct AddressTable {
     placements: Placements,
     /// The server is ending: nobody is let in any more.
     is_closing: bool,
+    /// The server is overloaded: those in line stay there.
+    is_line_closed: bool,
     pub counts: AdmissionCounts,
     /// As the counts were last taken.
     waiting_before: WaitingFigures,
@@ -217,6 +219,7 @@ impl AddressTable {
             reserve: Allowance::reserve(Nanos::ZERO),
             placements: Placements::new(settings.placements_pending_max, settings.placement_timeout_s),
             is_closing: false,
+            is_line_closed: false,
             counts: AdmissionCounts::default(),
             waiting_before: WaitingFigures::default(),
             plain_told_at: None,
@@ -393,9 +396,14 @@ impl AddressTable {
         Next::Wait
     }
 
+    /// Whether those in line stay there for now, with their places; whoever was called comes in all the same.
+    pub fn close_line(&mut self, is_closed: bool) {
+        self.is_line_closed = is_closed;
+    }
+
     /// Calls those at the front of the line, as many as may come in in a frame.
     fn call_from_line(&mut self, mailboxes: &Mailboxes, directory: &mut dyn Directory, now: Nanos) {
-        while !self.is_closing && !self.placements.is_full() {
+        while !self.is_closing && !self.is_line_closed && !self.placements.is_full() {
             let Some(called) = self.server_handshake.call_next() else { return };
             if !called.is_recorded {
                 self.refuse(called.address, DenialReason::Unable);

@@ -27,8 +27,8 @@ use throng_world::{
 };
 
 use crate::{
-    address_table::CLIENTS, directory::Directory, server::Server, tick_trace::TickRecord, world_hash::WorldHash,
-    world_slot::HANG_REPORT_AFTER,
+    address_table::CLIENTS, directory::Directory, overload::Level, server::Server, tick_trace::TickRecord,
+    world_hash::WorldHash, world_slot::HANG_REPORT_AFTER,
 };
 
 log_category!(WORLD = "server.world");
@@ -45,6 +45,7 @@ impl Server {
         let mut phases = Phases::begin(site!("frame.commands"));
         self.frame_number = Some(frame);
         self.obey_commands(now);
+        self.watch_overload(now);
         self.turn_over_worlds(frame);
         self.directory.frame(now);
         self.place_stranded(now);
@@ -90,6 +91,7 @@ impl Server {
             // A world that is away is not due until it is home again; what it misses meanwhile is counted then.
             let Some(mut world) = slot.home.take() else { continue };
             world.now = now;
+            world.world.thin_far_updates(slot.ladder.level() >= Level::FarUpdatesThin);
             slot.expect_arrivals(self.mailboxes.take_arrivals_count(slot.id));
             let cost = if self.uses_cost_estimates { slot.cost.estimate() } else { Nanos::ZERO };
             self.due.push(Scheduled { task: world, deadline: slot.deadline(&self.timeline), cost });
@@ -122,6 +124,11 @@ impl Server {
             slot.cost.measured(cost);
             world.note_tick_took(cost);
             slot.cost.hint(world.report_mut().next_tick_hint);
+            if let Some(shares) = self.overload.shares() {
+                let share = slot.period_share(finished.finished, &self.timeline);
+                let changed = slot.ladder.observe(finished.finished, share, shares);
+                self.counts.server.overload_steps += u64::from(changed);
+            }
             let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline, &mut self.host_watch);
             self.counts.server.ticks += 1;
             self.counts.server.ticks_missed += outcome.missed;
@@ -149,6 +156,7 @@ impl Server {
             slot.is_dormant = world.report_mut().has_nothing_to_do && slot.mailbox.is_empty();
             if slot.is_dormant {
                 self.game_totals.leave_out(world.gauges_mut());
+                slot.ladder.reset();
             }
             self.see_off(world);
             if let Some(slot) = self.worlds.get_mut(hosted.world.id()) {

@@ -78,6 +78,7 @@ mod mailbox;
 mod mailboxes;
 mod measure;
 pub mod metrics;
+pub mod overload;
 pub mod packet_report;
 pub mod parking;
 pub mod prelude;

@@ -16,7 +16,7 @@ mod subsystems;
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
 };
 
 use serde::Serialize;
@@ -35,6 +35,7 @@ use crate::{
     client_report::{self, ClientRow, ClientsCounted},
     ids::WorldKindId,
     latest::Latest,
+    overload::ladder::Level,
     packet_report::{self, Counted, PacketRow, PacketSums},
     parking::{Parked, ParkedPlan},
     report::{Build, ServerStatus},
@@ -81,6 +82,8 @@ pub struct PublishedMetrics {
     workers_stuck_for: AtomicU64,
     /// Worlds that are stuck in their ticks. Written by the watchdog alone, and read as above.
     worlds_stuck: AtomicU64,
+    /// How overloaded the worlds are together. Written by the frame thread alone, and read as above.
+    overload_level: AtomicU8,
     /// Set once, before the first frame.
     recorder: OnceLock<RecorderControl>,
     /// The packet report of the last second.
@@ -106,6 +109,7 @@ impl PublishedMetrics {
             is_sleeping: AtomicBool::default(),
             workers_stuck_for: AtomicU64::default(),
             worlds_stuck: AtomicU64::default(),
+            overload_level: AtomicU8::default(),
             recorder: OnceLock::new(),
             packets: Latest::default(),
             clients: Latest::default(),
@@ -232,6 +236,16 @@ impl PublishedMetrics {
         self.worlds_stuck.store(count, Ordering::Relaxed);
     }
 
+    /// The overload level of the world that is worst off: up to a quarter of a second old. Long tasks are to leave the
+    /// cores to ticks while it is above [`Level::Normal`].
+    pub fn overload_level(&self) -> Level {
+        Level::ALL[usize::from(self.overload_level.load(Ordering::Relaxed)).min(Level::ALL.len() - 1)]
+    }
+
+    pub(crate) fn set_overload_level(&self, level: Level) {
+        self.overload_level.store(level as u8, Ordering::Relaxed);
+    }
+
     pub(crate) fn set_workers_stuck_for(&self, stuck: Nanos) {
         self.workers_stuck_for.store(stuck.0, Ordering::Relaxed);
     }
@@ -273,7 +287,7 @@ const REFUSED: Figure = Figure {
              lets in; the others are noise or a flood.",
 };
 /// Gauges that are published once a second.
-const GAUGES: [&Figure; 10] = [
+const GAUGES: [&Figure; 13] = [
     &PLAYERS,
     &JOIN_QUEUE,
     &PLACEMENTS_PENDING,
@@ -281,6 +295,9 @@ const GAUGES: [&Figure; 10] = [
     &WORLDS_AWAKE,
     &WORLDS_DORMANT,
     &PLANS_PARKED,
+    &OVERLOAD_LEVEL,
+    &WORLDS_OVERLOADED,
+    &ADMISSION_CLOSED,
     &CPU_CORES,
     &RSS_BYTES,
     &HEARTBEATS,
@@ -316,6 +333,21 @@ const PLANS_PARKED: Figure = Figure {
     name: "server.plans_parked",
     help: "Plans by which no world is made for now, since worlds made by them panicked again and again.",
     advice: "As `server.parkings`. The console's `worlds.parked` names them.",
+};
+const OVERLOAD_LEVEL: Figure = Figure {
+    name: "server.overload_level",
+    help: "Step of the overload ladder of the world that is worst off: 0 normal, 1 long tasks yield, 2 far updates thin out, 3 the last.",
+    advice: "A world's ticks end when their period is nearly over or later. `subsystem.frame_us` says what takes the time; docs/overload.md says what is done.",
+};
+const WORLDS_OVERLOADED: Figure = Figure {
+    name: "server.worlds_overloaded",
+    help: "Worlds on any step of the overload ladder.",
+    advice: "One: that world is hot. Many: the host has too few cores for what it is given.",
+};
+const ADMISSION_CLOSED: Figure = Figure {
+    name: "server.admission_closed",
+    help: "1 while newcomers wait in line because worlds with a quarter of all clients are on the ladder's last step.",
+    advice: "Players cannot get in until it is calm again. Start another server, or give this one more cores.",
 };
 const CPU_CORES: Figure = Figure {
     name: "process.cpu_cores",
@@ -372,6 +404,9 @@ pub(crate) struct ServerMetrics {
     worlds_awake: GaugeId,
     worlds_dormant: GaugeId,
     plans_parked: GaugeId,
+    overload_level: GaugeId,
+    worlds_overloaded: GaugeId,
+    admission_closed: GaugeId,
     cpu_cores: GaugeId,
     rss_bytes: GaugeId,
     heartbeats: GaugeId,
@@ -436,6 +471,9 @@ impl ServerMetrics {
             worlds_awake,
             worlds_dormant,
             plans_parked,
+            overload_level,
+            worlds_overloaded,
+            admission_closed,
             cpu_cores,
             rss_bytes,
             heartbeats,
@@ -458,6 +496,9 @@ impl ServerMetrics {
             worlds_awake,
             worlds_dormant,
             plans_parked,
+            overload_level,
+            worlds_overloaded,
+            admission_closed,
             cpu_cores,
             rss_bytes,
             heartbeats,
@@ -577,6 +618,9 @@ impl ServerMetrics {
         self.registry.set(self.worlds_awake, status.worlds_awake as f64);
         self.registry.set(self.worlds_dormant, status.worlds.saturating_sub(status.worlds_awake) as f64);
         self.registry.set(self.plans_parked, status.plans_parked as f64);
+        self.registry.set(self.overload_level, status.overload_level.into());
+        self.registry.set(self.worlds_overloaded, status.worlds_overloaded as f64);
+        self.registry.set(self.admission_closed, u8::from(status.admission_is_closed).into());
         self.registry.set(self.cpu_cores, status.cpu_cores);
         self.registry.set(self.rss_bytes, status.rss_mb * 1e6);
         published.snapshot.publish(Some(self.registry.snapshot()));

@@ -148,6 +148,11 @@ pub struct ServerStatus {
     pub worlds_awake: usize,
     /// By which no world is made for now, see [`crate::parking`].
     pub plans_parked: usize,
+    /// The step of the overload ladder of the world that is worst off, 0 for none; worlds that are on any; and whether
+    /// newcomers wait in line because of it. See [`overload`](crate::overload).
+    pub overload_level: u8,
+    pub worlds_overloaded: usize,
+    pub admission_is_closed: bool,
     pub frame_ms_p50: f64,
     pub frame_ms_max: f64,
     pub frame_budget_ms: f64,

@@ -46,6 +46,7 @@ use crate::{
     lifecycle::{Answer, NewWorld, Pending, WorldError},
     mailboxes::Mailboxes,
     metrics::{PublishedMetrics, ServerMetrics},
+    overload::Overload,
     packet_report::PacketSums,
     parking::Parking,
     questions::{Asked, HostedCommand, WorldRow},
@@ -286,6 +287,7 @@ pub struct Server {
     pub(crate) status: StatusWindow,
     /// Made by `prepare`.
     pub(crate) metrics: Option<ServerMetrics>,
+    pub(crate) overload: Overload,
     pub(crate) allocations_before: u64,
     /// When the frame's thread last woke up from waiting for packets with nothing due.
     pub(crate) woke_at: Nanos,
@@ -453,6 +455,7 @@ impl Server {
             measure: Measure::default(),
             status: StatusWindow::default(),
             metrics: None,
+            overload: Overload::new(settings.overload.clone()),
             allocations_before: 0,
             woke_at: Nanos::ZERO,
             impossible_before: 0,

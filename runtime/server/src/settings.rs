@@ -17,6 +17,7 @@
 mod crash_folder;
 pub(crate) mod document;
 mod mistake;
+mod overload;
 mod recorder;
 mod secret_key;
 mod section;
@@ -35,6 +36,7 @@ use throng_replication::rules::InterestRadii;
 pub use crash_folder::CrashFolder;
 pub(crate) use mistake::nearest as nearest_name;
 pub use mistake::{Mistake, SettingsError};
+pub use overload::OverloadSettings;
 pub use recorder::RecorderSettings;
 pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};
 pub use section::{AnySection, Checks, NoSection, Section};
@@ -50,13 +52,14 @@ pub const SETTINGS_FILE: &str = "throng.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The sections a file may have; `[game]` is checked by the game.
-const SECTIONS: [&str; 4] = ["server", "replication", "recorder", "game"];
+const SECTIONS: [&str; 5] = ["server", "replication", "overload", "recorder", "game"];
 
 /// Everything an operator chose, checked; defaults where nothing was said.
 #[derive(Clone, Default)]
 pub struct Settings {
     pub server: ServerSettings,
     pub replication: ReplicationSettings,
+    pub overload: OverloadSettings,
     pub recorder: RecorderSettings,
     /// Kept so that `[game]` can be read later with lines to point at.
     file: String,
@@ -68,9 +71,10 @@ pub struct Settings {
 /// Without the file's text, which may have a private key in it.
 impl fmt::Debug for Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, replication, recorder, file, text: _, folder: _ } = self;
+        let Self { server, replication, overload, recorder, file, text: _, folder: _ } = self;
         let mut out = out.debug_struct("Settings");
-        out.field("server", server).field("replication", replication).field("recorder", recorder).field("file", file);
+        out.field("server", server).field("replication", replication).field("overload", overload);
+        out.field("recorder", recorder).field("file", file);
         out.finish_non_exhaustive()
     }
 }
@@ -141,20 +145,29 @@ impl Settings {
         document.check_sections(&SECTIONS, &mut mistakes);
         let server: ServerSettings = document.section("server", &mut mistakes);
         let replication: ReplicationSettings = document.section("replication", &mut mistakes);
+        let overload: OverloadSettings = document.section("overload", &mut mistakes);
         let recorder: RecorderSettings = document.section("recorder", &mut mistakes);
         let game: T = document.section("game", &mut mistakes);
         document.point_to_right_section(
             &[
                 ("server", section::keys_of::<ServerSettings>()),
                 ("replication", section::keys_of::<ReplicationSettings>()),
+                ("overload", section::keys_of::<OverloadSettings>()),
                 ("recorder", section::keys_of::<RecorderSettings>()),
                 ("game", section::keys_of::<T>()),
             ],
             &mut mistakes,
         );
         SettingsError::unless_empty(mistakes)?;
-        let settings =
-            Self { server, replication, recorder, file: file.to_owned(), text: text.to_owned(), folder: None };
+        let settings = Self {
+            server,
+            replication,
+            overload,
+            recorder,
+            file: file.to_owned(),
+            text: text.to_owned(),
+            folder: None,
+        };
         Ok((settings, game))
     }
 

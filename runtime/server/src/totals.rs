@@ -44,6 +44,10 @@ counters! {
         Max host_stall_longest_ms: "host.stall_longest_ms", "ms",
             "Longest of these stalls.",
             "As `host.stalls`. From 25 ms on, ticks that were missed for it count as the host's.";
+        Sum overload_steps: "server.overload_steps", "steps",
+            "Steps up and down of worlds on the overload ladder.",
+            "Worlds come near their limits; see `throng_server_overload_level` and docs/overload.md. Many without end: a \
+             load that changes within seconds.";
         Sum hangs: "server.world_hangs", "hangs",
             "Times a world did not come back from a tick within 100 ms.",
             "The log names the world and the stack that it is stuck in; a capture shows the rest. The other worlds play on with a worker less.";

@@ -15,6 +15,7 @@ use crate::{
     hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld},
     mailbox::Mailbox,
+    overload::Ladder,
     timeline::Timeline,
 };
 
@@ -37,6 +38,8 @@ pub(crate) struct WorldSlot {
     pub home: Option<Box<HostedWorld>>,
     pub cost: CostEstimate,
     pub is_dormant: bool,
+    /// How overloaded it is.
+    pub ladder: Ladder,
     /// See `HostedWorld::running_since`.
     running_since: Arc<AtomicU64>,
     phase: TickPhase,
@@ -79,6 +82,7 @@ impl WorldSlot {
             rate: world.rate(),
             cost,
             is_dormant: false,
+            ladder: Ladder::default(),
             home: Some(Box::new(HostedWorld::new(world, mailbox.clone(), running_since.clone()))),
             mailbox,
             running_since,
@@ -126,6 +130,14 @@ impl WorldSlot {
     /// The next tick takes so many clients in.
     pub fn expect_arrivals(&mut self, count: u32) {
         self.cost.hint(Nanos(ARRIVAL_COST.0 * u64::from(count)));
+    }
+
+    /// How much of the period of the tick that has just finished was over by then; more than 1 when it was late. Before
+    /// `close_tick`.
+    pub fn period_share(&self, finished: Nanos, timeline: &Timeline) -> f32 {
+        let begin = timeline.start_of(self.next_frame);
+        let period = self.deadline(timeline).saturating_sub(begin);
+        (finished.saturating_sub(begin).as_secs_f64() / period.as_secs_f64().max(1e-9)) as f32
     }
 
     /// Books a finished tick and moves on to the next period.

@@ -37,7 +37,7 @@ counter's family, so it finds no help for counters; scrapers ask for OpenMetrics
 |---|---|
 | it stutters, for all | `server.ticks_missed` and what of it is the host's (`server.ticks_missed_host`, `host.stalls`), `throng_server_frame_us_window_max`, then `throng_subsystem_frame_us_window_max` |
 | it stutters, for some | `net.packets_lost`, `net.send_dropped`, `replication.postponed` |
-| they cannot get in | `throng_server_join_queue`, `server.refused_by_game`, `net.refused_by_handshake` |
+| they cannot get in | `throng_server_join_queue`, `throng_server_admission_closed`, `server.refused_by_game`, `net.refused_by_handshake` |
 | they are thrown out | `server.disconnects`, `server.worlds_parked`, `net.on_reserve`, `net.over_allowance` |
 | they see things that are not so | `replication.clamped`, `replication.poisoned`, `replication.spawns_refused` |
 

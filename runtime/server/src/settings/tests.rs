@@ -72,6 +72,10 @@ leave_radius_m = 12.5
 cell_m = 4
 period_ticks = 2
 budget_bytes_per_tick = 1200
+[overload]
+on = false
+busy_share = 1.2
+calm_share = 0.4
 [recorder]
 on = false
 memory_mb = 8
@@ -124,6 +128,7 @@ core_switches = false
         budget_bytes_per_tick: 1200,
     };
     assert_eq!(settings.replication, replication);
+    assert_eq!(settings.overload, OverloadSettings { on: false, busy_share: 1.2, calm_share: 0.4 });
     let recorder = RecorderSettings {
         on: false,
         memory_mb: 8,
@@ -160,7 +165,7 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
     check("\n[sever]\nworkers = 3\n", "throng.toml:2: [sever] unknown section; did you mean [server]?");
     check(
         "[database]\nurl = ''\n",
-        "throng.toml:1: [database] unknown section; there are [server], [replication], [recorder], [game]",
+        "throng.toml:1: [database] unknown section; there are [server], [replication], [overload], [recorder], [game]",
     );
     check(
         "[replication]\ngravity = 9.81\n",
@@ -174,7 +179,7 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
     check("workers = 3\n", "throng.toml:1: workers: unknown key here; it belongs in [server]");
     check(
         "speed = 3\n",
-        "throng.toml:1: speed: unknown key outside any section; put it below one of [server], [replication], [recorder], [game]",
+        "throng.toml:1: speed: unknown key outside any section; put it below one of [server], [replication], [overload], [recorder], [game]",
     );
     check("server = 3\n", "throng.toml:1: server: is a section; write [server]");
 }
