@@ -116,7 +116,7 @@ fn players_are_listed_with_their_worlds_and_where_they_stand() {
     };
     let deadline = Instant::now() + WITHIN;
     // One that travels is in no world for a tick.
-    while !(rows("player.pos").iter().filter(|row| row["x_m"].is_f64() && row["z_m"].is_f64()).count() == 4) {
+    while rows("player.pos").iter().filter(|row| row["x_m"].is_f64() && row["z_m"].is_f64()).count() != 4 {
         assert!(Instant::now() < deadline, "four play and have places: {:?}", rows("player.pos"));
         std::thread::sleep(Duration::from_millis(100));
     }
