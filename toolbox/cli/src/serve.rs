@@ -143,7 +143,7 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     let admin = match settings.server.admin_address {
         Some(address) => {
             let access = Access { names: settings.server.admin_names.clone(), keys: admin_keys };
-            let console = Console::new().with_rules(rules).with_parking(server.control()).with_server(&server);
+            let console = Console::new().with_rules(rules).with_server(&server).with_parking(server.control());
             Some(AdminServer::start(address, access, server.control().published(), console)?)
         }
         None => None,
