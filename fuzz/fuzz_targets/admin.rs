@@ -24,10 +24,13 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let Ok(line) = std::str::from_utf8(bytes) else { return };
     let console = Console::new().with("kick", Role::Operate, "PLAYER", "sends somebody away", kick);
-    let outcome = console.execute(line);
-    match line.split_whitespace().next() {
+    let outcome = console.execute(line, "somebody");
+    let mut words = line.split_whitespace();
+    match words.next() {
         Some("kick") => assert_eq!(outcome, Ok(String::new())),
-        Some("help") => assert!(outcome.is_ok_and(|told| told.contains("kick"))),
+        Some("help") if words.next().is_none() => assert!(outcome.is_ok_and(|told| told.contains("kick"))),
+        Some("help") => assert!(!outcome.unwrap_or_else(|reason| reason).is_empty()),
+        Some("complete") => assert!(outcome.is_ok()),
         _ => assert!(outcome.is_err_and(|reason| !reason.is_empty())),
     }
 });
