@@ -84,9 +84,12 @@ pub(crate) fn abort_meaning(frames: &[Frame]) -> Option<&'static str> {
     TOLD_BY.iter().find(|(name, _)| functions().any(|function| function.contains(name))).map(|(_, meaning)| *meaning)
 }
 
-/// An abort with a panic just before it, and no other meaning, is the end of that panic.
-pub(crate) fn tell_of_panic(report: &mut CrashReport) {
-    if report.panic.is_some() && report.is_abort() && report.meaning == plain_meaning(libc::SIGABRT) {
+/// An abort means what the process said before; else, with a panic just before it and no other meaning, it is the end of
+/// that panic.
+pub(crate) fn tell_of_own_end(report: &mut CrashReport) {
+    if let Some(words) = report.last_words.as_ref().filter(|_| report.is_abort()) {
+        report.meaning = words.why.clone();
+    } else if report.panic.is_some() && report.is_abort() && report.meaning == plain_meaning(libc::SIGABRT) {
         report.meaning = "a panic that nobody caught".into();
     }
 }

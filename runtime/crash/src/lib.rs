@@ -34,6 +34,7 @@ mod cause;
 pub mod deaths;
 pub mod drill;
 mod dump;
+pub mod last_words;
 mod live;
 mod maps;
 pub mod monitor;

@@ -117,7 +117,7 @@ impl Death<'_> {
         {
             report.meaning = meaning.to_owned();
         }
-        cause::tell_of_panic(&mut report);
+        cause::tell_of_own_end(&mut report);
         report.write(&folder)?;
         Ok(report)
     }

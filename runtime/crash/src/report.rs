@@ -18,6 +18,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use throng_redact as redact;
 
+use crate::last_words::LastWords;
 use crate::panics::PanicWords;
 use crate::signature;
 use crate::state::{ProcessState, WorldState};
@@ -48,6 +49,9 @@ pub struct CrashReport {
     pub signature: String,
     /// What the thread that died said in its last panic, where that was just before.
     pub panic: Option<PanicWords>,
+    /// What the process said before it ended itself.
+    #[serde(default)]
+    pub last_words: Option<LastWords>,
     /// The address whose use was the fault, in hexadecimal.
     pub fault_address: Option<String>,
     /// How long before the death the state of worlds and scopes was taken; `None` when there is none.
@@ -118,6 +122,9 @@ impl CrashReport {
             place: redact::name(&panic.place),
             ..panic
         });
+        self.last_words = state
+            .last_words
+            .map(|words| LastWords { why: redact::free_text(&words.why), details: redact::free_text(&words.details) });
         self.facts = state.facts.iter().map(|(name, fact)| (redact::name(name), redact::free_text(fact))).collect();
         for told in state.threads {
             let known = self.threads.iter().position(|thread| thread.tid == told.tid);
@@ -174,6 +181,9 @@ impl CrashReport {
         };
         if let Some(panic) = &self.panic {
             row("panic", format!("at {}, {} ms before: {}", panic.place, panic.ms_before, panic.text));
+        }
+        if let Some(words) = &self.last_words {
+            row("last words", format!("{}: {}", words.why, words.details));
         }
         if !self.signature.is_empty() {
             row("signature", self.signature.clone());
@@ -391,7 +401,7 @@ mod tests {
             open_scopes: vec!["frame".into(), "ai.perception".into()],
         };
         let facts = BTreeMap::from([("players".into(), "700".into())]);
-        let state = ProcessState { facts, threads: vec![told], panics: Vec::new() };
+        let state = ProcessState { facts, threads: vec![told], ..ProcessState::default() };
         report.describe_process(state, Duration::from_millis(3), Some(3));
         report
     }
@@ -488,5 +498,25 @@ thread worker-0 (2)
         for other in [told(libc::SIGSEGV, 2, 3), told(libc::SIGABRT, 60_000, 3), told(libc::SIGABRT, 2, 4)] {
             assert_eq!(other.panic, None, "it did not die of it");
         }
+    }
+
+    #[test]
+    fn an_end_that_was_meant_is_told_by_its_last_words() {
+        let told = |signal: i32| {
+            let signal = Some(SignalName { number: signal, name: "SIG".into() });
+            let mut report = CrashReport { signal, meaning: "abort".into(), ..CrashReport::default() };
+            let words = LastWords { why: "all were stuck".into(), details: "7 with 10.1.2.3:999".into() };
+            report.describe_process(
+                ProcessState { last_words: Some(words), ..Default::default() },
+                Duration::ZERO,
+                None,
+            );
+            crate::cause::tell_of_own_end(&mut report);
+            report
+        };
+        let report = told(libc::SIGABRT);
+        assert_eq!(report.meaning, "all were stuck");
+        assert!(report.text().contains("last words  all were stuck: 7 with <address>\n"), "{}", report.text());
+        assert_eq!(told(libc::SIGSEGV).meaning, "abort", "something else came first");
     }
 }

@@ -16,6 +16,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use throng_platform::crash_signal::CrashSite;
 
+use crate::last_words::LastWords;
 use crate::panics::PanicWords;
 
 /// Tells what the process is doing. Called on a thread of its own, with a normal stack.
@@ -38,11 +39,14 @@ pub struct ProcessState {
     /// What panics said. The state writer fills it in; a source leaves it empty.
     #[serde(default)]
     pub panics: Vec<PanicWords>,
+    /// Why it ends itself, if it does. Filled in likewise.
+    #[serde(default)]
+    pub last_words: Option<LastWords>,
 }
 
 impl ProcessState {
     fn without_threads(&self) -> Self {
-        Self { facts: self.facts.clone(), threads: Vec::new(), panics: self.panics.clone() }
+        Self { threads: Vec::new(), ..self.clone() }
     }
 }
 
@@ -174,7 +178,7 @@ mod tests {
             open_scopes: vec!["frame".into(), "ai.perception".into()],
         };
         let facts = BTreeMap::from([("frame".into(), frame.to_string())]);
-        ProcessState { facts, threads: vec![thread], panics: Vec::new() }
+        ProcessState { facts, threads: vec![thread], ..ProcessState::default() }
     }
 
     #[test]

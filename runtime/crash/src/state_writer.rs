@@ -19,7 +19,7 @@ use throng_platform::threads::{Priority, spawn_named, this_thread_id};
 
 use crate::report::{self, CrashReport};
 use crate::state::{ProcessState, SharedState, StateSource};
-use crate::{cause, panics, wire};
+use crate::{cause, last_words, panics, wire};
 
 /// How often the state is written: a process that is killed leaves one that is at most this old.
 const STATE_EVERY: Duration = Duration::from_millis(250);
@@ -83,6 +83,7 @@ impl StateWriter {
     fn write_state(&mut self) -> Option<ProcessState> {
         let mut state = catch_unwind(AssertUnwindSafe(|| self.source.state())).ok()?;
         state.panics = panics::all();
+        state.last_words = last_words::said();
         let _ = self.shared.write(&state);
         Some(state)
     }
@@ -107,7 +108,7 @@ impl StateWriter {
         report.meaning = cause::plain_meaning(site.signal).to_owned();
         report.incomplete.push("the crash monitor had ended: no minidump and no stacks".into());
         report.describe_process(state, Duration::ZERO, Some(site.tid));
-        cause::tell_of_panic(&mut report);
+        cause::tell_of_own_end(&mut report);
         report.write(folder)
     }
 }

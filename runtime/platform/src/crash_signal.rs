@@ -218,6 +218,17 @@ fn on_crash(context: &CrashContext) -> CrashEventResult {
     CrashEventResult::Handled(true)
 }
 
+/// Ends this process as [`abort`](std::process::abort) does, on another of its threads: that one's stack is where it died.
+/// Returns at once; a thread that sleeps in the kernel and hears no signal does not die.
+pub fn abort_on(thread_id: u32) -> io::Result<()> {
+    let thread = i32::try_from(thread_id).map_err(|_| io::ErrorKind::NotFound)?;
+    // SAFETY: plain numbers. The thread ends the process, by our handler or by the signal's default action.
+    match unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGABRT) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 fn wake_state_writer() -> bool {
     let one = 1_u64;
     // SAFETY: 8 readable bytes.

@@ -67,6 +67,7 @@ mod accounts;
 mod address_table;
 pub mod client_report;
 pub mod directory;
+mod failover;
 pub mod flight_recorder;
 mod frame;
 mod host_watch;

@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
+use throng_platform::time::Nanos;
 use throng_replication::InterestSettings;
 use throng_replication::rules::InterestRadii;
 
@@ -268,6 +269,10 @@ pub struct ServerSettings {
     /// `throng serve` follows it. The newest 10 deaths are kept, within 256 MiB. Off → a server that died does so again,
     /// and nobody knows of what. On a disk that is full → no report. What is secret is not in them.
     pub crashes: CrashFolder,
+    /// When all workers have been stuck in one tick for so long, the process ends itself with a crash report, for a
+    /// supervisor to start another [s, 0 to 86,400]. Default 30; 0 = never. Too low → a tick that would have come back ends
+    /// everybody's; too high → players stand still for longer.
+    pub all_workers_stuck_s_max: u32,
     /// Connected clients at most [clients, 1 to 65,535]. Default 4,096.
     /// Too low → players are refused; too high → memory for 64 KB per client may be asked for.
     pub clients_max: u32,
@@ -349,6 +354,7 @@ impl Default for ServerSettings {
             huge_pages: true,
             commit_memory_mb: 0,
             crashes: CrashFolder::Usual,
+            all_workers_stuck_s_max: 30,
             clients_max: 4096,
             protocol_id: 0x7468_726f_6e67_0001,
             private_key: None,
@@ -394,6 +400,12 @@ impl ServerSettings {
         self.public_addresses.iter().copied().filter(|public| public.is_ipv6() != self.address.is_ipv6())
     }
 
+    /// `None`: never.
+    pub(crate) fn all_workers_stuck_max(&self) -> Option<Nanos> {
+        let stuck_s = self.all_workers_stuck_s_max;
+        (stuck_s > 0).then(|| Nanos::from_secs(stuck_s.into()))
+    }
+
     /// The private key that the operator gave: the environment's first, then the file's, then the setting's.
     /// `None` = nobody gave one. `environment` looks a variable up, as `std::env::var(name).ok()` does.
     pub fn private_key(
@@ -426,6 +438,7 @@ impl Section for ServerSettings {
         if self.crashes.path().is_some_and(|path| path.as_os_str().is_empty()) {
             checks.mistake("crashes", "names nothing; write a path or \"off\", or remove the key");
         }
+        checks.range("all_workers_stuck_s_max", self.all_workers_stuck_s_max, 0..=86_400, "s");
         checks.range("clients_max", self.clients_max, 1..=65_535, "clients");
         checks.range("sockets", self.sockets, 1..=32, "sockets");
         checks.range("receive_buffer_bytes", self.receive_buffer_bytes, BUFFER_BYTES, "bytes");

@@ -10,6 +10,8 @@
 //!   |--- look --- look --- ... ------|-- look: stuck --|-- stack, names, log line
 //! ```
 //!
+//! When all workers have been stuck for long, it ends the process ([`failover`](crate::failover)).
+//!
 //! How a stack is read and named is the business of whoever starts it ([`StackSource`]): crash reports have the same.
 //!
 //! A process that was stopped, or whose host took its cores, looks as if all of its worlds were stuck. So the watchdog must
@@ -36,8 +38,10 @@ use throng_platform::{
 use throng_profiler::{log_category, log_warn, site, thread};
 
 use crate::{
+    failover::Failover,
     metrics::PublishedMetrics,
     server::Server,
+    settings::ServerSettings,
     worker_post::{Running, WorkerPost},
     world_slot::HANG_REPORT_AFTER,
 };
@@ -72,6 +76,10 @@ pub trait StackSource {
 
     /// The calls of a thread of this process, innermost first, a text each; or why they are not to be had.
     fn stack_of(&mut self, thread_id: u32) -> Result<Vec<String>, String>;
+
+    /// This process is about to end itself: why, in words that are the same each time, and what there is to add. For the
+    /// report of its death.
+    fn last_words(&mut self, _why: &str, _details: &str) {}
 }
 
 /// Makes a [`StackSource`] on the thread that will use it.
@@ -101,17 +109,22 @@ impl Drop for Watchdog {
 
 impl Server {
     /// Has worlds that are stuck in their ticks named with their stacks, from now on; without a source, without stacks.
+    /// Ends this process when all workers have been stuck for longer than the settings allow.
     /// Before the first frame, on a real host: it keeps to real time.
-    pub fn start_watchdog(&mut self, source: Option<MakeStackSource>) -> io::Result<()> {
+    pub fn start_watchdog(&mut self, settings: &ServerSettings, source: Option<MakeStackSource>) -> io::Result<()> {
+        let failover = Failover::after(settings.all_workers_stuck_max());
         let is_stopping = Arc::new(AtomicBool::new(false));
         let (posts, clock, published) = (self.posts.clone(), self.clock.clone(), self.control.published());
         let until = is_stopping.clone();
         let thread = spawn_named("watchdog", Priority::Normal, move || {
-            let mut watch = Watch::new(posts, clock, published);
+            let mut watch = Watch { failover, ..Watch::new(posts, clock, published) };
             watch.source = source.map(|make| make());
             watch.source.iter_mut().for_each(|source| source.prepare());
             while !until.load(Ordering::Relaxed) {
                 watch.look();
+                if watch.is_over {
+                    watch.end_process();
+                }
                 park_timeout(if watch.published.is_sleeping() { SLEEP_PERIOD } else { LOOK_PERIOD });
             }
         })?;
@@ -136,12 +149,16 @@ struct Watch {
     /// By post.
     seen: Vec<Seen>,
     captured_at: Option<Nanos>,
+    failover: Failover,
+    /// All workers have been stuck for too long.
+    is_over: bool,
 }
 
 impl Watch {
     fn new(posts: Arc<[Arc<WorkerPost>]>, clock: Arc<dyn Clock>, published: Arc<PublishedMetrics>) -> Self {
         let seen = vec![Seen::default(); posts.len()];
-        Self { posts, clock, published, source: None, seen, captured_at: None }
+        let failover = Failover::after(None);
+        Self { posts, clock, published, source: None, seen, captured_at: None, failover, is_over: false }
     }
 
     /// Walks by all posts once.
@@ -166,6 +183,13 @@ impl Watch {
             }
         }
         self.published.set_worlds_stuck(stuck);
+        // By the frame's thread, which knows of workers that help a stuck one, too.
+        self.is_over |= self.failover.is_due(self.published.workers_stuck_for() > Nanos::ZERO, now);
+    }
+
+    fn end_process(&mut self) -> ! {
+        let stuck = self.posts.iter().filter_map(|post| post.running()).collect();
+        self.failover.end_process(stuck, &self.published, self.source.as_deref_mut(), self.clock.now())
     }
 
     fn name(&mut self, running: Running, now: Nanos) {
@@ -275,6 +299,21 @@ mod tests {
         scene.watch.look();
         assert_eq!(scene.watch.published.worlds_stuck(), 0);
         assert_eq!(scene.stuck_after_ms(1, 200), Some(20), "it still runs after two more looks");
+    }
+
+    #[test]
+    fn workers_that_are_all_stuck_for_too_long_are_the_servers_end() {
+        let mut scene = Scene::new();
+        scene.watch.failover = Failover::after(Some(Nanos::from_secs(30)));
+        let _at_work = [scene.begin(0, 12), scene.begin(1, 13)];
+        let mut look_for_s = |seconds: u64, all_stuck: bool| {
+            scene.watch.published.set_workers_stuck_for(Nanos(u64::from(all_stuck)));
+            scene.stuck_after_ms(u64::MAX, seconds * 1_000);
+            scene.watch.is_over
+        };
+        assert!(!look_for_s(60, false), "one of them is free");
+        assert!(!look_for_s(29, true));
+        assert!(look_for_s(1, true));
     }
 
     #[test]

@@ -79,6 +79,10 @@ impl StackSource for WatchedStacks {
         let frames = stacks.of_thread(thread_id).map_err(|error| error.to_string())?;
         Ok(frames.iter().map(crash::Frame::in_brief).collect())
     }
+
+    fn last_words(&mut self, why: &str, details: &str) {
+        crash::last_words::say(why, details);
+    }
 }
 
 impl RecorderSource {
@@ -126,7 +130,7 @@ impl StateSource for RecorderSource {
         ProcessState {
             facts: self.facts.clone(),
             threads: living.into_iter().map(|cells| self.thread_state(cells)).collect(),
-            panics: Vec::new(),
+            ..ProcessState::default()
         }
     }
 

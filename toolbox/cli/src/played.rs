@@ -372,7 +372,9 @@ mod tests {
         check_refused(
             &both,
             "serve --game shore --inject stolen-cores --inject dear-hideout",
-            &["--inject dear-hideout has no place in shore; with --game shore there are hung-world, slow-world"],
+            &[
+                "--inject dear-hideout has no place in shore; with --game shore there are hung-world, stuck-world, slow-world",
+            ],
         );
         check_refused(&both, "serve --game shore --tide high", &["--tide high: invalid float literal"]);
         check_refused(&both, "serve --game shore --players 3500", &["--players: 3500 is not in 1..=3000"]);

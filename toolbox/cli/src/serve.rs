@@ -138,7 +138,7 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     }
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
     let rules = server.start_recorder(&settings, arguments.captures.as_deref(), executable.full_name())?;
-    server.start_watchdog(Some(crash_state::stacks))?;
+    server.start_watchdog(&settings.server, Some(crash_state::stacks))?;
     let _crash_guard = install_crash_reports(&settings.server.crashes, &server, executable)?;
     let admin = match settings.server.admin_address {
         Some(address) => {

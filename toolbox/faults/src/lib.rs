@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `dear-hideout` | a hideout takes ten times as long as it would | |
 //! | `hung-world` | one tick of a world sleeps for two seconds | `scope` |
+//! | `stuck-world` | one tick of a world sleeps for ten minutes | `scope` |
 //! | `slow-world` | every tick of a world computes for 40 ms more | `scope` |
 //! | `spikes` | every 6 s one tick of a world computes for 40 ms more | `scope` |
 //! | `lock-inversion` | a world waits 42 ms for a lock that a save has | `lock-wait` |
@@ -40,6 +41,7 @@ pub use world::{FaultPlugin, WorldFault};
 pub enum FaultSwitch {
     CostlyHideout,
     HungWorld,
+    StuckWorld,
     SlowWorld,
     Spikes,
     LockInversion,
@@ -52,9 +54,10 @@ pub enum FaultSwitch {
     Turnover,
 }
 
-const NAMES: [(&str, FaultSwitch); 12] = [
+const NAMES: [(&str, FaultSwitch); 13] = [
     ("dear-hideout", FaultSwitch::CostlyHideout),
     ("hung-world", FaultSwitch::HungWorld),
+    ("stuck-world", FaultSwitch::StuckWorld),
     ("slow-world", FaultSwitch::SlowWorld),
     ("spikes", FaultSwitch::Spikes),
     ("lock-inversion", FaultSwitch::LockInversion),
@@ -101,6 +104,7 @@ impl FaultSwitch {
         match self {
             Self::CostlyHideout => Some(WorldFault::Costly { from_tick: 200, factor: 10 }),
             Self::HungWorld => Some(WorldFault::Hung { at_tick: 200, sleep_ms: 2_000 }),
+            Self::StuckWorld => Some(WorldFault::Hung { at_tick: 200, sleep_ms: 600_000 }),
             Self::SlowWorld => Some(WorldFault::Slow { busy_ms: 40, every_ticks: 1 }),
             Self::Spikes => Some(WorldFault::Slow { busy_ms: 40, every_ticks: 120 }),
             Self::LockInversion => Some(WorldFault::Locked),

@@ -48,6 +48,7 @@ host_heartbeat = false
 huge_pages = false
 commit_memory_mb = 300
 crashes = "off"
+all_workers_stuck_s_max = 7
 clients_max = 100
 protocol_id = 0xff
 private_key = "{key}"
@@ -99,6 +100,7 @@ core_switches = false
         huge_pages: false,
         commit_memory_mb: 300,
         crashes: CrashFolder::Off,
+        all_workers_stuck_s_max: 7,
         clients_max: 100,
         protocol_id: 255,
         private_key: Some(SecretKey::new([0xab; 32])),

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use throng_crash::CrashReport;
 
 use crate::{
-    child::{Finished, Server, alone, captures_in, finish, folder, throng, wait_until},
+    child::{Finished, Server, alone, captures_in, finish, folder, settings_file, throng, wait_until},
     crowd::Crowd,
     lifecycle::{get, metric},
 };
@@ -79,4 +80,39 @@ fn a_hung_world_is_named_with_its_stack_while_everything_answers() {
     assert!((75.0..1_000.0).contains(&named_after_ms), "while it hung, and not before: {named_after_ms} ms");
     eprintln!("R24: named after {named_after_ms:.1} ms");
     assert_eq!(ended.report["world_hangs"], 1, "{}", ended.report);
+}
+
+/// Reliability R24: a server none of whose worlds can tick any more is not kept alive by its frame. It says of which worlds
+/// it died, with their stacks, and there is another one.
+#[test]
+fn a_server_whose_workers_are_all_stuck_is_replaced_by_another() {
+    let _alone = alone();
+    let crashes = folder("failover-crashes");
+    let settings = settings_file("failover", "[server]\nall_workers_stuck_s_max = 2\n");
+    let (settings, folder) = (settings.to_str().expect("plain"), crashes.to_str().expect("plain"));
+    let stuck = ["--supervised", "--players", "4", "--npcs", "40", "--workers", "2", "--config", settings];
+    let each = ["--inject", "stuck-world", "--inject", "stuck-world", "--crashes", folder];
+    let mut server = Server::start(&[&stuck[..], &each].concat());
+    let crowd = Crowd::start(server.address, 4);
+    server.wait_until_ready_again();
+    assert!(get(server.admin_address, "/health").0.starts_with("HTTP/1.1 200 "), "{}", server.said());
+    crowd.finish();
+
+    let deaths = std::fs::read_dir(&crashes).expect("it was made").flatten().collect::<Vec<_>>();
+    let [death] = deaths.as_slice() else { panic!("one death and not {deaths:?}:\n{}", server.said()) };
+    let report = std::fs::read(death.path().join("report.json")).expect("it is whole before the server is gone");
+    let report: CrashReport = serde_json::from_slice(&report).expect("a report");
+    let page = report.text();
+    assert_eq!(report.meaning, "all workers were stuck in their ticks", "{page}");
+    let words = report.last_words.as_ref().expect("it said more");
+    assert_eq!(words.details.matches("(hideout) for ").count(), 2, "{page}");
+    assert!(report.culprit().is_some_and(|culprit| culprit.world.is_some()), "{page}");
+    let is_stuck = |thread: &&throng_crash::CrashedThread| {
+        let functions = thread.stack.iter().filter_map(|frame| frame.function.as_deref());
+        thread.world.is_some() && functions.into_iter().any(|name| name.contains("inflict"))
+    };
+    assert_eq!(report.threads.iter().filter(is_stuck).count(), 2, "{page}");
+    assert!(server.said().contains("all workers have been stuck for too long"), "{}", server.said());
+    server.signal_to_end();
+    assert!(server.wait().status.success());
 }
