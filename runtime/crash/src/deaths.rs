@@ -80,7 +80,7 @@ impl DeathGroup {
     }
 }
 
-fn read(file: &Path) -> io::Result<CrashReport> {
+pub(crate) fn read(file: &Path) -> io::Result<CrashReport> {
     if !fs::metadata(file)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no file"));
     }

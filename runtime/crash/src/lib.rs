@@ -31,6 +31,7 @@
 //! Cost: a sleeping process, a sleeping thread that wakes 4 times a second, and nothing at all on any other thread.
 
 mod cause;
+pub mod culprits;
 pub mod deaths;
 pub mod drill;
 mod dump;

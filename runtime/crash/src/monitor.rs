@@ -150,6 +150,7 @@ impl Death<'_> {
             (Some(before), Some(after)) => after > before,
             _ => false,
         };
+        report.is_out_of_memory = is_out_of_memory;
         report.meaning = match &report.signal {
             _ if is_out_of_memory => "killed by the kernel: its control group ran out of memory".into(),
             Some(signal) => cause::plain_meaning(signal.number).into(),

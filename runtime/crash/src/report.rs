@@ -27,7 +27,7 @@ use crate::wire::Hello;
 /// The minidump's name in its folder.
 pub(crate) const DUMP_FILE: &str = "crash.dmp";
 pub(crate) const JSON_FILE: &str = "report.json";
-const TEXT_FILE: &str = "report.txt";
+pub(crate) const TEXT_FILE: &str = "report.txt";
 
 /// What is known about one death. Its JSON form is `report.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct CrashReport {
     pub signature: String,
     /// What the thread that died said in its last panic, where that was just before.
     pub panic: Option<PanicWords>,
+    /// The kernel killed it, since its control group had no memory left.
+    #[serde(default)]
+    pub is_out_of_memory: bool,
     /// What the process said before it ended itself.
     #[serde(default)]
     pub last_words: Option<LastWords>,
@@ -322,6 +325,11 @@ fn parse_folder_name(name: &str) -> Option<(u64, u32)> {
     Some((at.parse().ok()?, pid.parse().ok()?))
 }
 
+/// The process whose death a folder is about.
+pub(crate) fn pid_of(death: &Path) -> Option<u32> {
+    parse_folder_name(death.file_name()?.to_str()?).map(|(_, pid)| pid)
+}
+
 /// The folders in `folder` that are named like deaths, the oldest first.
 pub(crate) fn folders_of_deaths(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut deaths = Vec::new();
@@ -392,6 +400,7 @@ mod tests {
             tick: Some(9),
             seed: Some(77),
             last_inputs: vec!["Shoot from 10.1.2.3:999".into()],
+            ..WorldState::default()
         };
         let told = ThreadState {
             tid: 3,

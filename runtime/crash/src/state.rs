@@ -69,6 +69,15 @@ pub struct WorldState {
     pub kind: Option<String>,
     pub tick: Option<u64>,
     pub seed: Option<u64>,
+    /// What it was made from, in one number that is the same in the next process; `None` where nobody knows.
+    #[serde(default)]
+    pub plan: Option<u64>,
+    /// The program makes it itself in each process, and as the same one by its id.
+    #[serde(default)]
+    pub keeps_place: bool,
+    /// How long its tick had been running.
+    #[serde(default)]
+    pub ticking_ms: Option<u64>,
     /// What it was given last, oldest first: the names of messages, never their contents.
     pub last_inputs: Vec<String>,
 }

@@ -54,6 +54,8 @@ pub(crate) struct CaughtDirectory {
     panics: u64,
     /// Of [`Directory::frame`], since the start.
     frame_panics: u32,
+    /// Worlds that are parked, see [`crate::held`]: the game knows their ids, and nobody can be placed there.
+    held: Vec<WorldId>,
 }
 
 /// After so many panics of [`Directory::frame`] it is called no more: each writes to stderr from the frame's thread, and
@@ -62,7 +64,21 @@ const FRAME_PANICS_MAX: u32 = 8;
 
 impl CaughtDirectory {
     pub fn new(of_game: Box<dyn Directory>) -> Self {
-        Self { of_game, panics: 0, frame_panics: 0 }
+        Self { of_game, panics: 0, frame_panics: 0, held: Vec::new() }
+    }
+
+    /// Another directory of the game. Worlds that are held stay so.
+    pub fn replace_by(&mut self, of_game: Box<dyn Directory>) {
+        *self = Self { held: std::mem::take(&mut self.held), ..Self::new(of_game) };
+    }
+
+    /// Nobody is placed there from now on.
+    pub fn hold(&mut self, world: WorldId) {
+        self.held.push(world);
+    }
+
+    pub fn hold_no_longer(&mut self, world: WorldId) {
+        self.held.retain(|held| *held != world);
     }
 
     pub fn take_panics(&mut self) -> u64 {
@@ -82,7 +98,11 @@ impl CaughtDirectory {
 impl Directory for CaughtDirectory {
     fn place(&mut self, client_id: ClientId, user_data: &UserData) -> Placement {
         let answer = self.ask("place", |of_game| of_game.place(client_id, user_data));
-        answer.unwrap_or(Placement::Refuse("the game's directory panicked"))
+        match answer {
+            Some(Placement::World(world)) if self.held.contains(&world) => Placement::Refuse("its world is parked"),
+            Some(placement) => placement,
+            None => Placement::Refuse("the game's directory panicked"),
+        }
     }
 
     fn left(&mut self, client_id: ClientId) {

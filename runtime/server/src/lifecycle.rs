@@ -28,6 +28,15 @@ impl NewWorld {
         Self { kind, seed, parameters: None }
     }
 
+    /// Kind (by name), seed and parameters in one number, the same in every build: FNV-1a of 64 bits over their bytes.
+    pub fn digest(&self, kind: &str) -> u64 {
+        const PRIME: u64 = 0x0000_0100_0000_01B3;
+        let parameters = self.parameters.as_deref().unwrap_or_default();
+        // A byte that no name holds, so that a name's end is no other's parameters.
+        let bytes = kind.bytes().chain([0]).chain(self.seed.to_le_bytes()).chain(parameters.iter().copied());
+        bytes.fold(0xCBF2_9CE4_8422_2325, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(PRIME))
+    }
+
     /// What its kind is told besides, see `WorldBuilder::parameters`.
     ///
     /// # Errors
@@ -56,12 +65,15 @@ pub enum WorldError {
     Systems(String),
     #[error("building a world of kind `{0}` panicked; the crash is in the log")]
     Panicked(String),
-    /// See [`crate::parking`].
+    #[error("there is no kind of worlds called `{0}`")]
+    NoKindNamed(String),
+    /// See [`crate::parking`]. `None`: until somebody says so.
     #[error(
-        "worlds of kind `{kind}` made by this plan panicked again and again, and for another {left_s} s none is made; the \
-         console's `worlds.unpark` ends that"
+        "no world of kind `{kind}` is made by this plan{}: it is parked; the console's `world.parked` says why, and \
+         `world.unpark` ends that",
+        .left_s.map_or_else(String::new, |left_s| format!(" for another {left_s} s"))
     )]
-    Parked { kind: String, left_s: u64 },
+    Parked { kind: String, left_s: Option<u64> },
     #[error("the thread that makes worlds has died; the crash is in the log, and only a restart helps")]
     NoMaker,
     #[error("the server is closing")]

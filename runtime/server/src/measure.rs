@@ -151,7 +151,7 @@ impl Server {
 
     /// Tells the console which plans are parked, and gives their number.
     pub(crate) fn publish_parked(&self, now: Nanos) -> usize {
-        let parked: Vec<_> = self.parking.parked(now).collect();
+        let parked: Vec<_> = self.parking.parked(now).chain(self.parked_culprits()).collect();
         let count = parked.len();
         self.control.published.publish_parked(parked);
         count

@@ -152,13 +152,8 @@ impl PublishedMetrics {
     /// The plans by which no world is made now; what an operator has just changed may take a second to be told.
     pub fn parked(&self) -> Vec<ParkedPlan> {
         let now = self.clock.now();
-        let plan = |&Parked { kind, seed, panics, until }: &Parked| ParkedPlan {
-            kind: self.kind_name(kind),
-            seed,
-            panics,
-            left_s: until.saturating_sub(now).as_secs_f64().ceil() as u64,
-        };
-        self.parked.read().iter().filter(|parked| now < parked.until).map(plan).collect()
+        let told = |parked: &Parked| parked.told(self.kind_name(parked.kind), now);
+        self.parked.read().iter().filter_map(told).collect()
     }
 
     pub(crate) fn publish_parked(&self, parked: Vec<Parked>) {
@@ -332,7 +327,7 @@ const WORLDS_DORMANT: Figure = Figure {
 const PLANS_PARKED: Figure = Figure {
     name: "server.plans_parked",
     help: "Plans by which no world is made for now, since worlds made by them panicked again and again.",
-    advice: "As `server.parkings`. The console's `worlds.parked` names them.",
+    advice: "As `server.parkings`. The console's `world.parked` names them.",
 };
 const OVERLOAD_LEVEL: Figure = Figure {
     name: "server.overload_level",

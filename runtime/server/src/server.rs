@@ -41,6 +41,7 @@ use crate::{
     accounts::Bookkeeper,
     address_table::AddressTable,
     directory::{CaughtDirectory, Directory, Everybody},
+    held::HeldWorlds,
     host_watch::HostWatch,
     hosted_world::{HostWorker, HostedWorld},
     lifecycle::{Answer, NewWorld, Pending, WorldError},
@@ -48,7 +49,7 @@ use crate::{
     metrics::{PublishedMetrics, ServerMetrics},
     overload::Overload,
     packet_report::PacketSums,
-    parking::Parking,
+    parking::{Parking, Which},
     questions::{Asked, HostedCommand, WorldRow},
     recorder_turns::RecorderTurns,
     report::{Build, ServerReport, ServerStatus},
@@ -131,7 +132,8 @@ pub(crate) enum Command {
     Rules(Arc<ReplicationRules>),
     CreateWorld(NewWorld, Answer<WorldId>),
     RetireWorld(WorldId, Answer<()>),
-    UnparkWorlds(Option<String>, Answer<usize>),
+    ParkWorlds(Which, Answer<usize>),
+    UnparkWorlds(Option<Which>, Answer<usize>),
     ListWorlds(Answer<Vec<WorldRow>>),
     Ask(Asked),
     Tune(Arc<TunedValues>, Answer<()>),
@@ -179,11 +181,20 @@ impl ServerControl {
         pending
     }
 
-    /// Has worlds made again by plans that are [parked](crate::parking): of the kind of this name, or by all. The answer
-    /// is how many plans that were.
-    pub fn unpark_worlds(&self, kind: Option<&str>) -> Pending<usize> {
+    /// Takes a world out, such as `7` or `7.2`, or all of the kind of this name, and has none made by their plans, or of that
+    /// kind, until somebody ends that ([`crate::parking`]). Their clients are placed anew by the game, or told that they
+    /// cannot be. The answer is how many worlds that takes out; each goes when it is home from its tick.
+    pub fn park_worlds(&self, which: &str) -> Pending<usize> {
         let (pending, answer) = Pending::new();
-        self.push(Command::UnparkWorlds(kind.map(str::to_owned), answer));
+        self.push(Command::ParkWorlds(Which::named(which), answer));
+        pending
+    }
+
+    /// Has worlds made again by plans that are [parked](crate::parking): of the world that had this id, of the kind of this
+    /// name, or by all. The answer is how many plans that were.
+    pub fn unpark_worlds(&self, which: Option<&str>) -> Pending<usize> {
+        let (pending, answer) = Pending::new();
+        self.push(Command::UnparkWorlds(which.map(Which::named), answer));
         pending
     }
 
@@ -262,6 +273,8 @@ pub struct Server {
     pub(crate) stranded: VecDeque<Stranded>,
     /// What these worlds were made from.
     pub(crate) parking: Parking,
+    /// Those that are not there though the program knows them.
+    pub(crate) held: HeldWorlds,
     /// Worlds came or went and the recorder has not been told.
     pub(crate) worlds_changed: bool,
     pub(crate) recorder_told_at: Nanos,
@@ -440,6 +453,7 @@ impl Server {
             ending: VecDeque::new(),
             stranded: VecDeque::new(),
             parking: Parking::default(),
+            held: HeldWorlds::default(),
             worlds_changed: false,
             recorder_told_at: Nanos::ZERO,
             hashes_wanted: false,
@@ -558,7 +572,7 @@ impl Server {
     }
 
     pub fn set_directory(&mut self, directory: impl Directory + 'static) {
-        self.directory = CaughtDirectory::new(Box::new(directory));
+        self.directory.replace_by(Box::new(directory));
     }
 
     /// A seed for a world, for games whose operator gives none: nobody foretells it, and in a simulation it follows from
@@ -614,7 +628,7 @@ impl Server {
     /// Lays the frame grid for the rates of all kinds and spreads the worlds that there are over it. Call once, after
     /// the last kind is added; `run` does.
     pub fn prepare(&mut self, now: Nanos) -> Result<(), ServerError> {
-        if self.worlds.is_empty() {
+        if self.worlds.is_empty() && self.held.is_empty() {
             return Err(ServerError::NoWorld);
         }
         let mut rates: Vec<Hertz> = self.kinds.iter().map(|row| row.rate).collect();
@@ -722,7 +736,8 @@ impl Server {
                 }
                 Command::CreateWorld(new, answer) => self.order_world(new, answer),
                 Command::RetireWorld(world, answer) => self.retire_world(world, answer),
-                Command::UnparkWorlds(kind, answer) => answer.give(Ok(self.unpark_worlds(kind.as_deref(), now))),
+                Command::ParkWorlds(which, answer) => answer.give(self.park_worlds(&which, now)),
+                Command::UnparkWorlds(which, answer) => answer.give(Ok(self.unpark_worlds(which.as_ref(), now))),
                 Command::ListWorlds(answer) => self.list_worlds(answer),
                 Command::Ask(asked) => self.deliver_question(asked),
                 Command::Tune(values, answer) => {

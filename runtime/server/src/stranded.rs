@@ -1,4 +1,4 @@
-//! Stranded clients: their world panicked, and they wait for another.
+//! Stranded clients: their world panicked, or was parked, and they wait for another.
 //!
 //! A world that panicked must not tick again, and its clients have done nothing wrong: their connections go on. To the
 //! game each has left and comes anew. Its directory is asked in every frame, as for one who logs in, until it names a
@@ -46,6 +46,11 @@ impl Server {
         if client.lose_world(now) >= WORLDS_LOST_MAX {
             return self.disconnect(client, "its worlds panicked again and again");
         }
+        self.place_anew(client, now);
+    }
+
+    /// Keeps a client whose world is gone through no fault of its own.
+    pub(crate) fn place_anew(&mut self, client: Box<Client>, now: Nanos) {
         self.directory.left(client.client_id());
         self.stranded.push_back(Stranded { client, since: now, is_pending: false });
     }
@@ -63,7 +68,7 @@ impl Server {
             }
             match self.directory.place(client.client_id(), client.user_data()) {
                 Placement::World(world) if self.mailboxes.get(world).is_some() => {
-                    log_info!(CLIENTS, client = client.client_id().0, %world, "client whose world panicked goes on in another");
+                    log_info!(CLIENTS, client = client.client_id().0, %world, "client whose world is gone goes on in another");
                     self.counts.server.clients_placed_again += 1;
                     self.addresses.moved(client.key(), world);
                     self.mailboxes.push_arrival(world, client, None, None);
@@ -72,11 +77,11 @@ impl Server {
                     self.stranded.push_back(Stranded { client, since, is_pending: true });
                 }
                 // The directory takes it for placed.
-                Placement::Pending => self.disconnect(client, "its world panicked, and no other was made in time"),
-                Placement::World(_) => self.disconnect(client, "its world panicked, and the other has ended"),
+                Placement::Pending => self.disconnect(client, "its world is gone, and no other was made in time"),
+                Placement::World(_) => self.disconnect(client, "its world is gone, and the other has ended"),
                 Placement::Refuse(reason) => {
-                    log_info!(CLIENTS, client = client.client_id().0, reason, "client whose world panicked is refused");
-                    self.disconnect_unplaced(client, "its world panicked");
+                    log_info!(CLIENTS, client = client.client_id().0, reason, "client whose world is gone is refused");
+                    self.disconnect_unplaced(client, "its world is gone");
                 }
             }
         }

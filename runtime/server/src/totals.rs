@@ -61,7 +61,7 @@ counters! {
         Sum parkings: "server.parkings", "parkings",
             "Times that the plan of a world was parked, since worlds made by it panicked again and again.",
             "A bug in what the world is made from, or in its game. The log names kind and seed; the console's \
-             `worlds.parked` tells those that are parked now, and `worlds.unpark` ends it.";
+             `world.parked` tells those that are parked now, and `world.unpark` ends it.";
         Sum parked_refusals: "server.parked_refusals", "worlds",
             "Worlds that were asked for and not made, since their plan is parked.",
             "As `server.parkings`: whoever was to be there was placed elsewhere by the game, or refused.";

@@ -47,8 +47,12 @@ impl Server {
     /// As `create_world`, with parameters.
     pub fn create_world_as(&mut self, new: NewWorld) -> Result<WorldId, ServerError> {
         let NewWorld { kind, seed, ref parameters } = new;
-        let row = self.kinds.get(usize::from(kind.0)).ok_or(WorldError::NoSuchKind(kind))?;
         let id = self.worlds.reserve().ok_or(WorldError::Full(WORLDS_MAX))?;
+        if self.is_culprit(&new, Some(id)) {
+            self.hold(id, new);
+            return Ok(id);
+        }
+        let row = self.kinds.get(usize::from(kind.0)).ok_or(WorldError::NoSuchKind(kind))?;
         let built = {
             let mut kind = row.kind.lock().unwrap_or_else(PoisonError::into_inner);
             kind.build_world(id, seed, parameters.as_deref(), &self.schema, &self.interest)
@@ -56,7 +60,7 @@ impl Server {
         match built {
             Ok(mut world) => {
                 world.set_rules(&self.rules);
-                self.place(world, new);
+                self.place(world, new, true);
                 Ok(id)
             }
             Err(error) => {
@@ -71,13 +75,22 @@ impl Server {
         let Some(row) = self.kinds.get(usize::from(new.kind.0)) else {
             return answer.give(Err(WorldError::NoSuchKind(new.kind)));
         };
+        let name = row.name.clone();
+        self.is_culprit(&new, None);
         if let Some(left) = self.parking.left(&new, self.timeline_now()) {
             self.counts.server.parked_refusals += 1;
-            let (kind, left_s) = (row.name.to_string(), left.as_secs_f64().ceil() as u64);
-            return answer.give(Err(WorldError::Parked { kind, left_s }));
+            return answer.give(Err(WorldError::Parked { kind: name.to_string(), left_s: left.seconds() }));
         }
-        let Some(id) = self.worlds.reserve() else {
-            return answer.give(Err(WorldError::Full(WORLDS_MAX)));
+        match self.worlds.reserve() {
+            Some(id) => self.make_in_place(id, new, answer),
+            None => answer.give(Err(WorldError::Full(WORLDS_MAX))),
+        }
+    }
+
+    /// Has a world made in a place that is reserved for it.
+    pub(crate) fn make_in_place(&mut self, id: WorldId, new: NewWorld, answer: Answer<WorldId>) {
+        let Some(row) = self.kinds.get(usize::from(new.kind.0)) else {
+            return answer.give(Err(WorldError::NoSuchKind(new.kind)));
         };
         let order = Order {
             id,
@@ -110,17 +123,25 @@ impl Server {
                 Ok(mut world) => {
                     // Those that it was made with may have been replaced meanwhile.
                     world.set_rules(&self.rules);
-                    self.place(*world, plan);
+                    let is_held = self.held.has(id);
+                    self.place(*world, plan, is_held);
+                    self.hold_no_longer(id);
+                    self.leave_if_parked(id, self.timeline.start_of(frame));
                     self.counts.server.worlds_created += 1;
                     answer.give(Ok(id));
                 }
                 Err(error) => {
                     log_error!(WORLDS, world = %id, %error, "a world could not be made");
                     self.worlds.release(id);
+                    if self.held.has(id) {
+                        self.hold_no_longer(id);
+                        self.directory.world_ended(id);
+                    }
                     answer.give(Err(error));
                 }
             }
         }
+        self.look_after_parked(self.timeline.start_of(frame));
         for _ in 0..self.ending.len().min(ENDS_PER_FRAME_MAX) {
             let Some(id) = self.ending.pop_front() else { break };
             if !self.end_if_over(id) {
@@ -139,7 +160,7 @@ impl Server {
         if !has_ended || !is_told {
             return false;
         }
-        let Some(mut slot) = self.take_out(id) else { return true };
+        let Some(mut slot) = self.take_out(id, false) else { return true };
         if let Some(mut hosted) = slot.home.take() {
             self.game_totals.withdraw(hosted.world.gauges_mut());
             self.maker.drop_world(hosted);
@@ -152,9 +173,11 @@ impl Server {
     }
 
     /// Takes a world out of all tables. Mail that waits for it is answered for: a traveller on its way there goes back
-    /// with what it carries, and who comes from nowhere is disconnected and told.
-    fn take_out(&mut self, id: WorldId) -> Option<WorldSlot> {
-        let slot = self.worlds.remove(id)?;
+    /// with what it carries, and who comes from nowhere is disconnected and told. `keeps_place`: it may come again, by the
+    /// same id.
+    pub(crate) fn take_out(&mut self, id: WorldId, keeps_place: bool) -> Option<WorldSlot> {
+        let slot = if keeps_place { self.worlds.vacate(id)? } else { self.worlds.remove(id)? };
+        self.held.news.went(id);
         self.mailboxes.remove(id);
         for item in slot.mailbox.close().drain() {
             match item {
@@ -167,7 +190,9 @@ impl Server {
                 _ => {}
             }
         }
-        self.directory.world_ended(id);
+        if !keeps_place {
+            self.directory.world_ended(id);
+        }
         self.worlds_changed = true;
         Some(slot)
     }
@@ -178,7 +203,7 @@ impl Server {
         let id = hosted.world.id();
         log_error!(WORLDS, world = %id, name = &**hosted.world.name(), "world panicked in its tick and is parked");
         self.counts.server.worlds_parked += 1;
-        if let Some(mut slot) = self.take_out(id) {
+        if let Some(mut slot) = self.take_out(id, false) {
             self.park_if_it_panics_often(&slot, now);
             if let Some(answer) = slot.ending.take() {
                 answer.give(Ok(()));
@@ -201,22 +226,8 @@ impl Server {
             kind = &*slot.name,
             seed = slot.plan.seed,
             parked_s = parked_for.as_secs_f64(),
-            "worlds of this plan panicked again and again: none is made by it for now; the console's `worlds.unpark` ends that"
+            "worlds of this plan panicked again and again: none is made by it for now; the console's `world.unpark` ends that"
         );
-    }
-
-    /// Has worlds made again by plans that are parked: of the kind of this name, or by all.
-    pub(crate) fn unpark_worlds(&mut self, kind: Option<&str>, now: Nanos) -> usize {
-        let unparked = match kind {
-            None => self.parking.unpark(None, now),
-            Some(name) => {
-                let named = self.kinds.iter().zip(0..).filter(|(row, _)| *row.name == *name);
-                named.map(|(_, number)| self.parking.unpark(Some(WorldKindId(number)), now)).sum()
-            }
-        };
-        self.publish_parked(now);
-        log_info!(WORLDS, kind = kind.unwrap_or("all"), unparked, "plans of worlds are no longer parked");
-        unparked
     }
 
     /// Ends a client's connection outside of any world.
@@ -245,7 +256,7 @@ impl Server {
     }
 
     /// Gives a world its mailbox and its phase.
-    fn place(&mut self, mut world: throng_world::GameWorld, plan: NewWorld) {
+    fn place(&mut self, mut world: throng_world::GameWorld, plan: NewWorld, keeps_place: bool) {
         world.want_hash(self.hashes_wanted);
         world.set_tuned(&self.tuned);
         let (rate, id) = (world.rate(), world.id());
@@ -254,7 +265,9 @@ impl Server {
             // `prepare` lays all worlds that there are into the grid of all rates.
             None => ((0, TickPhase::new(0, rate, FrameGrid::for_rates(&[rate]))), 0),
         };
-        let slot = WorldSlot::new(world, plan, phase, frame);
+        let mut slot = WorldSlot::new(world, plan, phase, frame);
+        slot.keeps_place = keeps_place;
+        self.held.news.came(id, &slot.name, &slot.plan, keeps_place);
         self.mailboxes.insert(id, slot.mailbox.clone());
         self.worlds.insert(slot);
         self.worlds_changed = true;

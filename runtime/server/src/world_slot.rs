@@ -54,6 +54,8 @@ pub(crate) struct WorldSlot {
     hang_is_reported: bool,
     /// It is to end as soon as it is home and nobody is in it; who asked for that is told.
     pub ending: Option<Answer<()>>,
+    /// The program made it itself, and knows it by its id; see [`crate::held`].
+    pub keeps_place: bool,
 }
 
 /// How a tick stood to its period.
@@ -93,6 +95,7 @@ impl WorldSlot {
             excused_until: Nanos::ZERO,
             hang_is_reported: false,
             ending: None,
+            keeps_place: false,
         }
     }
 

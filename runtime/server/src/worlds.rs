@@ -74,12 +74,18 @@ impl Worlds {
 
     /// Takes a world out; its place is free for another.
     pub fn remove(&mut self, id: WorldId) -> Option<WorldSlot> {
+        let slot = self.vacate(id)?;
+        self.release(id);
+        Some(slot)
+    }
+
+    /// Takes a world out and keeps its place for it.
+    pub fn vacate(&mut self, id: WorldId) -> Option<WorldSlot> {
         let slot = self.places.get_mut(id.index()).filter(|place| place.id == id)?.slot.take()?;
         self.count -= 1;
         if let Some(load) = self.phases.get_mut(&slot.rate).and_then(|loads| loads.get_mut(slot.phase_index)) {
             *load -= 1;
         }
-        self.release(id);
         Some(slot)
     }
 

@@ -40,6 +40,11 @@ impl WorldId {
     pub const fn number(self) -> u32 {
         self.index | self.generation << 20
     }
+
+    /// The world of that number, of the first 4,096 generations in its place.
+    pub const fn from_number(number: u32) -> Self {
+        Self { index: number & ((1 << 20) - 1), generation: number >> 20 }
+    }
 }
 
 impl fmt::Display for WorldId {

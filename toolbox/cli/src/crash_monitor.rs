@@ -5,7 +5,7 @@
 //! itself that a report arrives, and the tests see that nothing secret is in it.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     hint::black_box,
     io::{self, BufRead},
     net::SocketAddr,
@@ -17,7 +17,7 @@ use std::{
 };
 
 use clap::Args;
-use throng::settings::PRIVATE_KEY_VARIABLE;
+use throng::{ids::WorldId, settings::PRIVATE_KEY_VARIABLE, world_facts::WorldFacts};
 use throng_crash::{self as crash, CrashSettings, drill::Death};
 use throng_platform::{
     signals,
@@ -29,7 +29,7 @@ use throng_profiler::{
 };
 
 use crate::{
-    crash_state::{RecorderSource, WorldFacts},
+    crash_state::{RecorderSource, WorldsSource},
     executable::Executable,
     outcome::{CommandResult, Verdict},
     output::remark,
@@ -84,6 +84,15 @@ const BYSTANDERS: [&str; 3] = ["worker-0", "worker-2", "log"];
 /// The culprit's world, its tick and its seed.
 const WORLD: (u32, u32, u64) = (12, 5_012, 777);
 
+struct DrillWorld;
+
+impl WorldsSource for DrillWorld {
+    fn facts(&self, number: u32) -> Option<WorldFacts> {
+        let id = WorldId::from_number(number);
+        (number == WORLD.0).then(|| WorldFacts { id, kind: "drill".into(), seed: WORLD.2, plan: 0, keeps_place: false })
+    }
+}
+
 pub fn drill(arguments: DrillArguments, executable: Executable) -> CommandResult {
     let stop = signals::install_stop();
     // One a line: what the tests then search the report for.
@@ -95,13 +104,14 @@ pub fn drill(arguments: DrillArguments, executable: Executable) -> CommandResult
     let captures =
         RecorderSettings { build: executable.full_name(), game: "drill".into(), ..RecorderSettings::default() };
     let mut recorder = Recorder::start(captures)?;
-    let worlds = HashMap::from([(WORLD.0, WorldFacts { kind: "drill".into(), seed: Some(WORLD.2) })]);
     let settings = CrashSettings {
         crashes_kept: arguments.kept,
         seed: Some(42),
         ..CrashSettings::new(arguments.crashes, executable.full_name(), "drill")?
     };
-    let guard = crash::install(settings, RecorderSource::new(Some(recorder.control()), worlds, facts))?;
+    let control = recorder.control();
+    let control = Box::new(move || Some(control.clone()));
+    let guard = crash::install(settings, RecorderSource::new(control, Box::new(DrillWorld), facts))?;
 
     let (busy, are_busy) = channel();
     for name in BYSTANDERS {

@@ -9,11 +9,19 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs,
     path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use throng::{Server, watchdog::StackSource};
+use throng::{
+    Server,
+    ids::WorldId,
+    parking::Culprit,
+    watchdog::StackSource,
+    world_facts::{Ticking, WorldFacts, WorldFollower},
+};
 use throng_crash::{
-    self as crash, CrashGuard, CrashSettings, CrashSite, LiveStacks, ProcessState, StateSource, ThreadState, WorldState,
+    self as crash, CrashGuard, CrashSettings, CrashSite, LiveStacks, ProcessState, StateSource, ThreadState,
+    WorldState, culprits,
 };
 use throng_platform::{allocator::hand_memory_back, threads::this_thread_id};
 use throng_profiler::{
@@ -26,34 +34,82 @@ use crate::executable::Executable;
 /// The name of the capture beside a report.
 const CAPTURE_FILE: &str = "last.capture";
 
-/// What the recorder knows.
+/// What recorder and server know.
 pub struct RecorderSource {
-    /// Without one there is no capture, and nobody knows of scopes.
-    recorder: Option<RecorderControl>,
-    /// By id; worlds that are made later have an id and no more.
-    worlds: HashMap<u32, WorldFacts>,
+    /// Without one there is no capture, and nobody knows of scopes. One may come later.
+    recorder: Box<dyn Fn() -> Option<RecorderControl> + Send>,
+    worlds: Box<dyn WorldsSource>,
     facts: BTreeMap<String, String>,
     threads: Vec<&'static ThreadCells>,
     sites: HashMap<SiteId, &'static str>,
 }
 
-/// What does not change about a world.
-#[derive(Clone, Debug)]
-pub struct WorldFacts {
-    pub kind: String,
-    pub seed: Option<u64>,
+/// What is known of worlds, by their numbers.
+pub trait WorldsSource: Send {
+    /// Worlds may have come and gone.
+    fn catch_up(&mut self) {}
+
+    fn facts(&self, number: u32) -> Option<WorldFacts>;
+
+    /// The threads that are in ticks.
+    fn ticking(&self) -> Vec<Ticking> {
+        Vec::new()
+    }
 }
 
-/// From now on a death of this server is reported in `folder`, until the guard is dropped.
+impl WorldsSource for WorldFollower {
+    fn catch_up(&mut self) {
+        self.catch_up();
+    }
+
+    fn facts(&self, number: u32) -> Option<WorldFacts> {
+        self.facts(number).cloned()
+    }
+
+    fn ticking(&self) -> Vec<Ticking> {
+        self.ticking()
+    }
+}
+
+/// From now on a death of this server is reported in `folder`, until the guard is dropped. Before its worlds are made.
 pub fn install(
     folder: &Path,
-    server: &Server,
+    server: &mut Server,
     executable: Executable,
 ) -> Result<CrashGuard, Box<dyn std::error::Error>> {
-    let facts = |kind: &str, seed| WorldFacts { kind: kind.to_owned(), seed: Some(seed) };
-    let worlds = server.worlds().map(|(id, kind, seed)| (id.number(), facts(kind, seed))).collect();
     let settings = CrashSettings::new(folder, executable.full_name(), server.game())?;
-    Ok(crash::install(settings, RecorderSource::new(server.recorder_control(), worlds, BTreeMap::new()))?)
+    let published = server.control().published();
+    let recorder = Box::new(move || published.recorder().cloned());
+    let source = RecorderSource::new(recorder, Box::new(server.follow_worlds()), BTreeMap::new());
+    Ok(crash::install(settings, source)?)
+}
+
+/// How long a death is held against the world that it came of.
+const DEATHS_COUNT_FOR: Duration = Duration::from_secs(24 * 3_600);
+/// A server that comes later than this after the death tries that world once more: somebody may have repaired it.
+const PARKED_AFTER_DEATH: Duration = Duration::from_secs(600);
+
+/// Worlds that servers of this game died of just now, by the reports in `folder`: how often, in a day.
+pub fn culprits(folder: &Path, game: &str) -> Vec<Culprit> {
+    let mut culprits: Vec<Culprit> = Vec::new();
+    let deaths = culprits::recent(folder, game, DEATHS_COUNT_FOR);
+    let now_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    // The newest first, which says what it was called last.
+    for death in deaths.into_iter().rev() {
+        let is_new = now_unix_s.saturating_sub(death.died_at_unix_s) <= PARKED_AFTER_DEATH.as_secs();
+        for world in death.worlds {
+            let (Some(kind), Some(seed), Some(plan)) = (world.kind, world.seed, world.plan) else { continue };
+            let place = world.keeps_place.then(|| WorldId::from_number(world.id));
+            let is_it =
+                |it: &&mut Culprit| it.kind == kind && (it.plan == plan || (place.is_some() && it.place == place));
+            match culprits.iter_mut().find(is_it) {
+                Some(known) => known.deaths += 1,
+                None if is_new => culprits.push(Culprit { kind, seed, plan, place, deaths: 1 }),
+                None => {}
+            }
+        }
+    }
+    culprits
 }
 
 /// Stacks for the watchdog, by what reports of deaths are made with.
@@ -87,8 +143,8 @@ impl StackSource for WatchedStacks {
 
 impl RecorderSource {
     pub fn new(
-        recorder: Option<RecorderControl>,
-        worlds: HashMap<u32, WorldFacts>,
+        recorder: Box<dyn Fn() -> Option<RecorderControl> + Send>,
+        worlds: Box<dyn WorldsSource>,
         facts: BTreeMap<String, String>,
     ) -> Self {
         Self { recorder, worlds, facts, threads: Vec::new(), sites: HashMap::new() }
@@ -96,15 +152,10 @@ impl RecorderSource {
 
     fn thread_state(&mut self, cells: &'static ThreadCells) -> ThreadState {
         let inputs = cells.last_inputs();
-        let world = cells.world().map(|(id, tick)| {
-            let facts = self.worlds.get(&id);
-            WorldState {
-                id,
-                kind: facts.map(|facts| facts.kind.clone()),
-                tick: Some(u64::from(tick)),
-                seed: facts.and_then(|facts| facts.seed),
-                last_inputs: inputs.iter().map(|(client, number)| format!("client {client}, input {number}")).collect(),
-            }
+        let world = cells.world().map(|(id, tick)| WorldState {
+            tick: Some(u64::from(tick)),
+            last_inputs: inputs.iter().map(|(client, number)| format!("client {client}, input {number}")).collect(),
+            ..self.world_state(id)
         });
         ThreadState {
             tid: cells.tid(),
@@ -112,6 +163,33 @@ impl RecorderSource {
             class: cells.class().name().to_owned(),
             world,
             open_scopes: cells.open_scopes().map(|(id, _)| self.site_name(id).to_owned()).collect(),
+        }
+    }
+
+    fn world_state(&self, id: u32) -> WorldState {
+        let facts = self.worlds.facts(id);
+        WorldState {
+            id,
+            kind: facts.as_ref().map(|facts| facts.kind.to_string()),
+            seed: facts.as_ref().map(|facts| facts.seed),
+            plan: facts.as_ref().map(|facts| facts.plan),
+            keeps_place: facts.is_some_and(|facts| facts.keeps_place),
+            ..WorldState::default()
+        }
+    }
+
+    /// Adds how long ticks have been running, and threads that the recorder does not know.
+    fn add_ticking(&self, threads: &mut Vec<ThreadState>) {
+        for Ticking { thread_id, world, ms } in self.worlds.ticking() {
+            let known = threads.iter().position(|thread| thread.tid == thread_id).unwrap_or_else(|| {
+                threads.push(ThreadState { tid: thread_id, name: "worker".to_owned(), ..ThreadState::default() });
+                threads.len() - 1
+            });
+            let state = threads[known].world.get_or_insert_with(|| self.world_state(world));
+            // The two were read one after the other, and the thread has gone on.
+            if state.id == world {
+                state.ticking_ms = Some(ms);
+            }
         }
     }
 
@@ -126,12 +204,11 @@ impl StateSource for RecorderSource {
         if thread::count() != self.threads.len() {
             self.threads = thread::all();
         }
+        self.worlds.catch_up();
         let living = self.threads.iter().copied().filter(|cells| cells.is_alive()).collect::<Vec<_>>();
-        ProcessState {
-            facts: self.facts.clone(),
-            threads: living.into_iter().map(|cells| self.thread_state(cells)).collect(),
-            ..ProcessState::default()
-        }
+        let mut threads = living.into_iter().map(|cells| self.thread_state(cells)).collect();
+        self.add_ticking(&mut threads);
+        ProcessState { facts: self.facts.clone(), threads, ..ProcessState::default() }
     }
 
     fn attach(&mut self, site: &CrashSite, folder: &Path) {
@@ -139,7 +216,7 @@ impl StateSource for RecorderSource {
         let world = culprit.and_then(|cells| cells.world()).map(|(id, _)| id);
         let unfinished = folder.join("last.unfinished");
         // A death without its capture is still a death with a report.
-        if self.recorder.as_ref().is_some_and(|recorder| recorder.save_crash(&unfinished, world).is_ok()) {
+        if (self.recorder)().is_some_and(|recorder| recorder.save_crash(&unfinished, world).is_ok()) {
             let _ = fs::rename(unfinished, folder.join(CAPTURE_FILE));
         }
     }

@@ -128,6 +128,11 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     let mut server = Server::bind(&settings, played.game.schema(), key)?;
     server.set_build(executable.build());
     server.set_game(played.game.name());
+    let _crash_guard = install_crash_reports(&settings.server.crashes, &mut server, executable)?;
+    if let Some(crashes) = settings.server.crashes.path() {
+        let culprits = crash_state::culprits(crashes, server.game());
+        server.park_culprits(culprits);
+    }
     // A level takes more memory while it is made than it has afterwards.
     throng_platform::allocator::hand_memory_back(|| build_worlds(&mut server, &played.arguments))?;
     commit_memory(settings.server.commit_memory_mb)?;
@@ -139,7 +144,6 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     server.use_cost_estimates(!arguments.ignore_cost_estimates);
     let rules = server.start_recorder(&settings, arguments.captures.as_deref(), executable.full_name())?;
     server.start_watchdog(&settings.server, Some(crash_state::stacks))?;
-    let _crash_guard = install_crash_reports(&settings.server.crashes, &server, executable)?;
     let admin = match settings.server.admin_address {
         Some(address) => {
             let access = Access { names: settings.server.admin_names.clone(), keys: admin_keys };
@@ -202,7 +206,7 @@ fn commit_memory(total_mb: u32) -> Result<(), Box<dyn std::error::Error>> {
 /// Nobody asked for the usual folder: where it cannot be, a server without reports is better than none.
 fn install_crash_reports(
     folder: &CrashFolder,
-    server: &Server,
+    server: &mut Server,
     executable: Executable,
 ) -> Result<Option<CrashGuard>, Box<dyn std::error::Error>> {
     let Some(path) = folder.path() else { return Ok(None) };

@@ -15,6 +15,8 @@
 //! | `over-budget` | a subsystem takes 20 % more than its budget | `subsystem` |
 //! | `big-alloc` | a tick of a world allocates 300 KiB at once | `large-allocation` |
 //! | `leak` | a world keeps what it should forget, 0.6 MB/s | `leak` |
+//! | `dies-of-...` | a world ends the process: `stack-overflow`, `double-panic`, `out-of-memory`, `segv`, `bus`, `abort` | |
+//! | `hungry-world` | one tick takes 1 GiB: more than a control group may have | |
 //! | `turnover` | 10,000 further worlds are made and retired, 250 at once | |
 //!
 //! A switch has up to two parts. What hits a world is a [`WorldFault`]: the game chooses the world and adds
@@ -31,6 +33,7 @@ mod world;
 use std::str::FromStr;
 
 use throng::{Server, server::ServerError};
+use throng_crash::drill::Death;
 
 pub use background::BackgroundFault;
 pub use turnover::Turnover;
@@ -51,10 +54,12 @@ pub enum FaultSwitch {
     OverBudget,
     BigAlloc,
     Leak,
+    Dies(Death),
+    HungryWorld,
     Turnover,
 }
 
-const NAMES: [(&str, FaultSwitch); 13] = [
+const NAMES: [(&str, FaultSwitch); 20] = [
     ("dear-hideout", FaultSwitch::CostlyHideout),
     ("hung-world", FaultSwitch::HungWorld),
     ("stuck-world", FaultSwitch::StuckWorld),
@@ -67,6 +72,13 @@ const NAMES: [(&str, FaultSwitch); 13] = [
     ("over-budget", FaultSwitch::OverBudget),
     ("big-alloc", FaultSwitch::BigAlloc),
     ("leak", FaultSwitch::Leak),
+    ("dies-of-stack-overflow", FaultSwitch::Dies(Death::StackOverflow)),
+    ("dies-of-double-panic", FaultSwitch::Dies(Death::DoublePanic)),
+    ("dies-of-out-of-memory", FaultSwitch::Dies(Death::OutOfMemory)),
+    ("dies-of-segv", FaultSwitch::Dies(Death::Segv)),
+    ("dies-of-bus", FaultSwitch::Dies(Death::Bus)),
+    ("dies-of-abort", FaultSwitch::Dies(Death::Abort)),
+    ("hungry-world", FaultSwitch::HungryWorld),
     ("turnover", FaultSwitch::Turnover),
 ];
 
@@ -111,6 +123,8 @@ impl FaultSwitch {
             Self::OverBudget => Some(WorldFault::OverBudget { busy_us: BALLAST_BUDGET_US * 6 / 5 }),
             Self::BigAlloc => Some(WorldFault::BigAllocation { bytes: 300 << 10, every_ticks: 40 }),
             Self::Leak => Some(WorldFault::Leak { bytes_per_tick: 32 << 10 }),
+            Self::Dies(death) => Some(WorldFault::Dies { at_tick: DIES_AT_TICK, death }),
+            Self::HungryWorld => Some(WorldFault::Hungry { at_tick: DIES_AT_TICK, bytes: 1 << 30 }),
             Self::StolenCores | Self::LongTasks | Self::AllocRate | Self::Turnover => None,
         }
     }
@@ -127,6 +141,9 @@ impl FaultSwitch {
         }
     }
 }
+
+/// Long enough after a world's beginning that its players are in it.
+const DIES_AT_TICK: u32 = 60;
 
 /// The subsystem that `over-budget` is about, and what it may take in a frame (µs).
 const BALLAST: &str = "faults.ballast";

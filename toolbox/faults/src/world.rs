@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use bevy_ecs::prelude::*;
 use throng::prelude::*;
+use throng_crash::drill::Death;
 use throng_profiler::scope;
 
 use crate::background::LEDGER;
@@ -25,6 +26,10 @@ pub enum WorldFault {
     BigAllocation { bytes: usize, every_ticks: u32 },
     /// Each tick keeps so much more.
     Leak { bytes_per_tick: usize },
+    /// One tick is the end of the whole process.
+    Dies { at_tick: u32, death: Death },
+    /// One tick takes more and more memory, over some seconds: where a control group has less, the kernel ends the process.
+    Hungry { at_tick: u32, bytes: usize },
 }
 
 /// Puts faults into a world.
@@ -106,6 +111,28 @@ fn inflict_one(fault: WorldFault, tick: u32, began: Instant, kept: &mut Vec<Vec<
             scope!("faults.attic.store");
             kept.push(vec![1; bytes_per_tick]);
         }
+        WorldFault::Dies { at_tick, death } => {
+            if tick == at_tick {
+                scope!("faults.dies");
+                panic!("{}", death.die());
+            }
+        }
+        WorldFault::Hungry { at_tick, bytes } => {
+            if tick == at_tick {
+                scope!("faults.hungry");
+                take_slowly(bytes);
+            }
+        }
+    }
+}
+
+/// Takes memory, writes to it, and gives it back when it has so much.
+fn take_slowly(bytes: usize) {
+    const PIECE: usize = 16 << 20;
+    let mut taken = Vec::new();
+    for _ in 0..bytes / PIECE {
+        taken.push(std::hint::black_box(vec![1_u8; PIECE]));
+        compute_until(Instant::now() + Duration::from_millis(50));
     }
 }
 
@@ -140,6 +167,8 @@ mod tests {
         };
         assert_eq!(ticks(WorldFault::Leak { bytes_per_tick: 1_000 }), 5_000);
         assert_eq!(ticks(WorldFault::BigAllocation { bytes: 1_000, every_ticks: 1 }), 0);
+        assert_eq!(ticks(WorldFault::Hungry { at_tick: 2, bytes: 1_000 }), 0);
+        assert_eq!(ticks(WorldFault::Dies { at_tick: 9, death: Death::Abort }), 0, "that tick never comes");
         assert_eq!(ticks(WorldFault::Hung { at_tick: 9, sleep_ms: 600_000 }), 0, "that tick never comes");
     }
 

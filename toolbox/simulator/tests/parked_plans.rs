@@ -12,6 +12,7 @@ use throng::{
     Server,
     directory::OneWorld,
     lifecycle::{NewWorld, Pending, WorldError},
+    parking::{Culprit, ParkedFor},
     prelude::*,
     server::ServerControl,
 };
@@ -90,10 +91,19 @@ const SEED: u64 = 7;
 impl House {
     /// Two players are in the cellar, and all is well.
     fn new() -> Self {
+        let mut house = Self::after(Vec::new());
+        assert_eq!(house.simulation.totals().playing, 2);
+        assert_eq!(house.worlds(), [WorldId::new(0, 0)]);
+        house
+    }
+
+    /// Two players want into the cellar of a server that comes after others, which died of these.
+    fn after(culprits: Vec<Culprit>) -> Self {
         let is_damp = Arc::new(AtomicBool::new(false));
         let schema = Protocol::new().component::<Lamp>().input::<Step>().schema();
         let kind = Cellar { is_damp: is_damp.clone() };
         let (mut simulation, cellar) = Simulation::new(&SimulationSettings::new(schema, 5), |server: &mut Server| {
+            server.park_culprits(culprits);
             let cellar = server.add_kind(kind)?;
             let world = server.create_world(cellar, SEED)?;
             server.set_directory(OneWorld::new(server.control(), NewWorld::new(cellar, SEED), world));
@@ -102,7 +112,6 @@ impl House {
         .unwrap();
         (0..2).for_each(|_| _ = simulation.join(Box::new(Quiet)));
         simulation.run_for(3.0);
-        assert_eq!(simulation.totals().playing, 2);
         let control = simulation.server_mut().control();
         Self { simulation, control, cellar, is_damp }
     }
@@ -113,6 +122,10 @@ impl House {
         self.simulation.run_for(5.0);
         assert_eq!((self.count("server.worlds_parked"), self.count("server.parkings")), (3, 1), "and no more");
         assert_eq!(self.simulation.server_mut().worlds_count(), 0);
+    }
+
+    fn worlds(&mut self) -> Vec<WorldId> {
+        self.simulation.server_mut().worlds().map(|(id, ..)| id).collect()
     }
 
     fn count(&mut self, name: &str) -> u64 {
@@ -152,11 +165,13 @@ fn a_world_that_panics_again_and_again_is_not_made_and_everybody_is_told() {
     assert!(house.count("server.parked_refusals") >= 10);
     let pending = house.control.create_world(NewWorld::new(house.cellar, SEED));
     match house.answer(&pending) {
-        Err(WorldError::Parked { kind, left_s }) => assert!(kind == "cellar" && (20..60).contains(&left_s), "{left_s}"),
+        Err(WorldError::Parked { kind, left_s }) => {
+            assert!(kind == "cellar" && left_s.is_some_and(|left_s| (20..60).contains(&left_s)), "{left_s:?}");
+        }
         other => panic!("{other:?}"),
     }
     let parked = house.control.published().parked();
-    assert!(parked.len() == 1 && parked[0].kind == "cellar" && parked[0].seed == SEED, "{parked:?}");
+    assert!(parked.len() == 1 && parked[0].kind == "cellar" && parked[0].seed == Some(SEED), "{parked:?}");
 }
 
 #[test]
@@ -188,4 +203,80 @@ fn an_operator_has_it_made_again_and_other_plans_were_never_parked() {
     let pending = house.control.unpark_worlds(Some("cellar"));
     assert_eq!(house.answer(&pending), Ok(1));
     assert!(house.lets_in());
+}
+
+#[test]
+fn an_operator_takes_a_world_out_and_has_it_made_again_in_its_place() {
+    let mut house = House::new();
+    for nobody in ["7", "0.1"] {
+        let pending = house.control.park_worlds(nobody);
+        assert!(matches!(house.answer(&pending), Err(WorldError::NoSuchWorld(_))), "{nobody}");
+    }
+    let pending = house.control.park_worlds("0");
+    assert_eq!(house.answer(&pending), Ok(1));
+    house.simulation.run_for(3.0);
+    assert_eq!((house.worlds(), house.simulation.totals().playing), (vec![], 0));
+    assert!(house.simulation.players().iter().all(|player| player.end().is_some()), "they were told");
+    assert!(!house.lets_in());
+    house.simulation.run_for(4_000.0);
+    assert!(!house.lets_in(), "until somebody says so");
+    let parked = house.control.published().parked();
+    assert!(parked.len() == 1 && parked[0].why == ParkedFor::Operator && parked[0].left_s.is_none(), "{parked:?}");
+    assert_eq!(parked[0].world.as_deref(), Some("0"));
+
+    let pending = house.control.unpark_worlds(Some("0"));
+    assert_eq!(house.answer(&pending), Ok(1));
+    assert!(house.lets_in() && house.lets_in());
+    assert_eq!(house.worlds(), [WorldId::new(0, 0)], "the directory knows it by its id");
+    assert!(house.control.published().parked().is_empty());
+    assert_eq!(house.count("server.worlds_parked"), 0, "nothing panicked");
+}
+
+#[test]
+fn an_operator_takes_all_worlds_of_a_kind_out_whatever_their_plans() {
+    let mut house = House::new();
+    let pending = house.control.create_world(NewWorld::new(house.cellar, SEED + 1));
+    assert!(house.answer(&pending).is_ok());
+    let pending = house.control.park_worlds("attic");
+    assert_eq!(house.answer(&pending), Err(WorldError::NoKindNamed("attic".into())));
+    let pending = house.control.park_worlds("cellar");
+    assert_eq!(house.answer(&pending), Ok(2));
+    house.simulation.run_for(1.0);
+    assert_eq!(house.worlds(), []);
+    let pending = house.control.create_world(NewWorld::new(house.cellar, SEED + 2));
+    assert_eq!(house.answer(&pending), Err(WorldError::Parked { kind: "cellar".into(), left_s: None }));
+    let pending = house.control.unpark_worlds(Some("cellar"));
+    assert_eq!(house.answer(&pending), Ok(1));
+    assert!(house.lets_in());
+    assert_eq!(house.worlds(), [WorldId::new(0, 0)], "the other one was somebody's to ask for again");
+}
+
+fn culprit(house: &House, deaths: u32) -> Culprit {
+    let plan = NewWorld::new(house.cellar, SEED).digest("cellar");
+    Culprit { kind: "cellar".into(), seed: SEED, plan, place: None, deaths }
+}
+
+#[test]
+fn a_world_that_a_server_died_of_is_parked_from_the_start_of_the_next() {
+    let culprit = culprit(&House::new(), 2);
+    let mut house = House::after(vec![culprit.clone()]);
+    assert_eq!((house.worlds(), house.simulation.totals().playing), (vec![], 0));
+    let parked = house.control.published().parked();
+    assert!(parked.len() == 1 && parked[0].why == ParkedFor::Death && parked[0].times == 2, "{parked:?}");
+    house.simulation.run_for(110.0);
+    assert!(!house.lets_in(), "120 s after two deaths");
+    house.simulation.run_for(10.0);
+    assert!(house.lets_in(), "it is made again by itself");
+    assert_eq!(house.worlds(), [WorldId::new(0, 0)]);
+
+    let mut house = House::after(vec![Culprit { deaths: 1, ..culprit.clone() }]);
+    let pending = house.control.unpark_worlds(None);
+    assert_eq!(house.answer(&pending), Ok(1));
+    assert!(house.lets_in(), "an operator says so");
+
+    // By its place, where seeds are others each time; and not by the place of what somebody asked for.
+    let other = Culprit { plan: 1, seed: 1, place: Some(WorldId::new(0, 0)), ..culprit.clone() };
+    assert_eq!(House::after(vec![other.clone()]).worlds(), []);
+    assert_eq!(House::after(vec![Culprit { place: None, ..other }]).worlds().len(), 1);
+    assert_eq!(House::after(vec![Culprit { kind: "attic".into(), ..culprit }]).worlds().len(), 1);
 }

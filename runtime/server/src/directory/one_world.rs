@@ -45,7 +45,7 @@ impl Directory for OneWorld {
                 // Whoever asks is told, so the log is not.
                 Some(Err(WorldError::Parked { .. })) => {
                     self.world = State::Ended;
-                    return Placement::Refuse("its world panicked again and again, and is not made for now");
+                    return Placement::Refuse("its world is parked, and is not made for now");
                 }
                 Some(Err(error)) => {
                     log_error!(DIRECTORY, %error, "the world that everybody is in cannot be made again");

@@ -13,6 +13,7 @@
 //!   capture    bad frames listed, read and converted
 //!   faults     bad frames made on purpose, saved by themselves and named
 //!   crash      what a server's death leaves behind
+//!   deaths     a world that ends its server is parked in the next one
 //!   recorder   rules that change, captures by hand, disks and readers that fail it
 //!   watchdog   a world that hangs is named, and everything answers meanwhile
 //!   abuse      what strangers and players may do to a live server
@@ -38,6 +39,7 @@ mod child;
 mod console;
 mod crash;
 mod crowd;
+mod deaths;
 mod density;
 mod faults;
 mod figures;

@@ -1,0 +1,163 @@
+//! A world that ends its whole server, in each of the ways in which that can happen: the supervisor starts another, which
+//! knows of which world the one before died and parks it, so that the others play on.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use serde_json::Value;
+use throng_client::ClientState;
+use throng_crash::CrashReport;
+use throng_platform::testing::not_permitted;
+
+use crate::{
+    address::{KEY, token},
+    child::{Server, alone, finish, folder, throng, wait_until},
+    player::Player,
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The fault of one hideout, and how the server dies of it.
+const DEATHS: [(&str, &str); 5] = [
+    ("dies-of-stack-overflow", "stack overflow"),
+    ("dies-of-double-panic", "double panic"),
+    ("dies-of-out-of-memory", "out of memory"),
+    ("dies-of-segv", "memory that is not there"),
+    ("dies-of-bus", "a mapped file beyond its end"),
+];
+
+/// More than a small server needs, and less than the hungry world takes.
+const GROUP_BYTES: u64 = 600 << 20;
+
+/// A control group with little memory, of either version; gone when this is dropped.
+struct LittleMemory(PathBuf);
+
+impl LittleMemory {
+    /// `None` where no group can be made, which is said.
+    fn new() -> Option<Self> {
+        let (tree, limit) = match Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists() {
+            true => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            false => ("/sys/fs/cgroup", "memory.max"),
+        };
+        let group = Self(Path::new(tree).join(format!("throng-deaths-{}", std::process::id())));
+        let made = fs::create_dir(&group.0).and_then(|()| fs::write(group.0.join(limit), GROUP_BYTES.to_string()));
+        match made {
+            Ok(()) => Some(group),
+            Err(error) => {
+                not_permitted(&format!(
+                    "a control group with a limit of memory cannot be made ({error}), which takes root"
+                ));
+                None
+            }
+        }
+    }
+}
+
+impl Drop for LittleMemory {
+    fn drop(&mut self) {
+        // A group is empty a moment after its last process has been waited for.
+        let _ = wait_until(Duration::from_secs(10), || fs::remove_dir(&self.0).is_ok().then_some(()));
+    }
+}
+
+/// A small supervised server whose first hideout has a fault, in a control group if there is one.
+fn start(fault: &str, crashes: &Path, group: Option<&LittleMemory>) -> Server {
+    let mut command = match group {
+        None => throng(&[]),
+        Some(group) => {
+            let mut command = Command::new("sh");
+            let enter = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.0.display());
+            command.args(["-c", &enter, "sh", env!("CARGO_BIN_EXE_throng")]);
+            command
+        }
+    };
+    command.args(["serve", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--supervised"]);
+    command.args(["--players", "4", "--npcs", "40", "--workers", "2", "--inject", fault]);
+    command.arg("--crashes").arg(crashes).env("THRONG_PRIVATE_KEY", KEY);
+    Server::start_command(command)
+}
+
+fn ask(server: &Server, words: &[&str]) -> Value {
+    let connect = server.admin_address.to_string();
+    let finished = finish(throng(&[&["console", &connect, "--json"], words].concat()), PATIENCE);
+    assert!(finished.status.success(), "{words:?}: {}\n{}", finished.stderr, server.said());
+    finished.json()
+}
+
+/// The one report in `crashes`.
+fn report_in(crashes: &Path, server: &Server) -> CrashReport {
+    let deaths: Vec<_> = fs::read_dir(crashes).expect("it was made").flatten().collect();
+    let [death] = deaths.as_slice() else { panic!("one death and not {deaths:?}:\n{}", server.said()) };
+    let report = fs::read(death.path().join("report.json")).expect("the next server has waited for it");
+    serde_json::from_slice(&report).expect("a report")
+}
+
+/// Promise: a world may end its server once. There is another one, where that world is not, and all others are.
+fn dies_and_is_back_without_its_culprit(fault: &str, cause: &str, group: Option<&LittleMemory>) {
+    let _alone = alone();
+    let crashes = folder(&format!("deaths-{fault}"));
+    let mut server = start(fault, &crashes, group);
+    let owner = Player::enter(token(server.address, 1));
+    let neighbour = Player::enter(token(server.address, 2));
+    server.wait_until_ready_again();
+    drop((owner, neighbour));
+
+    let report = report_in(&crashes, &server);
+    assert!(report.meaning.contains(cause), "{fault}: {}", report.text());
+    let culprits = report.culprits();
+    let [culprit] = culprits.as_slice() else { panic!("{fault}: one culprit and not {culprits:?}: {}", report.text()) };
+    assert_eq!(culprit.kind.as_deref(), Some("hideout"), "{fault}");
+    let parked = ask(&server, &["world.parked"]);
+    let plan = &parked["parked"][0];
+    assert_eq!(
+        (&plan["kind"], &plan["why"], &plan["times"]),
+        (&"hideout".into(), &"death".into(), &1.into()),
+        "{parked}"
+    );
+    assert_eq!(plan["seed"].as_u64(), culprit.seed, "{parked}");
+    assert!(server.said().contains("this world ended the server that was here before"), "{}", server.said());
+
+    let mut owner = Player::new(token(server.address, 1));
+    let is_refused =
+        |player: &mut Player| matches!(player.client.state(), ClientState::Resting | ClientState::Disconnected(_));
+    assert!(owner.play_until(PATIENCE, is_refused), "its hideout is parked: {:?}", owner.client.state());
+    Player::enter(token(server.address, 2)).leave();
+    assert_eq!(ask(&server, &["world.unpark", "hideout"])["unparked"], 1);
+    assert!(ask(&server, &["world.parked"])["parked"].as_array().is_some_and(Vec::is_empty));
+
+    server.signal_to_end();
+    let ended = server.wait();
+    assert_eq!(ended.status.code(), Some(0), "{fault}: {}", ended.stderr);
+}
+
+#[test]
+fn a_world_that_ends_its_server_is_parked_in_the_next() {
+    for (fault, cause) in DEATHS {
+        dies_and_is_back_without_its_culprit(fault, cause, None);
+    }
+}
+
+#[test]
+fn a_world_that_takes_all_memory_is_parked_in_the_next_server() {
+    let Some(group) = LittleMemory::new() else { return };
+    dies_and_is_back_without_its_culprit("hungry-world", "its control group ran out of memory", Some(&group));
+}
+
+#[test]
+#[ignore = "full form: takes an hour"]
+fn r21_three_hundred_deaths() {
+    let group = LittleMemory::new();
+    for round in 0..50 {
+        for (fault, cause) in DEATHS {
+            dies_and_is_back_without_its_culprit(fault, cause, None);
+        }
+        if group.is_some() {
+            dies_and_is_back_without_its_culprit("hungry-world", "its control group ran out of memory", group.as_ref());
+        }
+        eprintln!("R21: round {round} of 50");
+    }
+}
