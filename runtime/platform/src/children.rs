@@ -35,6 +35,14 @@ pub fn ask_to_end(child: u32) {
     }
 }
 
+/// Has a child that nobody has waited for yet die where it is, as `abort` does, so that its crash report has the stack.
+pub fn abort(child: u32) {
+    if let Some(child) = i32::try_from(child).ok().filter(|&child| child > 1) {
+        // It fails when the child has ended already.
+        let _ = kill(Pid::from_raw(child), Signal::SIGABRT);
+    }
+}
+
 /// From now on this process is asked to end (SIGTERM) when its parent dies. `false`: `parent` is not its parent, or is
 /// gone already, and nothing will be said.
 pub fn end_with_parent(parent: u32) -> io::Result<bool> {
@@ -80,5 +88,6 @@ mod tests {
         assert!(end_of(u32::MAX).is_err());
         ask_to_end(u32::MAX);
         ask_to_end(0);
+        abort(0);
     }
 }

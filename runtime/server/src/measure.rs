@@ -48,6 +48,9 @@ impl Server {
         let impossible = never::count();
         counts.server.impossible_states = impossible - std::mem::replace(&mut self.impossible_before, impossible);
         counts.server.allocations = allocations - std::mem::replace(&mut self.allocations_before, allocations);
+        if counts.server.ticks > 0 || self.worlds.is_empty() {
+            self.control.published.set_has_ticked();
+        }
         self.totals.merge(&counts);
         self.status.counts.merge(&counts);
         let idle_tail_share = (worlds_started > 0).then(|| self.pool.idle_tail().share());

@@ -78,6 +78,8 @@ pub struct PublishedMetrics {
     last_frame_at: AtomicU64,
     /// True while the frame thread waits for packets with nothing due. Written and read as above.
     is_sleeping: AtomicBool,
+    /// Some world has ticked, or there is none that could. Written and read as above.
+    has_ticked: AtomicBool,
     /// For how long all workers have been stuck (ns). Written and read as above.
     workers_stuck_for: AtomicU64,
     /// Worlds that are stuck in their ticks. Written by the watchdog alone, and read as above.
@@ -107,6 +109,7 @@ impl PublishedMetrics {
             snapshot: Latest::default(),
             last_frame_at: AtomicU64::default(),
             is_sleeping: AtomicBool::default(),
+            has_ticked: AtomicBool::default(),
             workers_stuck_for: AtomicU64::default(),
             worlds_stuck: AtomicU64::default(),
             overload_level: AtomicU8::default(),
@@ -239,6 +242,15 @@ impl PublishedMetrics {
 
     pub(crate) fn set_overload_level(&self, level: Level) {
         self.overload_level.store(level as u8, Ordering::Relaxed);
+    }
+
+    /// The first tick has run, so that whoever connects can play; true, too, where there is no world that could tick.
+    pub fn has_ticked(&self) -> bool {
+        self.has_ticked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_has_ticked(&self) {
+        self.has_ticked.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn set_workers_stuck_for(&self, stuck: Nanos) {

@@ -49,6 +49,7 @@ mod output;
 mod own_command;
 mod played;
 mod serve;
+mod service_manager;
 mod status_line;
 mod supervisor;
 mod token;

@@ -23,7 +23,8 @@ use throng_crash::CrashGuard;
 use throng_net::protocol::PrivateKey;
 use throng_platform::{
     allocator::{self, LargeFrees},
-    limits, process, random, signals,
+    limits, process, random,
+    signals::{self, StopFlag},
     threads::{Priority, spawn_named},
 };
 
@@ -34,6 +35,7 @@ use crate::{
     outcome::{CommandResult, Verdict},
     output::{OutputArguments, Reader, remark, say},
     played::Played,
+    service_manager::{ServiceManager, Telling},
     status_line::StatusLine,
     supervisor::{self, Role, SupervisionArguments},
 };
@@ -130,6 +132,7 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     server.set_game(played.game.name());
     let _crash_guard = install_crash_reports(&settings.server.crashes, &mut server, executable)?;
     if let Some(crashes) = settings.server.crashes.path() {
+        arguments.supervision.wait_for_report(crashes);
         let culprits = crash_state::culprits(crashes, server.game());
         server.park_culprits(culprits);
     }
@@ -172,7 +175,9 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
             admin_address.map_or_else(String::new, |address| format!(", metrics on http://{address}/metrics"))
         ));
     }
-    let (statuses, teller) = tell_statuses(reader)?;
+    // A supervisor is not to be woken.
+    let manager = tell_service_manager(&server, &stop, !arguments.supervision.is_supervised())?;
+    let (statuses, teller) = tell_statuses(reader, manager)?;
     // A reader that is slow loses a second's line; the frame never waits for it.
     let report = server.run(&stop, &mut |status| drop(statuses.try_send(status.clone())))?;
     drop(statuses);
@@ -223,11 +228,15 @@ fn install_crash_reports(
 const STATUSES_WAITING_MAX: usize = 4;
 
 /// A thread that writes statuses down: no text is formatted and no pipe waited for on the frame thread.
-fn tell_statuses(reader: Reader) -> std::io::Result<(SyncSender<ServerStatus>, JoinHandle<()>)> {
+fn tell_statuses(
+    reader: Reader,
+    manager: Option<Telling>,
+) -> std::io::Result<(SyncSender<ServerStatus>, JoinHandle<()>)> {
     let (sender, statuses) = sync_channel::<ServerStatus>(STATUSES_WAITING_MAX);
     let teller = spawn_named("status", Priority::Low, move || {
         let line = StatusLine::new();
         for status in statuses {
+            manager.iter().for_each(|manager| manager.status(|| in_brief(&status)));
             if reader == Reader::Parent {
                 // A parent that is gone says so by the end of stdin, too.
                 let _ = say(serde_json::json!({ "status": status }));
@@ -238,6 +247,25 @@ fn tell_statuses(reader: Reader) -> std::io::Result<(SyncSender<ServerStatus>, J
         line.finish();
     })?;
     Ok((sender, teller))
+}
+
+/// Whoever runs this server as a service is told of it; an address that cannot be spoken to is told and keeps nobody from
+/// playing.
+fn tell_service_manager(server: &Server, stop: &StopFlag, wants_status: bool) -> std::io::Result<Option<Telling>> {
+    let found = ServiceManager::find(|name| std::env::var_os(name));
+    let manager = found.unwrap_or_else(|error| {
+        tracing::warn!(error, "the service manager is not told of this server");
+        None
+    });
+    let tell = |manager| Telling::start(manager, server.control().published(), stop.clone(), wants_status);
+    manager.map(tell).transpose()
+}
+
+fn in_brief(status: &ServerStatus) -> String {
+    let ServerStatus { players, worlds, worlds_awake, ticks_missed, .. } = status;
+    format!(
+        "{players} players, {worlds_awake} of {worlds} worlds awake, {ticks_missed} ticks missed in the last second"
+    )
 }
 
 fn one_line(status: &ServerStatus) -> String {

@@ -10,23 +10,27 @@
 //! ```
 //!
 //! It does next to nothing, since whatever it did could fail with the server: it reads no settings, opens no port, and
-//! does not wake while the server lives. Reports of deaths are the server's own affair, and come as without a supervisor.
+//! does not wake while the server plays. A server that hangs before its first tick is ended ([`start_watch`]). Reports of deaths are the server's own affair, and come as without a supervisor.
 //! Pauses between restarts grow, and there is a maximum of them (see [`restarts`]), so there is no crash loop.
 //!
 //! No server is left behind: when the supervisor dies, however it does, the kernel asks the server to end. Nothing else
-//! passes between the two but the command line and what both inherit: standard input, output and error, environment.
+//! passes between the two but the command line, a word when the first tick has run, and what both inherit: standard input,
+//! output and error, environment.
 
 mod restarts;
+mod start_watch;
 
 use std::{
     ffi::OsString,
     io,
-    os::fd::AsFd,
+    os::{fd::AsFd, unix::process::ExitStatusExt},
+    path::Path,
     process::{Child, Command, ExitStatus},
     time::{Duration, Instant},
 };
 
 use clap::Args;
+use throng_crash::culprits;
 use throng_platform::{children, poll::wait_readable, signals::StopFlag, time::Nanos};
 
 use crate::{
@@ -34,6 +38,7 @@ use crate::{
     output::remark,
 };
 use restarts::{Maximum, Restarts};
+use start_watch::StartWatch;
 
 /// The word that makes a supervisor of this command, which its child is not given.
 const SUPERVISED: &str = "--supervised";
@@ -61,14 +66,32 @@ pub struct SupervisionArguments {
     /// With --supervised: the time in which restarts are counted.
     #[arg(long, value_name = "S", default_value_t = 900, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     restarts_within_s: u32,
+    /// With --supervised: a server that has run no tick after so long hangs in its start, and is ended and started again; 0 =
+    /// as long as it takes. Too low: one with many worlds never gets there; too high: nobody plays meanwhile.
+    #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u32).range(0..=86_400))]
+    start_within_s: u32,
     /// The process that supervises this server, which ends with it.
     #[arg(long, hide = true, value_name = "PID", conflicts_with = "supervised")]
     supervisor: Option<u32>,
+    /// The server before this one, of whose death there may be a report soon.
+    #[arg(long, hide = true, value_name = "PID", requires = "supervisor")]
+    after: Option<u32>,
 }
+
+/// What a server may do before it is given up.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    restarts: Maximum,
+    /// `None`: a start may take as long as it takes.
+    start_within: Option<Duration>,
+}
+
+/// In which the report of a death is there, on a host that is not busy.
+const REPORT_WITHIN: Duration = Duration::from_secs(3);
 
 /// What this process is to be.
 pub enum Role {
-    Supervisor(Maximum),
+    Supervisor(Limits),
     Server,
     /// A server whose supervisor is gone.
     Orphan,
@@ -79,24 +102,42 @@ impl SupervisionArguments {
     pub fn role(&self) -> io::Result<Role> {
         if self.supervised {
             let within = Duration::from_secs(self.restarts_within_s.into());
-            return Ok(Role::Supervisor(Maximum { restarts: self.restarts_max, within }));
+            let restarts = Maximum { restarts: self.restarts_max, within };
+            let start_within = (self.start_within_s > 0).then(|| Duration::from_secs(self.start_within_s.into()));
+            return Ok(Role::Supervisor(Limits { restarts, start_within }));
         }
         match self.supervisor {
             Some(supervisor) if !children::end_with_parent(supervisor)? => Ok(Role::Orphan),
             _ => Ok(Role::Server),
         }
     }
+
+    /// The server has a supervisor.
+    pub fn is_supervised(&self) -> bool {
+        self.supervisor.is_some()
+    }
+
+    /// The server before this one has just died: waits until its report says of what, but not for long.
+    pub fn wait_for_report(&self, crashes: &Path) {
+        if let Some(pid) = self.after {
+            culprits::wait_for_report_of(pid, crashes, REPORT_WITHIN);
+        }
+    }
 }
 
 /// Keeps a server running until it ends by itself, until `stop`, or until it has died too often.
-pub fn run(maximum: Maximum, stop: &StopFlag) -> CommandResult {
+pub fn run(limits: Limits, stop: &StopFlag) -> CommandResult {
     let executable = std::env::current_exe()?;
     let began = Instant::now();
-    let mut restarts = Restarts::new(maximum);
+    let mut restarts = Restarts::new(limits.restarts);
+    let mut watch = StartWatch::open(limits.start_within)?;
+    let mut died = None;
     loop {
         let started = Instant::now();
-        let mut server = Command::new(&executable).args(words_for_server(std::env::args_os())).spawn()?;
-        let status = wait(&mut server, stop)?;
+        let mut command = Command::new(&executable);
+        command.args(words_for_server(std::env::args_os(), died));
+        let mut server = watch.tell(&mut command).spawn()?;
+        let status = wait(&mut server, &mut watch, stop)?;
         // A crash monitor that outlives its server becomes the child of a container's first process, which may be this.
         children::clear_away_inherited();
         if stop.requested() || status.success() {
@@ -124,6 +165,8 @@ pub fn run(maximum: Maximum, stop: &StopFlag) -> CommandResult {
             pause_ms = restart.pause.as_millis() as u64,
             "the server died, and is started again; its crash monitor says where the report is"
         );
+        // One that ended by itself leaves no report.
+        died = status.signal().map(|_| server.id());
         if pause(restart.pause, stop)? {
             return Ok(Verdict::Fine);
         }
@@ -131,15 +174,18 @@ pub fn run(maximum: Maximum, stop: &StopFlag) -> CommandResult {
 }
 
 /// The words of this command, for a server that is told who supervises it.
-fn words_for_server(own: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// `died`: the one before it.
+fn words_for_server(own: impl Iterator<Item = OsString>, died: Option<u32>) -> Vec<OsString> {
     let mut words: Vec<_> = own.skip(1).filter(|word| word != SUPERVISED).collect();
     words.extend(["--supervisor".into(), std::process::id().to_string().into()]);
+    words.extend(died.iter().flat_map(|pid| ["--after".into(), pid.to_string().into()]));
     words
 }
 
-/// Sleeps until the server has ended, and passes an order to end on.
-fn wait(server: &mut Child, stop: &StopFlag) -> io::Result<ExitStatus> {
+/// Sleeps until the server has ended, and passes an order to end on. One that hangs in its start is ended.
+fn wait(server: &mut Child, watch: &mut StartWatch, stop: &StopFlag) -> io::Result<ExitStatus> {
     let end = children::end_of(server.id())?;
+    watch.begin();
     let mut is_told = false;
     loop {
         if stop.requested() && !is_told {
@@ -147,9 +193,10 @@ fn wait(server: &mut Child, stop: &StopFlag) -> io::Result<ExitStatus> {
             is_told = true;
         }
         // Also comes back when there is the order.
-        if wait_readable(&[end.as_fd()], None)? {
+        if watch.wait(end.as_fd())? {
             return server.wait();
         }
+        watch.end_if_it_hangs(server);
     }
 }
 
@@ -182,6 +229,8 @@ mod tests {
     fn the_server_is_called_as_the_command_was_and_told_who_supervises_it() {
         let own = ["throng", "serve", "--supervised", "--workers", "2"].map(OsString::from);
         let id = std::process::id().to_string();
-        assert_eq!(words_for_server(own.into_iter()), ["serve", "--workers", "2", "--supervisor", &id]);
+        let words = ["serve", "--workers", "2", "--supervisor", &id];
+        assert_eq!(words_for_server(own.clone().into_iter(), None), words);
+        assert_eq!(words_for_server(own.into_iter(), Some(77)), [&words[..], &["--after", "77"]].concat());
     }
 }

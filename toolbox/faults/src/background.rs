@@ -34,6 +34,8 @@ pub enum BackgroundFault {
     Allocate { bytes_per_s: usize },
     /// Worlds come and go by the thousand.
     Turnover(Turnover),
+    /// The server sleeps for so long (s) before its first frame.
+    HangStart { s: u64 },
 }
 
 /// So many that the kernel's turns of a few ms each add up to a wait that a frame feels.
@@ -54,6 +56,10 @@ impl BackgroundFault {
     fn start_threads(self) -> io::Result<()> {
         match self {
             BackgroundFault::Turnover(_) => Ok(()),
+            BackgroundFault::HangStart { s } => {
+                std::thread::sleep(Duration::from_secs(s));
+                Ok(())
+            }
             BackgroundFault::HoldLock { hold_ms, every_s } => {
                 repeat("save-0", Priority::Low, ThreadClass::LongTask, every_s, move || {
                     LEDGER.hold_for_waiter(Duration::from_millis(hold_ms))

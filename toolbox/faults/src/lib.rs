@@ -17,6 +17,7 @@
 //! | `leak` | a world keeps what it should forget, 0.6 MB/s | `leak` |
 //! | `dies-of-...` | a world ends the process: `stack-overflow`, `double-panic`, `out-of-memory`, `segv`, `bus`, `abort` | |
 //! | `hungry-world` | one tick takes 1 GiB: more than a control group may have | |
+//! | `hung-start` | the server sleeps for ten minutes before its first frame | |
 //! | `turnover` | 10,000 further worlds are made and retired, 250 at once | |
 //!
 //! A switch has up to two parts. What hits a world is a [`WorldFault`]: the game chooses the world and adds
@@ -56,10 +57,11 @@ pub enum FaultSwitch {
     Leak,
     Dies(Death),
     HungryWorld,
+    HungStart,
     Turnover,
 }
 
-const NAMES: [(&str, FaultSwitch); 20] = [
+const NAMES: [(&str, FaultSwitch); 21] = [
     ("dear-hideout", FaultSwitch::CostlyHideout),
     ("hung-world", FaultSwitch::HungWorld),
     ("stuck-world", FaultSwitch::StuckWorld),
@@ -79,6 +81,7 @@ const NAMES: [(&str, FaultSwitch); 20] = [
     ("dies-of-bus", FaultSwitch::Dies(Death::Bus)),
     ("dies-of-abort", FaultSwitch::Dies(Death::Abort)),
     ("hungry-world", FaultSwitch::HungryWorld),
+    ("hung-start", FaultSwitch::HungStart),
     ("turnover", FaultSwitch::Turnover),
 ];
 
@@ -125,7 +128,7 @@ impl FaultSwitch {
             Self::Leak => Some(WorldFault::Leak { bytes_per_tick: 32 << 10 }),
             Self::Dies(death) => Some(WorldFault::Dies { at_tick: DIES_AT_TICK, death }),
             Self::HungryWorld => Some(WorldFault::Hungry { at_tick: DIES_AT_TICK, bytes: 1 << 30 }),
-            Self::StolenCores | Self::LongTasks | Self::AllocRate | Self::Turnover => None,
+            Self::StolenCores | Self::LongTasks | Self::AllocRate | Self::HungStart | Self::Turnover => None,
         }
     }
 
@@ -136,6 +139,7 @@ impl FaultSwitch {
             Self::StolenCores => Some(BackgroundFault::ForeignProcesses { ms: 200, every_s: 2 }),
             Self::LongTasks => Some(BackgroundFault::LongTasks { seconds: 3, every_s: 20 }),
             Self::AllocRate => Some(BackgroundFault::Allocate { bytes_per_s: 10 << 20 }),
+            Self::HungStart => Some(BackgroundFault::HangStart { s: 600 }),
             Self::Turnover => Some(BackgroundFault::Turnover(Turnover { worlds: 10_000, at_once: 250, stay_ms: 200 })),
             _ => None,
         }

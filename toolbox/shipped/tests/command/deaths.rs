@@ -161,3 +161,33 @@ fn r21_three_hundred_deaths() {
         eprintln!("R21: round {round} of 50");
     }
 }
+
+/// Promise: a server that hangs before its first tick is ended where it hangs, and another one is tried, but not for ever.
+#[test]
+fn a_server_that_hangs_in_its_start_is_ended_with_a_report() {
+    let crashes = folder("deaths-hung-start");
+    let mut command = throng(&["serve", "--address", "127.0.0.1:0", "--admin-address", "off", "--supervised"]);
+    command.args([
+        "--players",
+        "1",
+        "--npcs",
+        "0",
+        "--inject",
+        "hung-start",
+        "--start-within-s",
+        "2",
+        "--restarts-max",
+        "1",
+    ]);
+    command.arg("--crashes").arg(&crashes);
+    let ended = finish(command, PATIENCE);
+    assert_eq!(ended.status.code(), Some(3), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("has run no tick 2 s after its start").count(), 2, "{}", ended.stderr);
+    let reports = fs::read_dir(&crashes).expect("it was made").flatten();
+    let reports: Vec<_> =
+        reports.filter_map(|death| fs::read_to_string(death.path().join("report.txt")).ok()).collect();
+    assert!(
+        !reports.is_empty() && reports.iter().all(|page| page.contains("HangStart") || page.contains("start_threads")),
+        "{reports:?}"
+    );
+}

@@ -14,6 +14,7 @@
 //!   faults     bad frames made on purpose, saved by themselves and named
 //!   crash      what a server's death leaves behind
 //!   deaths     a world that ends its server is parked in the next one
+//!   service    what a service manager is told
 //!   recorder   rules that change, captures by hand, disks and readers that fail it
 //!   watchdog   a world that hangs is named, and everything answers meanwhile
 //!   abuse      what strangers and players may do to a live server
@@ -57,6 +58,7 @@ mod paused;
 mod player;
 mod recorder;
 mod reliable_pair;
+mod service;
 mod slow;
 mod soak;
 mod strangers;

@@ -44,10 +44,11 @@ fn a_killed_server_is_back_and_ends_with_its_supervisor() {
     let crashes = folder("supervised-crashes");
     let mut server = Server::start(&[&SMALL[..], &["--crashes", crashes.to_str().expect("plain")]].concat());
     let first = server_of(server.pid(), None).expect("it has started one");
-    let (slept, second_at) = (sleeps_by_thread(server.pid()), Instant::now() + Duration::from_secs(1));
+    // By then it has heard that the first tick has run.
     server.wait_for_status("second", |second| second >= 1.0);
+    let (slept, second_at) = (sleeps_by_thread(server.pid()), Instant::now() + Duration::from_secs(1));
     std::thread::sleep(second_at.saturating_duration_since(Instant::now()));
-    assert_eq!(sleeps_by_thread(server.pid()), slept, "a supervisor does not wake while its server lives");
+    assert_eq!(sleeps_by_thread(server.pid()), slept, "a supervisor does not wake while its server plays");
 
     kill_hard(first);
     server.wait_until_ready_again();
