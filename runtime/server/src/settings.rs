@@ -35,8 +35,7 @@ use throng_replication::InterestSettings;
 use throng_replication::rules::InterestRadii;
 
 pub use crash_folder::CrashFolder;
-pub(crate) use mistake::nearest as nearest_name;
-pub use mistake::{Mistake, SettingsError};
+pub use mistake::{Mistake, SettingsError, nearest as nearest_name};
 pub use overload::OverloadSettings;
 pub use recorder::RecorderSettings;
 pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};

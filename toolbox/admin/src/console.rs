@@ -222,6 +222,11 @@ mod tests {
         check("rules.reload now", Err("rules.reload: it takes no `now`, only --json"));
         check("rules.reload", Err("rules.reload: the file is gone"));
         check("", Err("nothing was typed; `help` tells what there is"));
+        let known = "are players, rules.reload, player.kick, complete, help";
+        let meant =
+            |name: &str, meant: &str| format!("no command is called `{name}`; did you mean `{meant}`? There {known}");
+        check("rules.relaod", Err(&meant("rules.relaod", "rules.reload")));
+        check("palyers", Err(&meant("palyers", "players")));
         check("exit", Err("no command is called `exit`; there are players, rules.reload, player.kick, complete, help"));
     }
 

@@ -3,11 +3,15 @@
 //! What commands there are is the server's to say (`help`); here a line is sent and its answer printed. With each goes
 //! the key that the user gave, or the one that a server on this host has left for its own user ([`admin_port`]).
 
+mod terminal;
+
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
 use serde::Deserialize;
 use throng_capture::story::printable_text;
+
+use terminal::{Known, Terminal};
 
 use crate::{
     admin_port::{self, ShownKey, ShownKeyArguments},
@@ -59,35 +63,45 @@ pub fn run(arguments: ConsoleArguments) -> CommandResult {
     Ok(Verdict::Fine)
 }
 
-/// Carries out lines from stdin until it ends. A person is told what is wrong and goes on; a script that had a wrong
+/// Carries out lines until there are no more. A person is told what is wrong and goes on; a script that had a wrong
 /// line fails at the end.
 fn converse(server: &str, key: &ShownKey, json: bool) -> CommandResult {
-    let is_terminal = io::stdin().is_terminal();
-    let prompt = || -> io::Result<()> {
-        if is_terminal {
-            write!(io::stderr(), "{server}> ")?;
+    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        let mut terminal = Terminal::open(server, known(server, key)?)?;
+        while let Some(line) = terminal.line()? {
+            carry_out(server, key, &line, json)?;
         }
-        Ok(())
-    };
+        return Ok(Verdict::Fine);
+    }
     let mut refused = 0;
-    prompt()?;
     for line in io::stdin().lock().lines() {
-        let line = line?;
-        if !line.trim().is_empty() {
-            match ask(server, key, &line_of(&line, json))? {
-                Ok(text) => print(&text, json || line.split_whitespace().any(|word| word == "--json"))?,
-                Err(reason) => {
-                    refused += 1;
-                    remark(format_args!("{}", printable_lines(&reason).join("\n")));
-                }
-            }
-        }
-        prompt()?;
+        refused += u32::from(!carry_out(server, key, &line?, json)?);
     }
     match refused {
-        1.. if !is_terminal => Err(format!("{server} did not carry out {refused} of the commands").into()),
+        1.. => Err(format!("{server} did not carry out {refused} of the commands").into()),
         _ => Ok(Verdict::Fine),
     }
+}
+
+/// One line. False: the server did not, and that was told.
+fn carry_out(server: &str, key: &ShownKey, line: &str, json: bool) -> Result<bool, Box<dyn std::error::Error>> {
+    if line.trim().is_empty() {
+        return Ok(true);
+    }
+    match ask(server, key, &line_of(line, json))? {
+        Ok(text) => print(&text, json || line.split_whitespace().any(|word| word == "--json"))?,
+        Err(reason) => {
+            remark(format_args!("{}", printable_lines(&reason).join("\n")));
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What the server says that may be typed; nothing, if it says that in another way.
+fn known(server: &str, key: &ShownKey) -> Result<Known, String> {
+    let said = ask(server, key, "help --json")?;
+    Ok(said.ok().and_then(|object| serde_json::from_str(&object).ok()).unwrap_or_default())
 }
 
 fn line_of(command: &str, json: bool) -> String {

@@ -81,7 +81,7 @@ fn lines(mistakes: &[Mistake]) -> String {
 }
 
 /// The known name that was probably meant, if one is near enough: a third of its letters may differ.
-pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let (distance, name) = known.into_iter().map(|name| (distance(written, name), name)).min()?;
     (distance <= name.len().max(3) / 3).then_some(name)
 }

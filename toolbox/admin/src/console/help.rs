@@ -1,7 +1,7 @@
 //! Help and completion: what a console says of its own commands.
 
 use serde_json::{Value, json};
-use throng::console::ArgumentAbout;
+use throng::{console::ArgumentAbout, settings::nearest_name};
 
 use super::{COMPLETE, Call, Command, Console, HELP, Outcome};
 use crate::access::Role;
@@ -46,7 +46,11 @@ impl Console {
     }
 
     pub(super) fn unknown(&self, name: &str) -> String {
-        format!("no command is called `{name}`; there are {}", self.names().collect::<Vec<_>>().join(", "))
+        let all = self.names().collect::<Vec<_>>().join(", ");
+        match nearest_name(name, self.names()) {
+            Some(meant) => format!("no command is called `{name}`; did you mean `{meant}`? There are {all}"),
+            None => format!("no command is called `{name}`; there are {all}"),
+        }
     }
 
     fn names(&self) -> impl Iterator<Item = &'static str> {

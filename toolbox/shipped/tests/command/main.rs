@@ -9,6 +9,7 @@
 //!   density    how many instances of a command a host holds
 //!   host       what loads that are known use, and limits that hold a server up
 //!   console    commands of a running server
+//!   terminal   the console before a person: Tab, history, what was meant
 //!   access     who may change it, and with which key
 //!   capture    bad frames listed, read and converted
 //!   faults     bad frames made on purpose, saved by themselves and named
@@ -63,4 +64,5 @@ mod slow;
 mod soak;
 mod strangers;
 mod supervised;
+mod terminal;
 mod watchdog;
