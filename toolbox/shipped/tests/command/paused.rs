@@ -3,6 +3,12 @@
 
 use std::time::Duration;
 
+use nix::{
+    sys::time::TimeSpec,
+    time::{ClockId, clock_gettime, clock_settime},
+};
+use throng_platform::testing::not_permitted;
+
 use crate::{
     child::{Server, Signal, settings_file},
     figures::window,
@@ -48,4 +54,79 @@ fn r28_a_stopped_server_goes_on_with_all_its_players() {
 #[ignore = "full form: takes 4 min"]
 fn r28_a_server_is_stopped_twenty_times() {
     a_stopped_server_goes_on((1..=20).map(Duration::from_secs));
+}
+
+/// The date of the whole host, which is set right again when this is dropped, by the clock that nobody can set.
+struct Date {
+    /// Real time less time since the start, as it was and is to be.
+    right: Duration,
+}
+
+impl Date {
+    /// `None` where the date may not be set, which is said.
+    fn new() -> Option<Self> {
+        let date = Self { right: time_of(ClockId::CLOCK_REALTIME) - time_of(ClockId::CLOCK_BOOTTIME) };
+        match date.jump_to(date.now()) {
+            Ok(()) => Some(date),
+            Err(error) => {
+                not_permitted(&format!("the date cannot be set ({error}), which takes CAP_SYS_TIME"));
+                None
+            }
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.right + time_of(ClockId::CLOCK_BOOTTIME)
+    }
+
+    fn jump_to(&self, unix: Duration) -> nix::Result<()> {
+        clock_settime(ClockId::CLOCK_REALTIME, TimeSpec::from_duration(unix))
+    }
+}
+
+impl Drop for Date {
+    fn drop(&mut self) {
+        self.jump_to(self.now()).expect("it could be set before");
+    }
+}
+
+fn time_of(clock: ClockId) -> Duration {
+    clock_gettime(clock).expect("a clock of every host").into()
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+/// Sets the date of this host, and sets it right afterwards: nothing else should run on it meanwhile that minds.
+fn the_date_is_set(hold: Duration, dates: &[fn(Duration) -> Duration]) {
+    let settings = settings_file("paused-date", &bearing(SILENCE_S)).display().to_string();
+    let server = Server::start(&["--players", "32", "--npcs", "64", "--config", &settings]);
+    let bots = swarm(&server, 600, 1, PLAYERS);
+    server.wait_for_status("players", |players| players == PLAYERS as f64);
+    let Some(date) = Date::new() else { return };
+    for to in dates {
+        let (window, ()) = window(&server, || {
+            date.jump_to(to(date.now())).expect("it could be set before");
+            std::thread::sleep(hold);
+            date.jump_to(date.now()).expect("it could be set before");
+        });
+        println!("{window:?}");
+        assert!(window.missed_share < 0.5, "worlds go by another clock: {window:?}");
+        server.wait_for_status("players", |players| players == PLAYERS as f64);
+    }
+    drop(date);
+    bots.signal(Signal::SIGINT);
+    let finished = bots.finish(Duration::from_secs(60));
+    let saw = finished.json();
+    assert!(finished.status.success(), "{saw}");
+    assert_eq!((&saw["disconnects"], &saw["state_errors"]), (&0.into(), &0.into()), "{saw}");
+    assert!(server.stop().status.success());
+}
+
+#[test]
+#[ignore = "full form: sets the date of the host, takes 2 min"]
+fn r28_the_date_is_set_twenty_times() {
+    let dates: [fn(Duration) -> Duration; 5] =
+        [|now| now + HOUR, |now| now - HOUR, |now| now + DAY, |now| now - DAY, |_| Duration::from_secs(1)];
+    (0..4).for_each(|_| the_date_is_set(Duration::from_secs(3), &dates));
 }
