@@ -37,14 +37,19 @@ impl CostEstimate {
     /// Takes the cost of a run into account; hints given before it are spent.
     pub fn measured(&mut self, cost: Nanos) {
         self.hinted = Nanos::ZERO;
-        // Rounded away from zero, so that small differences are not stuck for ever.
-        if self.smoothed == Nanos::ZERO {
-            self.smoothed = cost;
-        } else if cost > self.smoothed {
-            self.smoothed += Nanos((cost - self.smoothed).0.div_ceil(UP_DIVISOR));
-        } else {
-            self.smoothed -= Nanos((self.smoothed - cost).0.div_ceil(DOWN_DIVISOR));
-        }
+        self.smoothed = smoothed_after(self.smoothed, cost);
+    }
+}
+
+/// What an estimate becomes with another measure; zero is one that nothing is known of.
+pub(crate) fn smoothed_after(smoothed: Nanos, cost: Nanos) -> Nanos {
+    // Rounded away from zero, so that small differences are not stuck for ever.
+    if smoothed == Nanos::ZERO {
+        cost
+    } else if cost > smoothed {
+        smoothed + Nanos((cost - smoothed).0.div_ceil(UP_DIVISOR))
+    } else {
+        smoothed - Nanos((smoothed - cost).0.div_ceil(DOWN_DIVISOR))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Short tasks: one list, earliest deadline and costliest first, taken by worker threads.
+//! Short tasks, which end within their frame, and long ones, which give way to them.
 //!
 //! A frame has some hundreds of worlds to tick and a few cores to tick them on. Cores idle at the end of a frame when
 //! the last world taken is a long one, so the list is sorted by estimated cost and the costliest start first (longest
@@ -15,6 +15,7 @@
 //!   itself, and nobody else; a batch that hangs keeps two workers, its own and that of the task which waits for it.
 //! - [`Helpers`] lets a running task hand batches of its work to workers that idle.
 //! - [`CostEstimate`] remembers what a task usually costs.
+//! - [`LongTaskPool`] does what may take many frames, by deadline, on threads of low priority.
 //! - [`StarvationLevel`] says how many workers are to leave their cores to long tasks.
 //! - [`FrameGrid`] and [`TickPhase`] say which task is due in which frame.
 //! - [`Every`] cuts a job that is wanted for everybody, and not at once, into so many items a second.
@@ -57,6 +58,7 @@
 mod cost;
 mod every;
 mod fork_join;
+mod long;
 #[cfg(all(test, feature = "shuttle"))]
 mod model_tests;
 mod order;
@@ -71,6 +73,10 @@ mod worker;
 pub use cost::CostEstimate;
 pub use every::{Every, Rate, Rated};
 pub use fork_join::Helpers;
+pub use long::{
+    KINDS_MAX as LONG_KINDS_MAX, LongKind, LongKindRow, LongTask, LongTaskPool, LongTasks, LongTotals, Results,
+    RunningLong, TooManyWait,
+};
 pub use phase::TickPhase;
 pub use pool::{Completion, IdleTail, ShortTaskPool};
 pub use rates::{FrameGrid, Hertz};

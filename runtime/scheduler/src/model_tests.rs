@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use throng_platform::clock::ManualClock;
 use throng_platform::time::Nanos;
 
-use crate::{Completion, Finished, Helpers, Scheduled, ShortTask, ShortTaskPool};
+use crate::{Completion, Finished, Helpers, LongTask, LongTaskPool, Results, Scheduled, ShortTask, ShortTaskPool};
 
 /// Random orders of each model, unless `SHUTTLE_SCHEDULES` says another number.
 const SCHEDULES: usize = 2_000;
@@ -138,5 +138,35 @@ fn r25_threads_end_with_their_pool() {
     check(|| {
         let mut stage = Stage::new(2, &[2, 0]);
         stage.submit();
+    });
+}
+
+/// Whoever starts long tasks and whoever sleeps for want of them never miss each other: all are run, once, and the
+/// threads end with their pool.
+#[test]
+fn r25_no_long_task_is_left_lying() {
+    check(|| {
+        let pool = LongTaskPool::with_threads(2, 8, Arc::new(ManualClock::new())).unwrap();
+        let (tasks, done) = (pool.tasks().clone(), Arc::new(Results::default()));
+        let kind = tasks.kind("model");
+        let start = |number: u32| {
+            let done = Arc::clone(&done);
+            let run = Box::new(move || done.put(number));
+            LongTask { kind, deadline: Nanos(number.into()), cost: None, frees: None, run }
+        };
+        let other = {
+            let (tasks, task) = (tasks.clone(), start(1));
+            shuttle::thread::spawn(move || tasks.start(task).unwrap())
+        };
+        tasks.start(start(2)).unwrap();
+        tasks.start(start(3)).unwrap();
+        other.join().unwrap();
+        let mut numbers = Vec::new();
+        while numbers.len() < 3 {
+            done.take(&mut numbers);
+            shuttle::thread::yield_now();
+        }
+        numbers.sort_unstable();
+        assert_eq!(numbers, [1, 2, 3]);
     });
 }
