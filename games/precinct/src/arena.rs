@@ -17,13 +17,16 @@ use throng_rewind::view_limits::ViewLimits;
 use crate::{
     actors::Actors,
     doors::Doors,
+    ground::Ground,
     homes::Homes,
+    ledger::Ledger,
     loot::Loot,
     npc::{path_queue::PathQueue, senses::Sight},
     passport::Passport,
     past::Past,
     portals::Destination,
     shots::Shots,
+    trades::Trades,
 };
 
 /// The changing state of one world, as its systems find it.
@@ -47,6 +50,12 @@ pub struct ArenaParts {
     pub paths: PathQueue,
     /// What the fallen have left.
     pub loot: Loot,
+    /// Gear that lies around.
+    pub ground: Ground,
+    /// What became of gear.
+    pub ledger: Ledger,
+    /// Gear that players have offered each other.
+    pub trades: Trades,
     /// Where players go home to.
     pub homes: Homes,
     /// Players that go through a portal at the end of this tick, if they live to see it.
@@ -66,7 +75,7 @@ pub struct Leaver {
 
 impl Arena {
     /// An empty arena of a world with so many ticks a second, for so many NPCs.
-    pub fn new(ticks_per_s: u16, npc_count: usize) -> Self {
+    pub fn new(ticks_per_s: u16, npc_count: usize, ledger: Ledger) -> Self {
         Self(Box::new(ArenaParts {
             actors: Actors::default(),
             doors: Doors::default(),
@@ -76,6 +85,9 @@ impl Arena {
             sight: Sight::default(),
             paths: PathQueue::new(npc_count),
             loot: Loot::default(),
+            ground: Ground::default(),
+            ledger,
+            trades: Trades::default(),
             homes: Homes::default(),
             leavers: Vec::new(),
             sent_off: Vec::new(),

@@ -22,6 +22,8 @@ use throng_rewind::ecs::Shoots;
 use crate::{
     arena::{Arena, Leaver},
     components::{Action, Character, Faction, Pose, Slot, Standing, Vitals},
+    gear::Bag,
+    handling::{tell_bag, tell_stash},
     inventory::Inventory,
     lives::{LifeClock, near_spawn},
     movement::Controls,
@@ -30,6 +32,7 @@ use crate::{
     portals::PortalWatch,
     protocol::Said,
     scene::Scene,
+    stash::Stash,
     travel::{Facing, HideoutMade, OwnerLeft, PLAYER_WEAPON, Passage, Traveller},
     weapons::{CarriedWeapon, Weapon},
 };
@@ -91,6 +94,7 @@ fn send_off(world: &mut World, Leaver { client, player: entity, through, to }: L
         facing: Facing::on_way(yaw, pitch, feet, scene.portals.to(through).middle),
         weapon: player.get::<Weapon>()?.carried(tick, rate.0),
         inventory: *player.get::<Inventory>()?,
+        bag: *player.get::<Bag>()?,
     };
     // What a player has is within its limits; if it were not, it would keep it and stay.
     world.resource_mut::<Outbox>().travel(client, to, &traveller).ok()?;
@@ -109,7 +113,7 @@ fn arrive(world: &mut World, arrival: Arrival) {
     // Those that cannot be read do not come so far (`accept_transfers`).
     let carried = arrival.transfer.and_then(|transfer| transfer.read::<Traveller>().ok());
     let traveller = carried.unwrap_or_else(|| newcomer(hideout, arrival.client_id.0));
-    let Traveller { health, passport, passage, facing, weapon, inventory } = traveller;
+    let Traveller { health, passport, passage, facing, weapon, inventory, bag } = traveller;
     if passport.home == hideout {
         world.resource_mut::<MayBeDormant>().0 = false;
     }
@@ -139,7 +143,7 @@ fn arrive(world: &mut World, arrival: Arrival) {
             passport,
             Standing(standing),
             (Controls::looking(yaw, facing.pitch), Shoots::default()),
-            (Weapon::brought(weapon, tick, rate.0), inventory),
+            (Weapon::brought(weapon, tick, rate.0), inventory, bag),
             LifeClock::default(),
             PortalWatch::default(),
             SpeechAllowance::new(tick),
@@ -148,14 +152,28 @@ fn arrive(world: &mut World, arrival: Arrival) {
     let mut arena = world.resource_mut::<Arena>();
     // Whoever comes next finds the place taken.
     arena.actors.place(slot, player, standing, (&character).into());
+    arena.ledger.arrive(&bag.gear);
     let mut outbox = world.resource_mut::<Outbox>();
     outbox.set_player(arrival.client, player);
     tell_pockets(&mut outbox, PlayerClient(arrival.client), &inventory);
+    tell_bag(&mut outbox, PlayerClient(arrival.client), &bag);
+    tell_chest(world, PlayerClient(arrival.client), passport.home);
+    let mut outbox = world.resource_mut::<Outbox>();
     if passage.is_some_and(|passage| passage.left == here) {
         throng::count!("turned_back");
         let said = Said::new(TURNED_BACK.0, TURNED_BACK.1).expect("both are fit to be said");
         outbox.send(arrival.client, &said).expect("it has no other limits");
     }
+}
+
+/// Who comes home is told what is in its chest.
+fn tell_chest(world: &mut World, client: PlayerClient, home: Option<u16>) {
+    if home.is_none() || home != world.resource::<Scene>().hideout {
+        return;
+    }
+    let mut chests = world.query::<&Stash>();
+    let Ok(stash) = chests.single(world).copied() else { return };
+    tell_stash(&mut world.resource_mut::<Outbox>(), client, &stash);
 }
 
 fn newcomer(home: Option<u16>, client_id: u64) -> Traveller {
@@ -167,6 +185,7 @@ fn newcomer(home: Option<u16>, client_id: u64) -> Traveller {
         facing: Facing::default(),
         weapon: CarriedWeapon::loaded(PLAYER_WEAPON),
         inventory: Inventory::usual(PLAYER_WEAPON),
+        bag: Bag::default(),
     }
 }
 
@@ -191,8 +210,10 @@ fn depart(world: &mut World, client: ClientKey) {
 /// `None`: it is gone already.
 fn remove(world: &mut World, entity: Entity) -> Option<Passport> {
     let player = world.get_entity(entity).ok()?;
-    let (slot, passport) = (*player.get::<Slot>()?, *player.get::<Passport>()?);
+    let (slot, passport, bag) = (*player.get::<Slot>()?, *player.get::<Passport>()?, *player.get::<Bag>()?);
     let mut arena = world.resource_mut::<Arena>();
+    arena.ledger.leave(&bag.gear);
+    arena.trades.withdraw(entity);
     arena.actors.remove_player(slot);
     arena.past.forget(slot);
     world.despawn(entity);

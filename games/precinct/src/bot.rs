@@ -1,7 +1,8 @@
 //! The bot: a player for the swarm, made from the game's own code.
 //!
 //! It does what a player does, on what a player's program is told: it walks the level, fights the nearest enemy that it
-//! sees, goes through portals to the hub and the dark zone and back, and says something now and then. It has the level,
+//! sees, goes through portals to the hub and the dark zone and back, picks up gear, keeps it at home and trades it, and
+//! says something now and then. It has the level,
 //! as every client would, and nothing else of the server's: positions, health and sides come from its replicas. It shoots
 //! at where its enemy is [`drawn`], as a player does, and its inputs say so.
 //!
@@ -17,6 +18,7 @@
 
 pub mod drawn;
 mod itinerary;
+mod scavenger;
 
 use std::{
     f32::consts::TAU,
@@ -42,9 +44,11 @@ use crate::{
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB, PORTAL_CLEAR_M, PORTAL_RADIUS_M, Portals},
     protocol::{Input, Said, Say},
     rules::Side,
+    stash,
 };
 
 use drawn::Drawn;
+use scavenger::Scavenger;
 
 pub use itinerary::{Itinerary, SCENARIOS};
 
@@ -87,6 +91,8 @@ const LINES: [&str; 6] = [
 pub struct BotGuide {
     level: Arc<Level>,
     portals: Portals,
+    /// Where the chest stands, at home.
+    chest: Vec3,
     search: Mutex<PathSearch>,
 }
 
@@ -94,7 +100,8 @@ impl BotGuide {
     pub fn new(level: Arc<Level>) -> Arc<Self> {
         let portals = Portals::of(&level);
         let search = Mutex::new(PathSearch::new(&level.navmesh));
-        Arc::new(Self { level, portals, search })
+        let chest = stash::place(&level, &portals).position();
+        Arc::new(Self { level, portals, chest, search })
     }
 
     /// A guide with a level of its own. Cost: 0.1 s; make one per process.
@@ -161,6 +168,9 @@ pub struct PrecinctBot {
     yaw: f32,
     was_alive: bool,
     shots_seen: u8,
+    scavenger: Scavenger,
+    /// Where it goes for gear.
+    detour: Option<Vec3>,
     seen: Vec<bool>,
     counts: Counts,
 }
@@ -192,6 +202,8 @@ impl PrecinctBot {
             yaw: 0.0,
             was_alive: true,
             shots_seen: 0,
+            scavenger: Scavenger::default(),
+            detour: None,
             seen: Vec::with_capacity(1),
             counts: Counts::default(),
         }
@@ -221,6 +233,8 @@ impl PrecinctBot {
         (self.enemy, self.watched) = (None, None);
         self.bodiless.forget();
         self.was_alive = true;
+        self.scavenger.settle_in();
+        self.detour = None;
         here
     }
 
@@ -243,13 +257,14 @@ impl PrecinctBot {
                 self.next = 0;
             }
         }
+        let detour = self.detour.filter(|_| self.leaving_for.is_none());
         let stuck = self.progress.thoughts() >= STUCK_THOUGHTS;
         if self.next < self.way.len() && !stuck {
             return;
         }
         let goal = match self.leaving_for {
             Some(destination) if !stuck && self.was_away => self.guide.portals.to(destination).middle,
-            _ => self.guide.any_place(rng),
+            _ => detour.filter(|_| !stuck).unwrap_or_else(|| self.guide.any_place(rng)),
         };
         self.guide.find_way(feet, goal, &mut self.way);
         self.next = 0;
@@ -331,6 +346,20 @@ impl PrecinctBot {
         Some((yaw.rem_euclid(TAU), way.y.atan2(way.x.hypot(way.z))))
     }
 
+    /// Turns aside for gear, and asks for what is within reach.
+    fn look_for_gear(&mut self, here: Destination, feet: Vec3, client: &mut Client, rng: &mut Xoshiro256PlusPlus) {
+        let (now, chest) = ((self.thoughts, here, feet), self.guide.chest);
+        let detour = self.scavenger.goal(now, client, chest, rng);
+        if detour != self.detour {
+            self.detour = detour;
+            if self.leaving_for.is_none() {
+                self.way.clear();
+                self.next = 0;
+            }
+        }
+        self.scavenger.act(now, client, chest, rng);
+    }
+
     /// Holds what the server says against what must be true.
     fn check(&mut self, client: &Client, own: NetId) {
         let bounds = self.guide.level.bounds;
@@ -349,6 +378,7 @@ impl PrecinctBot {
         // What is no message of the game does not come so far: the client counts it as a protocol error.
         let heard = client.messages().filter_map(|message| message.read::<Said>());
         self.counts.lines_heard += heard.count() as u64;
+        self.counts.violations += self.scavenger.hear(client);
     }
 
     fn note_own_state(&mut self, vitals: &Vitals, action: Option<&Action>) {
@@ -386,6 +416,7 @@ impl Behaviour for PrecinctBot {
         let feet = pose.feet();
         let mut input = Input::default();
         if vitals.alive {
+            self.look_for_gear(here, feet, client, rng);
             self.choose_way(now, here, feet, rng);
             self.look_for_enemy(client, here, own, feet);
             self.watch_enemy(client);
@@ -429,6 +460,10 @@ impl Behaviour for PrecinctBot {
             .with("deaths", self.counts.deaths)
             .with("lines_said", self.counts.lines_said)
             .with("lines_heard", self.counts.lines_heard)
+            .with("gear_gained", self.scavenger.gained)
+            .with("gear_stashed", self.scavenger.stashed)
+            .with("gear_offers", self.scavenger.offers_made)
+            .with("gear_trades", self.scavenger.trades_accepted)
             .with("violations", self.counts.violations)
     }
 }

@@ -9,6 +9,7 @@
 //! Character  1 B   kind 1 bit, faction 2 bits, weapon 3 bits; written once, at the start of a life
 //! Action     1 B   kind 2 bits, count 6 bits that wraps: a client plays what it has not played yet
 //! Door       1 B   open 1 bit; of doors, which have a pose and nothing else
+//! Lying      1 B   kind 3 bits; of gear on the ground, which has a pose and nothing else
 //! ```
 //!
 //! Everything else about an entity stays in the server.
@@ -18,7 +19,7 @@ use glam::Vec3;
 use throng_query::nav::NavPoint;
 use throng_replication::{Replicate, ecs::Placed};
 
-use crate::weapons::WeaponKind;
+use crate::{gear::GearKind, weapons::WeaponKind};
 
 /// Half the width of a character, for shots and for what it can pass. (m)
 pub const BODY_RADIUS_M: f32 = 0.4;
@@ -128,6 +129,12 @@ pub struct Door {
     pub open: bool,
 }
 
+/// A piece of gear on the ground, whose place is its [`Pose`]. See [`crate::ground`].
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lying {
+    pub kind: GearKind,
+}
+
 /// Where an entity stands on the nav mesh: the server's own, exact counterpart of [`Pose`].
 #[derive(Component, Debug, Clone, Copy, PartialEq)]
 pub struct Standing(pub NavPoint);
@@ -153,6 +160,7 @@ mod tests {
         assert_eq!(Character::BYTES_MAX, 1);
         assert_eq!(Action::BYTES_MAX, 1);
         assert_eq!(Door::BYTES_MAX, 1);
+        assert_eq!(Lying::BYTES_MAX, 1);
     }
 
     #[test]

@@ -35,6 +35,7 @@ use crate::{
 mod carrying;
 mod doors;
 mod footprint;
+mod handling;
 mod rewind;
 
 #[global_allocator]
@@ -43,7 +44,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn shared() -> &'static Shared {
     static SHARED: OnceLock<Shared> = OnceLock::new();
     SHARED.get_or_init(|| {
-        let shared = Shared::new(Level::load());
+        let shared = Shared::new(Level::load(), 1);
         shared.worlds.set(WorldId::new(0, 0), WorldId::new(1, 0));
         shared
     })

@@ -9,13 +9,14 @@
 //!   server    hideouts  distribution           build(&mut Server): worlds, who owns which
 //!   worlds                                     the kinds and their plugins, the order of a tick
 //!   arrivals  players  shooting  social        systems: what happens in a tick
-//!   swinging  npc
+//!   swinging  handling  npc
 //!   lives                                      how a life ends and the next begins
 //!   scene     arena                            state: what a world reads; what it changes
 //!   portals  homes  actors  shots  past  loot  what scene and arena are made of
+//!   ground   ledger  trades  stash
 //!   travel   npc::{places graph senses path_queue}
 //!   movement  passport  rules  doors  prices   rules of the game
-//!   components  protocol  weapons  inventory  level      what both sides agree on
+//!   components  protocol  weapons  inventory  gear  level      what both sides agree on
 //! ```
 //!
 //! A module uses modules of lower lines, and neighbours, never in a circle. Beside them is `bot`, a player for the
@@ -32,9 +33,13 @@ pub mod components;
 pub mod distribution;
 pub mod doors;
 mod game;
+pub mod gear;
+pub mod ground;
+pub mod handling;
 pub mod hideouts;
 pub mod homes;
 pub mod inventory;
+pub mod ledger;
 pub mod level;
 pub mod lives;
 pub mod loot;
@@ -52,7 +57,9 @@ pub mod server;
 pub mod shooting;
 pub mod shots;
 pub mod social;
+pub mod stash;
 pub mod swinging;
+pub mod trades;
 pub mod travel;
 pub mod weapons;
 pub mod worlds;

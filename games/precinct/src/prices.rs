@@ -6,12 +6,14 @@
 
 use throng::prelude::*;
 
-use crate::protocol::{CallMe, Input, Say};
+use crate::protocol::{CallMe, Handle, Input, Say};
 
 /// A shot is cast into the past for 0.4 us, and whoever it hits is hurt.
 const SHOT: u32 = 7;
 /// A door is looked for, or a pocket.
 const HAND: u32 = 2;
+/// Some hundred players are looked at, 5 ns each.
+const SEARCH: u32 = 8;
 /// Each character is looked at: 120 of them take some 200 ns.
 const WORDS: u32 = 4;
 
@@ -38,6 +40,19 @@ impl ClientRequest for CallMe {
 
     fn price(&self) -> u32 {
         WORDS
+    }
+}
+
+/// All players of the world are looked at for who is meant, or all that lies there.
+impl ClientRequest for Handle {
+    /// Two hands.
+    const PER_S_MAX: u16 = 10;
+
+    fn price(&self) -> u32 {
+        match self {
+            Self::PickUp(_) | Self::Offer(_) | Self::Accept(_) => SEARCH,
+            Self::Drop(_) | Self::PutIn(_) | Self::TakeOut(_) => HAND,
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use throng_query::nav::NavPoint;
 use throng_replication::table_resource;
 
 use crate::{
@@ -16,6 +17,7 @@ use crate::{
     },
     portals::{Destination, Portals, SharedWorlds},
     rules::Rules,
+    stash,
 };
 
 /// What all worlds of a process share. Read-only, except that the ids of the shared worlds are set once.
@@ -26,14 +28,22 @@ pub struct Shared {
     pub places: Places,
     pub portals: Portals,
     pub worlds: SharedWorlds,
+    /// Where chests stand, in hideouts.
+    pub chest: NavPoint,
+    /// The run of this server, of which ids of gear are made.
+    pub run: u64,
 }
 
 impl Shared {
-    /// Works out what follows from a level. Cost: a few milliseconds, once per process.
-    pub fn new(level: Arc<Level>) -> Self {
+    /// Works out what follows from a level. `run` is a number that no other run of a server has. Cost: a few
+    /// milliseconds, once per process.
+    pub fn new(level: Arc<Level>, run: u64) -> Self {
+        let portals = Portals::of(&level);
         Self {
+            run,
             places: Places::of(&level),
-            portals: Portals::of(&level),
+            chest: stash::place(&level, &portals),
+            portals,
             graph: Arc::new(precinct_graph()),
             worlds: SharedWorlds::default(),
             level,

@@ -96,7 +96,7 @@ pub struct PrecinctWorlds {
 ///
 /// Cost: about 0.1 s for the level and 0.1 ms for each world.
 pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<PrecinctWorlds, ServerError> {
-    let shared = Shared::new(Level::load());
+    let shared = Shared::new(Level::load(), server.draw_seed());
     let day = Distribution::new(settings.players, settings.npcs);
     // Seeds that have nothing to do with each other, from one.
     let mut seeds = SplitMix64::seed_from_u64(settings.seed);

@@ -9,6 +9,9 @@
 //!
 //! Damage is applied in the order of the shots, so that the same orders always leave the same world. It is done to who is
 //! alive now: nobody dies twice, and who was seen but has left the world by now is missed.
+//!
+//! What the fallen leave: rounds and such ([`crate::loot`]), and gear ([`crate::ground`]). Players lose theirs where players
+//! fight players.
 
 use bevy_ecs::prelude::*;
 use throng::prelude::*;
@@ -16,9 +19,11 @@ use throng::prelude::*;
 use crate::{
     arena::{Arena, ArenaParts},
     components::Vitals,
+    gear::{Bag, GearKind},
+    handling::tell_bag,
     lives::LifeClock,
     npc::Senses,
-    passport::Passport,
+    passport::{Passport, PlayerClient},
     scene::Scene,
     weapons::Weapon,
 };
@@ -34,12 +39,18 @@ type Victim = (
     &'static mut LifeClock,
     &'static Weapon,
     Option<&'static mut Senses>,
-    Option<&'static mut Passport>,
+    Option<(&'static mut Passport, &'static PlayerClient, &'static mut Bag)>,
 );
 
 /// Casts the tick's shots and hurts who was hit.
-pub fn resolve(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>, mut victims: Query<Victim>) {
-    let ArenaParts { shots, actors, doors, loot, past, .. } = &mut **arena;
+pub fn resolve(
+    tick: Res<TickInfo>,
+    scene: Res<Scene>,
+    mut arena: ResMut<Arena>,
+    mut outbox: ResMut<Outbox>,
+    mut victims: Query<Victim>,
+) {
+    let ArenaParts { shots, actors, doors, loot, ground, ledger, past, .. } = &mut **arena;
     throng::count!("shots", shots.count());
     throng::count!("casts", u64::from(shots.cast(&scene.level.geometry, &actors.capsules(), past.history())));
 
@@ -48,7 +59,7 @@ pub fn resolve(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>,
             continue;
         }
         let Ok(victim) = victims.get_mut(actors.entity(target)) else { continue };
-        let (mut vitals, mut life, weapon, senses, passport) = victim;
+        let (mut vitals, mut life, weapon, senses, player) = victim;
         if !vitals.alive {
             continue; // by an earlier shot of this tick
         }
@@ -62,18 +73,32 @@ pub fn resolve(tick: Res<TickInfo>, scene: Res<Scene>, mut arena: ResMut<Arena>,
         }
         vitals.alive = false;
         life.ends(tick.tick, tick.rate.0);
-        if actors.side(target).npc
-            && let Some(feet) = actors.feet(target)
-        {
+        let (is_npc, feet) = (actors.side(target).npc, actors.feet(target));
+        if is_npc && let Some(feet) = feet {
             loot.leave(feet, target, weapon.kind, tick.tick, tick.rate.0);
         }
         actors.take_away(target);
         throng::count!("deaths");
-        if let Some(mut killed) = passport {
+        if let Some((mut killed, client, mut bag)) = player {
             killed.deaths += 1;
+            if scene.rules.players_fight_players
+                && !bag.gear.is_empty()
+                && let Some(feet) = feet
+            {
+                for gear in bag.gear.take_all().iter() {
+                    ground.fall(feet, gear);
+                    throng::count!("gear_lost_by_dying");
+                }
+                tell_bag(&mut outbox, *client, &bag);
+            }
         }
-        if let Ok((.., Some(mut killer))) = victims.get_mut(actors.entity(order.shooter)) {
+        if let Ok((.., Some((mut killer, ..)))) = victims.get_mut(actors.entity(order.shooter)) {
             killer.kills += 1;
+            if is_npc && let Some(feet) = feet {
+                let gear = ledger.create(|id| GearKind::by_number(id.number + u64::from(target.0)));
+                ground.fall(feet, gear);
+                throng::count!("gear_found");
+            }
         }
     }
     shots.clear();

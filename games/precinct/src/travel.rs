@@ -14,6 +14,7 @@ use throng_pack::Pack;
 
 use crate::{
     components::HEALTH_MAX,
+    gear::Bag,
     inventory::{Inventory, Stacks},
     passport::Passport,
     portals::Destination,
@@ -23,9 +24,10 @@ use crate::{
 /// What every player has in its hands.
 pub const PLAYER_WEAPON: WeaponKind = WeaponKind::Rifle;
 
-/// All that a player is and has, wherever it goes. Version 1 had health and passport only.
+/// All that a player is and has, wherever it goes. Version 1 had health and passport only, version 2 no
+/// gear.
 #[derive(Debug, Clone, Copy, PartialEq, Pack)]
-#[pack(name = "precinct.traveller", version = 2)]
+#[pack(name = "precinct.traveller", version = 3)]
 pub struct Traveller {
     /// Only the living travel.
     #[pack(min = 1, max = HEALTH_MAX)]
@@ -40,6 +42,8 @@ pub struct Traveller {
     pub weapon: CarriedWeapon,
     #[pack(since = 2, default = Inventory::usual(PLAYER_WEAPON), via = Stacks)]
     pub inventory: Inventory,
+    #[pack(since = 3, default)]
+    pub bag: Bag,
 }
 
 /// From which kind of world, and through the portal to which.
@@ -105,7 +109,7 @@ mod tests {
     use throng_pack::Fault;
 
     use super::*;
-    use crate::{inventory::Item, passport::PlayerName};
+    use crate::{gear::piece, inventory::Item, passport::PlayerName};
 
     fn passport() -> Passport {
         Passport { home: Some(7), name: PlayerName::new("Faye").unwrap(), kills: 12, deaths: 4 }
@@ -122,7 +126,14 @@ mod tests {
             facing: Facing { yaw: -1.25, pitch: 0.5 },
             weapon: CarriedWeapon { kind: WeaponKind::Rifle, rounds: 9, busy_ms: 150 },
             inventory,
+            bag: bag(),
         }
+    }
+
+    fn bag() -> Bag {
+        let mut bag = Bag::default();
+        (1..4).for_each(|number| bag.gear.put(piece(number)).expect("there is room"));
+        bag
     }
 
     #[test]
@@ -144,7 +155,7 @@ mod tests {
         }
 
         #[derive(Pack)]
-        #[pack(name = "precinct.traveller", version = 3)]
+        #[pack(name = "precinct.traveller", version = 4)]
         pub struct Newer {
             pub health: u8,
         }
@@ -160,6 +171,7 @@ mod tests {
             facing: Facing::default(),
             weapon: CarriedWeapon::loaded(PLAYER_WEAPON),
             inventory: Inventory::usual(PLAYER_WEAPON),
+            bag: Bag::default(),
         };
         assert_eq!(old.read::<Traveller>(), Ok(expect));
     }
@@ -167,7 +179,7 @@ mod tests {
     #[test]
     fn newer_versions_and_other_types_are_refused_by_name() {
         let newer = Transfer::of(&first_version::Newer { health: 40 }).unwrap().read::<Traveller>().unwrap_err();
-        assert_eq!(newer.fault, Fault::NewerVersion { got: 3, known: 2 });
+        assert_eq!(newer.fault, Fault::NewerVersion { got: 4, known: 3 });
         let other = Transfer::of(&OwnerLeft).unwrap().read::<Traveller>().unwrap_err();
         assert!(matches!(other.fault, Fault::WrongType { .. }));
     }

@@ -7,17 +7,18 @@
 //! | `dark_zone` | 30 Hz | 1              | everybody against everybody                        |
 //! | `sentinel`  | 128 Hz| for tests      | no players; shows by its ticks whether the host holds |
 //!
-//! The first three are the same four plugins with other rules and other numbers of NPCs; hub and dark zone have doors,
+//! The first three are the same five plugins with other rules and other numbers of NPCs; hub and dark zone have doors,
 //! too. A tick runs through the steps of [`Step`] in order:
 //!
 //! ```text
 //!   Enter   players come and go                            arrivals::enter
-//!   Play    players walk, enter portals, heal and fire     players
+//!   Play    players walk, enter portals, heal and fire,    players, handling
+//!           and handle gear
 //!   Think   NPCs walk, perceive, think and fire            npc
 //!   Hurt    the tick's shots are cast, and all are         shooting
 //!           remembered where they stand
-//!   Leave   what was said is delivered, doors shut,        social::speak, swinging, arrivals::leave
-//!           travellers go
+//!   Leave   what was said is delivered, doors shut, gear   social::speak, swinging, handling::tidy,
+//!           comes to lie, travellers go                    arrivals::leave
 //! ```
 
 use std::sync::Arc;
@@ -39,14 +40,18 @@ use throng_replication::{Schema, ecs::Replicated};
 use crate::{
     arena::Arena,
     arrivals,
-    components::{Action, Character, Door, Pose, Vitals},
+    components::{Action, Character, Door, Lying, Pose, Vitals},
+    handling,
+    ledger::Ledger,
     npc::{body, census, combat, paths, perception, population, roll_call},
     players,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
-    protocol::{CallMe, Input, Pockets, Said, Say},
+    protocol::{CallMe, Carried, Handle, Input, Offered, Pockets, Said, Say, Stashed},
     scene::{Scene, Shared},
     server::FaultyHideout,
-    shooting, social, swinging,
+    shooting, social,
+    stash::Stash,
+    swinging,
     travel::{HideoutMade, Traveller},
 };
 
@@ -140,6 +145,20 @@ impl WorldPlugin for Social {
     }
 }
 
+/// Gear is found, kept and traded.
+pub struct Belongings;
+
+impl WorldPlugin for Belongings {
+    fn build(&self, world: &mut WorldBuilder) {
+        // Whoever a portal has taken in this tick has done with gear.
+        let handle = handling::handle.run_if(handling::something_is_asked);
+        world.add_systems(Update, handle.in_set(Step::Play).after(players::enter_portals));
+        let tidy = handling::tidy.run_if(handling::is_untidy);
+        world.add_systems(Update, tidy.in_set(Step::Leave).before(arrivals::leave));
+        world.categorise("precinct.handling", Category::EQUIPMENT);
+    }
+}
+
 /// Doors that are opened and shut by themselves.
 pub struct Doors;
 
@@ -156,8 +175,8 @@ impl WorldPlugin for Doors {
 /// Fills a world of players with what it starts with. `seed` is for its NPCs.
 pub fn fill(world: &mut World, shared: &Shared, here: Destination, npc_count: usize, seed: u64) {
     world.insert_resource(Scene::new(shared, here));
-    let TickInfo { rate, .. } = *world.resource::<TickInfo>();
-    world.insert_resource(Arena::new(rate.0, npc_count));
+    let TickInfo { rate, world: id, .. } = *world.resource::<TickInfo>();
+    world.insert_resource(Arena::new(rate.0, npc_count, Ledger::new(shared.run, id)));
     if has_doors(here) {
         swinging::hang(world);
     }
@@ -176,11 +195,16 @@ fn protocol_of(here: Destination) -> Protocol {
         .component::<Vitals>()
         .component::<Character>()
         .component::<Action>()
+        .component::<Lying>()
         .input::<Input>()
         .request::<Say>()
         .request::<CallMe>()
+        .request::<Handle>()
         .message::<Said>()
-        .message::<Pockets>();
+        .message::<Pockets>()
+        .message::<Carried>()
+        .message::<Stashed>()
+        .message::<Offered>();
     if has_doors(here) { players.component::<Door>() } else { players }
 }
 
@@ -192,7 +216,7 @@ pub fn schema() -> Arc<Schema> {
 /// What a world of players is made of, whatever its kind.
 fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc_count: usize) {
     world.configure_sets(Update, order_of_steps());
-    world.add_plugins((Movement, Combat, Npcs, Social));
+    world.add_plugins((Movement, Combat, Npcs, Social, Belongings));
     if has_doors(here) {
         world.add_plugins(Doors);
     }
@@ -253,6 +277,7 @@ impl WorldKind for Hideout {
 fn settle(world: &mut WorldBuilder, shared: &Shared, ordinal: u16) {
     let (here, ecs) = (world.id(), world.world_mut());
     ecs.resource_mut::<Scene>().hideout = Some(ordinal);
+    ecs.spawn(Stash::default());
     let mut outbox = ecs.resource_mut::<Outbox>();
     for to in shared.worlds.iter() {
         outbox.post(here, to, &HideoutMade { ordinal }).expect("it has no limits");

@@ -9,7 +9,7 @@ use throng_world::testing::TestWorld;
 #[test]
 fn the_systems_of_npcs_are_one_subsystem_and_those_of_players_another() {
     start_recording(PoolSettings { blocks_max: 64, reserve: 4, history: u64::MAX });
-    let shared = Shared::new(Level::load());
+    let shared = Shared::new(Level::load(), 1);
     let here = WorldId::new(1, 0);
     shared.worlds.set(WorldId::new(0, 0), here);
     let zone = DarkZone { shared, npcs: 20, keep_awake: false };

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    gear::Bag,
     inventory::{Inventory, Item},
     loot::LIES_MS,
     travel::{Facing, PLAYER_WEAPON, Passage},
@@ -17,6 +18,7 @@ pub(super) fn traveller(health: u8, passport: Passport) -> Traveller {
         facing: Facing::default(),
         weapon: CarriedWeapon::loaded(PLAYER_WEAPON),
         inventory: Inventory::usual(PLAYER_WEAPON),
+        bag: Bag::default(),
     }
 }
 

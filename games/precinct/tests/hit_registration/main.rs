@@ -97,7 +97,7 @@ impl Outcome {
 
 fn shared() -> Shared {
     static SHARED: OnceLock<Shared> = OnceLock::new();
-    SHARED.get_or_init(|| Shared::new(Level::load())).clone()
+    SHARED.get_or_init(|| Shared::new(Level::load(), 1)).clone()
 }
 
 /// All marksmen fire for so long, once their clocks have settled.
