@@ -166,7 +166,7 @@ fn by_hand_tasks_take_the_time_that_they_cost() {
         let results = results.clone();
         tasks.start(task(kind, Nanos(deadline), move || results.put(number))).unwrap();
     }
-    let mut after = |time| {
+    let after = |time| {
         clock.advance(Nanos(time));
         pool.work_for(Nanos(time));
         let mut taken = Vec::new();
