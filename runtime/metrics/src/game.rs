@@ -4,6 +4,7 @@
 //! # let casts = 3; let players = 7;
 //! throng_metrics::count!("npc.casts", casts);
 //! throng_metrics::gauge!("players", players);
+//! throng_metrics::sample!("round.seconds", 71);
 //! ```
 //!
 //! A call site is a static that learns the number of its name once, so a call costs an addition in memory of its
@@ -70,6 +71,19 @@ macro_rules! gauge {
         SITE.set($value as i64);
     }};
 }
+
+/// Adds a value to a mean of the game: `sample!("round.tick_ns", ns)`. Two counters, the sum under this name and how many
+/// values it is of under the same with `.samples` behind it; reports tell the one by the other.
+#[macro_export]
+macro_rules! sample {
+    ($name:literal, $value:expr) => {{
+        $crate::count!($name, $value);
+        $crate::count!(concat!($name, ".samples"), 1);
+    }};
+}
+
+/// What is behind the name of the counter that says of how many values another one is the sum.
+pub const SAMPLES: &str = ".samples";
 
 /// A place that counts. Made by [`count!`](crate::count); a static of one's own serves where names come from a list.
 pub struct CounterSite {

@@ -114,7 +114,7 @@ mod worlds;
 pub use recorder_start::RecorderStartError;
 pub use server::Server;
 /// Game metrics in one line: see [`game_metrics`].
-pub use throng_metrics::{count, counters, game as game_metrics, gauge, text_table};
+pub use throng_metrics::{count, counters, game as game_metrics, gauge, sample, text_table};
 
 pub use throng_world::{console, events, ids, inbox, tick_resources, tunable, visibility, world_builder, world_kind};
 

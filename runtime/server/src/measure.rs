@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 use throng_metrics::{
     Counters, Histogram, Percentiles,
-    game::{GameTotals, counter_name, gauge_name},
+    game::{GameTotals, SAMPLES, counter_name, gauge_name},
 };
 use throng_platform::{accounts::Rates, never, process, time::Nanos};
 use throng_profiler::{log_category, log_error};
@@ -312,6 +312,7 @@ impl Server {
             recorder_cpu_share_interval: recorder_share.and_then(|share| share.interval),
             game_per_s: self.game_counters().map(|(name, (sum, _))| (name, per_s(sum))).collect(),
             game_frame_max: self.game_counters().map(|(name, (_, most))| (name, most)).collect(),
+            game_mean: means(&self.game_counters().map(|(name, (sum, _))| (name, sum)).collect()),
             game_gauges: game_gauges.clone(),
             game_gauges_max: (self.game_totals.gauges())
                 .filter_map(|(id, _)| Some((gauge_name(id), *measure.game.gauges_max.get(id)?)))
@@ -349,6 +350,16 @@ fn accounts_between(begin: &AccountsThen, end: &AccountsThen) -> BTreeMap<&'stat
     rates.figures().filter_map(|(figure, value)| Some((figure.name, value?))).collect()
 }
 
+/// Of sums and the counters that say of how many values they are.
+fn means(counters: &BTreeMap<&'static str, u64>) -> BTreeMap<&'static str, f64> {
+    let mean = |(name, samples): (&&'static str, &u64)| {
+        let name = name.strip_suffix(SAMPLES)?;
+        let sum = counters.get(name).filter(|_| *samples > 0)?;
+        Some((name, *sum as f64 / *samples as f64))
+    };
+    counters.iter().filter_map(mean).collect()
+}
+
 fn named_gauges(game: &GameTotals) -> BTreeMap<&'static str, i64> {
     game.gauges().map(|(id, value)| (gauge_name(id), value)).collect()
 }
@@ -360,5 +371,16 @@ fn percentiles_ms(percentiles: &Percentiles) -> PercentilesMs {
         p99: percentiles.p99_ms,
         p999: percentiles.p999_ms,
         max: percentiles.max_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_is_of_the_values_that_were_added_and_a_plain_counter_has_none() {
+        let counters = [("round.s", 30), ("round.s.samples", 4), ("kills", 7), ("idle", 0), ("idle.samples", 0)];
+        assert_eq!(means(&counters.into()), [("round.s", 7.5)].into());
     }
 }

@@ -35,7 +35,7 @@ pub use bevy_ecs::{self, prelude::*};
 #[doc(no_inline)]
 pub use rand::Rng;
 #[doc(no_inline)]
-pub use throng_metrics::{count, gauge};
+pub use throng_metrics::{count, gauge, sample};
 #[doc(no_inline)]
 pub use throng_pack::{HasSchema, Pack};
 #[doc(no_inline)]

@@ -128,6 +128,9 @@ pub struct ServerReport {
     pub game_per_s: BTreeMap<&'static str, f64>,
     /// The most that each of them counted in one frame.
     pub game_frame_max: BTreeMap<&'static str, u64>,
+    /// Of each mean that the game keeps (`sample!`): the mean of the values that were added in the window. Nothing of those to
+    /// which none was added.
+    pub game_mean: BTreeMap<&'static str, f64>,
     /// The game's gauges, as they stood at the end of the window.
     pub game_gauges: BTreeMap<&'static str, i64>,
     /// And the highest at the end of any frame.

@@ -66,6 +66,9 @@ first used. Inputs and requests of clients that are no value of their kind are c
 | `throng_game_NAME_frame_window_max` | the most that it counted in one frame of the last five minutes |
 | report: `game_per_s`, `game_frame_max` | its rate in the steady window, and the most in one frame of it |
 
+A mean is two counters: `throng::sample!(\"round.seconds\", s)` adds to `NAME`, and one to `NAME.samples`. Their rates, the one by the
+other, are the mean in a dashboard; the report has it as `game_mean`.
+
 | of a gauge `NAME` | |
 |---|---|
 | `throng_game_NAME` | as it stands, summed over worlds that are awake: one in which nobody is may sleep, and counts for nothing then |
