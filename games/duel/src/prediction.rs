@@ -140,15 +140,17 @@ impl Steering {
         self.motions.fill((0, Motion::standing(Vec3::ZERO)));
     }
 
-    /// Takes what the match says of the body, which lives.
-    pub fn hear(&mut self, now: Nanos, client: &Client) {
-        let Some(told) = client.own_state::<Pose>() else { return };
+    /// Takes what the match says of the body, which lives: how far what is predicted was off, if that was a correction (m).
+    pub fn hear(&mut self, now: Nanos, client: &Client) -> Option<f32> {
+        let told = client.own_state::<Pose>()?;
         let motion = Motion { at: told.state.feet(), ..self.motion_after(told.input) };
         let moved_m = self.predictor.reconcile(now, told.input, &motion.into()).moved_m;
-        if (ROUNDING_M..PUT_ELSEWHERE_M).contains(&moved_m) {
-            self.corrections.count += 1;
-            self.corrections.largest_m = self.corrections.largest_m.max(moved_m);
+        if !(ROUNDING_M..PUT_ELSEWHERE_M).contains(&moved_m) {
+            return None;
         }
+        self.corrections.count += 1;
+        self.corrections.largest_m = self.corrections.largest_m.max(moved_m);
+        Some(moved_m)
     }
 
     /// This input was sent, under this number; in this phase, as far as is known, and to a player of this side.
