@@ -12,9 +12,15 @@
 //!   world 2                     . . x . . x . . x
 //! ```
 //!
+//! A world whose time is slowed ticks at a share of its rate, and its phase is stretched by as much. Such worlds are many
+//! at once when their host has too little for all, so they are spread over the whole of the longer period.
+//!
 //! Plain arithmetic on 6 bytes; nothing is counted up, so that a frame that was skipped changes nothing.
 
-use crate::rates::{FrameGrid, Hertz, gcd};
+use crate::rates::{FRAME_HZ_MAX, FrameGrid, Hertz, gcd};
+
+// A hundredfold rate must fit where a rate is kept.
+const _: () = assert!(FRAME_HZ_MAX * 100 <= u16::MAX as u32);
 
 /// One world's place in the grid.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -31,13 +37,27 @@ impl TickPhase {
     /// # Panics
     /// When the rate is zero or above the grid's.
     pub fn new(index: usize, rate: Hertz, grid: FrameGrid) -> TickPhase {
-        let (rate_hz, frame_hz) = (u32::from(rate.0), u32::from(grid.frame_hz()));
-        assert!((1..=frame_hz).contains(&rate_hz), "{rate} on a grid of {frame_hz} Hz");
+        Self::of(index, u32::from(rate.0), u32::from(grid.frame_hz()))
+    }
+
+    /// The phase of a world whose time runs at so many percent: it is due that much less often, evenly.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new), and unless `percent` is 1 to 100.
+    pub fn stretched(index: usize, rate: Hertz, grid: FrameGrid, percent: u8) -> TickPhase {
+        assert!((1..=100).contains(&percent), "time at {percent} %");
+        let (rate_parts, frame_parts) = (u32::from(rate.0) * u32::from(percent), u32::from(grid.frame_hz()) * 100);
+        let common = gcd(frame_parts, rate_parts);
+        Self::of(index, rate_parts / common, frame_parts / common)
+    }
+
+    fn of(index: usize, rate_hz: u32, frame_hz: u32) -> TickPhase {
+        assert!((1..=frame_hz).contains(&rate_hz), "{rate_hz} Hz on a grid of {frame_hz} Hz");
         // The pattern of due frames repeats after so many frames; so many shifts are different.
         let pattern_frames = frame_hz / gcd(frame_hz, rate_hz);
         let shift_frames = (index % pattern_frames as usize) as u32;
         let progress = (pattern_frames - shift_frames) * rate_hz % frame_hz;
-        TickPhase { rate_hz: rate.0, frame_hz: grid.frame_hz(), progress: progress as u16 }
+        TickPhase { rate_hz: rate_hz as u16, frame_hz: frame_hz as u16, progress: progress as u16 }
     }
 
     /// Whether the world ticks in this frame.
@@ -122,6 +142,40 @@ mod tests {
             let (least, most) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
             let ideal = 1_000 * usize::from(rate) / usize::from(frame_hz);
             assert!(most - least <= 1 + ideal / 50, "{rate} Hz on {frame_hz}: {least}..={most} worlds per frame");
+        }
+    }
+
+    /// Promise: at so many percent a world ticks so many percent as often, evenly, and many such worlds load all frames
+    /// alike.
+    #[test]
+    fn slowed_worlds_tick_evenly_and_are_spread_over_the_longer_period() {
+        for (frame_hz, rate) in [(60, 20), (128, 20), (128, 128), (60, 30)] {
+            let grid = grid(frame_hz);
+            for percent in [10, 17, 37, 50, 62, 80, 99, 100] {
+                let phases: Vec<_> =
+                    (0..1_000).map(|index| TickPhase::stretched(index, Hertz(rate), grid, percent)).collect();
+                let seconds = 100;
+                let frames = u64::from(frame_hz) * seconds;
+                let due: Vec<u64> = (0..frames).filter(|frame| phases[7].due(*frame)).collect();
+                let expect = u64::from(rate) * u64::from(percent) * seconds / 100;
+                assert_eq!(due.len() as u64, expect, "{rate} Hz at {percent} %");
+                let gap = f64::from(frame_hz) * 100.0 / (f64::from(rate) * f64::from(percent));
+                let even = |pair: &[u64]| ((pair[1] - pair[0]) as f64 - gap).abs() < 1.0;
+                assert!(due.windows(2).all(even), "{rate} Hz at {percent} % on {frame_hz}");
+                let load = |frame: u64| phases.iter().filter(|phase| phase.due(frame)).count() as f64;
+                let loads: Vec<f64> = (0..u64::from(frame_hz)).map(load).collect();
+                let ideal = 1_000.0 / gap;
+                assert!(loads.iter().all(|load| (load - ideal).abs() <= 2.0 + ideal / 20.0), "{percent} %: {loads:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn at_full_speed_a_stretched_phase_is_the_usual_one() {
+        for index in 0..7 {
+            let (usual, stretched) =
+                (TickPhase::new(index, Hertz(20), grid(60)), TickPhase::stretched(index, Hertz(20), grid(60), 100));
+            assert!((0..300).all(|frame| usual.due(frame) == stretched.due(frame)), "{index}");
         }
     }
 

@@ -30,7 +30,7 @@ const NANOS_PER_S: u64 = 1_000_000_000;
 /// Frames come at least this often, so that work can be spread: 20 Hz worlds in thirds of 50 ms.
 const FRAME_HZ_MIN: u32 = 60;
 /// And at most this often: each frame costs a wake-up, a pass over the sockets and a merge of metrics.
-const FRAME_HZ_MAX: u32 = 256;
+pub(crate) const FRAME_HZ_MAX: u32 = 256;
 
 /// The frames of a process: number `n` begins `n / frame_hz` seconds after the first.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
