@@ -48,6 +48,9 @@ pub const REQUEST: u8 = 5;
 /// First byte of a world's message to one client, reliable (`throng_replication`).
 pub const MESSAGE: u8 = 6;
 
+/// First byte of a snapshot of a world whose time is slowed (`throng_replication`).
+pub const SLOWED_SNAPSHOT: u8 = 7;
+
 /// Room for any `EnterWorld`.
 pub const ENTER_WORLD_BYTES_MAX: usize = ENTER_WORLD_FIXED_BYTES + NAME_BYTES_MAX;
 

@@ -96,7 +96,7 @@ pub use wire::{
     ids::{NetId, SLOTS_MAX},
     link::EntityLink,
     list::ReplicateList,
-    message_kinds::{AUDIT_SAMPLE_KIND, SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND},
+    message_kinds::{AUDIT_SAMPLE_KIND, SLOWED_SNAPSHOT_KIND, SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND},
     packed::{
         ClientInput, ClientMessage, ClientRequest, INPUT_BYTES_MAX, INPUT_REPEATS_MAX, MESSAGE_BYTES_MAX,
         MESSAGE_HEADER_BYTES, MESSAGE_KIND, PACKED_KINDS_MAX, PackedId, PackedKind, REQUEST_BYTES_MAX,
@@ -106,6 +106,7 @@ pub use wire::{
     replicate::{Replicate, ReplicateBits, ReplicateInteger},
     schema::{ComponentIndex, ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, Schema, SchemaBuilder},
     seen::{SEEN_BYTES, Seen},
+    time_factor::TimeFactor,
     unpacked::{Unpacked, UnpackedAt},
 };
 pub use world::{UpdateBuffers, ViewScratch, WorldReplication};

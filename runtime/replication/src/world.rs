@@ -65,6 +65,7 @@ use crate::{
         ids::{NetId, SLOTS_MAX},
         replicate::Replicate,
         schema::{ComponentIndex, Schema},
+        time_factor::TimeFactor,
     },
 };
 
@@ -133,6 +134,15 @@ impl WorldReplication {
             self.scene.rings.set_thinned(is_thinned, self.scene.entities.tick);
             self.scene.bulk.outdate();
         }
+    }
+
+    /// How fast the world's time runs from its next tick on: clients are told with their snapshots. Between two ticks.
+    pub fn set_time_factor(&mut self, factor: TimeFactor) {
+        self.scene.set_time_factor(factor);
+    }
+
+    pub fn time_factor(&self) -> TimeFactor {
+        self.scene.time_factor
     }
 
     pub fn tick(&self) -> u32 {

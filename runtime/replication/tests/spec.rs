@@ -2,7 +2,7 @@
 
 use throng_replication::{
     ArrayVec, ComponentIndex, EntityLink, InterestSettings, NetId, Reader, Replicas, Replicate, ReplicationRules,
-    Schema, SchemaBuilder, Traffic, ViewScratch, WorldReplication, Writer, rules::KindRule,
+    Schema, SchemaBuilder, TimeFactor, Traffic, ViewScratch, WorldReplication, Writer, rules::KindRule,
 };
 
 const SPEC: &str = include_str!("../../../docs/spec/replication.md");
@@ -66,6 +66,11 @@ fn pose(x: f32) -> Pose {
 
 /// What the document tells: four entities at tick 6; one moves, one is hurt, one goes and one comes at tick 7.
 fn story() -> (Story, [Vec<u8>; 3]) {
+    story_at(TimeFactor::USUAL)
+}
+
+/// The same where time runs like this from tick 7 on.
+fn story_at(factor: TimeFactor) -> (Story, [Vec<u8>; 3]) {
     let schema = SchemaBuilder::new().component::<Pose>().component::<Health>().build();
     let (poses, healths): (ComponentIndex, ComponentIndex) =
         (schema.kind_of::<Pose>().unwrap(), schema.kind_of::<Health>().unwrap());
@@ -87,6 +92,7 @@ fn story() -> (Story, [Vec<u8>; 3]) {
     replicas.apply(&out[..len]).unwrap();
     view.acked(1);
 
+    world.set_time_factor(factor);
     world.begin_tick(7);
     world.update(poses, ids[0], &pose(0.5));
     world.update(healths, ids[1], &Health { points: 70 });
@@ -190,4 +196,56 @@ fn an_audit_sample_keeps_silent_about_what_may_be_late() {
     replicas.hold_audit_sample(&golden("audit-sample-partial"), 7).unwrap();
     replicas.check_audit_samples();
     assert_eq!((replicas.counts().state_checks, replicas.counts().state_errors), (1, 0));
+}
+
+#[test]
+fn a_slowed_world_says_so_ahead_of_the_same_records() {
+    let (Story { mut replicas, ids, .. }, [sent, ..]) = story_at(TimeFactor::from_percent(40));
+    let expected = [golden("slowed"), golden("snapshot")[8..].to_vec()].concat();
+    assert_eq!(sent, expected);
+    let header = replicas.apply(&expected).unwrap();
+    assert_eq!((header.tick, header.input, header.time_factor.percent()), (7, 513, 40));
+    assert_eq!(replicas.get::<Pose>(ids[0]), Some(&pose(0.5)));
+    for percent in [0, 9, 101, 255] {
+        let mut wrong = expected.clone();
+        wrong[8] = percent;
+        assert!(replicas.apply(&wrong).is_err(), "{percent} %");
+    }
+    assert!(replicas.apply(&expected[..8]).is_err());
+}
+
+/// Promise: whoever is in a slowed world hears it in each of its ticks, and for some ticks after that it is over, though there
+/// be nothing else to say.
+#[test]
+fn a_quiet_world_says_how_fast_its_time_runs() {
+    let (Story { mut world, schema, .. }, _) = story();
+    let (mut scratch, mut traffic) = (ViewScratch::default(), Traffic::new(&schema));
+    let mut view = world.new_view(9);
+    let mut tick = |number: u16, percent: u32| {
+        world.set_time_factor(TimeFactor::from_percent(percent));
+        world.begin_tick(number.into());
+        world.settle();
+        world.refresh(&mut view, &mut scratch);
+        let mut said = Vec::new();
+        loop {
+            let mut out = [0; 1200];
+            let len = world.write_snapshot(&mut view, &mut traffic, 0, &mut out);
+            if len == 0 {
+                break;
+            }
+            world.sent(&mut view, number);
+            said.push((out[0], len));
+        }
+        view.acked(number);
+        said
+    };
+    tick(8, 100);
+    assert_eq!(tick(9, 100), []);
+    for number in 10..15 {
+        assert_eq!(tick(number, 30), [(7, 9)], "tick {number}");
+    }
+    for number in 15..35 {
+        assert_eq!(tick(number, 100), [(2, 8)], "tick {number}");
+    }
+    assert_eq!(tick(35, 100), []);
 }

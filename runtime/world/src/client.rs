@@ -15,7 +15,7 @@ use throng_platform::{
     prefetch::{self, FootprintDraft},
     time::Nanos,
 };
-use throng_replication::{Pacing, Seen, View, WorldReplication};
+use throng_replication::{Pacing, Seen, TimeFactor, View, WorldReplication};
 
 use crate::{
     allowance::Allowance,
@@ -175,8 +175,10 @@ impl Client {
     }
 
     /// What it says that its player was shown, with what is known of that.
-    pub(crate) fn seen_moment(&self, seen: Seen) -> SeenMoment {
-        SeenMoment::new(seen, self.view.as_ref().map_or(0, View::acked_tick), self.connection.rtt())
+    pub(crate) fn seen_moment(&self, seen: Seen, time_factor: TimeFactor) -> SeenMoment {
+        // So much of the world's time goes by on the way.
+        let round_trip = Nanos(self.connection.rtt().0 * u64::from(time_factor.percent()) / 100);
+        SeenMoment::new(seen, self.view.as_ref().map_or(0, View::acked_tick), round_trip)
     }
 
     /// The newest of its inputs, which snapshots tell it; 0 before the first.

@@ -27,7 +27,7 @@ use throng_platform::{
     time::Nanos,
 };
 use throng_profiler::{KindNumber, Phases, log_category, site, thread::enter_world};
-use throng_replication::{Traffic, ViewScratch, WorldReplication};
+use throng_replication::{TimeFactor, Traffic, ViewScratch, WorldReplication};
 
 use self::opening::{Opener, Unread};
 use crate::{
@@ -77,6 +77,7 @@ pub(crate) struct Stage {
     pub kind: KindNumber,
     pub tick: u32,
     pub now: Nanos,
+    pub time_factor: TimeFactor,
     /// The worker that runs the world's tick.
     pub worker: usize,
 }
@@ -113,7 +114,14 @@ impl ClientBatch {
     pub(crate) fn empty() -> Self {
         Self {
             work: Work::Open,
-            stage: Stage { world: 0, kind: KindNumber::NONE, tick: 0, now: Nanos::ZERO, worker: 0 },
+            stage: Stage {
+                world: 0,
+                kind: KindNumber::NONE,
+                tick: 0,
+                now: Nanos::ZERO,
+                time_factor: TimeFactor::USUAL,
+                worker: 0,
+            },
             clients: Vec::new(),
             replication: None,
             traffic: None,

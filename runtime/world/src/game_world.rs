@@ -54,6 +54,7 @@ use crate::{
 
 // The two crates that know these bytes must agree on them.
 const _: () = assert!(control::SNAPSHOT == throng_replication::SNAPSHOT_KIND);
+const _: () = assert!(control::SLOWED_SNAPSHOT == throng_replication::SLOWED_SNAPSHOT_KIND);
 const _: () = assert!(control::AUDIT_SAMPLE == throng_replication::AUDIT_SAMPLE_KIND);
 const _: () = assert!(control::EVENT == throng_replication::EVENT_KIND);
 const _: () = assert!(control::REQUEST == throng_replication::REQUEST_KIND);
@@ -247,7 +248,8 @@ impl GameWorld {
     /// The clock goes on. Where the world stood still, with its process, its host or by itself, nobody listened to its
     /// clients: what they said then is lost or still to be read, and is no silence of theirs.
     fn begin_at(&mut self, now: Nanos) {
-        let period = Nanos(1_000_000_000 / u64::from(self.rate.0));
+        let percent = u64::from(self.replication.time_factor().percent());
+        let period = Nanos(100 * self.rate.period().0 / percent);
         let stood_still = now.saturating_sub(self.now).saturating_sub(period);
         self.now = now;
         if stood_still >= STOOD_STILL_MIN {

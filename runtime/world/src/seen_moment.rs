@@ -20,7 +20,8 @@ pub struct SeenMoment {
     /// first. It had that one, whatever it says: an honest client's `newest_tick` is this or later, unless its input was
     /// overtaken.
     pub acked_tick: u32,
-    /// Of the client's line, as the server has measured it: smoothed, with what inputs and snapshots wait for ticks.
+    /// Of the client's line, as the server has measured it: smoothed, with what inputs and snapshots wait for ticks. In the
+    /// world's time, of which less goes by where it is slowed.
     pub round_trip: Nanos,
 }
 

@@ -21,9 +21,10 @@ use crate::{
     wire::{
         bytes::{DecodeError, Reader},
         ids::NetId,
-        message_kinds::SNAPSHOT_KIND,
+        message_kinds::{SLOWED_SNAPSHOT_KIND, SNAPSHOT_KIND},
         replicate::Replicate,
         schema::Schema,
+        time_factor::TimeFactor,
     },
 };
 
@@ -48,6 +49,8 @@ pub struct SnapshotHeader {
     pub tick: u32,
     /// Number of the client's last input that the tick took in.
     pub input: u16,
+    /// How fast the world's time runs from this tick on.
+    pub time_factor: TimeFactor,
 }
 
 /// Counted since the client began, across worlds.
@@ -124,10 +127,15 @@ impl Replicas {
     /// stay applied.
     pub fn apply(&mut self, message: &[u8]) -> Result<SnapshotHeader, DecodeError> {
         let mut from = Reader::new(message);
-        if from.u8()? != SNAPSHOT_KIND {
-            return Err(DecodeError::WrongKind);
-        }
-        let header = SnapshotHeader { epoch: from.u8()?, tick: from.u32()?, input: from.u16()? };
+        let is_slowed = match from.u8()? {
+            SNAPSHOT_KIND => false,
+            SLOWED_SNAPSHOT_KIND => true,
+            _ => return Err(DecodeError::WrongKind),
+        };
+        let (epoch, tick, input) = (from.u8()?, from.u32()?, from.u16()?);
+        let time_factor = if is_slowed { TimeFactor::decode(from.u8()?) } else { Some(TimeFactor::USUAL) };
+        let time_factor = time_factor.ok_or(DecodeError::OutOfRange)?;
+        let header = SnapshotHeader { epoch, tick, input, time_factor };
         if !self.enter_epoch(header.epoch) {
             self.counts.stale += 1;
             return Ok(header);

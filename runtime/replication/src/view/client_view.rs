@@ -74,6 +74,8 @@ pub struct View {
     /// Some entry's priority may be above 0.
     pub(super) has_priorities: bool,
     pub(super) echoed_input: Option<u16>,
+    /// Whether this tick's first message is written though it should say nothing but how fast time runs.
+    pub(super) owes_time: bool,
     /// Whether what this tick has of the client's own entity is told.
     pub(super) own_news: OwnNews,
 
@@ -113,6 +115,7 @@ impl View {
             gathered_tick: None,
             has_priorities: false,
             echoed_input: None,
+            owes_time: false,
             own_news: OwnNews::None,
             flights: Flights::default(),
             acked_tick: 0,

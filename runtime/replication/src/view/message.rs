@@ -12,7 +12,6 @@ use crate::{
     },
     wire::{
         bytes::{VARINT_BYTES_MAX, put_varint},
-        message_kinds::SNAPSHOT_HEADER_BYTES,
         schema::{ComponentIndex, Schema},
     },
 };
@@ -59,12 +58,13 @@ pub(crate) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    pub fn new(out: &'a mut [u8], traffic: &'a mut Traffic) -> Self {
+    /// Behind a header of so many bytes.
+    pub fn new(out: &'a mut [u8], header_bytes: usize, traffic: &'a mut Traffic) -> Self {
         Self {
             end: out.len(),
             out,
             traffic,
-            pen: Pen { at: SNAPSHOT_HEADER_BYTES, slot_before: 0, mask_before: 1, first: END, last: 0, copied: 0 },
+            pen: Pen { at: header_bytes, slot_before: 0, mask_before: 1, first: END, last: 0, copied: 0 },
             tallies: [Tally::default(); RINGS_MAX],
             values_bytes: 0,
             told: [0; Cause::ALL.len()],

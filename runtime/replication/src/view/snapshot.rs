@@ -12,6 +12,8 @@
 //!   despawn, slot is empty   varint d << 3 | 111
 //! ```
 //!
+//! In a world whose time is slowed the kind is 7 and the header has a ninth byte, the time factor in percent.
+//!
 //! Every message has the full header and stands alone: any may be lost, doubled or late. A moving entity with
 //! a 7-byte pose is 8 bytes, 9 when its slot is 64 or more after the one before.
 //!
@@ -40,7 +42,7 @@ use crate::{
         scene::Scene,
         traffic::{Cause, Traffic},
     },
-    wire::message_kinds::{SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND},
+    wire::message_kinds::{SLOWED_SNAPSHOT_KIND, SNAPSHOT_HEADER_BYTES, SNAPSHOT_KIND},
 };
 
 /// Entities that changed are looked up one by one if the view has this many keys for each.
@@ -64,20 +66,24 @@ impl View {
             self.gather(scene);
         }
         let is_told = self.cursor == self.pending.len() && self.bulk_from == END;
-        if is_told && self.echoed_input == Some(input) {
+        if is_told && self.echoed_input == Some(input) && !self.owes_time {
             return 0;
         }
-        if out.len() < SNAPSHOT_HEADER_BYTES {
+        let is_slowed = !scene.time_factor.is_usual();
+        let header_bytes = SNAPSHOT_HEADER_BYTES + usize::from(is_slowed);
+        if out.len() < header_bytes {
             return 0;
         }
-        let mut message = Message::new(out, traffic);
+        let mut message = Message::new(out, header_bytes, traffic);
         let (records, despawns) = (self.counts.entity_updates, self.counts.despawns);
         let own_before = self.own_news;
         self.write_records(scene, &mut message);
         let says_input = own_before == OwnNews::None || own_before != self.own_news;
-        if message.len() == SNAPSHOT_HEADER_BYTES && (!says_input || self.echoed_input == Some(input)) {
+        let says_no_input = !says_input || self.echoed_input == Some(input);
+        if message.len() == header_bytes && says_no_input && !self.owes_time {
             return 0;
         }
+        self.owes_time = false;
         message.count(scene, self.counts.entity_updates - records, self.counts.despawns - despawns);
         let Message { existence, labelled, pen, .. } = message;
         let Pen { at: len, first, last, .. } = pen;
@@ -86,6 +92,9 @@ impl View {
         out[2..6].copy_from_slice(&entities.tick.to_le_bytes());
         let told_input = if says_input { *self.echoed_input.insert(input) } else { INPUT_UNSAID };
         out[6..8].copy_from_slice(&told_input.to_le_bytes());
+        if is_slowed {
+            (out[0], out[8]) = (SLOWED_SNAPSHOT_KIND, scene.time_factor.percent());
+        }
         let tick = entities.tick;
         self.flights.add_unsent(Flight { packet: 0, sequence: 0, tick, first, last, existence, labelled });
         self.counts.snapshots += 1;
@@ -118,6 +127,7 @@ impl View {
             self.owe_since(entities.tick, 0, scene, Cause::CatchUp);
         }
         self.gathered_tick = Some(entities.tick);
+        self.owes_time = scene.says_time_factor();
         self.pending.clear();
         // Room for all that the client holds: so it grows with that, and not in some later tick in which more than ever
         // before goes the slow way.

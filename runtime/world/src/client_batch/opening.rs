@@ -177,7 +177,8 @@ impl Opener<'_> {
             self.stats.inputs_late += u64::from(is_late);
             note_input(client.key.0, number);
         }
-        let seen = message.seen.map(|seen| client.seen_moment(Seen::decode(seen, self.stage.tick)));
+        let seen =
+            message.seen.map(|seen| client.seen_moment(Seen::decode(seen, self.stage.tick), self.stage.time_factor));
         let (client, value) = (client.key, unpacked.map(|value| value.index));
         let (begin, end) = (message.begin as u32, message.end as u32);
         self.opened.push(Opened { number, client, kind, is_late, seen, begin, end, value });

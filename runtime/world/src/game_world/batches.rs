@@ -75,7 +75,8 @@ impl GameWorld {
         let batches_count = worthwhile.min(2 * (helpers_count + 1)).clamp(1, ClientBatch::PER_WORLD_MAX);
         let per_batch = count.div_ceil(batches_count);
         let (world, kind) = (self.id.number(), self.recorded_kind);
-        let stage = Stage { world, kind, tick: self.tick, now: self.now, worker };
+        let time_factor = self.replication.time_factor();
+        let stage = Stage { world, kind, tick: self.tick, now: self.now, time_factor, worker };
         let Scratch { batches, spare_batches, .. } = &mut *self.scratch;
         // Exactly: a batch takes most of a kilobyte, and a list that grows by itself begins with room for four.
         batches.reserve_exact(count.div_ceil(per_batch));

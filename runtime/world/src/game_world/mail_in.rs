@@ -7,7 +7,7 @@
 
 use throng_net::control::SchemaHash;
 use throng_pack::PackError;
-use throng_replication::ReplicationRules;
+use throng_replication::{ReplicationRules, TimeFactor};
 
 use super::{GameWorld, own};
 use crate::{
@@ -75,6 +75,19 @@ impl GameWorld {
     /// Clients are told half as often of what is not near them, because there is too little time; or as usual again.
     pub fn thin_far_updates(&mut self, is_thinned: bool) {
         own(&mut self.replication).set_thinned(is_thinned);
+    }
+
+    /// How fast the host lets this world's time run, from the next tick on: ticks come less often, and each is as long as
+    /// ever to the game. Clients are told.
+    pub fn set_time_factor(&mut self, factor: TimeFactor) {
+        if self.replication.time_factor() != factor {
+            own(&mut self.replication).set_time_factor(factor);
+        }
+    }
+
+    /// How fast it runs.
+    pub fn time_factor(&self) -> TimeFactor {
+        self.replication.time_factor()
     }
 
     /// Takes a client in, unless it carries what this world cannot read: then it goes back with it.

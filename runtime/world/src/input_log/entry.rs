@@ -6,7 +6,7 @@
 use throng_net::protocol::{ClientId, UserData};
 use throng_pack::{Fault, Reader};
 use throng_platform::time::Nanos;
-use throng_replication::PackedId;
+use throng_replication::{PackedId, TimeFactor};
 
 use super::LogFault;
 use crate::{
@@ -23,6 +23,7 @@ const INPUT: u8 = 3;
 const REQUEST: u8 = 4;
 const WORLD_MESSAGE: u8 = 5;
 const RULES: u8 = 6;
+const TIME_FACTOR: u8 = 7;
 
 /// One thing that entered a world.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,7 @@ pub enum Entry<'a> {
     Message(InboxMessage<'a>),
     WorldMessage { from: WorldId, bytes: &'a [u8] },
     Rules(&'a [u8]),
+    TimeFactor(TimeFactor),
 }
 
 /// An [`Arrival`] whose bytes lie in the log.
@@ -112,6 +114,10 @@ pub(super) fn write_rules(rules: &[u8], out: &mut Vec<u8>) {
     write_bytes(rules, out);
 }
 
+pub(super) fn write_time_factor(factor: TimeFactor, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[TIME_FACTOR, factor.percent()]);
+}
+
 fn write_world(world: WorldId, out: &mut Vec<u8>) {
     out.extend_from_slice(&(world.index() as u32).to_le_bytes());
     out.extend_from_slice(&world.generation().to_le_bytes());
@@ -138,6 +144,7 @@ pub(super) fn read<'a>(from: &mut Reader<'a>) -> Result<Entry<'a>, LogFault> {
         }
         WORLD_MESSAGE => Entry::WorldMessage { from: read_world(from)?, bytes: read_carried(from)? },
         RULES => Entry::Rules(read_bytes(from)?),
+        TIME_FACTOR => Entry::TimeFactor(TimeFactor::decode(from.u8()?).ok_or(Fault::OutOfRange)?),
         got => return Err(LogFault::UnknownEntry { got }),
     })
 }

@@ -20,6 +20,7 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
+use throng_replication::TimeFactor;
 use throng_scheduler::Hertz;
 
 pub use entry::{Entry, LoggedArrival};
@@ -92,6 +93,12 @@ impl InputLog {
     /// Rules came into force, as the bytes that whoever reads the log makes rules of.
     pub fn rules(&mut self, rules: &[u8]) {
         entry::write_rules(rules, &mut self.bytes);
+    }
+
+    /// The world's time runs at this factor from this tick on. Nothing that a game computes follows from it; it tells why
+    /// ticks came when they did.
+    pub fn time_factor(&mut self, factor: TimeFactor) {
+        entry::write_time_factor(factor, &mut self.bytes);
     }
 
     /// The tick has all that entered it; what comes now enters the next one.

@@ -3,7 +3,7 @@
 use throng_net::protocol::ClientId;
 use throng_pack::Fault;
 use throng_platform::time::Nanos;
-use throng_replication::PackedId;
+use throng_replication::{PackedId, TimeFactor};
 use throng_scheduler::Hertz;
 
 use super::*;
@@ -61,6 +61,7 @@ fn example() -> Vec<u8> {
     log.end_tick();
     log.message(&input(b""));
     log.rules(b"near");
+    log.time_factor(TimeFactor::from_percent(40));
     log.end_tick();
     log.arrival(&Arrival { from: None, transfer: None, refused: None, ..traveller() });
     log.world_message(&WorldMessage::of(WorldId::new(1, 1), &WorldId::new(6, 7)).unwrap());
@@ -101,7 +102,10 @@ fn what_entered_is_read_in_its_tick_and_order() {
     assert_eq!((came.from, came.transfer, came.refused), (expected.from, Some(&[1, 2, 3][..]), expected.refused));
     assert_eq!(format!("{said:?}"), format!("{:?}", request(b"open")));
     assert!(entries(1).is_empty());
-    let [Entry::Message(said), Entry::Rules(b"near")] = entries(2)[..] else { panic!("{:?}", entries(2)) };
+    let [Entry::Message(said), Entry::Rules(b"near"), Entry::TimeFactor(factor)] = entries(2)[..] else {
+        panic!("{:?}", entries(2))
+    };
+    assert_eq!(factor.percent(), 40);
     assert_eq!(format!("{said:?}"), format!("{:?}", input(b"")));
     let [Entry::Arrival(new), Entry::WorldMessage { from, bytes }, Entry::Departure(ClientKey(9))] = entries(3)[..]
     else {
@@ -188,7 +192,8 @@ fn entries_that_are_none_are_refused() {
         log.end_tick();
         assert_eq!(read(&written(&mut log)), (vec![], Some(expected)), "{entries:?}");
     };
-    check(&[7], LogFault::UnknownEntry { got: 7 });
+    check(&[8], LogFault::UnknownEntry { got: 8 });
+    check(&[7, 9], Fault::OutOfRange.into());
     check(&[2, 9, 0], Fault::Truncated.into());
     check(&[6, 0xFF, 0xFF, 0xFF, 0xFF, 1], Fault::Truncated.into());
     check(&[4, 2, 9, 0, 0, 0, 2, 0, 0, 0, 0, 0], Fault::NoFlag.into());
