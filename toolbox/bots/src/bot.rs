@@ -12,6 +12,7 @@ use throng_replication::StateError;
 
 use crate::behaviour::Behaviour;
 use crate::report::LatencyHistogram;
+use crate::slowed::SlowedThoughts;
 use crate::tally::{Tally, Traffic};
 
 /// Datagrams taken from one socket before the others get their turn. A server sends a client a few
@@ -59,6 +60,7 @@ pub(crate) struct Bot {
     client: Client,
     behaviour: Box<dyn Behaviour>,
     rng: Xoshiro256PlusPlus,
+    thoughts: SlowedThoughts,
     traffic: Traffic,
     /// Dropped when the client is disconnected, which also ends its place in epoll.
     socket: Option<UdpSocket>,
@@ -84,6 +86,7 @@ impl Bot {
             client,
             behaviour,
             rng,
+            thoughts: SlowedThoughts::default(),
             traffic: Traffic::default(),
             socket: Some(socket),
             was_in_world: false,
@@ -143,7 +146,8 @@ impl Bot {
         if !self.is_alive() {
             return;
         }
-        if self.client.state() == ClientState::Connected {
+        let is_connected = self.client.state() == ClientState::Connected;
+        if is_connected && self.thoughts.take_turn(self.client.time_factor()) {
             self.behaviour.think(now, &mut self.client, &mut self.rng);
             self.client.clear_messages();
         }

@@ -23,7 +23,7 @@ use throng_pack::{PackError, pack_body};
 use throng_platform::time::Nanos;
 use throng_replication::{
     ClientInput, ClientRequest, EventIn, INPUT_REPEATS_MAX, NetId, REQUEST_KIND, Replicas, Replicate, ReplicatedEvent,
-    SEEN_BYTES, Schema, Seen, StateError,
+    SEEN_BYTES, Schema, Seen, StateError, TimeFactor,
 };
 
 use crate::event::{ClientEvent, Events};
@@ -358,6 +358,14 @@ impl Client {
     /// Tick of the newest snapshot of this world.
     pub fn newest_tick(&self) -> u32 {
         self.view.newest_tick()
+    }
+
+    /// How fast the time of our world runs: a server that has too little time slows it, down to a tenth. The usual one where
+    /// there is no world. What comes of [`seen`](Self::seen), [`due_inputs`](Self::due_inputs) and
+    /// [`input_tick`](Self::input_tick) goes by it already; it is for what goes by a clock (cooldowns that are shown, sounds), and
+    /// to tell the player.
+    pub fn time_factor(&self) -> TimeFactor {
+        self.view.server_clock.time_factor()
     }
 
     /// Which moment of its world a player is to be shown now: an even walk behind the newest snapshot, in which a renderer

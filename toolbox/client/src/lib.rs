@@ -148,4 +148,5 @@ pub use world_view::CurrentWorld;
 
 /// The crates that a client may name, of the versions that this one is built with. Derived code names them here, too.
 #[doc(no_inline)]
+pub use throng_replication::TimeFactor;
 pub use {throng_net as net, throng_platform as platform, throng_replication as replication};

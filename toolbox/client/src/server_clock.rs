@@ -17,12 +17,19 @@
 //! | snapshots come 0.5 s or more later or earlier than expected | begins anew: jumps there, or stands still until it is right |
 //! | it is 0.5 s beyond the newest snapshot | stands still: nobody knows whether the world goes on |
 //!
+//! A server that has too little time slows a world's, and says so in its snapshots ([`TimeFactor`]). Then all of this is in
+//! slowed time: from the moment at which such a snapshot comes, the client's time goes by at that factor, so the world's
+//! snapshots come as evenly as ever and there is nothing to make up for, but that a world which had too little time for a second
+//! lost some of it before it was slowed. In slow motion nobody sees a quarter more or less of it: so then what is off is gone by up to a
+//! quarter of the time.
+//!
 //! The view of the world ([`view_clock`](crate::view_clock)) and the time of inputs ([`input_clock`](crate::input_clock))
 //! are both taken from it, so they never drift apart.
 //!
 //! Sans-IO, on its client's thread; a few numbers, some additions for each snapshot and each reading.
 
 use throng_platform::time::Nanos;
+use throng_replication::TimeFactor;
 
 /// How long what snapshots say is smoothed. (ns) Eight snapshots at 20 Hz, fifty at 128 Hz.
 const SMOOTHING_NS: i64 = 400_000_000;
@@ -43,11 +50,15 @@ const CATCH_UP_NS: i64 = 1_000_000_000;
 /// The reading runs faster or slower by one part in so many: 2 %, which nobody sees or hears.
 const SPEED_PARTS: i64 = 50;
 
+/// The same in a world whose time is slowed.
+const SLOWED_SPEED_PARTS: i64 = 4;
+
 const NS_PER_S: i64 = 1_000_000_000;
 
 /// The clock of one stay in a world. All times of the server are nanoseconds since its tick 0.
 #[derive(Debug, Default)]
 pub(crate) struct ServerClock {
+    time: SlowedTime,
     line: Option<Line>,
     newest_tick: u32,
     reading: Option<Reading>,
@@ -56,7 +67,16 @@ pub(crate) struct ServerClock {
     jumps: u64,
 }
 
-/// What is believed of when ticks come.
+/// The client's time as it goes where the world's is slowed: without a jump, and never back.
+#[derive(Debug, Clone, Copy, Default)]
+struct SlowedTime {
+    factor: TimeFactor,
+    /// What it was when the factor became that, by the clock and slowed.
+    clock_ns: i64,
+    slowed_ns: i64,
+}
+
+/// What is believed of when ticks come. All in slowed time, as what follows.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     /// When tick 0 would have come (ns of the client's time); before its beginning, mostly.
@@ -81,14 +101,16 @@ impl ServerClock {
         *self = Self { jumps: self.jumps, ..Self::default() };
     }
 
-    /// A snapshot of this tick has come. Further ones of a tick, and those that were overtaken, say nothing.
-    pub fn heard(&mut self, now: Nanos, tick: u32, tick_hz: u8) {
+    /// A snapshot of this tick has come, from which on time runs at `factor`. Further ones of a tick, and those that were
+    /// overtaken, say nothing.
+    pub fn heard(&mut self, now: Nanos, tick: u32, tick_hz: u8, factor: TimeFactor) {
         if self.line.is_some() && tick <= self.newest_tick {
             return;
         }
         let ticks = i64::from(tick - self.newest_tick.min(tick));
         self.newest_tick = tick;
-        let now_ns = ns_of(now);
+        let now_ns = self.time.at(ns_of(now));
+        self.time.run_at(factor, ns_of(now));
         let came_ns = now_ns.saturating_sub(server_ns_of(tick, tick_hz));
         self.line = Some(match self.line {
             Some(line) => line.follow(now_ns, came_ns, ticks * period_ns(tick_hz)).unwrap_or_else(|| {
@@ -105,18 +127,23 @@ impl ServerClock {
     /// snapshot.
     pub fn read(&mut self, now: Nanos, tick_hz: u8) -> Option<i64> {
         // No time counts twice.
-        let now_ns = self.reading.map_or(i64::MIN, |before| before.at_ns).max(ns_of(now));
+        let now_ns = self.reading.map_or(i64::MIN, |before| before.at_ns).max(self.time.at(ns_of(now)));
         let line = self.line?;
         let right_ns = now_ns.saturating_sub(line.offset_at(now_ns));
         let followed_ns = match self.reading {
             None => right_ns,
             Some(before) if self.is_apart => before.server_ns.max(right_ns),
-            Some(before) => before.follow(now_ns, right_ns, line.drift_ppb),
+            Some(before) => before.follow(now_ns, right_ns, line.drift_ppb, self.time.speed_parts()),
         };
         self.is_apart &= followed_ns > right_ns;
         let server_ns = followed_ns.min(server_ns_of(self.newest_tick, tick_hz).saturating_add(APART_MAX_NS));
         self.reading = Some(Reading { at_ns: now_ns, server_ns });
         Some(server_ns)
+    }
+
+    /// How fast the world's time runs, as far as is known.
+    pub fn time_factor(&self) -> TimeFactor {
+        self.time.factor
     }
 
     /// How far off the even time snapshots come on average. (ns)
@@ -127,6 +154,27 @@ impl ServerClock {
     /// How often it was so far off that it began anew, in all stays.
     pub fn jumps(&self) -> u64 {
         self.jumps
+    }
+}
+
+impl SlowedTime {
+    fn at(self, clock_ns: i64) -> i64 {
+        if self.factor.is_usual() && self.clock_ns == self.slowed_ns {
+            return clock_ns;
+        }
+        let since_ns = clock_ns.saturating_sub(self.clock_ns);
+        self.slowed_ns.saturating_add(part_of(since_ns, self.factor.percent().into(), 100))
+    }
+
+    /// The reading runs faster or slower by one part in so many.
+    fn speed_parts(self) -> i64 {
+        if self.factor.is_usual() { SPEED_PARTS } else { SLOWED_SPEED_PARTS }
+    }
+
+    fn run_at(&mut self, factor: TimeFactor, clock_ns: i64) {
+        if factor != self.factor {
+            *self = Self { factor, clock_ns, slowed_ns: self.at(clock_ns) };
+        }
     }
 }
 
@@ -165,7 +213,7 @@ impl Line {
 
 impl Reading {
     /// What is to be read next where `right_ns` would be right, and falls behind time by the drift. Never less than before.
-    fn follow(self, now_ns: i64, right_ns: i64, drift_ppb: i64) -> i64 {
+    fn follow(self, now_ns: i64, right_ns: i64, drift_ppb: i64, speed_parts: i64) -> i64 {
         let elapsed_ns = now_ns.saturating_sub(self.at_ns).max(0);
         let steady_ns = self.server_ns.saturating_add(elapsed_ns);
         let off_ns = right_ns.saturating_sub(steady_ns);
@@ -174,7 +222,7 @@ impl Reading {
         }
         let drift_ns = part_of(elapsed_ns, drift_ppb, NS_PER_S);
         let faster_ns = part_of(off_ns, elapsed_ns.min(CATCH_UP_NS), CATCH_UP_NS) - drift_ns;
-        let faster_ns_max = elapsed_ns / SPEED_PARTS;
+        let faster_ns_max = elapsed_ns / speed_parts;
         steady_ns.saturating_add(faster_ns.clamp(-faster_ns_max, faster_ns_max))
     }
 }
@@ -215,7 +263,7 @@ mod tests {
         /// What the client's clock says.
         now_ns: i64,
         /// Snapshots on their way: when they come, and of which tick.
-        on_their_way: Vec<(i64, u32)>,
+        on_their_way: Vec<(i64, u32, TimeFactor)>,
         next_tick: u32,
         /// The server's own time, and how much faster it runs. (parts in 10^6)
         server_ns: i64,
@@ -223,6 +271,9 @@ mod tests {
         way_ms: i64,
         jitter_ms: i64,
         is_silent: bool,
+        /// How fast the server's time runs, and is to run from its next tick on.
+        factor: TimeFactor,
+        next_factor: TimeFactor,
         readings: Vec<i64>,
     }
 
@@ -239,6 +290,8 @@ mod tests {
                 way_ms,
                 jitter_ms,
                 is_silent: false,
+                factor: TimeFactor::USUAL,
+                next_factor: TimeFactor::USUAL,
                 readings: Vec::new(),
             }
         }
@@ -248,23 +301,25 @@ mod tests {
             let mut off_us_max = 0;
             for _ in 0..ms {
                 self.now_ns += 1_000_000;
-                self.server_ns += 1_000_000 + self.fast_ppm;
+                self.server_ns += (1_000_000 + self.fast_ppm) * i64::from(self.factor.percent()) / 100;
                 while self.server_ns >= server_ns_of(self.next_tick, HZ) {
+                    self.factor = self.next_factor;
                     let jitter_us = self.rng.random_range(0..=2_000 * self.jitter_ms);
                     let way_ns = self.way_ms * 1_000_000 + (jitter_us - 1_000 * self.jitter_ms) * 1_000;
                     if !self.is_silent {
-                        self.on_their_way.push((self.now_ns + way_ns.max(0), self.next_tick));
+                        self.on_their_way.push((self.now_ns + way_ns.max(0), self.next_tick, self.factor));
                     }
                     self.next_tick += 1;
                 }
                 let now = Nanos(self.now_ns as u64);
                 let now_ns = self.now_ns;
-                for (_, tick) in self.on_their_way.extract_if(.., |(at_ns, _)| *at_ns <= now_ns) {
-                    self.clock.heard(now, tick, HZ);
+                for (_, tick, factor) in self.on_their_way.extract_if(.., |(at_ns, ..)| *at_ns <= now_ns) {
+                    self.clock.heard(now, tick, HZ, factor);
                 }
                 if let Some(reading) = self.clock.read(now, HZ) {
                     self.readings.push(reading);
-                    let right_ns = self.server_ns - self.way_ms * 1_000_000;
+                    let way_ns = self.way_ms * 1_000_000 * i64::from(self.factor.percent()) / 100;
+                    let right_ns = self.server_ns - way_ns;
                     off_us_max = off_us_max.max((reading - right_ns).abs() / 1_000);
                 }
             }
@@ -396,7 +451,7 @@ mod tests {
                 }
                 let jitter_ms = rng.random_range(0..30);
                 let tick = (now_ms - way_ms - jitter_ms) * i64::from(HZ) / 1_000;
-                clock.heard(Nanos(now_ms as u64 * 1_000_000), tick as u32, HZ);
+                clock.heard(Nanos(now_ms as u64 * 1_000_000), tick as u32, HZ, TimeFactor::USUAL);
                 let read_ms = if rng.random_bool(0.2) { now_ms - rng.random_range(0..500) } else { now_ms };
                 let reading_ns = clock.read(Nanos(read_ms as u64 * 1_000_000), HZ).expect("it has heard snapshots");
                 assert!(reading_ns >= before_ns, "seed {seed}, step {step}: back by {} ns", before_ns - reading_ns);
@@ -421,13 +476,48 @@ mod tests {
         assert!(rig.readings[rig.readings.len() - 1] <= newest + APART_MAX_NS);
     }
 
+    /// Promise: where the world's time is slowed the clock goes as slowly, from the tick on that says so; nothing piles up
+    /// meanwhile, and nothing is to be made up for when it is over.
+    #[test]
+    fn a_world_whose_time_is_slowed_is_followed_without_corrections() {
+        for (way_ms, jitter_ms) in [(0, 0), (40, 0), (40, 5)] {
+            let mut rig = Rig::new(way_ms, jitter_ms);
+            rig.run(5_000);
+            for percent in [62, 23, 10, 37, 100, 10, 100] {
+                rig.next_factor = TimeFactor::from_percent(percent);
+                // Until that is heard the clock runs on: for a tick that is under way, and the way itself.
+                rig.run(1_000);
+                let before = rig.readings[rig.readings.len() - 1];
+                let off_us = rig.run(20_000);
+                let went_ms = (rig.readings[rig.readings.len() - 1] - before) / 1_000_000;
+                assert_eq!(rig.clock.time_factor().percent(), percent as u8);
+                let expect_ms = 200 * i64::from(percent);
+                assert!((went_ms - expect_ms).abs() <= 60, "{percent} %: {went_ms} ms of 20 s");
+                // A tick's worth, and what snapshots differ by.
+                assert!(off_us <= 20_000 + 3_000 * jitter_ms, "{percent} %, {way_ms} ms: {off_us} us off");
+            }
+            assert!(rig.readings.windows(2).all(|pair| pair[1] >= pair[0]), "never back");
+            assert_eq!(rig.clock.jumps(), 0);
+        }
+    }
+
+    /// What the promise is held against: a client that is not told runs ahead of the world, and begins anew again and again.
+    #[test]
+    fn a_client_that_is_not_told_of_it_jumps() {
+        let mut rig = Rig::new(40, 0);
+        rig.run(5_000);
+        rig.fast_ppm = -620_000;
+        rig.run(20_000);
+        assert!(rig.clock.jumps() >= 10, "{}", rig.clock.jumps());
+    }
+
     #[test]
     fn another_stay_begins_anew() {
         let mut rig = Rig::new(40, 0);
         rig.run(2_000);
         rig.clock.left_world();
         assert_eq!(rig.clock.read(Nanos(rig.now_ns as u64), HZ), None);
-        rig.clock.heard(Nanos(rig.now_ns as u64), 3, HZ);
+        rig.clock.heard(Nanos(rig.now_ns as u64), 3, HZ, TimeFactor::USUAL);
         assert_eq!(rig.clock.read(Nanos(rig.now_ns as u64), HZ), Some(server_ns_of(3, HZ)));
     }
 }

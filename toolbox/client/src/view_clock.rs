@@ -68,6 +68,8 @@ impl ViewClock {
 
 #[cfg(test)]
 mod tests {
+    use throng_replication::TimeFactor;
+
     use super::*;
 
     /// A client's two clocks, as one.
@@ -79,7 +81,7 @@ mod tests {
 
     impl Clocks {
         fn heard(&mut self, now: Nanos, tick: u32, tick_hz: u8) {
-            self.server.heard(now, tick, tick_hz);
+            self.server.heard(now, tick, tick_hz, TimeFactor::USUAL);
         }
 
         fn seen(&mut self, now: Nanos, newest_tick: u32, tick_hz: u8) -> Seen {

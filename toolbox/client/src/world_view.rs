@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use throng_net::connection::Channel;
-use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, MESSAGE, SNAPSHOT, SchemaHash};
+use throng_net::control::{AUDIT_SAMPLE, CONTROL, EVENT, EnterWorld, MESSAGE, SLOWED_SNAPSHOT, SNAPSHOT, SchemaHash};
 use throng_platform::time::Nanos;
 use throng_replication::{EventIn, NetId, Replicas, Replicate, Schema, Seen};
 
@@ -189,7 +189,7 @@ impl WorldView {
         }
         let taken = match (channel, message.first()) {
             (Channel::Reliable, Some(&CONTROL)) => self.take_control(message, events),
-            (_, Some(&SNAPSHOT)) => self.take_snapshot(now, message),
+            (_, Some(&(SNAPSHOT | SLOWED_SNAPSHOT))) => self.take_snapshot(now, message),
             (_, Some(&AUDIT_SAMPLE)) => self.take_audit_sample(message),
             (_, Some(&EVENT)) => self.take_event(channel, message),
             (Channel::Reliable, Some(&MESSAGE)) => self.take_message(channel, message),
@@ -249,7 +249,7 @@ impl WorldView {
         self.answers.heard(header.tick, header.input, self.inputs.last_number());
         // Without its world's name we do not know how long its ticks are.
         if let Some(tick_hz) = self.world().map(|world| world.tick_hz) {
-            self.server_clock.heard(now, header.tick, tick_hz);
+            self.server_clock.heard(now, header.tick, tick_hz, header.time_factor);
             self.input_clock.answered(header.input, header.tick, tick_hz);
         }
         self.snapshots += 1;

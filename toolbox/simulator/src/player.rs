@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use throng_bots::{Behaviour, BehaviourCounters};
+use throng_bots::{Behaviour, BehaviourCounters, SlowedThoughts};
 use throng_client::{Client, ClientEvent, ClientState, DisconnectReason};
 use throng_net::protocol::{ClientId, ConnectToken, ProtocolId, TokenRequest, user_data};
 use throng_net::transport::{MemoryEndpoint, MemoryNetwork};
@@ -30,6 +30,7 @@ pub struct Player {
     client: Client,
     behaviour: Box<dyn Behaviour>,
     rng: Xoshiro256PlusPlus,
+    thoughts: SlowedThoughts,
     endpoint: MemoryEndpoint,
     think_period: Nanos,
     next_thought_at: Nanos,
@@ -68,6 +69,7 @@ impl Player {
             client: Client::new(token, schema.clone(), now, link_seed),
             behaviour,
             rng: Xoshiro256PlusPlus::seed_from_u64(rng.next_u64()),
+            thoughts: SlowedThoughts::default(),
             endpoint: network.endpoint(address_of(index)),
             think_period,
             // Spread over the period, as players are.
@@ -103,7 +105,8 @@ impl Player {
         self.follow();
         if now >= self.next_thought_at {
             self.next_thought_at += self.think_period;
-            if self.client.state() == ClientState::Connected {
+            let is_connected = self.client.state() == ClientState::Connected;
+            if is_connected && self.thoughts.take_turn(self.client.time_factor()) {
                 self.behaviour.think(now, &mut self.client, &mut self.rng);
                 self.client.clear_messages();
             }
