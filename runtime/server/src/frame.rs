@@ -92,6 +92,7 @@ impl Server {
             let Some(mut world) = slot.home.take() else { continue };
             world.now = now;
             world.world.thin_far_updates(slot.ladder.level() >= Level::FarUpdatesThin);
+            world.world.set_time_factor(slot.obey_ladder(self.timeline.grid));
             slot.expect_arrivals(self.mailboxes.take_arrivals_count(slot.id));
             let cost = if self.uses_cost_estimates { slot.cost.estimate() } else { Nanos::ZERO };
             self.due.push(Scheduled { task: world, deadline: slot.deadline(&self.timeline), cost });
@@ -122,12 +123,20 @@ impl Server {
                 estimate: slot.cost.estimate(),
             });
             slot.cost.measured(cost);
+            slot.last_cost = cost;
             world.note_tick_took(cost);
             slot.cost.hint(world.report_mut().next_tick_hint);
-            if let Some(shares) = self.overload.shares() {
+            if let Some(limits) = self.overload.limits() {
                 let share = slot.period_share(finished.finished, &self.timeline);
-                let changed = slot.ladder.observe(finished.finished, share, shares);
+                let cost_share = slot.share_of_period(cost);
+                let changed = slot.ladder.observe(finished.finished, share, cost_share, slot.limits(limits));
                 self.counts.server.overload_steps += u64::from(changed);
+            }
+            if !slot.time_factor().is_usual() {
+                self.counts.server.ticks_slowed += 1;
+                self.counts.server.time_lost_us += slot.time_lost_per_tick().as_micros();
+                self.measure.time_runs(slot.time_factor());
+                self.status.time_factor_min = self.status.time_factor_min.min(slot.time_factor());
             }
             let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline, &mut self.host_watch);
             self.counts.server.ticks += 1;

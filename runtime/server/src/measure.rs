@@ -93,6 +93,7 @@ impl Server {
             return None;
         }
         let (players_by_kind, plans_parked) = (self.players_by_kind(), self.publish_parked(now));
+        let worlds_awake = self.worlds.iter().filter(|slot| !slot.is_dormant).count();
         let window = &mut self.status;
         let cpu = process::cpu_time();
         let elapsed_s = (now.saturating_sub(window.next_at).as_secs_f64() + 1.0).max(1.0);
@@ -113,10 +114,13 @@ impl Server {
             join_queue: waiting.in_line as u64,
             placements_pending: waiting.for_world as u64,
             worlds: self.worlds.len(),
-            worlds_awake: self.worlds.iter().filter(|slot| !slot.is_dormant).count(),
+            worlds_awake,
             plans_parked,
             overload_level: self.overload.now().level as u8,
             worlds_overloaded: self.overload.now().worlds,
+            worlds_slowed: self.overload.now().worlds_slowed,
+            time_factor_min: f64::from(std::mem::take(&mut window.time_factor_min).percent()) / 100.0,
+            time_lost_share: counts.server.time_lost_us as f64 / 1e6 / (elapsed_s * worlds_awake.max(1) as f64),
             admission_is_closed: self.overload.now().admission_is_closed,
             frame_ms_p50: frame.p50,
             frame_ms_max: frame.max,
@@ -251,6 +255,9 @@ impl Server {
             ticks: server.ticks,
             ticks_missed: server.ticks_missed,
             ticks_missed_host: server.ticks_missed_host,
+            ticks_slowed: server.ticks_slowed,
+            time_lost_share: self.time_lost_share(),
+            time_factor_min: f64::from(measure.time_factor_min.percent()) / 100.0,
             idle_tail_share: ratio(measure.idle_tail_shares, measure.frames_with_worlds as f64),
             players,
             server_cpu_cores: cpu.as_secs_f64() / seconds.max(1e-9),
@@ -319,6 +326,14 @@ impl Server {
                 .filter(|(_, most)| *most > i64::MIN)
                 .collect(),
         }
+    }
+
+    /// Of the time that worlds' ticks stand for, with what they fell behind for being slowed, the latter.
+    fn time_lost_share(&self) -> f64 {
+        let ticked = self.kinds.iter().zip(&self.measure.ticks_by_kind);
+        let run_s: f64 = ticked.map(|(kind, ticks)| ticks.count as f64 / f64::from(kind.rate.0)).sum();
+        let lost_s = self.measure.counts.server.time_lost_us as f64 / 1e6;
+        if lost_s > 0.0 { lost_s / (lost_s + run_s) } else { 0.0 }
     }
 
     /// A figure of each kind of world that ticked in the steady window.

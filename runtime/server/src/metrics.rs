@@ -294,7 +294,7 @@ const REFUSED: Figure = Figure {
              lets in; the others are noise or a flood.",
 };
 /// Gauges that are published once a second.
-const GAUGES: [&Figure; 13] = [
+const GAUGES: [&Figure; 16] = [
     &PLAYERS,
     &JOIN_QUEUE,
     &PLACEMENTS_PENDING,
@@ -304,6 +304,9 @@ const GAUGES: [&Figure; 13] = [
     &PLANS_PARKED,
     &OVERLOAD_LEVEL,
     &WORLDS_OVERLOADED,
+    &WORLDS_SLOWED,
+    &TIME_FACTOR_MIN,
+    &TIME_LOST_SHARE,
     &ADMISSION_CLOSED,
     &CPU_CORES,
     &RSS_BYTES,
@@ -343,13 +346,28 @@ const PLANS_PARKED: Figure = Figure {
 };
 const OVERLOAD_LEVEL: Figure = Figure {
     name: "server.overload_level",
-    help: "Step of the overload ladder of the world that is worst off: 0 normal, 1 long tasks yield, 2 far updates thin out, 3 the last.",
+    help: "Step of the overload ladder of the world that is worst off: 0 normal, 1 long tasks yield, 2 far updates thin out, 3 its time slows, 4 newcomers wait.",
     advice: "A world's ticks end when their period is nearly over or later. `subsystem.frame_us` says what takes the time; docs/overload.md says what is done.",
 };
 const WORLDS_OVERLOADED: Figure = Figure {
     name: "server.worlds_overloaded",
     help: "Worlds on any step of the overload ladder.",
     advice: "One: that world is hot. Many: the host has too few cores for what it is given.",
+};
+const WORLDS_SLOWED: Figure = Figure {
+    name: "server.worlds_slowed",
+    help: "Worlds whose time is slowed, since they have too little of it for their rate.",
+    advice: "Their players see slow motion. As `throng_server_worlds_overloaded`.",
+};
+const TIME_FACTOR_MIN: Figure = Figure {
+    name: "server.time_factor_min",
+    help: "How fast the slowest world's time ran in the last second: 1 as a clock's, 0.1 at worst.",
+    advice: "Below 1 for more than moments: give the world less to do or the server more cores. docs/overload.md.",
+};
+const TIME_LOST_SHARE: Figure = Figure {
+    name: "server.time_lost_share",
+    help: "Share of the time of all worlds that are awake which was lost in the last second since theirs was slowed.",
+    advice: "What the overload costs players, in one figure.",
 };
 const ADMISSION_CLOSED: Figure = Figure {
     name: "server.admission_closed",
@@ -413,6 +431,9 @@ pub(crate) struct ServerMetrics {
     plans_parked: GaugeId,
     overload_level: GaugeId,
     worlds_overloaded: GaugeId,
+    worlds_slowed: GaugeId,
+    time_factor_min: GaugeId,
+    time_lost_share: GaugeId,
     admission_closed: GaugeId,
     cpu_cores: GaugeId,
     rss_bytes: GaugeId,
@@ -480,6 +501,9 @@ impl ServerMetrics {
             plans_parked,
             overload_level,
             worlds_overloaded,
+            worlds_slowed,
+            time_factor_min,
+            time_lost_share,
             admission_closed,
             cpu_cores,
             rss_bytes,
@@ -505,6 +529,9 @@ impl ServerMetrics {
             plans_parked,
             overload_level,
             worlds_overloaded,
+            worlds_slowed,
+            time_factor_min,
+            time_lost_share,
             admission_closed,
             cpu_cores,
             rss_bytes,
@@ -627,6 +654,9 @@ impl ServerMetrics {
         self.registry.set(self.plans_parked, status.plans_parked as f64);
         self.registry.set(self.overload_level, status.overload_level.into());
         self.registry.set(self.worlds_overloaded, status.worlds_overloaded as f64);
+        self.registry.set(self.worlds_slowed, status.worlds_slowed as f64);
+        self.registry.set(self.time_factor_min, status.time_factor_min);
+        self.registry.set(self.time_lost_share, status.time_lost_share);
         self.registry.set(self.admission_closed, u8::from(status.admission_is_closed).into());
         self.registry.set(self.cpu_cores, status.cpu_cores);
         self.registry.set(self.rss_bytes, status.rss_mb * 1e6);

@@ -32,6 +32,8 @@ pub struct WorldRow {
     pub players: usize,
     /// It does not tick until somebody comes.
     pub is_dormant: bool,
+    /// How fast its time runs, in percent.
+    pub time_percent: u8,
     /// Estimated, of the next tick.
     pub tick_cost: Nanos,
     /// Since it is there.
@@ -187,6 +189,7 @@ impl Server {
                 rate: slot.rate,
                 players: 0,
                 is_dormant: slot.is_dormant,
+                time_percent: slot.time_factor().percent(),
                 tick_cost: slot.cost.estimate(),
                 ticks_missed: slot.ticks_missed,
             })

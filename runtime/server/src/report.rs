@@ -55,6 +55,11 @@ pub struct ServerReport {
     /// for 25 ms or more. The others are our own.
     pub ticks_missed: u64,
     pub ticks_missed_host: u64,
+    /// Ticks of worlds whose time was slowed for overload; the share of all worlds' time that was lost by it; and the
+    /// slowest that any world's time ran, 1 being as fast as a clock's. See [`overload`](crate::overload).
+    pub ticks_slowed: u64,
+    pub time_lost_share: f64,
+    pub time_factor_min: f64,
     /// Share of a frame's time in the worlds part in which a worker had nothing to do while another still worked, mean
     /// of frames.
     pub idle_tail_share: f64,
@@ -155,6 +160,11 @@ pub struct ServerStatus {
     /// newcomers wait in line because of it. See [`overload`](crate::overload).
     pub overload_level: u8,
     pub worlds_overloaded: usize,
+    /// Worlds whose time is slowed, the slowest that any ran in this second, and the share of all worlds' time that was
+    /// lost by it.
+    pub worlds_slowed: usize,
+    pub time_factor_min: f64,
+    pub time_lost_share: f64,
     pub admission_is_closed: bool,
     pub frame_ms_p50: f64,
     pub frame_ms_max: f64,

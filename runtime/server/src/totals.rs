@@ -48,6 +48,13 @@ counters! {
             "Steps up and down of worlds on the overload ladder.",
             "Worlds come near their limits; see `throng_server_overload_level` and docs/overload.md. Many without end: a \
              load that changes within seconds.";
+        Sum ticks_slowed: "server.ticks_slowed", "ticks",
+            "Ticks of worlds whose time was slowed, since they had too little of it for their rate.",
+            "Players see slow motion. `throng_server_worlds_slowed` says how many worlds that are now, and docs/overload.md what \
+             is done. More cores, or fewer players to a world.";
+        Sum time_lost_us: "server.time_lost_us", "us",
+            "How far worlds whose time was slowed fell behind the clock by it, added up over all of them.",
+            "As `server.ticks_slowed`.";
         Sum hangs: "server.world_hangs", "hangs",
             "Times a world did not come back from a tick within 100 ms.",
             "The log names the world and the stack that it is stuck in; a capture shows the rest. The other worlds play on with a worker less.";

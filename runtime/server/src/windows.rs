@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use throng_metrics::{Counters, Histogram};
 use throng_platform::{process, time::Nanos};
 use throng_profiler::RecorderFigures;
+use throng_replication::TimeFactor;
 
 use crate::{accounts::Accounts, ids::WorldKindId, recorder_turns::RecorderShare, tick_time::TickTime, totals::Totals};
 
@@ -81,6 +82,8 @@ pub(crate) struct Measure {
     /// Sum over frames of the share of the worlds part in which a worker had nothing left to do, and those frames.
     pub idle_tail_shares: f64,
     pub frames_with_worlds: u64,
+    /// The slowest time of any world.
+    pub time_factor_min: TimeFactor,
 }
 
 impl Default for Measure {
@@ -100,6 +103,7 @@ impl Default for Measure {
             lateness: Histogram::new(),
             idle_tail_shares: 0.0,
             frames_with_worlds: 0,
+            time_factor_min: TimeFactor::USUAL,
         }
     }
 }
@@ -124,6 +128,13 @@ impl Measure {
     pub fn tick_lateness(&mut self, lateness: Nanos) {
         if self.ended.is_none() {
             self.lateness.record_time(lateness);
+        }
+    }
+
+    /// A world's time runs like this.
+    pub fn time_runs(&mut self, factor: TimeFactor) {
+        if self.ended.is_none() {
+            self.time_factor_min = self.time_factor_min.min(factor);
         }
     }
 
@@ -165,6 +176,8 @@ pub(crate) struct StatusWindow {
     pub lateness_max: Nanos,
     /// The most that the host took of a core for missed ticks.
     pub host_took_max: Nanos,
+    /// The slowest time of any world.
+    pub time_factor_min: TimeFactor,
 }
 
 impl Default for StatusWindow {
@@ -177,6 +190,7 @@ impl Default for StatusWindow {
             frame: Histogram::new(),
             lateness_max: Nanos::ZERO,
             host_took_max: Nanos::ZERO,
+            time_factor_min: TimeFactor::USUAL,
         }
     }
 }

@@ -6,7 +6,8 @@ use std::sync::{
 };
 
 use throng_platform::time::Nanos;
-use throng_scheduler::{CostEstimate, Hertz, TickPhase};
+use throng_replication::TimeFactor;
+use throng_scheduler::{CostEstimate, FrameGrid, Hertz, TickPhase};
 
 use throng_world::{GameWorld, ids::WorldId};
 
@@ -15,7 +16,7 @@ use crate::{
     hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld},
     mailbox::Mailbox,
-    overload::Ladder,
+    overload::{Ladder, Limits},
     timeline::Timeline,
 };
 
@@ -37,13 +38,19 @@ pub(crate) struct WorldSlot {
     /// The world itself, unless a worker has it.
     pub home: Option<Box<HostedWorld>>,
     pub cost: CostEstimate,
+    /// Of the tick that came home last.
+    pub last_cost: Nanos,
     pub is_dormant: bool,
     /// How overloaded it is.
     pub ladder: Ladder,
     /// See `HostedWorld::running_since`.
     running_since: Arc<AtomicU64>,
     phase: TickPhase,
-    /// Which of the grid's phases for its rate that is.
+    /// That of a world whose time is not slowed, as this one's `phase` may be.
+    usual_phase: TickPhase,
+    /// How fast its time runs since the tick that left last.
+    time_factor: TimeFactor,
+    /// Which of the grid's phases for its rate the usual one is.
     pub phase_index: usize,
     /// The frame in which the period of the next tick begins. Due from then on.
     next_frame: u64,
@@ -83,12 +90,15 @@ impl WorldSlot {
             name: world.name().clone(),
             rate: world.rate(),
             cost,
+            last_cost: Nanos::ZERO,
             is_dormant: false,
             ladder: Ladder::default(),
             home: Some(Box::new(HostedWorld::new(world, mailbox.clone(), running_since.clone()))),
             mailbox,
             running_since,
             phase,
+            usual_phase: phase,
+            time_factor: TimeFactor::USUAL,
             phase_index,
             next_frame: phase.next_due(frame),
             ticks_missed: 0,
@@ -120,14 +130,47 @@ impl WorldSlot {
 
     /// Changes the world's place in the grid, before the first frame.
     pub fn set_phase(&mut self, (phase_index, phase): (usize, TickPhase)) {
-        (self.phase_index, self.phase) = (phase_index, phase);
+        (self.phase_index, self.phase, self.usual_phase) = (phase_index, phase, phase);
         self.next_frame = phase.next_due(0);
     }
 
     /// Ends dormancy: the next tick is due from `frame` on, and none is counted as missed.
     pub fn wake(&mut self, frame: u64) {
         self.is_dormant = false;
+        if !self.time_factor.is_usual() {
+            // It was slowed when it fell asleep; its ladder has forgotten that.
+            (self.time_factor, self.phase) = (TimeFactor::USUAL, self.usual_phase);
+            self.next_frame = frame;
+        }
         self.next_frame = self.next_frame.max(frame);
+    }
+
+    /// How fast its time runs.
+    pub fn time_factor(&self) -> TimeFactor {
+        self.time_factor
+    }
+
+    /// The tick that is due leaves: from it on time runs as the ladder wants it. The ticks after it come less often, at
+    /// a place of the longer period that follows from the world's place, so that worlds which are slowed together stay
+    /// spread.
+    pub fn obey_ladder(&mut self, grid: FrameGrid) -> TimeFactor {
+        let factor = self.ladder.time_factor();
+        if factor != self.time_factor {
+            self.time_factor = factor;
+            let stretched = || TickPhase::stretched(self.id.index(), self.rate, grid, factor.percent());
+            self.phase = if factor.is_usual() { self.usual_phase } else { stretched() };
+        }
+        factor
+    }
+
+    /// From one tick to the next, as fast as its time runs.
+    fn period(&self) -> Nanos {
+        Nanos(self.rate.period().0 * 100 / u64::from(self.time_factor.percent()))
+    }
+
+    /// What its time falls behind in each tick.
+    pub fn time_lost_per_tick(&self) -> Nanos {
+        self.period().saturating_sub(self.rate.period())
     }
 
     /// The next tick takes so many clients in.
@@ -138,9 +181,21 @@ impl WorldSlot {
     /// How much of the period of the tick that has just finished was over by then; more than 1 when it was late. Before
     /// `close_tick`.
     pub fn period_share(&self, finished: Nanos, timeline: &Timeline) -> f32 {
-        let begin = timeline.start_of(self.next_frame);
-        let period = self.deadline(timeline).saturating_sub(begin);
-        (finished.saturating_sub(begin).as_secs_f64() / period.as_secs_f64().max(1e-9)) as f32
+        self.share_of_period(finished.saturating_sub(timeline.start_of(self.next_frame)))
+    }
+
+    pub fn share_of_period(&self, time: Nanos) -> f32 {
+        (time.as_secs_f64() / self.period().as_secs_f64()) as f32
+    }
+
+    /// By what its ladder judges it.
+    pub fn limits(&self, limits: Limits) -> Limits {
+        limits.for_period(self.rate.period())
+    }
+
+    /// What it needs of one worker at full speed, by its last tick; nothing while it sleeps.
+    pub fn demand(&self) -> f64 {
+        if self.is_dormant { 0.0 } else { self.last_cost.as_secs_f64() * f64::from(self.rate.0) }
     }
 
     /// Books a finished tick and moves on to the next period.

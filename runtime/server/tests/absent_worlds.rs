@@ -14,6 +14,7 @@ use std::{
 
 use bevy_ecs::prelude::*;
 use throng::{
+    overload::Level,
     prelude::*,
     server::{Environment, Server},
     settings::Settings,
@@ -158,11 +159,15 @@ impl Scene {
 
     /// Runs for two seconds and calls `look` after each frame. `schedule` is how many ticks of the others there are to be
     /// at the end of each frame, which is what it gives, too.
-    fn run(&mut self, schedule: &[u64], mut look: impl FnMut(&Server)) -> Vec<u64> {
+    fn run(&mut self, schedule: &[u64], look: impl FnMut(&Server)) -> Vec<u64> {
+        self.run_for(LENGTH, schedule, look)
+    }
+
+    fn run_for(&mut self, length: Nanos, schedule: &[u64], mut look: impl FnMut(&Server)) -> Vec<u64> {
         let mut begun = Vec::new();
         for frame in 0.. {
             let begin = self.server.start_of_frame(frame);
-            if begin >= LENGTH {
+            if begin >= length {
                 break;
             }
             self.host.clock.set(begin);
@@ -190,10 +195,15 @@ impl Drop for Scene {
 
 /// How many ticks of the others there are at the end of each frame when nobody naps.
 fn schedule() -> Vec<u64> {
+    schedule_of(LENGTH)
+}
+
+fn schedule_of(length: Nanos) -> Vec<u64> {
     let mut scene = Scene::napping("awake", Nanos::ZERO, |_| false);
-    let schedule = scene.run(&[], |_| {});
+    let schedule = scene.run_for(length, &[], |_| {});
     assert_eq!(scene.missed(), (0, 0));
-    assert_eq!(schedule.last(), Some(&(2 * 20 * (128 + 20))));
+    let seconds = length.0 / 1_000_000_000;
+    assert_eq!(schedule.last(), Some(&(seconds * 20 * (128 + 20))));
     schedule
 }
 
@@ -242,6 +252,34 @@ fn a_40_ms_world_beside_128_hz_ones_is_in_time_itself_and_delays_nobody() {
     let (own, others) = scene.missed();
     assert_eq!(own, 0, "40 ms fit into a period of 50 ms");
     assert!(others <= OTHERS_MISSED_MAX, "worlds beside the slow one missed {others} ticks");
+}
+
+/// Promise (R26): a world with five times the load that it has time for slows its own time, and nobody else's.
+#[test]
+fn a_world_that_takes_more_than_there_is_slows_its_own_time_alone() {
+    let length = Nanos::from_secs(10);
+    let mut scene = Scene::napping("hot", Nanos::from_millis(120), |tick| tick >= 20);
+    let published = scene.server.control().published();
+    let mut levels = Vec::new();
+    let mut missed_in_time = 0;
+    let mut frames = 0;
+    scene.run_for(length, &schedule_of(length), |server| {
+        let level = published.overload_level();
+        if levels.last() != Some(&level) {
+            levels.push(level);
+        }
+        frames += 1;
+        if frames == 128 * 5 {
+            missed_in_time = server.ticks_missed_by_world()[0];
+        }
+    });
+    assert_eq!(levels.last(), Some(&Level::AdmissionClosed), "{levels:?}");
+    assert!(levels.is_sorted(), "{levels:?}");
+    let (own, others) = scene.missed();
+    assert!(own > 5 && own == missed_in_time, "slowed, it misses no more: {missed_in_time} ticks, then {own}");
+    assert!(others <= OTHERS_MISSED_MAX, "worlds beside the slowed one missed {others} ticks");
+    let ticks = scene.server.count_of("server.ticks_slowed");
+    assert!((40..=70).contains(&ticks), "120 ms want a period of 160 ms, for eight seconds: {ticks} slowed ticks");
 }
 
 #[test]

@@ -18,15 +18,19 @@ impl Server {
             return;
         }
         self.overload.next_look = now + LOOK_EVERY;
-        let mut all = OverloadNow::default();
+        let (mut all, mut demand) = (OverloadNow::default(), 0.0);
         for slot in self.worlds.iter() {
-            let level = slot.ladder.level();
+            let (level, factor) = (slot.ladder.level(), slot.ladder.time_factor());
+            demand += slot.demand();
+            all.slowest = all.slowest.min(factor);
+            all.worlds_slowed += usize::from(!factor.is_usual());
             all.level = all.level.max(level);
             all.worlds += usize::from(level > Level::Normal);
             all.worlds_on_last_step += usize::from(level == Level::AdmissionClosed);
         }
         all.admission_is_closed = all.worlds_on_last_step > 0 && self.many_are_in_worlds_on_last_step();
         self.overload.now = all;
+        self.overload.demand = (demand / self.pool.worker_count().max(1) as f64) as f32;
         self.addresses.close_line(all.admission_is_closed);
         self.control.published.set_overload_level(all.level);
         self.overload.tell(now);

@@ -77,6 +77,7 @@ budget_bytes_per_tick = 1200
 on = false
 busy_share = 1.2
 calm_share = 0.4
+slowest_time = 0.5
 [recorder]
 on = false
 memory_mb = 8
@@ -130,7 +131,7 @@ core_switches = false
         budget_bytes_per_tick: 1200,
     };
     assert_eq!(settings.replication, replication);
-    assert_eq!(settings.overload, OverloadSettings { on: false, busy_share: 1.2, calm_share: 0.4 });
+    assert_eq!(settings.overload, OverloadSettings { on: false, busy_share: 1.2, calm_share: 0.4, slowest_time: 0.5 });
     let recorder = RecorderSettings {
         on: false,
         memory_mb: 8,

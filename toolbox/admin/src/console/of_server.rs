@@ -3,14 +3,14 @@
 //! What the frame's thread or a world has to answer is waited for on the asker's thread, for [`ANSWER_WITHIN`]; then the
 //! answer says who is silent.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use serde_json::json;
 use throng::{
     Server,
     console::{Argument, ArgumentAbout, Cell, Column, PlayerRow, TextTable, optional, player, world},
     lifecycle::Pending,
-    questions::HostedCommand,
+    questions::{HostedCommand, WorldRow},
     server::ServerControl,
     tuning::{TunableRow, TunedChange},
 };
@@ -119,12 +119,21 @@ fn world_list(call: &Call<'_>, control: &ServerControl) -> Outcome {
             Cell::Text(&row.kind),
             Cell::Integer(row.rate.0.into()),
             Cell::Integer(row.players as i64),
-            Cell::Text(if row.is_dormant { "dormant" } else { "awake" }),
+            Cell::Text(&state_of(row)),
             Cell::Duration(row.tick_cost.0),
             Cell::Integer(row.ticks_missed as i64),
         ]);
     }
     Ok(call.table(table))
+}
+
+/// What a world is at, in a word or two.
+fn state_of(row: &WorldRow) -> Cow<'static, str> {
+    match (row.is_dormant, row.time_percent) {
+        (true, _) => "dormant".into(),
+        (false, 100) => "awake".into(),
+        (false, percent) => format!("slowed to {percent} %").into(),
+    }
 }
 
 fn player_list(call: &Call<'_>, control: &ServerControl) -> Outcome {
