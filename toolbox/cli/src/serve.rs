@@ -275,12 +275,16 @@ fn one_line(status: &ServerStatus) -> String {
         }
         _ => String::new(),
     };
+    let slowed = match status.worlds_slowed {
+        0 => String::new(),
+        worlds => format!("  time slowed in {worlds}, to {:.0} % at worst", status.time_factor_min * 100.0),
+    };
     let parked = match status.plans_parked {
         0 => String::new(),
         plans => format!("  {plans} plans parked"),
     };
     format!(
-        "{:>5} s  {} players  {} of {} worlds awake{parked}  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  \
+        "{:>5} s  {} players  {} of {} worlds awake{parked}{slowed}  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  \
          {:.0} MB{throttled}",
         status.second,
         status.players,

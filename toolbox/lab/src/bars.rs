@@ -4,6 +4,9 @@
 //! and a server that holds its ticks through that is a good server. Frame times are in the report to tell where the
 //! time went.
 //!
+//! A server that slows a world's time misses no tick, and has not held its rate: so there is a bar on slowed ticks, too, and
+//! who loads a server on purpose beyond what it holds reads the report and not the verdict.
+//!
 //! The bar on missed ticks is on our own (`ticks_missed_ours`: all but the host's). Those of the host, by the server's
 //! word, are told beside it, see `missed_ticks`.
 
@@ -73,6 +76,10 @@ impl LoadReport {
             Bar::new("ticks", self.ticks as f64, AtLeast, 1.0),
             Bar::new("ticks_missed_ours", self.ticks_missed_ours() as f64, Exactly, 0.0),
         ];
+        // A world that was slowed has not held its rate, though no tick of it is missed.
+        if let Some(slowed) = self.of_server("ticks_slowed") {
+            bars.push(Bar::new("ticks_slowed", slowed, Exactly, 0.0));
+        }
         bars.extend(self.lateness_bars());
         bars.extend([
             Bar::new("disconnects", self.disconnects as f64, Exactly, 0.0),
@@ -103,12 +110,17 @@ impl LoadReport {
         if let Some(violations) = violations.and_then(serde_json::Value::as_f64) {
             bars.push(Bar::new("bots.counters.violations", violations, Exactly, 0.0));
         }
-        if let Some(parked) = self.more.get("worlds_parked").and_then(serde_json::Value::as_f64) {
+        if let Some(parked) = self.of_server("worlds_parked") {
             bars.push(Bar::new("worlds_parked", parked, Exactly, 0.0));
         }
         let is_whole = self.not_filled.is_none() && self.ended_early.is_none() && !self.interrupted;
         self.passed = is_whole && bars.iter().all(|bar| bar.passed);
         self.bars = bars;
+    }
+
+    /// What the server alone reports, if it does.
+    pub(crate) fn of_server(&self, key: &str) -> Option<f64> {
+        self.more.get(key).and_then(serde_json::Value::as_f64)
     }
 
     /// On all ticks, by the rate of the slowest kind of world, and on those of each kind that ticks faster, by its own.
@@ -171,6 +183,8 @@ mod tests {
         check(|_| {}, &[]);
         check(|report| report.players_connected = 9, &["players_connected"]);
         check(|report| report.ticks = 0, &["ticks"]);
+        check(|report| _ = report.more.insert("ticks_slowed".to_owned(), 0.into()), &[]);
+        check(|report| _ = report.more.insert("ticks_slowed".to_owned(), 3.into()), &["ticks_slowed"]);
         check(|report| report.ticks_missed = 1, &["ticks_missed_ours"]);
         check(|report| (report.ticks_missed, report.ticks_missed_host) = (3, 2), &["ticks_missed_ours"]);
         check(|report| (report.ticks_missed, report.ticks_missed_host) = (3, 3), &[]);

@@ -100,7 +100,11 @@ pub(crate) fn first_figures(run: &LoadRun) -> [Tile; 6] {
         0 => String::new(),
         count => format!(", {} the host's", grouped(count as f64)),
     };
-    let missed = (grouped(report.ticks_missed as f64), format!("of {}{of_host}", grouped(report.ticks as f64)));
+    let slowed = match report.of_server("ticks_slowed") {
+        Some(count) if count > 0.0 => format!(", {} slowed", grouped(count)),
+        _ => String::new(),
+    };
+    let missed = (grouped(report.ticks_missed as f64), format!("of {}{of_host}{slowed}", grouped(report.ticks as f64)));
     let latest = (format!("{} ms", number(report.tick_lateness_ms.max)), "after its period".to_owned());
     let frame =
         (format!("{} ms", number(report.frame_ms.p99)), format!("budget {} ms", number(report.frame_budget_ms)));

@@ -19,7 +19,7 @@ const PUBLISHED_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     pub ticks: f64,
-    /// Share of its ticks that did not begin within their period.
+    /// Share of its ticks that did not begin within their period, or came late since their world's time was slowed.
     pub missed_share: f64,
     /// Mean length of a frame. (ms)
     pub frame_ms: f64,
@@ -45,7 +45,8 @@ impl Moment {
         let (_, text) = get(server.admin_address, "/metrics");
         Self {
             ticks: metric(&text, "throng_server_ticks_total"),
-            missed: metric(&text, "throng_server_ticks_missed_total"),
+            missed: metric(&text, "throng_server_ticks_missed_total")
+                + metric(&text, "throng_server_ticks_slowed_total"),
             frames: metric(&text, "throng_server_frames_total"),
             frame_s: metric(&text, "throng_server_frame_seconds_sum"),
             packets_in: metric(&text, "throng_net_packets_in_total"),
