@@ -7,6 +7,8 @@
 //! | `hung-world` | one tick of a world sleeps for two seconds | `scope` |
 //! | `stuck-world` | one tick of a world sleeps for ten minutes | `scope` |
 //! | `slow-world` | every tick of a world computes for 40 ms more | `scope` |
+//! | `surge` | in one minute of three a world computes for 80 ms in each tick, in the others for 16 | `scope` |
+//! | `short-surge` | the same in ten seconds of thirty | `scope` |
 //! | `spikes` | every 6 s one tick of a world computes for 40 ms more | `scope` |
 //! | `lock-inversion` | a world waits 42 ms for a lock that a save has | `lock-wait` |
 //! | `stolen-cores` | foreign processes take the cores | `run-queue` |
@@ -47,6 +49,8 @@ pub enum FaultSwitch {
     HungWorld,
     StuckWorld,
     SlowWorld,
+    Surge,
+    ShortSurge,
     Spikes,
     LockInversion,
     StolenCores,
@@ -61,11 +65,13 @@ pub enum FaultSwitch {
     Turnover,
 }
 
-const NAMES: [(&str, FaultSwitch); 21] = [
+const NAMES: [(&str, FaultSwitch); 23] = [
     ("dear-hideout", FaultSwitch::CostlyHideout),
     ("hung-world", FaultSwitch::HungWorld),
     ("stuck-world", FaultSwitch::StuckWorld),
     ("slow-world", FaultSwitch::SlowWorld),
+    ("surge", FaultSwitch::Surge),
+    ("short-surge", FaultSwitch::ShortSurge),
     ("spikes", FaultSwitch::Spikes),
     ("lock-inversion", FaultSwitch::LockInversion),
     ("stolen-cores", FaultSwitch::StolenCores),
@@ -121,6 +127,8 @@ impl FaultSwitch {
             Self::HungWorld => Some(WorldFault::Hung { at_tick: 200, sleep_ms: 2_000 }),
             Self::StuckWorld => Some(WorldFault::Hung { at_tick: 200, sleep_ms: 600_000 }),
             Self::SlowWorld => Some(WorldFault::Slow { busy_ms: 40, every_ticks: 1 }),
+            Self::Surge => Some(WorldFault::Surge { usual_ms: 16, times: 5, phase_s: 60 }),
+            Self::ShortSurge => Some(WorldFault::Surge { usual_ms: 16, times: 5, phase_s: 10 }),
             Self::Spikes => Some(WorldFault::Slow { busy_ms: 40, every_ticks: 120 }),
             Self::LockInversion => Some(WorldFault::Locked),
             Self::OverBudget => Some(WorldFault::OverBudget { busy_us: BALLAST_BUDGET_US * 6 / 5 }),

@@ -18,6 +18,9 @@ pub enum WorldFault {
     Hung { at_tick: u32, sleep_ms: u64 },
     /// One tick in so many computes for so much longer.
     Slow { busy_ms: u64, every_ticks: u32 },
+    /// Each tick computes for so long; in the second of each three phases, as the clock tells them from its first tick on,
+    /// so many times that. The gauge `faults_load` says how many times.
+    Surge { usual_ms: u64, times: u32, phase_s: u64 },
     /// Each tick takes the lock that [`crate::BackgroundFault::HoldLock`] holds now and then.
     Locked,
     /// Each tick computes for so long in the subsystem `faults.ballast`.
@@ -50,7 +53,8 @@ where
     Last: SystemSet + Clone,
 {
     fn build(&self, world: &mut WorldBuilder) {
-        world.insert_resource(Faults(self.faults.clone())).insert_resource(TickBegan(Instant::now()));
+        let now = Instant::now();
+        world.insert_resource(Faults(self.faults.clone())).insert_resource(TickBegan { first: None, this: now });
         world.add_systems(Update, (note_begin.before(self.first.clone()), inflict.after(self.last.clone())));
     }
 }
@@ -59,19 +63,30 @@ where
 #[derive(Resource)]
 struct Faults(Vec<WorldFault>);
 
-/// When the systems of this tick began.
+/// When the systems of the world's first tick and of this one began.
 #[derive(Resource)]
-struct TickBegan(Instant);
+struct TickBegan {
+    first: Option<Instant>,
+    this: Instant,
+}
 
 /// First system of a tick.
 fn note_begin(mut began: ResMut<TickBegan>) {
-    began.0 = Instant::now();
+    began.this = Instant::now();
+    let now = began.this;
+    began.first.get_or_insert(now);
 }
 
 /// Last system of a tick. What a leak keeps is its own.
 fn inflict(tick: Res<TickInfo>, faults: Res<Faults>, began: Res<TickBegan>, mut kept: Local<Vec<Vec<u8>>>) {
     for &fault in &faults.0 {
-        inflict_one(fault, tick.tick, began.0, &mut kept);
+        if let WorldFault::Surge { usual_ms, times, phase_s } = fault {
+            let lasts_s = began.first.map_or(0, |first| first.elapsed().as_secs());
+            let times = if is_surge(lasts_s, phase_s) { times } else { 1 };
+            throng::gauge!("faults_load", times);
+            compute_until(Instant::now() + times * Duration::from_millis(usual_ms));
+        }
+        inflict_one(fault, tick.tick, began.this, &mut kept);
     }
 }
 
@@ -93,6 +108,7 @@ fn inflict_one(fault: WorldFault, tick: u32, began: Instant, kept: &mut Vec<Vec<
                 compute_until(Instant::now() + Duration::from_millis(busy_ms));
             }
         }
+        WorldFault::Surge { .. } => {}
         WorldFault::Locked => {
             scope!("faults.ledger.read");
             LEDGER.read();
@@ -136,6 +152,11 @@ fn take_slowly(bytes: usize) {
     }
 }
 
+/// The second of three phases.
+fn is_surge(lasts_s: u64, phase_s: u64) -> bool {
+    lasts_s / phase_s % 3 == 1
+}
+
 /// Keeps a core busy.
 pub(crate) fn compute_until(end: Instant) {
     let mut busy = 1_u64;
@@ -170,6 +191,12 @@ mod tests {
         assert_eq!(ticks(WorldFault::Hungry { at_tick: 2, bytes: 1_000 }), 0);
         assert_eq!(ticks(WorldFault::Dies { at_tick: 9, death: Death::Abort }), 0, "that tick never comes");
         assert_eq!(ticks(WorldFault::Hung { at_tick: 9, sleep_ms: 600_000 }), 0, "that tick never comes");
+    }
+
+    #[test]
+    fn a_surge_is_the_second_of_three_phases() {
+        let surges: Vec<u64> = (0..360).filter(|&second| is_surge(second, 60)).collect();
+        assert_eq!(surges, (60..120).chain(240..300).collect::<Vec<_>>());
     }
 
     #[test]

@@ -287,6 +287,11 @@ impl Server {
         self.stderr.so_far()
     }
 
+    /// The status of the last second; nothing before the first.
+    pub fn status(&self) -> Value {
+        lock(&self.heard).status.clone().unwrap_or_default()
+    }
+
     /// A figure of the last second's status, once there is one for which `is_so` holds.
     pub fn wait_for_status(&self, key: &str, is_so: impl Fn(f64) -> bool) -> f64 {
         let found =

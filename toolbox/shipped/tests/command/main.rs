@@ -55,6 +55,7 @@ mod lifecycle;
 mod load;
 mod network;
 mod operator;
+mod overload;
 mod paused;
 mod player;
 mod recorder;
