@@ -54,7 +54,7 @@ pub(crate) struct CaughtDirectory {
     panics: u64,
     /// Of [`Directory::frame`], since the start.
     frame_panics: u32,
-    /// Worlds that are parked, see [`crate::held`]: the game knows their ids, and nobody can be placed there.
+    /// Worlds that are parked, see [`crate::parked_worlds`]: the game knows their ids, and nobody can be placed there.
     held: Vec<WorldId>,
 }
 

@@ -13,7 +13,7 @@
 //!
 //! A world that took the whole server along is a culprit: the next server parks its plan from its start on, for as long as
 //! after so many panics more ([`Culprit`]). And an operator parks worlds that misbehave, one or all of a kind, until somebody
-//! ends that. What becomes of the worlds themselves is in [`crate::held`].
+//! ends that. What becomes of the worlds themselves is in [`crate::parked_worlds`].
 //!
 //! A plan is the kind, the seed and the parameters, all of them: a thousand homes of one kind are a thousand plans, and
 //! one player's broken home parks no other. Worlds whose seed is drawn anew each time, such as matches, are never parked

@@ -37,6 +37,7 @@ use throng_platform::{
 };
 use throng_profiler::{log_category, log_warn, site, thread};
 
+pub use crate::stack_source::{MakeStackSource, StackSource};
 use crate::{
     failover::Failover,
     metrics::PublishedMetrics,
@@ -68,22 +69,6 @@ const CAPTURE_PERIOD: Nanos = Nanos::from_secs(30);
 
 /// Frames of a stack that the log line has: the innermost ones.
 const FRAMES_TOLD_MAX: usize = 32;
-
-/// Where the stacks come from. Made and used on the watchdog's thread.
-pub trait StackSource {
-    /// Does what would take long when a world is stuck. Once, at the start.
-    fn prepare(&mut self) {}
-
-    /// The calls of a thread of this process, innermost first, a text each; or why they are not to be had.
-    fn stack_of(&mut self, thread_id: u32) -> Result<Vec<String>, String>;
-
-    /// This process is about to end itself: why, in words that are the same each time, and what there is to add. For the
-    /// report of its death.
-    fn last_words(&mut self, _why: &str, _details: &str) {}
-}
-
-/// Makes a [`StackSource`] on the thread that will use it.
-pub type MakeStackSource = fn() -> Box<dyn StackSource>;
 
 /// Watches until it is dropped.
 pub(crate) struct Watchdog {

@@ -20,7 +20,6 @@ use throng_world::ids::WorldId;
 
 use crate::{
     lifecycle::NewWorld,
-    server::Server,
     worker_post::{Running, WorkerPost},
 };
 
@@ -80,6 +79,12 @@ pub struct WorldFollower {
 }
 
 impl WorldFollower {
+    /// And the end that it is told by.
+    pub(crate) fn new(posts: Arc<[Arc<WorkerPost>]>, clock: Arc<dyn Clock>) -> (Self, WorldNews) {
+        let (sender, news) = channel();
+        (Self { news, worlds: HashMap::new(), posts, clock }, WorldNews(Some(sender)))
+    }
+
     /// Takes in what was told since the last call.
     pub fn catch_up(&mut self) {
         for news in self.news.try_iter() {
@@ -105,15 +110,5 @@ impl WorldFollower {
             ms: now.saturating_sub(since).as_micros() / 1_000,
         });
         ticking.collect()
-    }
-}
-
-impl Server {
-    /// Tells of all worlds that come and go from now on; before the first is made. One follower: a second one takes the
-    /// first one's place.
-    pub fn follow_worlds(&mut self) -> WorldFollower {
-        let (sender, news) = channel();
-        self.held.news = WorldNews(Some(sender));
-        WorldFollower { news, worlds: HashMap::new(), posts: self.posts.clone(), clock: self.clock.clone() }
     }
 }

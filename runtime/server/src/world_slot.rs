@@ -61,7 +61,7 @@ pub(crate) struct WorldSlot {
     hang_is_reported: bool,
     /// It is to end as soon as it is home and nobody is in it; who asked for that is told.
     pub ending: Option<Answer<()>>,
-    /// The program made it itself, and knows it by its id; see [`crate::held`].
+    /// The program made it itself, and knows it by its id; see [`crate::parked_worlds`].
     pub keeps_place: bool,
 }
 
