@@ -90,7 +90,7 @@ fn welcome(arrivals: Res<Arrivals>, mut outbox: ResMut<Outbox>, mut commands: Co
         let words = words(arrival.client.0 as usize);
         let player = (Replicated::default(), Engraving(words), Inscription(words), Provenance(words), Curse(words));
         outbox.set_player(arrival.client, commands.spawn(player).id());
-        let items = List::try_from(vec![u32::MAX; ITEMS]).ok().expect("as many as may be");
+        let items = List::try_from(vec![u32::MAX; ITEMS]).expect("as many as may be");
         outbox.send(arrival.client, &Inventory { items }).expect("what can be declared can be sent");
     }
 }
