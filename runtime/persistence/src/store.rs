@@ -4,7 +4,7 @@
 //! disk. What it is not sure of, after an error, it finds out by [`Store::settle`]; until then it takes nothing.
 //! Readers ([`Reads`]) are handed out for other threads.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use crate::{
     commit::{Order, Outcome},
@@ -36,13 +36,21 @@ pub trait Reads: Send + Sync {
     /// The record under this key.
     fn get(&self, key: Key) -> Result<Option<Saved>, StoreError>;
 
+    /// The records under the keys of a range, as of one moment and in the order of keys. It costs as much as the records in
+    /// the range do, however many there are in the store. A record that is damaged beyond help comes as an error in its
+    /// place and keeps no other from coming.
+    fn range(&self, keys: RangeInclusive<Key>, each: Each<'_>) -> Result<(), StoreError>;
+
     /// Every record as of one moment, in the order of keys, and how many items there must be in them by then. A record
     /// that is damaged beyond help comes as an error in its place and keeps no other from coming.
-    fn visit(&self, each: &mut dyn FnMut(Key, Result<Saved, StoreError>)) -> Result<Balances, StoreError>;
+    fn visit(&self, each: Each<'_>) -> Result<Balances, StoreError>;
 
     /// Damaged records that were met since the start.
     fn damaged(&self) -> u64;
 }
+
+/// What is done with each record.
+pub type Each<'a> = &'a mut dyn FnMut(Key, Result<Saved, StoreError>);
 
 /// Items created minus items destroyed, for each kind.
 pub type Balances = BTreeMap<ItemKind, i64>;

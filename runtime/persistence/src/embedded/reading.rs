@@ -4,17 +4,18 @@
 //! failure waits until readers are through, and they for it.
 
 use std::{
+    ops::RangeInclusive,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{PoisonError, atomic::Ordering},
 };
 
-use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable};
+use redb::{Range, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable};
 
 use super::{ITEMS, Open, PREVIOUS, RECORDS};
 use crate::{
     key::{KEY_BYTES, Key},
     record,
-    store::{Balances, Reads, Saved},
+    store::{Balances, Each, Reads, Saved},
     store_error::StoreError,
 };
 
@@ -39,7 +40,21 @@ impl Open {
         let value = value.ok_or(StoreError::DamagedRecord { key })?;
         Ok(Saved { value: value.to_vec(), is_previous: true })
     }
+
+    fn each_of(&self, transaction: &ReadTransaction, found: Found, each: Each<'_>) -> Result<(), StoreError> {
+        let previous = transaction.open_table(PREVIOUS)?;
+        for entry in found {
+            let (bytes, sealed) = entry?;
+            let Some(key) = Key::from_bytes(bytes.value()) else {
+                return Err(StoreError::Damaged("a record of a kind that this program does not know".into()));
+            };
+            each(key, self.unseal(key, sealed.value(), &previous));
+        }
+        Ok(())
+    }
 }
+
+type Found = Range<'static, &'static [u8; KEY_BYTES], &'static [u8]>;
 
 impl Reads for Open {
     fn get(&self, key: Key) -> Result<Option<Saved>, StoreError> {
@@ -50,16 +65,18 @@ impl Reads for Open {
         })
     }
 
-    fn visit(&self, each: &mut dyn FnMut(Key, Result<Saved, StoreError>)) -> Result<Balances, StoreError> {
+    fn range(&self, keys: RangeInclusive<Key>, each: Each<'_>) -> Result<(), StoreError> {
         self.read(|transaction| {
-            let previous = transaction.open_table(PREVIOUS)?;
-            for entry in transaction.open_table(RECORDS)?.iter()? {
-                let (bytes, found) = entry?;
-                let Some(key) = Key::from_bytes(bytes.value()) else {
-                    return Err(StoreError::Damaged("a record of a kind that this program does not know".into()));
-                };
-                each(key, self.unseal(key, found.value(), &previous));
-            }
+            let (first, last) = (keys.start().to_bytes(), keys.end().to_bytes());
+            let found = transaction.open_table(RECORDS)?.range::<&[u8; KEY_BYTES]>(&first..=&last)?;
+            self.each_of(transaction, found, each)
+        })
+    }
+
+    fn visit(&self, each: Each<'_>) -> Result<Balances, StoreError> {
+        self.read(|transaction| {
+            let found = transaction.open_table(RECORDS)?.range::<&[u8; KEY_BYTES]>(..)?;
+            self.each_of(transaction, found, each)?;
             let mut balances = Balances::new();
             for entry in transaction.open_table(ITEMS)?.iter()? {
                 let (kind, count) = entry?;

@@ -1,8 +1,11 @@
 //! Reading the server's store, over a connection of its own that is made when it is first needed.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    ops::RangeInclusive,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tokio_postgres::{IsolationLevel, Row};
@@ -11,7 +14,7 @@ use super::{connection::Connection, key_of};
 use crate::{
     key::{ItemKind, Key},
     record,
-    store::{Balances, Reads, Saved},
+    store::{Balances, Each, Reads, Saved},
     store_error::StoreError,
 };
 
@@ -68,7 +71,21 @@ impl Reads for Reader {
         row.map(|row| self.saved(&row)?.1).transpose()
     }
 
-    fn visit(&self, each: &mut dyn FnMut(Key, Result<Saved, StoreError>)) -> Result<Balances, StoreError> {
+    fn range(&self, keys: RangeInclusive<Key>, each: Each<'_>) -> Result<(), StoreError> {
+        // One statement sees one moment.
+        let query = "SELECT key, record, previous FROM throng_records WHERE key >= $1 AND key <= $2 ORDER BY key";
+        let (first, last) = (keys.start().to_bytes(), keys.end().to_bytes());
+        let rows = self.with(|Connection { runtime, client }| {
+            Ok(runtime.block_on(client.query(query, &[&&first[..], &&last[..]]))?)
+        })?;
+        for row in &rows {
+            let (key, saved) = self.saved(row)?;
+            each(key, saved);
+        }
+        Ok(())
+    }
+
+    fn visit(&self, each: Each<'_>) -> Result<Balances, StoreError> {
         self.with(|Connection { runtime, client }| {
             runtime.block_on(async {
                 let one_moment = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);

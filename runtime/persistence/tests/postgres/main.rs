@@ -77,6 +77,9 @@ fn records_come_and_go_and_two_processes_keep_each_others_leases() {
     cluster.run("UPDATE throng_records SET record = set_byte(record, 5, 0) WHERE record LIKE '%three'::bytea");
     assert_eq!(reads.get(ada), Ok(Some(Saved { value: b"one".to_vec(), is_previous: true })), "the one before");
     assert_eq!((reads.get(bob), reads.damaged()), (fine(b"bob"), 1));
+    let mut found = Vec::new();
+    reads.range(bob..=Key::player(9), &mut |key, saved| found.push((key, saved.unwrap().value))).unwrap();
+    assert_eq!(found, [(bob, b"bob".to_vec())], "between the ends of a range");
     let mut delete = Commit::new();
     delete.delete(bob).items_created(7, 3);
     assert_eq!(ask(&mut north, Request::Commit(delete)), Ok(Done::Committed));

@@ -8,6 +8,7 @@ mod full_disk;
 mod kills;
 mod leases;
 mod power_loss;
+mod ranges;
 mod sim_disk;
 mod versions;
 mod writer;
