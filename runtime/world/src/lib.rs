@@ -77,6 +77,7 @@ pub mod ids;
 pub mod inbox;
 pub mod input_log;
 mod input_window;
+pub mod long_task;
 pub mod mail;
 mod opened;
 pub mod players;
@@ -128,6 +129,7 @@ pub mod prelude {
         events::{Audience, Events},
         ids::{ClientKey, WorldId, WorldKindId},
         inbox::{Inbox, InboxMessage, MessageKind},
+        long_task::{LongTaskLoss, LongTaskLost, LongTaskNumber, LongTaskTerms},
         players::Players,
         said::{Inputs, Requests, Sender},
         seen_moment::SeenMoment,

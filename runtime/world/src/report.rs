@@ -9,6 +9,7 @@ use crate::{
     client::Client,
     failures::FailedSystem,
     ids::{ClientKey, WorldId},
+    long_task::WorldLongTask,
     transfer::{Transfer, WorldMessage},
 };
 
@@ -141,6 +142,8 @@ pub struct TickReport {
     pub leaving: Vec<Leaving>,
     /// Messages to other worlds.
     pub messages: Vec<(WorldId, WorldMessage)>,
+    /// What it wants done beside its ticks.
+    pub long_tasks: Vec<WorldLongTask>,
     /// Systems that failed, as far as they are to have a line in the log.
     pub failed: Vec<FailedSystem>,
     /// How much longer than its last ones the next tick will take, as far as the game knows.

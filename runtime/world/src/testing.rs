@@ -1,7 +1,8 @@
 //! Testing: a world by itself, for headless tests of games.
 //!
 //! A [`TestWorld`] is the world that ships: built from the game's own kind, with its systems in their shipped order,
-//! its change marks collected and its orders carried out in each tick. Nothing is around it: no server, no network,
+//! its change marks collected and its orders carried out in each tick. What it has done beside its ticks is done after the
+//! tick, and its result is there in the next one. Nothing is around it: no server, no network,
 //! no clock. Players are scripted: a test says who comes and goes and what they say, and the next tick's systems find
 //! it where they always do.
 //!
@@ -113,6 +114,11 @@ impl TestWorld {
         self.world.count_allocations(thread_counts().allocations - before);
         self.counted.take(&mut self.worker.game);
         self.counted.end_frame(|_, _| ());
+        let id = self.world.id();
+        for task in self.world.report_mut().long_tasks.drain(..) {
+            let message = task.run_here(id).expect("a loss keeps its type's limits");
+            self.mail.push(MailItem::Message(message));
+        }
         self.world.check();
         self.world.report_mut()
     }
@@ -344,7 +350,7 @@ mod tests {
 
     #[derive(Debug, PartialEq, Pack)]
     #[pack(name = "test.hero")]
-    struct Hero(u8);
+    struct Hero(#[pack(max = 100)] u8);
 
     #[derive(Debug, PartialEq, Pack)]
     #[pack(name = "test.note")]
@@ -429,6 +435,53 @@ mod tests {
         ];
         assert_eq!(world.ecs().resource::<Seen>().0, expect);
         assert_eq!((world.ticks_done(), world.counted().of("reads")), (7, 7));
+    }
+
+    /// Asks for a long task in its first tick, and notes what comes.
+    struct Patient;
+
+    impl WorldKind for Patient {
+        fn name(&self) -> &str {
+            "patient"
+        }
+
+        fn tick_rate(&self) -> Hertz {
+            Hertz(20)
+        }
+
+        fn build(&self, world: &mut WorldBuilder) {
+            let ask = |tick: Res<TickInfo>, mut outbox: ResMut<Outbox>, mut seen: ResMut<Seen>| {
+                if tick.tick == 1 {
+                    let terms = LongTaskTerms::new("test.task").within_ms(700);
+                    let numbers =
+                        [outbox.start_long_task(terms, || Note(9)), outbox.start_long_task(terms, || Hero(200))];
+                    seen.0.push(format!("asked for {:?}", numbers.map(|number| number.0)));
+                }
+            };
+            let take = |tick: Res<TickInfo>, messages: Res<WorldMessages>, mut seen: ResMut<Seen>| {
+                for message in &messages.0 {
+                    let text = match message.read::<Note>() {
+                        Ok(note) => format!("{}: {note:?} from {}", tick.tick, message.from),
+                        Err(_) => format!("{}: {:?}", tick.tick, message.read::<LongTaskLost>()),
+                    };
+                    seen.0.push(text);
+                }
+            };
+            world.init_resource::<Seen>().add_systems(Update, (ask, take).chain());
+        }
+    }
+
+    /// Promise: what a long task brings is a message in a later tick, and if it brings nothing, that is one.
+    #[test]
+    fn what_a_long_task_brings_comes_as_a_message_of_the_world_to_itself() {
+        let mut world = TestWorld::with_id(Patient, &SchemaBuilder::new().build(), WorldId::new(6, 0), 1, None);
+        world.ticks(4);
+        let expect = [
+            "asked for [65536, 65537]",
+            "2: Note(9) from 6",
+            "2: Ok(LongTaskLost { number: 65537, loss: BreaksLimits })",
+        ];
+        assert_eq!(world.ecs().resource::<Seen>().0, expect);
     }
 
     #[test]

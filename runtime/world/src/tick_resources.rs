@@ -3,7 +3,7 @@
 //! All of these are resources of the Bevy world. They are filled before a tick's systems run and emptied after, by the
 //! world's own thread; nothing here is shared between worlds. Their buffers are reused from tick to tick.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bevy_ecs::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -16,6 +16,7 @@ use throng_scheduler::Hertz;
 use crate::{
     declared::Declared,
     ids::{ClientKey, WorldId},
+    long_task::{LongTaskNumber, LongTaskTerms, WorldLongTask},
     transfer::{Transfer, WorldMessage},
 };
 
@@ -134,11 +135,21 @@ pub struct Outbox {
     pub(crate) bytes: Vec<u8>,
     pub(crate) orders: Vec<Order>,
     pub(crate) next_tick_hint: Nanos,
+    /// Behind a lock that nobody ever waits for: what a task holds may belong to one thread at a time, a resource not.
+    pub(crate) long_tasks: Mutex<Vec<WorldLongTask>>,
+    pub(crate) next_long_task: LongTaskNumber,
 }
 
 impl Outbox {
     pub(crate) fn new(declared: Arc<Declared>) -> Self {
-        Self { declared, bytes: Vec::new(), orders: Vec::new(), next_tick_hint: Nanos::ZERO }
+        Self {
+            declared,
+            bytes: Vec::new(),
+            orders: Vec::new(),
+            next_tick_hint: Nanos::ZERO,
+            long_tasks: Mutex::default(),
+            next_long_task: LongTaskNumber::first_of(0),
+        }
     }
 
     /// Tells a client something, reliably and in order with all that it is told so. What does not fit the client's send
@@ -216,6 +227,27 @@ impl Outbox {
     /// come in are no reason for a hint: the host knows of them.
     pub fn hint_next_tick(&mut self, extra: Nanos) {
         self.next_tick_hint = self.next_tick_hint.saturating_add(extra);
+    }
+
+    /// Has something done beside the ticks that takes longer than a tick may, on a thread of low priority. What it brings
+    /// comes before a later tick, as a message of this world to itself ([`WorldMessages`]); a
+    /// [`LongTaskLost`](crate::long_task::LongTaskLost) of this number comes in its place if there is none. If the world
+    /// has ended by then, neither. Which tick that is depends on the host: see [`long_task`](crate::long_task).
+    ///
+    /// Starts after the tick. Allocates.
+    pub fn start_long_task<T: HasSchema>(
+        &mut self,
+        terms: LongTaskTerms,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> LongTaskNumber {
+        let number = self.next_long_task;
+        self.next_long_task = LongTaskNumber(number.0 + 1);
+        self.long_tasks_mut().push(WorldLongTask::new(number, terms, work));
+        number
+    }
+
+    pub(crate) fn long_tasks_mut(&mut self) -> &mut Vec<WorldLongTask> {
+        self.long_tasks.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

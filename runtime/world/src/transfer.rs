@@ -55,6 +55,11 @@ impl WorldMessage {
         Ok(Self { from, bytes: packed(value)? })
     }
 
+    /// Bytes that were packed elsewhere, whatever they are.
+    pub fn from_packed(from: WorldId, bytes: Vec<u8>) -> Self {
+        Self { from, bytes }
+    }
+
     /// Whether it is a `T`, of whatever version.
     pub fn is<T: HasSchema>(&self) -> bool {
         envelope::Envelope::parse(&self.bytes).is_ok_and(|(envelope, _)| envelope.holds::<T>())
@@ -71,7 +76,7 @@ impl WorldMessage {
     }
 }
 
-fn packed<T: HasSchema>(value: &T) -> Result<Vec<u8>, PackError> {
+pub(crate) fn packed<T: HasSchema>(value: &T) -> Result<Vec<u8>, PackError> {
     const { assert!(envelope::bytes_max::<T>() <= TRANSFER_BYTES_MAX, "a transfer is too long at its largest") }
     let mut bytes = Vec::new();
     envelope::write(value, &mut bytes)?;

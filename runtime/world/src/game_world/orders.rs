@@ -13,6 +13,7 @@ use crate::{
     client::Client,
     client_batch::CLIENTS,
     inbox::Inbox,
+    long_task::LongTaskNumber,
     tick_resources::{Order, Outbox},
 };
 
@@ -21,6 +22,10 @@ impl GameWorld {
     pub(super) fn carry_out_orders(&mut self) {
         let mut held = self.ecs.resource_mut::<Outbox>();
         self.report.next_tick_hint = std::mem::take(&mut held.next_tick_hint);
+        held.next_long_task = LongTaskNumber::first_of(u64::from(self.tick) + 1);
+        if !held.long_tasks_mut().is_empty() {
+            self.report.long_tasks.append(held.long_tasks_mut());
+        }
         if held.orders.is_empty() {
             return;
         }
