@@ -157,6 +157,11 @@ impl LongTasks {
         self.0.kinds.number(name)
     }
 
+    /// What such a task is taken to cost.
+    pub fn usual_cost(&self, kind: LongKind) -> Nanos {
+        self.0.kinds.get(kind).cost()
+    }
+
     pub fn name(&self, kind: LongKind) -> &'static str {
         self.0.kinds.get(kind).name
     }

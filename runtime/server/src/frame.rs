@@ -46,7 +46,9 @@ impl Server {
         self.frame_number = Some(frame);
         self.obey_commands(now);
         self.watch_overload(now);
+        self.pace_long_tasks();
         self.turn_over_worlds(frame);
+        self.deliver_long_results();
         self.directory.frame(now);
         self.place_stranded(now);
         phases.next(site!("net.receive"));
@@ -197,6 +199,9 @@ impl Server {
         let from = world.id();
         if !world.report_mut().failed.is_empty() {
             tell_of_failed_systems(world);
+        }
+        if !world.report_mut().long_tasks.is_empty() {
+            self.start_long_tasks_of(world);
         }
         let report = world.report_mut();
         for leaving in report.leaving.drain(..) {

@@ -16,6 +16,7 @@ use throng_world::{Client, ClientBatch, GameWorld, InTick, Mail, MailItem, Worke
 
 use crate::{
     client_report::ClientCosts,
+    long_tasks::Later,
     mailbox::Mailbox,
     packet_report::{PacketSums, Reported},
     worker_post::WorkerPost,
@@ -34,6 +35,8 @@ pub(crate) struct HostWorker {
     send_dropped: Arc<AtomicU64>,
     /// Where the watchdog reads what this worker is at.
     post: Arc<WorkerPost>,
+    /// Where values go that ticks give up; none once its thread knows.
+    later: Option<Later>,
 }
 
 impl HostWorker {
@@ -44,9 +47,10 @@ impl HostWorker {
         send_dropped: Arc<AtomicU64>,
         clients_max: usize,
         post: Arc<WorkerPost>,
+        later: Later,
     ) -> Self {
         let (worker, clients) = (Worker::new(number, sender), ClientCosts::new(clients_max));
-        Self { worker, clock, packets: PacketSums::default(), clients, send_dropped, post }
+        Self { worker, clock, packets: PacketSums::default(), clients, send_dropped, post, later: Some(later) }
     }
 }
 
@@ -113,6 +117,7 @@ impl ShortTask for HostedWorld {
     type Batch = ClientBatch;
 
     fn run(&mut self, worker: &mut HostWorker, helpers: &Helpers<Self>) {
+        worker.later.take().iter().for_each(Later::set_for_this_thread);
         let before = allocator::thread_counts().allocations;
         let now = worker.clock.now();
         self.running_since.store(now.0, Ordering::Relaxed);

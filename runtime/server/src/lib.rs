@@ -76,6 +76,7 @@ mod hosted_world;
 pub mod inspection;
 mod latest;
 pub mod lifecycle;
+pub mod long_tasks;
 mod mailbox;
 mod mailboxes;
 mod measure;
@@ -113,12 +114,15 @@ mod world_maker;
 mod world_slot;
 mod worlds;
 
+pub use long_tasks::{drop_later, drop_later_sized};
 pub use recorder_start::RecorderStartError;
 pub use server::Server;
 /// Game metrics in one line: see [`game_metrics`].
 pub use throng_metrics::{count, counters, game as game_metrics, gauge, sample, text_table};
 
-pub use throng_world::{console, events, ids, inbox, tick_resources, tunable, visibility, world_builder, world_kind};
+pub use throng_world::{
+    console, events, ids, inbox, long_task, tick_resources, tunable, visibility, world_builder, world_kind,
+};
 
 /// The crates that a game may name, of the versions that Throng is built with. Derived code names them here, too.
 #[doc(no_inline)]

@@ -1,7 +1,7 @@
 //! Lifecycle: worlds that are asked for and ended while the server runs.
 //!
 //! Whoever wants a world asks the server's control for it and gets a reply when the world is there; whoever is done
-//! with one has it retired. A world is built, and torn down, on a thread of low priority (`world_maker`), so that a
+//! with one has it retired. A world is built, and torn down, by long tasks (`world_maker`), so that a
 //! thousand at once cost no tick; the frame thread only puts it into its place, or takes it out. In a simulation there
 //! is no such thread: a world is ready in the frame after the one that asked, always.
 
@@ -74,8 +74,8 @@ pub enum WorldError {
         .left_s.map_or_else(String::new, |left_s| format!(" for another {left_s} s"))
     )]
     Parked { kind: String, left_s: Option<u64> },
-    #[error("the thread that makes worlds has died; the crash is in the log, and only a restart helps")]
-    NoMaker,
+    #[error("{0} worlds wait to be made, as many as may (`waiting_max` in [long_tasks])")]
+    TooManyWait(usize),
     #[error("the server is closing")]
     Closing,
 }

@@ -38,6 +38,7 @@ impl Server {
         counts.server.frames = 1;
         counts.server.frames_over_budget = u64::from(length > self.timeline.grid.period());
         counts.admission = self.addresses.take_counts();
+        self.long_tasks.count_into(&mut counts.long_tasks);
         counts.server.worker_send_dropped = self.send_dropped.swap(0, Ordering::Relaxed);
         counts.server.directory_panics = self.directory.take_panics();
         let stalls = self.host_watch.take_stall_counts();
@@ -122,6 +123,11 @@ impl Server {
             time_factor_min: f64::from(std::mem::take(&mut window.time_factor_min).percent()) / 100.0,
             time_lost_share: counts.server.time_lost_us as f64 / 1e6 / (elapsed_s * worlds_awake.max(1) as f64),
             admission_is_closed: self.overload.now().admission_is_closed,
+            starvation_level: self.long_tasks.level(),
+            admission_waits: self.long_tasks.admission_waits(),
+            long_tasks_waiting: self.long_tasks.tasks().waiting(),
+            long_tasks_ms: self.long_tasks.tasks().outstanding().as_millis_f64(),
+            long_tasks_freeing_ms: self.long_tasks.tasks().freeing().as_millis_f64(),
             frame_ms_p50: frame.p50,
             frame_ms_max: frame.max,
             frame_budget_ms: self.timeline.grid.period().as_millis_f64(),
@@ -222,7 +228,7 @@ impl Server {
         else {
             unreachable!("the window was closed two lines above")
         };
-        let Totals { server, admission, ticks } = &measure.counts;
+        let Totals { server, admission, ticks, .. } = &measure.counts;
         let replication = &ticks.replication;
         let (recorder_begin, recorder_now) = (&measure.recorder_at_begin, self.recorder_figures());
         let seconds = at.saturating_sub(measure.began_at).as_secs_f64();

@@ -28,6 +28,7 @@ use throng_metrics::{
 use throng_net::protocol::{DropReason, ServerHandshakeStats};
 use throng_platform::{clock::Clock, time::Nanos};
 use throng_profiler::{FrameFigures, RecorderControl, RecorderFigures};
+use throng_scheduler::LongTasks;
 
 use self::subsystems::SubsystemMetrics;
 use crate::{
@@ -35,6 +36,7 @@ use crate::{
     client_report::{self, ClientRow, ClientsCounted},
     ids::WorldKindId,
     latest::Latest,
+    long_tasks::{self, LongTaskReport},
     overload::ladder::Level,
     packet_report::{self, Counted, PacketRow, PacketSums},
     parking::{Parked, ParkedPlan},
@@ -84,6 +86,14 @@ pub struct PublishedMetrics {
     workers_stuck_for: AtomicU64,
     /// Worlds that are stuck in their ticks. Written by the watchdog alone, and read as above.
     worlds_stuck: AtomicU64,
+    /// Long tasks that are stuck. Written and read as above.
+    long_tasks_stuck: AtomicU64,
+    /// Workers that leave their cores to long tasks, and whether newcomers wait because of these. Written by the frame
+    /// thread alone, and read as above.
+    starvation_level: AtomicU64,
+    admission_waits: AtomicBool,
+    /// Set once, before the first frame.
+    long_tasks: OnceLock<LongTasks>,
     /// How overloaded the worlds are together. Written by the frame thread alone, and read as above.
     overload_level: AtomicU8,
     /// Set once, before the first frame.
@@ -112,6 +122,10 @@ impl PublishedMetrics {
             has_ticked: AtomicBool::default(),
             workers_stuck_for: AtomicU64::default(),
             worlds_stuck: AtomicU64::default(),
+            long_tasks_stuck: AtomicU64::default(),
+            starvation_level: AtomicU64::default(),
+            admission_waits: AtomicBool::default(),
+            long_tasks: OnceLock::new(),
             overload_level: AtomicU8::default(),
             recorder: OnceLock::new(),
             packets: Latest::default(),
@@ -204,7 +218,9 @@ impl PublishedMetrics {
             let mut gauges = packet_report::gauges(&rows);
             gauges.extend(client_report::gauges(&self.clients()));
             gauges.extend(accounts::gauges((*self.accounts.read()).as_ref()));
-            gauges.push(worlds_stuck_gauge(self.worlds_stuck()));
+            gauges.extend(long_tasks::gauges(&self.long_tasks()));
+            gauges.push(stuck_gauge(&WORLDS_STUCK, self.worlds_stuck()));
+            gauges.push(stuck_gauge(&LONG_TASKS_STUCK, self.long_tasks_stuck()));
             snapshot.to_prometheus_text_with(gauges)
         })
     }
@@ -228,6 +244,33 @@ impl PublishedMetrics {
     /// Worlds that are stuck in their ticks now, by the watchdog's word; without one always 0.
     pub fn worlds_stuck(&self) -> u64 {
         self.worlds_stuck.load(Ordering::Relaxed)
+    }
+
+    /// Long tasks that block, or take far longer than others of their kind, by the watchdog's word.
+    pub fn long_tasks_stuck(&self) -> u64 {
+        self.long_tasks_stuck.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_long_tasks_stuck(&self, count: u64) {
+        self.long_tasks_stuck.store(count, Ordering::Relaxed);
+    }
+
+    /// How long tasks stand now. Allocates.
+    pub fn long_tasks(&self) -> LongTaskReport {
+        let (level, waits) = (&self.starvation_level, &self.admission_waits);
+        let of =
+            |tasks| LongTaskReport::of(tasks, level.load(Ordering::Relaxed) as usize, waits.load(Ordering::Relaxed));
+        self.long_tasks.get().map(of).unwrap_or_default()
+    }
+
+    pub(crate) fn set_long_task_source(&self, tasks: LongTasks) {
+        // The first one stays; a server has one.
+        let _ = self.long_tasks.set(tasks);
+    }
+
+    pub(crate) fn set_long_tasks(&self, starvation_level: usize, admission_waits: bool) {
+        self.starvation_level.store(starvation_level as u64, Ordering::Relaxed);
+        self.admission_waits.store(admission_waits, Ordering::Relaxed);
     }
 
     pub(crate) fn set_worlds_stuck(&self, count: u64) {
@@ -294,7 +337,7 @@ const REFUSED: Figure = Figure {
              lets in; the others are noise or a flood.",
 };
 /// Gauges that are published once a second.
-const GAUGES: [&Figure; 16] = [
+const GAUGES: [&Figure; 21] = [
     &PLAYERS,
     &JOIN_QUEUE,
     &PLACEMENTS_PENDING,
@@ -308,6 +351,11 @@ const GAUGES: [&Figure; 16] = [
     &TIME_FACTOR_MIN,
     &TIME_LOST_SHARE,
     &ADMISSION_CLOSED,
+    &STARVATION_LEVEL,
+    &ADMISSION_WAITS,
+    &LONG_TASKS_WAITING,
+    &LONG_TASKS_MS,
+    &LONG_TASKS_FREEING_MS,
     &CPU_CORES,
     &RSS_BYTES,
     &HEARTBEATS,
@@ -374,6 +422,31 @@ const ADMISSION_CLOSED: Figure = Figure {
     help: "1 while newcomers wait in line because worlds with a quarter of all clients are on the ladder's last step.",
     advice: "Players cannot get in until it is calm again. Start another server, or give this one more cores.",
 };
+const STARVATION_LEVEL: Figure = Figure {
+    name: "server.starvation_level",
+    help: "Workers that leave their cores to long tasks, since these pile up.",
+    advice: "Worlds take nearly all of the cores. For long above 0: the host has too few. docs/long-tasks.md.",
+};
+const ADMISSION_WAITS: Figure = Figure {
+    name: "server.admission_waits",
+    help: "1 while nobody is let in from the line and no world is made, since ended worlds pile up that are to be dropped.",
+    advice: "Worlds come and go faster than they can be dropped. Give this server more cores, or keep worlds for longer.",
+};
+const LONG_TASKS_WAITING: Figure = Figure {
+    name: "server.long_tasks_waiting",
+    help: "Long tasks that have not begun.",
+    advice: "A rush passes. If it stays, see `throng_server_starvation_level`; the console's `tasks` tells the kinds.",
+};
+const LONG_TASKS_MS: Figure = Figure {
+    name: "server.long_tasks_ms",
+    help: "What all long tasks that are not done will take of a core, by what such tasks took before.",
+    advice: "Held against `high_mark_ms` in `[long_tasks]`.",
+};
+const LONG_TASKS_FREEING_MS: Figure = Figure {
+    name: "server.long_tasks_freeing_ms",
+    help: "Of that, what gives memory back.",
+    advice: "Held against `admission_mark_ms` in `[long_tasks]`.",
+};
 const CPU_CORES: Figure = Figure {
     name: "process.cpu_cores",
     help: "Cores' worth of processor time used in the last second.",
@@ -397,9 +470,15 @@ const WORLDS_STUCK: Figure = Figure {
     advice: "The log has a line for each, with the stack that it is stuck in, and a capture was saved. The other worlds play on with a worker less.",
 };
 
-fn worlds_stuck_gauge(count: u64) -> LabelledGauges {
-    let help = WORLDS_STUCK.help.trim_end_matches('.');
-    LabelledGauges { name: WORLDS_STUCK.name, help, keys: &[], rows: vec![(Vec::new(), count as f64)] }
+const LONG_TASKS_STUCK: Figure = Figure {
+    name: "server.long_tasks_stuck",
+    help: "Long tasks that block, or take far longer than others of their kind, now.",
+    advice: "The log names the kind and the stack; other long tasks wait for its thread.",
+};
+
+fn stuck_gauge(figure: &Figure, count: u64) -> LabelledGauges {
+    let help = figure.help.trim_end_matches('.');
+    LabelledGauges { name: figure.name, help, keys: &[], rows: vec![(Vec::new(), count as f64)] }
 }
 
 const BUILD: Figure = Figure {
@@ -435,6 +514,11 @@ pub(crate) struct ServerMetrics {
     time_factor_min: GaugeId,
     time_lost_share: GaugeId,
     admission_closed: GaugeId,
+    starvation_level: GaugeId,
+    admission_waits: GaugeId,
+    long_tasks_waiting: GaugeId,
+    long_tasks_ms: GaugeId,
+    long_tasks_freeing_ms: GaugeId,
     cpu_cores: GaugeId,
     rss_bytes: GaugeId,
     heartbeats: GaugeId,
@@ -505,6 +589,11 @@ impl ServerMetrics {
             time_factor_min,
             time_lost_share,
             admission_closed,
+            starvation_level,
+            admission_waits,
+            long_tasks_waiting,
+            long_tasks_ms,
+            long_tasks_freeing_ms,
             cpu_cores,
             rss_bytes,
             heartbeats,
@@ -533,6 +622,11 @@ impl ServerMetrics {
             time_factor_min,
             time_lost_share,
             admission_closed,
+            starvation_level,
+            admission_waits,
+            long_tasks_waiting,
+            long_tasks_ms,
+            long_tasks_freeing_ms,
             cpu_cores,
             rss_bytes,
             heartbeats,
@@ -658,6 +752,11 @@ impl ServerMetrics {
         self.registry.set(self.time_factor_min, status.time_factor_min);
         self.registry.set(self.time_lost_share, status.time_lost_share);
         self.registry.set(self.admission_closed, u8::from(status.admission_is_closed).into());
+        self.registry.set(self.starvation_level, status.starvation_level as f64);
+        self.registry.set(self.admission_waits, u8::from(status.admission_waits).into());
+        self.registry.set(self.long_tasks_waiting, status.long_tasks_waiting as f64);
+        self.registry.set(self.long_tasks_ms, status.long_tasks_ms);
+        self.registry.set(self.long_tasks_freeing_ms, status.long_tasks_freeing_ms);
         self.registry.set(self.cpu_cores, status.cpu_cores);
         self.registry.set(self.rss_bytes, status.rss_mb * 1e6);
         published.snapshot.publish(Some(self.registry.snapshot()));

@@ -29,6 +29,7 @@
 //! `use throng::bevy_ecs`. A game that has `bevy_ecs` in its Cargo.toml as well may import both preludes: they have no
 //! name for two things. Throng's own derives find their way by the Cargo.toml.
 
+pub use crate::long_tasks::{drop_later, drop_later_sized};
 #[doc(no_inline)]
 pub use bevy_ecs::{self, prelude::*};
 /// For [`WorldRng`].

@@ -166,6 +166,14 @@ pub struct ServerStatus {
     pub time_factor_min: f64,
     pub time_lost_share: f64,
     pub admission_is_closed: bool,
+    /// Workers that leave their cores to long tasks, whether newcomers wait because dropped worlds pile up, how many long
+    /// tasks wait, and what all that are not done will take of a core; of that what gives memory back. See
+    /// [`long_tasks`](crate::long_tasks).
+    pub starvation_level: usize,
+    pub admission_waits: bool,
+    pub long_tasks_waiting: usize,
+    pub long_tasks_ms: f64,
+    pub long_tasks_freeing_ms: f64,
     pub frame_ms_p50: f64,
     pub frame_ms_max: f64,
     pub frame_budget_ms: f64,

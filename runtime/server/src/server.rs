@@ -27,7 +27,7 @@ use throng_platform::{
 };
 use throng_profiler::{Recorder, RecorderFigures, log_category, log_info, log_warn, scope};
 use throng_replication::{InterestSettings, ReplicationRules, Schema};
-use throng_scheduler::{Finished, FrameGrid, Hertz, Scheduled, ShortTaskPool};
+use throng_scheduler::{Finished, FrameGrid, Hertz, LongTaskPool, Scheduled, ShortTaskPool};
 use throng_world::{
     MailItem,
     ids::{WorldId, WorldKindId},
@@ -45,6 +45,7 @@ use crate::{
     host_watch::HostWatch,
     hosted_world::{HostWorker, HostedWorld},
     lifecycle::{Answer, NewWorld, Pending, WorldError},
+    long_tasks::{Later, LongTaskControl},
     mailboxes::Mailboxes,
     metrics::{PublishedMetrics, ServerMetrics},
     overload::Overload,
@@ -267,6 +268,7 @@ pub struct Server {
     pub(crate) worlds: Worlds,
     pub(crate) mailboxes: Mailboxes,
     pub(crate) maker: WorldMaker,
+    pub(crate) long_tasks: LongTaskControl,
     /// Worlds that are to end and have not yet.
     pub(crate) ending: VecDeque<WorldId>,
     /// Clients whose worlds panicked.
@@ -337,7 +339,8 @@ impl Server {
     /// what the host did not grant are logged.
     pub fn bind(settings: &Settings, schema: Arc<Schema>, private_key: PrivateKey) -> Result<Self, ServerError> {
         let ServerSettings { workers, reserved_cores, .. } = settings.server;
-        let workers_count = workers.count(reserved_cores, cores::usable().count);
+        let usable_cores = cores::usable().count;
+        let workers_count = workers.count(reserved_cores, usable_cores);
         let (transport, warnings) = UdpTransport::bind(
             settings.server.address,
             usize::from(settings.server.sockets),
@@ -367,8 +370,11 @@ impl Server {
             public_addresses: settings.server.public_addresses.clone(),
             workers_count,
         };
-        let mut server = Self::assemble(settings, schema, environment, journal);
-        server.maker = WorldMaker::with_thread().map_err(ServerError::Thread)?;
+        let threads = settings.long_tasks.threads.count(reserved_cores, usable_cores);
+        let waiting_max = settings.long_tasks.waiting_max as usize;
+        let long_tasks = LongTaskPool::with_threads(threads, waiting_max, environment.clock.clone());
+        let long_tasks = long_tasks.map_err(ServerError::Thread)?;
+        let mut server = Self::assemble(settings, schema, environment, journal, long_tasks);
         server.heartbeat = heartbeat;
         let bookkeeper = Bookkeeper::start(server.control.published(), workers_count);
         server._bookkeeper = Some(bookkeeper.map_err(ServerError::Thread)?);
@@ -384,14 +390,16 @@ impl Server {
     /// remembered in memory, whatever `[server] token_journal` says. Worlds that are asked for are built at once and
     /// come with the next frame, so that the same requests give the same game.
     pub fn with_environment(settings: &Settings, schema: Arc<Schema>, environment: Environment) -> Self {
-        Self::assemble(settings, schema, environment, None)
+        let long_tasks = LongTaskPool::inline(environment.clock.clone());
+        Self::assemble(settings, schema, environment, None, long_tasks)
     }
 
-    fn assemble(
+    pub(crate) fn assemble(
         settings: &Settings,
         schema: Arc<Schema>,
         environment: Environment,
         journal: Option<StartedTokenJournal>,
+        long_tasks: LongTaskPool,
     ) -> Self {
         let Environment { clock, mut transport, steal, seed, private_key, mut public_addresses, workers_count } =
             environment;
@@ -411,10 +419,11 @@ impl Server {
         };
         let send_dropped = Arc::new(AtomicU64::default());
         let posts: Arc<[Arc<WorkerPost>]> = (0..workers_count.max(1)).map(|_| Arc::default()).collect();
+        let later = Later::new(long_tasks.tasks(), settings.long_tasks.drop_within());
         let workers: Vec<_> = (posts.iter().enumerate())
             .map(|(worker, post)| {
                 let (sender, clock) = (transport.sender(worker), clock.clone());
-                HostWorker::new(worker, sender, clock, send_dropped.clone(), clients_max, post.clone())
+                HostWorker::new(worker, sender, clock, send_dropped.clone(), clients_max, post.clone(), later.clone())
             })
             .collect();
         let workers_count = workers.len();
@@ -433,6 +442,7 @@ impl Server {
             ..InterestSettings::default()
         };
         let published = Arc::new(PublishedMetrics::new(clock.clone()));
+        published.set_long_task_source(long_tasks.tasks().clone());
         Self {
             pool: ShortTaskPool::new(workers, clock.clone()),
             host_watch: HostWatch::new(steal, clock.clone()),
@@ -449,7 +459,8 @@ impl Server {
             game: String::from("custom"),
             worlds: Worlds::default(),
             mailboxes: Mailboxes::default(),
-            maker: WorldMaker::inline(),
+            maker: WorldMaker::new(long_tasks.tasks(), &settings.long_tasks),
+            long_tasks: LongTaskControl::new(long_tasks, settings.long_tasks.clone(), workers_count),
             ending: VecDeque::new(),
             stranded: VecDeque::new(),
             parking: Parking::default(),
@@ -683,6 +694,7 @@ impl Server {
         let someone_away = self.maker.outstanding() > 0
             || !self.ending.is_empty()
             || !self.stranded.is_empty()
+            || self.long_tasks.of_worlds.is_waiting()
             || self.addresses.has_waiting()
             || self.worlds.iter().any(WorldSlot::is_away);
         let next_due = self.worlds.iter().filter_map(WorldSlot::next_frame).min();

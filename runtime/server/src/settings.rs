@@ -16,6 +16,7 @@
 
 mod crash_folder;
 pub(crate) mod document;
+mod long_tasks;
 mod mistake;
 mod overload;
 mod recorder;
@@ -35,6 +36,7 @@ use throng_replication::InterestSettings;
 use throng_replication::rules::InterestRadii;
 
 pub use crash_folder::CrashFolder;
+pub use long_tasks::{LongTaskSettings, LongThreads};
 pub use mistake::{Mistake, SettingsError, nearest as nearest_name};
 pub use overload::OverloadSettings;
 pub use recorder::RecorderSettings;
@@ -52,7 +54,7 @@ pub const SETTINGS_FILE: &str = "throng.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The sections a file may have; `[game]` is checked by the game.
-const SECTIONS: [&str; 5] = ["server", "replication", "overload", "recorder", "game"];
+const SECTIONS: [&str; 6] = ["server", "replication", "overload", "long_tasks", "recorder", "game"];
 
 /// Everything an operator chose, checked; defaults where nothing was said.
 #[derive(Clone, Default)]
@@ -60,6 +62,7 @@ pub struct Settings {
     pub server: ServerSettings,
     pub replication: ReplicationSettings,
     pub overload: OverloadSettings,
+    pub long_tasks: LongTaskSettings,
     pub recorder: RecorderSettings,
     /// Kept so that `[game]` can be read later with lines to point at.
     file: String,
@@ -71,9 +74,10 @@ pub struct Settings {
 /// Without the file's text, which may have a private key in it.
 impl fmt::Debug for Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, replication, overload, recorder, file, text: _, folder: _ } = self;
+        let Self { server, replication, overload, long_tasks, recorder, file, text: _, folder: _ } = self;
         let mut out = out.debug_struct("Settings");
         out.field("server", server).field("replication", replication).field("overload", overload);
+        out.field("long_tasks", long_tasks);
         out.field("recorder", recorder).field("file", file);
         out.finish_non_exhaustive()
     }
@@ -146,6 +150,7 @@ impl Settings {
         let server: ServerSettings = document.section("server", &mut mistakes);
         let replication: ReplicationSettings = document.section("replication", &mut mistakes);
         let overload: OverloadSettings = document.section("overload", &mut mistakes);
+        let long_tasks: LongTaskSettings = document.section("long_tasks", &mut mistakes);
         let recorder: RecorderSettings = document.section("recorder", &mut mistakes);
         let game: T = document.section("game", &mut mistakes);
         document.point_to_right_section(
@@ -153,6 +158,7 @@ impl Settings {
                 ("server", section::keys_of::<ServerSettings>()),
                 ("replication", section::keys_of::<ReplicationSettings>()),
                 ("overload", section::keys_of::<OverloadSettings>()),
+                ("long_tasks", section::keys_of::<LongTaskSettings>()),
                 ("recorder", section::keys_of::<RecorderSettings>()),
                 ("game", section::keys_of::<T>()),
             ],
@@ -163,6 +169,7 @@ impl Settings {
             server,
             replication,
             overload,
+            long_tasks,
             recorder,
             file: file.to_owned(),
             text: text.to_owned(),

@@ -9,7 +9,7 @@
 use throng_metrics::counters;
 use throng_world::TickStats;
 
-use crate::address_table::AdmissionCounts;
+use crate::{address_table::AdmissionCounts, long_tasks::counts::LongTaskCounts};
 
 counters! {
     /// What the frame thread does.
@@ -115,6 +115,7 @@ counters! {
     }
     with {
         server: ServerCounts,
+        long_tasks: LongTaskCounts,
         admission: AdmissionCounts,
         ticks: TickStats,
     }

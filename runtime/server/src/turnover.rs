@@ -100,7 +100,10 @@ impl Server {
             interest: self.interest.clone(),
             rules: self.rules.clone(),
         };
-        self.maker.make(order, answer);
+        if let Err((id, answer, error)) = self.maker.make(order, answer) {
+            self.worlds.release(id);
+            answer.give(Err(error));
+        }
     }
 
     /// Has a world end; its mailbox takes nothing more.

@@ -10,6 +10,8 @@
 //!   |--- look --- look --- ... ------|-- look: stuck --|-- stack, names, log line
 //! ```
 //!
+//! So is a long task that blocks, or takes far longer than others of its kind (`long`).
+//!
 //! When all workers have been stuck for long, it ends the process ([`failover`](crate::failover)).
 //!
 //! How a stack is read and named is the business of whoever starts it ([`StackSource`]): crash reports have the same.
@@ -19,6 +21,8 @@
 //!
 //! The frame's thread has no part in it but to wake the watchdog when the server has slept. Cost: a worker's tick writes
 //! four words; 100 looks of some 100 ns and as many wake-ups a second, and none while the server sleeps.
+
+mod long;
 
 use std::{
     io,
@@ -38,6 +42,8 @@ use throng_platform::{
 use throng_profiler::{log_category, log_warn, site, thread};
 
 pub use crate::stack_source::{MakeStackSource, StackSource};
+use long::LongWatch;
+
 use crate::{
     failover::Failover,
     metrics::PublishedMetrics,
@@ -100,6 +106,7 @@ impl Server {
         let failover = Failover::after(settings.all_workers_stuck_max());
         let is_stopping = Arc::new(AtomicBool::new(false));
         let (posts, clock, published) = (self.posts.clone(), self.clock.clone(), self.control.published());
+        let mut long = LongWatch::new(self.long_tasks.tasks(), published.clone());
         let until = is_stopping.clone();
         let thread = spawn_named("watchdog", Priority::Normal, move || {
             let mut watch = Watch { failover, ..Watch::new(posts, clock, published) };
@@ -110,6 +117,7 @@ impl Server {
                 if watch.is_over {
                     watch.end_process();
                 }
+                long.look(watch.source.as_deref_mut());
                 park_timeout(if watch.published.is_sleeping() { SLEEP_PERIOD } else { LOOK_PERIOD });
             }
         })?;
@@ -181,14 +189,7 @@ impl Watch {
         let Running { thread_id, world, kind, since } = running;
         let kind = self.published.kind_name(kind);
         let scopes = open_scopes(thread_id).join(" > ");
-        let stack = match self.source.as_mut().map(|source| source.stack_of(thread_id)) {
-            Some(Ok(frames)) if frames.len() > FRAMES_TOLD_MAX => {
-                format!("{} < {} more", frames[..FRAMES_TOLD_MAX].join(" < "), frames.len() - FRAMES_TOLD_MAX)
-            }
-            Some(Ok(frames)) => frames.join(" < "),
-            Some(Err(error)) => format!("unknown: {error}"),
-            None => "unknown: nobody reads stacks here".to_owned(),
-        };
+        let stack = stack_of(self.source.as_deref_mut(), thread_id);
         let running_ms = self.clock.now().saturating_sub(since).as_millis_f64();
         log_warn!(WORLD, %world, kind, running_ms, thread = thread_id, scopes, stack, "a world is stuck in its tick");
         let is_due = self.captured_at.is_none_or(|captured_at| now >= captured_at + CAPTURE_PERIOD);
@@ -196,6 +197,18 @@ impl Watch {
             self.captured_at = Some(now);
             recorder.ask_to_save(&format!("the watchdog: world {world} ({kind}) is stuck in its tick, in {scopes}"));
         }
+    }
+}
+
+/// The calls of a thread as one text, or why they are not known.
+fn stack_of(source: Option<&mut (dyn StackSource + 'static)>, thread_id: u32) -> String {
+    match source.map(|source| source.stack_of(thread_id)) {
+        Some(Ok(frames)) if frames.len() > FRAMES_TOLD_MAX => {
+            format!("{} < {} more", frames[..FRAMES_TOLD_MAX].join(" < "), frames.len() - FRAMES_TOLD_MAX)
+        }
+        Some(Ok(frames)) => frames.join(" < "),
+        Some(Err(error)) => format!("unknown: {error}"),
+        None => "unknown: nobody reads stacks here".to_owned(),
     }
 }
 

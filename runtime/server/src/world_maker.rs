@@ -1,29 +1,34 @@
-//! World maker: builds worlds and tears them down, away from the frame.
+//! World maker: has worlds built and torn down, away from the frame.
 //!
-//! A thread of low priority takes orders one after the other: to build a world costs 0.1 ms and more, to drop one with
-//! its entities not much less, and neither may wait in a frame or take a worker. What it has built comes back over a
-//! queue that the frame thread looks into once a frame, in the order of the orders. In a simulation everything is done
-//! at once on the calling thread and handed out one frame later, so that the same requests give the same game.
+//! To build a world costs 0.1 ms and more, to drop one with its entities not much less, and neither may wait in a frame or
+//! take a worker: they are long tasks (`long_tasks`). What has been built comes back over a queue that the frame thread
+//! looks into once a frame. In a simulation everything is done at once on the calling thread and handed out one frame
+//! later, so that the same requests give the same game.
 //!
-//! If the thread dies, those who wait for a world are told so, and so is whoever asks for one from then on.
+//! Few orders are long tasks at a time, the others are held here, in their order: while dropped worlds pile up none is
+//! started, and what was started before must not add many to them. Those that are held or not built yet are bounded; one
+//! more is refused. Nothing that is to be dropped ever is.
 
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc, Mutex, PoisonError,
-        mpsc::{Receiver, Sender, TryRecvError, channel},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use throng_platform::threads::{Priority, spawn_named};
+use throng_platform::time::Nanos;
 use throng_replication::{InterestSettings, ReplicationRules, Schema};
+use throng_scheduler::{LongKind, LongTask, LongTasks, Results};
 use throng_world::{GameWorld, ids::WorldId, world_builder::Kind};
 
 use crate::{
     hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld, WorldError},
+    long_tasks::{DROP_WORLD, MAKE_WORLD, dropping},
+    settings::LongTaskSettings,
 };
+
+/// Orders that are long tasks at a time at most: as many as can be put into their places in a frame.
+const STARTED_MAX: usize = 64;
 
 /// What a world is built from.
 pub(crate) struct Order {
@@ -45,85 +50,112 @@ pub(crate) struct Made {
 
 type Built = Result<Box<GameWorld>, WorldError>;
 
-/// What is to be done, in its order.
-enum Job {
-    Make(Box<Order>),
-    Drop(Box<HostedWorld>),
-}
-
-/// Who builds worlds.
+/// Who has worlds built.
 pub(crate) struct WorldMaker {
-    thread: Option<(Sender<Job>, Receiver<Built>)>,
-    /// Built at once, for the next frame.
-    made_here: VecDeque<Built>,
+    tasks: LongTasks,
+    make: LongKind,
+    drop: LongKind,
+    settings: LongTaskSettings,
+    built: Arc<Results<(WorldId, Built)>>,
+    /// Taken from there and not handed out yet.
+    arrived: VecDeque<(WorldId, Built)>,
+    /// For its memory.
+    taken: Vec<(WorldId, Built)>,
+    /// Orders that have not been started, and by when they should be done.
+    held: VecDeque<(Nanos, Box<Order>)>,
+    /// Orders that are long tasks.
+    started: usize,
+    /// Dropped worlds pile up.
+    is_holding: bool,
     /// Worlds that have been ordered and not come yet, with their plans, and who waits for them.
     outstanding: VecDeque<(WorldId, NewWorld, Answer<WorldId>)>,
 }
 
 impl WorldMaker {
-    /// Builds on a thread of its own.
-    pub fn with_thread() -> std::io::Result<Self> {
-        let (jobs, orders) = channel();
-        let (done, made) = channel();
-        spawn_named("world-maker", Priority::Low, move || work(&orders, &done))?;
-        Ok(Self { thread: Some((jobs, made)), ..Self::inline() })
-    }
-
-    /// Builds on the calling thread.
-    pub fn inline() -> Self {
-        Self { thread: None, made_here: VecDeque::new(), outstanding: VecDeque::new() }
-    }
-
-    pub fn make(&mut self, order: Order, answer: Answer<WorldId>) {
-        self.outstanding.push_back((order.id, order.new.clone(), answer));
-        match &self.thread {
-            // That the thread is gone is noticed by `take_made`.
-            Some((jobs, _)) => _ = jobs.send(Job::Make(Box::new(order))),
-            None => self.made_here.push_back(carry_out(order)),
+    pub fn new(tasks: &LongTasks, settings: &LongTaskSettings) -> Self {
+        Self {
+            make: tasks.kind(MAKE_WORLD),
+            drop: tasks.kind(DROP_WORLD),
+            tasks: tasks.clone(),
+            settings: settings.clone(),
+            built: Arc::default(),
+            arrived: VecDeque::new(),
+            taken: Vec::new(),
+            held: VecDeque::new(),
+            started: 0,
+            is_holding: false,
+            outstanding: VecDeque::new(),
         }
     }
 
-    /// Ends a world, with all that is in it.
+    /// Has a world built, or says at once that it will not be.
+    pub fn make(
+        &mut self,
+        order: Order,
+        answer: Answer<WorldId>,
+    ) -> Result<(), (WorldId, Answer<WorldId>, WorldError)> {
+        let (id, waiting_max) = (order.id, self.settings.waiting_max as usize);
+        if self.outstanding.len() >= waiting_max {
+            return Err((id, answer, WorldError::TooManyWait(waiting_max)));
+        }
+        self.outstanding.push_back((id, order.new.clone(), answer));
+        self.held.push_back((self.tasks.now().saturating_add(self.settings.make_within()), Box::new(order)));
+        self.start_held();
+        Ok(())
+    }
+
+    /// Whether dropped worlds pile up, so that no order is started.
+    pub fn hold(&mut self, is_holding: bool) {
+        self.is_holding = is_holding;
+        self.start_held();
+    }
+
+    /// What orders that have not been started will cost.
+    pub fn held_cost(&self) -> Nanos {
+        Nanos(self.tasks.usual_cost(self.make).0 * self.held.len() as u64)
+    }
+
+    fn start_held(&mut self) {
+        while !self.is_holding && self.started < STARTED_MAX {
+            let Some((deadline, order)) = self.held.pop_front() else { return };
+            let (id, built) = (order.id, self.built.clone());
+            let run = Box::new(move || built.put((id, carry_out(*order))));
+            self.started += 1;
+            if self.tasks.start(LongTask { kind: self.make, deadline, cost: None, frees: None, run }).is_err() {
+                let error = WorldError::TooManyWait(self.settings.waiting_max as usize);
+                self.arrived.push_back((id, Err(error)));
+                self.started -= 1;
+            }
+        }
+    }
+
+    /// Ends a world, with all that is in it. A panic on that way has been told of by its own message; others go on.
     pub fn drop_world(&mut self, world: Box<HostedWorld>) {
-        match &self.thread {
-            // With the thread gone it ends here.
-            Some((jobs, _)) => _ = jobs.send(Job::Drop(world)),
-            None => drop(world),
-        }
+        let deadline = self.tasks.now().saturating_add(self.settings.drop_within());
+        // What frees memory is never refused.
+        let _ = self.tasks.start(dropping(self.drop, deadline, 0, world));
     }
 
     /// A world that has been built since this was last asked.
     pub fn take_made(&mut self) -> Option<Made> {
-        let world = match &self.thread {
-            Some((_, made)) => match made.try_recv() {
-                Ok(world) => world,
-                Err(TryRecvError::Empty) => return None,
-                Err(TryRecvError::Disconnected) => Err(WorldError::NoMaker),
-            },
-            None => self.made_here.pop_front()?,
-        };
-        let (id, plan, answer) = self.outstanding.pop_front()?;
+        if self.outstanding.is_empty() {
+            return None;
+        }
+        if self.arrived.is_empty() {
+            self.built.take(&mut self.taken);
+            self.started -= self.taken.len();
+            self.arrived.extend(self.taken.drain(..));
+        }
+        let (id, world) = self.arrived.pop_front()?;
+        // Nearly always the first one: they are begun in their order.
+        let place = self.outstanding.iter().position(|(ordered, ..)| *ordered == id)?;
+        let (id, plan, answer) = self.outstanding.remove(place)?;
         Some(Made { id, plan, world, answer })
     }
 
     /// Worlds that have been ordered and not come yet.
     pub fn outstanding(&self) -> usize {
         self.outstanding.len()
-    }
-}
-
-fn work(orders: &Receiver<Job>, done: &Sender<Built>) {
-    // Ends with the server, which drops its end.
-    for job in orders {
-        match job {
-            Job::Make(order) => {
-                if done.send(carry_out(*order)).is_err() {
-                    return;
-                }
-            }
-            // A world whose end panics has been told of by the panic's own message; others go on.
-            Job::Drop(world) => _ = catch_unwind(AssertUnwindSafe(|| drop(world))),
-        }
     }
 }
 
@@ -141,45 +173,5 @@ fn carry_out(order: Order) -> Built {
     match catch_unwind(AssertUnwindSafe(build)) {
         Ok(built) => built.map_err(|error| WorldError::Systems(error.to_string())),
         Err(_) => Err(WorldError::Panicked(name)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use throng_replication::SchemaBuilder;
-    use throng_world::prelude::*;
-
-    use super::*;
-    use crate::{lifecycle::Pending, testing::empty};
-
-    fn order(maker: &mut WorldMaker, index: u32) -> Pending<WorldId> {
-        let schema = SchemaBuilder::new().build();
-        let kind = Arc::new(Mutex::new(Kind::new(WorldKindId(0), Box::new(empty()))));
-        let new = NewWorld::new(WorldKindId(0), u64::from(index) + 7);
-        let (interest, rules) = (InterestSettings::default(), ReplicationRules::for_schema(&schema));
-        let (pending, answer) = Pending::new();
-        maker.make(Order { id: WorldId::new(index, 0), kind, new, schema, interest, rules }, answer);
-        pending
-    }
-
-    /// Those who wait when the thread dies, and those who ask later.
-    #[test]
-    fn worlds_that_a_dead_maker_owes_come_back_as_errors_and_none_stays_outstanding() {
-        let ((jobs, orders), (done, made)) = (channel(), channel());
-        let mut maker = WorldMaker { thread: Some((jobs, made)), ..WorldMaker::inline() };
-        let waiting = order(&mut maker, 0);
-        assert!(maker.take_made().is_none() && waiting.try_take().is_none(), "not yet");
-        drop((orders, done));
-        let later = order(&mut maker, 1);
-        assert_eq!(maker.outstanding(), 2);
-        for index in 0..2 {
-            let Made { id, plan, world, answer } = maker.take_made().expect("it is owed");
-            assert_eq!((id, plan.seed), (WorldId::new(index, 0), u64::from(index) + 7));
-            answer.give(Err(world.err().expect("nobody made it")));
-        }
-        for pending in [waiting, later] {
-            assert_eq!(pending.try_take(), Some(Err(WorldError::NoMaker)));
-        }
-        assert!(maker.take_made().is_none() && maker.outstanding() == 0);
     }
 }

@@ -20,6 +20,7 @@ pub mod console;
 mod bounds;
 mod client_table;
 mod counter_table;
+mod long_task_table;
 mod origin_check;
 mod packet_table;
 mod pages;

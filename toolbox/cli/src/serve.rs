@@ -150,7 +150,9 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     let admin = match settings.server.admin_address {
         Some(address) => {
             let access = Access { names: settings.server.admin_names.clone(), keys: admin_keys };
-            let console = Console::new().with_rules(rules).with_server(&server).with_parking(server.control());
+            let control = server.control();
+            let console = Console::new().with_rules(rules).with_server(&server).with_long_tasks(&control);
+            let console = console.with_parking(control);
             Some(AdminServer::start(address, access, server.control().published(), console)?)
         }
         None => None,
@@ -283,8 +285,13 @@ fn one_line(status: &ServerStatus) -> String {
         0 => String::new(),
         plans => format!("  {plans} plans parked"),
     };
+    let starved = match status.starvation_level {
+        0 => String::new(),
+        level => format!("  {level} workers less for {:.0} ms of long tasks", status.long_tasks_ms),
+    };
+    let admission = if status.admission_waits { "  newcomers wait for worlds to be dropped" } else { "" };
     format!(
-        "{:>5} s  {} players  {} of {} worlds awake{parked}{slowed}  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  \
+        "{:>5} s  {} players  {} of {} worlds awake{parked}{slowed}{starved}{admission}  frame {:.1} ms max of {:.1}  missed {} ({} the host's)  {} packets/s in, {} out  {:.2} cores  \
          {:.0} MB{throttled}",
         status.second,
         status.players,

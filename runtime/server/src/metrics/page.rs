@@ -7,7 +7,10 @@ use throng_metrics::{Counter, Counters, Merge};
 use throng_platform::accounts::FIGURES as ACCOUNTS;
 
 use super::*;
-use crate::{accounts::CAP, client_report::FIGURES as CLIENTS, packet_report::FIGURES as PACKETS};
+use crate::{
+    accounts::CAP, client_report::FIGURES as CLIENTS, long_tasks::FIGURES as LONG_TASKS,
+    packet_report::FIGURES as PACKETS,
+};
 
 const INTRODUCTION: &str = "\
 # Metrics
@@ -37,7 +40,7 @@ counter's family, so it finds no help for counters; scrapers ask for OpenMetrics
 |---|---|
 | it stutters, for all | `server.ticks_missed` and what of it is the host's (`server.ticks_missed_host`, `host.stalls`), `throng_server_frame_us_window_max`, then `throng_subsystem_frame_us_window_max` |
 | it stutters, for some | `net.packets_lost`, `net.send_dropped`, `replication.postponed` |
-| they cannot get in | `throng_server_join_queue`, `throng_server_admission_closed`, `server.refused_by_game`, `net.refused_by_handshake` |
+| they cannot get in | `throng_server_join_queue`, `throng_server_admission_closed`, `throng_server_admission_waits`, `server.refused_by_game`, `net.refused_by_handshake` |
 | they are thrown out | `server.disconnects`, `server.worlds_parked`, `net.on_reserve`, `net.over_allowance` |
 | they see things that are not so | `replication.clamped`, `replication.poisoned`, `replication.spawns_refused` |
 
@@ -109,6 +112,7 @@ fn page() -> String {
     row(&REFUSED, "_total");
     GAUGES.iter().for_each(|figure| row(figure, ""));
     row(&WORLDS_STUCK, "");
+    row(&LONG_TASKS_STUCK, "");
     row(&BUILD, "");
     page.push_str(
         "\nThe histogram has `_bucket`, `_sum` and `_count`, and a maximum of its own: \
@@ -134,6 +138,11 @@ fn page() -> String {
         "\nThe kind `message` are the game's own messages; `transport` is what nobody counted by kind: acknowledgements, sealing, \
          control, and what was sent again.\n\n",
     );
+    page.push_str("## Long tasks, by kind\n\nSince the start, with the label `kind`; the console's `tasks` tells the same, and what waits now.\n\n| in Prometheus | what it says |\n|---|---|\n");
+    for (name, help, _) in &LONG_TASKS {
+        let _ = writeln!(page, "| `throng_{}` | {help}. |", name.replace('.', "_"));
+    }
+    page.push('\n');
     page.push_str("## What the server uses, from inside and from outside\n\nGauges of the last second. The first ones are the process's own word; those of the group, the host and the network are others', with all that is in them beside the server. An account that the host does not show has no value, and the log says at the start which are missing. A load report and the report at a server's end have the same names in `accounts`, for the steady window; captures have them as counters; `throng host measure` tells them without a server.\n\n| in Prometheus | what it says | when it grows |\n|---|---|---|\n");
     let of_accounts = ACCOUNTS.iter().map(|figure| (figure.name, figure.help, figure.advice)).chain([CAP]);
     for (name, help, advice) in of_accounts {
@@ -181,7 +190,8 @@ fn every_family_that_is_exposed_is_on_the_page() {
     let mut gauges = packet_report::gauges(&[]);
     gauges.extend(client_report::gauges(&[]));
     gauges.extend(accounts::gauges(None));
-    gauges.push(worlds_stuck_gauge(0));
+    gauges.push(stuck_gauge(&WORLDS_STUCK, 0));
+    gauges.push(stuck_gauge(&LONG_TASKS_STUCK, 0));
     let text = snapshot.to_prometheus_text_with(gauges);
     let page = page();
     let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());

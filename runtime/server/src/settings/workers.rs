@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for ReservedCores {
 }
 
 /// Reads a number, or `None` for the word `auto`. `expected` is what a mistake says that there should be.
-fn auto_or_count<'de, D: Deserializer<'de>, N: TryFrom<i64>>(
+pub(super) fn auto_or_count<'de, D: Deserializer<'de>, N: TryFrom<i64>>(
     from: D,
     expected: &'static str,
 ) -> Result<Option<N>, D::Error> {
