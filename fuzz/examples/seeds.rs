@@ -14,9 +14,11 @@ use frontier::{
     protocol::{Ability, Greeting, Input as FrontierInput, Wish},
 };
 use precinct::protocol::{CallMe, Input, Said, Say as PrecinctSay};
+use throng::world::{checkpoint::PlayerEntities, ids::ClientKey};
 use throng_capture::{Capture, format, model::*};
 use throng_fuzz::{
     components::{Health, Mood, Pose, Purse, Temper, small_schema},
+    kept,
     packed::{self, Even, first, list},
 };
 use throng_net::{
@@ -41,6 +43,7 @@ fn main() -> io::Result<()> {
     controls()?;
     admin()?;
     packed()?;
+    checkpoints()?;
     settings()?;
     captures()
 }
@@ -69,6 +72,21 @@ fn datagrams() -> io::Result<()> {
     keep("datagram", "it_is_turned_away_and_comes_again", &[1, 2, 3, 0x1F, 0, 1, 2, 3, 0x2F, 0])?;
     keep("datagram", "damaged_in_one_place", &[9, 1, 20, 0, 1, 2, 11, 1, 100, 0, 0x80])?;
     keep("datagram", "raw", &[&[0][..], &block(&[7; 40])].concat())
+}
+
+/// The byte before the body says whether players are left out.
+fn checkpoints() -> io::Result<()> {
+    let mut world = kept::world();
+    let mut of = |ticks: u32, name: &str, first: u8| {
+        world.ticks(ticks);
+        let bytes = world.checkpoint(PlayerEntities::Stay).expect("a checkpoint");
+        world.arrive(ClientKey(ticks));
+        keep("checkpoint", name, &[&[first][..], &bytes[24..]].concat())
+    };
+    of(0, "just_built", 0)?;
+    of(5, "without_players", 0)?;
+    of(9, "with_a_player", 0)?;
+    of(20, "players_are_left_out", 1)
 }
 
 fn connect_tokens() -> io::Result<()> {

@@ -10,7 +10,7 @@ use crate::{
     protocol::{Basket, Pick, Position, Sort},
 };
 
-#[derive(Component)]
+#[derive(Component, Pack)]
 pub struct Flower;
 
 /// So many flowers.
@@ -22,7 +22,7 @@ impl WorldPlugin for FlowersPlugin {
         let sow = move |ground: Res<Ground>, mut rng: ResMut<WorldRng>, mut commands: Commands| {
             (0..count).for_each(|_| sow_one(&ground, &mut rng, &mut commands));
         };
-        world.add_systems(Startup, sow).add_systems(Update, pick);
+        world.checkpoint::<Flower>().add_systems(Startup, sow).add_systems(Update, pick);
     }
 }
 

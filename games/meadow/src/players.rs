@@ -31,7 +31,7 @@ impl Ground {
 }
 
 /// Whose player it is, and what that one wants.
-#[derive(Component)]
+#[derive(Component, Pack)]
 pub struct Player {
     client: ClientKey,
     wish: Walk,
@@ -44,6 +44,9 @@ pub struct PlayersPlugin(pub Ground);
 impl WorldPlugin for PlayersPlugin {
     fn build(&self, world: &mut WorldBuilder) {
         world.placed_by::<Position>().accept_transfers::<Basket>().insert_resource(self.0);
+        // What a world has when it is made again after a panic. The ground is always the same.
+        world.checkpoint::<Position>().checkpoint::<Sort>().checkpoint::<Player>().checkpoint::<Basket>();
+        world.transient::<Ground>();
         world.add_systems(Update, (come, leave, listen, walk, go_through).chain());
     }
 }

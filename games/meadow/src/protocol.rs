@@ -7,7 +7,7 @@ use throng::prelude::*;
 pub const FIELD_HALF_M: f32 = 100.0;
 
 /// Where somebody or something is. Clients are told to a centimetre.
-#[derive(Component, Clone, Copy, Debug, PartialEq, Replicate)]
+#[derive(Component, Clone, Copy, Debug, PartialEq, Replicate, Pack)]
 pub struct Position {
     #[replicate(min = -FIELD_HALF_M, max = FIELD_HALF_M, step = 0.01)]
     pub x: f32,
@@ -33,7 +33,7 @@ impl Position {
 }
 
 /// What it is, so that a client knows what to draw.
-#[derive(Component, Clone, Copy, Debug, PartialEq, Eq, Replicate)]
+#[derive(Component, Clone, Copy, Debug, PartialEq, Eq, Replicate, Pack)]
 pub enum Sort {
     Player,
     Sheep,

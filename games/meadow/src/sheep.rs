@@ -14,7 +14,7 @@ const RUN_M_PER_S: f32 = 4.0;
 /// How fast they go from one tuft of grass to the next (m/s).
 const GRAZE_M_PER_S: f32 = 1.0;
 
-#[derive(Component)]
+#[derive(Component, Pack)]
 pub struct Sheep;
 
 /// So many sheep.
@@ -32,7 +32,7 @@ impl WorldPlugin for SheepPlugin {
                 commands.spawn((Replicated::default(), Sort::Sheep, Sheep, place));
             }
         };
-        world.add_systems(Startup, come);
+        world.checkpoint::<Sheep>().add_systems(Startup, come);
         if !self.are_asleep {
             world.add_systems(Update, (graze, flee).chain());
         }

@@ -1,6 +1,11 @@
 //! What the game promises: tried on one world, by its systems alone, and on a whole system with bots and a bad network.
 
-use throng::{net::transport::Impairment, platform::time::Nanos, prelude::*, world::testing::TestWorld};
+use throng::{
+    net::transport::Impairment,
+    platform::time::Nanos,
+    prelude::*,
+    world::testing::{TestWorld, goes_on_alike_after_a_load},
+};
 use throng_simulator::{Simulation, SimulationSettings};
 
 use crate::{
@@ -103,6 +108,23 @@ fn who_goes_through_the_door_is_gone_here_and_comes_with_its_basket_there() {
     barn.arrive_from(CLIENT, ELSEWHERE, &Basket { flowers: 3 }).expect("the barn takes baskets");
     barn.tick();
     assert_eq!(barn.told::<Basket>(CLIENT), [Basket { flowers: 3 }]);
+}
+
+/// What is not registered for it would be lost, and named here.
+#[test]
+fn worlds_go_on_alike_when_they_are_made_again_after_a_panic() {
+    let play = |world: &mut TestWorld, tick: u32| {
+        if tick == 5 {
+            world.arrive(CLIENT);
+        } else if tick > 10 {
+            world.input(CLIENT, &Walk { x: (tick % 127) as i8, z: 30 });
+            world.request(CLIENT, &Pick);
+        }
+    };
+    let field = || TestWorld::new(Field { plan: PLAN, barn: ELSEWHERE }, &protocol().schema(), 1);
+    let barn = || TestWorld::new(Barn, &protocol().schema(), 1);
+    goes_on_alike_after_a_load(field, 100, 200, play);
+    goes_on_alike_after_a_load(barn, 100, 200, play);
 }
 
 /// The server that ships and real clients, on a virtual clock: a minute takes about a second.

@@ -20,7 +20,7 @@
 //! [`Schema::id`]: crate::Schema::id
 //! [`Schema::layout`]: crate::Schema::layout
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, ops::Deref};
 
 use crate::{
     HasSchema, PackError, Reader, Writer,
@@ -38,17 +38,8 @@ pub const ENVELOPE_BYTES_MAX: usize = ENVELOPE_BYTES_MIN + 10 * PARTS_MAX;
 /// Refuses a value that breaks its limits, and leaves `out` as it was then.
 pub fn write<T: HasSchema>(value: &T, out: &mut Vec<u8>) -> Result<(), PackError> {
     let start = out.len();
-    let mut writer = Writer::new(out);
-    writer.bytes(&T::SCHEMA.id.to_le_bytes());
-    writer.bytes(&Of::<T>::LAYOUT.to_le_bytes());
-    writer.bytes(&T::SCHEMA.version.to_le_bytes());
-    let parts = const { &Of::<T>::PARTS };
-    writer.u8(parts.entries().len() as u8);
-    for (id, version) in parts.entries() {
-        writer.bytes(&id.to_le_bytes());
-        writer.bytes(&version.to_le_bytes());
-    }
-    writer.bytes(&[0; 4]);
+    Heading::write::<T>(out);
+    out.extend_from_slice(&[0; 4]);
     let value_start = out.len();
     if let Err(error) = value.pack(&mut Writer::new(out)) {
         out.truncate(start);
@@ -72,28 +63,76 @@ pub const fn bytes_max<T: HasSchema>() -> usize {
     T::BYTES_MAX + ENVELOPE_BYTES_MIN + 10 * Of::<T>::PARTS.entries().len()
 }
 
-/// An envelope whose value is not read yet.
+/// What an envelope says of its value's type. Where many values of one type stand together, it stands once, in front of
+/// all, and each value is its bytes alone: [`Heading::write`], [`Heading::unpack`].
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Envelope<'a> {
+pub struct Heading {
     /// [`Schema::id`](crate::Schema::id) of the type within.
     pub type_id: u64,
     pub layout: u64,
     pub version: u16,
     parts: Versions,
+}
+
+impl Heading {
+    /// Appends what an envelope of a `T` says of it.
+    pub fn write<T: HasSchema>(out: &mut Vec<u8>) {
+        let mut writer = Writer::new(out);
+        writer.bytes(&T::SCHEMA.id.to_le_bytes());
+        writer.bytes(&Of::<T>::LAYOUT.to_le_bytes());
+        writer.bytes(&T::SCHEMA.version.to_le_bytes());
+        let parts = const { &Of::<T>::PARTS };
+        writer.u8(parts.entries().len() as u8);
+        for (id, version) in parts.entries() {
+            writer.bytes(&id.to_le_bytes());
+            writer.bytes(&version.to_le_bytes());
+        }
+    }
+
+    /// The next one. Allocates nothing.
+    pub fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+        Ok(Self {
+            type_id: u64::from_le_bytes(from.array()?),
+            layout: u64::from_le_bytes(from.array()?),
+            version: u16::from_le_bytes(from.array()?),
+            parts: read_parts(from)?,
+        })
+    }
+
+    /// The value that [`pack_body`](crate::pack_body) made of a `T` of the version that this says.
+    pub fn unpack<T: HasSchema>(&self, value: &[u8]) -> Result<T, PackError> {
+        let current = self.check::<T>()?;
+        let versions = self.parts.with(T::SCHEMA.id, self.version);
+        let mut from = if current { Reader::new(value) } else { Reader::with_versions(value, &versions) };
+        let value = T::unpack(&mut from)?;
+        from.end().map_err(|fault| PackError::from(fault).at(T::SCHEMA.name, ""))?;
+        Ok(value)
+    }
+}
+
+/// An envelope whose value is not read yet.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    heading: Heading,
     value: &'a [u8],
+}
+
+impl Deref for Envelope<'_> {
+    type Target = Heading;
+
+    fn deref(&self) -> &Heading {
+        &self.heading
+    }
 }
 
 impl<'a> Envelope<'a> {
     /// The envelope at the front of `bytes`, and what follows it. Allocates nothing.
     pub fn parse(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Fault> {
         let mut from = Reader::new(bytes);
-        let type_id = u64::from_le_bytes(from.array()?);
-        let layout = u64::from_le_bytes(from.array()?);
-        let version = u16::from_le_bytes(from.array()?);
-        let parts = read_parts(&mut from)?;
+        let heading = Heading::read(&mut from)?;
         let length = u32::from_le_bytes(from.array()?);
         let value = from.bytes(usize::try_from(length).map_err(|_| Fault::Truncated)?)?;
-        Ok((Self { type_id, layout, version, parts, value }, from.rest()))
+        Ok((Self { heading, value }, from.rest()))
     }
 
     pub fn holds<T: HasSchema>(&self) -> bool {
@@ -107,14 +146,11 @@ impl<'a> Envelope<'a> {
 
     /// The value, if it is a `T` of a version that this program knows.
     pub fn unpack<T: HasSchema>(&self) -> Result<T, PackError> {
-        let current = self.check::<T>()?;
-        let versions = self.parts.with(T::SCHEMA.id, self.version);
-        let mut from = if current { Reader::new(self.value) } else { Reader::with_versions(self.value, &versions) };
-        let value = T::unpack(&mut from)?;
-        from.end().map_err(|fault| PackError::from(fault).at(T::SCHEMA.name, ""))?;
-        Ok(value)
+        self.heading.unpack(self.value)
     }
+}
 
+impl Heading {
     /// Whether every type in it has the current version; refuses what this program does not know.
     fn check<T: HasSchema>(&self) -> Result<bool, PackError> {
         let schema = T::SCHEMA;

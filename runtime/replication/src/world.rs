@@ -154,6 +154,32 @@ impl WorldReplication {
         self.scene.entities.spawn()
     }
 
+    /// Generations of all ids' slots, for whoever keeps the world; `restore_ids` takes them.
+    pub fn slot_generations(&self) -> impl ExactSizeIterator<Item = u8> {
+        self.scene.entities.slot_generations()
+    }
+
+    /// Slots without an entity, in the order in which they are given again.
+    pub fn free_slots(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.scene.entities.free_slots()
+    }
+
+    /// Gives entities, which have nothing yet, the ids of `alive`, in a world that never had one; those to come get the ids
+    /// that they would have got there. `tick` is the last one that was begun.
+    ///
+    /// Returns false if the ids contradict each other or are too many. Then the world is of no use.
+    #[must_use]
+    pub fn restore_ids(
+        &mut self,
+        tick: u32,
+        generations: &[u8],
+        free: &[u32],
+        alive: impl IntoIterator<Item = NetId>,
+    ) -> bool {
+        self.begin_tick(tick);
+        self.scene.entities.restore(generations, free, alive)
+    }
+
     /// Ends an entity. Returns whether it was there.
     pub fn despawn(&mut self, id: NetId) -> bool {
         self.scene.entities.despawn(id)

@@ -13,7 +13,7 @@ use throng_platform::time::Nanos;
 use throng_scheduler::Hertz;
 use throng_world::{
     MailItem,
-    console::{AskedWorld, CommandResult, PlayerRow, Question, WorldCommand},
+    console::{Ask, AskedWorld, CommandResult, PlayerRow, Question, Role, WorldCommand},
     ids::{WorldId, WorldKindId},
 };
 
@@ -83,6 +83,16 @@ impl ServerControl {
         kinds: &[WorldKindId],
         question: impl FnOnce(&mut dyn AskedWorld) -> T + Send + 'static,
     ) -> Pending<T> {
+        self.ask(world, kinds, Question::new, question)
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        world: WorldId,
+        kinds: &[WorldKindId],
+        as_question: fn(Ask) -> Question,
+        question: impl FnOnce(&mut dyn AskedWorld) -> T + Send + 'static,
+    ) -> Pending<T> {
         let (pending, answer) = Pending::new();
         let deliver = move |found: Result<(), WorldError>| {
             if let Err(error) = found {
@@ -90,12 +100,12 @@ impl ServerControl {
                 return None;
             }
             let answer = answer.or(WorldError::NoSuchWorld(world));
-            Some(Question::new(move |world: &mut dyn AskedWorld| {
+            Some(as_question(Box::new(move |world: &mut dyn AskedWorld| {
                 if answer.is_wanted() {
                     let told = question(world);
                     answer.give(Ok(told));
                 }
-            }))
+            })))
         };
         self.push(Command::Ask(Asked { world, kinds: kinds.to_vec(), deliver: Box::new(deliver) }));
         pending
@@ -108,7 +118,7 @@ impl ServerControl {
     pub fn players(&self, at_most: Duration) -> Result<PlayersFound, String> {
         let until = Instant::now() + at_most;
         let worlds = in_time(self.worlds(), at_most, "the server")?.map_err(|error| error.to_string())?;
-        let ask = |row: &WorldRow| (row.id, self.ask_world(row.id, &[], |world| world.player_rows()));
+        let ask = |row: &WorldRow| (row.id, self.ask(row.id, &[], Question::that_looks, |world| world.player_rows()));
         let asked: Vec<_> = worlds.iter().filter(|row| row.players > 0).map(ask).collect();
         let mut found = PlayersFound::default();
         for (world, pending) in asked {
@@ -130,7 +140,8 @@ impl ServerControl {
     pub fn command(&self, hosted: &HostedCommand, world: WorldId, words: &[&str], at_most: Duration) -> CommandResult {
         let prepared = hosted.command.prepare(words)?;
         let kinds: Vec<_> = hosted.kinds.iter().map(|(kind, _)| *kind).collect();
-        let pending = self.ask_world(world, &kinds, move |world| prepared(world.ecs_mut()));
+        let as_question = if hosted.command.role == Role::Observe { Question::that_looks } else { Question::new };
+        let pending = self.ask(world, &kinds, as_question, move |world| prepared(world.ecs_mut()));
         match in_time(pending, at_most, &format!("world {world}"))? {
             Ok(told) => told,
             Err(WorldError::OtherKind(_)) => {

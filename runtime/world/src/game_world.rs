@@ -13,11 +13,18 @@
 
 mod batches;
 mod between_ticks;
+mod checkpoints;
 mod footprint;
 mod leaving;
+mod logging;
 mod mail_in;
 mod orders;
+mod put_back;
+mod replay;
 mod telling;
+
+pub(crate) use replay::Nowhere;
+pub use replay::ReplayError;
 
 use std::sync::Arc;
 
@@ -33,12 +40,14 @@ use throng_replication::{ResolvedRules, WorldReplication, ecs::Collector};
 use throng_scheduler::Hertz;
 
 use crate::{
+    checkpoint::Registry,
     clients::Clients,
     console::Question,
     declared::Declared,
     deliver::Delivery,
     ids::{WorldId, WorldKindId},
     inbox::Inbox,
+    input_log::InputLog,
     mail::Mail,
     report::TickReport,
     scratch::Lent,
@@ -94,6 +103,7 @@ pub(crate) struct Parts {
     pub declared: Arc<Declared>,
     pub visibility_filter: Option<VisibilityFilter>,
     pub transfer_check: Option<TransferCheck>,
+    pub checkpoints: Arc<Registry>,
 }
 
 /// One world. Built by [`Kind`](crate::world_builder::Kind), ticked by whoever hosts it.
@@ -117,6 +127,8 @@ pub struct GameWorld {
     visibility_filter: Option<VisibilityFilter>,
     /// What travellers must carry to come in; anything, if the game does not say.
     transfer_check: Option<TransferCheck>,
+    /// What its kind keeps in checkpoints.
+    checkpoints: Arc<Registry>,
     clients: Clients,
     /// How far and how often what is heard here.
     rules: Box<ResolvedRules>,
@@ -134,6 +146,8 @@ pub struct GameWorld {
     filled: Filled,
     /// What somebody outside wants of it, to be asked before the next run of the systems.
     questions: Vec<Question>,
+    /// Where all that enters it is written, if its host wants that.
+    log: Option<Box<InputLog>>,
     /// What clients without a connection were told, in a test.
     told: Option<Box<Told>>,
     /// Whether the hash of the world's state is wanted after each tick.
@@ -164,6 +178,7 @@ impl GameWorld {
             declared,
             visibility_filter,
             transfer_check,
+            checkpoints,
         } = parts;
         let schema = replication.schema().clone();
         // Other orders wait for the first tick; what is said of that tick must be known before.
@@ -182,6 +197,7 @@ impl GameWorld {
             declared,
             visibility_filter,
             transfer_check,
+            checkpoints,
             clients: Clients::default(),
             rules: Box::default(),
             delivery: Delivery::default(),
@@ -193,6 +209,7 @@ impl GameWorld {
             last_tick_took: Nanos::ZERO,
             filled: Filled::default(),
             questions: Vec::new(),
+            log: None,
             told: None,
             hash_wanted: false,
             gauges: WorldGauges::default(),
@@ -222,6 +239,7 @@ impl GameWorld {
         self.scratch.take(&mut worker.as_mut().scratch);
         own(&mut self.replication).swap_buffers(&mut self.scratch.updates);
         self.take_mail(mail, worker, helpers);
+        self.log_what_entered();
         phases.next(site!("world.systems"));
         self.run_systems(&mut phases);
         phases.next(site!("replication.collect"));
@@ -263,6 +281,7 @@ impl GameWorld {
         if let Some(time) = &self.time {
             time.advance(&mut self.ecs, self.tick);
         }
+        self.report.was_changed_from_outside = self.questions.iter().any(Question::changes);
         if !self.questions.is_empty() {
             std::mem::take(&mut self.questions).into_iter().for_each(|question| question.ask(self));
         }
@@ -300,6 +319,9 @@ impl GameWorld {
         self.report.stats.replication.merge(&own(&mut self.replication).take_stats());
         self.report.state_hash = self.hash_wanted.then(|| self.state_hash());
         self.sent.add_packets(self.report.stats.packets_out, self.report.stats.bytes_out);
+        if let Some(log) = &mut self.log {
+            log.end_tick();
+        }
         self.report.has_nothing_to_do =
             self.clients.is_empty() && self.ecs.resource::<MayBeDormant>().0 && !self.filled.departures;
         self.tick =

@@ -64,5 +64,6 @@ pub struct WorldKindId(pub u16);
 /// One connection for as long as it lives, in whichever world its player is. Keys count up and come again after 2^32
 /// clients: a key in [`Departures`](crate::tick_resources::Departures) is never that of a newcomer, in whichever order a
 /// system looks at arrivals and departures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Pack)]
+#[pack(name = "throng.client_key")]
 pub struct ClientKey(pub u32);

@@ -83,8 +83,10 @@ impl Inbox {
         self.buffers[*buffer as usize].values.get(place, opened.value?)
     }
 
-    /// Adds a message that nobody sent, for tests ([`TestWorld::say`](crate::testing::TestWorld::say)).
-    pub(crate) fn push(&mut self, client: ClientKey, kind: MessageKind, seen: Option<SeenMoment>, bytes: &[u8]) {
+    /// Adds a message that came in no datagram: out of a log, or for a test
+    /// ([`TestWorld::say`](crate::testing::TestWorld::say)).
+    pub(crate) fn push(&mut self, message: &InboxMessage<'_>) {
+        let InboxMessage { client, kind, is_late, seen, bytes } = *message;
         if self.buffers.is_empty() {
             self.buffers.push(Buffer::default());
         }
@@ -93,7 +95,7 @@ impl Inbox {
         pushed.extend_from_slice(bytes);
         let end = pushed.len() as u32;
         let value = self.declared.unpack(kind, bytes, values).map(|value| value.index);
-        self.messages.push((0, Opened { number: u32::MAX, client, kind, is_late: false, seen, begin, end, value }));
+        self.messages.push((0, Opened { number: u32::MAX, client, kind, is_late, seen, begin, end, value }));
     }
 
     pub fn is_empty(&self) -> bool {
@@ -151,9 +153,12 @@ mod tests {
     #[test]
     fn the_inbox_gives_messages_back_whole_and_in_order() {
         let mut inbox = inbox();
-        inbox.push(ClientKey(1), MessageKind::Input { number: 7, kind: PackedId(0) }, None, b"one");
-        inbox.push(ClientKey(2), MessageKind::Request { kind: PackedId(1) }, None, b"");
-        inbox.push(ClientKey(1), MessageKind::Request { kind: PackedId(1) }, None, b"three");
+        let mut push = |client: u32, kind: MessageKind, bytes: &[u8]| {
+            inbox.push(&InboxMessage { client: ClientKey(client), kind, is_late: false, seen: None, bytes });
+        };
+        push(1, MessageKind::Input { number: 7, kind: PackedId(0) }, b"one");
+        push(2, MessageKind::Request { kind: PackedId(1) }, b"");
+        push(1, MessageKind::Request { kind: PackedId(1) }, b"three");
         let seen: Vec<_> = inbox.iter().map(|message| (message.client.0, message.bytes.to_vec())).collect();
         assert_eq!(seen, [(1, b"one".to_vec()), (2, b"".to_vec()), (1, b"three".to_vec())]);
         inbox.clear(&mut Vec::new());

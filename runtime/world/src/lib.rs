@@ -16,6 +16,7 @@
 //!   '- what was sent, by kind and cause                sent
 //! what an operator asks of it, and changes in it     console  tunable
 //! what entered a world, tick by tick, as bytes       input_log
+//! all that its next tick reads, as bytes             checkpoint  kept_state
 //! a world in a game's test                            testing
 //! ```
 //!
@@ -63,6 +64,7 @@
 
 pub mod allowance;
 mod bucket;
+pub mod checkpoint;
 pub mod client;
 pub mod client_batch;
 pub mod client_cost;
@@ -77,6 +79,7 @@ pub mod ids;
 pub mod inbox;
 pub mod input_log;
 mod input_window;
+mod kept_state;
 pub mod long_task;
 pub mod mail;
 mod opened;

@@ -11,10 +11,18 @@ use bevy_ecs::entity::Entity;
 
 use crate::ids::ClientKey;
 
+/// One client of a world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub client: ClientKey,
+    pub entity: Option<Entity>,
+    pub team: Option<u16>,
+}
+
 /// The clients of a world and their entities.
 #[derive(Debug, Default)]
 pub struct Players {
-    rows: Vec<(ClientKey, Option<Entity>)>,
+    rows: Vec<Row>,
     /// Gone with the next tick's end.
     departed: Vec<ClientKey>,
 }
@@ -23,34 +31,50 @@ impl Players {
     /// The entity that the game has made a client's own; `None` if it has none yet, or the client is not here.
     pub fn entity(&self, client: ClientKey) -> Option<Entity> {
         let place = self.place(client).ok()?;
-        self.rows[place].1
+        self.rows[place].entity
     }
 
     /// Whose own an entity is. Looks at everybody.
     pub fn client(&self, entity: Entity) -> Option<ClientKey> {
-        self.rows.iter().find(|(_, own)| *own == Some(entity)).map(|(client, _)| *client)
+        self.rows.iter().find(|row| row.entity == Some(entity)).map(|row| row.client)
     }
 
     /// All clients that are here, by key.
     pub fn iter(&self) -> impl Iterator<Item = (ClientKey, Option<Entity>)> {
-        self.rows.iter().copied()
+        self.rows.iter().map(|row| (row.client, row.entity))
+    }
+
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    pub(crate) fn row(&self, client: ClientKey) -> Option<&Row> {
+        self.rows.get(self.place(client).ok()?)
     }
 
     fn place(&self, client: ClientKey) -> Result<usize, usize> {
-        self.rows.binary_search_by_key(&client, |row| row.0)
+        self.rows.binary_search_by_key(&client, |row| row.client)
     }
 
     pub(crate) fn arrive(&mut self, client: ClientKey) {
+        let row = Row { client, entity: None, team: None };
         match self.place(client) {
-            Ok(place) => self.rows[place].1 = None,
-            Err(place) => self.rows.insert(place, (client, None)),
+            Ok(place) => self.rows[place] = row,
+            Err(place) => self.rows.insert(place, row),
         }
     }
 
     /// Does nothing for who is not here.
     pub(crate) fn set(&mut self, client: ClientKey, entity: Entity) {
         if let Ok(place) = self.place(client) {
-            self.rows[place].1 = Some(entity);
+            self.rows[place].entity = Some(entity);
+        }
+    }
+
+    /// Does nothing for who is not here.
+    pub(crate) fn set_team(&mut self, client: ClientKey, team: Option<u16>) {
+        if let Ok(place) = self.place(client) {
+            self.rows[place].team = team;
         }
     }
 

@@ -150,6 +150,8 @@ pub struct TickReport {
     pub next_tick_hint: Nanos,
     /// Nobody is here and the game allows sleep: unless there is mail, the next tick would do nothing.
     pub has_nothing_to_do: bool,
+    /// An operator's command was carried out in it, which may have changed anything: it is in no log.
+    pub was_changed_from_outside: bool,
     /// One number for the world's state, if it was asked for.
     pub state_hash: Option<u64>,
 }

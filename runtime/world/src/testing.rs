@@ -12,16 +12,14 @@
 //! Runs on the caller's thread and allocates nothing of its own in a steady tick, so a test can count what a game
 //! allocates there.
 
+mod checkpoints;
 mod operator;
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use bevy_ecs::prelude::*;
 use throng_metrics::game::GameTotals;
-use throng_net::{
-    protocol::{ClientId, PACKET_BYTES_MAX},
-    transport::{DatagramSender, PacketSink, SendOutcome},
-};
+use throng_net::protocol::ClientId;
 use throng_pack::{HasSchema, PackError, pack_body, unpack_body};
 use throng_platform::{allocator::thread_counts, time::Nanos};
 use throng_replication::{
@@ -29,12 +27,14 @@ use throng_replication::{
     Schema,
 };
 
+pub use checkpoints::goes_on_alike_after_a_load;
+
 use crate::{
     client_batch::InTick,
     console::WorldConsole,
-    game_world::GameWorld,
+    game_world::{GameWorld, Nowhere},
     ids::{ClientKey, WorldId, WorldKindId},
-    inbox::MessageKind,
+    inbox::{InboxMessage, MessageKind},
     mail::{Mail, MailItem},
     report::TickReport,
     seen_moment::SeenMoment,
@@ -89,7 +89,7 @@ impl TestWorld {
         Self {
             world: built.expect("the systems can be put in an order"),
             mail: Mail::default(),
-            worker: Worker::new(0, Box::new(Nowhere([0; PACKET_BYTES_MAX]))),
+            worker: Worker::new(0, Box::new(Nowhere::default())),
             counted: GameTotals::default(),
             numbers: BTreeMap::new(),
             packed: Vec::new(),
@@ -217,14 +217,14 @@ impl TestWorld {
         let mut bytes = std::mem::take(&mut self.packed);
         bytes.clear();
         pack_body(value, &mut bytes).expect("what is said keeps its type's limits");
-        self.world.note_message(client, kind, seen, &bytes);
+        self.world.note_message(&InboxMessage { client, kind, is_late: false, seen, bytes: &bytes });
         self.packed = bytes;
     }
 
     /// A client says something, which the next tick's systems find in their inbox: any bytes of any client, as a hostile
     /// one may send them.
     pub fn say(&mut self, client: ClientKey, kind: MessageKind, bytes: &[u8]) {
-        self.world.note_message(client, kind, None, bytes);
+        self.world.note_message(&InboxMessage { client, kind, is_late: false, seen: None, bytes });
     }
 
     /// The messages of one kind that the last tick sent a client, in order.
@@ -267,6 +267,12 @@ impl TestWorld {
     /// Lines of memory that its ticks ask for before they need them; 0 for a world that is not small.
     pub fn footprint_lines(&self) -> usize {
         self.world.footprint_lines()
+    }
+
+    /// The world itself, for what a test does that no player can.
+    #[cfg(test)]
+    pub(crate) fn game_world_mut(&mut self) -> &mut GameWorld {
+        &mut self.world
     }
 
     /// The world's entities and resources.
@@ -320,23 +326,6 @@ impl Counted {
     /// A gauge; 0 if it was never set.
     pub fn standing(&self, gauge: &str) -> i64 {
         self.gauges.get(gauge).copied().unwrap_or_default()
-    }
-}
-
-/// A network on which nobody is.
-struct Nowhere([u8; PACKET_BYTES_MAX]);
-
-impl PacketSink for Nowhere {
-    fn buffer(&mut self) -> &mut [u8] {
-        &mut self.0
-    }
-
-    fn commit(&mut self, _to: SocketAddr, _len: usize) {}
-}
-
-impl DatagramSender for Nowhere {
-    fn flush(&mut self) -> SendOutcome {
-        SendOutcome::default()
     }
 }
 

@@ -172,6 +172,15 @@ impl Outbox {
         Ok(())
     }
 
+    /// Nothing of what was ordered is done, and the next tick is this one.
+    pub(crate) fn forget(&mut self, tick: u32) {
+        self.next_long_task = LongTaskNumber::first_of(tick.into());
+        self.long_tasks_mut().clear();
+        self.bytes.clear();
+        self.orders.clear();
+        self.next_tick_hint = Nanos::ZERO;
+    }
+
     /// Names the entity that is the client's player: the centre of its view, always relevant to it, and told to it.
     pub fn set_player(&mut self, client: ClientKey, entity: Entity) {
         self.orders.push(Order::Player { client, entity });

@@ -74,6 +74,20 @@ impl TickTime {
         }
     }
 
+    /// As after so many ticks, at the usual speed.
+    pub fn restore(&self, world: &mut World, ticks: u32) {
+        let elapsed = self.elapsed(ticks.into());
+        for (has, advance) in [
+            (self.has_generic, advance::<()> as fn(&mut World, Duration)),
+            (self.has_virtual, advance::<Virtual>),
+            (self.has_fixed, advance::<Fixed>),
+        ] {
+            if has {
+                advance(world, elapsed);
+            }
+        }
+    }
+
     fn elapsed(&self, ticks: u64) -> Duration {
         // 2^32 ticks at 1 Hz are 4.3e18 ns, which a u64 holds.
         Duration::from_nanos(ticks * 1_000_000_000 / u64::from(self.rate.0))

@@ -220,6 +220,16 @@ impl TunedValues {
         Ok(())
     }
 
+    /// By number, in the order of numbers: what was set.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Option<f64>> {
+        self.values.iter().copied()
+    }
+
+    /// What was in force before, in this process.
+    pub(crate) fn from_values(values: impl Iterator<Item = Option<f64>>) -> Self {
+        Self { values: values.collect() }
+    }
+
     #[inline]
     fn get<T: Tune>(&self, tunable: &Tunable<T>) -> T {
         let number = tunable.number.load(Ordering::Relaxed);

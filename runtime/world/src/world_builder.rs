@@ -38,6 +38,7 @@ use throng_replication::{
 use throng_scheduler::Hertz;
 
 use crate::{
+    checkpoint::Registry,
     declared::Declared,
     events::Events,
     failures,
@@ -68,6 +69,7 @@ pub struct WorldBuilder {
     visibility_filter: Option<VisibilityFilter>,
     transfer_check: Option<TransferCheck>,
     parameters: Option<Vec<u8>>,
+    pub(crate) checkpoints: Registry,
 }
 
 impl WorldBuilder {
@@ -284,6 +286,8 @@ pub struct Kind {
     order: Option<Arc<SystemOrder>>,
     /// With the schema of the first world that is built.
     declared: Option<Arc<Declared>>,
+    /// Of the first world that is built.
+    checkpoints: Option<Arc<Registry>>,
 }
 
 impl Kind {
@@ -295,7 +299,7 @@ impl Kind {
         let recorded_kind = number_of(&name);
         set_period(recorded_kind, kind.tick_rate().period().0);
         let protocol = kind.protocol();
-        Self { id, kind, name, recorded_kind, protocol, order: None, declared: None }
+        Self { id, kind, name, recorded_kind, protocol, order: None, declared: None, checkpoints: None }
     }
 
     /// What its worlds and their clients say to each other.
@@ -330,7 +334,10 @@ impl Kind {
         }
         let order = self.order.clone().expect("set above");
         let filled = self.fill(id, seed, parameters, &declared, interest)?;
-        let WorldBuilder { mut ecs, systems, collector, interest, visibility_filter, transfer_check, .. } = filled;
+        let WorldBuilder {
+            mut ecs, systems, collector, interest, visibility_filter, transfer_check, checkpoints, ..
+        } = filled;
+        let checkpoints = self.checkpoints.get_or_insert_with(|| Arc::new(checkpoints)).clone();
         let has_time_plugin = systems.has_time_plugin();
         let mut systems = systems.into_systems(&self.name, order, &mut ecs)?;
         refuse_non_send_data(&self.name, &ecs)?;
@@ -359,6 +366,7 @@ impl Kind {
             declared,
             visibility_filter,
             transfer_check,
+            checkpoints,
         }))
     }
 
@@ -396,6 +404,7 @@ impl Kind {
             visibility_filter: None,
             transfer_check: None,
             parameters: parameters.map(<[u8]>::to_vec),
+            checkpoints: Registry::new(),
         };
         self.kind.build(&mut builder);
         builder.finish(&self.name)?;

@@ -149,6 +149,43 @@ impl Collector {
         self.last_run = world.increment_change_tick();
     }
 
+    /// Makes entities of a world that never collected known by the ids that they have in `ids`, with all that they have now;
+    /// the rest as [`WorldReplication::restore_ids`]. Entities have `Replicated`, without an id.
+    ///
+    /// Returns false if ids or entities contradict each other. Then the world is of no use.
+    #[must_use]
+    pub fn restore(
+        &mut self,
+        world: &mut World,
+        replication: &mut WorldReplication,
+        tick: u32,
+        generations: &[u8],
+        free: &[u32],
+        ids: &[(Entity, NetId)],
+    ) -> bool {
+        self.begin(world);
+        if !replication.restore_ids(tick, generations, free, ids.iter().map(|(_, id)| *id)) {
+            return false;
+        }
+        self.owners = vec![None; generations.len()];
+        for &(entity, id) in ids {
+            let Some(mut replicated) = world.get_mut::<Replicated>(entity).filter(|held| held.id.is_none()) else {
+                return false;
+            };
+            replicated.bypass_change_detection().id = Some(id);
+            self.owners[id.slot as usize] = Some((entity, id.generation));
+        }
+        // Links are to entities whose ids are known by now.
+        for &(entity, id) in ids {
+            let world = &*world;
+            let entity = world.entity(entity);
+            copy_attributes(entity, id, replication);
+            self.walkers.iter().for_each(|walker| walker.arrived(world, entity, id, replication));
+        }
+        self.last_run = world.increment_change_tick();
+        true
+    }
+
     /// Writes an audit sample for a client, as `WorldReplication::write_audit_sample`, with the values that the Bevy
     /// world has now: a change that `collect` did not see is in the audit sample and not in the copy.
     pub fn write_audit_sample(

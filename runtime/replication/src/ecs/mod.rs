@@ -19,9 +19,9 @@ mod walkers;
 
 pub use attributes::{Team, VisibilityFiltered, Weight};
 pub use collector::Collector;
-pub use links::write_event_in;
+pub use links::{NoEntity, write_event_in};
 pub use protocol::Protocol;
-pub use replicated::{Placed, Replicated};
+pub use replicated::{Placed, Replicated, journal_name};
 
 /// What [`table_resource!`](crate::table_resource) names of Bevy.
 #[doc(hidden)]

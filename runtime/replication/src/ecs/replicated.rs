@@ -48,6 +48,12 @@ pub(crate) struct SharedJournal(Arc<Mutex<Journal>>);
 
 crate::table_resource!(SharedJournal);
 
+/// The name of the journal's type, for whoever lists what a world has.
+#[doc(hidden)]
+pub fn journal_name() -> &'static str {
+    std::any::type_name::<SharedJournal>()
+}
+
 impl SharedJournal {
     pub fn lock(&self) -> MutexGuard<'_, Journal> {
         // A push that panicked leaves its list whole.

@@ -227,6 +227,47 @@ impl Entities {
         Ok(NetId { slot, generation: row.generation })
     }
 
+    /// Generations of all slots, whoever has them.
+    pub fn slot_generations(&self) -> impl ExactSizeIterator<Item = u8> {
+        self.slots.iter().map(|slot| slot.generation)
+    }
+
+    /// Slots that wait for a new owner, those first that have waited longest.
+    pub fn free_slots(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.free.iter().copied()
+    }
+
+    /// Has these slots from the start: those of `alive` with entities that have nothing yet, the others free. What is
+    /// neither in `alive` nor in `free` has been freed last. Returns false if that cannot be; then it is of no use.
+    pub fn restore(&mut self, generations: &[u8], free: &[u32], alive: impl IntoIterator<Item = NetId>) -> bool {
+        if !self.slots.is_empty() || generations.len() > self.entities_max {
+            return false;
+        }
+        for generation in generations {
+            let slot = self.grow();
+            self.slots[slot as usize].generation = *generation;
+        }
+        for id in alive {
+            match self.slots.get_mut(id.slot as usize) {
+                Some(row) if !row.alive && row.generation == id.generation => row.alive = true,
+                _ => return false,
+            }
+            self.alive_count += 1;
+        }
+        let mut is_free = vec![false; self.slots.len()];
+        for &slot in free {
+            match (self.slots.get(slot as usize), is_free.get_mut(slot as usize)) {
+                (Some(row), Some(is_free)) if !row.alive && !*is_free => *is_free = true,
+                _ => return false,
+            }
+            self.free.push_back(slot);
+        }
+        let left = self.slots.iter().zip(&is_free).enumerate().filter(|(_, (row, is_free))| !row.alive && !**is_free);
+        self.free.extend(left.map(|(slot, _)| slot as u32));
+        self.arrangement += 1;
+        true
+    }
+
     /// Returns whether there was such an entity.
     pub fn despawn(&mut self, id: NetId) -> bool {
         let Some(row) = self.row_mut(id) else {

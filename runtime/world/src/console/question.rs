@@ -15,17 +15,31 @@ pub trait AskedWorld {
 }
 
 /// Mail that is run in the world. Whoever asks puts where the answer goes into it; a world that ends drops it unasked.
-pub struct Question(Ask);
+pub struct Question {
+    ask: Ask,
+    changes: bool,
+}
 
-type Ask = Box<dyn FnOnce(&mut dyn AskedWorld) + Send>;
+/// What is done in the world.
+pub type Ask = Box<dyn FnOnce(&mut dyn AskedWorld) + Send>;
 
 impl Question {
-    pub fn new(ask: impl FnOnce(&mut dyn AskedWorld) + Send + 'static) -> Self {
-        Self(Box::new(ask))
+    pub fn new(ask: Ask) -> Self {
+        Self { ask, changes: true }
+    }
+
+    /// One that changes nothing in the world.
+    pub fn that_looks(ask: Ask) -> Self {
+        Self { ask, changes: false }
+    }
+
+    /// Whether the world may be another one after it.
+    pub(crate) fn changes(&self) -> bool {
+        self.changes
     }
 
     pub(crate) fn ask(self, world: &mut dyn AskedWorld) {
-        (self.0)(world);
+        (self.ask)(world);
     }
 }
 

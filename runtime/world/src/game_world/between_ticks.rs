@@ -132,6 +132,9 @@ impl GameWorld {
         // A world in which nothing was ever set keeps nothing.
         if **values != TunedValues::default() || self.ecs.contains_resource::<TunedInWorld>() {
             self.ecs.insert_resource(TunedInWorld(values.clone()));
+            if let Some(log) = &mut self.log {
+                log.tunables(values);
+            }
         }
     }
 

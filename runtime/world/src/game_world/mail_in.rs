@@ -13,12 +13,11 @@ use super::{GameWorld, own};
 use crate::{
     client::Client,
     ids::{ClientKey, WorldId},
-    inbox::{Inbox, MessageKind},
+    inbox::{Inbox, InboxMessage},
     mail::{Mail, MailItem},
     report::Leaving,
-    seen_moment::SeenMoment,
-    tick_resources::{Arrival, Arrivals, ScanRange, WorldMessages},
-    transfer::Transfer,
+    tick_resources::{Arrival, Arrivals, WorldMessages},
+    transfer::{Transfer, WorldMessage},
     worker::ForkJoin,
 };
 
@@ -44,10 +43,7 @@ impl GameWorld {
     fn take_item(&mut self, item: MailItem) {
         match item {
             MailItem::Arrival { client, from, transfer } => self.take_in(client, from, transfer),
-            MailItem::Message(message) => {
-                self.filled.messages = true;
-                self.ecs.resource_mut::<WorldMessages>().0.push(message);
-            }
+            MailItem::Message(message) => self.note_world_message(message),
             MailItem::Dismiss { client, reason } => self.dismiss(client, reason),
             MailItem::Rules(rules) => self.set_rules(&rules),
             MailItem::Tuned(values) => self.set_tuned(&values),
@@ -67,9 +63,7 @@ impl GameWorld {
             let views = self.clients.iter_mut().filter_map(|client| client.view.as_mut());
             own(&mut self.replication).set_rules(&self.rules, ticks_per_s, views);
         }
-        if let Some(mut scan) = self.ecs.get_resource_mut::<ScanRange>() {
-            scan.ruled_m = rules.scan_range_m;
-        }
+        self.set_scan_range(rules.scan_range_m);
     }
 
     /// Clients are told half as often of what is not near them, because there is too little time; or as usual again.
@@ -82,6 +76,9 @@ impl GameWorld {
     pub fn set_time_factor(&mut self, factor: TimeFactor) {
         if self.replication.time_factor() != factor {
             own(&mut self.replication).set_time_factor(factor);
+            if let Some(log) = &mut self.log {
+                log.time_factor(factor);
+            }
         }
     }
 
@@ -133,16 +130,16 @@ impl GameWorld {
         self.ecs.resource_mut::<Arrivals>().0.push(arrival);
     }
 
-    /// The systems see in their next run a message that came in no datagram, for tests.
-    pub(crate) fn note_message(
-        &mut self,
-        client: ClientKey,
-        kind: MessageKind,
-        seen: Option<SeenMoment>,
-        bytes: &[u8],
-    ) {
+    /// The systems see in their next run a message that came in no datagram: out of a log, or of a test.
+    pub(crate) fn note_message(&mut self, message: &InboxMessage<'_>) {
         self.filled.inbox = true;
-        self.ecs.resource_mut::<Inbox>().push(client, kind, seen, bytes);
+        self.ecs.resource_mut::<Inbox>().push(message);
+    }
+
+    /// The systems see in their next run what another world says.
+    pub(super) fn note_world_message(&mut self, message: WorldMessage) {
+        self.filled.messages = true;
+        self.ecs.resource_mut::<WorldMessages>().0.push(message);
     }
 
     pub(super) fn dismiss(&mut self, client: ClientKey, reason: &'static str) {

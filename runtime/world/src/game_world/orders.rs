@@ -53,6 +53,7 @@ impl GameWorld {
                     }
                 }
                 Order::Team { client, team } => {
+                    self.ecs.resource_mut::<Inbox>().players.set_team(client, team);
                     if let Some(Client { team: own_team, view: Some(view), .. }) = self.clients.get_mut(client) {
                         *own_team = team;
                         view.set_team(team);

@@ -15,6 +15,7 @@ use crate::{
     seen_moment::SeenMoment,
     tick_resources::{Arrival, RefusedTravel, TravelRefusal},
     transfer::{TRANSFER_BYTES_MAX, WorldMessage},
+    tunable::TunedValues,
 };
 
 const ARRIVAL: u8 = 1;
@@ -24,6 +25,7 @@ const REQUEST: u8 = 4;
 const WORLD_MESSAGE: u8 = 5;
 const RULES: u8 = 6;
 const TIME_FACTOR: u8 = 7;
+const TUNABLES: u8 = 8;
 
 /// One thing that entered a world.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +36,22 @@ pub enum Entry<'a> {
     WorldMessage { from: WorldId, bytes: &'a [u8] },
     Rules(&'a [u8]),
     TimeFactor(TimeFactor),
+    Tunables(LoggedTunables<'a>),
 }
+
+/// What was in force, by number; tunables that were not set say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoggedTunables<'a>(&'a [u8]);
+
+impl LoggedTunables<'_> {
+    pub fn iter(&self) -> impl Iterator<Item = Option<f64>> {
+        let values =
+            self.0.chunks_exact(TUNABLE_BYTES).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+        values.map(|value| (!value.is_nan()).then_some(value))
+    }
+}
+
+const TUNABLE_BYTES: usize = 8;
 
 /// An [`Arrival`] whose bytes lie in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +135,13 @@ pub(super) fn write_time_factor(factor: TimeFactor, out: &mut Vec<u8>) {
     out.extend_from_slice(&[TIME_FACTOR, factor.percent()]);
 }
 
+/// One that was not set is no number.
+pub(super) fn write_tunables(values: &TunedValues, out: &mut Vec<u8>) {
+    out.push(TUNABLES);
+    out.extend_from_slice(&((values.iter().len() * TUNABLE_BYTES) as u32).to_le_bytes());
+    values.iter().for_each(|value| out.extend_from_slice(&value.unwrap_or(f64::NAN).to_le_bytes()));
+}
+
 fn write_world(world: WorldId, out: &mut Vec<u8>) {
     out.extend_from_slice(&(world.index() as u32).to_le_bytes());
     out.extend_from_slice(&world.generation().to_le_bytes());
@@ -145,6 +169,11 @@ pub(super) fn read<'a>(from: &mut Reader<'a>) -> Result<Entry<'a>, LogFault> {
         WORLD_MESSAGE => Entry::WorldMessage { from: read_world(from)?, bytes: read_carried(from)? },
         RULES => Entry::Rules(read_bytes(from)?),
         TIME_FACTOR => Entry::TimeFactor(TimeFactor::decode(from.u8()?).ok_or(Fault::OutOfRange)?),
+        TUNABLES => {
+            let bytes = read_bytes(from)?;
+            let is_whole = bytes.len().is_multiple_of(TUNABLE_BYTES);
+            Entry::Tunables(LoggedTunables(is_whole.then_some(bytes).ok_or(Fault::OutOfRange)?))
+        }
         got => return Err(LogFault::UnknownEntry { got }),
     })
 }

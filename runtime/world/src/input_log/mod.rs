@@ -23,10 +23,12 @@ mod tests;
 use throng_replication::TimeFactor;
 use throng_scheduler::Hertz;
 
-pub use entry::{Entry, LoggedArrival};
+pub use entry::{Entry, LoggedArrival, LoggedTunables};
 pub use reader::{Entries, InputLogReader, LogFault, LoggedTick};
 
-use crate::{ids::ClientKey, inbox::InboxMessage, tick_resources::Arrival, transfer::WorldMessage};
+use crate::{
+    ids::ClientKey, inbox::InboxMessage, tick_resources::Arrival, transfer::WorldMessage, tunable::TunedValues,
+};
 
 const MAGIC: [u8; 8] = *b"thronglg";
 const VERSION: u16 = 1;
@@ -56,18 +58,40 @@ pub struct InputLog {
 
 impl InputLog {
     pub fn new(start: LogStart) -> Self {
-        let mut bytes = Vec::new();
+        let mut log = Self::empty();
+        log.restart(start);
+        log
+    }
+
+    /// One that is not begun: to be [`restart`](Self::restart)ed before anything is written.
+    pub fn empty() -> Self {
+        Self { bytes: Vec::new(), tick: 0, tick_begin: 0 }
+    }
+
+    /// Begins anew, and forgets all that was written; keeps its memory.
+    pub fn restart(&mut self, start: LogStart) {
+        let bytes = &mut self.bytes;
+        bytes.clear();
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend_from_slice(&start.rate.0.to_le_bytes());
         bytes.extend_from_slice(&start.tick.to_le_bytes());
         bytes.extend_from_slice(&start.seed.to_le_bytes());
         bytes.extend_from_slice(&start.schema.to_le_bytes());
-        let crc = crc32fast::hash(&bytes);
+        let crc = crc32fast::hash(bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
-        let mut log = Self { bytes, tick: start.tick, tick_begin: 0 };
-        log.begin_tick();
-        log
+        self.tick = start.tick;
+        self.begin_tick();
+    }
+
+    /// What whole ticks have written since the log was begun or last taken from.
+    pub fn whole_ticks(&self) -> &[u8] {
+        &self.bytes[..self.tick_begin]
+    }
+
+    /// What has entered the tick that was begun last.
+    pub fn unfinished_tick(&self) -> Entries<'_> {
+        Entries::of(&self.bytes[self.tick_begin + TICK_HEADING_BYTES..])
     }
 
     /// A client has come in.
@@ -99,6 +123,11 @@ impl InputLog {
     /// ticks came when they did.
     pub fn time_factor(&mut self, factor: TimeFactor) {
         entry::write_time_factor(factor, &mut self.bytes);
+    }
+
+    /// Tunables came into force: by the numbers that they have in this process.
+    pub fn tunables(&mut self, values: &TunedValues) {
+        entry::write_tunables(values, &mut self.bytes);
     }
 
     /// The tick has all that entered it; what comes now enters the next one.

@@ -139,6 +139,12 @@ pub struct Entries<'a> {
     rest: &'a [u8],
 }
 
+impl<'a> Entries<'a> {
+    pub(super) fn of(rest: &'a [u8]) -> Self {
+        Self { rest }
+    }
+}
+
 impl<'a> Iterator for Entries<'a> {
     type Item = Result<Entry<'a>, LogFault>;
 

@@ -192,7 +192,7 @@ fn entries_that_are_none_are_refused() {
         log.end_tick();
         assert_eq!(read(&written(&mut log)), (vec![], Some(expected)), "{entries:?}");
     };
-    check(&[8], LogFault::UnknownEntry { got: 8 });
+    check(&[9], LogFault::UnknownEntry { got: 9 });
     check(&[7, 9], Fault::OutOfRange.into());
     check(&[2, 9, 0], Fault::Truncated.into());
     check(&[6, 0xFF, 0xFF, 0xFF, 0xFF, 1], Fault::Truncated.into());
@@ -218,4 +218,36 @@ fn steady_ticks_write_into_the_memory_that_is_there() {
     (0..100).for_each(|_| tick(&mut log));
     assert_eq!((log.bytes.as_ptr(), log.bytes.capacity()), (memory, capacity));
     assert_eq!(handed_over.capacity(), 4096);
+}
+
+#[test]
+fn tunables_are_read_as_they_were_written() {
+    let values = [Some(6.5), None, Some(-0.0)];
+    let mut log = InputLog::new(START);
+    log.tunables(&TunedValues::from_values(values.into_iter()));
+    let unfinished: Vec<_> = log.unfinished_tick().collect();
+    log.end_tick();
+    assert_eq!(unfinished.len(), 1, "what entered is there before the tick is over");
+    let bytes = written(&mut log);
+    let tick = InputLogReader::new(&bytes).unwrap().next().unwrap().unwrap();
+    for entry in [unfinished[0], tick.entries().next().unwrap()] {
+        let Ok(Entry::Tunables(read)) = entry else { panic!("{entry:?}") };
+        assert_eq!(read.iter().collect::<Vec<_>>(), values);
+    }
+}
+
+#[test]
+fn a_log_that_begins_anew_forgets_and_keeps_its_memory() {
+    let mut log = InputLog::new(START);
+    for _ in 0..100 {
+        log.message(&request(b"open"));
+        log.end_tick();
+    }
+    let (long, memory) = (log.whole_ticks().len(), log.bytes.capacity());
+    log.restart(LogStart { tick: 107, ..START });
+    assert!(log.whole_ticks().len() < 100 && long > 1_000 && log.bytes.capacity() == memory);
+    log.end_tick();
+    let bytes = written(&mut log);
+    let ticks: Vec<_> = InputLogReader::new(&bytes).unwrap().map(|tick| tick.unwrap().tick).collect();
+    assert_eq!(ticks, [108]);
 }
