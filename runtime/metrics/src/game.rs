@@ -349,6 +349,12 @@ impl GameTotals {
         }
     }
 
+    /// A world comes whose gauges were set where nobody added them up: they count from now on.
+    pub fn adopt(&mut self, world: &mut WorldGauges) {
+        world.is_left_out = true;
+        self.take_back(world);
+    }
+
     /// A world is no more: its part of the gauges goes with it.
     pub fn withdraw(&mut self, world: &mut WorldGauges) {
         self.leave_out(world);

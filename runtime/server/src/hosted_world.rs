@@ -20,6 +20,7 @@ use crate::{
     mailbox::Mailbox,
     packet_report::{PacketSums, Reported},
     worker_post::WorkerPost,
+    world_record::{LastRecord, WorldRecord},
 };
 
 /// What each worker thread keeps for itself.
@@ -37,6 +38,8 @@ pub(crate) struct HostWorker {
     post: Arc<WorkerPost>,
     /// Where values go that ticks give up; none once its thread knows.
     later: Option<Later>,
+    /// Where checkpoints are written; kept for its memory.
+    checkpoint: Vec<u8>,
 }
 
 impl HostWorker {
@@ -50,7 +53,16 @@ impl HostWorker {
         later: Later,
     ) -> Self {
         let (worker, clients) = (Worker::new(number, sender), ClientCosts::new(clients_max));
-        Self { worker, clock, packets: PacketSums::default(), clients, send_dropped, post, later: Some(later) }
+        Self {
+            worker,
+            clock,
+            packets: PacketSums::default(),
+            clients,
+            send_dropped,
+            post,
+            later: Some(later),
+            checkpoint: Vec::new(),
+        }
     }
 }
 
@@ -79,11 +91,28 @@ pub(crate) struct HostedWorld {
     running_since: Arc<AtomicU64>,
     /// Time of the frame that the next tick belongs to; the same for all worlds of the frame.
     pub now: Nanos,
+    /// What it can be made again from, if its kind keeps checkpoints.
+    record: Option<Box<WorldRecord>>,
 }
 
 impl HostedWorld {
-    pub fn new(world: GameWorld, mailbox: Arc<Mailbox>, running_since: Arc<AtomicU64>) -> Self {
-        Self { world, mailbox, mail: Mail::default(), running_since, now: Nanos::ZERO }
+    pub fn new(
+        world: GameWorld,
+        mailbox: Arc<Mailbox>,
+        running_since: Arc<AtomicU64>,
+        record: Option<Box<WorldRecord>>,
+    ) -> Self {
+        Self { world, mailbox, mail: Mail::default(), running_since, now: Nanos::ZERO, record }
+    }
+
+    /// What it can be made again from, after a panic.
+    pub fn take_record(&mut self) -> Option<LastRecord> {
+        self.record.take()?.end(&mut self.world)
+    }
+
+    /// Mail that a panic left.
+    pub fn take_mail(&mut self) -> Vec<MailItem> {
+        self.mail.drain().collect()
     }
 
     /// Takes its clients out, those included that a panic left in the middle of a tick. The rest is to be dropped.
@@ -126,8 +155,13 @@ impl ShortTask for HostedWorld {
         self.tick(worker, helpers);
         drop(in_tick);
         drop(at_work);
-        self.running_since.store(0, Ordering::Relaxed);
         self.world.count_allocations(allocator::thread_counts().allocations - before);
+        if let Some(record) = &mut self.record
+            && !record.note_tick(&mut self.world, &mut worker.checkpoint)
+        {
+            self.record = None;
+        }
+        self.running_since.store(0, Ordering::Relaxed);
     }
 
     fn run_batch(batch: &mut ClientBatch, worker: &mut HostWorker) {

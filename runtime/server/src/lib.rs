@@ -89,6 +89,7 @@ pub mod prelude;
 pub mod questions;
 mod recorder_start;
 mod recorder_turns;
+mod reload;
 pub mod report;
 pub mod rules;
 mod seeds;
@@ -111,6 +112,7 @@ mod worker_post;
 pub mod world_facts;
 mod world_hash;
 mod world_maker;
+mod world_record;
 mod world_slot;
 mod worlds;
 

@@ -47,6 +47,7 @@ const YIELD_DIVISOR: u64 = 4;
 
 /// Kinds of the server's own.
 pub(crate) const MAKE_WORLD: &str = "world.make";
+pub(crate) const REMAKE_WORLD: &str = "world.remake";
 pub(crate) const DROP_WORLD: &str = "world.drop";
 
 /// What the frame's thread keeps about long tasks.

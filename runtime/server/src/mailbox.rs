@@ -64,6 +64,14 @@ impl Mailbox {
         self.lock().mail.push(item);
     }
 
+    /// Puts back what was taken out and not seen to: messages are counted again.
+    pub fn push_again(&self, item: MailItem) {
+        match item {
+            MailItem::Message(message) => _ = self.push_message(message),
+            item => self.push(item),
+        }
+    }
+
     /// Ends it: nothing is taken in any more. Gives what waits.
     pub fn close(&self) -> Mail {
         let closed = Waiting { is_closed: true, ..Waiting::default() };

@@ -53,6 +53,7 @@ use crate::{
     parking::{Parking, Which},
     questions::{Asked, HostedCommand, WorldRow},
     recorder_turns::RecorderTurns,
+    reload::Reloads,
     report::{Build, ServerReport, ServerStatus},
     seeds::Seeds,
     settings::{ServerSettings, Settings},
@@ -273,6 +274,10 @@ pub struct Server {
     pub(crate) ending: VecDeque<WorldId>,
     /// Clients whose worlds panicked.
     pub(crate) stranded: VecDeque<Stranded>,
+    /// Worlds that panicked and are being made again.
+    pub(crate) reloads: Reloads,
+    /// Between two checkpoints of a world; 0: none are taken (s).
+    pub(crate) checkpoint_period_s: u32,
     /// What these worlds were made from.
     pub(crate) parking: Parking,
     /// Those that are not there though the program knows them.
@@ -463,6 +468,8 @@ impl Server {
             long_tasks: LongTaskControl::new(long_tasks, settings.long_tasks.clone(), workers_count),
             ending: VecDeque::new(),
             stranded: VecDeque::new(),
+            reloads: Reloads::default(),
+            checkpoint_period_s: settings.server.checkpoint_period_s,
             parking: Parking::default(),
             held: HeldWorlds::default(),
             worlds_changed: false,

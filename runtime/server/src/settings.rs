@@ -334,6 +334,11 @@ pub struct ServerSettings {
     /// A client whose world is not ready after this long is refused [s, 1 to 600]. Default 30.
     /// Too low → a busy moment sends players away; too high → they wait for a world that never comes.
     pub placement_timeout_s: u32,
+    /// How often a world keeps what it can be made again from if it panics [s, 1 to 600; 0: never]. Default 10. For
+    /// kinds of worlds that say what their state is; others begin anew.
+    /// Too low → large worlds spend their ticks on it; too high → a world is away for longer after a panic, since all
+    /// ticks since are done again, and what its players said since takes memory.
+    pub checkpoint_period_s: u32,
     /// Packets accepted from one client [packets/s, 20 to 10,000]. Default 300: 128 Hz twice over and acks.
     /// Too low → honest clients lose input after a lag burst; too high → one attacker costs many players' time.
     pub client_packets_per_s_max: u32,
@@ -377,6 +382,7 @@ impl Default for ServerSettings {
             join_queue_max: 4096,
             placements_pending_max: 1024,
             placement_timeout_s: 30,
+            checkpoint_period_s: 10,
             client_packets_per_s_max: 300,
             client_bytes_per_s_max: 128 << 10,
             client_messages_per_s_max: 1_000,
@@ -455,6 +461,7 @@ impl Section for ServerSettings {
         checks.range("join_queue_max", self.join_queue_max, 1..=65_535, "clients");
         checks.range("placements_pending_max", self.placements_pending_max, 1..=65_535, "clients");
         checks.range("placement_timeout_s", self.placement_timeout_s, 1..=600, "s");
+        checks.range("checkpoint_period_s", self.checkpoint_period_s, 0..=600, "s");
         checks.range("client_packets_per_s_max", self.client_packets_per_s_max, 20..=10_000, "packets/s");
         checks.range("client_bytes_per_s_max", self.client_bytes_per_s_max, 2_400..=10_000_000, "bytes/s");
         checks.range("client_messages_per_s_max", self.client_messages_per_s_max, 20..=100_000, "messages/s");

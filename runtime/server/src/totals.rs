@@ -62,6 +62,9 @@ counters! {
             "Worlds taken out of service after a panic.",
             "A bug: any is one too many. The log has the panic; the world's players were given to others, see \
              `server.clients_placed_again`, or disconnected.";
+        Sum worlds_reloaded: "server.worlds_reloaded", "worlds",
+            "Worlds that panicked and were made again, as they were before the tick that failed.",
+            "As `server.worlds_parked`: a bug, of which its players saw a stutter.";
         Sum clients_placed_again: "server.clients_placed_again", "clients",
             "Clients whose world panicked and who went on in another.",
             "As `server.worlds_parked`: what they carried is lost.";

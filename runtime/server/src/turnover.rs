@@ -151,6 +151,7 @@ impl Server {
                 self.ending.push_back(id);
             }
         }
+        self.finish_reloads(frame);
         self.tell_recorder_of_worlds(self.timeline.start_of(frame));
     }
 
@@ -200,14 +201,20 @@ impl Server {
         Some(slot)
     }
 
-    /// Ends a world that panicked: its state may be half changed, so it must not tick again. Its clients keep their
-    /// connections and wait for another, see [`crate::stranded`].
+    /// Ends a world that panicked: its state may be half changed, so it must not tick again. One that keeps checkpoints is
+    /// made again in its place ([`crate::reload`]); otherwise its clients keep their connections and wait for another, see
+    /// [`crate::stranded`].
     pub(crate) fn end_panicked(&mut self, mut hosted: Box<HostedWorld>, now: Nanos) {
         let id = hosted.world.id();
         log_error!(WORLDS, world = %id, name = &**hosted.world.name(), "world panicked in its tick and is parked");
         self.counts.server.worlds_parked += 1;
+        if !self.park_if_it_panics_often(id, now) {
+            match self.begin_reload(hosted, now) {
+                Ok(()) => return,
+                Err(unkept) => hosted = unkept,
+            }
+        }
         if let Some(mut slot) = self.take_out(id, false) {
-            self.park_if_it_panics_often(&slot, now);
             if let Some(answer) = slot.ending.take() {
                 answer.give(Ok(()));
             }
@@ -220,8 +227,9 @@ impl Server {
         self.maker.drop_world(rest);
     }
 
-    fn park_if_it_panics_often(&mut self, slot: &WorldSlot, now: Nanos) {
-        let Some(parked_for) = self.parking.panicked(&slot.plan, now) else { return };
+    fn park_if_it_panics_often(&mut self, id: WorldId, now: Nanos) -> bool {
+        let Some(slot) = self.worlds.get(id) else { return false };
+        let Some(parked_for) = self.parking.panicked(&slot.plan, now) else { return false };
         self.counts.server.parkings += 1;
         self.publish_parked(now);
         log_error!(
@@ -231,6 +239,7 @@ impl Server {
             parked_s = parked_for.as_secs_f64(),
             "worlds of this plan panicked again and again: none is made by it for now; the console's `world.unpark` ends that"
         );
+        true
     }
 
     /// Ends a client's connection outside of any world.
@@ -268,7 +277,7 @@ impl Server {
             // `prepare` lays all worlds that there are into the grid of all rates.
             None => ((0, TickPhase::new(0, rate, FrameGrid::for_rates(&[rate]))), 0),
         };
-        let mut slot = WorldSlot::new(world, plan, phase, frame);
+        let mut slot = WorldSlot::new(world, plan, phase, frame, self.checkpoint_period_s);
         slot.keeps_place = keeps_place;
         self.held.news.came(id, &slot.name, &slot.plan, keeps_place);
         self.mailboxes.insert(id, slot.mailbox.clone());

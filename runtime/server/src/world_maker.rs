@@ -23,12 +23,15 @@ use throng_world::{GameWorld, ids::WorldId, world_builder::Kind};
 use crate::{
     hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld, WorldError},
-    long_tasks::{DROP_WORLD, MAKE_WORLD, dropping},
+    long_tasks::{DROP_WORLD, MAKE_WORLD, REMAKE_WORLD, dropping},
     settings::LongTaskSettings,
 };
 
 /// Orders that are long tasks at a time at most: as many as can be put into their places in a frame.
 const STARTED_MAX: usize = 64;
+
+/// By when a world that panicked is to be back: its players wait in it, and are promised no more than two seconds.
+const REMADE_WITHIN: Nanos = Nanos::from_secs(2);
 
 /// What a world is built from.
 pub(crate) struct Order {
@@ -54,6 +57,7 @@ type Built = Result<Box<GameWorld>, WorldError>;
 pub(crate) struct WorldMaker {
     tasks: LongTasks,
     make: LongKind,
+    remake: LongKind,
     drop: LongKind,
     settings: LongTaskSettings,
     built: Arc<Results<(WorldId, Built)>>,
@@ -75,6 +79,7 @@ impl WorldMaker {
     pub fn new(tasks: &LongTasks, settings: &LongTaskSettings) -> Self {
         Self {
             make: tasks.kind(MAKE_WORLD),
+            remake: tasks.kind(REMAKE_WORLD),
             drop: tasks.kind(DROP_WORLD),
             tasks: tasks.clone(),
             settings: settings.clone(),
@@ -134,6 +139,15 @@ impl WorldMaker {
         let deadline = self.tasks.now().saturating_add(self.settings.drop_within());
         // What frees memory is never refused.
         let _ = self.tasks.start(dropping(self.drop, deadline, 0, world));
+    }
+
+    /// Has a world made again that panicked; `remake` says itself when that is done. The most urgent of all that is made,
+    /// since players wait in it, and never refused: there are no more of these than worlds.
+    pub fn remake(&mut self, remake: Box<dyn FnOnce() + Send>) {
+        let deadline = self.tasks.now().saturating_add(REMADE_WITHIN);
+        let task = LongTask { kind: self.remake, deadline, cost: None, frees: Some(0), run: remake };
+        let started = self.tasks.start(task);
+        debug_assert!(started.is_ok(), "what frees something is never refused");
     }
 
     /// A world that has been built since this was last asked.

@@ -18,6 +18,7 @@ use crate::{
     mailbox::Mailbox,
     overload::{Ladder, Limits},
     timeline::Timeline,
+    world_record::WorldRecord,
 };
 
 /// A world that has been in one tick for this long is reported as hanging (reliability R24 asks for 100 ms).
@@ -80,10 +81,17 @@ pub(crate) struct TickOutcome {
 
 impl WorldSlot {
     /// A world that ticks for the first time in a frame after `frame`; it misses nothing before.
-    pub fn new(mut world: GameWorld, plan: NewWorld, (phase_index, phase): (usize, TickPhase), frame: u64) -> Self {
+    pub fn new(
+        mut world: GameWorld,
+        plan: NewWorld,
+        (phase_index, phase): (usize, TickPhase),
+        frame: u64,
+        checkpoint_period_s: u32,
+    ) -> Self {
         let mut cost = CostEstimate::new();
         cost.hint(world.report_mut().next_tick_hint);
         let (mailbox, running_since) = (Arc::<Mailbox>::default(), Arc::<AtomicU64>::default());
+        let record = WorldRecord::begin(&mut world, plan.seed, checkpoint_period_s);
         Self {
             id: world.id(),
             plan,
@@ -93,7 +101,7 @@ impl WorldSlot {
             last_cost: Nanos::ZERO,
             is_dormant: false,
             ladder: Ladder::default(),
-            home: Some(Box::new(HostedWorld::new(world, mailbox.clone(), running_since.clone()))),
+            home: Some(Box::new(HostedWorld::new(world, mailbox.clone(), running_since.clone(), record))),
             mailbox,
             running_since,
             phase,
@@ -171,6 +179,20 @@ impl WorldSlot {
     /// What its time falls behind in each tick.
     pub fn time_lost_per_tick(&self) -> Nanos {
         self.period().saturating_sub(self.rate.period())
+    }
+
+    /// Its world panicked, and another one takes its place: no worker has it.
+    pub fn is_gone(&mut self) {
+        self.running_since.store(0, Ordering::Relaxed);
+        self.hang_is_reported = false;
+    }
+
+    /// The world has been made again; the next tick is due in the frame after this one, and none is counted as missed.
+    pub fn come_back(&mut self, world: GameWorld, record: Option<Box<WorldRecord>>, frame: u64) {
+        let hosted = HostedWorld::new(world, self.mailbox.clone(), self.running_since.clone(), record);
+        self.home = Some(Box::new(hosted));
+        self.ladder.reset();
+        self.wake(frame);
     }
 
     /// The next tick takes so many clients in.

@@ -64,6 +64,7 @@ joins_per_frame_max = 2
 join_queue_max = 50
 placements_pending_max = 3
 placement_timeout_s = 7
+checkpoint_period_s = 60
 client_packets_per_s_max = 30
 client_bytes_per_s_max = 4_000
 client_messages_per_s_max = 40
@@ -118,6 +119,7 @@ core_switches = false
         join_queue_max: 50,
         placements_pending_max: 3,
         placement_timeout_s: 7,
+        checkpoint_period_s: 60,
         client_packets_per_s_max: 30,
         client_bytes_per_s_max: 4_000,
         client_messages_per_s_max: 40,

@@ -14,7 +14,6 @@ use throng_platform::time::Nanos;
 
 use super::GameWorld;
 use crate::{
-    client_batch::InTick,
     input_log::{Entry, InputLogReader, LogFault, LoggedArrival},
     mail::Mail,
     tick_resources::{Arrival, Departures, ScanRange},
@@ -56,9 +55,7 @@ impl GameWorld {
             for entry in tick?.entries() {
                 self.enter(entry?)?;
             }
-            let in_tick = InTick::begin();
             self.tick(self.now + period, &mut mail, &mut worker, &Alone);
-            drop(in_tick);
             let report = self.report_mut();
             report.leaving.clear();
             report.messages.clear();

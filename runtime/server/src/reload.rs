@@ -1,0 +1,265 @@
+//! Reload: a world that panicked is made again, and its players stay in it.
+//!
+//! The world that panicked may be half changed and must not tick again. Its kind keeps checkpoints, so there is a record
+//! of it ([`crate::world_record`]): the maker's thread builds another one from the same plan, loads the newest checkpoint
+//! and does all ticks since, up to, not into, the one that failed. It takes the place of the one that panicked, with its
+//! id and its mailbox: whatever was sent to it meanwhile waits there. Its clients' connections go on, and their
+//! programs see it as a world that they enter.
+//!
+//! ```text
+//! panicked --> clients, mail, record --> maker's thread: build, load, replay --> same place, same clients
+//!    |                                      |  the log panics, too: without it
+//!    '-- parked, or no record               '- that fails, too
+//!              '-----------------> its clients are placed elsewhere (`stranded`)
+//! ```
+//!
+//! What clients said in the tick that failed is dropped, since it may have been the cause. Who came in it comes again,
+//! with what it carries, and so do messages of other worlds: they carry what somebody owns. A plan whose worlds panic
+//! again and again is parked as ever ([`crate::parking`]).
+//!
+//! On the frame thread nothing but moves of pointers; cost on the maker's thread: a build, a load and as many ticks as
+//! there are in `checkpoint_period_s`, without clients.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, Sender, channel},
+    },
+};
+
+use throng_platform::time::Nanos;
+use throng_profiler::{log_category, log_error, log_info};
+use throng_replication::{InterestSettings, ReplicationRules, Schema};
+use throng_world::{
+    Client, GameWorld, Leaving, MailItem,
+    checkpoint::PlayerEntities,
+    ids::WorldId,
+    input_log::{Entry, InputLogReader},
+    tick_resources::Arrival,
+    transfer::WorldMessage,
+    world_builder::Kind,
+};
+
+use crate::{
+    hosted_world::HostedWorld,
+    lifecycle::NewWorld,
+    server::Server,
+    world_record::{LastRecord, WorldRecord},
+};
+
+log_category!(RELOADS = "server.reloads");
+
+/// Worlds that are being made again, and the way back from the maker's thread.
+pub(crate) struct Reloads {
+    waiting: Vec<Waiting>,
+    done: (Sender<(WorldId, Option<Box<Remade>>)>, Receiver<(WorldId, Option<Box<Remade>>)>),
+}
+
+impl Default for Reloads {
+    fn default() -> Self {
+        Self { waiting: Vec::new(), done: channel() }
+    }
+}
+
+/// What waits for a world.
+struct Waiting {
+    id: WorldId,
+    since: Nanos,
+    clients: Vec<Box<Client>>,
+}
+
+/// What a world is made again from.
+struct Order {
+    id: WorldId,
+    kind: Arc<Mutex<Kind>>,
+    plan: NewWorld,
+    schema: Arc<Schema>,
+    interest: InterestSettings,
+    rules: ReplicationRules,
+    record: LastRecord,
+}
+
+/// A world as it was before the tick that failed.
+struct Remade {
+    world: GameWorld,
+    checkpoint: Vec<u8>,
+    /// How many ticks were done again; none: not even the log could be, and these are lost.
+    replayed: Option<u32>,
+    /// Who came since the checkpoint, for those whom the world does not know.
+    arrivals: Vec<Arrival>,
+    /// What other worlds said in the tick that failed.
+    messages: Vec<WorldMessage>,
+}
+
+impl Server {
+    /// Has a world that panicked made again. Gives it back if that cannot be: then its clients need another.
+    pub(crate) fn begin_reload(&mut self, mut hosted: Box<HostedWorld>, now: Nanos) -> Result<(), Box<HostedWorld>> {
+        let id = hosted.world.id();
+        let Some(slot) = self.worlds.get_mut(id).filter(|slot| slot.ending.is_none()) else { return Err(hosted) };
+        let kind = self.kinds.get(usize::from(slot.plan.kind.0)).filter(|_| !self.addresses.is_closing());
+        let (Some(kind), Some(record)) = (kind, hosted.take_record()) else { return Err(hosted) };
+        slot.is_gone();
+        let order = Order {
+            id,
+            kind: kind.kind.clone(),
+            plan: slot.plan.clone(),
+            schema: self.schema.clone(),
+            interest: self.interest.clone(),
+            rules: self.rules.clone(),
+            record,
+        };
+        // The tick that failed is done again: what it said to others was not said, and whom it sent away is still here.
+        let report = hosted.world.report_mut();
+        report.messages.clear();
+        report.long_tasks.clear();
+        let is_sent = |leaving: &mut Leaving| matches!(leaving, Leaving::Travel { .. });
+        let mut clients: Vec<Box<Client>> = Vec::new();
+        for leaving in report.leaving.extract_if(.., is_sent) {
+            if let Leaving::Travel { client, .. } = leaving {
+                clients.push(client);
+            }
+        }
+        self.see_off(&mut hosted.world);
+        for item in hosted.take_mail() {
+            match item {
+                MailItem::Arrival { client, from, transfer } => self.mailboxes.push_arrival(id, client, from, transfer),
+                // What clients said may be the cause, and so may what an operator asked.
+                MailItem::Datagram { .. } | MailItem::Taken | MailItem::Question(_) => {}
+                item => {
+                    if let Some(mailbox) = self.mailboxes.get(id) {
+                        mailbox.push_again(item);
+                    }
+                }
+            }
+        }
+        let (others, mut rest) = hosted.into_clients();
+        clients.extend(others);
+        clients.iter_mut().for_each(|client| _ = client.lose_world(now));
+        self.game_totals.withdraw(rest.world.gauges_mut());
+        self.maker.drop_world(rest);
+        self.reloads.waiting.push(Waiting { id, since: now, clients });
+        let done = self.reloads.done.0.clone();
+        self.maker.remake(Box::new(move || _ = done.send((id, order.carry_out()))));
+        Ok(())
+    }
+
+    /// Puts worlds that were made again into their places.
+    pub(crate) fn finish_reloads(&mut self, frame: u64) {
+        if self.reloads.waiting.is_empty() {
+            return;
+        }
+        let now = self.timeline.start_of(frame);
+        while let Ok((id, remade)) = self.reloads.done.1.try_recv() {
+            let Some(place) = self.reloads.waiting.iter().position(|waiting| waiting.id == id) else { continue };
+            let Waiting { clients, since, .. } = self.reloads.waiting.swap_remove(place);
+            match remade {
+                Some(remade) => self.put_back(*remade, clients, since, frame),
+                None => {
+                    let slot = self.take_out(id, false);
+                    if let Some(answer) = slot.and_then(|mut slot| slot.ending.take()) {
+                        answer.give(Ok(()));
+                    }
+                    clients.into_iter().for_each(|client| self.strand(client, now));
+                }
+            }
+        }
+    }
+
+    fn put_back(&mut self, remade: Remade, clients: Vec<Box<Client>>, since: Nanos, frame: u64) {
+        let Remade { mut world, checkpoint, replayed, mut arrivals, messages } = remade;
+        let (id, now) = (world.id(), self.timeline.start_of(frame));
+        world.set_rules(&self.rules);
+        world.set_tuned(&self.tuned);
+        world.want_hash(self.hashes_wanted);
+        self.game_totals.adopt(world.gauges_mut());
+        let players = clients.len();
+        for mut client in world.put_back(clients, since) {
+            // It came since, and nobody has told the game of it, or what the game did with it is undone.
+            let came = arrivals.iter().rposition(|arrival| arrival.client == client.key());
+            let came = came.map(|place| arrivals.swap_remove(place));
+            let (from, transfer) = came.map_or((None, None), |arrival| {
+                arrival.refused.into_iter().for_each(|refused| client.refuse_travel(refused));
+                (arrival.from, arrival.transfer)
+            });
+            self.mailboxes.push_arrival(id, client, from, transfer);
+        }
+        let mailbox = self.mailboxes.get(id);
+        for message in messages {
+            let is_taken = mailbox.is_some_and(|mailbox| mailbox.push_message(message));
+            self.counts.server.messages_dropped += u64::from(!is_taken);
+        }
+        let (period_s, ticks) = (self.checkpoint_period_s, world.ticks());
+        let Some(slot) = self.worlds.get_mut(id) else { return };
+        let record = WorldRecord::go_on(&mut world, slot.plan.seed, period_s, checkpoint);
+        slot.come_back(world, record, frame);
+        self.counts.server.worlds_reloaded += 1;
+        let ticks_replayed = replayed.unwrap_or(0);
+        log_info!(
+            RELOADS,
+            world = %id,
+            kind = &*slot.name,
+            players,
+            tick = ticks,
+            ticks_replayed,
+            is_log_lost = replayed.is_none(),
+            took_ms = now.saturating_sub(since).as_millis_f64(),
+            "a world that panicked goes on as it was before the tick that failed"
+        );
+    }
+}
+
+impl Order {
+    /// Makes the world. `None` if it cannot be: the log says why.
+    fn carry_out(self) -> Option<Box<Remade>> {
+        for with_log in [true, false] {
+            match catch_unwind(AssertUnwindSafe(|| self.make(with_log))) {
+                Ok(Ok(remade)) => return Some(Box::new(remade)),
+                Ok(Err(error)) => self.tell(with_log, &error),
+                Err(_) => self.tell(with_log, "it panicked"),
+            }
+        }
+        None
+    }
+
+    fn make(&self, with_log: bool) -> Result<Remade, String> {
+        let Self { id, kind, plan, schema, interest, rules, record } = self;
+        let built = {
+            // Others wait for it who want a world of the kind.
+            let mut kind = kind.lock().unwrap_or_else(PoisonError::into_inner);
+            kind.build_world(*id, plan.seed, plan.parameters.as_deref(), schema, interest)
+        };
+        let mut world = built.map_err(|error| error.to_string())?;
+        world.set_rules(rules);
+        if !record.checkpoint.is_empty() {
+            let loaded = world.load_checkpoint(&record.checkpoint, PlayerEntities::Stay);
+            loaded.map_err(|error| error.to_string())?;
+        }
+        let log = record.log.whole_ticks();
+        let replayed = match with_log {
+            true => Some(world.replay(log).map_err(|error| error.to_string())?),
+            false => None,
+        };
+        let mut checkpoint = Vec::new();
+        world.checkpoint(PlayerEntities::Stay, &mut checkpoint).map_err(|error| error.to_string())?;
+        let (mut arrivals, mut messages) = (Vec::new(), Vec::new());
+        let ticks = InputLogReader::new(log).into_iter().flatten().filter_map(Result::ok);
+        let since = ticks.flat_map(|tick| tick.entries().filter_map(Result::ok));
+        for entry in since.chain(record.log.unfinished_tick().filter_map(Result::ok)) {
+            if let Entry::Arrival(arrival) = entry {
+                arrivals.push(arrival.to_arrival());
+            }
+        }
+        for entry in record.log.unfinished_tick().filter_map(Result::ok) {
+            if let Entry::WorldMessage { from, bytes } = entry {
+                messages.push(WorldMessage::from_packed(from, bytes.to_vec()));
+            }
+        }
+        Ok(Remade { world, checkpoint, replayed, arrivals, messages })
+    }
+
+    fn tell(&self, with_log: bool, error: &str) {
+        let log_bytes = self.record.log.whole_ticks().len();
+        log_error!(RELOADS, world = %self.id, with_log, log_bytes, error, "a world that panicked could not be made again");
+    }
+}
