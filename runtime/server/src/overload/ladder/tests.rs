@@ -1,3 +1,6 @@
+//! Promise: a load moves the ladder as far as it asks for and no farther, whatever happens once moves nothing, and when it has
+//! gone all is as usual within five seconds.
+
 use super::*;
 
 const LIMITS: Limits = Limits { busy: 0.9, calm: 0.6, slowest: TimeFactor::SLOWEST, demand: 0.1 };
