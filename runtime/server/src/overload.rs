@@ -20,8 +20,8 @@
 //! missed. Clients are told with their snapshots (`throng_replication::TimeFactor`), and slow their clocks. It begins with
 //! the next tick that leaves, and what comes of it is the same in every run of the same ticks at the same times.
 //!
-//! Whoever paces long tasks reads [`PublishedMetrics::overload_level`](crate::metrics::PublishedMetrics::overload_level), from
-//! any thread, and begins none while it is [`Level::LongTasksYield`] or above.
+//! Who paces long tasks (`long_tasks`) has them yield while the level is [`Level::LongTasksYield`] or above. It can be read on any
+//! thread: [`PublishedMetrics::overload_level`](crate::metrics::PublishedMetrics::overload_level).
 //!
 //! Owned by the frame thread. Cost: four times a second a look at each world's level, and at each client's world while one
 //! is on the last step.

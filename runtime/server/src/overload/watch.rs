@@ -30,7 +30,9 @@ impl Server {
         }
         all.admission_is_closed = all.worlds_on_last_step > 0 && self.many_are_in_worlds_on_last_step();
         self.overload.now = all;
-        self.overload.demand = (demand / self.pool.worker_count().max(1) as f64) as f32;
+        // Those that are left to long tasks are not there for worlds.
+        let workers = self.pool.worker_count().saturating_sub(self.long_tasks.level()).max(1);
+        self.overload.demand = (demand / workers as f64) as f32;
         self.close_line_if_needed();
         self.control.published.set_overload_level(all.level);
         self.overload.tell(now);
