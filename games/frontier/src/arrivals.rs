@@ -9,9 +9,12 @@ use throng_replication::Text;
 use crate::{
     actors::Actors,
     changes::{embody, remove},
-    components::{Kind, Look, Name},
-    landscape::{Land, mix},
+    characters::Character,
+    components::{HEALTH_MAX, Kind, Look, Name},
+    land::{Map, Sector},
+    landscape::{Land, mix, within_edge},
     parties::Parties,
+    protocol::Realm,
     roster::{Player, PlayerRow, Roster},
     traits::LEVEL_MAX,
 };
@@ -43,17 +46,41 @@ fn arrive(world: &mut World, arrival: Arrival) {
     let hearth = world.resource::<Land>().0.hearths()[(mixed % hearths as u64) as usize];
     // A few metres aside, so that nobody stands in another.
     let aside = |bits: u64| ((mixed >> bits & 0xff) as f32 / 255.0 - 0.5) * 16.0;
-    let place = [hearth[0] + aside(32), hearth[1] + aside(40)];
+    // One that cannot be read does not come so far (`accept_transfers`).
+    let kept = arrival.transfer.and_then(|transfer| transfer.read::<Character>().ok());
+    let hearth = kept.map_or(hearth, |kept| kept.hearth);
+    let at_hearth = [hearth[0] + aside(32), hearth[1] + aside(40)].map(within_edge);
+    let alive = kept.filter(|kept| kept.health > 0);
+    let (place, heading) = alive.map_or((at_hearth, 0.0), |kept| (kept.place, kept.heading));
     let level = 1 + (mixed >> 48) as u8 % LEVEL_MAX;
     let look = Look { kind: Kind::Player, level, variety: (mixed >> 56) as u8 & 31 };
-    let index = world.resource_mut::<Actors>().add(look, place, 0.0);
+    let index = world.resource_mut::<Actors>().add(look, place, heading);
+    if let Some(Character { health, .. }) = alive {
+        wound(&mut world.resource_mut::<Actors>(), index, health);
+    }
     let name = Text::new(&format!("Pioneer {}", arrival.client_id.0 % 1_000_000_000)).unwrap_or_default();
     let player = Player::new(arrival.client, index, name, hearth, tick);
+    let player = player.of_account(arrival.client_id.0, kept.as_ref());
+    let name = player.name();
     let row = world.resource_mut::<Roster>().add(player);
     world.resource_mut::<Actors>()[index].player = row;
     let entity = embody(world, index, false);
     world.entity_mut(entity).insert((Name { text: name }, PlayerRow(row)));
-    world.resource_mut::<Outbox>().set_player(arrival.client, entity);
+    let seed = world.resource::<Map>().seed();
+    let mut outbox = world.resource_mut::<Outbox>();
+    outbox.set_player(arrival.client, entity);
+    outbox.send(arrival.client, &Realm { seed }).expect("it has no limits");
+    let Some(purse) = kept.and_then(|_| world.resource::<Roster>().purse(row)) else { return };
+    world.resource_mut::<Events>().send(&purse.1, Audience::Client(purse.0), "trade.purse");
+}
+
+/// Somebody comes as hurt as it went.
+fn wound(actors: &mut Actors, index: u32, percent: u8) {
+    let row = &mut actors[index];
+    row.health = (row.health_max * i32::from(percent) / i32::from(HEALTH_MAX)).clamp(1, row.health_max);
+    if row.health < row.health_max {
+        actors.mending.insert(index);
+    }
 }
 
 fn depart(world: &mut World, client: ClientKey) {
@@ -62,5 +89,8 @@ fn depart(world: &mut World, client: ClientKey) {
     let Some(player) = world.resource_mut::<Roster>().remove(row) else { return };
     let party = world.resource::<Actors>()[player.actor].party;
     world.resource_mut::<Parties>().leave(party, player.actor);
+    let around = player.sector.into_iter().flat_map(Sector::around);
+    let mut map = world.resource_mut::<Map>();
+    around.for_each(|sector| map.leave(sector, row.0));
     remove(world, player.actor);
 }

@@ -8,7 +8,8 @@
 //! ```text
 //!   think ─┬─ watch    what it is told, held against what must be true: `violations`
 //!          ├─ senses   whom and what it notices around itself, a few times a second
-//!          └─ errand   where to go; then an input, and seldom a message
+//!          ├─ errand   where to go; then an input, and seldom a message
+//!          └─ settler  what it does to the land
 //! ```
 //!
 //! Replicas that are merely old or wrong are found by the client's own checks.
@@ -20,6 +21,7 @@ mod errand;
 mod hearing;
 mod scenarios;
 mod senses;
+mod settler;
 mod watch;
 
 use std::sync::Arc;
@@ -43,6 +45,7 @@ use crate::{
 use errand::Errand;
 use hearing::{Hearing, Told};
 use senses::{Place, Senses};
+use settler::Settler;
 use watch::Watch;
 
 pub use scenarios::{ONE_PLACE, SCENARIOS};
@@ -124,6 +127,8 @@ pub struct FrontierBot {
     epoch: Option<u8>,
     watch: Watch,
     senses: Senses,
+    settler: Settler,
+    leaves_land_alone: bool,
     errand: Errand,
     progress: Progress,
     bodiless: Bodiless,
@@ -152,6 +157,8 @@ impl FrontierBot {
             epoch: None,
             watch: Watch::default(),
             senses: Senses::default(),
+            settler: Settler::default(),
+            leaves_land_alone: false,
             errand: Errand::new(if scenario == ONE_PLACE { 1 } else { errand::CAMPS }),
             progress: Progress::default(),
             bodiless: Bodiless::default(),
@@ -167,6 +174,12 @@ impl FrontierBot {
         }
     }
 
+    /// The same bot, which changes nothing of the land.
+    pub fn leaving_land_alone(mut self) -> Self {
+        self.leaves_land_alone = true;
+        self
+    }
+
     /// Notices a new stay in the world: nothing that it knew of the last one holds.
     fn settle_in(&mut self, client: &mut Client, epoch: u8, rng: &mut Xoshiro256PlusPlus) {
         if self.epoch == Some(epoch) {
@@ -176,6 +189,7 @@ impl FrontierBot {
         // It acts on the newest that it was told, and its inputs say so.
         client.set_interpolation_delay(Nanos::ZERO);
         self.watch.enter();
+        self.settler.enter();
         self.errand.forget();
         (self.target, self.in_party, self.was_alive) = (None, false, true);
         self.bodiless.forget();
@@ -211,6 +225,10 @@ impl FrontierBot {
                     self.counts.lines_heard += u64::from(speaker != own);
                     self.watch.check_words(&name, &words);
                 }
+                Told::Land(changed) => {
+                    let wrong = self.settler.changed(&changed, self.watch.own_place());
+                    self.watch.land(now, wrong);
+                }
                 Told::Happened(_) => {}
             }
             if let (true, Some(who), Some(range_m)) = (self.guide.ranges_hold, told.about(), range_m) {
@@ -222,8 +240,9 @@ impl FrontierBot {
                 }
             }
         }
-        // The world's own words are events; a message would be something that no client of this game understands.
-        self.watch.messages(client.messages().count());
+        let (strange, wrong) = self.settler.hear(client, self.watch.own_place());
+        self.watch.strange_messages(strange);
+        self.watch.land(now, wrong);
     }
 
     /// What to do about what it notices, as an input.
@@ -392,6 +411,9 @@ impl Behaviour for FrontierBot {
         // Refused between two worlds, when there is nobody to move.
         let _ = client.send_input(now, &input);
         self.mingle(client, rng);
+        if !self.leaves_land_alone {
+            self.settler.work(client, at, self.carried, rng);
+        }
     }
 
     fn counters(&self) -> BehaviourCounters {
@@ -403,7 +425,9 @@ impl Behaviour for FrontierBot {
             .with("events_heard", self.counts.events_heard)
             .with("parties_joined", self.counts.joins)
             .with("banked", self.counts.banked)
-            .with("teleports", self.counts.teleports);
+            .with("teleports", self.counts.teleports)
+            .with("works_asked", self.settler.asked)
+            .with("land_told", self.settler.told);
         self.watch.count_into(counters)
     }
 }

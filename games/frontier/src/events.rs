@@ -14,6 +14,7 @@
 //! | `particles`       | 135       | no       | a burst of something at somebody                  |
 //! | `teleport`        | world     | yes      | a player is suddenly somewhere else               |
 //! | `purse`           | one client| yes      | what it carries and what lies in the bank         |
+//! | `land.changed`    | one client| yes      | a cell near it is not as it was                   |
 //!
 //! Ranges are defaults of the rules file. All but `teleport` go to those to whom the entity that they happen to is
 //! relevant ([`Audience::Around`](throng::prelude::Audience)), and a source that not everybody may see is left out, so that
@@ -23,7 +24,8 @@ use throng_replication::{NetId, Protocol, Replicate, ReplicatedEvent, Text};
 
 use crate::{
     components::{Gesture, NAME_BYTES_MAX},
-    protocol::{Ability, SAY_BYTES_MAX},
+    land::{Growth, PieceKind},
+    protocol::{Ability, SAY_BYTES_MAX, Whose},
 };
 
 /// Adds all of them to a protocol, in wire order.
@@ -41,6 +43,7 @@ pub fn add_to(protocol: Protocol) -> Protocol {
         .event::<Particles>()
         .event::<Teleport>()
         .event::<Purse>()
+        .event::<CellChanged>()
 }
 
 /// What hurts or mends.
@@ -174,6 +177,21 @@ pub struct Purse {
     pub banked: u32,
 }
 
+/// A cell in a sector around the player's is not as it was. Told to each client that it concerns.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[replicate(name = "land.changed")]
+pub struct CellChanged {
+    /// Its number.
+    #[replicate(bits = 24)]
+    pub cell: u32,
+    pub growth: Growth,
+    pub depth: u8,
+    pub piece: Option<PieceKind>,
+    /// Of the piece; 0 without one.
+    pub health: u8,
+    pub whose: Whose,
+}
+
 /// Says whether a kind of events is sent again when it is lost, and how far it is heard.
 macro_rules! event {
     ($kind:ident, reliable, $range_m:expr) => {
@@ -202,6 +220,7 @@ event!(Emote, unreliable, Some(135.0));
 event!(Particles, unreliable, Some(135.0));
 event!(Teleport, reliable, None);
 event!(Purse, reliable, None);
+event!(CellChanged, reliable, None);
 
 #[cfg(test)]
 mod tests {

@@ -33,6 +33,7 @@ use crate::{
 mod aims;
 mod questions;
 mod rules;
+mod works;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;

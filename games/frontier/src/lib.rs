@@ -8,7 +8,7 @@
 //! ```text
 //!   server                                                   build(&mut Server): the world
 //!   worlds                                                   the kind and its plugins, the order of a tick
-//!   arrivals  players  talk  services                        systems: what players do
+//!   arrivals  players  talk  services  works                 systems: what players do
 //!   npc::{wake think walk}                                   what NPCs do
 //!   aggro  sight  assist  yell  signals                      who notices whom, who helps whom
 //!   spells  area  buffs  beneficial  auras  things  spread   what spells do
@@ -18,7 +18,8 @@
 //!   visibility                                               who sees whom
 //!   aims                                             whom players aim at
 //!   actors  npc::minds  roster  parties  mailboxes   state: who there is, what is on its mind,
-//!   deeds  neighbours  index_set                             what is done this tick, who is near
+//!   deeds  neighbours  index_set  land                       what is done this tick, who is near, changed land
+//!   characters                                               what is kept of a player
 //!   spell_book  traits  prices                               the game's numbers
 //!   schema  components  events  protocol  landscape          what both sides agree on
 //! ```
@@ -45,12 +46,14 @@ pub mod bot;
 mod budgets;
 pub mod buffs;
 pub mod changes;
+pub mod characters;
 pub mod combat;
 pub mod components;
 pub mod deeds;
 pub mod events;
 mod game;
 pub mod index_set;
+pub mod land;
 pub mod landscape;
 pub mod lives;
 pub mod mailboxes;
@@ -77,6 +80,7 @@ pub mod things;
 pub mod traits;
 pub mod visibility;
 pub mod wear;
+pub mod works;
 pub mod worlds;
 pub mod yell;
 pub mod zone;

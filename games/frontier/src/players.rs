@@ -11,6 +11,7 @@ use throng::prelude::*;
 
 use crate::{
     actors::FIGHT_MS,
+    land::{Cell, Map},
     protocol::{Ability, Input},
     roster::{PlayerRow, Roster},
     services,
@@ -54,8 +55,8 @@ pub fn look(mut zone: Zone) {
     });
 }
 
-/// Players go one step. Whoever walks away from a spell in the making ends it, but for songs.
-pub fn walk(mut zone: Zone) {
+/// Players go one step, but not into walls. Whoever walks away from a spell in the making ends it, but for songs.
+pub fn walk(mut zone: Zone, map: Res<Map>) {
     let (now, dt_s) = (zone.now(), zone.tick.dt_s);
     each_living(&mut zone, |zone, index, wish| {
         if !moves(wish) || zone.actors[index].is_stunned(now) {
@@ -69,7 +70,14 @@ pub fn walk(mut zone: Zone) {
         let snared = if zone.actors[index].clocks.snared > now { 0.5 } else { 1.0 };
         let step_m = speed * snared * dt_s;
         let ([x, z], [from_x, from_z]) = (wish.direction(), zone.actors[index].place);
-        zone.walk_to(index, [from_x + x * step_m, from_z + z * step_m]);
+        let to = [from_x + x * step_m, from_z + z * step_m];
+        let (cell, from) = (Cell::at(to), Cell::at([from_x, from_z]));
+        // Out of a wall that was built around it anybody may walk.
+        if cell != from && map.ground(cell).is_some_and(|ground| ground.is_wall()) {
+            throng::count!("walks_into_walls");
+            return;
+        }
+        zone.walk_to(index, to);
         let breaks = zone.actors[index].casting.is_some_and(|casting| casting.ability != Ability::Sing);
         if breaks {
             zone.actors[index].casting = None;

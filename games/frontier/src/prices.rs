@@ -6,7 +6,7 @@
 
 use throng::prelude::*;
 
-use crate::protocol::{Ability, Input, Wish};
+use crate::protocol::{Ability, Input, Wish, Work};
 
 /// A spell is begun, and finds whom it is for: 100 ns, and 20 ns for each of some fifteen around.
 const CAST: u32 = 7;
@@ -27,6 +27,18 @@ impl ClientInput for Input {
         let asked = [(self.ability() != Ability::None, CAST), (self.attacks(), BLOW), (self.gathers(), GATHERING)];
         // One of them is what is done.
         asked.into_iter().filter_map(|(is_asked, price)| is_asked.then_some(price)).max().unwrap_or(1)
+    }
+}
+
+/// A cell is looked up and changed, and some twenty who are near are told, 60 ns each.
+const WORK: u32 = 20;
+
+impl ClientRequest for Work {
+    /// Two hands, and the world keeps a pause between two.
+    const PER_S_MAX: u16 = 4;
+
+    fn price(&self) -> u32 {
+        WORK
     }
 }
 

@@ -22,10 +22,13 @@ use std::f32::consts::TAU;
 
 use speech::{Line, Name, TextFault};
 use throng::prelude::*;
-use throng_pack::Pack;
+use throng_pack::{List, Pack};
 use throng_replication::{NetId, Replicate};
 
-use crate::components::{Gesture, NAME_BYTES_MAX};
+use crate::{
+    components::{Gesture, NAME_BYTES_MAX},
+    land::{Cell, Growth, Piece, PieceKind, Sector, cells::SECTOR_CELLS, ground::DEPTH_MAX},
+};
 
 /// Longest text a client may say, in bytes of UTF-8.
 pub const SAY_BYTES_MAX: usize = 120;
@@ -198,6 +201,75 @@ impl Wish {
     }
 }
 
+/// What a player wants done to the land, once. Its cell must be near.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "frontier.work")]
+pub enum Work {
+    /// The plot that the cell lies in is to be its own, if it is nobody's. One at a time.
+    Claim(Cell),
+    /// Its plot is to be nobody's again.
+    Abandon,
+    /// A piece of a house on its plot, for one of what it carries.
+    Build(Site),
+    /// Hits a piece of a house, whoever's it is.
+    Batter(Cell),
+    /// Fells a tree, and carries what it gives.
+    Harvest(Cell),
+    /// Clears a boulder away, or digs deeper.
+    Dig(Cell),
+}
+
+/// What is to stand where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "frontier.site")]
+pub struct Site {
+    pub cell: Cell,
+    pub kind: PieceKind,
+}
+
+/// Which land it is: what nobody has touched follows from it ([`Cell::untouched`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "frontier.realm")]
+pub struct Realm {
+    #[pack(fixed)]
+    pub seed: u64,
+}
+
+impl ClientMessage for Realm {}
+
+/// What was changed in a sector that has come near. Of a sector in which nothing was, nothing is told; each change from
+/// then on is a [`CellChanged`](crate::events::CellChanged), until the sector is none of those around the player's.
+#[derive(Debug, Clone, PartialEq, Eq, Pack)]
+#[pack(name = "frontier.land_seen")]
+pub struct LandSeen {
+    pub sector: Sector,
+    pub cells: List<CellSeen, SECTOR_CELLS>,
+}
+
+impl ClientMessage for LandSeen {}
+
+/// A changed cell, by its place in the sector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "frontier.cell_seen")]
+pub struct CellSeen {
+    #[pack(max = (SECTOR_CELLS - 1) as u16)]
+    pub index: u16,
+    pub growth: Growth,
+    #[pack(max = DEPTH_MAX)]
+    pub depth: u8,
+    pub piece: Option<Piece>,
+    pub whose: Whose,
+}
+
+/// Whose a plot is, in its corner. Nobody is told who the others are.
+#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "frontier.whose")]
+pub enum Whose {
+    Nobodys,
+    Own,
+    Others,
+}
+
 /// A gesture that a player makes when it likes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
 #[pack(name = "frontier.greeting")]
@@ -328,12 +400,20 @@ mod tests {
     #[test]
     fn a_hundred_thousand_mutated_messages_never_panic() {
         let mut messages: Vec<Vec<u8>> = wishes().iter().map(packed).collect();
+        let cell = Cell::at([100.0, -900.0]);
+        let site = Site { cell, kind: PieceKind::Wall };
+        messages
+            .extend([Work::Claim(cell), Work::Abandon, Work::Build(site), Work::Dig(cell)].map(|work| packed(&work)));
         messages.push(packed(&Input::new([0.5, 0.5], 1.0).attacking(true).casting(Ability::Bolt)));
         let mut accepted = 0;
         for bytes in mutations(&messages, 100_000, 7) {
             if let Ok(input) = input(&bytes) {
                 let [x, z] = input.direction();
                 assert!(x.hypot(z) <= 1.0 + 1e-6);
+                accepted += 1;
+            }
+            if let Ok(work) = unpack_body::<Work>(&bytes) {
+                assert_eq!(packed(&work), bytes, "there is one spelling of everything");
                 accepted += 1;
             }
             if let Ok(wish) = unpack_body::<Wish>(&bytes) {

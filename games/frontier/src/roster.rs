@@ -14,8 +14,11 @@ use throng_rewind::{
 };
 
 use crate::{
+    actors::Actor,
+    characters::Character,
     components::NAME_BYTES_MAX,
     events::Purse,
+    land::{Plot, Sector},
     protocol::{Ability, Input},
 };
 
@@ -76,6 +79,14 @@ pub struct Player {
     banked: u32,
     asked_at: [f32; 2],
     gathers_tick: u32,
+    /// The number of its account: the same in every stay.
+    pub account: u64,
+    /// What it calls its own.
+    pub plot: Option<Plot>,
+    /// Where it was when it was last looked at, of which it is told what is around.
+    pub sector: Option<Sector>,
+    /// When it may change the land again.
+    pub works_tick: u32,
 }
 
 impl Player {
@@ -93,7 +104,29 @@ impl Player {
             banked: 0,
             asked_at: [f32::MAX; 2],
             gathers_tick: 0,
+            account: 0,
+            plot: None,
+            sector: None,
+            works_tick: 0,
         }
+    }
+
+    /// The same player, as it is known by its account and what was kept of it.
+    pub fn of_account(self, account: u64, kept: Option<&Character>) -> Self {
+        let Some(kept) = kept else { return Self { account, ..self } };
+        Self {
+            account,
+            name: kept.name,
+            hearth: kept.hearth,
+            carried: kept.carried,
+            banked: kept.banked,
+            plot: kept.plot,
+            ..self
+        }
+    }
+
+    pub fn name(&self) -> Text<NAME_BYTES_MAX> {
+        self.name
     }
 
     /// Takes an input that came in this tick, with what its player was shown; false if it is one too many.
@@ -185,6 +218,20 @@ impl Roster {
         }
     }
 
+    /// Takes from what is carried; false if there is not so much.
+    pub fn pay(&mut self, row: u32, amount: u16) -> bool {
+        let Some(player) = self.get_mut(row).filter(|player| player.carried >= amount) else { return false };
+        player.carried -= amount;
+        true
+    }
+
+    /// What a player has is kept as this, but for what its actor knows.
+    pub fn kept(&self, row: u32, actor: &Actor) -> Option<Character> {
+        let Player { name, hearth, carried, banked, plot, .. } = *self.get(row)?;
+        let health = actor.vitals().health;
+        Some(Character { place: actor.place, heading: actor.heading, health, name, hearth, carried, banked, plot })
+    }
+
     /// Takes what is carried to the bank; false if there is nothing.
     pub fn deposit(&mut self, row: u32) -> bool {
         let Some(player) = self.get_mut(row) else { return false };
@@ -213,7 +260,7 @@ impl Roster {
         }
     }
 
-    fn get(&self, row: u32) -> Option<&Player> {
+    pub fn get(&self, row: u32) -> Option<&Player> {
         self.rows.get(row as usize)?.as_ref()
     }
 

@@ -7,7 +7,7 @@ use throng_replication::{Protocol, Schema};
 use crate::{
     components::{Animation, Effects, Look, Name, Points, Pose, Vitals},
     events,
-    protocol::{Input, Wish},
+    protocol::{Input, LandSeen, Realm, Wish, Work},
 };
 
 /// The schema of server and clients. Clients with another hash are turned away.
@@ -20,6 +20,9 @@ pub fn protocol() -> Protocol {
     let components = Protocol::new()
         .input::<Input>()
         .request::<Wish>()
+        .request::<Work>()
+        .message::<Realm>()
+        .message::<LandSeen>()
         .component::<Pose>()
         .component::<Vitals>()
         .component::<Points>()

@@ -8,7 +8,8 @@
 //!   Cast     spells end and take effect                            spells, area, buffs, beneficial, auras, things,
 //!                                                                  spread
 //!   Fight    blows are dealt and land                              combat, rampage, blows
-//!   Live     effects wear off, the dead rise, doors shut, words    wear, lives, talk, services
+//!   Live     effects wear off, the dead rise, doors shut, words,   wear, lives, talk, services, works
+//!            works on the land
 //!   Publish  what players aim at is recorded, what changed is      aims, publish, changes, neighbours
 //!            written, made and counted
 //! ```
@@ -34,9 +35,11 @@ use crate::{
     arrivals::Welcome,
     assist, auras, beneficial, blows, buffs,
     changes::{self, Telling},
+    characters::Character,
     combat,
     components::{ENTER_M, LEAVE_M, Pose},
     deeds::Deeds,
+    land::Map,
     landscape::{Land, Landscape},
     lives,
     neighbours::{self, Neighbours},
@@ -47,7 +50,7 @@ use crate::{
     schema::protocol,
     services,
     settings::FrontierSettings,
-    sight, signals, spells, spread, talk, things, visibility, wear, yell,
+    sight, signals, spells, spread, talk, things, visibility, wear, works, yell,
     zone::Scratch,
 };
 
@@ -90,6 +93,10 @@ impl WorldPlugin for Players {
         let act = (players::read, players::settle, players::look, players::walk, players::cast, players::gather);
         world.add_systems(Update, act.chain().in_set(Step::Act));
         world.add_systems(Update, (talk::grant, services::shut_doors).chain().in_set(Step::Live));
+        let hear = works::hear.run_if(works::something_came);
+        world.add_systems(Update, hear.in_set(Step::Enter).before(arrivals::enter));
+        let grant = works::grant.run_if(works::something_is_asked);
+        world.add_systems(Update, (grant, works::follow).chain().in_set(Step::Live).after(services::shut_doors));
         world.categorise("frontier.players", Category::MOVEMENT);
     }
 }
@@ -179,12 +186,14 @@ pub fn put_together(world: &mut WorldBuilder) {
     world.interest(InterestSettings { enter_radius_m: ENTER_M, leave_radius_m: LEAVE_M, cell_m: 75.0, ..interest });
     world.filter_visibility_by(visibility::may_see);
     world.configure_sets(Update, order_of_steps());
+    world.accept_transfers::<Character>();
     world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
 }
 
 /// Puts in what a world starts with. `seed` is for its NPCs.
 pub fn fill(world: &mut World, settings: &FrontierSettings, seed: u64) {
     prepare(world, settings);
+    world.insert_resource(Map::new(seed, false));
     population::spawn(world, settings.npcs, &Landscape::load(), &mut Xoshiro256PlusPlus::seed_from_u64(seed));
 }
 
@@ -200,6 +209,7 @@ pub fn prepare(world: &mut World, settings: &FrontierSettings) {
     world.init_resource::<Roster>();
     world.insert_resource(Aims::new(TICK_HZ));
     world.init_resource::<Parties>();
+    world.insert_resource(Map::new(settings.seed, false));
     world.init_resource::<Scratch>();
     world.insert_resource(Telling { points: settings.no_throttles });
     changes::make_room(world);

@@ -3,7 +3,9 @@
 
 mod simulated;
 
+use frontier::FrontierBot;
 use throng_platform::allocator::CountingAllocator;
+use throng_simulator::Simulation;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -14,7 +16,12 @@ const FRAMES: usize = 1_800;
 
 #[test]
 fn nearly_all_frames_allocate_nothing() {
-    let mut simulation = simulated::game_with_bots(&simulated::settings(8), BOTS, NPCS);
+    let (mut simulation, _) =
+        Simulation::new(&simulated::settings(8), simulated::game(NPCS)).expect("the game can be set up");
+    // What is built is told reliably, and each of these messages has memory of its own.
+    for _ in 0..BOTS {
+        simulation.join(Box::new(FrontierBot::new(simulated::guide()).leaving_land_alone()));
+    }
     simulation.run_for(120.0);
     simulation.totals().check_all_play(BOTS, 120);
     assert!(simulation.allocations() > 1_000, "a world was made: the allocator counts");

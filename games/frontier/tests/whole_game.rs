@@ -14,7 +14,9 @@ fn bots_play_the_whole_game_and_find_nothing_wrong() {
     println!("{totals:#?}");
     totals.check_all_play(BOTS, 60);
     assert_eq!(totals.state_errors, 0, "{totals:#?}");
-    for happened in ["casts", "lines_said", "lines_heard", "events_heard", "parties_joined", "deaths"] {
+    for happened in
+        ["casts", "lines_said", "lines_heard", "events_heard", "parties_joined", "deaths", "works_asked", "land_told"]
+    {
         assert!(totals.counter(happened) > 0, "{happened}: {totals:#?}");
     }
     let report = simulation.server_mut().report();

@@ -6,7 +6,9 @@ use throng_replication::{DecodeError, EventIn, NetId, ReplicatedEvent, Schema, T
 
 use crate::{
     components::NAME_BYTES_MAX,
-    events::{Cast, Critical, Damage, DoorMoved, Emote, Landed, Particles, Purse, Say, Song, Stun, Teleport},
+    events::{
+        Cast, CellChanged, Critical, Damage, DoorMoved, Emote, Landed, Particles, Purse, Say, Song, Stun, Teleport,
+    },
     protocol::SAY_BYTES_MAX,
 };
 
@@ -28,6 +30,7 @@ pub enum Told {
         carried: u16,
         banked: u32,
     },
+    Land(CellChanged),
 }
 
 impl Told {
@@ -36,7 +39,7 @@ impl Told {
         match *self {
             Self::Happened(who) | Self::Said { speaker: who, .. } => who,
             Self::Teleported { who, .. } => Some(who),
-            Self::Purse { .. } => None,
+            Self::Purse { .. } | Self::Land(_) => None,
         }
     }
 }
@@ -75,6 +78,12 @@ impl From<Teleport> for Told {
     }
 }
 
+impl From<CellChanged> for Told {
+    fn from(changed: CellChanged) -> Self {
+        Self::Land(changed)
+    }
+}
+
 impl From<Purse> for Told {
     fn from(Purse { carried, banked }: Purse) -> Self {
         Self::Purse { carried, banked }
@@ -108,6 +117,7 @@ impl Hearing {
         hearing.add::<Particles>(schema);
         hearing.add::<Teleport>(schema);
         hearing.add::<Purse>(schema);
+        hearing.add::<CellChanged>(schema);
         hearing
     }
 

@@ -47,6 +47,7 @@ struct Violations {
     range: u64,
     body: u64,
     unreadable: u64,
+    land: u64,
 }
 
 /// What one bot has found wrong.
@@ -130,8 +131,19 @@ impl Watch {
     }
 
     /// Messages that no client of this game understands.
-    pub fn messages(&mut self, count: usize) {
-        self.violations.unreadable += count as u64;
+    pub fn strange_messages(&mut self, count: u64) {
+        self.violations.unreadable += count;
+    }
+
+    /// What was told of land and cannot be true. Who was teleported a moment ago is not judged.
+    pub fn land(&mut self, now: Nanos, wrong: u64) {
+        let rests = self.own_teleport.is_some_and(|at| now < at + TELEPORT_REST);
+        self.violations.land += if rests { 0 } else { wrong };
+    }
+
+    /// Where the own player was last.
+    pub fn own_place(&self) -> Option<Place> {
+        self.own
     }
 
     pub fn bodiless(&mut self, for_too_long: bool) {
@@ -157,7 +169,7 @@ impl Watch {
 
     /// Adds `violations`, and of each kind that there were how many.
     pub fn count_into(&self, counters: BehaviourCounters) -> BehaviourCounters {
-        let Violations { place, vitals, look, words, range, body, unreadable } = self.violations;
+        let Violations { place, vitals, look, words, range, body, unreadable, land } = self.violations;
         let kinds = [
             ("violations_place", place),
             ("violations_vitals", vitals),
@@ -166,6 +178,7 @@ impl Watch {
             ("violations_range", range),
             ("violations_body", body),
             ("violations_unreadable", unreadable),
+            ("violations_land", land),
         ];
         let all = kinds.iter().map(|(_, count)| count).sum();
         let counters = counters.with("violations", all).with("events_of_unknown_sources", self.unknown_sources);

@@ -23,6 +23,7 @@ pub fn game(npcs: usize) -> impl FnOnce(&mut Server) -> Result<FrontierWorld, Se
 }
 
 /// A game with a bot for every player.
+#[allow(dead_code, reason = "not every test plays with the usual bots")]
 pub fn game_with_bots(settings: &SimulationSettings, players: usize, npcs: usize) -> Simulation {
     let (mut simulation, _) = Simulation::new(settings, game(npcs)).expect("the game can be set up");
     for _ in 0..players {
