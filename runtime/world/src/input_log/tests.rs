@@ -225,15 +225,16 @@ fn tunables_are_read_as_they_were_written() {
     let values = [Some(6.5), None, Some(-0.0)];
     let mut log = InputLog::new(START);
     log.tunables(&TunedValues::from_values(values.into_iter()));
-    let unfinished: Vec<_> = log.unfinished_tick().collect();
+    let check = |mut entries: Entries<'_>, when| {
+        let entry = entries.next().unwrap();
+        let Ok(Entry::Tunables(read)) = entry else { panic!("{when}: {entry:?}") };
+        assert_eq!(read.iter().collect::<Vec<_>>(), values, "{when}");
+        assert!(entries.next().is_none(), "{when}");
+    };
+    check(log.unfinished_tick(), "before the tick is over");
     log.end_tick();
-    assert_eq!(unfinished.len(), 1, "what entered is there before the tick is over");
     let bytes = written(&mut log);
-    let tick = InputLogReader::new(&bytes).unwrap().next().unwrap().unwrap();
-    for entry in [unfinished[0], tick.entries().next().unwrap()] {
-        let Ok(Entry::Tunables(read)) = entry else { panic!("{entry:?}") };
-        assert_eq!(read.iter().collect::<Vec<_>>(), values);
-    }
+    check(InputLogReader::new(&bytes).unwrap().next().unwrap().unwrap().entries(), "after it");
 }
 
 #[test]
