@@ -20,7 +20,7 @@ use std::{fmt::Write, process::abort, thread::sleep, time::Duration};
 use throng_platform::{crash_signal::abort_on, time::Nanos};
 use throng_profiler::{log_category, log_error};
 
-use crate::{metrics::PublishedMetrics, stack_source::StackSource, worker_post::Running};
+use crate::{metrics::PublishedMetrics, stacks::StackSource, worker_post::Running};
 
 log_category!(WORKERS = "server.workers");
 

@@ -95,7 +95,7 @@ pub mod rules;
 mod seeds;
 pub mod server;
 pub mod settings;
-mod stack_source;
+mod stacks;
 mod stranded;
 mod suggested_budgets;
 pub mod testing;

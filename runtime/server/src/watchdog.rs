@@ -39,16 +39,18 @@ use throng_platform::{
     threads::{Priority, spawn_named},
     time::Nanos,
 };
-use throng_profiler::{log_category, log_warn, site, thread};
+use throng_profiler::{log_category, log_warn};
 
-pub use crate::stack_source::{MakeStackSource, StackSource};
 use long::LongWatch;
+
+pub use crate::stacks::{MakeStackSource, StackSource};
 
 use crate::{
     failover::Failover,
     metrics::PublishedMetrics,
     server::Server,
     settings::ServerSettings,
+    stacks::{open_scopes, stack_of},
     worker_post::{Running, WorkerPost},
     world_slot::HANG_REPORT_AFTER,
 };
@@ -72,9 +74,6 @@ const SLEEP_PERIOD: Duration = Duration::from_secs(1);
 
 /// Captures of stuck worlds are so far apart at least: the next one would show the same.
 const CAPTURE_PERIOD: Nanos = Nanos::from_secs(30);
-
-/// Frames of a stack that the log line has: the innermost ones.
-const FRAMES_TOLD_MAX: usize = 32;
 
 /// Watches until it is dropped.
 pub(crate) struct Watchdog {
@@ -198,25 +197,6 @@ impl Watch {
             recorder.ask_to_save(&format!("the watchdog: world {world} ({kind}) is stuck in its tick, in {scopes}"));
         }
     }
-}
-
-/// The calls of a thread as one text, or why they are not known.
-fn stack_of(source: Option<&mut (dyn StackSource + 'static)>, thread_id: u32) -> String {
-    match source.map(|source| source.stack_of(thread_id)) {
-        Some(Ok(frames)) if frames.len() > FRAMES_TOLD_MAX => {
-            format!("{} < {} more", frames[..FRAMES_TOLD_MAX].join(" < "), frames.len() - FRAMES_TOLD_MAX)
-        }
-        Some(Ok(frames)) => frames.join(" < "),
-        Some(Err(error)) => format!("unknown: {error}"),
-        None => "unknown: nobody reads stacks here".to_owned(),
-    }
-}
-
-/// Scopes that the thread has open, the outermost first; none without a recorder.
-fn open_scopes(thread_id: u32) -> Vec<&'static str> {
-    let known = thread::all().into_iter().find(|cells| cells.is_alive() && cells.tid() == thread_id);
-    let name = |id| site::get(id).map_or("?", site::Site::name);
-    known.map(|cells| cells.open_scopes().map(|(id, _)| name(id)).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

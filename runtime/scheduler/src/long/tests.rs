@@ -1,3 +1,5 @@
+//! Long tasks on threads, where they are started, and by hand. Tests wait for what tasks say, never for time.
+
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 

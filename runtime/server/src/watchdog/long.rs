@@ -18,8 +18,10 @@ use throng_platform::{
 use throng_profiler::{log_category, log_warn};
 use throng_scheduler::{LongTasks, RunningLong};
 
-use super::{StackSource, open_scopes, stack_of};
-use crate::metrics::PublishedMetrics;
+use crate::{
+    metrics::PublishedMetrics,
+    stacks::{StackSource, open_scopes, stack_of},
+};
 
 log_category!(LONG_TASKS = "server.long_tasks");
 
