@@ -10,10 +10,9 @@ use serde_json::Value;
 use crate::load::LoadRun;
 use crate::seconds::Second;
 
-use lines::{Line, LineChart, Stroke};
-
 pub(crate) use by_build::chart_by_build;
 pub(crate) use curve::{CurveLine, draw_curve};
+pub(crate) use lines::{Line, LineChart, Stroke};
 
 mod by_build;
 mod curve;
@@ -295,7 +294,7 @@ fn configure(chart: &mut Plane<'_, '_>, x_label: &dyn Fn(&f64) -> String) -> Res
 }
 
 /// A round number above all values, so that the highest is not on the edge.
-fn top_above(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn top_above(values: impl Iterator<Item = f64>) -> f64 {
     let highest = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
     if highest <= 0.0 {
         return 1.0;
@@ -305,7 +304,7 @@ fn top_above(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// A number in few letters: 0.25, 3, 1.5k, 20k, 1.2M.
-fn short(value: &f64) -> String {
+pub(crate) fn short(value: &f64) -> String {
     let (scaled, letter) = match value.abs() {
         size if size >= 1e6 => (value / 1e6, "M"),
         size if size >= 1e3 => (value / 1e3, "k"),

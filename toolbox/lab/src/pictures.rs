@@ -9,6 +9,8 @@
 //! docs/figures/peers.json    `cargo xtask bench peers --keep`   -> peers.svg: the table of peers as bars
 //! ```
 //!
+//! A bench that compares two runs draws its own, second by second ([`draw_over_time`]).
+//!
 //! The charts are those of the report's page, in another size. They stand on a sheet of their own ([`sheet`]), light or
 //! dark as the reader's browser is.
 
@@ -17,10 +19,12 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 pub use error::PictureError;
+pub use over_time::{FigureOverTime, RunsOverTime, draw_over_time};
 
 mod bench;
 mod crowd;
 mod error;
+mod over_time;
 mod peers;
 mod report;
 mod sheet;

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use super::{Chart, ChartError, SHADE, configure, draw, hex, text};
 
 /// A line of a chart: points by ascending `x`.
-pub(super) struct Line {
+pub(crate) struct Line {
     pub name: String,
     pub colour: RGBColor,
     pub stroke: Stroke,
@@ -16,7 +16,7 @@ pub(super) struct Line {
 
 /// How a line is drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stroke {
+pub(crate) enum Stroke {
     Solid,
     /// What nobody measured: a budget, a forecast.
     Dashed,
@@ -25,7 +25,7 @@ pub(super) enum Stroke {
 }
 
 /// A chart without its lines.
-pub(super) struct LineChart<'a> {
+pub(crate) struct LineChart<'a> {
     pub title: &'a str,
     pub note: &'a str,
     pub size: (u32, u32),
