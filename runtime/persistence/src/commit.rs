@@ -6,7 +6,7 @@
 //!
 //! Plain data. Packing a value allocates for its bytes, on the caller's thread.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use thiserror::Error;
 use throng_pack::{HasSchema, PackError, envelope};
@@ -32,7 +32,8 @@ pub struct Commit {
 /// What becomes of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Write {
-    Put(Vec<u8>),
+    /// Shared, since whoever handed it in keeps it until it is acknowledged.
+    Put(Arc<Vec<u8>>),
     Delete,
 }
 
@@ -51,8 +52,8 @@ impl Commit {
     }
 
     /// The same for a value that is already in its envelope, or a checkpoint with a format of its own.
-    pub fn put_bytes(&mut self, key: Key, value: Vec<u8>) -> &mut Commit {
-        self.write(key, Write::Put(value))
+    pub fn put_bytes(&mut self, key: Key, value: impl Into<Arc<Vec<u8>>>) -> &mut Commit {
+        self.write(key, Write::Put(value.into()))
     }
 
     /// Nothing is to stand under this key.
@@ -72,6 +73,46 @@ impl Commit {
     pub fn items_created(&mut self, kind: ItemKind, count: i64) -> &mut Commit {
         *self.items.entry(kind).or_default() += count;
         self
+    }
+
+    /// What is to stand under this key after it, as far as it says: `Some(None)` is that nothing is.
+    pub fn value(&self, key: Key) -> Option<Option<&Arc<Vec<u8>>>> {
+        self.writes.get(&key).map(|write| match write {
+            Write::Put(value) => Some(value),
+            Write::Delete => None,
+        })
+    }
+
+    /// The keys that it writes, in their order.
+    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        self.writes.keys().copied()
+    }
+
+    /// Makes one commit of two that came one after the other, as if what was between them had never been. Leases are
+    /// those of both.
+    pub fn append(&mut self, later: Commit) -> &mut Commit {
+        for (key, write) in later.writes {
+            self.write(key, write);
+        }
+        self.fences.extend(later.fences);
+        for (kind, count) in later.items {
+            self.items_created(kind, count);
+        }
+        self
+    }
+
+    /// It writes nothing under this key any more.
+    pub fn withdraw(&mut self, key: Key) -> &mut Commit {
+        if let Some(write) = self.writes.remove(&key) {
+            self.bytes -= write.bytes();
+        }
+        self.fences.remove(&key);
+        self
+    }
+
+    /// Nothing is written by it and nothing counted.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.items.is_empty()
     }
 
     /// Bytes that it is counted with in queues.
@@ -159,4 +200,27 @@ pub enum Refusal {
 pub struct Ack {
     pub ticket: Ticket,
     pub outcome: Outcome,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_commits_become_one_in_which_the_later_counts() {
+        let (ada, bob, hub) = (Key::player(1), Key::player(2), Key::world(1));
+        let mut first = Commit::new();
+        first.put_bytes(ada, vec![1; 10]).put_bytes(bob, vec![1; 10]).items_created(7, 3);
+        let mut later = Commit::new();
+        later.put_bytes(bob, vec![2; 30]).delete(hub).items_created(7, -1);
+        first.append(later);
+        assert_eq!(first.value(ada).flatten().map(|value| value.len()), Some(10));
+        assert_eq!(first.value(bob).flatten().map(|value| value.len()), Some(30));
+        assert_eq!(first.value(hub), Some(None));
+        assert_eq!(first.items.get(&7), Some(&2));
+        assert_eq!(first.bytes(), 3 * WRITE_BYTES + 40);
+        first.withdraw(bob);
+        assert_eq!((first.value(bob), first.bytes()), (None, 2 * WRITE_BYTES + 10));
+        assert_eq!(first.keys().collect::<Vec<_>>(), [ada, hub]);
+    }
 }

@@ -11,10 +11,14 @@ use std::{
     fs::{self, File, OpenOptions},
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
-use redb::{Builder, Database, backends::FileBackend};
+use redb::{
+    Builder, Database, StorageBackend,
+    backends::{FileBackend, InMemoryBackend},
+};
 
 use crate::{overlay::Overlay, store_error::StoreError};
 
@@ -59,6 +63,42 @@ impl Disk for FileDisk {
         let file = File::open(&self.path)?;
         forget(&file)?;
         Ok(builder.create_with_backend(Overlay::new(Box::new(FileBackend::new(file)?))?)?)
+    }
+}
+
+/// A disk in memory, the same for all clones: for simulations, in which a process ends and its disk does not.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryDisk(Arc<InMemoryBackend>);
+
+impl Disk for MemoryDisk {
+    fn open(&mut self, builder: &Builder, _: bool) -> Result<Database, StoreError> {
+        Ok(builder.create_with_backend(self.clone())?)
+    }
+
+    fn open_aside(&mut self, builder: &Builder) -> Result<Database, StoreError> {
+        Ok(builder.create_with_backend(Overlay::new(Box::new(self.clone()))?)?)
+    }
+}
+
+impl StorageBackend for MemoryDisk {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
     }
 }
 

@@ -46,7 +46,7 @@ pub struct WriterSettings {
     /// Orders that are not acknowledged yet, or whose acknowledgement nobody took. Too low: refusals in a wave of saves.
     /// Too high: memory, some 200 bytes for each place.
     pub orders_max: usize,
-    /// Bytes of the orders that wait. Too low: refusals while the disk is slow. Too high: memory.
+    /// Bytes of the orders that wait; one alone may be more. Too low: refusals while the disk is slow. Too high: memory.
     pub queue_bytes_max: usize,
     /// Bytes of orders after which a batch takes no more. Too low: more fsyncs. Too high: the first of a batch
     /// waits for the last.
@@ -227,7 +227,8 @@ impl Writer {
             return Err(Full::Orders(orders));
         }
         let (waiting, max) = (self.shared.queued_bytes.load(Ordering::Relaxed), self.settings.queue_bytes_max);
-        if waiting + bytes > max { Err(Full::Bytes { waiting, max }) } else { Ok(()) }
+        // What is larger than all that may wait goes by itself.
+        if waiting > 0 && waiting + bytes > max { Err(Full::Bytes { waiting, max }) } else { Ok(()) }
     }
 }
 
