@@ -30,8 +30,15 @@ use crate::{
 
 /// How a client leaves its world at the end of the tick.
 pub(crate) enum Leave {
-    Travel { to: WorldId, transfer: Transfer },
-    Gone { reason: &'static str },
+    Travel {
+        to: WorldId,
+        transfer: Transfer,
+    },
+    /// `carried`: it was to travel as well. Its game has taken it out of the world with this, so this is what it has.
+    Gone {
+        reason: &'static str,
+        carried: Option<Transfer>,
+    },
 }
 
 /// One client.
@@ -134,8 +141,10 @@ impl Client {
     /// Its world panicked: where that was about to send it, it does not go. Returns how many it has lost lately, this one
     /// included.
     pub fn lose_world(&mut self, now: Nanos) -> u32 {
-        if matches!(self.leaving, Some(Leave::Travel { .. })) {
-            self.leaving = None;
+        match &mut self.leaving {
+            Some(Leave::Travel { .. }) => self.leaving = None,
+            Some(Leave::Gone { carried, .. }) => *carried = None,
+            None => {}
         }
         if now.saturating_sub(self.world_lost_at) > Self::LOSSES_FORGOTTEN_AFTER {
             self.worlds_lost = 0;
@@ -188,9 +197,14 @@ impl Client {
 
     /// Marks the client as gone at the end of this tick; the first reason counts.
     pub(crate) fn leave(&mut self, reason: &'static str) {
-        if !self.is_gone() {
-            self.leaving = Some(Leave::Gone { reason });
+        if self.is_gone() {
+            return;
         }
+        let carried = match self.leaving.take() {
+            Some(Leave::Travel { transfer, .. }) => Some(transfer),
+            _ => None,
+        };
+        self.leaving = Some(Leave::Gone { reason, carried });
     }
 
     /// Whether its connection ends with this tick.
@@ -200,8 +214,10 @@ impl Client {
 
     /// Travel gives way to a connection's end, and the first order to travel counts.
     pub(crate) fn travel(&mut self, to: WorldId, transfer: Transfer) {
-        if self.leaving.is_none() {
-            self.leaving = Some(Leave::Travel { to, transfer });
+        match &mut self.leaving {
+            None => self.leaving = Some(Leave::Travel { to, transfer }),
+            Some(Leave::Gone { carried, .. }) => _ = carried.get_or_insert(transfer),
+            Some(Leave::Travel { .. }) => {}
         }
     }
 

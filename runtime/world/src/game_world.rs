@@ -21,6 +21,7 @@ mod mail_in;
 mod orders;
 mod put_back;
 mod replay;
+mod saves;
 mod telling;
 
 pub(crate) use replay::Nowhere;
@@ -50,6 +51,7 @@ use crate::{
     input_log::InputLog,
     mail::Mail,
     report::TickReport,
+    saving::{SaveHooks, Saving},
     scratch::Lent,
     sent::Sent,
     testing::Told,
@@ -103,6 +105,7 @@ pub(crate) struct Parts {
     pub declared: Arc<Declared>,
     pub visibility_filter: Option<VisibilityFilter>,
     pub transfer_check: Option<TransferCheck>,
+    pub save_hooks: SaveHooks,
     pub checkpoints: Arc<Registry>,
 }
 
@@ -130,6 +133,8 @@ pub struct GameWorld {
     /// What its kind keeps in checkpoints.
     checkpoints: Arc<Registry>,
     clients: Clients,
+    /// What of it is kept.
+    saving: Box<Saving>,
     /// How far and how often what is heard here.
     rules: Box<ResolvedRules>,
     delivery: Delivery,
@@ -178,6 +183,7 @@ impl GameWorld {
             declared,
             visibility_filter,
             transfer_check,
+            save_hooks,
             checkpoints,
         } = parts;
         let schema = replication.schema().clone();
@@ -199,6 +205,7 @@ impl GameWorld {
             transfer_check,
             checkpoints,
             clients: Clients::default(),
+            saving: Box::new(Saving::of(save_hooks)),
             rules: Box::default(),
             delivery: Delivery::default(),
             scratch: Lent::default(),
@@ -317,6 +324,7 @@ impl GameWorld {
 
     fn finish_tick(&mut self) {
         self.report.stats.replication.merge(&own(&mut self.replication).take_stats());
+        self.finish_saves();
         self.report.state_hash = self.hash_wanted.then(|| self.state_hash());
         self.sent.add_packets(self.report.stats.packets_out, self.report.stats.bytes_out);
         if let Some(log) = &mut self.log {

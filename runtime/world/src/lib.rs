@@ -16,6 +16,7 @@
 //!   '- what was sent, by kind and cause                sent
 //! what an operator asks of it, and changes in it     console  tunable
 //! what entered a world, tick by tick, as bytes       input_log
+//! what of a world and its players is kept            saving
 //! all that its next tick reads, as bytes             checkpoint  kept_state
 //! a world in a game's test                            testing
 //! ```
@@ -87,6 +88,7 @@ pub mod players;
 mod plugin_host;
 pub mod report;
 pub mod said;
+pub mod saving;
 mod scratch;
 pub mod seen_moment;
 mod sent;
@@ -135,6 +137,7 @@ pub mod prelude {
         long_task::{LongTaskLoss, LongTaskLost, LongTaskNumber, LongTaskTerms},
         players::Players,
         said::{Inputs, Requests, Sender},
+        saving::{PlayerToSave, SaveAnswer, SaveAnswers, SaveRequest, WorldState},
         seen_moment::SeenMoment,
         tick_resources::{
             Arrival, Arrivals, Departures, MayBeDormant, Outbox, RefusedTravel, ScanRange, TickInfo, TravelRefusal,

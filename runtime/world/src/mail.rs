@@ -11,6 +11,7 @@ use crate::{
     client::Client,
     console::Question,
     ids::{ClientKey, WorldId},
+    saving::SaveAnswer,
     transfer::{Transfer, WorldMessage},
     tunable::TunedValues,
 };
@@ -31,6 +32,10 @@ pub enum MailItem {
     Rules(Arc<ReplicationRules>),
     /// What holds for tunables from now on.
     Tuned(Arc<TunedValues>),
+    /// A cut is to be taken of it, see [`crate::saving`].
+    Save,
+    /// What became of the game's wishes to be saved.
+    Saved(Vec<SaveAnswer>),
     /// What somebody outside wants of the world.
     Question(Question),
     /// Taken out.

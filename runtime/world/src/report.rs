@@ -10,6 +10,7 @@ use crate::{
     failures::FailedSystem,
     ids::{ClientKey, WorldId},
     long_task::WorldLongTask,
+    saving::SaveReport,
     transfer::{Transfer, WorldMessage},
 };
 
@@ -150,6 +151,8 @@ pub struct TickReport {
     pub next_tick_hint: Nanos,
     /// Nobody is here and the game allows sleep: unless there is mail, the next tick would do nothing.
     pub has_nothing_to_do: bool,
+    /// What is to be saved.
+    pub saves: SaveReport,
     /// An operator's command was carried out in it, which may have changed anything: it is in no log.
     pub was_changed_from_outside: bool,
     /// One number for the world's state, if it was asked for.

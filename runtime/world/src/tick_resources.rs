@@ -17,6 +17,7 @@ use crate::{
     declared::Declared,
     ids::{ClientKey, WorldId},
     long_task::{LongTaskNumber, LongTaskTerms, WorldLongTask},
+    saving::{SaveAnswers, SaveRequest, SaveWishes, add_items},
     transfer::{Transfer, WorldMessage},
 };
 
@@ -116,7 +117,7 @@ impl ScanRange {
     }
 }
 
-table_resource!(TickInfo, WorldRng, Arrivals, Departures, WorldMessages, MayBeDormant, ScanRange, Outbox);
+table_resource!(TickInfo, WorldRng, Arrivals, Departures, WorldMessages, MayBeDormant, ScanRange, Outbox, SaveAnswers);
 
 /// One thing that a world wants done after its tick.
 pub(crate) enum Order {
@@ -135,6 +136,7 @@ pub struct Outbox {
     pub(crate) bytes: Vec<u8>,
     pub(crate) orders: Vec<Order>,
     pub(crate) next_tick_hint: Nanos,
+    pub(crate) saves: SaveWishes,
     /// Behind a lock that nobody ever waits for: what a task holds may belong to one thread at a time, a resource not.
     pub(crate) long_tasks: Mutex<Vec<WorldLongTask>>,
     pub(crate) next_long_task: LongTaskNumber,
@@ -147,6 +149,7 @@ impl Outbox {
             bytes: Vec::new(),
             orders: Vec::new(),
             next_tick_hint: Nanos::ZERO,
+            saves: SaveWishes::default(),
             long_tasks: Mutex::default(),
             next_long_task: LongTaskNumber::first_of(0),
         }
@@ -236,6 +239,32 @@ impl Outbox {
     /// come in are no reason for a hint: the host knows of them.
     pub fn hint_next_tick(&mut self, extra: Nanos) {
         self.next_tick_hint = self.next_tick_hint.saturating_add(extra);
+    }
+
+    /// Wants the world and its players saved as they are at the end of this tick. The answer comes among the
+    /// [`SaveAnswers`] of a later tick, when it is on disk: as a rule after 0.1 s.
+    pub fn save(&mut self) -> SaveRequest {
+        self.saves.newest = self.saves.newest.wrapping_add(1);
+        let request = SaveRequest(self.saves.newest);
+        self.saves.requests.push(request);
+        request
+    }
+
+    /// Says that so many items of a kind have come into being in this tick; negative: they ceased to be. Kinds are
+    /// numbered by the game. The store keeps the sums, and they can be held against all that is saved.
+    pub fn items_created(&mut self, kind: u32, count: i64) {
+        add_items(&mut self.saves.items, kind, count);
+    }
+
+    /// Says what one who has gone is saved as, in the tick that has them among the [`Departures`]: for games that take
+    /// something from them then. Otherwise they are saved with what they had when their connection ended.
+    ///
+    /// # Errors
+    /// If it breaks its type's limits.
+    pub fn left_with<T: HasSchema>(&mut self, client: ClientKey, has: &T) -> Result<(), PackError> {
+        let transfer = Transfer::of(has)?;
+        self.saves.left_with.push((client, transfer));
+        Ok(())
     }
 
     /// Has something done beside the ticks that takes longer than a tick may, on a thread of low priority. What it brings

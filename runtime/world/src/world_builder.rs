@@ -46,6 +46,7 @@ use crate::{
     ids::{WorldId, WorldKindId},
     inbox::Inbox,
     plugin_host::PluginHost,
+    saving::{PlayerToSave, SaveAnswers, SaveHooks, WorldState},
     system_list::SystemList,
     system_order::{OrderError, SystemOrder},
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, TickInfo, WorldMessages, WorldRng},
@@ -68,6 +69,7 @@ pub struct WorldBuilder {
     interest: InterestSettings,
     visibility_filter: Option<VisibilityFilter>,
     transfer_check: Option<TransferCheck>,
+    save_hooks: SaveHooks,
     parameters: Option<Vec<u8>>,
     pub(crate) checkpoints: Registry,
 }
@@ -243,6 +245,27 @@ impl WorldBuilder {
         self
     }
 
+    /// Has players saved: `of` says what one of them is and has, as they would take it on a journey. It is what
+    /// [`accept_transfers`](Self::accept_transfers) says, so who is loaded arrives with it. Of everybody in the world it is
+    /// asked in each cut ([`crate::saving`]), also of one who has no entity: a dead player who had lost all they had,
+    /// and is `None` here, would have it again after a crash, and so would who took it. `None` leaves the saved one as it
+    /// is, which is right only for who has nothing here that could be given or taken.
+    pub fn save_players<T: HasSchema>(
+        &mut self,
+        of: impl Fn(&mut World, PlayerToSave) -> Option<T> + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.ecs.init_resource::<SaveAnswers>();
+        self.save_hooks.save_players(of);
+        self.accept_transfers::<T>()
+    }
+
+    /// Says how the world's own state is saved and loaded.
+    pub fn save_world(&mut self, state: impl WorldState) -> &mut Self {
+        self.ecs.init_resource::<SaveAnswers>();
+        self.save_hooks.save_world(state);
+        self
+    }
+
     /// What this world was asked for with, besides its kind and seed; `None` if with nothing.
     ///
     /// # Errors
@@ -335,7 +358,15 @@ impl Kind {
         let order = self.order.clone().expect("set above");
         let filled = self.fill(id, seed, parameters, &declared, interest)?;
         let WorldBuilder {
-            mut ecs, systems, collector, interest, visibility_filter, transfer_check, checkpoints, ..
+            mut ecs,
+            systems,
+            collector,
+            interest,
+            visibility_filter,
+            transfer_check,
+            save_hooks,
+            checkpoints,
+            ..
         } = filled;
         let checkpoints = self.checkpoints.get_or_insert_with(|| Arc::new(checkpoints)).clone();
         let has_time_plugin = systems.has_time_plugin();
@@ -366,6 +397,7 @@ impl Kind {
             declared,
             visibility_filter,
             transfer_check,
+            save_hooks,
             checkpoints,
         }))
     }
@@ -403,6 +435,7 @@ impl Kind {
             interest: interest.clone(),
             visibility_filter: None,
             transfer_check: None,
+            save_hooks: SaveHooks::default(),
             parameters: parameters.map(<[u8]>::to_vec),
             checkpoints: Registry::new(),
         };

@@ -26,12 +26,14 @@ impl GameWorld {
             }
             match client.leaving.take() {
                 Some(Leave::Travel { to, transfer }) => {
+                    self.note_traveller(client.client_id(), &transfer);
                     self.ecs.resource_mut::<Inbox>().players.remove(client.key);
                     self.report.leaving.push(Leaving::Travel { client, to, transfer });
                 }
-                Some(Leave::Gone { reason }) => {
+                Some(Leave::Gone { reason, carried }) => {
                     client.connection.close(self.now, &mut *worker.sender);
                     self.note_departure(client.key);
+                    self.note_gone(&client, carried);
                     self.report.leaving.push(Leaving::Gone { client: client.key, reason });
                 }
                 None => {}

@@ -47,6 +47,8 @@ impl GameWorld {
             MailItem::Dismiss { client, reason } => self.dismiss(client, reason),
             MailItem::Rules(rules) => self.set_rules(&rules),
             MailItem::Tuned(values) => self.set_tuned(&values),
+            MailItem::Save => self.want_cut(),
+            MailItem::Saved(answers) => self.note_save_answers(&answers),
             MailItem::Question(question) => self.questions.push(question),
             MailItem::End { reason } => self.clients.iter_mut().for_each(|client| client.leave(reason)),
             MailItem::Datagram { .. } | MailItem::Taken => {}

@@ -22,6 +22,9 @@ impl GameWorld {
     pub(super) fn carry_out_orders(&mut self) {
         let mut held = self.ecs.resource_mut::<Outbox>();
         self.report.next_tick_hint = std::mem::take(&mut held.next_tick_hint);
+        if !held.saves.is_empty() {
+            self.saving.wishes = held.saves.take();
+        }
         held.next_long_task = LongTaskNumber::first_of(u64::from(self.tick) + 1);
         if !held.long_tasks_mut().is_empty() {
             self.report.long_tasks.append(held.long_tasks_mut());
