@@ -53,11 +53,7 @@ use throng_world::{
 };
 
 use self::placements::{Next, Pending, Placements};
-use crate::{
-    directory::{Directory, Placement},
-    mailboxes::Mailboxes,
-    settings::ServerSettings,
-};
+use crate::{directory::Placement, mailboxes::Mailboxes, saves::Placing, settings::ServerSettings};
 
 mod placements;
 
@@ -233,7 +229,7 @@ impl AddressTable {
         &mut self,
         transport: &mut dyn ServerTransport,
         mailboxes: &Mailboxes,
-        directory: &mut dyn Directory,
+        directory: &mut dyn Placing,
         now: Nanos,
         unix_s: u64,
     ) {
@@ -317,7 +313,7 @@ impl AddressTable {
     }
 
     /// Asks again about those whose worlds were not ready.
-    fn place_pending(&mut self, mailboxes: &Mailboxes, directory: &mut dyn Directory, now: Nanos) {
+    fn place_pending(&mut self, mailboxes: &Mailboxes, directory: &mut dyn Placing, now: Nanos) {
         if self.placements.len() == 0 {
             return;
         }
@@ -335,7 +331,7 @@ impl AddressTable {
         &mut self,
         pending: &mut Pending,
         mailboxes: &Mailboxes,
-        directory: &mut dyn Directory,
+        directory: &mut dyn Placing,
         now: Nanos,
     ) -> Next {
         let Pending { client_id, address, .. } = *pending;
@@ -402,7 +398,7 @@ impl AddressTable {
     }
 
     /// Calls those at the front of the line, as many as may come in in a frame.
-    fn call_from_line(&mut self, mailboxes: &Mailboxes, directory: &mut dyn Directory, now: Nanos) {
+    fn call_from_line(&mut self, mailboxes: &Mailboxes, directory: &mut dyn Placing, now: Nanos) {
         while !self.is_closing && !self.is_line_closed && !self.placements.is_full() {
             let Some(called) = self.server_handshake.call_next() else { return };
             if !called.is_recorded {
@@ -431,7 +427,7 @@ impl AddressTable {
         client_id: ClientId,
         user_data: &UserData,
         mailboxes: &Mailboxes,
-        directory: &mut dyn Directory,
+        directory: &mut dyn Placing,
     ) -> Result<Option<WorldId>, DenialReason> {
         let client = client_id.0;
         match directory.place(client_id, user_data) {
@@ -461,7 +457,7 @@ impl AddressTable {
         (client_id, address): (ClientId, SocketAddr),
         world: WorldId,
         mailboxes: &Mailboxes,
-        directory: &mut dyn Directory,
+        directory: &mut dyn Placing,
         now: Nanos,
     ) {
         let admitted = self.server_handshake.admit(address, &mut self.reply);
@@ -484,7 +480,7 @@ impl AddressTable {
         let is_audited = self.audit_samples && asks_for_audit(&user_data);
         let client = Client::new(client, connection, Box::new(user_data), allowance).with_audits(is_audited);
         let client = Box::new(client);
-        mailboxes.push_arrival(world, client, None, None);
+        mailboxes.push_arrival(world, client, None, directory.carried(client_id));
     }
 
     /// Keys count up; those of clients that are still here when the count has gone round are passed over.
@@ -551,6 +547,13 @@ impl AddressTable {
 
     fn dismiss(&mut self, address: SocketAddr, mailboxes: &Mailboxes, reason: &'static str) {
         self.entries.get_mut(&address).into_iter().for_each(|entry| entry.dismiss(mailboxes, reason));
+    }
+
+    /// As `dismiss_all`, for one player.
+    pub fn dismiss_player(&mut self, mailboxes: &Mailboxes, player: ClientId, reason: &'static str) {
+        if let Some(address) = self.server_handshake.session_of(player) {
+            self.dismiss(address, mailboxes, reason);
+        }
     }
 
     pub fn players_count(&self) -> usize {

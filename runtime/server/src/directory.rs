@@ -23,9 +23,27 @@ pub enum Placement {
     Refuse(&'static str),
 }
 
+/// Where a player was when last saved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SavedPlace {
+    /// Nothing was ever saved of this player.
+    pub is_new: bool,
+    /// The number that their world is saved under; `None`: they were in a world without.
+    pub save_id: Option<u64>,
+    /// The world that has this number now, if there is one.
+    pub world: Option<WorldId>,
+}
+
 /// Places clients. Called by the frame thread, in its serial part: answer from memory.
 pub trait Directory: Send {
     fn place(&mut self, client_id: ClientId, user_data: &UserData) -> Placement;
+
+    /// As [`place`](Self::place), for a server that keeps saves: besides, where the player was when last saved. The
+    /// player arrives with what was saved of them, wherever they are placed.
+    fn place_saved(&mut self, client_id: ClientId, user_data: &UserData, saved: SavedPlace) -> Placement {
+        let _ = saved;
+        self.place(client_id, user_data)
+    }
 
     /// The client is gone: its connection has ended, or it went away, or was sent away, while its world was
     /// [pending](Placement::Pending). Not called after a refusal. Called for one whose world panicked, too, and then it is
@@ -103,6 +121,11 @@ impl Directory for CaughtDirectory {
             Some(placement) => placement,
             None => Placement::Refuse("the game's directory panicked"),
         }
+    }
+
+    fn place_saved(&mut self, client_id: ClientId, user_data: &UserData, saved: SavedPlace) -> Placement {
+        let answer = self.ask("place", |of_game| of_game.place_saved(client_id, user_data, saved));
+        answer.unwrap_or(Placement::Refuse("the game's directory panicked"))
     }
 
     fn left(&mut self, client_id: ClientId) {

@@ -27,8 +27,8 @@ use throng_world::{
 };
 
 use crate::{
-    address_table::CLIENTS, directory::Directory, overload::Level, server::Server, tick_trace::TickRecord,
-    world_hash::WorldHash, world_slot::HANG_REPORT_AFTER,
+    address_table::CLIENTS, directory::Directory, overload::Level, saves::WithSaves, server::Server,
+    tick_trace::TickRecord, world_hash::WorldHash, world_slot::HANG_REPORT_AFTER,
 };
 
 log_category!(WORLD = "server.world");
@@ -48,6 +48,7 @@ impl Server {
         self.watch_overload(now);
         self.pace_long_tasks();
         self.turn_over_worlds(frame);
+        self.begin_saves(now);
         self.deliver_long_results();
         self.directory.frame(now);
         self.place_stranded(now);
@@ -66,6 +67,7 @@ impl Server {
         // end
         phases.next(site!("frame.welcome_home"));
         self.welcome_home(frame);
+        self.end_saves();
         self.watch_absent_worlds(now);
         phases.next(site!("frame.measure"));
         self.measure_frame(now, started_count);
@@ -76,7 +78,8 @@ impl Server {
     /// Datagrams go to their worlds' mailboxes, still sealed; new clients are let in.
     fn receive_packets(&mut self, now: Nanos) {
         let unix_s = self.clock.unix_seconds();
-        self.addresses.receive(&mut *self.transport, &self.mailboxes, &mut self.directory, now, unix_s);
+        let mut placing = WithSaves { directory: &mut self.directory, saves: self.saves.as_mut(), now };
+        self.addresses.receive(&mut *self.transport, &self.mailboxes, &mut placing, now, unix_s);
     }
 
     /// Fills the list of worlds to tick in this frame.
@@ -197,6 +200,7 @@ impl Server {
     /// Clients that leave a world go where they want, and its messages to other worlds are delivered.
     pub(crate) fn see_off(&mut self, world: &mut GameWorld) {
         let from = world.id();
+        self.take_saves(world);
         if !world.report_mut().failed.is_empty() {
             tell_of_failed_systems(world);
         }
@@ -228,6 +232,7 @@ impl Server {
                     if let Some(client_id) = self.addresses.left(client) {
                         log_debug!(CLIENTS, client = client_id.0, reason, "client left");
                         self.directory.left(client_id);
+                        self.client_left_saves(client_id, Some(from));
                     }
                 }
             }

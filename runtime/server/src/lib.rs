@@ -92,6 +92,7 @@ mod recorder_turns;
 mod reload;
 pub mod report;
 pub mod rules;
+pub mod saves;
 mod seeds;
 pub mod server;
 pub mod settings;

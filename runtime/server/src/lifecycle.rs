@@ -20,12 +20,27 @@ pub struct NewWorld {
     pub(crate) kind: WorldKindId,
     pub(crate) seed: u64,
     pub(crate) parameters: Option<Vec<u8>>,
+    pub(crate) save_id: Option<u64>,
 }
 
 impl NewWorld {
     /// A world of this kind; `seed` is where its chance begins.
     pub fn new(kind: WorldKindId, seed: u64) -> Self {
-        Self { kind, seed, parameters: None }
+        Self { kind, seed, parameters: None, save_id: None }
+    }
+
+    /// It is saved under this number, and made of what is saved under it, if anything is. One world at a time has it.
+    /// Which number is which world the game says, and keeps: a home has its owner's, say. Without a number the players in
+    /// it are saved, if its kind says how, and the world is not.
+    #[must_use]
+    pub fn saved_as(mut self, id: u64) -> Self {
+        self.save_id = Some(id);
+        self
+    }
+
+    /// The number that it is saved under.
+    pub fn save_id(&self) -> Option<u64> {
+        self.save_id
     }
 
     /// Kind (by name), seed and parameters in one number, the same in every build: FNV-1a of 64 bits over their bytes.
@@ -65,6 +80,15 @@ pub enum WorldError {
     Systems(String),
     #[error("building a world of kind `{0}` panicked; the crash is in the log")]
     Panicked(String),
+    #[error("nothing is saved here: [saves] store in the settings says what keeps the saves")]
+    NotSaving,
+    #[error("there is a world already that is saved as {0}, or one is being made; retire that one first")]
+    SaveInUse(u64),
+    #[error(
+        "what is saved as {id} of a world of kind `{kind}` cannot be read: {why}; it is left as it is, and no world is made over it.          Start the build that wrote it, or put an older copy of the store in its place"
+    )]
+    Unreadable { kind: String, id: u64, why: String },
+    /// See [`crate::parking`].
     #[error("there is no kind of worlds called `{0}`")]
     NoKindNamed(String),
     /// See [`crate::parking`]. `None`: until somebody says so.

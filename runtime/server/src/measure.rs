@@ -38,6 +38,9 @@ impl Server {
         counts.server.frames = 1;
         counts.server.frames_over_budget = u64::from(length > self.timeline.grid.period());
         counts.admission = self.addresses.take_counts();
+        if let Some(saves) = &mut self.saves {
+            counts.saves.merge(&saves.take_counts());
+        }
         self.long_tasks.count_into(&mut counts.long_tasks);
         counts.server.worker_send_dropped = self.send_dropped.swap(0, Ordering::Relaxed);
         counts.server.directory_panics = self.directory.take_panics();
@@ -316,6 +319,7 @@ impl Server {
             counters,
             accounts: accounts_between(&measure.accounts_at_begin, accounts),
             accounts_missing: known(accounts).map(|accounts| accounts.account.missing()).unwrap_or_default(),
+            saves_missing: false,
             captures: recorder_now.captures_saved,
             captures_in_cooldown: recorder_now.in_cooldown,
             captures_lost: recorder_now.crowded_out + recorder_now.captures_failed,

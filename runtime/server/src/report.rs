@@ -116,6 +116,8 @@ pub struct ServerReport {
     /// reading before its begin to the one before its end. Without what the host does not tell, which is named below.
     pub accounts: BTreeMap<&'static str, f64>,
     pub accounts_missing: Vec<&'static str>,
+    /// When the server ended, not everything could be saved.
+    pub saves_missing: bool,
     /// Captures that the recorder saved since the start, and triggers that fired within the cooldown of their cause.
     pub captures: u64,
     pub captures_in_cooldown: u64,

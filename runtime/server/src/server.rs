@@ -55,6 +55,7 @@ use crate::{
     recorder_turns::RecorderTurns,
     reload::Reloads,
     report::{Build, ServerReport, ServerStatus},
+    saves::{SavedNow, Saves, SavesStatus, StoreOpenError, StoreToOpen},
     seeds::Seeds,
     settings::{ServerSettings, Settings},
     stranded::Stranded,
@@ -111,6 +112,8 @@ pub enum ServerError {
     #[error(transparent)]
     TokenJournal(#[from] TokenJournalError),
     #[error(transparent)]
+    Store(#[from] StoreOpenError),
+    #[error(transparent)]
     Systems(#[from] OrderError),
     #[error(transparent)]
     World(#[from] WorldError),
@@ -139,6 +142,8 @@ pub(crate) enum Command {
     ListWorlds(Answer<Vec<WorldRow>>),
     Ask(Asked),
     Tune(Arc<TunedValues>, Answer<()>),
+    SaveNow(Answer<SavedNow>),
+    SavesStatus(Answer<SavesStatus>),
 }
 
 /// A handle to a running server, for other threads.
@@ -337,6 +342,9 @@ pub struct Server {
     /// Reads what the process uses; on a real host alone.
     _bookkeeper: Option<Bookkeeper>,
     seeds: Seeds,
+    /// What is kept of players and worlds.
+    pub(crate) saves: Option<Saves>,
+    pub(crate) store_to_open: StoreToOpen,
 }
 
 impl Server {
@@ -381,6 +389,7 @@ impl Server {
         let long_tasks = long_tasks.map_err(ServerError::Thread)?;
         let mut server = Self::assemble(settings, schema, environment, journal, long_tasks);
         server.heartbeat = heartbeat;
+        server.store_to_open = StoreToOpen::of(settings);
         let bookkeeper = Bookkeeper::start(server.control.published(), workers_count);
         server._bookkeeper = Some(bookkeeper.map_err(ServerError::Thread)?);
         Ok(server)
@@ -510,6 +519,8 @@ impl Server {
             posts,
             _bookkeeper: None,
             seeds: Seeds::new(seed),
+            saves: None,
+            store_to_open: StoreToOpen::untouched(settings),
         }
     }
 
@@ -685,8 +696,9 @@ impl Server {
             }
             frame = self.sleep_until_next_frame(frame);
         }
-        self.drain(frame);
-        Ok(self.report())
+        let mut frame = self.drain(frame);
+        let saves_missing = !self.flush_saves(&mut frame);
+        Ok(ServerReport { saves_missing, ..self.report() })
     }
 
     /// Sleeps until the next frame that has something to do, and returns its number. With every world dormant the
@@ -703,6 +715,7 @@ impl Server {
             || !self.stranded.is_empty()
             || self.long_tasks.of_worlds.is_waiting()
             || self.addresses.has_waiting()
+            || self.saves.as_ref().is_some_and(|saves| !saves.is_settled())
             || self.worlds.iter().any(WorldSlot::is_away);
         let next_due = self.worlds.iter().filter_map(WorldSlot::next_frame).min();
         if next_due.is_none() && !someone_away {
@@ -725,7 +738,7 @@ impl Server {
     }
 
     /// Dismisses every client and goes on ticking until all are told, or for `DRAIN_MAX`.
-    fn drain(&mut self, mut frame: u64) {
+    fn drain(&mut self, mut frame: u64) -> u64 {
         let give_up_at = self.clock.now() + DRAIN_MAX;
         self.end_measure(self.clock.now());
         self.addresses.close();
@@ -735,6 +748,7 @@ impl Server {
             frame = self.sleep_until_next_frame(frame);
             self.frame(frame);
         }
+        frame
     }
 
     /// Commands of other threads, taken once a frame.
@@ -758,6 +772,8 @@ impl Server {
                 Command::ParkWorlds(which, answer) => answer.give(self.park_worlds(&which, now)),
                 Command::UnparkWorlds(which, answer) => answer.give(Ok(self.unpark_worlds(which.as_ref(), now))),
                 Command::ListWorlds(answer) => self.list_worlds(answer),
+                Command::SavesStatus(answer) => answer.give(self.saves_status().ok_or(WorldError::NotSaving)),
+                Command::SaveNow(answer) => self.save_now(answer),
                 Command::Ask(asked) => self.deliver_question(asked),
                 Command::Tune(values, answer) => {
                     self.tuned = values;

@@ -20,6 +20,7 @@ mod long_tasks;
 mod mistake;
 mod overload;
 mod recorder;
+mod saves;
 mod secret_key;
 mod section;
 mod workers;
@@ -40,6 +41,7 @@ pub use long_tasks::{LongTaskSettings, LongThreads};
 pub use mistake::{Mistake, SettingsError, nearest as nearest_name};
 pub use overload::OverloadSettings;
 pub use recorder::RecorderSettings;
+pub use saves::{SaveStore, SavesSettings};
 pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};
 pub use section::{AnySection, Checks, NoSection, Section};
 pub use workers::{ReservedCores, Workers};
@@ -54,7 +56,7 @@ pub const SETTINGS_FILE: &str = "throng.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The sections a file may have; `[game]` is checked by the game.
-const SECTIONS: [&str; 6] = ["server", "replication", "overload", "long_tasks", "recorder", "game"];
+const SECTIONS: [&str; 7] = ["server", "replication", "overload", "long_tasks", "saves", "recorder", "game"];
 
 /// Everything an operator chose, checked; defaults where nothing was said.
 #[derive(Clone, Default)]
@@ -62,6 +64,7 @@ pub struct Settings {
     pub server: ServerSettings,
     pub replication: ReplicationSettings,
     pub overload: OverloadSettings,
+    pub saves: SavesSettings,
     pub long_tasks: LongTaskSettings,
     pub recorder: RecorderSettings,
     /// Kept so that `[game]` can be read later with lines to point at.
@@ -74,10 +77,11 @@ pub struct Settings {
 /// Without the file's text, which may have a private key in it.
 impl fmt::Debug for Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, replication, overload, long_tasks, recorder, file, text: _, folder: _ } = self;
+        let Self { server, replication, overload, long_tasks, saves, recorder, file, text: _, folder: _ } = self;
         let mut out = out.debug_struct("Settings");
         out.field("server", server).field("replication", replication).field("overload", overload);
         out.field("long_tasks", long_tasks);
+        out.field("saves", saves);
         out.field("recorder", recorder).field("file", file);
         out.finish_non_exhaustive()
     }
@@ -130,9 +134,10 @@ impl Settings {
         let text = read_file(path, "with --config PATH")?;
         let (mut settings, game) = Self::parse_with(&path.display().to_string(), &text)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let Self { server, recorder, .. } = &mut settings;
+        let Self { server, recorder, saves, .. } = &mut settings;
         let journal = if let TokenJournalFile::Named(file) = &mut server.token_journal { Some(file) } else { None };
-        for file in [server.private_key_file.as_mut(), recorder.rules.as_mut(), journal].into_iter().flatten() {
+        let files = [server.private_key_file.as_mut(), recorder.rules.as_mut(), saves.folder.as_mut(), journal];
+        for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
         }
         Ok((Self { folder: Some(folder), ..settings }, game))
@@ -150,6 +155,7 @@ impl Settings {
         let server: ServerSettings = document.section("server", &mut mistakes);
         let replication: ReplicationSettings = document.section("replication", &mut mistakes);
         let overload: OverloadSettings = document.section("overload", &mut mistakes);
+        let saves: SavesSettings = document.section("saves", &mut mistakes);
         let long_tasks: LongTaskSettings = document.section("long_tasks", &mut mistakes);
         let recorder: RecorderSettings = document.section("recorder", &mut mistakes);
         let game: T = document.section("game", &mut mistakes);
@@ -158,6 +164,7 @@ impl Settings {
                 ("server", section::keys_of::<ServerSettings>()),
                 ("replication", section::keys_of::<ReplicationSettings>()),
                 ("overload", section::keys_of::<OverloadSettings>()),
+                ("saves", section::keys_of::<SavesSettings>()),
                 ("long_tasks", section::keys_of::<LongTaskSettings>()),
                 ("recorder", section::keys_of::<RecorderSettings>()),
                 ("game", section::keys_of::<T>()),
@@ -169,6 +176,7 @@ impl Settings {
             server,
             replication,
             overload,
+            saves,
             long_tasks,
             recorder,
             file: file.to_owned(),

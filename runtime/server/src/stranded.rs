@@ -25,6 +25,7 @@ use throng_world::Client;
 use crate::{
     address_table::CLIENTS,
     directory::{Directory, Placement},
+    saves::{Placing, WithSaves},
     server::Server,
 };
 
@@ -51,7 +52,7 @@ impl Server {
 
     /// Keeps a client whose world is gone through no fault of its own.
     pub(crate) fn place_anew(&mut self, client: Box<Client>, now: Nanos) {
-        self.directory.left(client.client_id());
+        Directory::left(&mut self.directory, client.client_id());
         self.stranded.push_back(Stranded { client, since: now, is_pending: false });
     }
 
@@ -66,12 +67,15 @@ impl Server {
                 }
                 continue;
             }
-            match self.directory.place(client.client_id(), client.user_data()) {
+            let saves = self.saves.as_mut();
+            let mut placing = WithSaves { directory: &mut self.directory, saves, now };
+            match placing.place(client.client_id(), client.user_data()) {
                 Placement::World(world) if self.mailboxes.get(world).is_some() => {
                     log_info!(CLIENTS, client = client.client_id().0, %world, "client whose world is gone goes on in another");
                     self.counts.server.clients_placed_again += 1;
+                    let carried = placing.carried(client.client_id());
                     self.addresses.moved(client.key(), world);
-                    self.mailboxes.push_arrival(world, client, None, None);
+                    self.mailboxes.push_arrival(world, client, None, carried);
                 }
                 Placement::Pending if now.saturating_sub(since) < self.addresses.placement_timeout() => {
                     self.stranded.push_back(Stranded { client, since, is_pending: true });

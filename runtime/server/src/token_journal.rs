@@ -144,7 +144,7 @@ fn path_as_set(settings: &Settings, environment: impl Fn(&str) -> Option<String>
 }
 
 /// Where systemd's `StateDirectory=` lets a service keep files.
-const STATE_FOLDER_VARIABLE: &str = "STATE_DIRECTORY";
+pub(crate) const STATE_FOLDER_VARIABLE: &str = "STATE_DIRECTORY";
 
 /// Why there is no journal. `[server] token_journal` is where the file was named.
 #[derive(Debug, thiserror::Error)]

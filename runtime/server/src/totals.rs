@@ -9,7 +9,7 @@
 use throng_metrics::counters;
 use throng_world::TickStats;
 
-use crate::{address_table::AdmissionCounts, long_tasks::counts::LongTaskCounts};
+use crate::{address_table::AdmissionCounts, long_tasks::counts::LongTaskCounts, saves::SaveCounts};
 
 counters! {
     /// What the frame thread does.
@@ -121,6 +121,7 @@ counters! {
         long_tasks: LongTaskCounts,
         admission: AdmissionCounts,
         ticks: TickStats,
+        saves: SaveCounts,
     }
 }
 

@@ -46,7 +46,14 @@ impl Server {
 
     /// As `create_world`, with parameters.
     pub fn create_world_as(&mut self, new: NewWorld) -> Result<WorldId, ServerError> {
-        let NewWorld { kind, seed, ref parameters } = new;
+        let NewWorld { kind, seed, ref parameters, save_id } = new;
+        if let Some(save_id) = save_id {
+            self.open_saves()?;
+            if !self.may_make_saved(save_id)? {
+                return Err(WorldError::SaveInUse(save_id).into());
+            }
+        }
+        let load = self.load_of(&new);
         let id = self.worlds.reserve().ok_or(WorldError::Full(WORLDS_MAX))?;
         if self.is_culprit(&new, Some(id)) {
             self.hold(id, new);
@@ -59,6 +66,13 @@ impl Server {
         };
         match built {
             Ok(mut world) => {
+                match load.map_or(Ok(false), |load| load.into_world(&mut world)) {
+                    Ok(is_loaded) => self.counts.saves.worlds_loaded += u64::from(is_loaded),
+                    Err(error) => {
+                        self.worlds.release(id);
+                        return Err(error.into());
+                    }
+                }
                 world.set_rules(&self.rules);
                 self.place(world, new, true);
                 Ok(id)
@@ -81,6 +95,13 @@ impl Server {
             self.counts.server.parked_refusals += 1;
             return answer.give(Err(WorldError::Parked { kind: name.to_string(), left_s: left.seconds() }));
         }
+        if let Some(save_id) = new.save_id {
+            match self.may_make_saved(save_id) {
+                Ok(true) => {}
+                Ok(false) => return self.order_when_saved(new, answer),
+                Err(error) => return answer.give(Err(error)),
+            }
+        }
         match self.worlds.reserve() {
             Some(id) => self.make_in_place(id, new, answer),
             None => answer.give(Err(WorldError::Full(WORLDS_MAX))),
@@ -92,16 +113,20 @@ impl Server {
         let Some(row) = self.kinds.get(usize::from(new.kind.0)) else {
             return answer.give(Err(WorldError::NoSuchKind(new.kind)));
         };
+        let kind = row.kind.clone();
+        let (load, plan) = (self.begin_making_saved(&new), new.clone());
         let order = Order {
             id,
-            kind: row.kind.clone(),
+            kind,
             new,
+            load,
             schema: self.schema.clone(),
             interest: self.interest.clone(),
             rules: self.rules.clone(),
         };
         if let Err((id, answer, error)) = self.maker.make(order, answer) {
             self.worlds.release(id);
+            self.end_making_saved(&plan);
             answer.give(Err(error));
         }
     }
@@ -112,6 +137,10 @@ impl Server {
             return answer.give(Err(WorldError::NoSuchWorld(id)));
         };
         slot.ending = Some(answer);
+        if slot.saves.is_on {
+            // With those who are in it.
+            slot.mailbox.push(MailItem::Save);
+        }
         slot.mailbox.push(MailItem::End { reason: "its world has ended" });
         // Who comes after the end was told would wait in it for ever: whoever sends finds no mailbox from here on.
         self.mailboxes.remove(id);
@@ -123,7 +152,8 @@ impl Server {
         for _ in 0..ARRIVALS_PER_FRAME_MAX {
             let Some(Made { id, plan, world, answer }) = self.maker.take_made() else { break };
             match world {
-                Ok(mut world) => {
+                Ok((mut world, is_loaded)) => {
+                    self.counts.saves.worlds_loaded += u64::from(is_loaded);
                     // Those that it was made with may have been replaced meanwhile.
                     world.set_rules(&self.rules);
                     let is_held = self.held.has(id);
@@ -135,6 +165,7 @@ impl Server {
                 }
                 Err(error) => {
                     log_error!(WORLDS, world = %id, %error, "a world could not be made");
+                    self.end_making_saved(&plan);
                     self.worlds.release(id);
                     if self.held.has(id) {
                         self.hold_no_longer(id);
@@ -160,8 +191,9 @@ impl Server {
         let Some(slot) = self.worlds.get(id) else { return true };
         // Dormant worlds have nobody in them and need not be woken to find that out.
         let has_ended = slot.home.as_ref().is_some_and(|hosted| hosted.world.clients_count() == 0);
+        let is_saved = !slot.saves.is_on || !slot.saves.is_dirty;
         let is_told = slot.is_dormant || slot.mailbox.is_empty();
-        if !has_ended || !is_told {
+        if !has_ended || !is_told || !is_saved {
             return false;
         }
         let Some(mut slot) = self.take_out(id, false) else { return true };
@@ -194,6 +226,7 @@ impl Server {
                 _ => {}
             }
         }
+        self.world_left_saves(id, slot.saves.id);
         if !keeps_place {
             self.directory.world_ended(id);
         }
@@ -208,7 +241,9 @@ impl Server {
         let id = hosted.world.id();
         log_error!(WORLDS, world = %id, name = &**hosted.world.name(), "world panicked in its tick and is parked");
         self.counts.server.worlds_parked += 1;
-        if !self.park_if_it_panics_often(id, now) {
+        // A world that is saved goes back to what is saved of it, with everybody: those who left it since are saved elsewhere.
+        let is_saved = hosted.world.is_saved();
+        if !self.park_if_it_panics_often(id, now) && !is_saved {
             match self.begin_reload(hosted, now) {
                 Ok(()) => return,
                 Err(unkept) => hosted = unkept,
@@ -219,11 +254,12 @@ impl Server {
                 answer.give(Ok(()));
             }
         }
+        let lost = self.take_unsaved_travellers(&mut hosted.world);
         // Those who were already out of it, or turned back at its door, go on.
         self.see_off(&mut hosted.world);
         let (clients, mut rest) = hosted.into_clients();
         self.game_totals.withdraw(rest.world.gauges_mut());
-        clients.into_iter().for_each(|client| self.strand(client, now));
+        lost.into_iter().chain(clients).for_each(|client| self.strand(client, now));
         self.maker.drop_world(rest);
     }
 
@@ -259,6 +295,7 @@ impl Server {
         let key = client.key();
         self.addresses.say_goodbye(&mut client, self.timeline_now());
         let client_id = self.addresses.left(key)?;
+        self.client_left_saves(client_id, None);
         log_info!(CLIENTS, client = client_id.0, reason, "client left");
         Some(client_id)
     }
@@ -271,6 +308,7 @@ impl Server {
     fn place(&mut self, mut world: throng_world::GameWorld, plan: NewWorld, keeps_place: bool) {
         world.want_hash(self.hashes_wanted);
         world.set_tuned(&self.tuned);
+        let saves = self.begin_saves_of(&mut world, plan.save_id);
         let (rate, id) = (world.rate(), world.id());
         let (phase, frame) = match self.frame_number {
             Some(frame) => (self.worlds.take_phase(rate, self.timeline.grid), frame + 1),
@@ -279,6 +317,7 @@ impl Server {
         };
         let mut slot = WorldSlot::new(world, plan, phase, frame, self.checkpoint_period_s);
         slot.keeps_place = keeps_place;
+        slot.saves = saves;
         self.held.news.came(id, &slot.name, &slot.plan, keeps_place);
         self.mailboxes.insert(id, slot.mailbox.clone());
         self.worlds.insert(slot);

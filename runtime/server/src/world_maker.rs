@@ -24,6 +24,7 @@ use crate::{
     hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld, WorldError},
     long_tasks::{DROP_WORLD, MAKE_WORLD, REMAKE_WORLD, dropping},
+    saves::Load,
     settings::LongTaskSettings,
 };
 
@@ -38,6 +39,8 @@ pub(crate) struct Order {
     pub id: WorldId,
     pub kind: Arc<Mutex<Kind>>,
     pub new: NewWorld,
+    /// What is saved of it.
+    pub load: Option<Load>,
     pub schema: Arc<Schema>,
     pub interest: InterestSettings,
     pub rules: ReplicationRules,
@@ -51,7 +54,8 @@ pub(crate) struct Made {
     pub answer: Answer<WorldId>,
 }
 
-type Built = Result<Box<GameWorld>, WorldError>;
+/// The world, and whether it was loaded.
+type Built = Result<(Box<GameWorld>, bool), WorldError>;
 
 /// Who has worlds built.
 pub(crate) struct WorldMaker {
@@ -174,18 +178,18 @@ impl WorldMaker {
 }
 
 fn carry_out(order: Order) -> Built {
-    let Order { id, kind, new, schema, interest, rules } = order;
+    let Order { id, kind, new, load, schema, interest, rules } = order;
     let mut kind = kind.lock().unwrap_or_else(PoisonError::into_inner);
     let name = kind.name.to_string();
     let build = || {
         let world = kind.build_world(id, new.seed, new.parameters.as_deref(), &schema, &interest);
-        world.map(|mut world| {
-            world.set_rules(&rules);
-            Box::new(world)
-        })
+        let mut world = world.map_err(|error| WorldError::Systems(error.to_string()))?;
+        let is_loaded = load.map_or(Ok(false), |load| load.into_world(&mut world))?;
+        world.set_rules(&rules);
+        Ok((Box::new(world), is_loaded))
     };
     match catch_unwind(AssertUnwindSafe(build)) {
-        Ok(built) => built.map_err(|error| WorldError::Systems(error.to_string())),
+        Ok(built) => built,
         Err(_) => Err(WorldError::Panicked(name)),
     }
 }

@@ -17,6 +17,7 @@ use crate::{
     lifecycle::{Answer, NewWorld},
     mailbox::Mailbox,
     overload::{Ladder, Limits},
+    saves::SlotSaves,
     timeline::Timeline,
     world_record::WorldRecord,
 };
@@ -62,6 +63,7 @@ pub(crate) struct WorldSlot {
     hang_is_reported: bool,
     /// It is to end as soon as it is home and nobody is in it; who asked for that is told.
     pub ending: Option<Answer<()>>,
+    pub saves: SlotSaves,
     /// The program made it itself, and knows it by its id; see [`crate::parked_worlds`].
     pub keeps_place: bool,
 }
@@ -113,6 +115,7 @@ impl WorldSlot {
             excused_until: Nanos::ZERO,
             hang_is_reported: false,
             ending: None,
+            saves: SlotSaves::default(),
             keeps_place: false,
         }
     }

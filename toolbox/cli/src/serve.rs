@@ -185,6 +185,11 @@ pub fn run(arguments: ServeArguments, played: &Played<'_>, executable: Executabl
     drop(statuses);
     teller.join().map_err(|_| "the thread that tells the status panicked")?;
     reader.tell_report(&report)?;
+    if report.saves_missing {
+        return Err("the server has ended, and not everything could be saved: the log says why; what is missing is as at the save \
+                    before"
+            .into());
+    }
     Ok(Verdict::Fine)
 }
 

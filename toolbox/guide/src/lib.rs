@@ -26,6 +26,7 @@ pages! {
     moving_between_worlds: "moving-between-worlds.md",
     npc_crowds: "npc-crowds.md",
     rules: "rules.md",
+    saving: "saving.md",
     shooters: "shooters.md",
     testing_a_world: "testing-a-world.md",
 }

@@ -221,6 +221,11 @@ impl ServerHandshake {
         self.slots.holds_client(client_id)
     }
 
+    /// From where this client is connected.
+    pub fn session_of(&self, client_id: ClientId) -> Option<SocketAddr> {
+        self.slots.address_of(client_id)
+    }
+
     /// Whether another client may be admitted in this frame.
     pub fn may_admit(&self) -> bool {
         self.budget.admissions > 0

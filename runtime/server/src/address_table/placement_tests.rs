@@ -17,6 +17,7 @@ use throng_net::{
 use throng_world::Mail;
 
 use super::*;
+use crate::directory::Directory;
 
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1_000);
 const KEY: [u8; 32] = [7; 32];

@@ -90,6 +90,7 @@ fn page() -> String {
         ("net", "The network"),
         ("world", "Worlds"),
         ("replication", "What clients are told"),
+        ("saves", "Saves"),
     ] {
         let _ = writeln!(page, "## {title}\n\n| counter | unit | what it says | when it grows |\n|---|---|---|---|");
         for counter in all.iter().filter(|counter| subsystem_of(counter) == subsystem) {

@@ -170,7 +170,7 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
     check("\n[sever]\nworkers = 3\n", "throng.toml:2: [sever] unknown section; did you mean [server]?");
     check(
         "[database]\nurl = ''\n",
-        "throng.toml:1: [database] unknown section; there are [server], [replication], [overload], [long_tasks], [recorder], [game]",
+        "throng.toml:1: [database] unknown section; there are [server], [replication], [overload], [long_tasks], [saves], [recorder], [game]",
     );
     check(
         "[replication]\ngravity = 9.81\n",
@@ -184,7 +184,7 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
     check("workers = 3\n", "throng.toml:1: workers: unknown key here; it belongs in [server]");
     check(
         "speed = 3\n",
-        "throng.toml:1: speed: unknown key outside any section; put it below one of [server], [replication], [overload], [long_tasks], [recorder], [game]",
+        "throng.toml:1: speed: unknown key outside any section; put it below one of [server], [replication], [overload], [long_tasks], [saves], [recorder], [game]",
     );
     check("server = 3\n", "throng.toml:1: server: is a section; write [server]");
 }

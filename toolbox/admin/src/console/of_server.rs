@@ -20,6 +20,8 @@ use crate::access::Role;
 
 /// For the frame's thread and for worlds. They answer within a tick; `throng console` waits for twice as long.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// For the disk. `throng console` waits for longer.
+const SAVED_WITHIN: Duration = Duration::from_secs(8);
 /// Names longer than this are cut, so that one row stays one line.
 const NAME_CHARACTERS_MAX: u32 = 24;
 
@@ -31,7 +33,8 @@ impl Console {
     #[must_use]
     pub fn with_server(self, server: &Server) -> Self {
         let control = server.control();
-        let console = self.with_worlds(control.clone()).with_players(control.clone()).with_tunables(control.clone());
+        let console = self.with_worlds(control.clone()).with_players(control.clone());
+        let console = console.with_saves(control.clone()).with_tunables(control.clone());
         server.hosted_commands().iter().fold(console, |console, hosted| console.with_hosted(control.clone(), hosted))
     }
 
@@ -51,6 +54,36 @@ impl Console {
             optional(player("player")),
             "where players stand, or one of them",
             move |call, player| player_pos(call, &also, player.map(|player| player.0)),
+        )
+    }
+
+    fn with_saves(self, control: ServerControl) -> Self {
+        let also = control.clone();
+        self.with_arguments(
+            "save.now",
+            Role::Operate,
+            (),
+            "saves all worlds and players, and answers when they are on disk",
+            move |call, ()| match control.save_now().wait(SAVED_WITHIN) {
+                Some(Ok(saved)) => {
+                    let mut table =
+                        TextTable::new([Column::text("saved", "saved"), Column::integer("commits", "commits")]);
+                    table.row(&[Cell::Text("all is on disk"), Cell::Integer(saved.commits as i64)]);
+                    Ok(call.table(table))
+                }
+                Some(Err(error)) => Err(error.to_string()),
+                None => Err(format!(
+                    "not on disk after {} s, and still wanted: `saves.status` says how saving stands",
+                    SAVED_WITHIN.as_secs()
+                )),
+            },
+        )
+        .with_arguments(
+            "saves.status",
+            Role::Observe,
+            (),
+            "whether saves reach the disk, and what waits",
+            move |call, ()| saves_status(call, &also),
         )
     }
 
@@ -99,6 +132,32 @@ impl Console {
         self.add(Command { name, role, arguments: help::usage_of(&about), about, help, run: Box::new(run) });
         self
     }
+}
+
+fn saves_status(call: &Call<'_>, control: &ServerControl) -> Outcome {
+    let silent = || format!("the server has not answered within {} s: its frame is stuck", ANSWER_WITHIN.as_secs());
+    let status = control.saves_status().wait(ANSWER_WITHIN).ok_or_else(silent)?.map_err(|error| error.to_string())?;
+    let mut table = TextTable::new([
+        Column::text("store", "store"),
+        Column::integer("unsaved worlds", "worlds_unsaved"),
+        Column::integer("bytes waiting", "waiting_bytes"),
+        Column::integer("bytes being written", "queued_bytes"),
+        Column::integer("players", "leases"),
+        Column::integer("commits", "commits"),
+        Column::integer("newest ms", "newest_batch_ms"),
+        Column::integer("longest ms", "longest_batch_ms"),
+    ]);
+    table.row(&[
+        Cell::Text(if status.is_down { "away" } else { "well" }),
+        Cell::Integer(status.worlds_unsaved as i64),
+        Cell::Integer(status.waiting_bytes as i64),
+        Cell::Integer(status.queued_bytes as i64),
+        Cell::Integer(status.leases as i64),
+        Cell::Integer(status.commits as i64),
+        Cell::Integer(status.newest_batch_ms as i64),
+        Cell::Integer(status.longest_batch_ms as i64),
+    ]);
+    Ok(call.table(table))
 }
 
 fn world_list(call: &Call<'_>, control: &ServerControl) -> Outcome {

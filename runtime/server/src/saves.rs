@@ -1,0 +1,370 @@
+//! Saves: what players own and worlds became, kept in a store while the game goes on.
+//!
+//! Everything begins with a cut (`throng_world::saving`): a world and everybody in it between two ticks. Worlds are asked
+//! for one every `period_s`, each in its turn; whoever leaves or travels brings one about. All cuts of a frame are one
+//! commit, handed to the writer at its end, so a player who crosses from one world to another is saved in the frame in
+//! which they cross, with the world that they left, and in the record it says where they are from then on.
+//!
+//! ```text
+//! worlds' ticks -- cuts --> commits -- writer's thread --> store
+//!      ^                       |
+//!      '-- wishes answered ----'--> leases given up, once all of a player is on disk
+//!
+//! log-in --> players: lease, record --> directory --> arrival with what was saved
+//! world ordered --> the maker loads its record --> world
+//! ```
+//!
+//! | file | what it has |
+//! | --- | --- |
+//! | `commits.rs` | what is on its way to the disk, and what becomes of it when the disk refuses |
+//! | `players.rs` | leases, and who is loaded |
+//! | `record.rs` | the bytes |
+//! | `loading.rs` | a world's record, when it is made |
+//! | `placing.rs` | the log-in's way to the directory |
+//! | `of_server.rs` | what the frame does |
+//! | `store.rs` | which store the settings mean |
+//!
+//! A disk that is slow, full or dead costs saves and log-ins, and no tick. What is not on disk stays in memory, the newest of
+//! each record, and is handed in when the disk is back.
+//!
+//! Frame thread, but for reading, writing and packing. Cost: some microseconds for each cut that comes; nothing in a frame
+//! without one.
+
+mod commits;
+mod loading;
+mod of_server;
+mod placing;
+mod players;
+mod reader;
+mod record;
+mod store;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use throng_metrics::counters;
+use throng_net::protocol::ClientId;
+use throng_persistence::{Commit, Key, Store, Writer, WriterSettings, writer::Full};
+use throng_platform::{clock::Clock, time::Nanos};
+use throng_profiler::{log_category, log_error, log_info, log_warn};
+use throng_world::{
+    ids::WorldId,
+    saving::{Cut, SaveAnswer},
+};
+
+pub(crate) use loading::Load;
+pub(crate) use placing::{Placing, WithSaves};
+pub use store::StoreOpenError;
+pub(crate) use store::{StoreToOpen, open_as_set};
+
+use crate::{
+    lifecycle::{Answer, NewWorld},
+    settings::SavesSettings,
+};
+use commits::{Answered, Commits, Parcel};
+use players::{LeaseTerms, Players};
+use reader::Reader;
+
+log_category!(SAVES = "server.saves");
+
+/// Worlds are looked at so often for whether their time has come.
+const LOOK_EVERY: Nanos = Nanos::from_millis(100);
+
+counters! {
+    /// What became of saves.
+    pub(crate) struct SaveCounts {
+        Sum cuts: "saves.cuts", "cuts",
+            "Worlds that were saved with everybody in them, as far as they are handed to the writer.",
+            "Follows worlds and `period_s`, and players who leave or travel.";
+        Sum cuts_failed: "saves.cuts_failed", "cuts",
+            "Cuts that could not be taken: a player or a world has what its type does not allow.",
+            "A bug in the game: the log names world and reason. Nothing of that world is saved until it is mended.";
+        Sum commits: "saves.commits", "commits",
+            "Commits that are on disk.",
+            "At most one for each frame with a cut.";
+        Sum bytes: "saves.bytes", "bytes",
+            "Bytes of those commits.",
+            "What is saved, before the store adds its own. If the disk is busy, raise `period_s` in the settings.";
+        Sum refused: "saves.refused", "commits",
+            "Commits that the store refused. What they held is handed in again.",
+            "The disk is full or fails: the log says which. Nothing is lost while the server runs.";
+        Sum put_off: "saves.put_off", "frames",
+            "Frames in which the writer took nothing, since too much waited already or the store was down.",
+            "The disk is too slow for what is saved, or dead. The console's `saves.status` says how much waits.";
+        Sum store_errors: "saves.store_errors", "errors",
+            "Failures of the store, each try to open it anew included.",
+            "As `saves.refused`.";
+        Sum records_damaged: "saves.records_damaged", "records",
+            "Damaged records that were met. The ones before them were read instead.",
+            "The disk has lost something: look at it, and at its backups.";
+        Sum records_unreadable: "saves.records_unreadable", "records",
+            "Records of players and worlds that could not be read. They are left as they are, and whoever they are of is not let in.",
+            "The log names each. An older build than the one that wrote it, or damage.";
+        Sum leases_held: "saves.leases_held", "log-ins",
+            "Times that a player who logs in was with another process.",
+            "A few follow players who change servers. Many: two processes have the same `process` in the settings, or one has died and its leases run on.";
+        Sum leases_lost: "saves.leases_lost", "players",
+            "Players that another process took over while they played here. They were sent away.",
+            "Any is one too many: this process stood still for longer than `lease_s`, or the store was away for so long.";
+        Sum players_loaded: "saves.players_loaded", "players",
+            "Players who came in with what was saved of them.",
+            "Follows log-ins of players who were here before.";
+        Sum worlds_loaded: "saves.worlds_loaded", "worlds",
+            "Worlds that were made with what was saved of them.",
+            "Follows the worlds that are made again.";
+    }
+}
+
+/// How saving stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct SavesStatus {
+    /// The store has failed and is being opened anew, or is too slow.
+    pub is_down: bool,
+    /// Worlds that have changed since they were saved.
+    pub worlds_unsaved: usize,
+    /// Bytes that the writer has not taken yet.
+    pub waiting_bytes: u64,
+    /// Bytes that it has, and that are not on disk.
+    pub queued_bytes: u64,
+    /// Players that this process may write.
+    pub leases: usize,
+    /// Commits on disk since the start.
+    pub commits: u64,
+    /// What the newest transaction took, and the longest (ms).
+    pub newest_batch_ms: u64,
+    pub longest_batch_ms: u64,
+}
+
+/// Test switch: what saving can get wrong, to show that it does not go unseen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaveFault {
+    /// The world that a traveller leaves is not saved with them.
+    MovesLeftOut,
+    /// What a player has is not saved with the world that they leave.
+    LeaversLeftOut,
+    /// What was refused is not handed in again.
+    RefusalsForgotten,
+}
+
+/// Everything that had changed is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct SavedNow {
+    /// Commits on disk since the start.
+    pub commits: u64,
+}
+
+/// A world's saves, as the frame knows them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SlotSaves {
+    /// Cuts are taken of it.
+    pub is_on: bool,
+    /// The number that it is saved under.
+    pub id: Option<u64>,
+    /// It has ticked since its last cut.
+    pub is_dirty: bool,
+    /// It was asked for one.
+    pub is_asked: bool,
+    /// When it is to be asked next.
+    pub due: Nanos,
+}
+
+/// A request for a world that waits for another of the same number to end.
+struct Waiting {
+    new: NewWorld,
+    answer: Answer<WorldId>,
+}
+
+/// The server's saves.
+pub(crate) struct Saves {
+    commits: Commits,
+    players: Players,
+    reader: Reader,
+    clock: Arc<dyn Clock>,
+    period: Nanos,
+    look_at: Nanos,
+    /// Where each number's world is.
+    worlds: BTreeMap<u64, WorldId>,
+    /// Numbers of worlds that are ordered and not there yet.
+    being_made: BTreeSet<u64>,
+    waiting: VecDeque<Waiting>,
+    /// Operators who wait for the worlds that were asked, and then for the disk.
+    save_now: Vec<Answer<SavedNow>>,
+    /// Wishes of games that are on disk now, by world.
+    answers: Vec<(WorldId, SaveAnswer)>,
+    counts: SaveCounts,
+    /// As the writer's counters were last looked at.
+    errors_before: u64,
+    damaged_before: u64,
+    bytes_before: u64,
+    /// It was said that the store is away.
+    is_away_told: bool,
+    fault: Option<SaveFault>,
+}
+
+impl Saves {
+    pub fn new(
+        store: Box<dyn Store>,
+        settings: &SavesSettings,
+        clock: Arc<dyn Clock>,
+        is_inline: bool,
+    ) -> std::io::Result<Saves> {
+        let writer_settings = WriterSettings { queue_bytes_max: settings.queue_bytes_max, ..WriterSettings::default() };
+        let writer = if is_inline {
+            Writer::inline(store, writer_settings, clock.clone())
+        } else {
+            Writer::start(store, writer_settings)?
+        };
+        let reads = writer.reads();
+        let reader = if is_inline { Reader::inline(reads) } else { Reader::with_thread(reads)? };
+        let terms =
+            LeaseTerms { owner: u64::from(settings.process), length: Nanos::from_secs(settings.lease_s.into()) };
+        Ok(Saves {
+            commits: Commits::new(writer),
+            players: Players::new(terms),
+            reader,
+            clock,
+            period: Nanos::from_secs(settings.period_s.into()),
+            look_at: Nanos::ZERO,
+            worlds: BTreeMap::new(),
+            being_made: BTreeSet::new(),
+            waiting: VecDeque::new(),
+            save_now: Vec::new(),
+            answers: Vec::new(),
+            counts: SaveCounts::default(),
+            errors_before: 0,
+            damaged_before: 0,
+            bytes_before: 0,
+            is_away_told: false,
+            fault: None,
+        })
+    }
+
+    /// A cut of a world: it is to be saved. `place_of` says where a traveller is from now on.
+    pub fn take_cut(
+        &mut self,
+        (world, kind, id): (WorldId, &str, Option<u64>),
+        cut: Cut,
+        place_of: impl Fn(ClientId) -> Option<u64>,
+    ) {
+        let Cut { tick: _, world: state, players, travellers, items, requests } = cut;
+        let mut commit = Commit::new();
+        if let (Some(id), Some(state)) = (id, state) {
+            commit.put_bytes(Key::world(id), record::of_world(kind, &state));
+        }
+        for (client, has) in players {
+            let place = if travellers.contains(&client) { place_of(client) } else { id };
+            // Somebody else has them: nothing of theirs is ours to write.
+            if self.players.lease(client.0).is_some() {
+                commit.put_bytes(Key::player(client.0), record::of_player(place, &has));
+            }
+        }
+        for (kind, count) in items {
+            commit.items_created(kind, count);
+        }
+        self.counts.cuts += 1;
+        match self.fault {
+            Some(SaveFault::MovesLeftOut) if !travellers.is_empty() => return,
+            Some(SaveFault::LeaversLeftOut) => travellers.iter().for_each(|it| _ = commit.withdraw(Key::player(it.0))),
+            _ => {}
+        }
+        let requests = requests.into_iter().map(|request| (world, request)).collect();
+        self.commits.add(Parcel { commit, requests, told: Vec::new() });
+    }
+
+    /// What is to be done in every frame, before clients are placed.
+    fn step(&mut self, now: Nanos) {
+        while let Some(answer) = self.commits.take_answer() {
+            match answer {
+                Answered::Saved(parcel) => {
+                    self.counts.commits += 1;
+                    let saved = |(world, request)| (world, SaveAnswer { request, is_on_disk: true });
+                    self.answers.extend(parcel.requests.into_iter().map(saved));
+                    parcel.told.into_iter().for_each(|answer| answer.give(Ok(self.now_saved())));
+                }
+                Answered::Refused(refusal) => {
+                    self.counts.refused += 1;
+                    use throng_persistence::Refusal;
+                    if let Refusal::Stale { key, .. } | Refusal::Unleased { key } = refusal {
+                        self.players.lost_lease(key.id as u64);
+                        self.commits.forget(key.id as u64);
+                    }
+                }
+                Answered::Lease { player, is_release, outcome } => {
+                    let Self { players, commits, reader, .. } = self;
+                    players.take_answer(player, is_release, outcome, now, commits, reader);
+                }
+            }
+        }
+        let unix_ms = self.clock.unix_seconds() * 1_000;
+        let Self { players, commits, reader, .. } = self;
+        players.step(now, unix_ms, commits, reader);
+    }
+
+    /// Hands in what the frame's worlds have brought.
+    fn submit(&mut self) {
+        let Self { commits, players, .. } = self;
+        commits.submit(|player| players.lease(player));
+        self.counts.put_off += u64::from(commits.full.is_some());
+        self.tell_if_store_is_away();
+    }
+
+    fn tell_if_store_is_away(&mut self) {
+        let is_away = self.commits.is_down() || self.commits.full.is_some();
+        if is_away == self.is_away_told {
+            return;
+        }
+        self.is_away_told = is_away;
+        match self.commits.full {
+            _ if !is_away => log_info!(SAVES, "the store takes saves again: what waited is handed in"),
+            Some(Full::Ended) => log_error!(
+                SAVES,
+                "the thread that saves has died; nothing is saved from now on, and only a restart helps"
+            ),
+            Some(full) => {
+                log_warn!(SAVES, %full, "nothing is saved for now; play goes on, and what is there is kept in memory")
+            }
+            None => log_warn!(
+                SAVES,
+                "the store has failed and is being opened anew; play goes on, and what is there is kept in memory"
+            ),
+        }
+    }
+
+    /// What was counted since this was last asked.
+    pub fn take_counts(&mut self) -> SaveCounts {
+        let of_writer = self.commits.counters();
+        let mut counts = std::mem::take(&mut self.counts);
+        counts.store_errors += of_writer.errors - std::mem::replace(&mut self.errors_before, of_writer.errors);
+        counts.records_damaged += of_writer.damaged - std::mem::replace(&mut self.damaged_before, of_writer.damaged);
+        counts.bytes += of_writer.bytes - std::mem::replace(&mut self.bytes_before, of_writer.bytes);
+        counts.records_unreadable += std::mem::take(&mut self.players.records_unreadable);
+        counts.leases_held += std::mem::take(&mut self.players.leases_held);
+        counts.leases_lost += std::mem::take(&mut self.players.leases_lost);
+        counts
+    }
+
+    fn now_saved(&self) -> SavedNow {
+        SavedNow { commits: self.commits.counters().commits }
+    }
+
+    /// Everything is on disk, and nobody comes or goes.
+    pub fn is_settled(&self) -> bool {
+        self.commits.is_all_saved() && self.players.is_quiet()
+    }
+
+    fn status(&self, worlds_unsaved: usize) -> SavesStatus {
+        let writer = self.commits.counters();
+        SavesStatus {
+            is_down: self.is_away_told,
+            worlds_unsaved,
+            waiting_bytes: self.commits.waiting_bytes() as u64,
+            queued_bytes: writer.queued_bytes,
+            leases: self.players.leases_count(),
+            commits: writer.commits,
+            newest_batch_ms: writer.newest_batch.as_micros() / 1_000,
+            longest_batch_ms: writer.longest_batch.as_micros() / 1_000,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Loading: a world that is made with what was saved of it.
+//!
+//! Whoever makes the world reads its record, on its own thread: the maker's, or that of a server that has not begun. What
+//! of it is not on disk yet is handed along. No record is a world that begins; one that cannot be read is an error, and
+//! stays as it is: a world made over it would take its place with the next save.
+
+use std::sync::Arc;
+
+use throng_persistence::{Key, Reads};
+use throng_profiler::{log_info, log_warn};
+use throng_world::GameWorld;
+
+use super::{SAVES, record};
+use crate::lifecycle::WorldError;
+
+/// What a world is loaded from.
+#[derive(Clone)]
+pub(crate) struct Load {
+    pub id: u64,
+    /// What is newer than the store.
+    pub newest: Option<Arc<Vec<u8>>>,
+    pub reads: Arc<dyn Reads>,
+}
+
+impl Load {
+    /// Loads a world that has just been built, if its kind saves worlds. True: there was something.
+    pub fn into_world(self, world: &mut GameWorld) -> Result<bool, WorldError> {
+        if !world.can_save_world() {
+            return Ok(false);
+        }
+        let refused = |why: String| WorldError::Unreadable { kind: world.name().to_string(), id: self.id, why };
+        let bytes = match self.newest {
+            Some(bytes) => bytes,
+            None => match self.reads.get(Key::world(self.id)).map_err(|error| refused(error.to_string()))? {
+                None => {
+                    log_info!(
+                        SAVES,
+                        kind = &**world.name(),
+                        save = self.id,
+                        "nothing is saved of this world yet: it begins anew"
+                    );
+                    return Ok(false);
+                }
+                Some(saved) => {
+                    if saved.is_previous {
+                        log_warn!(
+                            SAVES,
+                            save = self.id,
+                            "the record of a world is damaged, and the one before it is loaded"
+                        );
+                    }
+                    Arc::new(saved.value)
+                }
+            },
+        };
+        let state = record::read_world(world.name(), &bytes).map_err(|error| refused(error.to_string()))?;
+        world.load(state).map_err(|why| WorldError::Unreadable { kind: world.name().to_string(), id: self.id, why })?;
+        Ok(true)
+    }
+}

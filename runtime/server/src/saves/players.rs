@@ -1,0 +1,418 @@
+//! Players: who may be written by this process, and what is loaded of those who log in.
+//!
+//! ```text
+//! log-in --> lease asked --> (held by another process: again later) --> record read --> placed, plays
+//!                                                                                          |
+//! forgotten <-- lease given up <-- all of them is on disk <-- the game has seen them go <--'
+//! ```
+//!
+//! Until somebody is placed the address table asks again in every frame, as for one whose world is being made, so a
+//! log-in that waits for the disk costs nobody a tick. What of a player is not on disk yet is newer than the record, and
+//! is loaded instead: who comes back while the disk is dead has what they left with. A client whose world failed is
+//! loaded in the same way, under the lease that it has.
+//!
+//! A lease is prolonged when a third of its time is over. One that somebody else has taken is lost: the player is sent
+//! away, and nothing of them is saved.
+//!
+//! Frame thread. Cost: for who comes or goes; a look at everybody once a second.
+
+use std::collections::BTreeMap;
+
+use throng_net::protocol::ClientId;
+use throng_persistence::{Done, Key, Lease, LeaseRequest, Outcome, Refusal, Saved, StoreError};
+use throng_platform::time::Nanos;
+use throng_profiler::{log_error, log_info, log_warn};
+use throng_world::{ids::WorldId, transfer::Transfer};
+
+use super::{SAVES, commits::Commits, reader::Reader, record};
+
+/// Who was called from the line and has not been asked for in so long is gone.
+const FORGOTTEN_AFTER: Nanos = Nanos::from_secs(10);
+/// A player whom another process has is asked for again so often.
+const HELD_AGAIN_AFTER: Nanos = Nanos::from_secs(1);
+/// So often everybody is looked at.
+const LOOK_EVERY: Nanos = Nanos::from_secs(1);
+
+/// What is saved of one who logs in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Loaded {
+    /// The number of the world that they were in.
+    pub world: Option<u64>,
+    pub has: Option<Transfer>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// The lease is to be asked for, from then on.
+    Wants {
+        from: Nanos,
+    },
+    /// It was asked for.
+    Leasing,
+    Reading,
+    /// May be placed.
+    Loaded(Loaded),
+    Failed(&'static str),
+    /// In a world, or on the way to one.
+    Plays,
+    /// Its connection has ended; the game of this world has not seen it yet.
+    Leaves(WorldId),
+    /// The lease is to be given up once all is on disk.
+    Left,
+    /// That was asked for.
+    Releasing,
+}
+
+struct Player {
+    lease: Option<Lease>,
+    /// When it is to be prolonged.
+    prolong_at: Nanos,
+    is_prolonging: bool,
+    stage: Stage,
+    asked_at: Nanos,
+    /// The game's directory was asked where it is to be.
+    is_known_to_game: bool,
+}
+
+/// What is to become of a log-in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LogIn {
+    Wait,
+    Ready { world: Option<u64>, is_new: bool },
+    Refuse(&'static str),
+}
+
+/// How leases are asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeaseTerms {
+    /// This process, among all that share the store.
+    pub owner: u64,
+    pub length: Nanos,
+}
+
+/// Everybody who is here, comes or goes.
+pub(crate) struct Players {
+    players: BTreeMap<u64, Player>,
+    terms: LeaseTerms,
+    look_at: Nanos,
+    /// Somebody wants a lease, or has one to give up.
+    is_restless: bool,
+    /// Whose lease somebody else has now, to be sent away.
+    lost: Vec<ClientId>,
+    pub records_fallen_back: u64,
+    pub records_unreadable: u64,
+    pub leases_held: u64,
+    pub leases_lost: u64,
+}
+
+impl Players {
+    pub fn new(terms: LeaseTerms) -> Players {
+        Players {
+            players: BTreeMap::new(),
+            terms,
+            look_at: Nanos::ZERO,
+            is_restless: false,
+            lost: Vec::new(),
+            records_fallen_back: 0,
+            records_unreadable: 0,
+            leases_held: 0,
+            leases_lost: 0,
+        }
+    }
+
+    /// The lease under which a player is written.
+    pub fn lease(&self, player: u64) -> Option<Lease> {
+        self.players.get(&player)?.lease
+    }
+
+    /// Asked in every frame until it is another answer than `Wait`, and the player is placed.
+    pub fn log_in(&mut self, client: ClientId, now: Nanos) -> LogIn {
+        self.is_restless = true;
+        let player = self.players.entry(client.0).or_insert_with(|| Player {
+            lease: None,
+            prolong_at: Nanos::ZERO,
+            is_prolonging: false,
+            stage: Stage::Wants { from: now },
+            asked_at: now,
+            is_known_to_game: false,
+        });
+        player.asked_at = now;
+        match &player.stage {
+            Stage::Loaded(Loaded { world, has }) => {
+                player.is_known_to_game = true;
+                LogIn::Ready { world: *world, is_new: has.is_none() }
+            }
+            Stage::Failed(why) => LogIn::Refuse(why),
+            // Who comes back before the lease is given up has it still.
+            Stage::Left => {
+                player.stage = Stage::Wants { from: now };
+                LogIn::Wait
+            }
+            // A client whose world failed.
+            Stage::Plays => {
+                player.stage = Stage::Wants { from: now };
+                LogIn::Wait
+            }
+            Stage::Wants { .. } | Stage::Leasing | Stage::Reading | Stage::Leaves(_) | Stage::Releasing => LogIn::Wait,
+        }
+    }
+
+    /// It is placed: what it has is taken along.
+    pub fn take_loaded(&mut self, client: ClientId) -> Option<Transfer> {
+        let player = self.players.get_mut(&client.0)?;
+        match std::mem::replace(&mut player.stage, Stage::Plays) {
+            Stage::Loaded(loaded) => loaded.has,
+            stage => {
+                player.stage = stage;
+                None
+            }
+        }
+    }
+
+    /// It is not placed after all. True: the game's directory was asked about it.
+    pub fn gave_up(&mut self, client: ClientId) -> bool {
+        self.is_restless = true;
+        let Some(player) = self.players.get_mut(&client.0) else { return false };
+        let was_asked = std::mem::take(&mut player.is_known_to_game);
+        if !matches!(player.stage, Stage::Leaves(_) | Stage::Releasing | Stage::Leasing | Stage::Plays) {
+            player.stage = Stage::Left;
+        }
+        was_asked
+    }
+
+    /// Its connection has ended, in a world whose game sees it in the next tick; in none: nothing more follows.
+    pub fn left(&mut self, client: ClientId, world: Option<WorldId>) {
+        self.is_restless = true;
+        if let Some(player) = self.players.get_mut(&client.0) {
+            player.stage = world.map_or(Stage::Left, Stage::Leaves);
+        }
+    }
+
+    /// The game of its world has seen it go.
+    pub fn departed(&mut self, client: ClientId) {
+        self.is_restless = true;
+        if let Some(player) = self.players.get_mut(&client.0)
+            && matches!(player.stage, Stage::Leaves(_))
+        {
+            player.stage = Stage::Left;
+        }
+    }
+
+    /// This world does not tick any more.
+    pub fn world_ended(&mut self, world: WorldId) {
+        self.is_restless = true;
+        for player in self.players.values_mut() {
+            if matches!(player.stage, Stage::Leaves(left) if left == world) {
+                player.stage = Stage::Left;
+            }
+        }
+    }
+
+    /// Something was refused because somebody else has this player.
+    pub fn lost_lease(&mut self, player: u64) {
+        if let Some(entry) = self.players.get_mut(&player)
+            && entry.lease.take().is_some()
+        {
+            self.leases_lost += 1;
+            log_error!(
+                SAVES,
+                client = player,
+                "another process has taken this player over, since the lease was not prolonged in time: they are sent away, and what \
+                 they did here since the last save is not kept; is the store slow, or did this process stand still?"
+            );
+            self.lost.push(ClientId(player));
+        }
+    }
+
+    /// Those who are to be sent away, since this was last asked.
+    pub fn take_lost(&mut self) -> Vec<ClientId> {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// What the writer says of a lease.
+    pub fn take_answer(
+        &mut self,
+        id: u64,
+        is_release: bool,
+        outcome: Outcome,
+        now: Nanos,
+        commits: &Commits,
+        reader: &mut Reader,
+    ) {
+        let Some(player) = self.players.get_mut(&id) else { return };
+        self.is_restless = true;
+        let was_prolonged = std::mem::take(&mut player.is_prolonging);
+        match outcome {
+            Ok(Done::Leased(lease)) => {
+                player.lease = Some(lease);
+                player.prolong_at = now + Nanos(self.terms.length.0 / 3);
+                if matches!(player.stage, Stage::Leasing) {
+                    player.stage = Stage::Reading;
+                    self.read(id, commits, reader);
+                }
+            }
+            Ok(_) if is_release => {
+                let came_back = !matches!(player.stage, Stage::Releasing);
+                player.lease = None;
+                if !came_back {
+                    self.players.remove(&id);
+                }
+            }
+            Ok(_) => {}
+            Err(Refusal::Held { owner, until_ms, .. }) => {
+                if !matches!(player.stage, Stage::Leasing) {
+                    return;
+                }
+                self.leases_held += 1;
+                log_info!(
+                    SAVES,
+                    client = id,
+                    owner,
+                    until_ms,
+                    "a player who logs in is with another process; they wait"
+                );
+                player.stage = Stage::Wants { from: now + HELD_AGAIN_AFTER };
+            }
+            Err(Refusal::Stale { .. } | Refusal::Unleased { .. }) if is_release => {
+                self.players.remove(&id);
+            }
+            Err(Refusal::Stale { .. } | Refusal::Unleased { .. }) => self.lost_lease(id),
+            // The disk failed; it is asked again.
+            Err(_) => match player.stage {
+                Stage::Leasing => player.stage = Stage::Wants { from: now },
+                Stage::Releasing => player.stage = Stage::Left,
+                _ if was_prolonged => player.prolong_at = now,
+                _ => {}
+            },
+        }
+    }
+
+    /// Asks for leases, and gives them up.
+    pub fn step(&mut self, now: Nanos, unix_ms: u64, commits: &mut Commits, reader: &mut Reader) {
+        while let Some((id, read)) = reader.take() {
+            self.take_read(id, read, now);
+        }
+        if now >= self.look_at {
+            self.look_at = now + LOOK_EVERY;
+            self.look_at_everybody(now, unix_ms, commits);
+        }
+        if !std::mem::take(&mut self.is_restless) {
+            return;
+        }
+        let (terms, for_ms) = (self.terms, self.terms.length.0 / 1_000_000);
+        let mut to_read = Vec::new();
+        for (&id, player) in &mut self.players {
+            let key = Key::player(id);
+            match player.stage {
+                Stage::Wants { from } if from <= now => {
+                    if player.lease.is_some() {
+                        player.stage = Stage::Reading;
+                        to_read.push(id);
+                        continue;
+                    }
+                    let take = LeaseRequest::Take { key, owner: terms.owner, now_ms: unix_ms, for_ms };
+                    if commits.lease(id, take) {
+                        player.stage = Stage::Leasing;
+                    }
+                }
+                Stage::Left if commits.newest(key).is_none() => match player.lease {
+                    Some(lease) if commits.lease(id, LeaseRequest::Release { lease }) => {
+                        player.stage = Stage::Releasing
+                    }
+                    Some(_) => {}
+                    None => player.stage = Stage::Releasing,
+                },
+                _ => {}
+            }
+        }
+        to_read.into_iter().for_each(|id| self.read(id, commits, reader));
+        let is_restless = |player: &Player| matches!(player.stage, Stage::Wants { .. } | Stage::Left);
+        self.is_restless = self.players.values().any(is_restless);
+        // Those who have nothing to give up.
+        self.players.retain(|_, player| !matches!(player.stage, Stage::Releasing) || player.lease.is_some());
+    }
+
+    fn look_at_everybody(&mut self, now: Nanos, unix_ms: u64, commits: &mut Commits) {
+        let for_ms = self.terms.length.0 / 1_000_000;
+        for (&id, player) in &mut self.players {
+            let is_waited_for =
+                matches!(player.stage, Stage::Wants { .. } | Stage::Reading | Stage::Loaded(_) | Stage::Failed(_));
+            if is_waited_for && now.saturating_sub(player.asked_at) > FORGOTTEN_AFTER {
+                player.stage = Stage::Left;
+                self.is_restless = true;
+            }
+            let Some(lease) = player.lease.filter(|_| now >= player.prolong_at && !player.is_prolonging) else {
+                continue;
+            };
+            if !matches!(player.stage, Stage::Releasing) {
+                player.is_prolonging = commits.lease(id, LeaseRequest::Prolong { lease, now_ms: unix_ms, for_ms });
+            }
+        }
+    }
+
+    /// Loads what is newest of a player.
+    fn read(&mut self, id: u64, commits: &Commits, reader: &mut Reader) {
+        let Some(player) = self.players.get_mut(&id) else { return };
+        match commits.newest(Key::player(id)) {
+            Some(Some(bytes)) => player.stage = Self::stage_of(id, &bytes, &mut self.records_unreadable),
+            Some(None) => player.stage = Stage::Loaded(Loaded::default()),
+            None if reader.ask(id) => {}
+            None => player.stage = Stage::Failed("the thread that reads saves has died"),
+        }
+    }
+
+    fn take_read(&mut self, id: u64, read: Result<Option<Saved>, StoreError>, now: Nanos) {
+        let Some(player) = self.players.get_mut(&id).filter(|player| matches!(player.stage, Stage::Reading)) else {
+            return;
+        };
+        player.stage = match read {
+            Ok(None) => Stage::Loaded(Loaded::default()),
+            Ok(Some(saved)) => {
+                if saved.is_previous {
+                    self.records_fallen_back += 1;
+                    log_warn!(SAVES, client = id, "the record of a player is damaged, and the one before it is loaded");
+                }
+                Self::stage_of(id, &saved.value, &mut self.records_unreadable)
+            }
+            Err(StoreError::Down) => {
+                self.is_restless = true;
+                Stage::Wants { from: now + HELD_AGAIN_AFTER }
+            }
+            Err(error) => {
+                self.records_unreadable += 1;
+                log_error!(SAVES, client = id, %error, "the record of a player cannot be read; it is left as it is, and they are not let in");
+                Stage::Failed("what is saved of them cannot be read")
+            }
+        };
+    }
+
+    fn stage_of(id: u64, bytes: &[u8], unreadable: &mut u64) -> Stage {
+        match record::read_player(bytes) {
+            Ok((world, has)) => Stage::Loaded(Loaded { world, has: Some(has) }),
+            Err(error) => {
+                *unreadable += 1;
+                log_error!(SAVES, client = id, %error, "the record of a player cannot be read; it is left as it is, and they are not let in");
+                Stage::Failed("what is saved of them cannot be read")
+            }
+        }
+    }
+
+    /// Nobody is let in any more.
+    pub fn close(&mut self) {
+        self.is_restless = true;
+        for player in self.players.values_mut() {
+            if matches!(player.stage, Stage::Wants { .. } | Stage::Reading | Stage::Loaded(_) | Stage::Failed(_)) {
+                player.stage = Stage::Left;
+            }
+        }
+    }
+
+    /// Nobody comes or goes.
+    pub fn is_quiet(&self) -> bool {
+        self.players.values().all(|player| matches!(player.stage, Stage::Plays))
+    }
+
+    pub fn leases_count(&self) -> usize {
+        self.players.values().filter(|player| player.lease.is_some()).count()
+    }
+}
