@@ -72,6 +72,12 @@ impl Simulation {
         index
     }
 
+    /// Sends a player in anew, with a fresh token, whatever became of their connection: as after a crash of their program.
+    pub fn join_again(&mut self, player: usize, behaviour: Box<dyn Behaviour>) {
+        let time = (self.virtual_server.now(), self.virtual_server.unix_seconds());
+        self.players[player] = Player::new(player, behaviour, &self.settings, &self.network, &mut self.rng, time);
+    }
+
     /// The player says goodbye.
     pub fn leave(&mut self, player: usize) {
         self.players[player].leave(self.virtual_server.now());

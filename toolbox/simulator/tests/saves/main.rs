@@ -1,0 +1,8 @@
+//! The promise: what players have and worlds hold is there again after the server has ended, however it ended, as of one
+//! moment for everybody concerned; nothing is there twice, and nothing is gone.
+
+mod bazaar;
+mod chaos;
+mod disk;
+mod kills;
+mod restart;
