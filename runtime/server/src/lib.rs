@@ -90,6 +90,7 @@ pub mod questions;
 mod recorder_start;
 mod recorder_turns;
 mod reload;
+mod remake;
 pub mod report;
 pub mod rules;
 pub mod saves;

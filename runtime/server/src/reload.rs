@@ -20,86 +20,26 @@
 //! On the frame thread nothing but moves of pointers; cost on the maker's thread: a build, a load and as many ticks as
 //! there are in `checkpoint_period_s`, without clients.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc, Mutex, PoisonError,
-        mpsc::{Receiver, Sender, channel},
-    },
-};
-
 use throng_platform::time::Nanos;
-use throng_profiler::{log_category, log_error, log_info};
-use throng_replication::{InterestSettings, ReplicationRules, Schema};
-use throng_world::{
-    Client, GameWorld, Leaving, MailItem,
-    checkpoint::PlayerEntities,
-    ids::WorldId,
-    input_log::{Entry, InputLogReader},
-    tick_resources::Arrival,
-    transfer::WorldMessage,
-    world_builder::Kind,
-};
+use throng_profiler::log_info;
+use throng_world::{Client, Leaving, MailItem};
 
 use crate::{
     hosted_world::HostedWorld,
-    lifecycle::NewWorld,
+    remake::{Order, RELOADS, Remade, Waiting},
     server::Server,
-    world_record::{LastRecord, WorldRecord},
+    world_record::WorldRecord,
 };
-
-log_category!(RELOADS = "server.reloads");
-
-/// Worlds that are being made again, and the way back from the maker's thread.
-pub(crate) struct Reloads {
-    waiting: Vec<Waiting>,
-    done: (Sender<(WorldId, Option<Box<Remade>>)>, Receiver<(WorldId, Option<Box<Remade>>)>),
-}
-
-impl Default for Reloads {
-    fn default() -> Self {
-        Self { waiting: Vec::new(), done: channel() }
-    }
-}
-
-/// What waits for a world.
-struct Waiting {
-    id: WorldId,
-    since: Nanos,
-    clients: Vec<Box<Client>>,
-}
-
-/// What a world is made again from.
-struct Order {
-    id: WorldId,
-    kind: Arc<Mutex<Kind>>,
-    plan: NewWorld,
-    schema: Arc<Schema>,
-    interest: InterestSettings,
-    rules: ReplicationRules,
-    record: LastRecord,
-}
-
-/// A world as it was before the tick that failed.
-struct Remade {
-    world: GameWorld,
-    checkpoint: Vec<u8>,
-    /// How many ticks were done again; none: not even the log could be, and these are lost.
-    replayed: Option<u32>,
-    /// Who came since the checkpoint, for those whom the world does not know.
-    arrivals: Vec<Arrival>,
-    /// What other worlds said in the tick that failed.
-    messages: Vec<WorldMessage>,
-}
 
 impl Server {
     /// Has a world that panicked made again. Gives it back if that cannot be: then its clients need another.
+    #[expect(clippy::vec_box, reason = "a client moves as a pointer, from world to world")]
     pub(crate) fn begin_reload(&mut self, mut hosted: Box<HostedWorld>, now: Nanos) -> Result<(), Box<HostedWorld>> {
         let id = hosted.world.id();
         let Some(slot) = self.worlds.get_mut(id).filter(|slot| slot.ending.is_none()) else { return Err(hosted) };
         let kind = self.kinds.get(usize::from(slot.plan.kind.0)).filter(|_| !self.addresses.is_closing());
         let (Some(kind), Some(record)) = (kind, hosted.take_record()) else { return Err(hosted) };
-        slot.is_gone();
+        slot.begin_reload();
         let order = Order {
             id,
             kind: kind.kind.clone(),
@@ -153,7 +93,10 @@ impl Server {
         while let Ok((id, remade)) = self.reloads.done.1.try_recv() {
             let Some(place) = self.reloads.waiting.iter().position(|waiting| waiting.id == id) else { continue };
             let Waiting { clients, since, .. } = self.reloads.waiting.swap_remove(place);
+            let is_wanted = self.worlds.get(id).is_some_and(|slot| slot.is_reloading);
             match remade {
+                // An operator has taken the world out meanwhile.
+                _ if !is_wanted => clients.into_iter().for_each(|client| self.strand(client, now)),
                 Some(remade) => self.put_back(*remade, clients, since, frame),
                 None => {
                     let slot = self.take_out(id, false);
@@ -166,6 +109,7 @@ impl Server {
         }
     }
 
+    #[expect(clippy::vec_box, reason = "a client moves as a pointer, from world to world")]
     fn put_back(&mut self, remade: Remade, clients: Vec<Box<Client>>, since: Nanos, frame: u64) {
         let Remade { mut world, checkpoint, replayed, mut arrivals, messages } = remade;
         let (id, now) = (world.id(), self.timeline.start_of(frame));
@@ -206,60 +150,5 @@ impl Server {
             took_ms = now.saturating_sub(since).as_millis_f64(),
             "a world that panicked goes on as it was before the tick that failed"
         );
-    }
-}
-
-impl Order {
-    /// Makes the world. `None` if it cannot be: the log says why.
-    fn carry_out(self) -> Option<Box<Remade>> {
-        for with_log in [true, false] {
-            match catch_unwind(AssertUnwindSafe(|| self.make(with_log))) {
-                Ok(Ok(remade)) => return Some(Box::new(remade)),
-                Ok(Err(error)) => self.tell(with_log, &error),
-                Err(_) => self.tell(with_log, "it panicked"),
-            }
-        }
-        None
-    }
-
-    fn make(&self, with_log: bool) -> Result<Remade, String> {
-        let Self { id, kind, plan, schema, interest, rules, record } = self;
-        let built = {
-            // Others wait for it who want a world of the kind.
-            let mut kind = kind.lock().unwrap_or_else(PoisonError::into_inner);
-            kind.build_world(*id, plan.seed, plan.parameters.as_deref(), schema, interest)
-        };
-        let mut world = built.map_err(|error| error.to_string())?;
-        world.set_rules(rules);
-        if !record.checkpoint.is_empty() {
-            let loaded = world.load_checkpoint(&record.checkpoint, PlayerEntities::Stay);
-            loaded.map_err(|error| error.to_string())?;
-        }
-        let log = record.log.whole_ticks();
-        let replayed = match with_log {
-            true => Some(world.replay(log).map_err(|error| error.to_string())?),
-            false => None,
-        };
-        let mut checkpoint = Vec::new();
-        world.checkpoint(PlayerEntities::Stay, &mut checkpoint).map_err(|error| error.to_string())?;
-        let (mut arrivals, mut messages) = (Vec::new(), Vec::new());
-        let ticks = InputLogReader::new(log).into_iter().flatten().filter_map(Result::ok);
-        let since = ticks.flat_map(|tick| tick.entries().filter_map(Result::ok));
-        for entry in since.chain(record.log.unfinished_tick().filter_map(Result::ok)) {
-            if let Entry::Arrival(arrival) = entry {
-                arrivals.push(arrival.to_arrival());
-            }
-        }
-        for entry in record.log.unfinished_tick().filter_map(Result::ok) {
-            if let Entry::WorldMessage { from, bytes } = entry {
-                messages.push(WorldMessage::from_packed(from, bytes.to_vec()));
-            }
-        }
-        Ok(Remade { world, checkpoint, replayed, arrivals, messages })
-    }
-
-    fn tell(&self, with_log: bool, error: &str) {
-        let log_bytes = self.record.log.whole_ticks().len();
-        log_error!(RELOADS, world = %self.id, with_log, log_bytes, error, "a world that panicked could not be made again");
     }
 }

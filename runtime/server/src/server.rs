@@ -53,7 +53,7 @@ use crate::{
     parking::{Parking, Which},
     questions::{Asked, HostedCommand, WorldRow},
     recorder_turns::RecorderTurns,
-    reload::Reloads,
+    remake::Reloads,
     report::{Build, ServerReport, ServerStatus},
     saves::{SavedNow, Saves, SavesStatus, StoreOpenError, StoreToOpen},
     seeds::Seeds,

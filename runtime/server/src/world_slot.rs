@@ -66,6 +66,8 @@ pub(crate) struct WorldSlot {
     pub saves: SlotSaves,
     /// The program made it itself, and knows it by its id; see [`crate::parked_worlds`].
     pub keeps_place: bool,
+    /// Its world panicked and is being made again.
+    pub is_reloading: bool,
 }
 
 /// How a tick stood to its period.
@@ -117,6 +119,7 @@ impl WorldSlot {
             ending: None,
             saves: SlotSaves::default(),
             keeps_place: false,
+            is_reloading: false,
         }
     }
 
@@ -185,7 +188,8 @@ impl WorldSlot {
     }
 
     /// Its world panicked, and another one takes its place: no worker has it.
-    pub fn is_gone(&mut self) {
+    pub fn begin_reload(&mut self) {
+        self.is_reloading = true;
         self.running_since.store(0, Ordering::Relaxed);
         self.hang_is_reported = false;
     }
@@ -194,6 +198,7 @@ impl WorldSlot {
     pub fn come_back(&mut self, world: GameWorld, record: Option<Box<WorldRecord>>, frame: u64) {
         let hosted = HostedWorld::new(world, self.mailbox.clone(), self.running_since.clone(), record);
         self.home = Some(Box::new(hosted));
+        self.is_reloading = false;
         self.ladder.reset();
         self.wake(frame);
     }

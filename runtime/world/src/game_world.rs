@@ -24,7 +24,6 @@ mod replay;
 mod saves;
 mod telling;
 
-pub(crate) use replay::Nowhere;
 pub use replay::ReplayError;
 
 use std::sync::Arc;

@@ -83,6 +83,7 @@ mod input_window;
 mod kept_state;
 pub mod long_task;
 pub mod mail;
+mod nowhere;
 mod opened;
 pub mod players;
 mod plugin_host;

@@ -32,10 +32,11 @@ pub use checkpoints::goes_on_alike_after_a_load;
 use crate::{
     client_batch::InTick,
     console::WorldConsole,
-    game_world::{GameWorld, Nowhere},
+    game_world::GameWorld,
     ids::{ClientKey, WorldId, WorldKindId},
     inbox::{InboxMessage, MessageKind},
     mail::{Mail, MailItem},
+    nowhere::Nowhere,
     report::TickReport,
     seen_moment::SeenMoment,
     tick_resources::Arrival,

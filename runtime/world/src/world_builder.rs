@@ -38,7 +38,7 @@ use throng_replication::{
 use throng_scheduler::Hertz;
 
 use crate::{
-    checkpoint::Registry,
+    checkpoint::{Registry, engine_types},
     declared::Declared,
     events::Events,
     failures,
@@ -437,7 +437,7 @@ impl Kind {
             transfer_check: None,
             save_hooks: SaveHooks::default(),
             parameters: parameters.map(<[u8]>::to_vec),
-            checkpoints: Registry::new(),
+            checkpoints: engine_types::registry(),
         };
         self.kind.build(&mut builder);
         builder.finish(&self.name)?;

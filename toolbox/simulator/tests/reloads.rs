@@ -203,8 +203,9 @@ fn reloads_reach_nobody_else(theatres: usize, seconds: f64) {
     let last_tick = (seconds * f64::from(HZ)) as u32 - 2 * u32::from(HZ);
     let cursed: Vec<u64> = (0..theatres as u64).filter(|seed| *seed == 0 || seed % 2 == 1).collect();
     for (place, seed) in cursed.iter().enumerate() {
-        let spread = place as u32 * 37 % (last_tick - 2 * u32::from(HZ));
-        curses.add(*seed, 2 * u32::from(HZ) + spread, 0, 1);
+        // When all players are there.
+        let first_tick = 5 * u32::from(HZ);
+        curses.add(*seed, first_tick + place as u32 * 97 % (last_tick - first_tick), 0, 1);
     }
     let mut healthy = House::new(theatres, PLAYERS, &Curses::default());
     let mut faulty = House::new(theatres, PLAYERS, &curses);

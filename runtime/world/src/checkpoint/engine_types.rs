@@ -7,7 +7,7 @@ use bevy_time::{Fixed, Time, Virtual};
 use throng_pack::Pack;
 use throng_replication::{NetId, Team, VisibilityFiltered, Weight, ecs::Replicated};
 
-use super::{load::Loading, registry::Registry};
+use super::registry::{Loading, Registry};
 use crate::{
     events::Events,
     inbox::Inbox,
@@ -37,8 +37,9 @@ struct SavedWeight(f32);
 #[pack(name = "throng.visibility_filtered")]
 struct SavedFiltered;
 
-/// Registers them, before those of the game.
-pub(crate) fn register(registry: &mut Registry) {
+/// What every kind keeps, before what its game does.
+pub(crate) fn registry() -> Registry {
+    let mut registry = Registry::default();
     registry.add_as::<Replicated, SavedReplicated>(
         |replicated| SavedReplicated { id: replicated.id() },
         |_| Replicated::default(),
@@ -46,6 +47,8 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.add_as::<Team, SavedTeam>(|team| SavedTeam(team.0), |saved| Team(saved.0));
     registry.add_as::<Weight, SavedWeight>(|weight| SavedWeight(weight.0), |saved| Weight(saved.0));
     registry.add_as::<VisibilityFiltered, SavedFiltered>(|_| SavedFiltered, |_| VisibilityFiltered);
+    registry.engine_count = registry.kept.len();
+    registry
 }
 
 /// The engine's own in every world that are not kept as they are: `save` and `load` know what of them is state, the host

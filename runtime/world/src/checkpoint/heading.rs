@@ -2,7 +2,7 @@
 
 use throng_pack::Reader;
 
-use super::{LoadError, PlayerEntities};
+use super::{error::LoadError, parts::PlayerEntities};
 
 const MAGIC: [u8; 8] = *b"throngcp";
 const VERSION: u16 = 1;

@@ -3,7 +3,7 @@
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityIndex};
 use throng_pack::{Fault, PackError, Reader, Writer};
 
-use super::LoadError;
+use super::error::LoadError;
 
 pub(super) fn write_varint(value: u64, out: &mut Vec<u8>) {
     Writer::new(out).varint(value);

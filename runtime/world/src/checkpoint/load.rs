@@ -7,16 +7,19 @@
 //! set comes into being, if it is new, and the entity takes its row in it. So sets and their rows come in the order of the
 //! checkpoint, whatever was passed through on the way.
 
-use bevy_ecs::{component::ComponentId, entity::Entity, prelude::Component, world::World};
+use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
 use throng_pack::{Fault, Reader, envelope::Heading};
 use throng_replication::NetId;
 
 use super::{
-    CheckpointHeading, LoadError, Loaded, Parts, PlayerEntities,
     engine_types::{REPLICATED, SavedReplicated},
     entity_ids::{FreeIds, RECENT_MAX, age},
+    error::LoadError,
+    heading::CheckpointHeading,
     layout::{read_entity, read_u32, read_value},
+    parts::{Loaded, Parts, PlayerEntities},
     random,
+    registry::Loading,
     save::kept_archetypes,
 };
 use crate::{
@@ -33,10 +36,6 @@ const UNKNOWN_INDICES_MAX: u64 = 1 << 20;
 /// How often indices may have been used again, all together: 0.1 µs each are 6 s of loading then. 64 million are a week
 /// at 100 entities a second.
 const GENERATIONS_MAX: u32 = 1 << 26;
-
-/// While an entity is being put together.
-#[derive(Component)]
-pub(super) struct Loading;
 
 /// Which registered type each of the checkpoint's types is.
 struct Types(Vec<(Heading, usize)>);

@@ -10,7 +10,7 @@ use bevy_ecs::{
 };
 use throng_pack::{HasSchema, PackError, envelope::Heading, pack_body};
 
-use super::LoadError;
+use super::error::LoadError;
 
 /// A component or a resource that is kept.
 pub(crate) trait Kept: Send + Sync {
@@ -27,12 +27,16 @@ pub(crate) trait Kept: Send + Sync {
     fn unpack(&self, heading: &Heading, value: &[u8], entity: &mut EntityWorldMut<'_>) -> Result<(), LoadError>;
 }
 
+/// While an entity is being put together by a load.
+#[derive(Component)]
+pub(crate) struct Loading;
+
 /// What a kind keeps, and what it knows not to be kept.
 #[derive(Default)]
 pub(crate) struct Registry {
     pub kept: Vec<Box<dyn Kept>>,
     /// How many of `kept` are the engine's.
-    engine_count: usize,
+    pub engine_count: usize,
     /// Names of types that are not state.
     pub transient: Vec<&'static str>,
     pub after_load: Vec<AfterLoad>,
@@ -42,13 +46,6 @@ pub(crate) struct Registry {
 type AfterLoad = Box<dyn Fn(&mut World) -> Result<(), LoadError> + Send + Sync>;
 
 impl Registry {
-    pub fn new() -> Self {
-        let mut registry = Self::default();
-        super::engine_types::register(&mut registry);
-        registry.engine_count = registry.kept.len();
-        registry
-    }
-
     /// Whether the game has registered anything.
     pub fn is_in_use(&self) -> bool {
         self.kept.len() > self.engine_count

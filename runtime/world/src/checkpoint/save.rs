@@ -11,10 +11,11 @@ use bevy_ecs::{
 };
 
 use super::{
-    CHECKPOINT_BYTES_MAX, CheckpointError, CheckpointHeading, Parts, PlayerEntities,
     entity_ids::FreeIds,
-    heading::HEADING_BYTES,
+    error::CheckpointError,
+    heading::{CHECKPOINT_BYTES_MAX, CheckpointHeading, HEADING_BYTES},
     layout::{write_entity, write_value, write_varint},
+    parts::{Parts, PlayerEntities},
     random,
 };
 use crate::{

@@ -3,12 +3,8 @@
 //! Nobody is in it meanwhile: clients are rows of a table, their connections are elsewhere. What the ticks order for
 //! others, messages to worlds above all, was done when they ran first and is thrown away.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
-use throng_net::{
-    protocol::PACKET_BYTES_MAX,
-    transport::{DatagramSender, PacketSink, SendOutcome},
-};
 use throng_pack::Fault;
 use throng_platform::time::Nanos;
 
@@ -16,6 +12,7 @@ use super::GameWorld;
 use crate::{
     input_log::{Entry, InputLogReader, LogFault, LoggedArrival},
     mail::Mail,
+    nowhere::Nowhere,
     tick_resources::{Arrival, Departures, ScanRange},
     transfer::{Transfer, WorldMessage},
     tunable::TunedValues,
@@ -121,28 +118,5 @@ impl LoggedArrival<'_> {
             transfer: self.transfer.map(|bytes| Transfer::from_bytes(bytes.to_vec())),
             refused: self.refused,
         }
-    }
-}
-
-/// A network on which nobody is.
-pub(crate) struct Nowhere([u8; PACKET_BYTES_MAX]);
-
-impl Default for Nowhere {
-    fn default() -> Self {
-        Self([0; PACKET_BYTES_MAX])
-    }
-}
-
-impl PacketSink for Nowhere {
-    fn buffer(&mut self) -> &mut [u8] {
-        &mut self.0
-    }
-
-    fn commit(&mut self, _to: SocketAddr, _len: usize) {}
-}
-
-impl DatagramSender for Nowhere {
-    fn flush(&mut self) -> SendOutcome {
-        SendOutcome::default()
     }
 }
