@@ -29,7 +29,7 @@ pub const CELLS: u32 = CELLS_PER_SIDE * CELLS_PER_SIDE;
 const _: () = assert!(CELLS_PER_SIDE as f32 * CELL_M == 2.0 * HALF_SIDE_M);
 /// Cells along a plot's side.
 pub const PLOT_SIDE: u32 = 8;
-const _: () = assert!(SECTOR_SIDE % PLOT_SIDE == 0, "a plot lies in one sector");
+const _: () = assert!(SECTOR_SIDE.is_multiple_of(PLOT_SIDE), "a plot lies in one sector");
 
 /// One cell in so many has a tree, and one in so many a boulder.
 const CELLS_PER_TREE: u64 = 12;
@@ -55,7 +55,7 @@ impl Sector {
 
     /// A cell of it, by its place in the sector. [0..1024]
     pub fn cell(self, index: u16) -> Cell {
-        Cell { number: u32::from(self.number) << (2 * SECTOR_BITS) | u32::from(index) % SECTOR_CELLS as u32 }
+        Cell { number: (u32::from(self.number) << (2 * SECTOR_BITS)) | (u32::from(index) % SECTOR_CELLS as u32) }
     }
 
     /// It and those that touch it: 9, fewer at the edge.
@@ -95,8 +95,8 @@ impl Cell {
 
     fn of(column: u32, row: u32) -> Self {
         let sector = (row >> SECTOR_BITS) * SECTORS_PER_SIDE + (column >> SECTOR_BITS);
-        let within = (row % SECTOR_SIDE) << SECTOR_BITS | column % SECTOR_SIDE;
-        Self { number: sector << (2 * SECTOR_BITS) | within }
+        let within = ((row % SECTOR_SIDE) << SECTOR_BITS) | (column % SECTOR_SIDE);
+        Self { number: (sector << (2 * SECTOR_BITS)) | within }
     }
 
     pub fn number(self) -> u32 {
@@ -143,10 +143,10 @@ impl Cell {
 
     /// What it is like as nobody has touched it, in the world of this seed.
     pub fn untouched(self, seed: u64) -> Ground {
-        let mixed = mix(seed ^ u64::from(self.number) << 20);
+        let mixed = mix(seed ^ (u64::from(self.number) << 20));
         let growth = match mixed {
-            mixed if mixed % CELLS_PER_TREE == 0 => Growth::Tree,
-            mixed if (mixed >> 32) % CELLS_PER_BOULDER == 0 => Growth::Boulder,
+            mixed if mixed.is_multiple_of(CELLS_PER_TREE) => Growth::Tree,
+            mixed if (mixed >> 32).is_multiple_of(CELLS_PER_BOULDER) => Growth::Boulder,
             _ => Growth::Bare,
         };
         Ground { growth, ..Ground::BARE }
