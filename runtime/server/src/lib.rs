@@ -96,6 +96,7 @@ pub mod rules;
 pub mod saves;
 mod seeds;
 pub mod server;
+mod server_loop;
 pub mod settings;
 mod stacks;
 mod stranded;

@@ -1,0 +1,94 @@
+//! The server's loop: frames, one after the other, until somebody says stop; sleep between them; and the way out.
+//!
+//! With every world dormant nothing is due, and the thread sleeps in the kernel until a packet comes. On the thread that
+//! calls [`Server::run`], which is the frame's from then on.
+
+use throng_platform::{signals::StopFlag, threads::shorten_slice, time::Nanos};
+use throng_profiler::scope;
+
+use crate::{
+    report::{ServerReport, ServerStatus},
+    server::{Server, ServerError},
+    watchdog::Watchdog,
+    world_slot::WorldSlot,
+};
+
+/// How long a server that was told to stop goes on ticking so that its clients hear of it.
+const DRAIN_MAX: Nanos = Nanos::from_millis(1500);
+
+/// With nothing due, the frame thread looks up this often all the same, to publish metrics and to time out handshakes.
+const IDLE_WAKE_PERIOD: Nanos = Nanos::from_secs(1);
+
+impl Server {
+    /// Runs frames until `stop`, `ServerControl::stop` or SIGTERM; then tells the clients and returns the report.
+    /// The calling thread keeps the short slice of a frame's thread afterwards ([`shorten_slice`]).
+    pub fn run(
+        &mut self,
+        stop: &StopFlag,
+        on_status: &mut dyn FnMut(&ServerStatus),
+    ) -> Result<ServerReport, ServerError> {
+        self.prepare(self.clock.now())?;
+        shorten_slice();
+        let mut frame = 0;
+        while !stop.requested() && !self.control.is_stopping() {
+            self.frame(frame);
+            if let Some(status) = self.status_if_due(self.timeline.start_of(frame)) {
+                on_status(&status);
+            }
+            frame = self.sleep_until_next_frame(frame);
+        }
+        let mut frame = self.drain(frame);
+        let saves_missing = !self.flush_saves(&mut frame);
+        Ok(ServerReport { saves_missing, ..self.report() })
+    }
+
+    /// Sleeps until the next frame that has something to do, and returns its number. With every world dormant the
+    /// thread waits for packets. When frames are late, the newest one that has begun is next: those between are lost,
+    /// their ticks are not.
+    ///
+    /// A frame is never returned before it has begun: strangers' packets may wake the thread as often as they like, and
+    /// time still passes at its own rate.
+    fn sleep_until_next_frame(&mut self, frame: u64) -> u64 {
+        scope!("idle.next_frame");
+        // Nor may a frame be left out while a world is being made or ended, or somebody waits to come in.
+        let someone_away = self.maker.outstanding() > 0
+            || !self.ending.is_empty()
+            || !self.stranded.is_empty()
+            || self.long_tasks.of_worlds.is_waiting()
+            || self.addresses.has_waiting()
+            || self.saves.as_ref().is_some_and(|saves| !saves.is_settled())
+            || self.worlds.iter().any(WorldSlot::is_away);
+        let next_due = self.worlds.iter().filter_map(WorldSlot::next_frame).min();
+        if next_due.is_none() && !someone_away {
+            self.control.published.set_sleeping(true);
+            self.transport.wait(Some(IDLE_WAKE_PERIOD));
+            self.control.published.set_sleeping(false);
+            self.watchdog.iter().for_each(Watchdog::wake);
+            self.woke_at = self.clock.now();
+        }
+        let frames_per_wake = u64::from(self.timeline.grid.frame_hz());
+        let next = match next_due {
+            Some(due) if !someone_away => due.clamp(frame + 1, frame + frames_per_wake),
+            _ => frame + 1,
+        };
+        let begin = self.timeline.start_of(next);
+        if self.clock.now() < begin {
+            self.clock.sleep_until(begin);
+        }
+        self.timeline.frame_at(self.clock.now()).max(next)
+    }
+
+    /// Dismisses every client and goes on ticking until all are told, or for `DRAIN_MAX`.
+    fn drain(&mut self, mut frame: u64) -> u64 {
+        let give_up_at = self.clock.now() + DRAIN_MAX;
+        self.end_measure(self.clock.now());
+        self.addresses.close();
+        while self.addresses.players_count() > 0 && self.clock.now() < give_up_at {
+            // Every frame: a client that travelled meanwhile is told by the world that it has reached.
+            self.addresses.dismiss_all(&self.mailboxes, "the server is closing");
+            frame = self.sleep_until_next_frame(frame);
+            self.frame(frame);
+        }
+        frame
+    }
+}
