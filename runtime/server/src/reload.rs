@@ -33,7 +33,6 @@ use crate::{
 
 impl Server {
     /// Has a world that panicked made again. Gives it back if that cannot be: then its clients need another.
-    #[expect(clippy::vec_box, reason = "a client moves as a pointer, from world to world")]
     pub(crate) fn begin_reload(&mut self, mut hosted: Box<HostedWorld>, now: Nanos) -> Result<(), Box<HostedWorld>> {
         let id = hosted.world.id();
         let Some(slot) = self.worlds.get_mut(id).filter(|slot| slot.ending.is_none()) else { return Err(hosted) };

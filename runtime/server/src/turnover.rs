@@ -12,7 +12,7 @@ use std::sync::PoisonError;
 use throng_net::protocol::ClientId;
 use throng_platform::time::Nanos;
 use throng_profiler::{log_category, log_error, log_info};
-use throng_scheduler::{FrameGrid, TickPhase};
+use throng_scheduler::{FrameGrid, TickPhase, TooManyWait};
 use throng_world::{
     MailItem,
     ids::{WorldId, WorldKindId},
@@ -124,10 +124,9 @@ impl Server {
             interest: self.interest.clone(),
             rules: self.rules.clone(),
         };
-        if let Err((id, answer, error)) = self.maker.make(order, answer) {
+        if let Err(TooManyWait) = self.maker.make(order, answer) {
             self.worlds.release(id);
             self.end_making_saved(&plan);
-            answer.give(Err(error));
         }
     }
 
@@ -249,10 +248,8 @@ impl Server {
                 Err(unkept) => hosted = unkept,
             }
         }
-        if let Some(mut slot) = self.take_out(id, false) {
-            if let Some(answer) = slot.ending.take() {
-                answer.give(Ok(()));
-            }
+        if let Some(answer) = self.take_out(id, false).and_then(|mut slot| slot.ending.take()) {
+            answer.give(Ok(()));
         }
         let lost = self.take_unsaved_travellers(&mut hosted.world);
         // Those who were already out of it, or turned back at its door, go on.

@@ -17,7 +17,7 @@ use std::{
 
 use throng_platform::time::Nanos;
 use throng_replication::{InterestSettings, ReplicationRules, Schema};
-use throng_scheduler::{LongKind, LongTask, LongTasks, Results};
+use throng_scheduler::{LongKind, LongTask, LongTasks, Results, TooManyWait};
 use throng_world::{GameWorld, ids::WorldId, world_builder::Kind};
 
 use crate::{
@@ -97,15 +97,12 @@ impl WorldMaker {
         }
     }
 
-    /// Has a world built, or says at once that it will not be.
-    pub fn make(
-        &mut self,
-        order: Order,
-        answer: Answer<WorldId>,
-    ) -> Result<(), (WorldId, Answer<WorldId>, WorldError)> {
+    /// Has a world built. Where too many wait, whoever asked is told so at once.
+    pub fn make(&mut self, order: Order, answer: Answer<WorldId>) -> Result<(), TooManyWait> {
         let (id, waiting_max) = (order.id, self.settings.waiting_max as usize);
         if self.outstanding.len() >= waiting_max {
-            return Err((id, answer, WorldError::TooManyWait(waiting_max)));
+            answer.give(Err(WorldError::TooManyWait(waiting_max)));
+            return Err(TooManyWait);
         }
         self.outstanding.push_back((id, order.new.clone(), answer));
         self.held.push_back((self.tasks.now().saturating_add(self.settings.make_within()), Box::new(order)));
