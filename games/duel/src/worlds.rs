@@ -196,6 +196,7 @@ impl WorldPlugin for Judging {
             lives::clear_the_field.run_if(lives::a_round_begins),
             arrivals::go_home.run_if(arrivals::all_go_home),
             meter::measure,
+            activity::name_counters.run_if(run_once),
             activity::count,
         );
         world.add_systems(Update, decide.chain().in_set(Step::Decide));
