@@ -8,9 +8,9 @@
 //! - `per_1000_ticks`: the same of a thousand predicted ticks.
 //! - `correction_cm`: how far, on average, 99 of 100 times, and at most. A body that runs comes 4.2 cm in a tick.
 //!
-//! On a line that loses nothing, or three packets in a row at 40 ms there and back, nothing is corrected: inputs are repeated.
-//! Ten in a row are the control. Not explained yet: at 150 ms rows of lost packets, even of one, are corrected by 2 to 3 cm
-//! some times, at 100 ms never, and losses at random at 150 ms neither.
+//! On a line that loses nothing, or three packets in a row, nothing is corrected, near or far: inputs are repeated. Ten in a
+//! row are the control. What a line costs that becomes longer in the middle of a run is not in it: its runners' clocks
+//! take 2 % less than time for that, and until then, and two seconds more, bodies are as far behind as they may be.
 //!
 //! Reads no clock, so figures and hash are the same on any machine.
 
@@ -36,9 +36,10 @@ struct Size {
     seconds: u32,
 }
 
-/// Until everybody is in a match, and then until all clocks go by the new line (s).
+/// Until everybody is in a match (s).
 const COMING_S: f64 = 3.0;
-const SETTLING_S: f64 = 5.0;
+/// Until all go by the new line (s): clocks take 3.9 s for 78 ms, and matches then forfeit what they have saved in 2 s.
+const SETTLING_S: f64 = 8.0;
 /// Longer than any run (s).
 const WARM_UP_S: f32 = 600.0;
 
@@ -133,17 +134,19 @@ mod tests {
         (all().count(), all().fold(0.0, f32::max))
     }
 
-    /// Promise: distance costs no correction, nor do lost inputs up to three in a row at 40 ms. The control: ten do.
+    /// Promise: distance costs no correction, nor do lost inputs up to three in a row, near or far. The control: ten do.
     #[test]
     fn nothing_is_corrected_but_where_more_is_lost_than_is_repeated() {
         let [clean, far, lossy, far_and_lossy, three, far_three, ten] = Line::ALL.each_ref().map(corrections);
-        assert_eq!([clean.0, far.0, three.0], [0; 3]);
+        assert_eq!([clean.0, far.0, three.0, far_three.0], [0; 4]);
         let rows = (8 * 128_usize).div_ceil(10 + Line::GAP_TICKS as usize);
-        assert!(ten.0 >= rows, "{ten:?} of {rows} rows for each of two");
-        for (count, largest_m) in [lossy, far_and_lossy, far_three, ten] {
+        // Each until velocity agrees again, which is a dozen ticks.
+        assert!((rows..2 * rows * 12).contains(&ten.0), "{ten:?} of {rows} rows for each of two");
+        for (count, largest_m) in [lossy, far_and_lossy] {
             assert!(count * 100 < 2 * 8 * 128 * 5, "{count} corrections");
             assert!(largest_m < 1.0, "{largest_m} m");
         }
+        assert!(ten.1 < 1.0, "{ten:?}");
     }
 
     #[test]
