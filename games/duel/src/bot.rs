@@ -202,11 +202,11 @@ impl DuelBot {
             self.shown.forget();
             self.is_alive = false;
         }
+        if self.is_alive && !situation.is_alive() {
+            self.steering.die();
+        }
         if self.is_alive != situation.is_alive() || self.phase != Some(clock.phase) {
             (self.intent, self.throw, self.next_mind_at) = (Intent::Stand, None, now);
-        }
-        if !self.is_alive && situation.is_alive() {
-            self.steering.begin_life();
         }
         self.is_alive = situation.is_alive();
         if self.phase != Some(clock.phase) {

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! of a player, told to its team, and to enemies while the fog of war lets them
-//!   Pose     8 B   x 14 bits, z 13 and y 10 in steps of 1 cm, yaw 12 bits, pitch 9 in steps of 0.7 degrees
+//!   Pose     8 B   x 14 bits, z 13 and y 10 in steps of 1 cm, yaw 12 bits, pitch 9 in steps of 0.7 degrees, life 3
 //!   Player   1 B   seat 4 bits, team 1, connected 1; written when somebody comes or goes
 //!   Arms     1 B   weapon 2 bits, doing 2; that it fires is an event
 //! of a team, told to it alone
@@ -54,11 +54,18 @@ pub struct Pose {
     /// Radians; up is positive.
     #[replicate(min = -1.6, max = 1.6, step = 0.0125)]
     pub pitch: f32,
+    /// Its life, counted modulo [`Self::LIVES`]: where that changes the match has put it here, and it did not walk.
+    #[replicate(bits = 3)]
+    pub life: u8,
 }
 
 impl Pose {
-    pub fn new(feet: Vec3, yaw: f32) -> Self {
-        Self { x: feet.x, y: feet.y, z: feet.z, yaw, pitch: 0.0 }
+    /// Lives that are told apart. More than anybody has between two poses that its client hears of.
+    const LIVES: u32 = 1 << 3;
+
+    /// Of who stands up for a life of this number.
+    pub fn new(feet: Vec3, yaw: f32, life: u32) -> Self {
+        Self { x: feet.x, y: feet.y, z: feet.z, yaw, pitch: 0.0, life: (life % Self::LIVES) as u8 }
     }
 
     pub fn feet(&self) -> Vec3 {

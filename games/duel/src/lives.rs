@@ -28,6 +28,7 @@ use crate::{
 #[derive(QueryData)]
 #[query_data(mutable)]
 pub struct Life {
+    entity: Entity,
     player: &'static Player,
     vitals: &'static mut Vitals,
     pose: &'static mut Pose,
@@ -38,8 +39,9 @@ pub struct Life {
     senses: &'static mut Senses,
 }
 
-/// Stands up at a place, and looks to `yaw`. The dead have lost what they carried.
-fn stand_up_at(life: &mut LifeItem, place: Vec3, yaw: f32) {
+/// Stands up at a place, and looks to `yaw`. The dead have lost what they carried. Whoever holds it hears of it in this
+/// tick.
+fn stand_up_at(life: &mut LifeItem, place: Vec3, yaw: f32, outbox: &mut Outbox) {
     let (kind, armour) = if life.vitals.is_alive {
         (life.weapon.kind, life.vitals.armour)
     } else {
@@ -48,11 +50,12 @@ fn stand_up_at(life: &mut LifeItem, place: Vec3, yaw: f32) {
     };
     *life.weapon = Weapon::new(kind);
     *life.vitals = Vitals { health: HEALTH_MAX, armour, is_alive: true };
-    *life.motion = Motion::standing(place);
-    *life.pose = Pose::new(place, yaw);
-    life.controls.clear();
     life.senses.blind_until_tick = 0;
     life.senses.life += 1;
+    *life.motion = Motion::standing(place);
+    *life.pose = Pose::new(place, yaw, life.senses.life);
+    life.controls.clear();
+    outbox.teleported(life.entity);
 }
 
 /// A side looks at the middle of the map: east from the attackers' base, and west from the defenders'.
@@ -75,10 +78,10 @@ pub fn stand_up(
     rules: Res<MatchRules>,
     rounds: Res<Rounds>,
     mut outbox: ResMut<Outbox>,
-    mut players: Query<(Entity, Life)>,
+    mut players: Query<Life>,
 ) {
     let is_new_half = turn.0 == Some(Change::RoundBegins { is_new_half: true });
-    for (entity, mut life) in &mut players {
+    for mut life in &mut players {
         let Player { seat, team, is_connected } = *life.player;
         if is_new_half {
             // Whatever one had is gone, as of the dead.
@@ -89,12 +92,11 @@ pub fn stand_up(
             continue;
         }
         let side = Side::of(team, rounds.attackers);
-        stand_up_at(&mut life, scene.map.spawn(side, seat.into()), yaw_of(side));
+        stand_up_at(&mut life, scene.map.spawn(side, seat.into()), yaw_of(side), &mut outbox);
         if rules.buy_ticks == 0 {
             let LifeItem { purse, weapon, vitals, .. } = &mut life;
             purse.equip(weapon, vitals);
         }
-        outbox.teleported(entity);
     }
     count!("rounds.begun");
 }
@@ -105,6 +107,7 @@ pub fn stand_up_early(
     rounds: Res<Rounds>,
     arrivals: Res<Arrivals>,
     seats: Res<Seats>,
+    mut outbox: ResMut<Outbox>,
     mut players: Query<Life>,
 ) {
     if rounds.phase() != Phase::WarmUp {
@@ -113,7 +116,7 @@ pub fn stand_up_early(
     for seat in arrivals.0.iter().filter_map(|arrival| seats.of_client(arrival.client)) {
         let Ok(mut life) = players.get_mut(seats.entity(seat)) else { continue };
         let side = Side::of(TeamId::of_seat(seat), rounds.attackers);
-        stand_up_at(&mut life, scene.map.spawn(side, seat.into()), yaw_of(side));
+        stand_up_at(&mut life, scene.map.spawn(side, seat.into()), yaw_of(side), &mut outbox);
     }
 }
 

@@ -123,7 +123,7 @@ fn spawn_player(world: &mut World, seat: u8) -> Entity {
     let replicated = (
         Replicated::default(),
         VisibilityFiltered,
-        Pose::new(Vec3::ZERO, 0.0),
+        Pose::new(Vec3::ZERO, 0.0, 0),
         Player { seat, team: TeamId::of_seat(seat), is_connected: false },
         Vitals::DEAD,
         Arms { weapon: weapon.kind, doing: Doing::Nothing },
