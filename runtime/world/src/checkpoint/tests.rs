@@ -155,11 +155,14 @@ fn be_born(
     }
 }
 
+/// A beast that is nothing else.
+type InTheHerd = (With<Place>, Without<Hero>, Without<Bond>, Without<Team>, Without<Prey>);
+
 fn die(
     mut rng: ResMut<WorldRng>,
     (mut tally, mut ledger): (ResMut<Tally>, ResMut<Ledger>),
     tick: Res<TickInfo>,
-    herd: Query<Entity, (With<Place>, Without<Hero>, Without<Bond>, Without<Team>, Without<Prey>)>,
+    herd: Query<Entity, InTheHerd>,
     mut commands: Commands,
 ) {
     // Who comes first of one set of components dies: so a world with its rows in another order goes another way.
@@ -221,7 +224,7 @@ fn play(world: &mut TestWorld, tick: u32) {
     let client = ClientKey(tick / 16);
     match tick % 16 {
         0 => world.arrive(client),
-        15 if client.0 % 3 != 0 => world.leave(client),
+        15 if !client.0.is_multiple_of(3) => world.leave(client),
         _ => {}
     }
 }
