@@ -17,6 +17,7 @@ macro_rules! pages {
 }
 
 pages! {
+    after_a_panic: "after-a-panic.md",
     bandwidth: "bandwidth.md",
     budgets_and_captures: "budgets-and-captures.md",
     commands_and_tunables: "commands-and-tunables.md",
