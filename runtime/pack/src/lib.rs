@@ -89,7 +89,7 @@
 //!   name. Limits may be changed without a new version, since they do not change how bytes are read: a value that is
 //!   now outside is refused. Any other change under the same version is found out by the envelope ([`envelope`]). What
 //!   needs more than a default (a field split in two, say) keeps the old type under its name and is read by
-//!   [`envelope::Envelope::version`].
+//!   [`envelope::Heading::version`].
 //!
 //! ## Envelope or not
 //!

@@ -16,7 +16,7 @@
 //! first two marks count four times as much. That bounds what is put off: a server that only ever put it off would be out
 //! of memory instead of late. While a world is stuck in its tick all workers are used: the one that is left may have it.
 //!
-//! A value that takes long to drop is handed over by whoever has it in a tick: [`drop_later`].
+//! A value that takes long to drop is handed over by whoever has it in a tick: [`drop_later()`].
 //!
 //! Owned by the frame's thread, which never waits for a long task. Cost: some loads in each frame, a lock of the pool's when
 //! the level changes, some hundred nanoseconds and an allocation or two for each task.

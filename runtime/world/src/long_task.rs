@@ -69,7 +69,7 @@ impl LongTaskTerms {
         Self { within: Nanos::from_millis(within_ms as u64), ..self }
     }
 
-    /// What it will take of a core [µs], for one that is larger or smaller than others. A guess to a factor of two will do.
+    /// What it will take of a core, for one that is larger or smaller than others. A guess to a factor of two will do.
     #[must_use]
     pub const fn cost_us(self, cost_us: u32) -> Self {
         Self { cost: Nanos::from_micros(cost_us as u64), ..self }

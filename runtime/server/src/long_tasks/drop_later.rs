@@ -23,7 +23,7 @@ pub fn drop_later<T: Send + 'static>(value: T) {
     drop_later_sized(value, bytes);
 }
 
-/// As [`drop_later`], where it is known how much memory that gives back [bytes]: the console's `tasks` tells what waits.
+/// As [`drop_later`], where it is known how much memory that gives back, in bytes: the console's `tasks` tells what waits.
 pub fn drop_later_sized<T: Send + 'static>(value: T, bytes: u64) {
     LATER.with(|later| match later.get() {
         // What frees memory is never refused.
