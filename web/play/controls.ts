@@ -1,0 +1,46 @@
+// Keys and mouse: what is down now, and where the pointer is. Nothing is down once the page has lost the focus.
+
+export class Controls {
+  readonly #down = new Set<string>();
+  /** Where the pointer is, in the element. */
+  pointerX = 0;
+  pointerY = 0;
+  /** Called once for each press: a key's code, or `Mouse0`. */
+  onPress: (code: string) => void = () => {};
+
+  constructor(element: HTMLElement) {
+    addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      // Else space and arrows scroll.
+      if (event.code === "Space" || event.code.startsWith("Arrow") || event.code === "Tab") event.preventDefault();
+      this.#press(event.code);
+    });
+    addEventListener("keyup", ({ code }) => this.#down.delete(code));
+    addEventListener("blur", () => this.#down.clear());
+    element.addEventListener("pointermove", (event) => [this.pointerX, this.pointerY] = [event.offsetX, event.offsetY]);
+    element.addEventListener("pointerdown", (event) => {
+      [this.pointerX, this.pointerY] = [event.offsetX, event.offsetY];
+      this.#press(`Mouse${event.button}`);
+    });
+    addEventListener("pointerup", ({ button }) => this.#down.delete(`Mouse${button}`));
+    element.addEventListener("contextmenu", (event) => event.preventDefault());
+  }
+
+  isDown(...codes: string[]): boolean {
+    return codes.some((code) => this.#down.has(code));
+  }
+
+  /** Where the keys point to: east and north, each -1 to 1, no longer than 1 together. */
+  get direction(): [east: number, north: number] {
+    const east = Number(this.isDown("KeyD", "ArrowRight")) - Number(this.isDown("KeyA", "ArrowLeft"));
+    const north = Number(this.isDown("KeyW", "ArrowUp")) - Number(this.isDown("KeyS", "ArrowDown"));
+    const length = Math.max(Math.hypot(east, north), 1);
+    return [east / length, north / length];
+  }
+
+  #press(code: string): void {
+    if (this.#down.has(code)) return;
+    this.#down.add(code);
+    this.onPress(code);
+  }
+}

@@ -1,0 +1,153 @@
+// Plays duel: run, walk, aim with the mouse, shoot, plant and defuse, buy and throw, at 128 ticks a second.
+
+import { type EntityId, mix, mixAngle } from "../../client/index.ts";
+import { disc, label, line } from "../camera.ts";
+import { Flashes } from "../flashes.ts";
+import { Runner } from "../runner.ts";
+import { type Frame, play } from "../shell.ts";
+import { Tracks } from "../tracks.ts";
+import { drawMap } from "./map.ts";
+import { type Game, type Pose, schema } from "./schema.ts";
+
+const RUN_M_PER_S = 5.4;
+const WALK_M_PER_S = 2.7;
+const FIRE = 1;
+const JUMP = 2;
+const WALK = 4;
+const USE = 8;
+const LOAD = 16;
+const TURN = 2 * Math.PI;
+/** Looking straight ahead. */
+const LEVEL = 32_768;
+const COLORS = ["#6db3f2", "#f2a65a"] as const;
+
+const runner = new Runner();
+const flashes = new Flashes();
+const places = new Tracks<Game, "Pose">("Pose", (pose, later, share): Pose => {
+  if (pose.life !== later.life) return pose;
+  return {
+    ...pose, x: mix(pose.x, later.x, share), y: mix(pose.y, later.y, share), z: mix(pose.z, later.z, share),
+    yaw: mixAngle(pose.yaw, later.yaw, share), pitch: mix(pose.pitch, later.pitch, share),
+  };
+});
+const seats = new Map<number, Pose>();
+let own = { x: 0, z: 0, yaw: 0 };
+let life = -1;
+let kit: Game["messages"]["duel.kit"] | null = null;
+let told = "";
+let waiting = "";
+let blindUntilMs = 0;
+
+void play(schema, {
+  title: "duel",
+  help: "WASD run, Shift walks, Space jumps, the mouse aims and shoots, R loads, E plants and defuses, 1 rifle 2 armour 3 smoke 4 flash, G throws smoke, F a flash",
+
+  enteredWorld() {
+    runner.leftWorld();
+    places.clear();
+    seats.clear();
+    [life, kit, told, waiting] = [-1, null, "", ""];
+  },
+
+  input({ client, controls, camera, nowMs }) {
+    // In the lobby one waits, and says nothing.
+    if (client.world!.name !== "match") return;
+    const [east, north] = controls.direction;
+    const [x, z] = camera.worldAt(controls.pointerX, controls.pointerY);
+    own.yaw = (Math.atan2(x - own.x, z - own.z) + TURN) % TURN;
+    const isWalking = controls.isDown("ShiftLeft", "ShiftRight");
+    const down = (button: number, ...codes: string[]): number => (controls.isDown(...codes) ? button : 0);
+    const buttons = down(FIRE, "Mouse0") | down(JUMP, "Space") | down(USE, "KeyE") | down(LOAD, "KeyR") | (isWalking ? WALK : 0);
+    const [moveX, moveZ] = [Math.round(east * 127), Math.round(north * 127)];
+    const yaw = Math.floor(own.yaw * (65_536 / TURN)) & 0xffff;
+    const number = client.sendInput("duel.input", { move_x: moveX, move_z: moveZ, yaw, pitch: LEVEL, buttons }, nowMs);
+    const metres = (isWalking ? WALK_M_PER_S : RUN_M_PER_S) / client.world!.tickHz / 127;
+    runner.took(number, moveX * metres, moveZ * metres);
+  },
+
+  pressed(code, { client }) {
+    if (code === "Digit1") client.request("duel.buy", { item: { is: "Weapon", value: "Rifle" } });
+    if (code === "Digit2") client.request("duel.buy", { item: { is: "Armour" } });
+    if (code === "Digit3") client.request("duel.buy", { item: { is: "Smoke" } });
+    if (code === "Digit4") client.request("duel.buy", { item: { is: "Flash" } });
+    if (code === "KeyG") client.request("duel.throw", { grenade: "Smoke" });
+    if (code === "KeyF") client.request("duel.throw", { grenade: "Flash" });
+  },
+
+  draw(frame) {
+    const { client, canvas, camera, nowMs } = frame;
+    const state = client.ownState("Pose");
+    if (state && state.state.life !== life) {
+      life = state.state.life;
+      runner.leftWorld();
+    }
+    const shown = runner.shown(nowMs, state);
+    if (shown) own = { ...own, x: shown.x, z: shown.z };
+    hear(frame);
+    camera.metres = 46;
+    camera.lookAt(canvas, own.x, own.z);
+    drawMap(canvas);
+    const alive = [...client.replicas.each("Score")][0]?.[1].alive ?? 0;
+    for (const [id, pose] of places.shown(client, nowMs)) {
+      const isOwn = id === client.ownEntity;
+      drawPlayer(frame, id, isOwn ? { ...pose, ...own } : pose, isOwn, alive);
+    }
+    canvas.fillStyle = "#9aa3b0e0";
+    for (const [, { clouds }] of client.replicas.each("Clouds")) for (const { x, z } of clouds) disc(canvas, x, z, 3.5);
+    for (const [, spike] of client.replicas.each("Spike")) {
+      if (spike.is !== "Dropped" && spike.is !== "Planted") continue;
+      canvas.fillStyle = spike.is === "Planted" ? "#ff5964" : "#ffd166";
+      disc(canvas, spike.x, spike.z, 0.4);
+    }
+    flashes.draw(canvas, nowMs);
+    if (nowMs < blindUntilMs) {
+      canvas.setTransform(1, 0, 0, 1, 0, 0);
+      canvas.fillStyle = `rgb(255 255 255 / ${Math.min((blindUntilMs - nowMs) / 600, 1)})`;
+      canvas.fillRect(0, 0, canvas.canvas.width, canvas.canvas.height);
+    }
+  },
+
+  status({ client, nowMs }) {
+    if (client.world?.name !== "match") return [waiting || "in the lobby, until a match has a seat"];
+    const clock = [...client.replicas.each("Clock")][0]?.[1];
+    const score = [...client.replicas.each("Score")][0]?.[1];
+    const leftS = clock ? Math.max(clock.ends_tick - (client.seen(nowMs)?.tick ?? 0), 0) / client.world.tickHz : 0;
+    const lines = clock && score ? [`${clock.phase}, ${leftS.toFixed(0)} s; ${score.wins_one} : ${score.wins_two}`] : [];
+    if (kit) lines.push(`${kit.credits} credits, ${kit.weapon} with ${kit.rounds} rounds, ${kit.smokes} smokes, ${kit.flashes} flashes`);
+    return told ? [...lines, told] : lines;
+  },
+});
+
+function hear({ client, nowMs }: Frame<Game>): void {
+  for (const message of client.takeMessages()) {
+    if (message.name === "duel.kit") kit = message.value;
+    if (message.name === "duel.blinded") blindUntilMs = nowMs + message.value.for_ms;
+    if (message.name === "duel.waiting") waiting = `in the lobby: ${message.value.ahead} are ahead of you`;
+  }
+  for (const event of client.takeEvents()) {
+    if (event.name === "combat.shot") {
+      const [pose, { yaw }] = [seats.get(event.value.seat), event.value];
+      if (!pose) continue;
+      flashes.add(nowMs, 120, (on, share) => {
+        on.globalAlpha = share;
+        on.strokeStyle = "#ffd166";
+        line(on, pose.x, pose.z, pose.x + Math.sin(yaw) * 30, pose.z + Math.cos(yaw) * 30, 0.08);
+      });
+    }
+    if (event.name === "combat.hit") told = `hit: ${event.value.part}, ${event.value.damage}`;
+    if (event.name === "combat.kill") told = `seat ${event.value.seat} is dead`;
+  }
+}
+
+function drawPlayer({ client: { replicas }, canvas }: Frame<Game>, id: EntityId, pose: Pose, isOwn: boolean, alive: number): void {
+  const player = replicas.get(id, "Player");
+  if (!player) return;
+  seats.set(player.seat, pose);
+  const team = [...replicas.each("Player")].map(([, { team }]) => team).sort()[0] === player.team ? 0 : 1;
+  canvas.globalAlpha = (alive >>> player.seat) & 1 ? 1 : 0.25;
+  canvas.strokeStyle = canvas.fillStyle = isOwn ? "#ffffff" : COLORS[team]!;
+  disc(canvas, pose.x, pose.z, 0.45);
+  line(canvas, pose.x, pose.z, pose.x + Math.sin(pose.yaw) * 0.9, pose.z + Math.cos(pose.yaw) * 0.9, 0.15);
+  label(canvas, String(player.seat), pose.x, pose.z + 0.7, 0.6);
+  canvas.globalAlpha = 1;
+}

@@ -1,0 +1,57 @@
+// The panel in a corner: how the line is (latency, loss, what carries it), where the player is, and what keys do.
+
+import { type GameTypes, type SocketClient } from "../client/index.ts";
+
+const RENEWED_EVERY_MS = 250;
+
+export class LinePanel {
+  readonly #text: HTMLPreElement;
+  readonly #help: string;
+  #renewedMs = -Infinity;
+  /** Packets that arrived and that were lost, as of a while ago. */
+  #before = { acked: 0, lost: 0, atMs: 0 };
+  #lossPercent = 0;
+
+  constructor(parent: HTMLElement, help: string) {
+    this.#text = document.createElement("pre");
+    this.#help = help;
+    parent.append(this.#text);
+    this.say("connecting");
+  }
+
+  say(text: string): void {
+    this.#text.textContent = text;
+    this.#renewedMs = -Infinity;
+  }
+
+  show<G extends GameTypes>(session: SocketClient<G>, more: readonly string[], nowMs: number): void {
+    if (nowMs - this.#renewedMs < RENEWED_EVERY_MS) return;
+    this.#renewedMs = nowMs;
+    const { client, tunnel } = session;
+    const { world, queue } = client;
+    if (!world) {
+      this.#text.textContent = queue === null ? "connecting" : queue === "world-being-made" ? "your world is being made" : `in line: ${queue.place} of ${queue.length}`;
+      return;
+    }
+    const stats = client.connectionStats!;
+    this.#measureLoss(stats.packetsAcked, stats.packetsLost, nowMs);
+    const { stateChecks, stateErrors } = client.replicas.counts;
+    const answered = client.inputToUpdateMs === null ? "" : `, an input is answered after ${client.inputToUpdateMs.toFixed(0)} ms`;
+    const lines = [
+      `${world.name}, ${world.tickHz} ticks/s${client.timePercent < 100 ? `, at ${client.timePercent} % of its speed` : ""}; ${client.replicas.size} things in sight`,
+      `${tunnel.name}: round trip ${client.roundTripMs!.toFixed(0)} ms${answered}; ${this.#lossPercent.toFixed(1)} % lost`,
+      ...(stateChecks > 0 ? [`${stateChecks} values held against the server's, ${stateErrors} wrong`] : []),
+      this.#help,
+      ...more,
+    ];
+    this.#text.textContent = lines.join("\n");
+  }
+
+  /** Over some two seconds. */
+  #measureLoss(acked: number, lost: number, nowMs: number): void {
+    if (nowMs - this.#before.atMs < 2000) return;
+    const [ackedNow, lostNow] = [acked - this.#before.acked, lost - this.#before.lost];
+    this.#lossPercent = (100 * lostNow) / Math.max(ackedNow + lostNow, 1);
+    this.#before = { acked, lost, atMs: nowMs };
+  }
+}

@@ -1,0 +1,179 @@
+// The console as an operator uses it: in chromium, on a real server with bots and a world that is slow on purpose.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { launch, livePage } from "./page.ts";
+import { Server } from "./server.ts";
+
+let browser: Browser;
+let server: Server;
+
+before(async () => {
+  [browser, server] = await Promise.all([launch(), Server.start({ players: 8, npcs: 24, inject: ["slow-world"] })]);
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+async function onConsole(where: string, options: Parameters<typeof livePage>[2], body: (page: Page) => Promise<void>): Promise<void> {
+  const { page, errors, context } = await livePage(browser, `${server.url}/${where}`, options);
+  try {
+    await page.locator("body[data-stream=live]").waitFor();
+    await body(page);
+    assert.deepEqual(errors, []);
+  } finally {
+    await context.close();
+  }
+}
+
+const tab = (page: Page, name: string) => page.locator("#tabs").getByRole("button", { name, exact: true }).click();
+const section = (page: Page, name: string) => page.locator(`section[aria-label="${name}"]:visible`);
+
+async function giveKey(page: Page, key: string): Promise<void> {
+  const dialog = page.getByRole("dialog", { name: "Key" });
+  await dialog.getByLabel("Key").fill(key);
+  await dialog.getByRole("button", { name: "Show it" }).click();
+}
+
+test("the overview runs: frames, players, subsystems and worlds change by themselves", () =>
+  onConsole("", {}, async (page) => {
+    await page.waitForFunction(() => Number(document.querySelector<HTMLElement>("canvas.frames")?.dataset["frames"]) > 60);
+    await page.waitForFunction(() => Number(document.querySelector("#tile-players strong")?.textContent) === 8);
+    await section(page, "Subsystems").locator("tbody tr").first().waitFor();
+    const worlds = section(page, "Worlds");
+    await worlds.locator("tbody tr").first().waitFor();
+    // The slow one comes to the top, since its ticks take 40 ms more than any other's; its longest is no less.
+    await page.waitForFunction(() => {
+      const cells = [...document.querySelectorAll('section[aria-label="Worlds"] tbody tr:first-child td')].map((cell) => cell.textContent ?? "");
+      const ms = (text?: string) => (/ms|\bs$/.test(text ?? "") ? Number.parseFloat(text!) : 0);
+      return ms(cells[2]) >= 35 && ms(cells[3]) >= 35;
+    });
+    assert.match(await page.locator("#state").innerText(), /running/);
+  }));
+
+test("a bad frame is opened, and its slow world found in the picture", () =>
+  onConsole("#/worlds", {}, async (page) => {
+    const dearest = (await section(page, "Worlds").locator("tbody tr td").first().innerText()).trim();
+    await tab(page, "Captures");
+    const row = section(page, "Captures").locator("tbody tr", { hasText: "scope" }).first();
+    await row.waitFor();
+    const [viewer] = await Promise.all([page.context().waitForEvent("page"), row.locator("button").click()]);
+    await viewer.waitForFunction(() => /open$|error/.test(document.body.dataset["state"] ?? ""));
+    assert.equal(await viewer.locator("body").getAttribute("data-state"), "open", await viewer.locator("#error").innerText());
+    assert.ok(viewer.url().startsWith(`${server.url}/viewer`));
+    assert.match(await viewer.locator("#about").innerText(), /scope .+\sms where/);
+    const kind = dearest.split(" ")[0]!;
+    const story = await viewer.locator("[role=tabpanel]:visible").innerText();
+    assert.ok(story.includes(kind), `the story names no ${kind}:\n${story}`);
+    // A second look: the page hands it over again.
+    await viewer.reload();
+    await viewer.waitForFunction(() => document.body.dataset["state"] === "open");
+  }));
+
+test("a budget is changed with a key, and seen to act", () =>
+  onConsole("", {}, async (page) => {
+    await page.waitForFunction(() => /\d/.test(document.querySelector("#tile-captures strong")?.textContent ?? ""));
+    const before = Number((await page.locator("#tile-captures strong").innerText()).replace(/\D/g, ""));
+    await tab(page, "Settings");
+    const budgets = section(page, "Budgets");
+    await budgets.getByLabel("Name").fill("replication");
+    await budgets.getByLabel("Microseconds").fill("0.5");
+    await budgets.getByRole("button", { name: "Give a budget" }).click();
+    // Nobody has shown a key yet; what is none is refused in words.
+    const dialog = page.getByRole("dialog", { name: "Key" });
+    await giveKey(page, "open sesame");
+    assert.match(await dialog.getByRole("alert").innerText(), /64 hexadecimal digits/);
+    await giveKey(page, server.key);
+    await page.locator(".said.good", { hasText: "replication may take 0.5" }).waitFor();
+    assert.ok(!page.url().includes(server.key), "a key is in no address");
+    const changed = section(page, "Changes").locator("tbody tr").first();
+    await changed.filter({ hasText: "budget.set subsystem replication 0.5" }).waitFor();
+    await tab(page, "Subsystems");
+    const row = section(page, "Subsystems").locator("tbody tr", { has: page.locator("td", { hasText: /^replication$/ }) });
+    await row.locator("td.bad").waitFor();
+    await tab(page, "Overview");
+    await page.waitForFunction((most) => Number((document.querySelector("#tile-captures strong")?.textContent ?? "").replace(/\D/g, "")) > most, before);
+    // And away again.
+    await server.command("budget.clear subsystem replication", server.key);
+    await tab(page, "Subsystems");
+    await row.locator("td.bad").waitFor({ state: "detached" });
+  }));
+
+test("a world is drilled into: its systems, its clients' lines, its entities", () =>
+  onConsole("#/worlds", {}, async (page) => {
+    const worlds = section(page, "Worlds");
+    await worlds.getByRole("button", { name: "players", exact: true }).click();
+    const row = worlds.locator("tbody tr").first();
+    const players = Number(await row.locator("td").nth(1).innerText());
+    assert.ok(players > 0);
+    await row.locator("button").click();
+    await page.locator("body[data-panel=world]").waitFor();
+    assert.match(page.url(), /#\/world\/\d+/);
+    await section(page, "Systems").locator("tbody tr", { hasText: "replication" }).first().waitFor();
+    const client = section(page, "Clients").locator("tbody tr").first();
+    assert.match(await client.innerText(), /\d+\s+[\d.]+\s(ms|µs|ns|s)\s+[\d.]+\s%\s+[\d.]+\s[KM]iB\/s/);
+    await section(page, "Entities").locator("tbody tr").first().waitFor();
+    assert.match(await page.locator("#world-about").innerText(), /awake, \d+ Hz, \d+ players?/);
+    // A word that is none of a world's is not passed on.
+    await page.goto(`${server.url}/#/world/evil`);
+    await page.getByText("evil is no world").waitFor();
+  }));
+
+test("the console completes with Tab, answers, and says what needs a key", () =>
+  onConsole("#/console", {}, async (page) => {
+    const line = page.getByLabel("Command");
+    await line.fill("world.li");
+    await line.press("Tab");
+    await page.waitForFunction(() => document.querySelector<HTMLInputElement>(".line")?.value === "world.list ");
+    await line.press("Enter");
+    await page.locator(".answers pre", { hasText: "players" }).waitFor();
+    await line.fill("trig");
+    await line.press("Tab");
+    await page.locator(".choices button", { hasText: "trigger.list" }).waitFor();
+    await line.fill("trigger.set tick off");
+    await line.press("Enter");
+    await page.getByRole("dialog", { name: "Key" }).getByRole("button", { name: "Cancel" }).click();
+    await page.locator(".answers pre.bad", { hasText: "operate" }).waitFor();
+    await line.press("ArrowUp");
+    assert.equal(await line.inputValue(), "trigger.set tick off");
+  }));
+
+test("a wrong key lets nobody in, and another one does", () =>
+  onConsole("", {}, async (page) => {
+    await page.getByRole("button", { name: "Show a key" }).click();
+    await giveKey(page, "77".repeat(32));
+    await page.locator("body[data-stream=refused]").waitFor();
+    assert.match(await page.locator("#problem").innerText(), /no key of this server/);
+    await page.getByRole("button", { name: "Show another key" }).click();
+    await giveKey(page, server.key);
+    await page.locator("body[data-stream=live]").waitFor();
+    await page.locator("#who", { hasText: "operate" }).waitFor();
+  }));
+
+test("on a phone nothing is wider than the screen, in any panel, light and dark", async () => {
+  for (const dark of [false, true]) {
+    await onConsole("", { width: 400, height: 800, dark }, async (page) => {
+      for (const panel of ["overview", "worlds", "subsystems", "traffic", "host", "captures", "settings", "console"]) {
+        await page.goto(`${server.url}/#/${panel}`);
+        await page.locator(`body[data-panel=${panel}]`).waitFor();
+        await page.locator("#main h2:visible").first().waitFor();
+        const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+        assert.ok(wide! <= screen!, `${panel}: ${wide} of ${screen}`);
+      }
+    });
+  }
+});
+
+test("a server that stands still is told as silent, and as running when it goes on", () =>
+  onConsole("", {}, async (page) => {
+    server.pause(true);
+    try {
+      await page.locator("body[data-stream=silent]").waitFor();
+      assert.match(await page.locator("#state").innerText(), /silent/);
+    } finally {
+      server.pause(false);
+    }
+    await page.locator("body[data-stream=live]").waitFor();
+  }));

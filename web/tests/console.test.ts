@@ -1,0 +1,128 @@
+// The console's parts without a browser: lines, what is kept of them, budgets, completion, and how much the page weighs.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import type { Line, Second, Subsystem } from "../console/document.ts";
+import { FRAMES_MAX, Model, SECONDS_MAX } from "../console/model.ts";
+import { lines } from "../console/stream.ts";
+import { budgetShare } from "../console/subsystems.ts";
+import { commonBeginning, withLastWord } from "../console/terminal.ts";
+
+const page = readFileSync(resolve("../toolbox/pages/built/console.html"), "utf8");
+
+/** A body that comes in these pieces. */
+function body(pieces: Uint8Array[]): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      pieces.forEach((piece) => controller.enqueue(piece));
+      controller.close();
+    },
+  });
+}
+
+async function read(pieces: Uint8Array[]): Promise<Line[]> {
+  const found: Line[] = [];
+  for await (const line of lines(body(pieces))) found.push(line);
+  return found;
+}
+
+const frames = (numbers: number[]): Line => ({ line: "frames", numbers, us: numbers.map((number) => number * 10), lost: 0 });
+
+test("lines come whole whatever pieces they come in", async () => {
+  const sent: Line[] = [{ line: "hello", version: "ä", role: "observe", who: null }, frames([1, 2]), frames([3])];
+  const text = new TextEncoder().encode(sent.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  for (const size of [1, 2, 7, text.length]) {
+    const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, at) => text.subarray(at * size, (at + 1) * size));
+    assert.deepEqual(await read(pieces), sent, `pieces of ${size}`);
+  }
+});
+
+test("what is no line is an error and not a picture", async () => {
+  await assert.rejects(read([new TextEncoder().encode("<html>\n")]), SyntaxError);
+});
+
+test("the model keeps so many frames and seconds and no more", () => {
+  const model = new Model();
+  const parts: string[] = [];
+  model.onChange((part) => parts.push(part));
+  for (let number = 0; number < 3 * FRAMES_MAX; number += 2) model.take(frames([number, number + 1]));
+  assert.equal(model.frames.length, FRAMES_MAX);
+  assert.deepEqual(model.frames.at(-1), { number: 3 * FRAMES_MAX - 1, us: (3 * FRAMES_MAX - 1) * 10 });
+  const second = { line: "second", at_unix_s: 1, server: { players: 3 }, host: [{ name: "outside.host_steal_cores", value: 0.5 }] } as unknown as Line & Second;
+  for (let at = 0; at < SECONDS_MAX + 5; at++) model.take(second);
+  assert.equal(model.history.length, SECONDS_MAX);
+  assert.equal(model.history[0]!.stealCores, 0.5);
+  assert.equal(parts.at(-1), "second");
+  model.take({ line: "something newer" } as unknown as Line);
+  assert.equal(parts.at(-1), "second");
+});
+
+test("the past is kept by the clock, and is that of one server", () => {
+  const model = new Model();
+  const told = (at_unix_s: number, second: number) => model.take({ line: "second", at_unix_s, server: { second, players: 1 }, host: [] } as unknown as Line & Second);
+  [1, 2, 3].forEach((at) => told(1_000 + at, at));
+  // Nothing was told for four minutes.
+  told(1_250, 250);
+  assert.deepEqual(model.history.map(({ atUnixS }) => atUnixS), [1_001, 1_002, 1_003, 1_250]);
+  told(1_302, 302);
+  assert.deepEqual(model.history.map(({ atUnixS }) => atUnixS), [1_002, 1_003, 1_250, 1_302]);
+  model.take(frames([7]));
+  told(1_310, 1);
+  assert.deepEqual(model.history.map(({ atUnixS }) => atUnixS), [1_310]);
+  assert.equal(model.frames.length, 0);
+});
+
+test("a key that the server refuses is shown once", async () => {
+  const stored = new Map<string, string>();
+  const storage = { getItem: (name: string) => stored.get(name) ?? null, setItem: (name: string, value: string) => void stored.set(name, value), removeItem: (name: string) => void stored.delete(name) };
+  const shown: (string | null)[] = [];
+  const [before, beforeStorage] = [globalThis.fetch, globalThis.sessionStorage];
+  globalThis.fetch = (async (_: unknown, init?: RequestInit) => {
+    shown.push(new Headers(init?.headers).get("authorization"));
+    return new Response(JSON.stringify({ error: "no such key" }), { status: 401 });
+  }) as typeof fetch;
+  Object.defineProperty(globalThis, "sessionStorage", { value: storage, configurable: true });
+  try {
+    const port = await import("../console/port.ts");
+    let dropped = 0;
+    port.whenKeyIsDropped(() => dropped++);
+    const key = "ab".repeat(32);
+    assert.ok(port.showKey(key));
+    await assert.rejects(port.command("world.list"), { status: 401, message: "no such key" });
+    await assert.rejects(port.command("world.list"), { status: 401 });
+    assert.deepEqual(shown, [`Bearer ${key}`, null]);
+    assert.deepEqual([dropped, stored.size, port.key()], [1, 0, undefined]);
+  } finally {
+    globalThis.fetch = before;
+    Object.defineProperty(globalThis, "sessionStorage", { value: beforeStorage, configurable: true });
+  }
+});
+
+test("the budget that a subsystem is nearest to is the one that counts", () => {
+  const of = (more: Partial<Subsystem>): Subsystem => ({ name: "ai", category: "gameplay", us_per_frame: 1, us_frame_max: 50, lock_wait_us_per_frame: 0, budget_us: null, kinds: [], ...more });
+  assert.equal(budgetShare(of({})), undefined);
+  assert.equal(budgetShare(of({ budget_us: 100 })), 0.5);
+  const kind = { kind: "hub", us_frame_max: 30, frame_budget_us: null, us_per_tick: 9, tick_budget_us: 6 };
+  assert.equal(budgetShare(of({ budget_us: 100, kinds: [kind] })), 1.5);
+  assert.equal(budgetShare(of({ kinds: [{ ...kind, us_per_tick: null, frame_budget_us: 10 }] })), 3);
+});
+
+test("completion goes as far as all choices agree", () => {
+  assert.equal(commonBeginning(["tune.list", "tune.get", "tune.set"]), "tune.");
+  assert.equal(commonBeginning(["help"]), "help");
+  assert.equal(commonBeginning([]), "");
+  assert.equal(withLastWord("tune.set sp", "speed"), "tune.set speed");
+  assert.equal(withLastWord("tune.set ", "speed"), "tune.set speed");
+});
+
+test("the page weighs little and speaks to its own server alone", () => {
+  assert.ok(gzipSync(page).length < 500 * 1024, `${gzipSync(page).length} bytes with gzip`);
+  const policy = /Content-Security-Policy" content="([^"]*)"/.exec(page)![1]!;
+  assert.match(policy, /^default-src 'none'; script-src 'sha256-/);
+  assert.match(policy, /connect-src 'self'/);
+  assert.doesNotMatch(policy, /unsafe|\*|https?:/);
+  assert.doesNotMatch(page, /(src|href)="https?:/);
+});

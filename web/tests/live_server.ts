@@ -1,0 +1,160 @@
+// A server of the shipped command with bots on it, for tests that play. The executable is what THRONG names; `cargo xtask
+// play` builds it first.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { type TokenAnswer, type Ways, waysOf } from "../client/index.ts";
+
+const EXECUTABLE = resolve(process.env["THRONG"] ?? "../target/debug/throng");
+/** A server says that it is ready within a second or two, and ends within as many; on a busy machine it takes longer (ms). */
+const READY_WITHIN_MS = 30_000;
+const ENDED_WITHIN_MS = 20_000;
+
+export interface LiveServer {
+  /** Of the page. */
+  readonly playUrl: string;
+  readonly address: string;
+  /** Of its metrics. */
+  readonly adminAddress: string;
+  /** What the server said last, once a second. */
+  status(): Record<string, number>;
+  /** What the bots said last. */
+  botsStatus(): Record<string, number>;
+  /** Begins or ends the window that the reports are about. */
+  measure(what: "begin" | "end"): void;
+  /** Ends both, and gives their reports. */
+  stop(): Promise<{ server: Record<string, number>; bots: Record<string, number> | null }>;
+  /** Ends what is still there of both, without a word. */
+  kill(): void;
+}
+
+interface Told {
+  ready?: { play_url: string; address: string; admin_address: string };
+  status?: Record<string, number>;
+  report?: Record<string, number>;
+}
+
+/** One of the two processes: its last words, each a JSON object. */
+class Talker {
+  readonly child: ChildProcess;
+  last: Record<string, number> = {};
+  report: Record<string, number> | null = null;
+  readonly ended: Promise<void>;
+  #onReady: (ready: Told["ready"]) => void = () => {};
+
+  constructor(executable: string, args: string[], key: string, words: string[]) {
+    this.child = spawn(executable, args, { env: { ...process.env, THRONG_PRIVATE_KEY: key }, stdio: ["pipe", "pipe", "pipe"] });
+    const keep = (line: string): void => {
+      words.push(line);
+      if (words.length > 200) words.shift();
+    };
+    createInterface({ input: this.child.stderr! }).on("line", keep);
+    createInterface({ input: this.child.stdout! }).on("line", (line) => {
+      if (!line.startsWith("{")) return keep(line);
+      const told = JSON.parse(line) as Told;
+      if (told.ready) this.#onReady(told.ready);
+      if (told.status) this.last = told.status;
+      if (told.report) this.report = told.report;
+    });
+    this.ended = new Promise((done) => this.child.on("exit", () => done()));
+  }
+
+  ready(): Promise<NonNullable<Told["ready"]>> {
+    const ready = new Promise<NonNullable<Told["ready"]>>((done, fail) => {
+      this.#onReady = (ready) => done(ready!);
+      this.child.on("error", fail);
+      this.child.on("exit", (code) => fail(new Error(`it ended with ${code}`)));
+    });
+    return within(READY_WITHIN_MS, "the server is ready", ready);
+  }
+
+  /** Asks it to end, and waits until it has. */
+  async end(): Promise<void> {
+    this.child.kill("SIGTERM");
+    await within(ENDED_WITHIN_MS, `${this.child.spawnargs[1]} has ended`, this.ended);
+  }
+}
+
+/** Starts `game` with so many bots on it; `settings` are a whole file of them. */
+export function start(game: string, bots: number, settings = ""): Promise<LiveServer> {
+  return startOf(EXECUTABLE, ["--game", game], bots, settings);
+}
+
+/** Starts a game with a command of its own, which stands beside the one that has all games; without bots. */
+export function startOther(game: string): Promise<LiveServer> {
+  return startOf(join(dirname(EXECUTABLE), game), [], 0, "");
+}
+
+async function startOf(executable: string, game: string[], bots: number, settings: string): Promise<LiveServer> {
+  const folder = mkdtempSync(join(tmpdir(), "throng-live-"));
+  const config = ["--config", join(folder, "throng.toml")];
+  writeFileSync(config[1]!, settings);
+  const told: string[] = [];
+  const key = randomBytes(32).toString("hex");
+  const serve = ["serve", ...game, ...config, "--players", String(bots + 210), "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--crashes", "off"];
+  const server = new Talker(executable, [...serve, "--saves", "none", "--browser-address", "127.0.0.1:0", "--browser-tokens", "--web-transport-address", "127.0.0.1:0", "--audit-samples", "--status-json"], key, told);
+  const kill = (talker: Talker | null): void => void talker?.child.kill("SIGKILL");
+  const { play_url: playUrl, address, admin_address: adminAddress } = await server.ready().catch((error: Error) => {
+    kill(server);
+    throw new Error(`${error.message}\n${told.join("\n")}`);
+  });
+  const swarm = bots > 0 ? new Talker(executable, ["bots", ...game, ...config, "--connect", address, "--players", String(bots), "--low-priority", "--status-json"], key, told) : null;
+  const killBoth = (): void => {
+    [swarm, server].forEach(kill);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  process.once("exit", killBoth);
+  return {
+    playUrl,
+    address,
+    adminAddress,
+    status: () => server.last,
+    botsStatus: () => swarm?.last ?? {},
+    measure: (what) => [server, swarm].forEach((talker) => talker?.child.stdin!.write(`measure ${what}\n`)),
+    async stop() {
+      await swarm?.end();
+      await server.end();
+      if (!server.report) throw new Error(`no report of the server\n${told.join("\n")}`);
+      return { server: server.report, bots: swarm?.report ?? null };
+    },
+    kill: killBoth,
+  };
+}
+
+/** Waits until something holds; fails with what it waited for, and what `known` says of it. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>, withinMs = 60_000, known: () => string = () => ""): Promise<void> {
+  const end = Date.now() + withinMs;
+  while (!(await within(withinMs, `an answer to: ${what}`, Promise.resolve(holds())))) {
+    if (Date.now() > end) throw new Error(`not within ${withinMs / 1000} s: ${what}; ${known()}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, fail) => (timer = setTimeout(() => fail(new Error(`not within ${ms / 1000} s: ${what}`)), ms)));
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What `/play/token` gives. */
+export async function takeToken(playUrl: string, asksForAudit = true): Promise<{ token: string; ways: Ways }> {
+  const answer = await fetch(`${playUrl}token${asksForAudit ? "?audit" : ""}`, { method: "POST", headers: { "x-throng": "play" } });
+  if (!answer.ok) throw new Error(`no token: ${answer.status} ${await answer.text()}`);
+  const given = (await answer.json()) as TokenAnswer;
+  return { token: given.token, ways: waysOf(given, playUrl) };
+}
+
+/** The schema that the server says, as a page without a build takes it. */
+export async function takeSchema(playUrl: string): Promise<unknown> {
+  const text = await (await fetch(`${playUrl}schema.js`)).text();
+  const { data } = (await import(`data:text/javascript,${encodeURIComponent(text)}`)) as { data: unknown };
+  return data;
+}

@@ -1,0 +1,89 @@
+// A page in a real browser, opened from a file as a reader would: Debian's chromium, driven by playwright-core.
+
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { chromium, type Browser, type Page } from "playwright-core";
+
+const BUILT = resolve("../toolbox/pages/built/viewer.html");
+export const folder = mkdtempSync(join(tmpdir(), "throng-web-"));
+
+export function launch(): Promise<Browser> {
+  const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--force-device-scale-factor=1"] });
+}
+
+export interface Options {
+  width?: number;
+  height?: number;
+  dark?: boolean;
+  url?: string;
+}
+
+/** A page without network, whose errors fail the test that asks for them. */
+export async function page(browser: Browser, { width = 1400, height = 900, dark = false, url }: Options = {}) {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: dark ? "dark" : "light",
+    offline: true,
+    hasTouch: width < 500,
+  });
+  const page = await context.newPage();
+  // CI runs this at the lowest priority beside everything else.
+  page.setDefaultTimeout(120_000);
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("request", (request) => {
+    if (/^https?:/.test(request.url())) errors.push(`the page asked for ${request.url()}`);
+  });
+  await page.goto(url ?? pathToFileURL(BUILT).href);
+  return { page, errors, context };
+}
+
+/** A page of a running server's, which asks that server alone. */
+export async function livePage(browser: Browser, url: string, { width = 1400, height = 900, dark = false }: Options = {}) {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: dark ? "dark" : "light",
+    hasTouch: width < 500,
+  });
+  context.setDefaultTimeout(120_000);
+  const errors: string[] = [];
+  const watch = (page: Page) => {
+    page.on("pageerror", (error) => errors.push(String(error)));
+    // What the server refuses is told in the page, and by the browser here as well.
+    page.on("console", (message) => message.type() === "error" && !/status of (401|403|503)|ERR_/.test(message.text()) && errors.push(message.text()));
+    page.on("request", (request) => {
+      const address = request.url();
+      if (/^https?:/.test(address) && !address.startsWith(`${new URL(url).origin}/`)) errors.push(`the page asked for ${address}`);
+    });
+  };
+  context.on("page", watch);
+  const page = await context.newPage();
+  await page.goto(url);
+  return { page, errors, context };
+}
+
+export function file(name: string, bytes: Uint8Array): string {
+  const path = join(folder, name);
+  writeFileSync(path, bytes);
+  return path;
+}
+
+/** Chooses a file in the landing page and waits until it is open or refused. */
+export async function openCapture(page: Page, path: string): Promise<void> {
+  await page.setInputFiles("#file", path);
+  await page.waitForFunction(() => /open$|error/.test(document.body.dataset["state"] ?? ""));
+}
+
+/** A page with the capture inside, as `throng capture show --html` writes it. */
+export function withCapture(name: string, capture: Uint8Array, story: object): string {
+  const packed = gzipSync(capture).toString("base64");
+  const json = JSON.stringify(story).replaceAll("<", "\\u003c");
+  const data = `<script type="application/json" id="story">${json}</script>\n<script type="text/plain" id="capture">${packed}</script>`;
+  const path = file(name, Buffer.from(readFileSync(BUILT, "utf8").replace("<!--capture-->", () => data)));
+  return pathToFileURL(path).href;
+}
