@@ -1,0 +1,158 @@
+//! R34: two processes on one PostgreSQL. The one that has the players stands still for longer than their leases, or dies; they
+//! go on with the other. When it wakes, nothing that it writes of them is taken, and nobody has anything twice.
+//!
+//! The players rest before their server stands still, until everything that they did is on disk: what they gave to others
+//! since the last save would be there twice, which `docs/persistence.md` says and a long lease is for.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::sys::signal::Signal;
+
+use crate::{
+    cluster::Cluster,
+    folder::Folder,
+    life::{Heard, Life, PATIENCE, alone, wait_for},
+    place::{Place, Terms, write_settings},
+    players::Players,
+};
+
+const PLAYERS: usize = 8;
+/// The shortest that the settings take.
+const LEASE_S: u32 = 5;
+/// From when their server stands still until all of them play on the other, by the contract.
+const STUCK_MAX: Duration = Duration::from_secs(10);
+
+/// Two servers, and what was done on both of them.
+struct Pair {
+    folders: [Folder; 2],
+    lives: [Option<Life>; 2],
+    place: Place,
+    all: Heard,
+}
+
+impl Pair {
+    fn start(name: &str, cluster: &Cluster) -> Pair {
+        let place = Place::of(cluster);
+        let folders = [0, 1].map(|which| {
+            let folder = Folder::new(&format!("{name}-{which}"));
+            let terms = Terms {
+                lease_s: LEASE_S,
+                process: 1 + which,
+                first_market: 11 + 10 * u64::from(which),
+                ..Terms::default()
+            };
+            write_settings(folder.path(), &place, &terms);
+            folder
+        });
+        let lives = [0, 1].map(|which: usize| Some(Life::start(folders[which].path())));
+        Pair { folders, lives, place, all: Heard::default() }
+    }
+
+    fn life(&self, which: usize) -> &Life {
+        self.lives[which].as_ref().expect("it lives")
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        for (player, deeds) in heard.granted {
+            let entry = self.all.granted.entry(player).or_default();
+            *entry = deeds.max(*entry);
+        }
+    }
+
+    /// Players of `from` play, rest, lose their server, and play on the other. Returns how long they were stuck.
+    fn hand_over(&mut self, from: usize, dies: bool, number: u32) -> Duration {
+        let to = 1 - from;
+        let rests = Arc::new(AtomicBool::new(false));
+        let players = Players::who_may_rest(self.life(from).address, 1, PLAYERS, rests.clone());
+        self.life(from).wait_for_receipts(2 * PLAYERS as u64);
+        rests.store(true, Ordering::Release);
+        // Wishes on their way arrive, and then everything that was done is granted.
+        thread::sleep(Duration::from_millis(300));
+        wait_for("everything to be on disk", PATIENCE, || {
+            let Heard { granted, done, .. } = self.life(from).heard();
+            (done.len() == PLAYERS && done.iter().all(|(player, deeds)| granted.get(player) == Some(deeds)))
+                .then_some(())
+        });
+        let began = Instant::now();
+        if dies {
+            let heard = self.lives[from].take().expect("it lives").kill();
+            self.hear(heard);
+        } else {
+            self.life(from).signal(Signal::SIGSTOP);
+        }
+        drop(players);
+        let again = Players::play(self.life(to).address, 1, PLAYERS);
+        let before = self.life(to).heard().done;
+        let is_in = |player: &u64| {
+            let now = self.life(to).heard().done.get(player).copied();
+            now.is_some() && now != before.get(player).copied()
+        };
+        wait_for("all players on the other server", PATIENCE, || {
+            (1..=PLAYERS as u64).all(|it| is_in(&it)).then_some(())
+        });
+        let stuck = began.elapsed();
+        if dies {
+            self.lives[from] = Some(Life::start(self.folders[from].path()));
+        } else {
+            self.life(from).signal(Signal::SIGCONT);
+        }
+        // Whoever woke hears that its players are gone, saves what it thinks they are, and is refused.
+        thread::sleep(Duration::from_millis(1_500));
+        self.life(to).wait_for_receipts(PLAYERS as u64);
+        let heard = self.life(to).heard();
+        self.hear(heard);
+        drop(again);
+        // They have left when their leases are given up.
+        thread::sleep(Duration::from_millis(700));
+        let wealth = self.place.wealth().unwrap_or_else(|why| panic!("{number}, dies: {dies}: {why}"));
+        self.all.check_granted(&wealth).unwrap_or_else(|why| panic!("{number}, dies: {dies}: {why}"));
+        stuck
+    }
+}
+
+fn hand_over_again_and_again(name: &str, times: u32) -> Duration {
+    let Some(cluster) = Cluster::start(name) else { return Duration::ZERO };
+    let mut pair = Pair::start(name, &cluster);
+    let (mut slowest, mut stood_still) = (Duration::ZERO, 0);
+    for time in 1..=times {
+        // From the first to the second and back, by turns by standing still and by dying.
+        let dies = time % 4 >= 2;
+        stood_still += u32::from(!dies);
+        let from = time as usize % 2;
+        slowest = slowest.max(pair.hand_over(from, dies, time));
+    }
+    let mut lost = 0;
+    for which in 0..2 {
+        let ended = pair.lives[which].take().expect("it lives").end(|_| {});
+        assert!(ended.status.success(), "{}", ended.log);
+        let counters = &ended.report.as_ref().expect("it reports")["counters"];
+        lost += counters["saves.leases_lost"].as_u64().unwrap_or_default();
+    }
+    pair.place.wealth().unwrap_or_else(|why| panic!("at the end: {why}"));
+    println!(
+        "{times} times: {stood_still} owners stood still, {lost} leases were lost to others; stuck for {slowest:?} at most"
+    );
+    assert!(lost > 0, "no stale owner was found out");
+    slowest
+}
+
+#[test]
+fn a_stale_owner_writes_nothing_and_nobody_has_anything_twice() {
+    let _alone = alone();
+    hand_over_again_and_again("owners", 2);
+}
+
+#[test]
+#[ignore = "full form: 500 times, two hours"]
+fn r34_five_hundred_owners_that_stand_still_or_die() {
+    let _alone = alone();
+    let slowest = hand_over_again_and_again("owners-full", 500);
+    assert!(slowest <= STUCK_MAX, "{slowest:?}");
+}
