@@ -2,6 +2,9 @@
 
 use clap::Parser;
 use serde_json::{Value, json};
+use throng_history::Machine;
+
+use crate::kept;
 
 /// What every bench is told. One that takes more flattens it into its own.
 #[derive(Debug, Clone, Copy, Parser)]
@@ -22,21 +25,39 @@ impl BenchArguments {
 
     /// Prints all figures of a bench, a JSON object: in one line with `--json`, else spread over many.
     ///
+    /// They carry the machine, and go to the history that `cargo xtask bench` names.
+    ///
     /// # Panics
     /// If the figures are no object: the bench's own mistake.
     pub fn print(&self, bench: &str, figures: Value) {
-        let figures = self.with_name_and_size(bench, figures);
+        let figures = self.finish(bench, figures);
         if self.json { println!("{figures}") } else { println!("{figures:#}") }
     }
 
-    /// The same for a bench whose figures are rows: without `--json` they are printed alone, one after the other.
+    /// The same for a bench whose figures are rows: without `--json` they are printed one after the other, and the machine
+    /// below them.
     pub fn print_rows(&self, bench: &str, rows: impl IntoIterator<Item = Value>) {
-        let rows = rows.into_iter();
-        if self.json {
-            self.print(bench, json!({ "rows": rows.collect::<Vec<_>>() }));
-        } else {
-            rows.for_each(|row| println!("{row:#}"));
+        let rows: Vec<Value> = rows
+            .into_iter()
+            .inspect(|row| {
+                if !self.json {
+                    println!("{row:#}")
+                }
+            })
+            .collect();
+        let figures = self.finish(bench, json!({ "rows": rows }));
+        if self.json { println!("{figures}") } else { println!("{:#}", json!({ "machine": figures["machine"] })) }
+    }
+
+    /// Says whose figures they are and of which machine, and keeps them.
+    fn finish(&self, bench: &str, figures: Value) -> Value {
+        let machine = Machine::here();
+        let mut figures = self.with_name_and_size(bench, figures);
+        figures["machine"] = json!(machine);
+        if let Err(error) = kept::keep(bench, &figures, machine) {
+            eprintln!("{error}");
         }
+        figures
     }
 
     fn with_name_and_size(&self, bench: &str, mut figures: Value) -> Value {

@@ -1,0 +1,27 @@
+//! Kept: a bench's run goes to the history, where whoever starts the bench says so.
+//!
+//! `cargo xtask bench` says so by the environment, since it alone knows the commit; a bench that is run by hand or by a test
+//! keeps nothing.
+
+use std::{
+    env,
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::Value;
+use throng_history::{
+    Machine, Record,
+    store::{self, StoreError},
+};
+
+/// Folder of the history, and the commit that is measured.
+const FOLDER: &str = "THRONG_BENCH_HISTORY";
+const COMMIT: &str = "THRONG_BENCH_COMMIT";
+
+pub(crate) fn keep(bench: &str, printed: &Value, machine: Machine) -> Result<(), StoreError> {
+    let Some(folder) = env::var_os(FOLDER) else { return Ok(()) };
+    let commit = env::var(COMMIT).unwrap_or_else(|_| "unknown".to_owned());
+    let now_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    store::append(Path::new(&folder), &Record::of_bench(bench, printed, &commit, machine, now_unix_s)).map(drop)
+}
