@@ -8,7 +8,7 @@
 //! against what then comes from the disk.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -62,6 +62,37 @@ impl Disk for FileDisk {
     fn open_aside(&mut self, builder: &Builder) -> Result<Database, StoreError> {
         let file = File::open(&self.path)?;
         forget(&file)?;
+        Ok(builder.create_with_backend(Overlay::new(Box::new(FileBackend::new(file)?))?)?)
+    }
+}
+
+/// A file that is only read: what opening it writes stays in memory ([`Overlay`]).
+pub struct ReadOnlyFile {
+    path: PathBuf,
+}
+
+impl ReadOnlyFile {
+    pub fn new(path: &Path) -> ReadOnlyFile {
+        ReadOnlyFile { path: path.to_owned() }
+    }
+}
+
+impl Disk for ReadOnlyFile {
+    fn open(&mut self, builder: &Builder, _: bool) -> Result<Database, StoreError> {
+        self.open_aside(builder)
+    }
+
+    fn open_aside(&mut self, builder: &Builder) -> Result<Database, StoreError> {
+        let file = File::open(&self.path)?;
+        if file.metadata()?.len() == 0 {
+            return Err(StoreError::Damaged("it is empty".into()));
+        }
+        // The overlay locks nothing, so the lock that a writer has is asked for here. It goes with the file.
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse),
+            // Where there are no locks, nobody can tell.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
         Ok(builder.create_with_backend(Overlay::new(Box::new(FileBackend::new(file)?))?)?)
     }
 }

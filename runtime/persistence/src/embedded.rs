@@ -32,7 +32,7 @@ use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, 
 
 use crate::{
     commit::{Order, Outcome, Write},
-    disk::{Disk, FileDisk},
+    disk::{Disk, FileDisk, ReadOnlyFile},
     judgement::{judge, leases_asked},
     key::{ItemKind, KEY_BYTES, Key},
     lease::Row,
@@ -66,6 +66,13 @@ pub struct Embedded {
     is_down: bool,
 }
 
+/// A store that is only read.
+pub struct ToRead {
+    pub reads: Arc<dyn Reads>,
+    /// What is wrong with its pages, if anything is.
+    pub pages: Result<(), StoreError>,
+}
+
 /// What the writing thread and readers share.
 pub(crate) struct Open {
     /// `None` while it is being opened anew. Written by the writing thread alone; readers hold it while they read.
@@ -74,13 +81,44 @@ pub(crate) struct Open {
     damaged: AtomicU64,
 }
 
+/// A handle writes when it goes, and over a damaged page its code may panic. Whoever lets go of a store is not to die of it.
+impl Drop for Open {
+    fn drop(&mut self) {
+        let database = self.database.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // It is told where something is asked of it.
+        _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+    }
+}
+
 impl Embedded {
     /// Opens the file, or makes one. What a crash left behind is put right here.
     pub fn open(path: &Path) -> Result<Embedded, StoreError> {
         Embedded::on(Box::new(FileDisk::new(path)))
     }
 
-    /// The same on any disk.
+    /// Opens the file to read it alone: not a byte of it changes, and what a crash left behind is put right in memory. Nobody
+    /// else can open it meanwhile. All checksums of its pages are verified first, which takes as long as reading the file.
+    pub fn open_to_read(path: &Path) -> Result<ToRead, StoreError> {
+        Embedded::open_to_read_on(&mut ReadOnlyFile::new(path))
+    }
+
+    /// The same on any disk that keeps to itself what is written.
+    pub fn open_to_read_on(disk: &mut dyn Disk) -> Result<ToRead, StoreError> {
+        let mut opened = |verifies| {
+            let opened = catch_unwind(AssertUnwindSafe(|| open(disk, verifies)));
+            opened.unwrap_or(Err(StoreError::Panicked))
+        };
+        let (database, pages) = match opened(true) {
+            Ok((database, _)) => (database, Ok(())),
+            // Most records may be whole all the same.
+            Err(error @ (StoreError::Damaged(_) | StoreError::Panicked)) => (opened(false)?.0, Err(error)),
+            Err(error) => return Err(error),
+        };
+        let open = Open { database: RwLock::new(Some(database)), damaged: AtomicU64::new(0) };
+        Ok(ToRead { reads: Arc::new(open), pages })
+    }
+
+    /// [`Embedded::open`] on any disk.
     pub fn on(mut disk: Box<dyn Disk>) -> Result<Embedded, StoreError> {
         // A file that something else damaged may make the code that opens it panic; at start-up that is an error, too.
         let opened = catch_unwind(AssertUnwindSafe(|| open(&mut *disk, false)));

@@ -9,6 +9,10 @@
 //!
 //! Big endian, so that the order of bytes is the order of ids, and the cells of one world lie beside each other.
 
+use std::{fmt, str::FromStr};
+
+use thiserror::Error;
+
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 17;
 
@@ -25,8 +29,19 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub const ALL: [Kind; 3] = [Kind::Player, Kind::World, Kind::Cell];
+
+    /// As people write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Player => "player",
+            Kind::World => "world",
+            Kind::Cell => "cell",
+        }
+    }
+
     fn from_byte(byte: u8) -> Option<Kind> {
-        [Kind::Player, Kind::World, Kind::Cell].into_iter().find(|kind| *kind as u8 == byte)
+        Kind::ALL.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 
@@ -69,6 +84,36 @@ impl Key {
     }
 }
 
+/// `player:7`, `world:11`, or `cell:11:20`, the 20th cell of world 11.
+impl fmt::Display for Key {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Kind::Cell => write!(out, "{}:{}:{}", self.kind.name(), (self.id >> 64) as u64, self.id as u64),
+            kind => write!(out, "{}:{}", kind.name(), self.id),
+        }
+    }
+}
+
+/// A text that names no record.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{0}` names no record; a record is player:NUMBER, world:NUMBER, or cell:WORLD:NUMBER")]
+pub struct NoKey(String);
+
+impl FromStr for Key {
+    type Err = NoKey;
+
+    fn from_str(text: &str) -> Result<Key, NoKey> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let number = |part: &str| part.parse::<u64>().map_err(|_| NoKey(text.to_owned()));
+        match parts[..] {
+            ["player", id] => Ok(Key::player(number(id)?)),
+            ["world", id] => Ok(Key::world(number(id)?)),
+            ["cell", world, cell] => Ok(Key::cell(number(world)?, number(cell)?)),
+            _ => Err(NoKey(text.to_owned())),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,5 +128,18 @@ mod tests {
             assert_eq!(Key::from_bytes(&key.to_bytes()), Some(key));
         }
         assert_eq!(Key::from_bytes(&[9; KEY_BYTES]), None);
+    }
+
+    #[test]
+    fn keys_are_read_as_they_are_written() {
+        for key in [Key::player(7), Key::world(u64::MAX), Key::cell(11, u64::MAX), Key::cell(u64::MAX, 0)] {
+            assert_eq!(key.to_string().parse::<Key>(), Ok(key), "{key}");
+        }
+        assert_eq!(Key::cell(11, 20).to_string(), "cell:11:20");
+        for text in
+            ["", "7", "player", "player:", "player:-1", "player:1:2", "cell:1", "world:18446744073709551616", "npc:1"]
+        {
+            assert_eq!(text.parse::<Key>(), Err(NoKey(text.to_owned())));
+        }
     }
 }

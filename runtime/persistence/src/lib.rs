@@ -58,6 +58,7 @@ pub mod commit;
 pub mod conservation;
 pub mod disk;
 pub mod embedded;
+pub mod inspection;
 mod judgement;
 pub mod key;
 pub mod lease;

@@ -77,6 +77,17 @@ impl Postgres {
     }
 }
 
+/// Reads alone, beside whoever writes: makes no table and takes no lock.
+pub fn open_to_read(parameters: &str) -> Result<Arc<dyn Reads>, StoreError> {
+    let Connection { runtime, client } = Connection::new(parameters)?;
+    let format = "SELECT number FROM throng_meta WHERE name = 'format'";
+    let found: i64 = connection::wait(&runtime, async { client.query_one(format, &[]).await?.try_get(0) })?;
+    if found > FORMAT {
+        return Err(StoreError::Newer { found: found as u64, known: FORMAT as u64 });
+    }
+    Ok(Arc::new(Reader::new(parameters)))
+}
+
 impl Store for Postgres {
     fn apply(&mut self, orders: &[Order], refused: &mut RefusedKeys) -> Result<Vec<Outcome>, StoreError> {
         self.in_doubt = None;
@@ -84,7 +95,7 @@ impl Store for Postgres {
         let mut connection = self.connection.take().ok_or(StoreError::Down)?;
         let (batch, writer, in_doubt) = (self.batch + 1, self.writer, &mut self.in_doubt);
         let Connection { runtime, client } = &mut connection;
-        runtime.block_on(async {
+        connection::wait(runtime, async {
             let transaction = client.transaction().await?;
             transaction.batch_execute("LOCK TABLE throng_leases IN SHARE ROW EXCLUSIVE MODE").await?;
             let judged = carry_out(&transaction, orders, refused).await?;
@@ -121,7 +132,7 @@ impl Store for Postgres {
 fn open(parameters: &str, writer: u64) -> Result<(Connection, i64), StoreError> {
     let connection = Connection::new(parameters)?;
     let Connection { runtime, client } = &connection;
-    let batch = runtime.block_on(async {
+    let batch = connection::wait(runtime, async {
         client.batch_execute("SET synchronous_commit = on; SET lock_timeout = '2s'").await?;
         client.query_one("SELECT pg_advisory_lock($1)", &[&(writer as i64)]).await?;
         // Two processes that make tables at once get in each other's way.
@@ -136,7 +147,7 @@ fn open(parameters: &str, writer: u64) -> Result<(Connection, i64), StoreError> 
             return Err(StoreError::Newer { found: found as u64, known: FORMAT as u64 });
         }
         let row = client.query_opt("SELECT batch FROM throng_batches WHERE writer = $1", &[&(writer as i64)]).await?;
-        Ok(row.map(|row| row.try_get(0)).transpose()?.unwrap_or(0))
+        Ok::<i64, StoreError>(row.map(|row| row.try_get(0)).transpose()?.unwrap_or(0))
     })?;
     Ok((connection, batch))
 }

@@ -27,6 +27,21 @@ pub enum StoreError {
     Panicked,
 }
 
+impl StoreError {
+    /// It would be the same again: somebody has to look at what is stored. Of all else a later try may go well, with a disk
+    /// that is back, or over another connection.
+    pub fn is_final(&self) -> bool {
+        match self {
+            StoreError::Damaged(_) | StoreError::DamagedRecord { .. } | StoreError::Newer { .. } => true,
+            StoreError::DiskFull
+            | StoreError::Io { .. }
+            | StoreError::InUse
+            | StoreError::Down
+            | StoreError::Panicked => false,
+        }
+    }
+}
+
 impl From<io::Error> for StoreError {
     fn from(cause: io::Error) -> StoreError {
         match cause.kind() {

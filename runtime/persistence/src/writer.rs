@@ -21,7 +21,8 @@ mod work;
 use std::{
     io, mem,
     sync::{Arc, atomic::Ordering},
-    thread::JoinHandle,
+    thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use thiserror::Error;
@@ -39,6 +40,9 @@ use crate::{
     lease::LeaseRequest,
     store::{Reads, Store},
 };
+
+/// A thread that is to end is looked at so often.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// How much may wait, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,6 +144,12 @@ impl Writer {
         self.give(Request::Commit(commit))
     }
 
+    /// Whether a commit of so many bytes would be taken now; if not, that is counted as a commit that was not. Who asks
+    /// before a commit is put together makes none for nothing.
+    pub fn has_room_for(&self, bytes: usize) -> Result<(), Full> {
+        self.check_room(bytes).inspect_err(|_| self.shared.counters.count_full())
+    }
+
     /// Asks for a lease. Never waits: the lease comes with the acknowledgement.
     pub fn lease(&mut self, request: LeaseRequest) -> Result<Ticket, Full> {
         self.give(Request::Lease(request))
@@ -173,29 +183,41 @@ impl Writer {
         self.shared.counters.read(orders, self.shared.queued_bytes.load(Ordering::Relaxed), self.reads.damaged())
     }
 
-    /// Saves everything that was handed in, ends the thread, and returns what is not acknowledged yet. Waits. Orders
+    /// What the longest transaction took since this was last asked.
+    pub fn take_longest_batch(&mut self) -> Nanos {
+        self.shared.counters.take_longest()
+    }
+
+    /// Saves everything that was handed in, ends the thread, and returns what is not acknowledged yet. Waits, for a store
+    /// that does not come back without end: a process that is to be over in time calls [`Self::finish_within`]. Orders
     /// whose outcome cannot be found out have no acknowledgement.
-    pub fn finish(mut self) -> Vec<Ack> {
+    pub fn finish(self) -> Vec<Ack> {
+        self.finish_within(Nanos::MAX).acks
+    }
+
+    /// As [`Self::finish`], for so long at most. A thread that is still in its store then is let go of: it ends with the
+    /// process, and what it had in hand is there whole or not at all.
+    pub fn finish_within(mut self, patience: Nanos) -> Finished {
         self.shared.ends.store(true, Ordering::Release);
+        let mut is_over = true;
         match mem::replace(&mut self.hand, Hand::Nobody) {
             Hand::Thread(thread) => {
                 thread.thread().unpark();
-                // That it panicked was told by the panic's own message; what it acknowledged before counts.
-                _ = thread.join();
+                is_over = wait_for_end(&thread, patience);
+                if is_over {
+                    // That it panicked was told by the panic's own message; what it acknowledged before counts.
+                    _ = thread.join();
+                }
             }
             Hand::Own(work) => work.run(),
             Hand::Nobody => {}
         }
-        std::iter::from_fn(|| self.shared.acks.pop()).collect()
+        Finished { acks: std::iter::from_fn(|| self.shared.acks.pop()).collect(), is_over }
     }
 
     fn give(&mut self, request: Request) -> Result<Ticket, Full> {
         let bytes = request.bytes();
-        let outcome = self.check_room(bytes);
-        if let Err(full) = outcome {
-            self.shared.counters.count_full();
-            return Err(full);
-        }
+        self.has_room_for(bytes)?;
         let ticket = Ticket(self.given.0 + 1);
         self.shared.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
         if self.shared.orders.push(Order { ticket, seen: self.seen, request }).is_err() {
@@ -230,6 +252,25 @@ impl Writer {
         // What is larger than all that may wait goes by itself.
         if waiting > 0 && waiting + bytes > max { Err(Full::Bytes { waiting, max }) } else { Ok(()) }
     }
+}
+
+/// What is left of a writer.
+#[derive(Debug)]
+pub struct Finished {
+    /// What was not acknowledged before.
+    pub acks: Vec<Ack>,
+    /// Its thread has ended, and nothing more comes of it.
+    pub is_over: bool,
+}
+
+/// A thread has no join with an end, so it is looked at.
+fn wait_for_end(thread: &JoinHandle<()>, patience: Nanos) -> bool {
+    let clock = MonotonicClock::new();
+    let give_up_at = Nanos(clock.now().0.saturating_add(patience.0));
+    while !thread.is_finished() && clock.now() < give_up_at {
+        thread::sleep(LOOK_EVERY);
+    }
+    thread.is_finished()
 }
 
 /// The thread writes what waits, and ends by itself.

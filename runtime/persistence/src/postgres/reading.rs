@@ -1,6 +1,7 @@
 //! Reading the server's store, over a connection of its own that is made when it is first needed.
 
 use std::{
+    io::ErrorKind,
     ops::RangeInclusive,
     sync::{
         Mutex, PoisonError,
@@ -10,7 +11,10 @@ use std::{
 
 use tokio_postgres::{IsolationLevel, Row};
 
-use super::{connection::Connection, key_of};
+use super::{
+    connection::{Connection, wait},
+    key_of,
+};
 use crate::{
     key::{ItemKind, Key},
     record,
@@ -34,13 +38,21 @@ impl Reader {
         Reader { parameters: parameters.to_owned(), connection: Mutex::new(None), damaged: AtomicU64::new(0) }
     }
 
-    /// A connection that failed is not used again.
-    fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    /// A connection that failed is not used again. That a kept one is dead shows when it is used: the server was started anew
+    /// since, or a firewall has forgotten it. So `work` is done once more then, over a new one.
+    fn with<T>(&self, mut work: impl FnMut(&mut Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut kept = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut connection = match kept.take() {
-            Some(connection) => connection,
-            None => Connection::new(&self.parameters)?,
-        };
+        if let Some(mut connection) = kept.take() {
+            match work(&mut connection) {
+                Err(StoreError::Io { kind: ErrorKind::NotConnected, .. }) => {}
+                Err(error) => return Err(error),
+                Ok(done) => {
+                    *kept = Some(connection);
+                    return Ok(done);
+                }
+            }
+        }
+        let mut connection = Connection::new(&self.parameters)?;
         let done = work(&mut connection)?;
         *kept = Some(connection);
         Ok(done)
@@ -65,9 +77,8 @@ impl Reader {
 impl Reads for Reader {
     fn get(&self, key: Key) -> Result<Option<Saved>, StoreError> {
         let query = "SELECT key, record, previous FROM throng_records WHERE key = $1";
-        let row = self.with(|Connection { runtime, client }| {
-            Ok(runtime.block_on(client.query_opt(query, &[&&key.to_bytes()[..]]))?)
-        })?;
+        let row = self
+            .with(|Connection { runtime, client }| wait(runtime, client.query_opt(query, &[&&key.to_bytes()[..]])))?;
         row.map(|row| self.saved(&row)?.1).transpose()
     }
 
@@ -75,9 +86,8 @@ impl Reads for Reader {
         // One statement sees one moment.
         let query = "SELECT key, record, previous FROM throng_records WHERE key >= $1 AND key <= $2 ORDER BY key";
         let (first, last) = (keys.start().to_bytes(), keys.end().to_bytes());
-        let rows = self.with(|Connection { runtime, client }| {
-            Ok(runtime.block_on(client.query(query, &[&&first[..], &&last[..]]))?)
-        })?;
+        let rows =
+            self.with(|Connection { runtime, client }| wait(runtime, client.query(query, &[&&first[..], &&last[..]])))?;
         for row in &rows {
             let (key, saved) = self.saved(row)?;
             each(key, saved);
@@ -86,7 +96,15 @@ impl Reads for Reader {
     }
 
     fn visit(&self, each: Each<'_>) -> Result<Balances, StoreError> {
+        // What was told of records is not told twice: only a connection that was dead before is made anew.
+        self.with(|Connection { runtime, client }| wait(runtime, client.batch_execute("")))?;
+        let mut is_begun = false;
         self.with(|Connection { runtime, client }| {
+            if std::mem::replace(&mut is_begun, true) {
+                return Err(StoreError::Down);
+            }
+            // Takes as long as there are records. Nothing but the server's own limit for each statement ends it: it is for
+            // commands, which somebody watches.
             runtime.block_on(async {
                 let one_moment = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
                 let transaction = one_moment.read_only(true).start().await?;

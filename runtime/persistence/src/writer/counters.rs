@@ -31,6 +31,8 @@ pub struct SaveCounters {
     pub newest_batch: Nanos,
     /// What the longest took.
     pub longest_batch: Nanos,
+    /// Processor time of the thread that saves; zero where there is none.
+    pub thread_cpu: Nanos,
 }
 
 /// Written by the thread that saves, `full` by the frame's; read by the frame's. Numbers that stand for nothing else:
@@ -46,6 +48,9 @@ pub(super) struct Cells {
     reopened: AtomicU64,
     newest_batch_ns: AtomicU64,
     longest_batch_ns: AtomicU64,
+    /// The longest since the frame's thread last asked, which takes it away.
+    longest_since_ns: AtomicU64,
+    thread_cpu_ns: AtomicU64,
 }
 
 impl Cells {
@@ -58,6 +63,16 @@ impl Cells {
         add(&self.batches, 1);
         self.newest_batch_ns.store(time.0, Ordering::Relaxed);
         self.longest_batch_ns.fetch_max(time.0, Ordering::Relaxed);
+        self.longest_since_ns.fetch_max(time.0, Ordering::Relaxed);
+    }
+
+    /// What the longest batch took since this was last asked.
+    pub fn take_longest(&self) -> Nanos {
+        Nanos(self.longest_since_ns.swap(0, Ordering::Relaxed))
+    }
+
+    pub fn set_thread_cpu(&self, time: Nanos) {
+        self.thread_cpu_ns.store(time.0, Ordering::Relaxed);
     }
 
     pub fn count_refused(&self) {
@@ -91,6 +106,7 @@ impl Cells {
             queued_bytes: queued_bytes as u64,
             newest_batch: Nanos(of(&self.newest_batch_ns)),
             longest_batch: Nanos(of(&self.longest_batch_ns)),
+            thread_cpu: Nanos(of(&self.thread_cpu_ns)),
         }
     }
 }

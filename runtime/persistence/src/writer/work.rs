@@ -10,7 +10,7 @@ use std::{
 };
 
 use crossbeam_queue::ArrayQueue;
-use throng_platform::{clock::Clock, time::Nanos};
+use throng_platform::{clock::Clock, process, time::Nanos};
 
 use super::{WriterSettings, counters::Cells};
 use crate::{
@@ -66,18 +66,24 @@ pub(super) struct Work {
     /// Those that are being written, or in doubt.
     batch: Vec<Order>,
     failure: Option<Failure>,
+    /// How long it waits before it tries again. It is back at the shortest when a batch is written: a disk that is full lets
+    /// the store be opened, and then takes nothing.
+    pause: Nanos,
+    /// It was opened anew after a failure, and nothing has been written since.
+    is_unproven: bool,
 }
 
 /// The store has failed, and the batch is in doubt.
 struct Failure {
     cause: StoreError,
     retry_at: Nanos,
-    pause: Nanos,
 }
 
 impl Work {
     pub fn new(store: Box<dyn Store>, settings: WriterSettings, clock: Arc<dyn Clock>, shared: Arc<Shared>) -> Work {
-        Work { store, settings, clock, shared, refused: RefusedKeys::default(), batch: Vec::new(), failure: None }
+        let pause = settings.retry_first;
+        let (refused, batch) = (RefusedKeys::default(), Vec::new());
+        Work { store, settings, clock, shared, refused, batch, failure: None, pause, is_unproven: false }
     }
 
     /// Until the frame's end says so. Then all that waits is still written; a store that is down is given one more chance.
@@ -86,7 +92,7 @@ impl Work {
             // Read before the queue is: what was given before the end is found by the step.
             let ends = self.shared.ends.load(Ordering::Acquire);
             match self.step() {
-                Step::Worked => {}
+                Step::Worked => self.shared.counters.set_thread_cpu(process::thread_cpu_time()),
                 Step::Idle if ends => return,
                 Step::Idle => {
                     thread::park();
@@ -125,23 +131,31 @@ impl Work {
         match applied.unwrap_or(Err(StoreError::Panicked)) {
             Ok(outcomes) => {
                 self.shared.counters.count_batch(self.clock.now().saturating_sub(began));
+                (self.pause, self.is_unproven) = (self.settings.retry_first, false);
                 self.answer(outcomes);
                 Step::Worked
             }
             Err(cause) => {
                 self.shared.counters.count_error();
                 self.shared.is_down.store(true, Ordering::Release);
-                self.failure = Some(Failure { cause, retry_at: Nanos::ZERO, pause: self.settings.retry_first });
+                let retry_at = if self.is_unproven { self.next_try() } else { Nanos::ZERO };
+                self.failure = Some(Failure { cause, retry_at });
                 self.settle()
             }
         }
     }
 
+    /// After a pause, which is twice as long the next time.
+    fn next_try(&mut self) -> Nanos {
+        let pause = self.pause;
+        self.pause = Nanos(pause.0 * 2).min(self.settings.retry_longest);
+        self.clock.now() + pause
+    }
+
     /// Opens the store anew and answers those in doubt.
     fn settle(&mut self) -> Step {
-        let Some(failure) = &mut self.failure else { return Step::Idle };
-        let now = self.clock.now();
-        if now < failure.retry_at {
+        let Some(failure) = &self.failure else { return Step::Idle };
+        if self.clock.now() < failure.retry_at {
             return Step::Wait(failure.retry_at);
         }
         let store = &mut self.store;
@@ -149,9 +163,11 @@ impl Work {
         let outcomes = match settled {
             Err(_) => {
                 self.shared.counters.count_error();
-                failure.retry_at = now + failure.pause;
-                failure.pause = Nanos(failure.pause.0 * 2).min(self.settings.retry_longest);
-                return Step::Wait(failure.retry_at);
+                let retry_at = self.next_try();
+                if let Some(failure) = &mut self.failure {
+                    failure.retry_at = retry_at;
+                }
+                return Step::Wait(retry_at);
             }
             Ok(Some(outcomes)) => outcomes,
             Ok(None) => {
@@ -164,7 +180,7 @@ impl Work {
                 vec![Err(refusal); self.batch.len()]
             }
         };
-        self.failure = None;
+        (self.failure, self.is_unproven) = (None, true);
         self.shared.counters.count_reopened();
         self.answer(outcomes);
         // After the answers: who sees that it is up again can see why it was down.

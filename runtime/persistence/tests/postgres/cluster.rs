@@ -66,6 +66,18 @@ impl Cluster {
         }
     }
 
+    /// All of its processes stand still until what this returns is dropped.
+    #[allow(dead_code, reason = "for the tests of servers that save in it")]
+    pub fn stop(&self) -> Stopped {
+        let main = self.server.id();
+        let children = std::fs::read_to_string(format!("/proc/{main}/task/{main}/children")).unwrap_or_default();
+        let all: Vec<String> =
+            std::iter::once(main.to_string()).chain(children.split(' ').map(str::to_owned)).collect();
+        let stopped = Stopped(all.into_iter().filter(|pid| !pid.is_empty()).collect());
+        stopped.signal("-STOP");
+        stopped
+    }
+
     fn kill(&mut self) {
         _ = self.server.kill();
         _ = self.server.wait();
@@ -106,6 +118,22 @@ impl Drop for Cluster {
         self.kill();
         // Its children write until they see that it is gone.
         thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Processes that stand still.
+pub struct Stopped(Vec<String>);
+
+impl Stopped {
+    fn signal(&self, signal: &str) {
+        // One of them may be gone.
+        _ = Command::new("kill").arg(signal).args(&self.0).status();
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.signal("-CONT");
     }
 }
 

@@ -2,13 +2,16 @@
 
 mod accounts;
 mod answers;
+mod damage;
 mod disk_faults;
 mod folder;
 mod full_disk;
 mod kills;
 mod leases;
+mod poison;
 mod power_loss;
 mod ranges;
 mod sim_disk;
+mod spec;
 mod versions;
 mod writer;

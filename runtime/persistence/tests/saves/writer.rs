@@ -14,7 +14,10 @@ use throng_persistence::{
     Ack, Commit, Done, Embedded, Key, Outcome, Reads, Refusal, Store, StoreError, Ticket, Writer, WriterSettings,
     commit::Order, refused_keys::RefusedKeys, writer::Full,
 };
-use throng_platform::{clock::ManualClock, time::Nanos};
+use throng_platform::{
+    clock::{Clock, ManualClock},
+    time::Nanos,
+};
 
 use crate::{accounts::Accounts, folder::Folder};
 
@@ -124,6 +127,26 @@ fn a_disk_that_does_not_come_back_makes_nobody_wait_and_fills_a_queue_with_an_en
 }
 
 #[test]
+fn who_ends_does_not_wait_for_a_disk_that_does_not_come_back() {
+    let folder = Folder::new("stuck");
+    let reads = Embedded::open(&folder.store()).unwrap().reader();
+    let ((begun, begins), (teller, tell)) = (channel(), channel());
+    let store = Told { begun, tell, settles: Arc::default(), reads };
+    let mut writer = Writer::start(Box::new(store), WriterSettings::default()).unwrap();
+    for _ in 0..2 {
+        writer.submit(of(10)).unwrap();
+        teller.send(Ok(())).unwrap();
+        assert_eq!(begins.recv(), Ok(1));
+    }
+    writer.submit(of(10)).unwrap();
+    assert_eq!(begins.recv(), Ok(1), "the thread is inside the store now and stays there");
+    let left = writer.finish_within(Nanos::from_millis(50));
+    let acks: Vec<_> = left.acks.into_iter().map(|ack| (ack.ticket.0, ack.outcome)).collect();
+    assert_eq!((acks, left.is_over), (vec![(1, Ok(Done::Committed)), (2, Ok(Done::Committed))], false));
+    drop(teller);
+}
+
+#[test]
 fn a_store_that_failed_is_opened_anew_with_growing_pauses_and_answers_only_then() {
     let folder = Folder::new("back-off");
     let reads = Embedded::open(&folder.store()).unwrap().reader();
@@ -155,6 +178,38 @@ fn a_store_that_failed_is_opened_anew_with_growing_pauses_and_answers_only_then(
     assert!(!writer.is_down());
     let counters = writer.counters();
     assert_eq!((counters.errors, counters.reopened, counters.refused), (4, 1, 1));
+}
+
+/// A full disk: the store can be opened, and the next batch fails again.
+#[test]
+fn a_store_that_is_opened_and_takes_nothing_is_tried_with_growing_pauses() {
+    let folder = Folder::new("unproven");
+    let reads = Embedded::open(&folder.store()).unwrap().reader();
+    let ((begun, begins), (teller, tell)) = (channel(), channel());
+    let store = Told { begun, tell, settles: Arc::default(), reads };
+    let clock = ManualClock::new();
+    let mut writer = Writer::inline(Box::new(store), WriterSettings::default(), Arc::new(clock.clone()));
+    let mut tries = Vec::new();
+    let mut play = |until_ms: u64, fails: bool| {
+        tries.clear();
+        for ms in clock.now().as_micros() / 1_000..until_ms {
+            clock.set(Nanos::from_millis(ms));
+            // Whoever plays on has something to save in each frame.
+            if writer.submit(of(10)).is_ok() {
+                teller.send(if fails { Err(StoreError::DiskFull) } else { Ok(()) }).unwrap();
+            }
+            while writer.take_ack().is_some() {}
+            if begins.try_iter().count() > 0 {
+                tries.push(ms);
+            }
+        }
+        tries.clone()
+    };
+    assert_eq!(play(2_000, true), [0, 1, 102, 303, 704, 1_505]);
+    let worked = play(4_000, false);
+    assert_eq!(worked[0], 3_106, "the pause that was begun");
+    assert_eq!(worked.len(), 4_000 - 3_106, "and no other");
+    assert_eq!(play(4_300, true), [3_999, 4_000, 4_101], "from the shortest pause again");
 }
 
 /// A full disk between two trades of the same sword must not double it.
