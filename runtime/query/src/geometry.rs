@@ -158,6 +158,20 @@ impl LevelGeometry {
         blocked
     }
 
+    /// Calls `each` with the number of each solid whose bounds have a place in common with a box, in no certain order:
+    /// boxes as in [`boxes`](Self::boxes), then triangles.
+    pub fn each_overlapping(&self, part: &Aabb, mut each: impl FnMut(u32)) {
+        self.tree.traverse(|node| {
+            if node.mins().cmpgt(part.max).any() || node.maxs().cmplt(part.min).any() {
+                return TraversalAction::Prune;
+            }
+            if let Some(solid) = node.leaf_data() {
+                each(solid);
+            }
+            TraversalAction::Continue
+        });
+    }
+
     /// Outward direction of the face of `solid` that `line` meets first; a triangle's faces the line.
     pub(crate) fn normal(&self, solid: u32, line: &Line) -> Vec3 {
         let solid = solid as usize;

@@ -13,7 +13,10 @@
 //! takes four times as long.
 
 use glam::{UVec3, Vec2, Vec3, Vec3A};
-use rerecast::{Aabb3d, AreaType, BuildContoursFlags, ConvexVolume, HeightfieldBuilder, PolygonNavmesh, TriMesh};
+use rerecast::{
+    Aabb3d, AreaType, BuildContoursFlags, Contour, ContourSet, ConvexVolume, HeightfieldBuilder, PolygonNavmesh,
+    TriMesh,
+};
 use throng_profiler::scoped;
 
 use super::mesh::{NavMesh, NavMeshError};
@@ -90,7 +93,8 @@ pub enum BakeError {
 /// Bakes the walkable surface of a level.
 #[scoped("query.bake")]
 pub fn bake(level: &LevelGeometry, settings: &BakeSettings) -> Result<NavMesh, BakeError> {
-    let recast = polygons_of_ground(level, settings)?;
+    settings.check_size(level.bounds())?;
+    let recast = polygons_of_ground(level, settings, &Extent::of_whole(level, settings))?;
     let (vertices, polygons) = unpack(&recast, level, settings);
     if polygons.is_empty() {
         return Err(BakeError::NoGround);
@@ -111,8 +115,25 @@ pub fn bake(level: &LevelGeometry, settings: &BakeSettings) -> Result<NavMesh, B
     Ok(NavMesh::from_polygons(&vertices, &reachable)?)
 }
 
+/// Which part of a level is baked.
+pub(super) struct Extent {
+    pub bounds: Aabb,
+    /// Cells along the sides of the bounds that are baked with the rest and cut off.
+    pub border_cells: u16,
+}
+
+impl Extent {
+    /// Half a cell of margin puts walls on round coordinates into the middle of cells, so that they grow alike on both
+    /// sides; the cell below lets ground on the lower bound be found.
+    fn of_whole(level: &LevelGeometry, settings: &BakeSettings) -> Self {
+        let margin = Vec3::new(settings.cell_m * 0.5, settings.cell_height_m, settings.cell_m * 0.5);
+        let bounds = Aabb::new(level.bounds().min - margin, level.bounds().max + margin);
+        Self { bounds, border_cells: 0 }
+    }
+}
+
 impl BakeSettings {
-    fn check(&self, bounds: Aabb) -> Result<(), BakeError> {
+    pub(super) fn check(&self) -> Result<(), BakeError> {
         let ranges = [
             ("cell_m", self.cell_m, 0.05, 2.0, "0.05 to 2"),
             ("cell_height_m", self.cell_height_m, 0.02, 1.0, "0.02 to 1"),
@@ -131,6 +152,11 @@ impl BakeSettings {
         if self.reachable_from.is_some_and(|point| !point.is_finite()) {
             return Err(BakeError::Setting { name: "reachable_from", value: f32::NAN, range: "finite points" });
         }
+        Ok(())
+    }
+
+    fn check_size(&self, bounds: Aabb) -> Result<(), BakeError> {
+        self.check()?;
         let size_m = bounds.size_m().x.max(bounds.size_m().z);
         if size_m > CELLS_PER_SIDE_MAX * self.cell_m {
             return Err(BakeError::LevelTooLarge { size_m, cell_m: self.cell_m });
@@ -140,18 +166,18 @@ impl BakeSettings {
 }
 
 /// Recast's steps from solids to polygons, in its order.
-fn polygons_of_ground(level: &LevelGeometry, settings: &BakeSettings) -> Result<PolygonNavmesh, BakeError> {
-    settings.check(level.bounds())?;
+pub(super) fn polygons_of_ground(
+    level: &LevelGeometry,
+    settings: &BakeSettings,
+    extent: &Extent,
+) -> Result<PolygonNavmesh, BakeError> {
     let (cell_m, cell_height_m) = (settings.cell_m, settings.cell_height_m);
     let height_cells = (settings.height_m / cell_height_m).ceil() as u16;
     let climb_cells = (settings.climb_m_max / cell_height_m).floor() as u16;
     let radius_cells = (settings.radius_m / cell_m).ceil() as u16;
     let area_cells_min = (settings.area_m2_min / (cell_m * cell_m)).min(f32::from(u16::MAX)) as u16;
 
-    // Half a cell of margin puts walls on round coordinates into the middle of cells, so that they grow alike on both
-    // sides; the cell below lets ground on the lower bound be found.
-    let margin = Vec3::new(cell_m * 0.5, cell_height_m, cell_m * 0.5);
-    let bounds = Aabb3d { min: level.bounds().min - margin, max: level.bounds().max + margin };
+    let bounds = Aabb3d { min: extent.bounds.min, max: extent.bounds.max };
     let mut field = HeightfieldBuilder { aabb: bounds, cell_size: cell_m, cell_height: cell_height_m }
         .build()
         .map_err(|error| failed("laying out cells", &error))?;
@@ -172,9 +198,26 @@ fn polygons_of_ground(level: &LevelGeometry, settings: &BakeSettings) -> Result<
     ground.erode_walkable_area(radius_cells);
     ground.build_distance_field();
     ground
-        .build_regions(0, area_cells_min, area_cells_min.max(400))
+        .build_regions(extent.border_cells, area_cells_min, area_cells_min.max(400))
         .map_err(|error| failed("dividing the ground", &error))?;
-    let contours = ground.build_contours(settings.outline_error_cells_max, 0, BuildContoursFlags::default());
+    let outlines = |share: f32| {
+        let error_max = settings.outline_error_cells_max * share;
+        ground.build_contours(error_max, 0, BuildContoursFlags::default())
+    };
+    if let Ok(polygons) = outlines(1.0).into_polygon_mesh(CORNERS_MAX) {
+        return Ok(polygons);
+    }
+    // An outline that is simplified too much may cross itself, and Recast makes nothing at all of a level that has one. Now
+    // with more corners, and without those that even so cannot be cut into triangles: a piece of ground is missing then. Not
+    // with every corner there is: to cut those into triangles takes minutes.
+    let mut contours = outlines(0.5);
+    let all = std::mem::take(&mut contours.contours);
+    let has_polygons = |contour: &Contour| {
+        let alone = ContourSet { contours: vec![contour.clone()], ..contours.clone() };
+        alone.into_polygon_mesh(CORNERS_MAX).is_ok()
+    };
+    let sound = all.into_iter().filter(has_polygons).collect();
+    contours.contours = sound;
     contours.into_polygon_mesh(CORNERS_MAX).map_err(|error| failed("making polygons", &error))
 }
 
@@ -240,7 +283,7 @@ fn unpack(recast: &PolygonNavmesh, level: &LevelGeometry, settings: &BakeSetting
     (vertices, polygons)
 }
 
-fn on_ground(level: &LevelGeometry, corner: Vec3, settings: &BakeSettings) -> Vec3 {
+pub(super) fn on_ground(level: &LevelGeometry, corner: Vec3, settings: &BakeSettings) -> Vec3 {
     let above_m = settings.cell_height_m;
     let below_m = settings.climb_m_max + 2.0 * settings.cell_height_m;
     let down = Line::new(corner + Vec3::Y * above_m, Vec3::NEG_Y * (above_m + below_m));

@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 
 use glam::{Vec2, Vec3};
+use throng_pack::Pack;
 
 use super::locate::PolygonGrid;
 use crate::geometry::Aabb;
@@ -25,13 +26,18 @@ pub const EDGES_PER_POLYGON_MAX: usize = 8;
 pub(super) const NONE: u32 = u32::MAX;
 
 /// A polygon of one mesh: `0..polygon_count()`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Pack)]
+#[pack(name = "throng.nav_polygon")]
 pub struct PolygonId(pub u32);
 
 /// A place on a mesh. Only meshes make them, so holding one means it was on the surface; it belongs to the mesh that
 /// made it, and is worthless with another.
-#[derive(Clone, Copy, Debug, PartialEq)]
+///
+/// One that comes out of bytes is worth what these are: ask [`NavMesh::holds`] before anything else is done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Pack)]
+#[pack(name = "throng.nav_point")]
 pub struct NavPoint {
+    #[pack(via = [f32; 3])]
     pub(super) position: Vec3,
     pub(super) polygon: PolygonId,
 }
@@ -141,7 +147,8 @@ impl NavMesh {
         Self::finish(mesh_polygons, edges, island_count)
     }
 
-    fn finish(polygons: Vec<Polygon>, edges: Vec<Edge>, island_count: u32) -> Result<Self, NavMeshError> {
+    fn finish(polygons: Vec<Polygon>, mut edges: Vec<Edge>, island_count: u32) -> Result<Self, NavMeshError> {
+        edges.shrink_to_fit(); // kept for as long as the level
         let first = edges.first().ok_or(NavMeshError::Empty)?;
         let bounds = edges.iter().fold(Aabb::new(first.corner, first.corner), |bounds, edge| {
             Aabb::new(bounds.min.min(edge.corner), bounds.max.max(edge.corner))
@@ -191,8 +198,12 @@ impl NavMesh {
         self.edges_of(polygon).iter().map(|edge| edge.corner)
     }
 
-    /// Whether `point` lies on its polygon: within [`SKIN_M`] of it seen from above, and at its height.
+    /// Whether `point` lies on its polygon: within [`SKIN_M`] of it seen from above, and at its height. A point of another
+    /// mesh, or of bytes from anywhere, is answered as well.
     pub fn holds(&self, point: NavPoint) -> bool {
+        if point.polygon.0 as usize >= self.polygon_count() {
+            return false;
+        }
         let place = ground(point.position);
         let inside = self.edges_of(point.polygon).iter().all(|edge| edge.distance_m(place) >= -SKIN_M);
         inside && (self.height_m(point.polygon, place) - point.position.y).abs() <= 0.01

@@ -18,6 +18,7 @@
 //! - [`walk`]: straight and sliding steps that end on the mesh; validates movement.
 //! - [`path`]: the way from one point to another, in slices that fit a budget.
 //! - [`mod@bake`]: geometry in, mesh out; at start or in a long task.
+//! - [`sectors`]: a level of kilometres, baked square by square around players.
 
 pub mod bake;
 mod funnel;
@@ -25,6 +26,7 @@ pub mod locate;
 pub mod mesh;
 mod open_list;
 pub mod path;
+pub mod sectors;
 pub mod walk;
 
 pub use bake::{BakeError, BakeSettings, bake};

@@ -265,7 +265,7 @@ impl PathSearch {
 
 /// The place on the edge from `a` to `b` through which the way from `from` to `to` is shortest. If both lie on the
 /// same side, one of them mirrored at the edge: the formula is the same.
-fn shortest_crossing(from: Vec2, to: Vec2, a: Vec2, b: Vec2) -> Vec2 {
+pub(super) fn shortest_crossing(from: Vec2, to: Vec2, a: Vec2, b: Vec2) -> Vec2 {
     let edge = b - a;
     let (from_off, to_off) = (edge.perp_dot(from - a).abs(), edge.perp_dot(to - a).abs());
     let (from_along, to_along) = (edge.dot(from - a), edge.dot(to - a));
