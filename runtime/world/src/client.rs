@@ -155,7 +155,8 @@ impl Client {
     }
 
     /// Comes into a world. `ticks_per_s` and `bytes_per_tick_max` are what that world sends one client at most.
-    pub(crate) fn enter(&mut self, world: &mut WorldReplication, ticks_per_s: f32) {
+    pub(crate) fn enter(&mut self, world: &mut WorldReplication, ticks_per_s: f32, is_reactive: bool) {
+        self.connection.set_quiet(is_reactive);
         let bytes_per_tick_max = world.settings().budget_bytes_per_tick;
         match &mut self.pacing {
             Some(pacing) => pacing.set_max(ticks_per_s, bytes_per_tick_max),

@@ -78,6 +78,8 @@ pub(crate) struct Stage {
     pub tick: u32,
     pub now: Nanos,
     pub time_factor: TimeFactor,
+    /// Of a world that rests: positions that it has left out before this one. `None`: it never does.
+    pub rested: Option<u32>,
     /// The worker that runs the world's tick.
     pub worker: usize,
 }
@@ -100,6 +102,8 @@ pub struct ClientBatch {
     unread: Unread,
     views: ViewScratch,
     pub(crate) stats: TickStats,
+    /// When the first of its clients is due again, once they are told; of a world that rests.
+    pub(crate) next_due: Nanos,
 }
 
 impl ClientBatch {
@@ -120,6 +124,7 @@ impl ClientBatch {
                 tick: 0,
                 now: Nanos::ZERO,
                 time_factor: TimeFactor::USUAL,
+                rested: None,
                 worker: 0,
             },
             clients: Vec::new(),
@@ -132,13 +137,14 @@ impl ClientBatch {
             unread: Unread::default(),
             views: ViewScratch::default(),
             stats: TickStats::default(),
+            next_due: Nanos::MAX,
         }
     }
 
     /// Begins a piece of work; the clients are put in afterwards.
     pub(crate) fn begin(&mut self, work: Work, stage: Stage) {
         (self.work, self.stage) = (work, stage);
-        self.stats = TickStats::default();
+        (self.stats, self.next_due) = (TickStats::default(), Nanos::MAX);
     }
 
     /// Whether a host that wants to know what clients cost is to time this one: one tick in eight, since two
@@ -207,7 +213,10 @@ impl ClientBatch {
             let client = &mut self.clients[index];
             let views_and_traffic = (&mut self.views, &mut *traffic);
             let phases = (&mut phases, index == 0);
-            tell(client, &replication, views_and_traffic, self.stage.now, &mut self.stats, worker, phases);
+            tell(client, &replication, views_and_traffic, &self.stage, &mut self.stats, worker, phases);
+            if self.stage.rested.is_some() {
+                self.next_due = self.next_due.min(next_due(client, &self.stage));
+            }
             if let Some(view) = &mut client.view {
                 self.stats.replication.merge(&view.take_counts());
             }
@@ -237,7 +246,7 @@ fn tell(
     client: &mut Client,
     replication: &WorldReplication,
     (views, traffic): (&mut ViewScratch, &mut Traffic),
-    now: Nanos,
+    &Stage { now, rested, .. }: &Stage,
     stats: &mut TickStats,
     worker: &mut Worker,
     (phases, is_first): (&mut Phases, bool),
@@ -254,6 +263,9 @@ fn tell(
     if let Some(reason) = connection.ended(now) {
         client.leave(end_reason(reason));
         return;
+    }
+    if let Some(rested) = rested {
+        pacing.skip_ticks(rested);
     }
     let mut budget_bytes = pacing.begin_tick(acked, lost);
     // In a large world it is seldom a client's turn, and then its share of the phase before goes on.
@@ -292,6 +304,15 @@ fn tell(
     stats.bytes_out += bytes;
     client.meter.spent.packets_out += packets;
     client.meter.spent.bytes_out += bytes;
+}
+
+/// When a client that has been told is due again, if nothing comes.
+fn next_due(client: &Client, stage: &Stage) -> Nanos {
+    match &client.view {
+        _ if client.leaving.is_some() => Nanos::MAX,
+        Some(view) if !view.is_told(stage.tick) => stage.now,
+        _ => client.connection.next_due(stage.now),
+    }
 }
 
 fn end_reason(reason: EndReason) -> &'static str {

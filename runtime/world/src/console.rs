@@ -47,7 +47,7 @@ pub use argument::{
     Argument, ArgumentAbout, Arguments, Integer, Number, OneOf, OptionalArgument, PlayerArgument, TextArgument,
     WorldArgument, integer, number, one_of, optional, player, text, world,
 };
-pub use question::{Ask, AskedWorld, PlayerRow, Question};
+pub use question::{Ask, AskedWorld, ClientLine, EntitySort, PlayerRow, Question};
 pub use role::Role;
 pub use throng_metrics::text_table::{Cell, Column, TextTable};
 

@@ -11,6 +11,7 @@
 //! A client is in exactly one world. All of it lives here while it is here (`client`), so that opening and sealing
 //! packets happens on the workers, and travelling means moving that value to another world's mail.
 
+mod asked;
 mod batches;
 mod between_ticks;
 mod checkpoints;
@@ -20,15 +21,17 @@ mod logging;
 mod mail_in;
 mod orders;
 mod put_back;
+mod reacting;
 mod replay;
 mod saves;
 mod telling;
 
-pub use replay::ReplayError;
+pub use replay::{ReplayError, ReplayWorker};
 
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
+use throng_analytics::tick;
 use throng_metrics::{
     Counters,
     game::{WorldGauges, begin_tick},
@@ -49,6 +52,7 @@ use crate::{
     inbox::Inbox,
     input_log::InputLog,
     mail::Mail,
+    reactive::Reactive,
     report::TickReport,
     saving::{SaveHooks, Saving},
     scratch::Lent,
@@ -106,6 +110,7 @@ pub(crate) struct Parts {
     pub transfer_check: Option<TransferCheck>,
     pub save_hooks: SaveHooks,
     pub checkpoints: Arc<Registry>,
+    pub reactive: Option<Box<Reactive>>,
 }
 
 /// One world. Built by [`Kind`](crate::world_builder::Kind), ticked by whoever hosts it.
@@ -120,6 +125,8 @@ pub struct GameWorld {
     systems: WorldSystems,
     /// Bevy's `Time`, if the game uses it.
     time: Option<TickTime>,
+    /// When it ticks, if that depends on what comes.
+    reactive: Option<Box<Reactive>>,
     /// What there is to tell. Shared with batches while they are told, the world's alone at all other times.
     replication: Arc<WorldReplication>,
     collector: Collector,
@@ -134,6 +141,10 @@ pub struct GameWorld {
     clients: Clients,
     /// What of it is kept.
     saving: Box<Saving>,
+    /// Nothing that was saved has been put into it.
+    is_as_built: bool,
+    /// Its last tick is not over: a panic left it there.
+    is_in_tick: bool,
     /// How far and how often what is heard here.
     rules: Box<ResolvedRules>,
     delivery: Delivery,
@@ -184,6 +195,7 @@ impl GameWorld {
             transfer_check,
             save_hooks,
             checkpoints,
+            reactive,
         } = parts;
         let schema = replication.schema().clone();
         // Other orders wait for the first tick; what is said of that tick must be known before.
@@ -197,6 +209,7 @@ impl GameWorld {
             ecs,
             systems,
             time,
+            reactive,
             replication: Arc::new(replication),
             collector,
             declared,
@@ -205,6 +218,8 @@ impl GameWorld {
             checkpoints,
             clients: Clients::default(),
             saving: Box::new(Saving::of(save_hooks)),
+            is_as_built: true,
+            is_in_tick: false,
             rules: Box::default(),
             delivery: Delivery::default(),
             scratch: Lent::default(),
@@ -234,6 +249,7 @@ impl GameWorld {
         helpers: &H,
     ) -> &mut TickReport {
         let _in_world = enter_world(self.recorded_kind, self.id.number(), self.tick);
+        self.is_in_tick = true;
         // A thousand small worlds tick twenty thousand times a second: a phase in which there is seldom anything to do
         // begins where there is.
         let of_tick = site!("world.tick", budget_us = TICK_BUDGET_US, fits_rate = true);
@@ -242,21 +258,26 @@ impl GameWorld {
         self.begin_at(now);
         self.report.stats = Default::default();
         let counting = begin_tick();
+        let emitting = tick::begin_tick(&mut worker.as_mut().events, self.id.bits(), self.tick, now.0);
         self.scratch.take(&mut worker.as_mut().scratch);
         own(&mut self.replication).swap_buffers(&mut self.scratch.updates);
-        self.take_mail(mail, worker, helpers);
-        self.log_what_entered();
-        phases.next(site!("world.systems"));
-        self.run_systems(&mut phases);
-        phases.next(site!("replication.collect"));
-        self.collect_changes();
-        phases.next(site!("world.orders"));
-        self.empty_what_was_filled();
-        self.carry_out_orders();
-        self.greet();
-        self.filter_visibility(&mut phases);
-        self.deliver_events(&mut phases);
-        self.write_audit_samples(&mut phases);
+        let has_news = self.take_mail(mail, worker, helpers);
+        if self.is_to_tick(has_news) {
+            self.log_what_entered();
+            phases.next(site!("world.systems"));
+            self.run_systems(&mut phases);
+            phases.next(site!("replication.collect"));
+            self.collect_changes();
+            phases.next(site!("world.orders"));
+            self.empty_what_was_filled();
+            self.carry_out_orders(has_news);
+            self.greet();
+            self.filter_visibility(&mut phases);
+            self.deliver_events(&mut phases);
+            self.write_audit_samples(&mut phases);
+        } else {
+            self.listen(&mut phases);
+        }
         phases.next(site!("replication.share"));
         self.tell_clients(worker, helpers);
         phases.next(site!("world.finish"));
@@ -265,7 +286,9 @@ impl GameWorld {
         self.finish_tick();
         own(&mut self.replication).swap_buffers(&mut self.scratch.updates);
         self.scratch.give_back(&mut worker.as_mut().scratch);
+        emitting.end(&mut worker.as_mut().events);
         counting.end(&mut self.gauges, &mut worker.as_mut().game);
+        self.is_in_tick = false;
         &mut self.report
     }
 
@@ -274,7 +297,8 @@ impl GameWorld {
     fn begin_at(&mut self, now: Nanos) {
         let percent = u64::from(self.replication.time_factor().percent());
         let period = Nanos(100 * self.rate.period().0 / percent);
-        let stood_still = now.saturating_sub(self.now).saturating_sub(period);
+        let rested = self.go_on_after_rest();
+        let stood_still = now.saturating_sub(self.now).saturating_sub(Nanos(period.0 * (1 + u64::from(rested))));
         self.now = now;
         if stood_still >= STOOD_STILL_MIN {
             self.clients.iter_mut().for_each(|client| client.connection.forgive_silence(now, stood_still));
@@ -282,10 +306,14 @@ impl GameWorld {
     }
 
     fn run_systems(&mut self, phases: &mut Phases) {
+        let since_last = self.ticks_since_last();
         let mut info = self.ecs.resource_mut::<TickInfo>();
         (info.tick, info.last_tick_took) = (self.tick, self.last_tick_took);
+        if self.reactive.is_some() {
+            info.dt_s = since_last as f32 / f32::from(self.rate.0);
+        }
         if let Some(time) = &self.time {
-            time.advance(&mut self.ecs, self.tick);
+            time.advance(&mut self.ecs, self.tick, since_last);
         }
         self.report.was_changed_from_outside = self.questions.iter().any(Question::changes);
         if !self.questions.is_empty() {
@@ -301,7 +329,7 @@ impl GameWorld {
 
     /// The systems have seen what came before them.
     fn empty_what_was_filled(&mut self) {
-        if self.tick.is_multiple_of(CHANGE_TICK_CHECK_PERIOD) {
+        if self.tick % CHANGE_TICK_CHECK_PERIOD < self.ticks_since_last() {
             self.systems.check_change_ticks(&mut self.ecs);
         }
         // Finding a resource costs a few cache misses: only those that were filled are emptied.
@@ -323,16 +351,22 @@ impl GameWorld {
 
     fn finish_tick(&mut self) {
         self.report.stats.replication.merge(&own(&mut self.replication).take_stats());
-        self.finish_saves();
-        self.report.state_hash = self.hash_wanted.then(|| self.state_hash());
+        let ticks =
+            self.tick.checked_add(1).expect("this world has used up its ticks: worlds are to be made anew in time");
+        let has_ticked = !self.report.was_listening;
+        self.report.state_hash = (self.hash_wanted && has_ticked).then(|| self.state_hash());
         self.sent.add_packets(self.report.stats.packets_out, self.report.stats.bytes_out);
-        if let Some(log) = &mut self.log {
+        // The last that may fail: a cut that was taken is of a tick that is over.
+        self.finish_saves();
+        if let Some(log) = self.log.as_mut().filter(|_| has_ticked) {
             log.end_tick();
         }
-        self.report.has_nothing_to_do =
-            self.clients.is_empty() && self.ecs.resource::<MayBeDormant>().0 && !self.filled.departures;
-        self.tick =
-            self.tick.checked_add(1).expect("this world has used up its ticks: worlds are to be made anew in time");
+        self.report.has_nothing_to_do = self.clients.is_empty()
+            && self.ecs.resource::<MayBeDormant>().0
+            && !self.filled.departures
+            && !self.owes_saves();
+        self.tick = ticks;
+        self.report.rests = self.rests();
     }
 }
 

@@ -41,6 +41,11 @@ impl WorldId {
         self.index | self.generation << 20
     }
 
+    /// Its place and generation in one number; another one for each world of a process.
+    pub const fn bits(self) -> u64 {
+        self.index as u64 | (self.generation as u64) << 32
+    }
+
     /// The world of that number, of the first 4,096 generations in its place.
     pub const fn from_number(number: u32) -> Self {
         Self { index: number & ((1 << 20) - 1), generation: number >> 20 }

@@ -52,6 +52,14 @@ impl WorldBuilder {
         self
     }
 
+    /// Says that what an older build kept under this name (`#[pack(name = "..")]`) is not kept any more: its values are
+    /// dropped when a world is loaded. Otherwise a checkpoint that has any is refused, since what a build does not know it would
+    /// lose in silence. An entity that had nothing else is not there then.
+    pub fn checkpoint_dropped(&mut self, name: &'static str) -> &mut Self {
+        self.checkpoints.dropped.push(name);
+        self
+    }
+
     /// Runs a system after each load of a checkpoint, before the first tick: it makes what follows from the kept state.
     /// Whoever's player was left out is among the [`Departures`](crate::tick_resources::Departures) that it sees. A system
     /// that fails fails the load.

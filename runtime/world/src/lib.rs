@@ -11,6 +11,7 @@
 //!   tick(now, mail, worker, helpers) --> report        game_world  mail  worker  report
 //!   |- clients in batches: open ... tell               client  clients  client_batch  allowance  client_cost
 //!   |- what clients may say, what they were shown      declared  seen_moment
+//!   |- when it ticks, if that depends on what comes     reactive
 //!   |- what systems see and say                        tick_resources  inbox  said  players  events  unwritten
 //!   |- who hears an event                              deliver
 //!   '- what was sent, by kind and cause                sent
@@ -87,6 +88,7 @@ mod nowhere;
 mod opened;
 pub mod players;
 mod plugin_host;
+pub mod reactive;
 pub mod report;
 pub mod said;
 pub mod saving;
@@ -138,7 +140,7 @@ pub mod prelude {
         long_task::{LongTaskLoss, LongTaskLost, LongTaskNumber, LongTaskTerms},
         players::Players,
         said::{Inputs, Requests, Sender},
-        saving::{PlayerToSave, SaveAnswer, SaveAnswers, SaveRequest, WorldState},
+        saving::{CellToSave, PlayerToSave, SaveAnswer, SaveAnswers, SaveRequest, WorldState},
         seen_moment::SeenMoment,
         tick_resources::{
             Arrival, Arrivals, Departures, MayBeDormant, Outbox, RefusedTravel, ScanRange, TickInfo, TravelRefusal,
@@ -148,7 +150,7 @@ pub mod prelude {
         tunable::{Tunable, Tuned},
         visibility::{MaySee, Viewer},
         world_builder::WorldBuilder,
-        world_kind::{Hertz, WorldKind, WorldPlugin},
+        world_kind::{Hertz, Pace, WorldKind, WorldPlugin},
     };
     pub use throng_replication::{ClientInput, ClientMessage, ClientRequest, Protocol};
 }

@@ -36,6 +36,8 @@ pub enum MailItem {
     Save,
     /// What became of the game's wishes to be saved.
     Saved(Vec<SaveAnswer>),
+    /// The cells of the cut of this tick are on disk.
+    CellsSaved(u32),
     /// What somebody outside wants of the world.
     Question(Question),
     /// Taken out.

@@ -151,6 +151,10 @@ pub struct TickReport {
     pub next_tick_hint: Nanos,
     /// Nobody is here and the game allows sleep: unless there is mail, the next tick would do nothing.
     pub has_nothing_to_do: bool,
+    /// No system ran: the world is reactive, and nothing had come for it but what clients' connections say to each other.
+    pub was_listening: bool,
+    /// How many ticks from the next one on need not be run unless mail comes; 0 in worlds that are not reactive.
+    pub rests: u32,
     /// What is to be saved.
     pub saves: SaveReport,
     /// An operator's command was carried out in it, which may have changed anything: it is in no log.

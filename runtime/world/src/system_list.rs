@@ -103,6 +103,12 @@ impl SystemList {
         self.replaced.contains(&system.system_type())
     }
 
+    /// Whether anything is in the fixed schedules.
+    pub(crate) fn has_fixed_systems(&self) -> bool {
+        let of = |label: &InternedScheduleLabel| self.schedules.get(*label);
+        self.fixed.labels.iter().filter_map(of).any(|schedule| schedule.graph().systems.iter().next().is_some())
+    }
+
     /// What runs, in which order.
     pub(crate) fn labels(&self) -> Labels {
         let fixed_loop = RunFixedMainLoop.intern();

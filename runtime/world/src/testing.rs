@@ -159,6 +159,17 @@ impl TestWorld {
         Ok(())
     }
 
+    /// A client logs in with the next tick, with what is saved of its player.
+    ///
+    /// # Errors
+    /// As [`Self::arrive_from`].
+    pub fn arrive_saved<T: HasSchema>(&mut self, client: ClientKey, has: &T) -> Result<(), PackError> {
+        let transfer = Transfer::of(has)?;
+        self.world.check_transfer(&transfer)?;
+        self.take_in(client, None, Some(transfer));
+        Ok(())
+    }
+
     fn take_in(&mut self, client: ClientKey, from: Option<WorldId>, transfer: Option<Transfer>) {
         let client_id = ClientId(client.0.into());
         let user_data = Box::new([0; 256]);

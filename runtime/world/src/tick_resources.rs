@@ -26,7 +26,8 @@ use crate::{
 pub struct TickInfo {
     /// Ticks of this world before this one.
     pub tick: u32,
-    /// Length of a tick: 1 / rate. (s)
+    /// From the tick before to this one: 1 / rate; in a [reactive](crate::reactive) world more after a rest, up to
+    /// [`REST_S_MAX`](crate::reactive::REST_S_MAX). (s)
     pub dt_s: f32,
     pub rate: Hertz,
     pub world: WorldId,
@@ -56,6 +57,8 @@ pub enum TravelRefusal {
     NoSuchWorld,
     /// That world cannot read what the client carries.
     TransferUnreadable,
+    /// This world, with who leaves it, could not be saved in that tick: it has what its type does not allow.
+    NotSaved,
 }
 
 /// A journey that came to nothing.
@@ -136,6 +139,7 @@ pub struct Outbox {
     pub(crate) bytes: Vec<u8>,
     pub(crate) orders: Vec<Order>,
     pub(crate) next_tick_hint: Nanos,
+    pub(crate) wake_after: Option<u32>,
     pub(crate) saves: SaveWishes,
     /// Behind a lock that nobody ever waits for: what a task holds may belong to one thread at a time, a resource not.
     pub(crate) long_tasks: Mutex<Vec<WorldLongTask>>,
@@ -149,6 +153,7 @@ impl Outbox {
             bytes: Vec::new(),
             orders: Vec::new(),
             next_tick_hint: Nanos::ZERO,
+            wake_after: None,
             saves: SaveWishes::default(),
             long_tasks: Mutex::default(),
             next_long_task: LongTaskNumber::first_of(0),
@@ -175,13 +180,15 @@ impl Outbox {
         Ok(())
     }
 
-    /// Nothing of what was ordered is done, and the next tick is this one.
-    pub(crate) fn forget(&mut self, tick: u32) {
+    /// Nothing of what was ordered is done, the next tick is this one, and so many requests to be saved came before.
+    pub(crate) fn forget(&mut self, tick: u32, save_requests: u32) {
+        self.saves = SaveWishes { newest: save_requests, ..SaveWishes::default() };
         self.next_long_task = LongTaskNumber::first_of(tick.into());
         self.long_tasks_mut().clear();
         self.bytes.clear();
         self.orders.clear();
         self.next_tick_hint = Nanos::ZERO;
+        self.wake_after = None;
     }
 
     /// Names the entity that is the client's player: the centre of its view, always relevant to it, and told to it.
@@ -239,6 +246,14 @@ impl Outbox {
     /// come in are no reason for a hint: the host knows of them.
     pub fn hint_next_tick(&mut self, extra: Nanos) {
         self.next_tick_hint = self.next_tick_hint.saturating_add(extra);
+    }
+
+    /// Says that the world is to tick again after so many ticks of its rate at the latest, if nothing comes before (ticks;
+    /// 0 is as 1): it waits for something that nobody tells it of, or a time is up then. Of several the first counts. It
+    /// holds until the next tick, whatever that is for, so who still waits says so again. Means nothing in a world that is
+    /// not [reactive](crate::reactive).
+    pub fn wake_after(&mut self, ticks: u32) {
+        self.wake_after = Some(self.wake_after.map_or(ticks, |before| before.min(ticks)));
     }
 
     /// Wants the world and its players saved as they are at the end of this tick. The answer comes among the

@@ -4,7 +4,8 @@
 //! number of the tick and the world's rate alone, so a replay sees the same times: in tick `n`, counted from 0, the time
 //! elapsed is `(n + 1) / rate`, rounded down to a nanosecond, and `delta` is what has been added since the tick before.
 //! So delta is `1 / rate`, at some rates a nanosecond more in some ticks, and a timer of one second ends after as many
-//! ticks as there are in a second. In `Startup` no time has elapsed.
+//! ticks as there are in a second. In `Startup` no time has elapsed. In a reactive world (`reactive`) the tick before may be
+//! more than one number back, and `delta` is as much longer.
 //!
 //! `Time<Fixed>` is the same, since the fixed schedules run once in a tick. `Time<Virtual>` obeys `pause` and
 //! `set_relative_speed`, and `Time` follows it; the fixed schedules run on, and what it says of itself by `was_paused`,
@@ -51,10 +52,10 @@ impl TickTime {
         Ok(has_any.then_some(Self { rate, has_generic, has_virtual, has_fixed }))
     }
 
-    /// Moves on to tick number `tick`.
-    pub fn advance(&self, world: &mut World, tick: u32) {
-        let ticks = u64::from(tick);
-        let delta = self.elapsed(ticks + 1) - self.elapsed(ticks);
+    /// Moves on to tick number `tick`, which is so many ticks after the one before [>= 1].
+    pub fn advance(&self, world: &mut World, tick: u32, since_last: u32) {
+        let ticks = u64::from(tick) + 1;
+        let delta = self.elapsed(ticks) - self.elapsed(ticks.saturating_sub(since_last.into()));
         if self.has_fixed {
             advance::<Fixed>(world, delta);
         }
@@ -156,7 +157,7 @@ mod tests {
     fn a_second_has_as_many_ticks_as_the_rate_says() {
         for rate in [1, 7, 20, 30, 60, 64, 128, 144, 255] {
             let (mut world, time) = world_with_time(rate);
-            (0..3 * u32::from(rate)).for_each(|tick| time.advance(&mut world, tick));
+            (0..3 * u32::from(rate)).for_each(|tick| time.advance(&mut world, tick, 1));
             assert_eq!(world.resource::<Time>().elapsed(), Duration::from_secs(3), "{rate} Hz");
         }
     }
@@ -165,10 +166,19 @@ mod tests {
     fn deltas_of_a_rate_differ_by_a_nanosecond_at_most() {
         let (mut world, time) = world_with_time(30);
         for tick in 0..90 {
-            time.advance(&mut world, tick);
+            time.advance(&mut world, tick, 1);
             let delta = world.resource::<Time>().delta().as_nanos();
             assert!((33_333_333..=33_333_334).contains(&delta), "{delta}");
         }
+    }
+
+    #[test]
+    fn the_tick_after_a_rest_brings_all_the_time_of_it() {
+        let (mut world, time) = world_with_time(30);
+        time.advance(&mut world, 0, 1);
+        time.advance(&mut world, 59, 59);
+        assert_eq!(world.resource::<Time>().elapsed(), Duration::from_secs(2));
+        assert!(world.resource::<Time>().delta() > Duration::from_millis(1_966));
     }
 
     #[test]
@@ -184,9 +194,9 @@ mod tests {
         world.init_resource::<Time>();
         world.init_resource::<Time<Virtual>>();
         let time = TickTime::give(&mut world, Hertz(20)).ok().flatten().expect("it has times");
-        time.advance(&mut world, 0);
+        time.advance(&mut world, 0, 1);
         world.resource_mut::<Time<Virtual>>().pause();
-        time.advance(&mut world, 1);
+        time.advance(&mut world, 1, 1);
         assert_eq!(world.resource::<Time>().elapsed(), Duration::from_millis(50));
         assert_eq!(world.resource::<Time>().delta(), Duration::ZERO);
     }

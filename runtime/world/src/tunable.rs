@@ -230,6 +230,23 @@ impl TunedValues {
         Self { values: values.collect() }
     }
 
+    /// The same by other numbers; `numbers` says which for each. None: they stay.
+    pub(crate) fn renumbered(self, numbers: &[Option<usize>]) -> Self {
+        if numbers.is_empty() {
+            return self;
+        }
+        let mut values = Vec::new();
+        for (value, number) in self.values.into_iter().zip(numbers) {
+            if let Some(number) = *number {
+                if number >= values.len() {
+                    values.resize(number + 1, None);
+                }
+                values[number] = value;
+            }
+        }
+        Self { values }
+    }
+
     #[inline]
     fn get<T: Tune>(&self, tunable: &Tunable<T>) -> T {
         let number = tunable.number.load(Ordering::Relaxed);

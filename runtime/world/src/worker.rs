@@ -1,5 +1,6 @@
 //! What a tick gets from whoever runs it: the thread's own buffers, a way out for packets, and other threads that help.
 
+use throng_analytics::Page;
 use throng_metrics::game::GameSums;
 use throng_net::{connection::Received, transport::DatagramSender};
 use throng_platform::prefetch::FootprintDraft;
@@ -15,6 +16,8 @@ pub struct Worker {
     pub(crate) number: usize,
     /// What the games of the worlds that ran here counted since the host last took it.
     pub game: GameSums,
+    /// Where analytics events of the worlds that run here go; none where nobody exports them, and while a tick has it.
+    pub events: Option<Box<Page>>,
     pub(crate) received: Received,
     pub(crate) snapshot: Vec<u8>,
     pub(crate) footprint: FootprintDraft,
@@ -30,6 +33,7 @@ impl Worker {
             sender,
             number,
             game: GameSums::default(),
+            events: None,
             received: Received::default(),
             snapshot,
             footprint: FootprintDraft::default(),

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use bevy_app::{App, First, Plugins};
+use bevy_app::{App, First, Plugins, Update};
 use bevy_ecs::{
     error::FallbackErrorHandler,
     message::{Message, MessageRegistry, MessageUpdateSystems, Messages},
@@ -46,6 +46,7 @@ use crate::{
     ids::{WorldId, WorldKindId},
     inbox::Inbox,
     plugin_host::PluginHost,
+    reactive::{self, Reactive},
     saving::{PlayerToSave, SaveAnswers, SaveHooks, WorldState},
     system_list::SystemList,
     system_order::{OrderError, SystemOrder},
@@ -54,7 +55,7 @@ use crate::{
     transfer::{self, TransferCheck},
     update_messages::update_messages,
     visibility::{MaySee, Viewer, VisibilityFilter},
-    world_kind::{WorldKind, WorldPlugins},
+    world_kind::{Pace, WorldKind, WorldPlugins},
 };
 
 /// A world in the making. Kinds and plugins add to it; the server finishes it.
@@ -71,6 +72,8 @@ pub struct WorldBuilder {
     transfer_check: Option<TransferCheck>,
     save_hooks: SaveHooks,
     parameters: Option<Vec<u8>>,
+    /// Rates at which some systems run.
+    rates: Vec<Hertz>,
     pub(crate) checkpoints: Registry,
 }
 
@@ -95,6 +98,28 @@ impl WorldBuilder {
     ) -> &mut Self {
         self.systems.add(label, systems);
         self
+    }
+
+    /// Adds systems to `Update` that run at a rate of their own, exactly and evenly, however often the world ticks: at 5 Hz in
+    /// a world of 20 in every fourth tick. A reactive world ([`crate::reactive`]) ticks for them when their time has come.
+    ///
+    /// # Panics
+    /// If the rate is not 1 Hz to that of the world's ticks.
+    pub fn add_systems_every<M>(
+        &mut self,
+        rate: Hertz,
+        systems: impl IntoScheduleConfigs<ScheduleSystem, M>,
+    ) -> &mut Self {
+        let of_world = self.ecs.resource::<TickInfo>().rate;
+        assert!(
+            (1..=of_world.0).contains(&rate.0),
+            "systems at {} Hz in a world of {} Hz: 1 Hz to the world's own rate is possible",
+            rate.0,
+            of_world.0
+        );
+        self.rates.push(rate);
+        let is_due = move |tick: Res<TickInfo>| reactive::is_turn(tick.tick, rate, tick.rate);
+        self.add_systems(Update, systems.into_configs().run_if(is_due))
     }
 
     /// Orders and conditions sets of systems under a label.
@@ -266,6 +291,19 @@ impl WorldBuilder {
         self
     }
 
+    /// The world is saved as its checkpoint, which the kind registers with [`Self::checkpoint`] and its neighbours, and is
+    /// there again as it was, tick and chance included; without the entities of players, who come with what is saved of
+    /// them. In place of [`Self::save_world`].
+    ///
+    /// A later build may keep more types, and newer versions of them. A type that it keeps no longer it must
+    /// [say so](Self::checkpoint_dropped): otherwise the world is not made, its record stays, and the error names both. A
+    /// client's key means nobody in the next process: what outlives its player refers to them by their client id.
+    pub fn save_world_by_checkpoint(&mut self) -> &mut Self {
+        self.ecs.init_resource::<SaveAnswers>();
+        self.save_hooks.save_world_by_checkpoint();
+        self
+    }
+
     /// What this world was asked for with, besides its kind and seed; `None` if with nothing.
     ///
     /// # Errors
@@ -366,8 +404,15 @@ impl Kind {
             transfer_check,
             save_hooks,
             checkpoints,
+            mut rates,
             ..
         } = filled;
+        let reactive = (self.kind.pace() == Pace::Reactive).then(|| {
+            if systems.has_fixed_systems() {
+                rates.push(self.tick_rate());
+            }
+            Box::new(Reactive::new(rates, ecs.contains_resource::<MessageRegistry>()))
+        });
         let checkpoints = self.checkpoints.get_or_insert_with(|| Arc::new(checkpoints)).clone();
         let has_time_plugin = systems.has_time_plugin();
         let mut systems = systems.into_systems(&self.name, order, &mut ecs)?;
@@ -399,6 +444,7 @@ impl Kind {
             transfer_check,
             save_hooks,
             checkpoints,
+            reactive,
         }))
     }
 
@@ -437,6 +483,7 @@ impl Kind {
             transfer_check: None,
             save_hooks: SaveHooks::default(),
             parameters: parameters.map(<[u8]>::to_vec),
+            rates: Vec::new(),
             checkpoints: engine_types::registry(),
         };
         self.kind.build(&mut builder);

@@ -11,6 +11,17 @@ use crate::console::WorldConsole;
 use crate::world_builder::WorldBuilder;
 pub use throng_scheduler::Hertz;
 
+/// When the worlds of a kind tick.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// At the kind's tick rate, whatever happens.
+    #[default]
+    Fixed,
+    /// When there is something to tick for, and at the kind's tick rate at most: see [`reactive`](crate::reactive). For
+    /// worlds of talk, turns and waiting.
+    Reactive,
+}
+
 /// One kind of world, such as "hideout" or "dark zone".
 pub trait WorldKind: Send + Sync + 'static {
     /// Name in reports, metrics and logs, and what clients are told on entering.
@@ -21,6 +32,12 @@ pub trait WorldKind: Send + Sync + 'static {
     /// A world lives for 2^32 ticks at most: 6.8 years at 20 Hz, 388 days at 128 Hz, 195 days at 255 Hz. After that it
     /// ends as one that panics; a game whose worlds may live so long retires them and makes them anew in time.
     fn tick_rate(&self) -> Hertz;
+
+    /// Whether its worlds tick at that rate whatever happens, or only when there is something to tick for, and that often
+    /// at most.
+    fn pace(&self) -> Pace {
+        Pace::Fixed
+    }
 
     /// What a world of this kind and its clients say to each other: the components that it replicates, its events, and
     /// the inputs, requests and messages that go between them. All of it must be in the server's schema

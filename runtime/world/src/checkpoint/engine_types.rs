@@ -11,6 +11,7 @@ use super::registry::{Loading, Registry};
 use crate::{
     events::Events,
     inbox::Inbox,
+    saving::SaveAnswers,
     tick_resources::{Arrivals, Departures, MayBeDormant, Outbox, ScanRange, TickInfo, WorldMessages, WorldRng},
     tunable::TunedInWorld,
 };
@@ -60,6 +61,7 @@ pub(crate) const OF_EACH_WORLD: &[fn() -> &'static str] = &[
     type_name::<ScanRange>,
     type_name::<Inbox>,
     type_name::<Outbox>,
+    type_name::<SaveAnswers>,
     type_name::<Events>,
     type_name::<Arrivals>,
     type_name::<Departures>,

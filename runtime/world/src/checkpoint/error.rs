@@ -22,7 +22,7 @@ pub enum CheckpointError {
 pub enum LoadError {
     #[error("these bytes are no checkpoint")]
     NoCheckpoint,
-    #[error("version {got} of the checkpoint is not known; this program knows {known}")]
+    #[error("the checkpoint has format {got}, and this program reads {known}")]
     UnknownVersion { got: u16, known: u16 },
     #[error("the checkpoint was not written to its end, or bytes follow it")]
     WrongLength,
@@ -35,8 +35,16 @@ pub enum LoadError {
     #[error("only a world that was just built takes a checkpoint")]
     HasTicked,
     /// The game has lost a type, or calls it otherwise.
-    #[error("the checkpoint holds values of a type {id:016x} that this kind of world does not register")]
-    UnknownType { id: u64 },
+    #[error(
+        "the checkpoint holds values of `{name}` (version {version}), and this build's kind of world keeps no such type: start the \
+         build that wrote it, or say that those are to be dropped (`WorldBuilder::checkpoint_dropped`)"
+    )]
+    UnknownType { name: String, version: u16 },
+    /// A newer build wrote it.
+    #[error(
+        "the checkpoint holds values of `{name}` of version {got}, and this build knows version {known}: start the build that wrote it"
+    )]
+    NewerType { name: &'static str, got: u16, known: u16 },
     #[error("a value in the checkpoint: {0}")]
     Value(#[from] PackError),
     #[error("the checkpoint: {0}")]

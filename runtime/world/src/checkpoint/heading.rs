@@ -5,7 +5,7 @@ use throng_pack::Reader;
 use super::{error::LoadError, parts::PlayerEntities};
 
 const MAGIC: [u8; 8] = *b"throngcp";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 pub(super) const HEADING_BYTES: usize = 8 + 2 + 2 + 4 + 4 + 4;
 const PLAYERS_LEFT_OUT: u16 = 1;
 

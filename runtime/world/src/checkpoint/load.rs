@@ -7,7 +7,7 @@
 //! set comes into being, if it is new, and the entity takes its row in it. So sets and their rows come in the order of the
 //! checkpoint, whatever was passed through on the way.
 
-use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
+use bevy_ecs::{component::ComponentId, entity::Entity};
 use throng_pack::{Fault, Reader, envelope::Heading};
 use throng_replication::NetId;
 
@@ -37,8 +37,8 @@ const UNKNOWN_INDICES_MAX: u64 = 1 << 20;
 /// at 100 entities a second.
 const GENERATIONS_MAX: u32 = 1 << 26;
 
-/// Which registered type each of the checkpoint's types is.
-struct Types(Vec<(Heading, usize)>);
+/// Which registered type each of the checkpoint's types is; none: the kind has dropped it.
+struct Types(Vec<(Heading, Option<usize>)>);
 
 /// Makes `parts` the world that was saved in `bytes`.
 pub(crate) fn load(parts: &mut Parts<'_>, bytes: &[u8], players: PlayerEntities) -> Result<Loaded, LoadError> {
@@ -47,7 +47,7 @@ pub(crate) fn load(parts: &mut Parts<'_>, bytes: &[u8], players: PlayerEntities)
         return Err(LoadError::HasTicked);
     }
     let mut from = Reader::new(body);
-    let (tick, rng, may_be_dormant) = read_world(parts, &mut from)?;
+    let World { tick, rng, may_be_dormant, save_requests } = read_world(parts, &mut from)?;
     let types = read_types(parts, &mut from)?;
     // All ids first: values may refer to entities that come later, and none of theirs must be given to anybody else.
     let values_begin = body.len() - from.remaining_bytes();
@@ -65,7 +65,7 @@ pub(crate) fn load(parts: &mut Parts<'_>, bytes: &[u8], players: PlayerEntities)
     }
     ecs.resource_mut::<WorldRng>().0 = rng;
     ecs.resource_mut::<MayBeDormant>().0 = may_be_dormant;
-    let mut loaded = Loaded { tick, has_departures: !departures.is_empty(), left_out: Vec::new() };
+    let mut loaded = Loaded { tick, save_requests, has_departures: !departures.is_empty(), left_out: Vec::new() };
     if players == PlayerEntities::LeftOut && heading.players == PlayerEntities::Stay {
         // Who was on the way out has been seen to it by nobody: to the systems all are gone alike.
         loaded.has_departures = false;
@@ -88,10 +88,15 @@ pub(crate) fn load(parts: &mut Parts<'_>, bytes: &[u8], players: PlayerEntities)
     Ok(loaded)
 }
 
-fn read_world(
-    parts: &Parts<'_>,
-    from: &mut Reader<'_>,
-) -> Result<(u32, rand_xoshiro::Xoshiro256PlusPlus, bool), LoadError> {
+/// What a checkpoint says of its world as a whole.
+struct World {
+    tick: u32,
+    rng: rand_xoshiro::Xoshiro256PlusPlus,
+    may_be_dormant: bool,
+    save_requests: u32,
+}
+
+fn read_world(parts: &Parts<'_>, from: &mut Reader<'_>) -> Result<World, LoadError> {
     let name = read_value(from)?;
     if name != parts.name.as_bytes() {
         let got = String::from_utf8_lossy(&name[..name.len().min(64)]).into_owned();
@@ -103,28 +108,42 @@ fn read_world(
     }
     let tick = u32::from_le_bytes(from.array()?);
     let state = [from.array()?, from.array()?, from.array()?, from.array()?].map(u64::from_le_bytes);
-    Ok((tick, random::restore(state), from.flag()?))
+    let (may_be_dormant, save_requests) = (from.flag()?, u32::from_le_bytes(from.array()?));
+    Ok(World { tick, rng: random::restore(state), may_be_dormant, save_requests })
 }
 
 fn read_types(parts: &Parts<'_>, from: &mut Reader<'_>) -> Result<Types, LoadError> {
     let mut types = Vec::new();
     for _ in 0..from.varint()? {
-        let heading = Heading::read(from)?;
+        let (name, heading) = (read_value(from)?, Heading::read(from)?);
         let mut kept = parts.registry.kept.iter();
-        let number = kept.position(|kept| kept.schema_id() == heading.type_id);
-        types.push((heading, number.ok_or(LoadError::UnknownType { id: heading.type_id })?));
+        let number = kept.position(|kept| kept.schema().id == heading.type_id);
+        if number.is_none() && !parts.registry.dropped.iter().any(|dropped| dropped.as_bytes() == name) {
+            let name = String::from_utf8_lossy(&name[..name.len().min(64)]).into_owned();
+            return Err(LoadError::UnknownType { name, version: heading.version });
+        }
+        // Before anything else is compared: a newer build may have built its worlds otherwise.
+        let known = number.map(|number| parts.registry.kept[number].schema());
+        if let Some(known) = known.filter(|known| known.version < heading.version) {
+            return Err(LoadError::NewerType { name: known.name, got: heading.version, known: known.version });
+        }
+        types.push((heading, number));
     }
     Ok(Types(types))
 }
 
 impl Types {
-    fn read<'a>(&'a self, from: &mut Reader<'_>) -> Result<&'a (Heading, usize), LoadError> {
+    fn read<'a>(&'a self, from: &mut Reader<'_>) -> Result<&'a (Heading, Option<usize>), LoadError> {
         let number = usize::try_from(from.varint()?).map_err(|_| Fault::OutOfRange)?;
         Ok(self.0.get(number).ok_or(Fault::OutOfRange)?)
     }
 
     /// The types that a set of entities has.
-    fn read_set<'a>(&'a self, from: &mut Reader<'_>, set: &mut Vec<&'a (Heading, usize)>) -> Result<(), LoadError> {
+    fn read_set<'a>(
+        &'a self,
+        from: &mut Reader<'_>,
+        set: &mut Vec<&'a (Heading, Option<usize>)>,
+    ) -> Result<(), LoadError> {
         set.clear();
         let count = from.varint()?;
         if count == 0 || count > self.0.len() as u64 {
@@ -162,8 +181,13 @@ impl<'a> Outline<'a> {
                 break;
             }
             types.read_set(from, &mut set)?;
+            let are_kept = set.iter().any(|(_, number)| number.is_some());
             for _ in 0..count {
-                entities.push(read_entity(from)?);
+                let entity = read_entity(from)?;
+                // Of an entity all of which was dropped nothing is left.
+                if are_kept {
+                    entities.push(entity);
+                }
                 for _ in &set {
                     read_value(from)?;
                 }
@@ -256,7 +280,7 @@ impl<'a> Outline<'a> {
     }
 }
 
-fn aged(world: &mut World, entity: Entity, steps_max: u32) -> Result<u32, LoadError> {
+fn aged(world: &mut bevy_ecs::world::World, entity: Entity, steps_max: u32) -> Result<u32, LoadError> {
     age(world, entity, steps_max).ok_or(LoadError::Entity { bits: entity.to_bits() })
 }
 
@@ -265,6 +289,7 @@ fn read_resources(parts: &mut Parts<'_>, types: &Types, from: &mut Reader<'_>) -
     for _ in 0..from.varint()? {
         let (heading, number) = types.read(from)?;
         let (saved_at, value) = (read_entity(from)?, read_value(from)?);
+        let Some(number) = number else { continue };
         let kept = &parts.registry.kept[*number];
         let id = kept.register(world);
         let present = world.resource_entities().get(id);
@@ -293,13 +318,19 @@ fn read_entities(
             return Ok(ids);
         }
         types.read_set(from, &mut set)?;
+        let are_kept = set.iter().any(|(_, number)| number.is_some());
         for _ in 0..count {
             let id = read_entity(from)?;
+            if !are_kept {
+                set.iter().try_for_each(|_| read_value(from).map(drop))?;
+                continue;
+            }
             // An observer of the game's may have despawned it.
             let mut entity = world.get_entity_mut(id).map_err(|_| LoadError::Entity { bits: id.to_bits() })?;
             entity.insert(Loading);
             for (heading, number) in &set {
                 let value = read_value(from)?;
+                let Some(number) = number else { continue };
                 if *number == REPLICATED {
                     ids.extend(heading.unpack::<SavedReplicated>(value)?.id.map(|net_id| (id, net_id)));
                 }

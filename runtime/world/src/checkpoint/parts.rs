@@ -33,6 +33,8 @@ pub(crate) struct Parts<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub tick: u32,
+    /// How often the game had asked to be saved.
+    pub save_requests: u32,
     /// Whether there are departures that the systems have not seen.
     pub has_departures: bool,
     /// Whose entities the checkpoint had and the world has not.

@@ -8,7 +8,7 @@ use bevy_ecs::{
     system::{RunSystemError, RunSystemOnce},
     world::{EntityRef, World},
 };
-use throng_pack::{HasSchema, PackError, envelope::Heading, pack_body};
+use throng_pack::{HasSchema, PackError, Schema, envelope::Heading, pack_body};
 
 use super::error::LoadError;
 
@@ -17,7 +17,7 @@ pub(crate) trait Kept: Send + Sync {
     /// Its name in Rust.
     fn name(&self) -> &'static str;
     /// Of what is packed.
-    fn schema_id(&self) -> u64;
+    fn schema(&self) -> &'static Schema;
     fn write_heading(&self, out: &mut Vec<u8>);
     /// `None` if no world of this process has one.
     fn component_id(&self, world: &World) -> Option<ComponentId>;
@@ -39,6 +39,8 @@ pub(crate) struct Registry {
     pub engine_count: usize,
     /// Names of types that are not state.
     pub transient: Vec<&'static str>,
+    /// Names under which older builds packed what is not kept any more.
+    pub dropped: Vec<&'static str>,
     pub after_load: Vec<AfterLoad>,
 }
 
@@ -56,7 +58,11 @@ impl Registry {
     }
 
     pub fn add_as<T: Component, P: HasSchema + 'static>(&mut self, save: fn(&T) -> P, load: fn(P) -> T) {
-        self.push(Box::new(As { save, load }));
+        let put = |load: &fn(P) -> T, saved, entity: &mut EntityWorldMut<'_>| {
+            entity.insert(load(saved));
+            Ok(())
+        };
+        self.push(Box::new(As { save, load, put }));
     }
 
     pub fn add_part<T: Component<Mutability = bevy_ecs::component::Mutable>, P: HasSchema + 'static>(
@@ -64,14 +70,20 @@ impl Registry {
         save: fn(&T) -> P,
         load: fn(&mut T, P),
     ) {
-        self.push(Box::new(Part { save, load }));
+        // The rest is as the world was built.
+        let put = |load: &fn(&mut T, P), saved, entity: &mut EntityWorldMut<'_>| {
+            let mut whole = entity.get_mut::<T>().ok_or(LoadError::NoResource { name: type_name::<T>() })?;
+            load(&mut whole, saved);
+            Ok(())
+        };
+        self.push(Box::new(As { save, load, put }));
     }
 
     fn push(&mut self, kept: Box<dyn Kept>) {
         // Plugins may share a component.
         if self.kept.iter().all(|known| known.name() != kept.name()) {
             let name = kept.name();
-            let same = self.kept.iter().find(|known| known.schema_id() == kept.schema_id());
+            let same = self.kept.iter().find(|known| known.schema().id == kept.schema().id);
             assert!(same.is_none(), "`{name}` and `{}` are packed under one name", same.map_or("", |kept| kept.name()));
             self.kept.push(kept);
         }
@@ -100,8 +112,8 @@ impl<T: Component + HasSchema> Kept for Itself<T> {
         type_name::<T>()
     }
 
-    fn schema_id(&self) -> u64 {
-        T::SCHEMA.id
+    fn schema(&self) -> &'static Schema {
+        T::SCHEMA
     }
 
     fn write_heading(&self, out: &mut Vec<u8>) {
@@ -126,19 +138,20 @@ impl<T: Component + HasSchema> Kept for Itself<T> {
     }
 }
 
-/// A type that is packed as another one.
-struct As<T, P> {
+/// A type that is packed as another one; `load` is a function of the game's, and `put` does with an entity what it says.
+struct As<T, P, L> {
     save: fn(&T) -> P,
-    load: fn(P) -> T,
+    load: L,
+    put: fn(&L, P, &mut EntityWorldMut<'_>) -> Result<(), LoadError>,
 }
 
-impl<T: Component, P: HasSchema + 'static> Kept for As<T, P> {
+impl<T: Component, P: HasSchema + 'static, L: Send + Sync> Kept for As<T, P, L> {
     fn name(&self) -> &'static str {
         type_name::<T>()
     }
 
-    fn schema_id(&self) -> u64 {
-        P::SCHEMA.id
+    fn schema(&self) -> &'static Schema {
+        P::SCHEMA
     }
 
     fn write_heading(&self, out: &mut Vec<u8>) {
@@ -158,46 +171,6 @@ impl<T: Component, P: HasSchema + 'static> Kept for As<T, P> {
     }
 
     fn unpack(&self, heading: &Heading, value: &[u8], entity: &mut EntityWorldMut<'_>) -> Result<(), LoadError> {
-        entity.insert((self.load)(heading.unpack::<P>(value)?));
-        Ok(())
-    }
-}
-
-/// A type of which a part is state; the rest is as the world was built.
-struct Part<T, P> {
-    save: fn(&T) -> P,
-    load: fn(&mut T, P),
-}
-
-impl<T: Component<Mutability = bevy_ecs::component::Mutable>, P: HasSchema + 'static> Kept for Part<T, P> {
-    fn name(&self) -> &'static str {
-        type_name::<T>()
-    }
-
-    fn schema_id(&self) -> u64 {
-        P::SCHEMA.id
-    }
-
-    fn write_heading(&self, out: &mut Vec<u8>) {
-        Heading::write::<P>(out);
-    }
-
-    fn component_id(&self, world: &World) -> Option<ComponentId> {
-        world.components().component_id::<T>()
-    }
-
-    fn register(&self, world: &mut World) -> ComponentId {
-        world.register_component::<T>()
-    }
-
-    fn pack(&self, entity: EntityRef<'_>, out: &mut Vec<u8>) -> Result<(), PackError> {
-        entity.get::<T>().map_or(Ok(()), |value| pack_body(&(self.save)(value), out))
-    }
-
-    fn unpack(&self, heading: &Heading, value: &[u8], entity: &mut EntityWorldMut<'_>) -> Result<(), LoadError> {
-        let saved = heading.unpack::<P>(value)?;
-        let mut whole = entity.get_mut::<T>().ok_or(LoadError::NoResource { name: type_name::<T>() })?;
-        (self.load)(&mut whole, saved);
-        Ok(())
+        (self.put)(&self.load, heading.unpack::<P>(value)?, entity)
     }
 }

@@ -11,6 +11,7 @@ use bevy_ecs::{
 };
 
 use super::{
+    engine_types::REPLICATED,
     entity_ids::FreeIds,
     error::CheckpointError,
     heading::{CHECKPOINT_BYTES_MAX, CheckpointHeading, HEADING_BYTES},
@@ -21,11 +22,12 @@ use super::{
 use crate::{
     inbox::Inbox,
     players::Row,
-    tick_resources::{Departures, MayBeDormant, WorldRng},
+    tick_resources::{Departures, MayBeDormant, Outbox, WorldRng},
 };
 
-/// Appends a checkpoint to `out`, which is as it was after an error.
-pub(crate) fn save(parts: &mut Parts<'_>, players: PlayerEntities, out: &mut Vec<u8>) -> Result<(), CheckpointError> {
+/// Appends a checkpoint to `out`, which is as it was after an error. Returns a checksum of what the game can tell of it: without
+/// the ids that clients know entities by, which are given again when clients have heard of it, and those of entities to come.
+pub(crate) fn save(parts: &mut Parts<'_>, players: PlayerEntities, out: &mut Vec<u8>) -> Result<u32, CheckpointError> {
     let begin = out.len();
     let saved = write(parts, players, out);
     if saved.is_err() {
@@ -34,7 +36,7 @@ pub(crate) fn save(parts: &mut Parts<'_>, players: PlayerEntities, out: &mut Vec
     saved
 }
 
-fn write(parts: &mut Parts<'_>, players: PlayerEntities, out: &mut Vec<u8>) -> Result<(), CheckpointError> {
+fn write(parts: &mut Parts<'_>, players: PlayerEntities, out: &mut Vec<u8>) -> Result<u32, CheckpointError> {
     if !parts.registry.is_in_use() {
         return Err(CheckpointError::NothingRegistered { kind: parts.name.into() });
     }
@@ -50,12 +52,19 @@ fn write(parts: &mut Parts<'_>, players: PlayerEntities, out: &mut Vec<u8>) -> R
     write_world(parts, out)?;
     let kept = &parts.registry.kept;
     write_varint(kept.len() as u64, out);
-    kept.iter().for_each(|kept| kept.write_heading(out));
+    for kept in kept {
+        let name = kept.schema().name.as_bytes();
+        write_varint(name.len() as u64, out);
+        out.extend_from_slice(name);
+        kept.write_heading(out);
+    }
     let world = &*parts.ecs;
     // Which kept types are known to this world at all.
     let ids: Vec<Option<ComponentId>> = kept.iter().map(|kept| kept.component_id(world)).collect();
     write_resources(parts, &ids, out)?;
-    write_entities(parts, &ids, &left_out, begin, out)?;
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&out[begin + HEADING_BYTES..]);
+    write_entities(parts, &ids, &left_out, begin, (out, &mut crc))?;
     write_free(&free, out);
     write_replicated_ids(parts, out);
     write_players(parts.ecs, players, out);
@@ -63,7 +72,7 @@ fn write(parts: &mut Parts<'_>, players: PlayerEntities, out: &mut Vec<u8>) -> R
         return Err(CheckpointError::TooLarge { bytes_max: CHECKPOINT_BYTES_MAX });
     }
     CheckpointHeading { players }.write(begin, out);
-    Ok(())
+    Ok(crc.finalize())
 }
 
 fn write_world(parts: &Parts<'_>, out: &mut Vec<u8>) -> Result<(), CheckpointError> {
@@ -74,6 +83,7 @@ fn write_world(parts: &Parts<'_>, out: &mut Vec<u8>) -> Result<(), CheckpointErr
     let state = random::state(&parts.ecs.resource::<WorldRng>().0).ok_or(CheckpointError::Random)?;
     state.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
     out.push(parts.ecs.resource::<MayBeDormant>().0.into());
+    out.extend_from_slice(&parts.ecs.resource::<Outbox>().saves.newest.to_le_bytes());
     Ok(())
 }
 
@@ -110,7 +120,7 @@ fn write_entities(
     ids: &[Option<ComponentId>],
     left_out: &[Entity],
     begin: usize,
-    out: &mut Vec<u8>,
+    (out, crc): (&mut Vec<u8>, &mut crc32fast::Hasher),
 ) -> Result<(), CheckpointError> {
     let world = &*parts.ecs;
     let stays = |entity: &Entity| left_out.binary_search(entity).is_err();
@@ -124,6 +134,7 @@ fn write_entities(
         if count == 0 {
             continue;
         }
+        let mut summed = out.len();
         write_varint(count as u64, out);
         let held = || ids.iter().enumerate().filter(|(_, id)| holds(archetype, id));
         write_varint(held().count() as u64, out);
@@ -132,12 +143,19 @@ fn write_entities(
             write_entity(entity, out);
             let entity: EntityRef<'_> = world.entity(entity);
             for (number, _) in held() {
+                if number == REPLICATED {
+                    crc.update(&out[summed..]);
+                }
                 write_value(out, |out| parts.registry.kept[number].pack(entity, out))?;
+                if number == REPLICATED {
+                    summed = out.len();
+                }
             }
             if out.len() - begin > CHECKPOINT_BYTES_MAX {
                 return Err(CheckpointError::TooLarge { bytes_max: CHECKPOINT_BYTES_MAX });
             }
         }
+        crc.update(&out[summed..]);
     }
     write_varint(0, out);
     Ok(())

@@ -6,6 +6,7 @@
 //! (`client_batch`). The world waits until the last is back.
 
 use throng_metrics::Counters;
+use throng_platform::time::Nanos;
 
 use super::{GameWorld, own};
 use crate::{
@@ -53,6 +54,9 @@ impl GameWorld {
 
     /// Brings every client up to date, on all workers that have nothing else to do.
     pub(super) fn tell_clients<H: ForkJoin>(&mut self, worker: &mut H::Worker, helpers: &H) {
+        if let Some(reactive) = &mut self.reactive {
+            reactive.client_due = Nanos::MAX;
+        }
         if self.clients.is_empty() {
             return;
         }
@@ -76,7 +80,8 @@ impl GameWorld {
         let per_batch = count.div_ceil(batches_count);
         let (world, kind) = (self.id.number(), self.recorded_kind);
         let time_factor = self.replication.time_factor();
-        let stage = Stage { world, kind, tick: self.tick, now: self.now, time_factor, worker };
+        let rested = self.reactive.as_ref().map(|reactive| reactive.rested());
+        let stage = Stage { world, kind, tick: self.tick, now: self.now, time_factor, rested, worker };
         let Scratch { batches, spare_batches, .. } = &mut *self.scratch;
         // Exactly: a batch takes most of a kilobyte, and a list that grows by itself begins with room for four.
         batches.reserve_exact(count.div_ceil(per_batch));
@@ -96,6 +101,9 @@ impl GameWorld {
         for mut batch in batches.drain(..) {
             self.clients.give_back(&mut batch.clients);
             self.report.stats.merge(&batch.stats);
+            if let Some(reactive) = &mut self.reactive {
+                reactive.client_due = reactive.client_due.min(batch.next_due);
+            }
             if let Some(traffic) = batch.traffic.take() {
                 self.sent.take_back(traffic);
             }

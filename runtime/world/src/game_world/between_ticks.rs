@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
+use rand::RngCore;
 use throng_metrics::game::WorldGauges;
 use throng_platform::time::Nanos;
 use throng_profiler::KindNumber;
-use throng_replication::{View, ecs::Collector, rules::InterestRadii, traffic::TrafficRow};
+use throng_replication::{StateParts, View, ecs::Collector, rules::InterestRadii, traffic::TrafficRow};
 use throng_scheduler::Hertz;
 
 use super::{GameWorld, own};
 use crate::{
-    client::Client,
     client_cost::ClientCost,
-    console::{AskedWorld, PlayerRow},
     declared::Declared,
     ids::{WorldId, WorldKindId},
     report::TickReport,
     testing::Told,
+    tick_resources::WorldRng,
     tunable::{TunedInWorld, TunedValues},
 };
 
@@ -77,6 +77,11 @@ impl GameWorld {
         self.rate
     }
 
+    /// Whether its last tick is over. A panic may have left it in the middle.
+    pub fn has_finished_tick(&self) -> bool {
+        !self.is_in_tick
+    }
+
     /// Ticks done.
     pub fn ticks(&self) -> u32 {
         self.tick
@@ -86,6 +91,18 @@ impl GameWorld {
     #[cfg(test)]
     pub(crate) fn set_ticks(&mut self, ticks: u32) {
         self.tick = ticks;
+    }
+
+    /// Whether it rests while nobody has anything to say.
+    pub fn is_reactive(&self) -> bool {
+        self.reactive.is_some()
+    }
+
+    /// So many ticks are left out before the next step, as its report allows. A world that is not reactive leaves none out.
+    pub fn skip(&mut self, ticks: u32) {
+        if let Some(reactive) = &mut self.reactive {
+            reactive.skip(ticks);
+        }
     }
 
     pub fn clients_count(&self) -> usize {
@@ -111,6 +128,20 @@ impl GameWorld {
     /// One number for the world's state as it is now: the same for the same state.
     pub(crate) fn state_hash(&mut self) -> u64 {
         self.collector.hash_state(&mut self.ecs, self.tick)
+    }
+
+    /// The same with what each component and each entity have in it, and one number for the world's source of chance. About
+    /// 60 ns for each component that counts; allocates until `parts` has its size.
+    pub fn hash_in_parts(&mut self, parts: &mut StateParts) -> (u64, u64) {
+        let random = self.ecs.resource::<WorldRng>().0.clone().next_u64();
+        (self.collector.hash_state_in_parts(&mut self.ecs, self.tick, parts), random)
+    }
+
+    /// One entity's hash in each component that counts, with the component's name: of those that it has.
+    pub fn hash_of_entity(&mut self, entity: Entity) -> Vec<(&'static str, u64)> {
+        let mut columns = Vec::new();
+        self.collector.hash_of_entity(&mut self.ecs, entity, &mut columns);
+        self.collector.hashed().zip(columns).filter(|(_, hash)| *hash != 0).collect()
     }
 
     /// Where it is kept what clients without a connection are told, for tests.
@@ -164,17 +195,5 @@ impl GameWorld {
     /// Test switch: breaks what clients are told, to show that broken copies do not go unseen.
     pub fn break_replication(&mut self, fault: throng_replication::Fault) {
         own(&mut self.replication).set_fault(fault);
-    }
-}
-
-impl AskedWorld for GameWorld {
-    fn ecs_mut(&mut self) -> &mut World {
-        &mut self.ecs
-    }
-
-    fn player_rows(&self) -> Vec<PlayerRow> {
-        let clients = self.clients.as_slice().iter();
-        let place_m = |client: &Client| self.replication.place_of_view(client.view.as_ref()?);
-        clients.map(|client| PlayerRow { client_id: client.client_id(), place_m: place_m(client) }).collect()
     }
 }

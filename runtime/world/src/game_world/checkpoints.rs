@@ -14,13 +14,24 @@ impl GameWorld {
     }
 
     /// Appends all that the next tick reads to `out`, which keeps its memory and is as it was after an error. Between two
-    /// ticks; the world goes on as if nobody had asked.
+    /// ticks, in a reactive world after one and before its next step; the world goes on as if nobody had asked.
     ///
     /// # Errors
     /// If the kind registers nothing, or a value breaks its type's limits.
     pub fn checkpoint(&mut self, players: PlayerEntities, out: &mut Vec<u8>) -> Result<(), CheckpointError> {
+        self.checkpoint_after(self.tick, players, out).map(drop)
+    }
+
+    /// The same of the world as it is after so many ticks: at the end of a tick that one is not counted yet. Returns a checksum of
+    /// what the game can tell of it.
+    pub(super) fn checkpoint_after(
+        &mut self,
+        ticks: u32,
+        players: PlayerEntities,
+        out: &mut Vec<u8>,
+    ) -> Result<u32, CheckpointError> {
         let registry = self.checkpoints.clone();
-        checkpoint::save(&mut self.parts(&registry), players, out)
+        checkpoint::save(&mut Parts { tick: ticks, ..self.parts(&registry) }, players, out)
     }
 
     /// Becomes the world of a checkpoint: one that was built from the same kind, seed and parameters, and has not ticked.
@@ -31,15 +42,20 @@ impl GameWorld {
     /// If the bytes are no checkpoint of such a world. Then the world is not to be ticked.
     pub fn load_checkpoint(&mut self, bytes: &[u8], players: PlayerEntities) -> Result<(), LoadError> {
         let registry = self.checkpoints.clone();
-        let Loaded { tick, has_departures, left_out } = checkpoint::load(&mut self.parts(&registry), bytes, players)?;
+        let Loaded { tick, save_requests, has_departures, left_out } =
+            checkpoint::load(&mut self.parts(&registry), bytes, players)?;
         self.tick = tick;
+        if let Some(reactive) = &mut self.reactive {
+            reactive.begin_at(tick);
+        }
+        self.is_as_built = false;
         self.ecs.resource_mut::<TickInfo>().tick = tick;
         if let Some(time) = &self.time {
             time.restore(&mut self.ecs, tick);
         }
         if tick > 0 {
             // What the build had to say was said by the world that was saved.
-            self.ecs.resource_mut::<Outbox>().forget(tick);
+            self.ecs.resource_mut::<Outbox>().forget(tick, save_requests);
             self.ecs.resource_mut::<Events>().told.clear();
         }
         let departures = std::mem::replace(&mut self.ecs.resource_mut::<Departures>().0, left_out);

@@ -7,6 +7,7 @@ use super::GameWorld;
 use crate::{
     inbox::Inbox,
     input_log::{InputLog, LogStart},
+    saving::SaveAnswers,
     tick_resources::{Arrivals, Departures, ScanRange, WorldMessages},
     tunable::TunedInWorld,
 };
@@ -27,6 +28,11 @@ impl GameWorld {
     /// Its log, between two ticks.
     pub fn log(&self) -> Option<&InputLog> {
         self.log.as_deref()
+    }
+
+    /// Forgets what whole ticks have logged: for a host that has taken it and wants no more of it.
+    pub fn forget_logged(&mut self) {
+        self.log.iter_mut().for_each(|log| log.forget());
     }
 
     /// The log begins anew, with the world as it is now. What rules and tunables are in force is in no checkpoint, so it
@@ -51,6 +57,7 @@ impl GameWorld {
     /// After mail was taken in, and before the systems run.
     pub(super) fn log_what_entered(&mut self) {
         let Some(log) = &mut self.log else { return };
+        log.go_on_to(self.tick);
         let (ecs, filled) = (&self.ecs, self.filled);
         if filled.arrivals {
             ecs.resource::<Arrivals>().0.iter().for_each(|arrival| log.arrival(arrival));
@@ -60,6 +67,9 @@ impl GameWorld {
         }
         if filled.messages {
             ecs.resource::<WorldMessages>().0.iter().for_each(|message| log.world_message(message));
+        }
+        if self.saving.answers_are_there {
+            log.save_answers(&ecs.resource::<SaveAnswers>().0);
         }
         if filled.inbox {
             ecs.resource::<Inbox>().iter().for_each(|message| log.message(&message));

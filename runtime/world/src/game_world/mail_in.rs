@@ -9,7 +9,7 @@ use throng_net::control::SchemaHash;
 use throng_pack::PackError;
 use throng_replication::{ReplicationRules, TimeFactor};
 
-use super::{GameWorld, own};
+use super::{Filled, GameWorld, own};
 use crate::{
     client::Client,
     ids::{ClientKey, WorldId},
@@ -23,9 +23,10 @@ use crate::{
 
 impl GameWorld {
     /// Takes newcomers in, hands messages to the game and opens datagrams. Who comes and goes is taken in before the
-    /// first datagram is opened.
-    pub(super) fn take_mail<H: ForkJoin>(&mut self, mail: &mut Mail, worker: &mut H::Worker, helpers: &H) {
+    /// first datagram is opened. Returns whether there is anything that systems are to see or the host wants.
+    pub(super) fn take_mail<H: ForkJoin>(&mut self, mail: &mut Mail, worker: &mut H::Worker, helpers: &H) -> bool {
         let mut datagrams_count = 0;
+        let items_count = mail.items.len();
         for item in &mut mail.items {
             if matches!(item, MailItem::Datagram { .. }) {
                 datagrams_count += 1;
@@ -38,6 +39,9 @@ impl GameWorld {
             self.open_datagrams(mail, datagrams_count, worker, helpers);
         }
         mail.clear();
+        let Filled { arrivals, departures, messages, inbox } = self.filled;
+        let said = inbox && !self.ecs.resource::<Inbox>().is_empty();
+        said || arrivals || departures || messages || items_count > datagrams_count
     }
 
     fn take_item(&mut self, item: MailItem) {
@@ -49,6 +53,7 @@ impl GameWorld {
             MailItem::Tuned(values) => self.set_tuned(&values),
             MailItem::Save => self.want_cut(),
             MailItem::Saved(answers) => self.note_save_answers(&answers),
+            MailItem::CellsSaved(tick) => self.note_cells_saved(tick),
             MailItem::Question(question) => self.questions.push(question),
             MailItem::End { reason } => self.clients.iter_mut().for_each(|client| client.leave(reason)),
             MailItem::Datagram { .. } | MailItem::Taken => {}
@@ -98,7 +103,7 @@ impl GameWorld {
             self.report.leaving.push(Leaving::Returned { client, to: from, transfer, error });
             return;
         }
-        client.enter(own(&mut self.replication), f32::from(self.rate.0));
+        client.enter(own(&mut self.replication), f32::from(self.rate.0), self.reactive.is_some());
         if !std::mem::replace(&mut client.knows_schema, true) {
             let message = SchemaHash(self.replication.schema().hash()).encode();
             // Of a connection that is new the queue has room. Before a system can say anything.

@@ -19,19 +19,23 @@ use crate::{
 
 impl GameWorld {
     /// Does what the systems asked for, in their order.
-    pub(super) fn carry_out_orders(&mut self) {
+    pub(super) fn carry_out_orders(&mut self, has_news: bool) {
         let mut held = self.ecs.resource_mut::<Outbox>();
+        let wake_after = held.wake_after.take();
         self.report.next_tick_hint = std::mem::take(&mut held.next_tick_hint);
         if !held.saves.is_empty() {
-            self.saving.wishes = held.saves.take();
+            held.saves.hand_on(&mut self.saving.wishes);
         }
         held.next_long_task = LongTaskNumber::first_of(u64::from(self.tick) + 1);
         if !held.long_tasks_mut().is_empty() {
             self.report.long_tasks.append(held.long_tasks_mut());
         }
-        if held.orders.is_empty() {
+        let has_orders = !held.orders.is_empty();
+        self.note_ticked(has_news, wake_after);
+        if !has_orders {
             return;
         }
+        let mut held = self.ecs.resource_mut::<Outbox>();
         let (mut orders, mut bytes) = (std::mem::take(&mut held.orders), std::mem::take(&mut held.bytes));
         let mut begin = 0;
         for order in orders.drain(..) {
@@ -87,6 +91,7 @@ impl GameWorld {
 
     /// Tells clients which world they are in and which entity is theirs, when that is new.
     pub(super) fn greet(&mut self) {
+        let is_reactive = self.reactive.is_some();
         let Self { clients, collector, ecs, .. } = self;
         for client in clients.iter_mut().filter(|client| !client.is_greeted) {
             let own = client.player.and_then(|entity| collector.net_id(ecs, entity));
@@ -112,6 +117,7 @@ impl GameWorld {
                 world: self.id.number(),
                 own_entity: own.map(|id| (id.slot, id.generation)),
                 has_returned: client.has_returned,
+                is_reactive,
                 name: &self.name,
             };
             let mut bytes = [0; control::ENTER_WORLD_BYTES_MAX];

@@ -21,7 +21,7 @@ impl GameWorld {
                 unknown.push(client);
                 continue;
             };
-            client.enter(own(&mut self.replication), f32::from(self.rate.0));
+            client.enter(own(&mut self.replication), f32::from(self.rate.0), self.reactive.is_some());
             (client.player, client.team) = (row.entity, row.team);
             if let Some(view) = &mut client.view {
                 view.set_team(row.team);

@@ -10,9 +10,10 @@ use throng_platform::time::Nanos;
 
 use super::GameWorld;
 use crate::{
-    input_log::{Entry, InputLogReader, LogFault, LoggedArrival},
+    input_log::{Entry, InputLogReader, LogFault, LoggedArrival, LoggedTick},
     mail::Mail,
     nowhere::Nowhere,
+    saving::{CutMark, SavesLeft},
     tick_resources::{Arrival, Departures, ScanRange},
     transfer::{Transfer, WorldMessage},
     tunable::TunedValues,
@@ -28,6 +29,25 @@ pub enum ReplayError {
     OtherTick { got: u32, ticks: u32 },
     #[error("the log is of worlds with another schema or rate")]
     OtherWorld,
+    #[error("after tick {tick} it is another world than the one that was saved then")]
+    OtherCut { tick: u32 },
+}
+
+/// What a thread needs that replays worlds, whichever they are.
+pub struct ReplayWorker {
+    worker: Worker,
+    mail: Mail,
+    /// Which number a tunable of the log has in this process, by its number in the log: `None` of one that is no more.
+    /// Empty: the log is of this process.
+    pub tunables: Vec<Option<usize>>,
+}
+
+impl ReplayWorker {
+    /// `number`: another one for each of a process.
+    pub fn new(number: usize) -> Self {
+        let worker = Worker::new(number, Box::new(Nowhere::default()));
+        Self { worker, mail: Mail::default(), tunables: Vec::new() }
+    }
 }
 
 impl GameWorld {
@@ -36,6 +56,25 @@ impl GameWorld {
     /// # Errors
     /// If the log is of another world or another tick, or cannot be read: then the world has done what stood before.
     pub fn replay(&mut self, log: &[u8]) -> Result<u32, ReplayError> {
+        self.saving.is_replaying = true;
+        let replayed = self.do_ticks(log, None);
+        self.saving.is_replaying = false;
+        replayed
+    }
+
+    /// The same for a world that is saved: it must be again what it was when its newest cut was taken, since others have
+    /// what was in that one.
+    ///
+    /// # Errors
+    /// As [`Self::replay`], and if it is not.
+    pub fn replay_saved(&mut self, log: &[u8], left: &SavesLeft) -> Result<u32, ReplayError> {
+        self.saving.is_replaying = true;
+        let replayed = self.do_ticks(log, left.mark.as_ref());
+        self.saving.is_replaying = false;
+        replayed
+    }
+
+    fn do_ticks(&mut self, log: &[u8], mark: Option<&CutMark>) -> Result<u32, ReplayError> {
         let reader = InputLogReader::new(log)?;
         let start = reader.start();
         if start.tick != self.tick.wrapping_sub(1) {
@@ -44,21 +83,19 @@ impl GameWorld {
         if start.rate != self.rate || start.schema != self.replication.schema().hash() {
             return Err(ReplayError::OtherWorld);
         }
-        let mut worker = Worker::new(0, Box::new(Nowhere::default()));
-        let mut mail = Mail::default();
-        let period = Nanos(1_000_000_000 / u64::from(self.rate.0));
+        let mut hands = ReplayWorker::new(0);
         let mut ticks = 0;
         for tick in reader {
-            for entry in tick?.entries() {
-                self.enter(entry?)?;
-            }
-            self.tick(self.now + period, &mut mail, &mut worker, &Alone);
-            let report = self.report_mut();
-            report.leaving.clear();
-            report.messages.clear();
-            report.long_tasks.clear();
-            report.failed.clear();
+            self.do_tick(&tick?, &mut hands)?;
             ticks += 1;
+            if let Some(mark) = mark.filter(|mark| mark.tick.wrapping_add(1) == self.tick)
+                && !self.is_as_cut(mark)
+            {
+                return Err(ReplayError::OtherCut { tick: mark.tick });
+            }
+        }
+        if let Some(reactive) = &mut self.reactive {
+            reactive.begin_at(self.tick);
         }
         // Its clock is the host's again, and what it has counted has been counted before.
         self.now = Nanos::ZERO;
@@ -66,8 +103,47 @@ impl GameWorld {
         Ok(ticks)
     }
 
+    /// Does one tick of a log: for a world of which nobody wants anything but that.
+    ///
+    /// # Errors
+    /// If it is not the tick that the world does next, or cannot be read.
+    pub fn replay_tick(&mut self, tick: &LoggedTick<'_>, worker: &mut ReplayWorker) -> Result<(), ReplayError> {
+        self.saving.is_replaying = true;
+        self.do_tick(tick, worker)
+    }
+
+    fn do_tick(&mut self, tick: &LoggedTick<'_>, worker: &mut ReplayWorker) -> Result<(), ReplayError> {
+        let period = Nanos(1_000_000_000 / u64::from(self.rate.0));
+        self.rest_until(tick.tick)?;
+        for entry in tick.entries() {
+            self.enter(entry?, &worker.tunables)?;
+        }
+        self.tick(self.now + period, &mut worker.mail, &mut worker.worker, &Alone);
+        let report = self.report_mut();
+        report.leaving.clear();
+        report.messages.clear();
+        report.long_tasks.clear();
+        report.failed.clear();
+        Ok(())
+    }
+
+    /// The next step is this tick: those before it were left out.
+    fn rest_until(&mut self, tick: u32) -> Result<(), LogFault> {
+        match &mut self.reactive {
+            Some(reactive) => {
+                reactive.wake();
+                self.tick = tick;
+            }
+            None if tick != self.tick => {
+                return Err(LogFault::TickOutOfOrder { got: tick, expected: self.tick });
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
     /// What entered then enters again.
-    fn enter(&mut self, entry: Entry<'_>) -> Result<(), LogFault> {
+    fn enter(&mut self, entry: Entry<'_>, tunables: &[Option<usize>]) -> Result<(), LogFault> {
         match entry {
             Entry::Arrival(arrival) => self.note_arrival(arrival.to_arrival()),
             // The first tick's are in the checkpoint, too.
@@ -79,8 +155,12 @@ impl GameWorld {
             }
             // Nothing that a world computes follows from it, and the host says how fast it runs now.
             Entry::TimeFactor(_) => {}
+            Entry::SaveAnswers(answers) => self.note_save_answers(&answers.iter().collect::<Vec<_>>()),
             Entry::Rules(bytes) => self.set_scan_range(read_scan_range(bytes)?),
-            Entry::Tunables(values) => self.set_tuned(&Arc::new(TunedValues::from_values(values.iter()))),
+            Entry::Tunables(values) => {
+                let values = TunedValues::from_values(values.iter());
+                self.set_tuned(&Arc::new(values.renumbered(tunables)));
+            }
         }
         Ok(())
     }

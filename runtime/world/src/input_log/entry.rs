@@ -12,6 +12,7 @@ use super::LogFault;
 use crate::{
     ids::{ClientKey, WorldId},
     inbox::{InboxMessage, MessageKind},
+    saving::{SaveAnswer, SaveRequest},
     seen_moment::SeenMoment,
     tick_resources::{Arrival, RefusedTravel, TravelRefusal},
     transfer::{TRANSFER_BYTES_MAX, WorldMessage},
@@ -26,6 +27,7 @@ const WORLD_MESSAGE: u8 = 5;
 const RULES: u8 = 6;
 const TIME_FACTOR: u8 = 7;
 const TUNABLES: u8 = 8;
+const SAVE_ANSWERS: u8 = 9;
 
 /// One thing that entered a world.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +39,24 @@ pub enum Entry<'a> {
     Rules(&'a [u8]),
     TimeFactor(TimeFactor),
     Tunables(LoggedTunables<'a>),
+    SaveAnswers(LoggedSaveAnswers<'a>),
 }
+
+/// What became of the game's requests to be saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoggedSaveAnswers<'a>(&'a [u8]);
+
+impl LoggedSaveAnswers<'_> {
+    pub fn iter(&self) -> impl Iterator<Item = SaveAnswer> {
+        self.0.chunks_exact(SAVE_ANSWER_BYTES).map(|bytes| SaveAnswer {
+            request: SaveRequest(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
+            is_on_disk: bytes[4] != 0,
+        })
+    }
+}
+
+/// The request's number, and whether it is on disk.
+const SAVE_ANSWER_BYTES: usize = 4 + 1;
 
 /// What was in force, by number; tunables that were not set say so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +102,7 @@ pub(super) fn write_arrival(arrival: &Arrival, out: &mut Vec<u8>) {
             out.push(match reason {
                 TravelRefusal::NoSuchWorld => 1,
                 TravelRefusal::TransferUnreadable => 2,
+                TravelRefusal::NotSaved => 3,
             });
             write_world(to, out);
         }
@@ -142,6 +162,15 @@ pub(super) fn write_tunables(values: &TunedValues, out: &mut Vec<u8>) {
     values.iter().for_each(|value| out.extend_from_slice(&value.unwrap_or(f64::NAN).to_le_bytes()));
 }
 
+pub(super) fn write_save_answers(answers: &[SaveAnswer], out: &mut Vec<u8>) {
+    out.push(SAVE_ANSWERS);
+    out.extend_from_slice(&((answers.len() * SAVE_ANSWER_BYTES) as u32).to_le_bytes());
+    for SaveAnswer { request, is_on_disk } in answers {
+        out.extend_from_slice(&request.0.to_le_bytes());
+        out.push((*is_on_disk).into());
+    }
+}
+
 fn write_world(world: WorldId, out: &mut Vec<u8>) {
     out.extend_from_slice(&(world.index() as u32).to_le_bytes());
     out.extend_from_slice(&world.generation().to_le_bytes());
@@ -174,6 +203,12 @@ pub(super) fn read<'a>(from: &mut Reader<'a>) -> Result<Entry<'a>, LogFault> {
             let is_whole = bytes.len().is_multiple_of(TUNABLE_BYTES);
             Entry::Tunables(LoggedTunables(is_whole.then_some(bytes).ok_or(Fault::OutOfRange)?))
         }
+        SAVE_ANSWERS => {
+            let bytes = read_bytes(from)?;
+            let is_sound = bytes.len().is_multiple_of(SAVE_ANSWER_BYTES)
+                && bytes.chunks_exact(SAVE_ANSWER_BYTES).all(|it| it[4] < 2);
+            Entry::SaveAnswers(LoggedSaveAnswers(is_sound.then_some(bytes).ok_or(Fault::OutOfRange)?))
+        }
         got => return Err(LogFault::UnknownEntry { got }),
     })
 }
@@ -189,6 +224,7 @@ fn read_arrival<'a>(from: &mut Reader<'a>) -> Result<LoggedArrival<'a>, LogFault
             0 => None,
             1 => Some(RefusedTravel { to: read_world(from)?, reason: TravelRefusal::NoSuchWorld }),
             2 => Some(RefusedTravel { to: read_world(from)?, reason: TravelRefusal::TransferUnreadable }),
+            3 => Some(RefusedTravel { to: read_world(from)?, reason: TravelRefusal::NotSaved }),
             got => return Err(Fault::UnknownVariant { got }.into()),
         },
     })

@@ -10,7 +10,8 @@
 //!
 //! The whole drawing is in `docs/spec/input-log.md`. A tick has a heading of its own with a checksum of its own, so a
 //! length is believed only when it is as it was written: bytes that end too early are a torn tail, and all else that
-//! is wrong is damage. Every tick is written, also one in which nothing came: a log says how far its world was.
+//! is wrong is damage. Every tick is written, also one in which nothing came: a log says how far its world was. A
+//! reactive world leaves out ticks, and so does its log.
 //!
 //! Sans-IO: it fills a buffer, which its owner hands on ([`InputLog::take`]). Allocates only until the buffers have the
 //! size that a tick needs. Cost: 16 bytes per tick, and a copy and a checksum of what came in it.
@@ -23,11 +24,12 @@ mod tests;
 use throng_replication::TimeFactor;
 use throng_scheduler::Hertz;
 
-pub use entry::{Entry, LoggedArrival, LoggedTunables};
+pub use entry::{Entry, LoggedArrival, LoggedSaveAnswers, LoggedTunables};
 pub use reader::{Entries, InputLogReader, LogFault, LoggedTick};
 
 use crate::{
-    ids::ClientKey, inbox::InboxMessage, tick_resources::Arrival, transfer::WorldMessage, tunable::TunedValues,
+    ids::ClientKey, inbox::InboxMessage, saving::SaveAnswer, tick_resources::Arrival, transfer::WorldMessage,
+    tunable::TunedValues,
 };
 
 const MAGIC: [u8; 8] = *b"thronglg";
@@ -94,6 +96,11 @@ impl InputLog {
         Entries::of(&self.bytes[self.tick_begin + TICK_HEADING_BYTES..])
     }
 
+    /// The tick that is being written is this one: those before it were left out.
+    pub fn go_on_to(&mut self, tick: u32) {
+        self.tick = tick;
+    }
+
     /// A client has come in.
     pub fn arrival(&mut self, arrival: &Arrival) {
         entry::write_arrival(arrival, &mut self.bytes);
@@ -130,6 +137,11 @@ impl InputLog {
         entry::write_tunables(values, &mut self.bytes);
     }
 
+    /// The game hears what became of its requests to be saved.
+    pub fn save_answers(&mut self, answers: &[SaveAnswer]) {
+        entry::write_save_answers(answers, &mut self.bytes);
+    }
+
     /// The tick has all that entered it; what comes now enters the next one.
     pub fn end_tick(&mut self) {
         let (heading, entries) = self.bytes[self.tick_begin..].split_at_mut(TICK_HEADING_BYTES);
@@ -144,6 +156,12 @@ impl InputLog {
     /// Moves what whole ticks have written into `out`, behind what is there. Both keep their memory.
     pub fn take(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes[..self.tick_begin]);
+        self.bytes.drain(..self.tick_begin);
+        self.tick_begin = 0;
+    }
+
+    /// Forgets what whole ticks have written; keeps its memory.
+    pub fn forget(&mut self) {
         self.bytes.drain(..self.tick_begin);
         self.tick_begin = 0;
     }

@@ -10,6 +10,7 @@ use super::*;
 use crate::{
     ids::WorldId,
     inbox::MessageKind,
+    saving::{SaveAnswer, SaveRequest},
     seen_moment::SeenMoment,
     tick_resources::{RefusedTravel, TravelRefusal},
     transfer::{TRANSFER_BYTES_MAX, Transfer},
@@ -172,13 +173,14 @@ fn a_torn_tail_is_read_up_to_its_last_whole_tick() {
 }
 
 #[test]
-fn a_tick_that_is_missing_or_doubled_is_found() {
+fn a_tick_that_is_doubled_is_found_and_one_that_was_left_out_has_its_number() {
     let good = example();
     let mut reader = InputLogReader::new(&good).unwrap();
     reader.next();
     let first = START_BYTES..reader.good_bytes();
     let missing = [&good[..START_BYTES], &good[first.end..]].concat();
-    assert_eq!(read(&missing).1, Some(LogFault::TickOutOfOrder { got: 9, expected: 8 }));
+    let mut left_out = InputLogReader::new(&missing).unwrap();
+    assert_eq!(left_out.next().unwrap().map(|tick| tick.tick), Ok(9), "whether it may be left out the world knows");
     let doubled = [&good[..first.end], &good[first]].concat();
     assert_eq!(read(&doubled).1, Some(LogFault::TickOutOfOrder { got: 8, expected: 9 }));
 }
@@ -192,7 +194,9 @@ fn entries_that_are_none_are_refused() {
         log.end_tick();
         assert_eq!(read(&written(&mut log)), (vec![], Some(expected)), "{entries:?}");
     };
-    check(&[9], LogFault::UnknownEntry { got: 9 });
+    check(&[10], LogFault::UnknownEntry { got: 10 });
+    check(&[9, 4, 0, 0, 0, 1, 0, 0, 0], Fault::OutOfRange.into());
+    check(&[9, 5, 0, 0, 0, 1, 0, 0, 0, 2], Fault::OutOfRange.into());
     check(&[7, 9], Fault::OutOfRange.into());
     check(&[2, 9, 0], Fault::Truncated.into());
     check(&[6, 0xFF, 0xFF, 0xFF, 0xFF, 1], Fault::Truncated.into());
@@ -218,6 +222,19 @@ fn steady_ticks_write_into_the_memory_that_is_there() {
     (0..100).for_each(|_| tick(&mut log));
     assert_eq!((log.bytes.as_ptr(), log.bytes.capacity()), (memory, capacity));
     assert_eq!(handed_over.capacity(), 4096);
+}
+
+#[test]
+fn answers_to_requests_to_be_saved_are_read_as_they_were_written() {
+    let answers = [(7, true), (u32::MAX, false)]
+        .map(|(request, is_on_disk)| SaveAnswer { request: SaveRequest(request), is_on_disk });
+    let mut log = InputLog::new(START);
+    log.save_answers(&answers);
+    log.end_tick();
+    let bytes = written(&mut log);
+    let entries: Vec<_> = InputLogReader::new(&bytes).unwrap().next().unwrap().unwrap().entries().collect();
+    let [Ok(Entry::SaveAnswers(read))] = entries[..] else { panic!("{entries:?}") };
+    assert_eq!(read.iter().collect::<Vec<_>>(), answers);
 }
 
 #[test]
