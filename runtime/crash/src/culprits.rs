@@ -12,6 +12,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::MONITOR_COMMAND;
 use crate::deaths;
 use crate::report::{self, CrashReport, CrashedThread, TEXT_FILE};
 use crate::state::{WorldState, unix_now};
@@ -55,21 +56,32 @@ pub fn recent(folder: &Path, game: &str, window: Duration) -> Vec<DeathOf> {
     recent.map(|report| DeathOf { died_at_unix_s: report.died_at_unix_s, worlds: of(&report) }).collect()
 }
 
-/// Waits until the report of this process's death is whole, or for so long: its monitor may still be at work on it.
+/// Waits until the report of this process's death is whole, for as long as its monitor is at work on it, but no longer than
+/// `at_most`. False if there is none.
 pub fn wait_for_report_of(pid: u32, folder: &Path, at_most: Duration) -> bool {
     const LOOK_EVERY: Duration = Duration::from_millis(10);
     let give_up_at = Instant::now() + at_most;
     loop {
+        // Asked first: what it writes it has written before it ends.
+        let is_at_work = Instant::now() < give_up_at && has_monitor(pid);
         let folders = report::folders_of_deaths(folder).unwrap_or_default();
         let own = folders.iter().rev().find(|death| report::pid_of(death) == Some(pid));
         if own.is_some_and(|death| fs::exists(death.join(TEXT_FILE)).unwrap_or_default()) {
             return true;
         }
-        if Instant::now() >= give_up_at {
+        if !is_at_work {
             return false;
         }
         sleep(LOOK_EVERY);
     }
+}
+
+/// Whether a monitor of this process lives; one that has ended has no command line.
+fn has_monitor(pid: u32) -> bool {
+    let ending = format!("\0{MONITOR_COMMAND}\0{pid}\0");
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    lines.any(|line| line.ends_with(ending.as_bytes()))
 }
 
 #[cfg(test)]
@@ -138,7 +150,32 @@ mod tests {
         let ids: Vec<_> = found.iter().map(|death| death.worlds[0].id).collect();
         assert_eq!(ids, [2, 4]);
         assert!(wait_for_report_of(4, &folder, Duration::ZERO));
-        assert!(!wait_for_report_of(6, &folder, Duration::ZERO));
+        assert!(!wait_for_report_of(6, &folder, Duration::from_secs(3_600)), "there is no monitor to wait for");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_report_is_waited_for_while_its_monitor_is_at_work() {
+        let folder = std::env::temp_dir().join(format!("throng-culprits-late-{}", std::process::id()));
+        let death = folder.join(report::folder_name(unix_now().as_secs(), 7_000_001));
+        fs::create_dir_all(&death).unwrap();
+        // What a monitor is called. It is told when to begin, and is then as slow as one on a host that is busy.
+        let script = "read line; sleep 0.5; echo > \"$0/report.txt\"";
+        let mut monitor = std::process::Command::new("sh")
+            .args(["-c", script])
+            .arg(&death)
+            .args([MONITOR_COMMAND, "7000001"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A process has no command line yet at the moment when it begins.
+        while !has_monitor(7_000_001) {
+            sleep(Duration::from_millis(1));
+        }
+        assert!(!wait_for_report_of(7_000_001, &folder, Duration::ZERO), "it is not there yet");
+        drop(monitor.stdin.take());
+        assert!(wait_for_report_of(7_000_001, &folder, Duration::from_secs(60)));
+        monitor.wait().unwrap();
         fs::remove_dir_all(&folder).unwrap();
     }
 }

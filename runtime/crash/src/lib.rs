@@ -65,7 +65,7 @@ pub use report::{CrashReport, CrashedThread, Frame, SignalName};
 pub use state::{ProcessState, StateSource, ThreadState, WorldState};
 pub use throng_platform::crash_signal::CrashSite;
 
-/// The argument with which the executable must call [`monitor::run`].
+/// The first argument with which the executable must call [`monitor::run`]; the second is the id of the process to watch.
 pub const MONITOR_COMMAND: &str = "crash-monitor";
 
 /// What a report needs to know in advance, and where it goes.
@@ -84,7 +84,7 @@ pub struct CrashSettings {
     pub game: String,
     /// The seed that the worlds' seeds come from.
     pub seed: Option<u64>,
-    /// Started with [`MONITOR_COMMAND`] as its only argument; as a rule this very executable.
+    /// Started with [`MONITOR_COMMAND`] and this process's id as its arguments; as a rule this very executable.
     pub monitor_executable: PathBuf,
 }
 
@@ -188,6 +188,8 @@ impl Drop for CrashGuard {
 fn start_monitor(executable: &Path, line: OwnedFd) -> Result<Child, CrashError> {
     Command::new(executable)
         .arg(MONITOR_COMMAND)
+        // For `ps`, and for the next server, which waits for what it writes.
+        .arg(std::process::id().to_string())
         // Its end of the line. Everything else that this process has open closes by itself.
         .stdin(Stdio::from(line))
         .stdout(Stdio::null())

@@ -1,21 +1,16 @@
-//! Metrics as the text that Prometheus scrapes.
+//! Metrics as Prometheus scrapes them: which families there are, for the two formats.
 //!
-//! The form is OpenMetrics 1.0, written by `prometheus-client` straight from a snapshot's values. Runs on
-//! the thread of whoever asked, never on the frame's: a histogram takes 4 us to write.
+//! [`text`] is OpenMetrics 1.0, for everybody; [`protobuf`] is Prometheus' own, which alone can carry native histograms.
+//! Both tell the same families with the same values. Runs on the thread of whoever asked, never on the frame's.
 
 use std::borrow::Cow;
-use std::fmt;
-
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Unit;
+use std::collections::HashMap;
 
 use crate::registry::{Description, Kind};
-use crate::snapshot::{MetricsSnapshot, Values};
+use crate::snapshot::Values;
 
-/// The HTTP content type that belongs to the text.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) mod protobuf;
+pub(crate) mod text;
 
 /// Gauges of one name that come and go with what they are about, such as rows of a report: each is its labels and its
 /// value. Labels may hold any text.
@@ -29,232 +24,80 @@ pub struct LabelledGauges {
     pub rows: Vec<(Vec<String>, f64)>,
 }
 
-impl MetricsSnapshot {
-    /// All metrics as text, each family with its help, in the order of registration.
-    pub fn to_prometheus_text(&self) -> String {
-        self.to_prometheus_text_with(Vec::new())
-    }
+/// Counters of one name that are counted elsewhere, told as [`LabelledGauges`] are.
+#[derive(Clone, Debug)]
+pub struct LabelledCounters {
+    pub name: &'static str,
+    pub help: &'static str,
+    pub keys: &'static [&'static str],
+    pub rows: Vec<(Vec<String>, u64)>,
+}
 
-    /// The same, and after it gauges that are not registered.
-    pub fn to_prometheus_text_with(&self, gauges: Vec<LabelledGauges>) -> String {
-        let mut registry = match self.values.prefix {
-            "" => prometheus_client::registry::Registry::default(),
-            prefix => prometheus_client::registry::Registry::with_prefix(prefix),
-        };
-        registry.register_collector(Box::new(self.clone()));
-        let rows_count = gauges.iter().map(|family| family.rows.len()).sum::<usize>();
-        registry.register_collector(Box::new(Labelled(gauges)));
-        let mut text = String::with_capacity(256 * (self.values.descriptions.len() + rows_count));
-        text::encode(&mut text, &registry).expect("writing to a string does not fail");
-        text
+/// One sample of a histogram, and where more is known of it: a dashboard leads from the one to the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exemplar {
+    /// The histogram, by the dotted name that it is registered under without labels.
+    pub histogram: &'static str,
+    /// Key and value together have 128 letters at most, which is the format's limit; longer ones are not told.
+    pub label: (&'static str, String),
+    pub value_us: u64,
+    /// Since 1970 (ms).
+    pub at_unix_ms: u64,
+}
+
+/// The format's limit.
+const EXEMPLAR_LETTERS_MAX: usize = 128;
+
+impl Exemplar {
+    fn is_tellable(&self) -> bool {
+        let (key, value) = &self.label;
+        key.chars().count() + value.chars().count() <= EXEMPLAR_LETTERS_MAX
     }
 }
 
-#[derive(Debug)]
-struct Labelled(Vec<LabelledGauges>);
+/// What is told beside what is registered.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    pub gauges: Vec<LabelledGauges>,
+    pub counters: Vec<LabelledCounters>,
+    /// Oldest first. A bucket has the newest of its own.
+    pub exemplars: Vec<Exemplar>,
+}
 
-impl Collector for Labelled {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        for LabelledGauges { name, help, keys, rows } in &self.0 {
-            let name = name.replace('.', "_");
-            let mut described = encoder.encode_descriptor(&name, help, None, MetricType::Gauge)?;
-            for (values, value) in rows {
-                let labels: Vec<(&str, &str)> = keys.iter().copied().zip(values.iter().map(String::as_str)).collect();
-                match labels.as_slice() {
-                    [] => described.encode_gauge(value)?,
-                    labels => described.encode_family(&labels)?.encode_gauge(value)?,
-                }
-            }
+/// All metrics of one name, which differ in their labels; in the order of registration.
+fn families(values: &Values) -> Vec<Vec<&Description>> {
+    let mut families: Vec<Vec<&Description>> = Vec::new();
+    let mut places: HashMap<Cow<'_, str>, usize> = HashMap::with_capacity(values.descriptions.len());
+    for member in values.descriptions.iter() {
+        let place = *places.entry(member.family()).or_insert(families.len());
+        match families.get_mut(place) {
+            Some(family) => family.push(member),
+            None => families.push(vec![member]),
         }
-        Ok(())
     }
+    families
 }
 
-impl Collector for MetricsSnapshot {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        let all = &self.values.descriptions;
-        for (index, first) in all.iter().enumerate() {
-            let is_new = all[..index].iter().all(|earlier| earlier.family() != first.family());
-            if is_new {
-                let family =
-                    all[index..].iter().map(|member| &**member).filter(|member| member.family() == first.family());
-                encode_family(&self.values, first, family, &mut encoder)?;
-            }
-        }
-        Ok(())
-    }
+/// The name of a histogram's family that has its maximum.
+fn max_family(histogram: &str) -> String {
+    format!("{histogram}_window_max")
 }
 
-/// Writes all metrics of one name, which differ in their labels.
-fn encode_family<'a>(
-    values: &Values,
-    first: &Description,
-    family: impl Iterator<Item = &'a Description> + Clone,
-    encoder: &mut DescriptorEncoder,
-) -> fmt::Result {
-    let name = first.family();
-    let metric_type = match first.kind {
-        Kind::Counter => MetricType::Counter,
-        Kind::Gauge | Kind::WindowMax => MetricType::Gauge,
-        Kind::Histogram => MetricType::Histogram,
+/// A histogram's exemplars, oldest first, each with the place of its bucket.
+fn exemplars_of<'a>(
+    member: &'a Description,
+    values: &'a Values,
+    exemplars: &'a [Exemplar],
+) -> impl Iterator<Item = (usize, &'a Exemplar)> {
+    let is_its = move |exemplar: &&Exemplar| {
+        member.kind == Kind::Histogram
+            && member.labels.is_empty()
+            && exemplar.histogram.replace('.', "_") == member.name
+            && exemplar.is_tellable()
     };
-    // The format has a line for the unit, but only of a name that ends with it.
-    let stem = name.strip_suffix(first.unit).and_then(|stem| stem.strip_suffix('_')).filter(|_| !first.unit.is_empty());
-    let unit = stem.map(|_| Unit::Other(first.unit.to_owned()));
-    let help: Cow<'_, str> = match (first.unit, &unit) {
-        ("", _) | (_, Some(_)) => first.help.into(),
-        (unit, None) => format!("{} [{unit}]", first.help).into(),
-    };
-    let mut described = encoder.encode_descriptor(stem.unwrap_or(&name), &help, unit.as_ref(), metric_type)?;
-    for member in family.clone() {
-        with_labels(&mut described, member, |metric| encode_value(values, member, metric))?;
-    }
-    if first.kind != Kind::Histogram {
-        return Ok(());
-    }
-    let name = format!("{name}_window_max");
-    let mut described = encoder.encode_descriptor(&name, first.help, None, MetricType::Gauge)?;
-    for member in family {
-        let max_s = values.histogram_maxima_us[usize::from(member.index)] as f64 / 1e6;
-        with_labels(&mut described, member, |metric| metric.encode_gauge(&max_s))?;
-    }
-    Ok(())
-}
-
-fn encode_value(values: &Values, member: &Description, metric: &mut MetricEncoder) -> fmt::Result {
-    let index = usize::from(member.index);
-    match member.kind {
-        Kind::Counter => metric.encode_counter::<NoLabelSet, u64, u64>(&values.counters[index], None),
-        Kind::Gauge => metric.encode_gauge(&values.gauges[index]),
-        Kind::WindowMax => metric.encode_gauge(&(values.maxima[index] as f64)),
-        Kind::Histogram => {
-            let histogram = &values.histograms[index];
-            let sum_s = histogram.sum_us() as f64 / 1e6;
-            metric.encode_histogram::<NoLabelSet>(sum_s, histogram.count(), &histogram.buckets_s(), None)
-        }
-    }
-}
-
-/// Without labels there are no braces either.
-fn with_labels(
-    described: &mut MetricEncoder,
-    member: &Description,
-    encode: impl FnOnce(&mut MetricEncoder) -> fmt::Result,
-) -> fmt::Result {
-    if member.labels.is_empty() { encode(described) } else { encode(&mut described.encode_family(&member.labels)?) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Counter, Merge, Registry};
-    use throng_platform::time::Nanos;
-
-    #[test]
-    fn every_kind_is_written_as_a_scraper_reads_it() {
-        let mut registry = Registry::new();
-        let packets = registry.register_counter("net.packets_in", "Packets received");
-        let hub = registry.register_gauge_with("server.worlds", "Worlds", &[("kind", "hub")]);
-        let inbox = registry.register_window_max("net.inbox_bytes", "Fullest inbox", 60);
-        let arena = registry.register_gauge_with("server.worlds", "Worlds", &[("kind", "a \"b\"\n")]);
-        let mut cells = registry.cells();
-        cells.add(packets, 12);
-        cells.max(inbox, 700);
-        registry.merge(&mut cells, Nanos::ZERO);
-        registry.set(hub, 2.0);
-        registry.set(arena, 0.5);
-
-        let expected = r#"# HELP metrics_samples_dropped Samples dropped because no frame merged them in time
-# TYPE metrics_samples_dropped counter
-metrics_samples_dropped_total 0
-# HELP net_packets_in Packets received
-# TYPE net_packets_in counter
-net_packets_in_total 12
-# HELP server_worlds Worlds
-# TYPE server_worlds gauge
-server_worlds{kind="hub"} 2.0
-server_worlds{kind="a \"b\"\n"} 0.5
-# HELP net_inbox_bytes_window_max Fullest inbox
-# TYPE net_inbox_bytes_window_max gauge
-net_inbox_bytes_window_max 700.0
-# EOF
-"#;
-        assert_eq!(registry.snapshot().to_prometheus_text(), expected);
-    }
-
-    #[test]
-    fn a_unit_has_its_line_where_the_name_ends_with_it_and_stands_in_the_help_elsewhere() {
-        const FRAMES: Counter = Counter::new("server.frames", "frames", "Frames run.", "Fine.", Merge::Sum);
-        const MISSED: Counter = Counter::new("server.ticks_missed", "ticks", "Ticks missed.", "Look.", Merge::Sum);
-        const MOST: Counter = Counter::new("server.most_frames", "frames", "Most frames.", "Look.", Merge::Max);
-        let mut registry = Registry::with_prefix("throng");
-        let ids = [&FRAMES, &MISSED].map(|counter| registry.register_declared(counter));
-        let most = registry.register_declared_max(&MOST, 60);
-        let mut cells = registry.cells();
-        ids.iter().for_each(|&id| cells.add(id, 3));
-        cells.max(most, 9);
-        registry.merge(&mut cells, Nanos::ZERO);
-        let text = registry.snapshot().to_prometheus_text();
-        let expected = "\
-# HELP throng_server_frames Frames run.
-# TYPE throng_server_frames counter
-# UNIT throng_server_frames frames
-throng_server_frames_total 3
-# HELP throng_server_ticks_missed Ticks missed. [ticks]
-# TYPE throng_server_ticks_missed counter
-throng_server_ticks_missed_total 3
-# HELP throng_server_most_frames_window_max Most frames. [frames]
-# TYPE throng_server_most_frames_window_max gauge
-throng_server_most_frames_window_max 9.0
-# EOF
-";
-        assert!(text.ends_with(expected), "{text}");
-    }
-
-    #[test]
-    fn labels_may_hold_any_text() {
-        let hostile = "a \"b\"} 1\nforged 2\\";
-        let gauges = LabelledGauges {
-            name: "replication.bytes_per_s",
-            help: "Bytes per second",
-            keys: &["kind", "world"],
-            rows: vec![(vec!["pose".into(), hostile.into()], 700.5), (vec!["vitals".into(), "hub 0".into()], 3.0)],
-        };
-        let text = Registry::with_prefix("throng").snapshot().to_prometheus_text_with(vec![gauges]);
-        let expected = r#"# HELP throng_replication_bytes_per_s Bytes per second
-# TYPE throng_replication_bytes_per_s gauge
-throng_replication_bytes_per_s{kind="pose",world="a \"b\"} 1\nforged 2\\"} 700.5
-throng_replication_bytes_per_s{kind="vitals",world="hub 0"} 3.0
-# EOF
-"#;
-        assert!(text.ends_with(expected), "{text}");
-        assert!(!text.lines().any(|line| line.starts_with("forged")), "{text}");
-    }
-
-    #[test]
-    fn a_histogram_has_growing_buckets_and_a_maximum_that_no_scrape_resets() {
-        let mut registry = Registry::new();
-        let frame = registry.register_histogram_with("server.frame", "Time of one frame", &[("core", "0")]);
-        let mut cells = registry.cells();
-        for us in [900_000, 16_000, 16_667, 40_000] {
-            cells.record(frame, us);
-        }
-        registry.merge(&mut cells, Nanos::from_secs(1));
-        for _scrape in 0..3 {
-            let text = registry.snapshot().to_prometheus_text();
-            for line in [
-                "# TYPE server_frame_seconds histogram",
-                "server_frame_seconds_sum{core=\"0\"} 0.972667",
-                "server_frame_seconds_count{core=\"0\"} 4",
-                "server_frame_seconds_bucket{le=\"0.012\",core=\"0\"} 0",
-                "server_frame_seconds_bucket{le=\"0.016667\",core=\"0\"} 2",
-                "server_frame_seconds_bucket{le=\"0.05\",core=\"0\"} 3",
-                "server_frame_seconds_bucket{le=\"+Inf\",core=\"0\"} 4",
-                "# TYPE server_frame_seconds_window_max gauge",
-                "server_frame_seconds_window_max{core=\"0\"} 0.9",
-            ] {
-                assert!(text.lines().any(|found| found == line), "{line:?} is missing in\n{text}");
-            }
-        }
-    }
+    let buckets = values.histograms.get(usize::from(member.index)).map(|histogram| histogram.buckets_s());
+    exemplars.iter().filter(is_its).filter_map(move |exemplar| {
+        let seconds = exemplar.value_us as f64 / 1e6;
+        Some((buckets.as_ref()?.iter().position(|(bound_s, _)| seconds <= *bound_s)?, exemplar))
+    })
 }

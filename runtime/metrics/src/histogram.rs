@@ -132,6 +132,11 @@ impl Histogram {
         steps
     }
 
+    /// What was recorded, by rising length: the longest of each step (us), to 1 %, and how many there are.
+    pub(crate) fn filled(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.counts.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
+    }
+
     /// Pairs of upper bound in seconds and number of samples up to it and above the one before.
     pub(crate) fn buckets_s(&self) -> [(f64, u64); BOUNDS_US.len() + 1] {
         std::array::from_fn(|index| {

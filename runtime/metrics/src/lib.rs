@@ -6,7 +6,7 @@
 //!
 //! Each thread counts in [`Cells`] of its own, without an atomic or a lock, and the frame's thread merges
 //! them into the [`Registry`] once a frame, when their owner is idle. Whoever wants to look takes a
-//! [`MetricsSnapshot`] and turns it into text on another thread, so that a scrape costs the frame one copy.
+//! [`MetricsSnapshot`] and turns it into text or protobuf on another thread, so that a scrape costs the frame one copy.
 //!
 //! ```text
 //! worker 0: Cells --+
@@ -41,6 +41,7 @@ pub mod declared;
 mod exposition;
 pub mod game;
 mod histogram;
+mod native;
 mod registry;
 mod snapshot;
 pub mod text_table;
@@ -48,7 +49,9 @@ mod window_max;
 
 pub use cells::{Cells, SAMPLES_MAX};
 pub use declared::{Counter, Counters, Merge};
-pub use exposition::{CONTENT_TYPE, LabelledGauges};
+pub use exposition::protobuf::PROTOBUF_CONTENT_TYPE;
+pub use exposition::text::CONTENT_TYPE;
+pub use exposition::{Beside, Exemplar, LabelledCounters, LabelledGauges};
 pub use histogram::{Histogram, Percentiles};
 pub use registry::{CounterId, GaugeId, HISTOGRAM_WINDOW_S, HistogramId, Registry, WindowMaxId};
 pub use snapshot::MetricsSnapshot;

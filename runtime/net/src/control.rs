@@ -26,7 +26,8 @@
 //! +--------+------+------+--------+-------+---------+--------+-------+-----------+---------+------+
 //! ```
 //!
-//! Flags: 1, the player has an entity; 2, the world that the client was sent to did not take it, and it is back. `slot`
+//! Flags: 1, the player has an entity; 2, the world that the client was sent to did not take it, and it is back; 4, the
+//! world is reactive: it rests while nobody has anything to say, and both sides' keep-alives come more seldom. `slot`
 //! and `generation` are always there and mean nothing without flag 1. Bytes after the name
 //! are an error: a message that is longer than it says was written by something else.
 //!
@@ -65,6 +66,7 @@ const OP_SCHEMA: u8 = 2;
 
 const FLAG_OWN: u8 = 1;
 const FLAG_RETURNED: u8 = 2;
+const FLAG_REACTIVE: u8 = 4;
 
 /// One side's schema (`throng_replication::Schema::hash`). From the server: what it writes by. From a client: it goes by
 /// another one than the server, and leaves.
@@ -103,6 +105,9 @@ pub struct EnterWorld<'a> {
     pub own_entity: Option<(u32, u8)>,
     /// The world that the client was sent to did not take it: it is back in the one that sent it.
     pub has_returned: bool,
+    /// The world rests while nobody has anything to say: see
+    /// [`Connection::set_quiet`](crate::connection::Connection::set_quiet).
+    pub is_reactive: bool,
     /// The world's kind, such as `hideout`.
     pub name: &'a str,
 }
@@ -132,7 +137,7 @@ impl<'a> EnterWorld<'a> {
         if name.len() != usize::from(name_bytes) || name.len() > NAME_BYTES_MAX {
             return Err(EnterWorldError::Length);
         }
-        if tick_hz == 0 || flags & !(FLAG_OWN | FLAG_RETURNED) != 0 {
+        if tick_hz == 0 || flags & !(FLAG_OWN | FLAG_RETURNED | FLAG_REACTIVE) != 0 {
             return Err(EnterWorldError::OutOfRange);
         }
         Ok(Self {
@@ -142,6 +147,7 @@ impl<'a> EnterWorld<'a> {
             world: u32::from_le_bytes([w0, w1, w2, w3]),
             own_entity: (flags & FLAG_OWN != 0).then(|| (u32::from_le_bytes([s0, s1, s2, s3]), generation)),
             has_returned: flags & FLAG_RETURNED != 0,
+            is_reactive: flags & FLAG_REACTIVE != 0,
             name: std::str::from_utf8(name).map_err(|_| EnterWorldError::NameNotUtf8)?,
         })
     }
@@ -153,8 +159,10 @@ impl<'a> EnterWorld<'a> {
         out[..4].copy_from_slice(&[CONTROL, OP_ENTER_WORLD, self.epoch, self.tick_hz]);
         out[4..8].copy_from_slice(&self.tick.to_le_bytes());
         out[8..12].copy_from_slice(&self.world.to_le_bytes());
-        let own = if self.own_entity.is_some() { FLAG_OWN } else { 0 };
-        out[12] = own | if self.has_returned { FLAG_RETURNED } else { 0 };
+        let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
+        out[12] = flag(self.own_entity.is_some(), FLAG_OWN)
+            | flag(self.has_returned, FLAG_RETURNED)
+            | flag(self.is_reactive, FLAG_REACTIVE);
         out[13..17].copy_from_slice(&slot.to_le_bytes());
         out[17] = generation;
         out[18] = name.len() as u8;
@@ -178,6 +186,7 @@ mod tests {
         world: 1_001,
         own_entity: Some((70_000, 3)),
         has_returned: false,
+        is_reactive: false,
         name: "hub",
     };
 
@@ -191,8 +200,8 @@ mod tests {
     fn what_was_written_is_read_back() {
         for own_entity in [None, Some((0, 0)), Some((u32::MAX, 255))] {
             for name in ["", "hub", "höhle"] {
-                for has_returned in [false, true] {
-                    let message = EnterWorld { own_entity, has_returned, name, ..HUB };
+                for (has_returned, is_reactive) in [(false, false), (true, false), (false, true), (true, true)] {
+                    let message = EnterWorld { own_entity, has_returned, is_reactive, name, ..HUB };
                     assert_eq!(EnterWorld::decode(&bytes(&message)), Ok(message));
                 }
             }
@@ -242,7 +251,7 @@ mod tests {
         message[3] = 0;
         assert_eq!(EnterWorld::decode(&message), Err(EnterWorldError::OutOfRange));
         let mut message = bytes(&HUB);
-        message[12] = 4;
+        message[12] = 8;
         assert_eq!(EnterWorld::decode(&message), Err(EnterWorldError::OutOfRange));
         let mut message = bytes(&HUB);
         message[19] = 0xFF;

@@ -21,6 +21,11 @@ pub trait Clock: Send + Sync {
     /// Seconds since 1970, for connect tokens and file names; may jump when the host's clock is set.
     fn unix_seconds(&self) -> u64;
 
+    /// Milliseconds since 1970, for what is told of the past; may jump as [`Clock::unix_seconds`].
+    fn unix_millis(&self) -> u64 {
+        self.unix_seconds() * 1_000
+    }
+
     /// Sleeps until `at`; returns at once when it has passed. May return early when the process is asked
     /// to stop, so that a shutdown does not wait for a sleep: look at [`Clock::now`] again.
     fn sleep_until(&self, at: Nanos);
@@ -54,6 +59,10 @@ impl Clock for MonotonicClock {
     fn unix_seconds(&self) -> u64 {
         // A host whose clock stands before 1970 gets 0: its tokens are refused as expired, and nothing panics.
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    }
+
+    fn unix_millis(&self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
     }
 
     fn sleep_until(&self, at: Nanos) {
@@ -111,6 +120,10 @@ impl Clock for ManualClock {
 
     fn unix_seconds(&self) -> u64 {
         self.shared.unix_at_start_s.load(Ordering::Relaxed) + self.now().0 / 1_000_000_000
+    }
+
+    fn unix_millis(&self) -> u64 {
+        self.shared.unix_at_start_s.load(Ordering::Relaxed) * 1_000 + self.now().0 / 1_000_000
     }
 
     /// Moves nothing and returns: whoever holds the clock decides when time passes.

@@ -8,12 +8,14 @@
 //! | --- | --- |
 //! | [`time`], [`clock`] | what time is it, and who may move it |
 //! | [`udp`], [`poll`] | datagrams in batches, and sleeping until there are some |
+//! | [`wake`] | ending such a sleep from another thread |
 //! | [`signals`] | has somebody asked this process to stop |
 //! | [`cores`], [`nodes`], [`limits`], [`process`] | what the host grants, and what we use of it |
 //! | [`accounts`], [`control_groups`] | what we use by our own word, and by the word of those who bill or limit it |
 //! | [`threads`] | named threads, with low priority where asked |
 //! | [`allocator`] | mimalloc with a count per thread |
 //! | [`prefetch`] | memory that is going to be read, early |
+//! | [`headroom`] | memory that is kept for a busier tick |
 //! | [`ticks`] | the cheapest clock, for measuring |
 //! | [`perf`], [`sched`] | when a thread had no core, and which other threads of the host had it |
 //! | [`steal`], [`heartbeat`] | for how long a hypervisor gave our cores to somebody else, by its word and without |
@@ -37,6 +39,7 @@ pub mod control_groups;
 pub mod cores;
 pub mod crash_signal;
 pub mod hardware;
+pub mod headroom;
 pub mod heartbeat;
 pub mod limits;
 pub mod message_pair;
@@ -59,3 +62,4 @@ pub mod threads;
 pub mod ticks;
 pub mod time;
 pub mod udp;
+pub mod wake;

@@ -15,8 +15,9 @@ use nix::sys::time::TimeSpec;
 use crate::signals;
 use crate::time::Nanos;
 
-/// More sockets than this in one wait are a case for [`Epoll`]; one place is kept for the stop request.
-pub const WAIT_FDS_MAX: usize = 32;
+/// More than this in one wait are a case for [`Epoll`]: 32 sockets and a [`Wake`](crate::wake::Wake); one place is kept for
+/// the stop request.
+pub const WAIT_FDS_MAX: usize = 33;
 
 /// Sleeps until one of `fds` can be read (`true`), or `timeout` has passed (`false`; `None` = no end).
 ///

@@ -19,6 +19,12 @@ pub fn user_id() -> u32 {
     geteuid().as_raw()
 }
 
+/// The host's name, as it has it itself; `None` where nobody tells it.
+pub fn host_name() -> Option<String> {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
 /// Processor time of this process since its start, user and system, all threads together.
 pub fn cpu_time() -> Nanos {
     read(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default()

@@ -12,6 +12,7 @@ use throng_capture::model::World;
 use throng_platform::{allocator, ticks};
 
 use crate::hand_off::HandOff;
+use crate::kept::KeptCapture;
 use crate::rules::Rules;
 use crate::save_request::{ManualSave, SAVE_WITHIN, SaveError, Saved};
 use crate::{log, memory, overruns, pool, saver, thread};
@@ -101,6 +102,16 @@ impl RecorderControl {
     pub fn save_crash(&self, path: &Path, world: Option<u32>) -> io::Result<()> {
         let bytes = saver::crash_capture(&self.hand_off, world)?;
         fs::write(path, bytes)
+    }
+
+    /// The latest captures that were written, oldest first: 32 at most. Allocates.
+    pub fn kept_captures(&self) -> Vec<KeptCapture> {
+        self.hand_off.kept.all()
+    }
+
+    /// The folder that captures go to.
+    pub fn captures_folder(&self) -> Option<&Path> {
+        self.hand_off.settings.captures.as_deref()
     }
 
     /// Puts other rules into force, with the next frame.

@@ -14,6 +14,7 @@ use throng_platform::ticks;
 
 use crate::capture_builder::FrameNote;
 use crate::cores::CoreHistory;
+use crate::kept::KeptCaptures;
 use crate::rules::Rules;
 use crate::save_request::ManualSave;
 use crate::settings::RecorderSettings;
@@ -49,6 +50,7 @@ pub(crate) struct HandOff {
     /// With `bell`: the recorder's thread sleeps under it.
     asleep: Mutex<()>,
     pub counts: Counts,
+    pub kept: KeptCaptures,
 }
 
 /// What tells captures about switches.
@@ -90,6 +92,7 @@ impl HandOff {
             bell: Condvar::new(),
             asleep: Mutex::default(),
             counts: Counts::default(),
+            kept: KeptCaptures::default(),
         }
     }
 

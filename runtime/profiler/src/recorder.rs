@@ -223,6 +223,22 @@ impl Recorder {
         }
     }
 
+    /// What the frame took that ended last.
+    pub fn figures(&self) -> &FrameFigures {
+        &self.figures
+    }
+
+    /// What each subsystem took in the worlds of each kind in the frame that ended last: tells the kind, the subsystem's
+    /// number and the time (ns) where there was any. Never allocates. Cost: some 100 ns.
+    pub fn each_of_kinds(&self, mut tell: impl FnMut(KindNumber, usize, u64)) {
+        let count = site::subsystems_count();
+        for row in 1..world_kind::rows() {
+            for (number, &taken) in self.of_kinds[row].iter().enumerate().take(count).filter(|(_, taken)| **taken > 0) {
+                tell(KindNumber::of_row(row), number, self.calibration.ns(taken));
+            }
+        }
+    }
+
     fn meet_threads(&mut self) {
         if self.threads_seen != thread::count() {
             let all = thread::all();

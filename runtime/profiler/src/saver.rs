@@ -23,6 +23,7 @@ use throng_platform::ticks::{self, Calibration};
 use crate::capture_builder::{self, Clock, Window};
 use crate::captures::{CapturesFolder, DiskBudgets, NewCapture, folder_of};
 use crate::hand_off::HandOff;
+use crate::kept::KeptCapture;
 use crate::memory_growth::MemoryGrowth;
 use crate::pace::{Pace, PacedWriter};
 use crate::record::recorded_world;
@@ -214,7 +215,28 @@ impl<'a> Saver<'a> {
         let new = NewCapture { kind: fired.kind, folder: &of_cause, unix_s, frame, bytes: &bytes };
         let kept = folder.keep(&new, budgets);
         let path = kept.map_err(|cause| write_error(root, &cause))?;
+        let of_frame = capture.frames.iter().find(|kept| kept.number == frame);
+        self.hand_off.kept.add(KeptCapture {
+            id: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            path: path.clone(),
+            trigger: fired.kind,
+            cause: cause_name(fired.cause),
+            world_kind: fired.world_kind.name().unwrap_or_default().to_owned(),
+            at_unix_ms: self.unix_ms(fired.at),
+            frame,
+            frame_us: of_frame.map(|frame| frame.end_ns.saturating_sub(frame.begin_ns) / 1_000),
+            size_bytes: bytes.len() as u64,
+        });
         Ok(Saved { path, size_bytes: bytes.len() as u64 })
+    }
+}
+
+impl Saver<'_> {
+    /// A moment of the past since 1970.
+    fn unix_ms(&self, at_ticks: u64) -> u64 {
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        let ago_ns = self.clock.calibration.ns(ticks::now().saturating_sub(at_ticks));
+        now_ms.saturating_sub(ago_ns / 1_000_000)
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 pub const KINDS_MAX: usize = 14;
 
 /// Rows of a table by kind: one for no world, one for each kind, one for those beyond.
-pub(crate) const KIND_ROWS: usize = KINDS_MAX + 2;
+pub const KIND_ROWS: usize = KINDS_MAX + 2;
 
 /// What kinds beyond [`KINDS_MAX`] are called together.
 const OTHERS: &str = "others";
@@ -30,12 +30,12 @@ impl KindNumber {
 
     /// Its place in a table by kind.
     #[inline(always)]
-    pub(crate) fn row(self) -> usize {
+    pub fn row(self) -> usize {
         usize::from(self.0) % KIND_ROWS
     }
 
     #[inline(always)]
-    pub(crate) fn of_row(row: usize) -> KindNumber {
+    pub fn of_row(row: usize) -> KindNumber {
         KindNumber((row % KIND_ROWS) as u8)
     }
 

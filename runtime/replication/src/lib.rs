@@ -46,7 +46,8 @@ pub mod derived {
         link::EntityLink,
         list::{Count, ReplicateList},
         quantise,
-        replicate::{Replicate, ReplicateBits},
+        replicate::{Replicate, ReplicateBits, ReplicateInteger},
+        shape::FieldShape,
     };
 }
 pub mod ecs;
@@ -64,7 +65,7 @@ pub use arrayvec::ArrayVec;
 pub use ecs::{
     Protocol,
     attributes::{Team, VisibilityFiltered, Weight},
-    state_hash::{StateHash, StateHasher},
+    state_hash::{StateHash, StateHasher, StateParts},
 };
 pub use replicas::{
     held_samples::{StateError, Wrong},
@@ -106,6 +107,7 @@ pub use wire::{
     replicate::{Replicate, ReplicateBits, ReplicateInteger},
     schema::{ComponentIndex, ENTITY_BYTES_MAX, EVENTS_MAX, KINDS_MAX, Schema, SchemaBuilder},
     seen::{SEEN_BYTES, Seen},
+    shape::FieldShape,
     time_factor::TimeFactor,
     unpacked::{Unpacked, UnpackedAt},
 };

@@ -57,7 +57,7 @@ use crate::{
     view::{
         audit_sample::ExactSource,
         client_view::View,
-        interest::{Found, InterestSettings},
+        interest::{Found, InterestSettings, is_small},
         scene::Scene,
         traffic::{Counts, Overhead, Traffic},
     },
@@ -274,6 +274,15 @@ impl WorldReplication {
     /// The first value this tick that was outside its declared range, and whose it is.
     pub fn first_clamped(&self) -> Option<(ComponentIndex, NetId)> {
         self.scene.entities.first_clamped()
+    }
+
+    /// In how many ticks from one in which something changed the last client has had its turn to hear of it (ticks, >= 1),
+    /// if nothing is lost and budgets do: turns of far rings, of components that are told of seldom, and of relevant sets.
+    pub fn settles_in(&self) -> u32 {
+        let Scene { entities, rings, settings, .. } = &self.scene;
+        // One that stands is looked at half as often.
+        let interest = if is_small(entities) { 1 } else { settings.period_ticks.saturating_mul(2) };
+        rings.period_max.saturating_add(entities.period_max() - 1).max(interest).max(1)
     }
 
     /// The view of a client that comes in. `epoch` tells its stay here from its stays elsewhere; it is in every

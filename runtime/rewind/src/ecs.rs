@@ -16,6 +16,7 @@ use std::{
 use bevy_app::{App, Last, Plugin};
 use bevy_ecs::{lifecycle::HookContext, prelude::*, world::DeferredWorld};
 use glam::{Quat, Vec3};
+use throng_pack::Pack;
 
 use crate::{
     history::{Body, History, HistoryError, HistorySettings},
@@ -67,7 +68,8 @@ impl Hittable {
 }
 
 /// A player who shoots: what it was shown.
-#[derive(Component, Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Component, Debug, Clone, Copy, Default, PartialEq, Eq, Pack)]
+#[pack(name = "throng.shoots")]
 pub struct Shoots(pub Shooter);
 
 /// The history of a world, and whose slots it has.

@@ -101,7 +101,7 @@ pub struct HistoryCounts {
 }
 
 /// No body has this slot.
-const NO_RIG: u16 = u16::MAX;
+pub(crate) const NO_RIG: u16 = u16::MAX;
 
 /// The history of one world.
 pub struct History {
@@ -109,12 +109,12 @@ pub struct History {
     /// No body reaches farther from its place than this (m).
     reach_m: f32,
     has_bones: bool,
-    transforms: Transforms,
-    poses: Poses,
+    pub(crate) transforms: Transforms,
+    pub(crate) poses: Poses,
     /// By slot.
-    rig_of: Vec<u16>,
+    pub(crate) rig_of: Vec<u16>,
     /// What each slot plays in the newest tick.
-    playing: Vec<Playing>,
+    pub(crate) playing: Vec<Playing>,
     sampler: PoseSampler,
     counts: HistoryCounts,
 }

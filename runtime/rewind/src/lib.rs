@@ -67,6 +67,7 @@ pub mod person;
 pub mod pose_sampler;
 mod poses;
 pub mod rig;
+pub mod saved;
 pub mod shooter;
 pub mod skeleton;
 mod transforms;

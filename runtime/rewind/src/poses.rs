@@ -134,6 +134,20 @@ impl Poses {
         (at.parts_since(ViewTime::of_tick(from)) as f32 / way as f32).min(1.0)
     }
 
+    /// Limbs of each pose; 0 if no body has bones.
+    pub fn limbs_count(&self) -> usize {
+        self.limbs
+    }
+
+    /// The poses of a slot, from the oldest on: when each was, and its limbs.
+    pub fn of_slot(&self, slot: usize) -> impl Iterator<Item = (u32, &[Ends])> {
+        let next = self.next.get(slot).map_or(0, |next| usize::from(*next));
+        let keys = if slot < self.next.len() { self.keys } else { 0 };
+        let entries = (0..keys).map(move |key| slot * self.keys + (next + key) % self.keys);
+        let known = entries.filter(|entry| self.ticks[*entry] != NO_TICK);
+        known.map(|entry| (self.ticks[entry], &self.ends[entry * self.limbs..(entry + 1) * self.limbs]))
+    }
+
     /// The limbs of a pose, as [`Around`] names it.
     pub fn limbs(&self, entry: usize) -> &[Ends] {
         &self.ends[entry..entry + self.limbs]

@@ -6,6 +6,7 @@
 //!
 //! Belongs to a player while that is in a world: a value of 56 bytes. Any thread; allocates nothing.
 
+use throng_pack::Pack;
 use throng_platform::time::Nanos;
 
 use crate::{
@@ -14,14 +15,33 @@ use crate::{
 };
 
 /// What a client says that its player was shown when an input was made, and what the server knows of that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "throng.view_claim")]
 pub struct Claim {
     /// As the client says.
     pub at: ViewTime,
     /// The newest tick of which the client has acknowledged a snapshot; 0 before the first.
     pub acked_tick: u32,
     /// Of the client's line, as the server has measured it, with what inputs and snapshots wait for ticks.
+    #[pack(via = Ns)]
     pub round_trip: Nanos,
+}
+
+/// A duration as it is packed (ns).
+#[derive(Debug, Clone, Copy, Pack)]
+#[pack(name = "throng.ns")]
+struct Ns(u64);
+
+impl From<Nanos> for Ns {
+    fn from(nanos: Nanos) -> Self {
+        Self(nanos.0)
+    }
+}
+
+impl From<Ns> for Nanos {
+    fn from(ns: Ns) -> Self {
+        Self(ns.0)
+    }
 }
 
 /// The moment of a shot.
@@ -34,18 +54,26 @@ pub struct ShotMoment {
 }
 
 /// A player who shoots.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pack)]
+#[pack(name = "throng.shooter")]
 pub struct Shooter {
     view: ShooterView,
-    /// With the tick in which it came.
-    newest: Option<(u32, Claim)>,
+    newest: Option<Newest>,
+}
+
+/// The newest claim, and the tick in which it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "throng.newest_claim")]
+struct Newest {
+    came: u32,
+    claim: Claim,
 }
 
 impl Shooter {
     /// An input that pulls the trigger came in this tick.
     pub fn claims(&mut self, tick: u32, claim: Claim) {
         self.view.acknowledged(claim.acked_tick);
-        self.newest = Some((tick, claim));
+        self.newest = Some(Newest { came: tick, claim });
     }
 
     /// The moment at which a shot is judged that is fired in this tick. Who has claimed nothing shoots at what there was
@@ -53,7 +81,7 @@ impl Shooter {
     pub fn judge(&mut self, limits: &ViewLimits, tick: u32) -> ShotMoment {
         let newest_tick = tick.saturating_sub(1);
         let (claimed, round_trip) = match self.newest {
-            Some((came, claim)) => (claim.at.after_ticks(tick.saturating_sub(came)), claim.round_trip),
+            Some(Newest { came, claim }) => (claim.at.after_ticks(tick.saturating_sub(came)), claim.round_trip),
             None => (ViewTime::of_tick(newest_tick), Nanos::ZERO),
         };
         ShotMoment { claimed, admitted: limits.admit(&mut self.view, newest_tick, claimed, round_trip) }

@@ -15,6 +15,7 @@
 //! Belongs to one world. Fixed memory: 29 bytes for each slot and row.
 
 use glam::{Quat, Vec3};
+use throng_pack::Pack;
 
 use crate::view_time::ViewTime;
 
@@ -34,7 +35,8 @@ pub(crate) struct Transforms {
 }
 
 /// Consecutive ticks that are recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pack)]
+#[pack(name = "throng.history_run")]
 pub(crate) struct Run {
     pub oldest: u32,
     pub newest: u32,
@@ -113,6 +115,25 @@ impl Transforms {
             wider.holds[to].copy_from_slice(&self.holds[from]);
         }
         *self = wider;
+    }
+
+    /// How many ticks there is room for.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Where a slot was in a tick of the run, how it was turned, and whether it holds; `None` if it was not there.
+    pub fn entry(&self, slot: usize, tick: u32) -> Option<(Vec3, Quat, bool)> {
+        let entry = self.row(tick) + slot;
+        let at = Vec3::new(self.x_m[entry], self.y_m[entry], self.z_m[entry]);
+        (!at.x.is_nan()).then(|| (at, self.rotation[entry], self.holds[entry]))
+    }
+
+    /// Nobody was anywhere, ever.
+    pub fn forget_all(&mut self) {
+        self.run = None;
+        self.x_m.fill(f32::NAN);
+        self.holds.fill(true);
     }
 
     /// Nobody was in this slot, ever.

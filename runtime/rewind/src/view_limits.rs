@@ -22,6 +22,7 @@
 //! Reads no clock; keeps two moments for each shooter, in a value that lies with its player. Any thread, allocates
 //! nothing.
 
+use throng_pack::Pack;
 use throng_platform::time::Nanos;
 
 use crate::view_time::ViewTime;
@@ -56,7 +57,8 @@ impl ViewLimits {
 }
 
 /// What a shooter was shown last, and what he is known to have; with its player, for as long as that is in the world.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pack)]
+#[pack(name = "throng.shooter_view")]
 pub struct ShooterView {
     newest: ViewTime,
     acked_tick: u32,

@@ -4,10 +4,12 @@
 //! the tick before and how far it was on its way to the next, in 256ths: at 20 ticks a second one part is 0.2 ms, in which
 //! a sprinter covers 2 mm.
 
+use throng_pack::Pack;
 use throng_platform::time::Nanos;
 
 /// A moment of a world, in 256ths of its ticks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pack)]
+#[pack(name = "throng.view_time")]
 pub struct ViewTime(u64);
 
 impl ViewTime {

@@ -74,14 +74,24 @@ impl TickPhase {
         frame + missing.div_ceil(self.rate_hz.into())
     }
 
+    /// The frame in which the world is due for the `count`th time after `frame`, in which it is due itself.
+    pub fn due_after(self, frame: u64, count: u64) -> u64 {
+        debug_assert!(self.due(frame), "counted from a frame in which it is due");
+        let frame_hz = u128::from(self.frame_hz);
+        let steps = (self.due_up_to(frame) + u128::from(count)) * frame_hz;
+        // It may have been due in frame 0 before anything was counted.
+        let steps = steps.saturating_sub(self.progress.into());
+        steps.div_ceil(u128::from(self.rate_hz)) as u64
+    }
+
     /// In how many frames after `after` and up to `until` the world ticks, however many these are.
     pub fn due_count(self, after: u64, until: u64) -> u64 {
-        let due_up_to = |frame: u64| {
-            let (pattern, in_pattern) = (frame / u64::from(self.frame_hz), frame % u64::from(self.frame_hz));
-            let steps = in_pattern * u64::from(self.rate_hz) + u64::from(self.progress);
-            pattern * u64::from(self.rate_hz) + steps / u64::from(self.frame_hz)
-        };
-        due_up_to(until).saturating_sub(due_up_to(after))
+        self.due_up_to(until).saturating_sub(self.due_up_to(after)) as u64
+    }
+
+    /// How often it was due up to a frame, counted from some beginning.
+    fn due_up_to(self, frame: u64) -> u128 {
+        (u128::from(frame) * u128::from(self.rate_hz) + u128::from(self.progress)) / u128::from(self.frame_hz)
     }
 
     fn progress_at(self, frame: u64) -> u64 {
@@ -189,6 +199,25 @@ mod tests {
             }
             let (begin, century) = (12_345, 100 * 365 * 24 * 3_600);
             assert_eq!(phase.due_count(begin, begin + century * u64::from(frame_hz)), century * u64::from(rate));
+        }
+    }
+
+    #[test]
+    fn frames_that_are_due_are_found_as_if_one_by_one() {
+        for (frame_hz, rate) in [(60, 20), (128, 20), (128, 30), (60, 1), (60, 60), (75, 64)] {
+            for index in [0, 1, 7] {
+                let phases = [
+                    TickPhase::new(index, Hertz(rate), grid(frame_hz)),
+                    TickPhase::stretched(index, Hertz(rate), grid(frame_hz), 37),
+                ];
+                for phase in phases {
+                    let due: Vec<u64> = (0..2_000).filter(|frame| phase.due(*frame)).collect();
+                    for (count, frame) in due.iter().enumerate() {
+                        assert_eq!(phase.due_after(due[0], count as u64), *frame, "{rate} Hz on {frame_hz}");
+                        assert_eq!(phase.due_after(*frame, 0), *frame);
+                    }
+                }
+            }
         }
     }
 

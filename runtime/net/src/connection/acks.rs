@@ -228,6 +228,15 @@ impl SentPackets {
         self.forget_decided();
     }
 
+    /// When [`expire`](Self::expire) gives the next one up if nothing is acked until then.
+    pub fn next_loss(&self, times: LossTimes) -> Option<Nanos> {
+        let time = |packet: &SentPacket| {
+            if packet.contents.awaits_ack { times.with_chunks } else { times.without_chunks }
+        };
+        let open = (0..self.open.len()).filter_map(|index| self.open.get(index)).filter(|packet| !packet.decided);
+        open.map(|packet| packet.at.saturating_add(time(packet))).min()
+    }
+
     fn lose_overtaken(&mut self, newest_acked: PacketSequence, each: &mut impl FnMut(Decided)) {
         for index in 0..self.open.len() {
             let sequence = self.sequence_at(index);
@@ -328,6 +337,18 @@ mod tests {
         assert_eq!(expired(250), [1]);
         assert_eq!(expired(251), [0u16; 0]);
         assert_eq!(expired(2_200), [0], "no answer was due for a bare header");
+    }
+
+    #[test]
+    fn the_next_loss_is_told_before_it_comes_and_none_where_nothing_is_open() {
+        let (mut sent, mut budget) = (SentPackets::default(), HeapBudget::default());
+        assert_eq!(sent.next_loss(TIMES), None);
+        sent.sent(Nanos::ZERO, PacketContents::default(), &mut budget);
+        assert_eq!(sent.next_loss(TIMES), Some(Nanos::from_millis(2_200)));
+        sent.sent(Nanos::from_millis(50), CONTENTS, &mut budget);
+        assert_eq!(sent.next_loss(TIMES), Some(Nanos::from_millis(250)));
+        sent.acknowledge(Acks { newest: PacketSequence(1), bits: 0b11 }, Nanos::from_millis(60), |_| ());
+        assert_eq!(sent.next_loss(TIMES), None);
     }
 
     /// The promise of this file: whatever is acked, twice, late or out of order, over three wraps of the

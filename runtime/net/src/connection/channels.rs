@@ -42,6 +42,10 @@ pub const ACK_DELAY_MAX: Nanos = Nanos::from_millis(50);
 const UNACKED_MAX: u32 = 16;
 /// A packet goes out after this silence, to keep firewalls open and the other side patient.
 pub const KEEP_ALIVE: Nanos = Nanos::from_secs(1);
+/// The same where both sides rest for as long as nobody has anything to say, at most: a quarter of the silence that a server
+/// bears by its shipped settings, since the client does not know how long that is, and three in a row may be lost. Firewalls
+/// forget a way after half a minute (RFC 4787).
+pub const QUIET_KEEP_ALIVE: Nanos = Nanos::from_millis(2_500);
 /// What reliable data may take of a packet before the caller's message: one whole fragment.
 const RELIABLE_SHARE_BYTES: usize = FRAGMENT_OVERHEAD_BYTES + FRAGMENT_BYTES_MAX;
 /// The longest message for `send_packet`, in a packet that has nothing else to carry (bytes).
@@ -106,6 +110,8 @@ pub struct Channels {
     pool: BlockPool,
     budget: HeapBudget,
     last_sent: Nanos,
+    /// After so long a silence of ours a packet goes out.
+    keep_alive: Nanos,
     /// When anything was last kept in the pool.
     busy_at: Nanos,
     /// Packets with chunks that no header of ours has acknowledged yet.
@@ -116,7 +122,7 @@ pub struct Channels {
 
 impl Channels {
     pub fn new(now: Nanos) -> Self {
-        Channels { last_sent: now, busy_at: now, ..Channels::default() }
+        Channels { last_sent: now, busy_at: now, keep_alive: KEEP_ALIVE, ..Channels::default() }
     }
 
     #[inline]
@@ -234,9 +240,25 @@ impl Channels {
         let silence = now.saturating_sub(self.last_sent);
         self.unacked >= UNACKED_MAX
             || (self.unacked > 0 && silence >= ACK_DELAY_MAX)
-            || silence >= KEEP_ALIVE
+            || silence >= self.keep_alive
             || !self.unreliable.is_empty()
             || self.sender.has_due()
+    }
+
+    /// How long a silence of ours may last, and of the other side's as well: both change it together.
+    pub fn set_keep_alive(&mut self, keep_alive: Nanos) {
+        self.keep_alive = keep_alive;
+    }
+
+    /// When there is something to do next if nothing is queued or received until then: a packet is due, or one of ours is
+    /// lost. In the past or now: at once. Stalls and unused memory are no reason, they are looked at on such an occasion.
+    pub fn next_due(&self, now: Nanos) -> Nanos {
+        if self.wants_packet(now) {
+            return now;
+        }
+        let ack_or_keep_alive = if self.unacked > 0 { ACK_DELAY_MAX.min(self.keep_alive) } else { self.keep_alive };
+        let due = self.last_sent.saturating_add(ack_or_keep_alive);
+        self.sent.next_loss(self.rtt.loss_times(self.keep_alive)).map_or(due, |loss| due.min(loss))
     }
 
     /// Once a tick or more often: tells what became of our packets since the last call, those whose time is up
@@ -245,7 +267,7 @@ impl Channels {
         while let Some((sequence, has_arrived)) = self.fates.pop_front() {
             if has_arrived { &mut into.acked } else { &mut into.lost }.push(sequence);
         }
-        let times = self.rtt.loss_times();
+        let times = self.rtt.loss_times(self.keep_alive);
         let Channels { sent, sender, stats, .. } = self;
         sent.expire(now, times, |decided| {
             stats.packets_lost += 1;

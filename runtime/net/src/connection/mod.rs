@@ -49,7 +49,8 @@ use throng_platform::{
 pub use acks::AckOfUnsent;
 pub use budget::{HEAP_BYTES_MAX, OverBudget};
 pub use channels::{
-    ACK_DELAY_MAX, Channels, IDLE_MAX, KEEP_ALIVE, PayloadError, ROOM_MAX, Refusal, UNRELIABLE_BYTES_MAX,
+    ACK_DELAY_MAX, Channels, IDLE_MAX, KEEP_ALIVE, PayloadError, QUIET_KEEP_ALIVE, ROOM_MAX, Refusal,
+    UNRELIABLE_BYTES_MAX,
 };
 pub use packet::{Acks, Chunk, Chunks, FRAGMENT_BYTES_MAX, MalformedPacket, PacketHeader, PacketWriter, parse};
 pub use received::{Channel, MessageSink, Received};
@@ -198,6 +199,25 @@ impl Connection {
         }
         let silence = now.saturating_sub(self.link.last_sent());
         (!self.link.confirmed() && silence >= UNCONFIRMED_KEEP_ALIVE) || self.channels.wants_packet(now)
+    }
+
+    /// Whether both sides are silent for longer while nobody has anything to say, as in a world that rests then: keep-alives
+    /// come after [`QUIET_KEEP_ALIVE`], or after a quarter of the timeout where that is shorter, and not after
+    /// [`KEEP_ALIVE`]. Both sides are to say the same.
+    pub fn set_quiet(&mut self, is_quiet: bool) {
+        let quiet = Nanos(self.link.timeout().0 / 4).min(QUIET_KEEP_ALIVE).max(KEEP_ALIVE);
+        self.channels.set_keep_alive(if is_quiet { quiet } else { KEEP_ALIVE });
+    }
+
+    /// When there is something to do next if nothing is queued or received until then: a packet is due, one of ours is
+    /// lost, or the other side has been silent for too long. Now or in the past: at once.
+    pub fn next_due(&self, now: Nanos) -> Nanos {
+        if self.disconnected {
+            return now;
+        }
+        let timeout = self.link.last_received().saturating_add(self.link.timeout());
+        let due = self.channels.next_due(now).min(timeout);
+        if self.link.confirmed() { due } else { due.min(self.link.last_sent() + UNCONFIRMED_KEEP_ALIVE) }
     }
 
     /// Once a tick or more often: adds what became of our packets since the last call to `into.acked` and `into.lost`.

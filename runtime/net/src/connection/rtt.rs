@@ -6,7 +6,7 @@
 use throng_platform::time::Nanos;
 
 use super::acks::LossTimes;
-use super::channels::{ACK_DELAY_MAX, KEEP_ALIVE};
+use super::channels::ACK_DELAY_MAX;
 
 /// Assumed until the first sample: a player on another continent.
 const FIRST_GUESS: Nanos = Nanos::from_millis(200);
@@ -45,35 +45,36 @@ impl RoundTrip {
     }
 
     /// When a packet that nothing was heard of is lost. A bare header asks for no answer, so it may have to
-    /// wait until two keep-alives have come to acknowledge it.
-    pub fn loss_times(&self) -> LossTimes {
+    /// wait until two keep-alives have come to acknowledge it, which come after `keep_alive` at most.
+    pub fn loss_times(&self, keep_alive: Nanos) -> LossTimes {
         let smoothed = self.smoothed();
         let unsteady = smoothed + Nanos(4 * self.variation.0);
         let with_chunks = LOSS_TIME_MIN.max(Nanos(2 * smoothed.0)).max(unsteady) + ACK_DELAY_MAX;
-        LossTimes { with_chunks, without_chunks: with_chunks + Nanos(2 * KEEP_ALIVE.0) }
+        LossTimes { with_chunks, without_chunks: with_chunks + Nanos(2 * keep_alive.0) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::channels::KEEP_ALIVE;
 
     #[test]
     fn a_steady_path_is_learned_and_its_losses_are_seen_after_two_round_trips() {
         let mut rtt = RoundTrip::default();
-        assert_eq!(rtt.loss_times().with_chunks, Nanos::from_millis(450));
+        assert_eq!(rtt.loss_times(KEEP_ALIVE).with_chunks, Nanos::from_millis(450));
         (0..100).for_each(|_| rtt.sample(Nanos::from_millis(80)));
         assert_eq!(rtt.smoothed(), Nanos::from_millis(80));
-        assert_eq!(rtt.loss_times().with_chunks, Nanos::from_millis(210));
+        assert_eq!(rtt.loss_times(KEEP_ALIVE).with_chunks, Nanos::from_millis(210));
     }
 
     #[test]
     fn a_fast_path_waits_the_minimum_and_a_dishonest_one_the_maximum() {
         let mut fast = RoundTrip::default();
         (0..100).for_each(|_| fast.sample(Nanos::ZERO));
-        assert_eq!(fast.loss_times().with_chunks, LOSS_TIME_MIN + ACK_DELAY_MAX);
+        assert_eq!(fast.loss_times(KEEP_ALIVE).with_chunks, LOSS_TIME_MIN + ACK_DELAY_MAX);
         let mut slow = RoundTrip::default();
         (0..100).for_each(|_| slow.sample(Nanos::MAX));
-        assert!(slow.loss_times().with_chunks < Nanos::from_secs(5));
+        assert!(slow.loss_times(KEEP_ALIVE).with_chunks < Nanos::from_secs(5));
     }
 }

@@ -43,7 +43,7 @@ pub use queued::QueueState;
 pub use replay::{ReplayWindow, WINDOW_PACKETS};
 pub use server_handshake::{
     Admitted, Called, DropReason, JournalError, Recorded, Reply, ServerHandshake, ServerHandshakeOutcome,
-    ServerHandshakeSettings, ServerHandshakeStats, TokenJournal, UsedToken,
+    ServerHandshakeSettings, ServerHandshakeStats, TokenJournal, UsedToken, household,
 };
 pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenRequest};
 pub use user_data::{GAME_DATA_BYTES, USER_DATA_BYTES, UserData, asks_for_audit, user_data};

@@ -38,6 +38,7 @@ pub use self::settings::ServerHandshakeSettings;
 pub use self::used_tokens::{JournalError, Recorded, TokenJournal, UsedToken};
 
 use self::address_shares::AddressShares;
+pub use self::address_shares::household;
 use self::challenge::{Challenge, Challenges, challenge_number};
 use self::pending::{Pending, PendingTable};
 use self::queue::{JoinQueue, Waiting};

@@ -7,6 +7,7 @@
 //! | file | carries datagrams |
 //! | --- | --- |
 //! | `udp` | over sockets, in batches |
+//! | `tunnels` | of clients that have no UDP: inside a stream of theirs, which somebody else holds |
 //! | `memory` | inside the process, with losses and delays drawn from a seed: tests and the simulator |
 //! | `impairment` | not at all: what becomes of one on a bad network |
 //! | `recording` | again: what a server received, written down and delivered once more |
@@ -14,6 +15,7 @@
 pub mod impairment;
 pub mod memory;
 pub mod recording;
+pub mod tunnels;
 pub mod udp;
 
 use std::net::SocketAddr;
@@ -25,6 +27,7 @@ pub use crate::connection::PacketSink;
 pub use impairment::Impairment;
 pub use memory::{MemoryEndpoint, MemoryNetwork, MemoryServer};
 pub use recording::{RECORDING_BYTES_MAX, RecordedDatagram, Recording, RecordingTransport, ReplayTransport};
+pub use tunnels::{Refusal, Tunnel, TunnelStats, TunnelledTransport, Tunnels};
 pub use udp::UdpTransport;
 
 /// Where a server's datagrams come from. Owned by the thread of the frame.

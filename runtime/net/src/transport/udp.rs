@@ -14,7 +14,7 @@
 //! Memory: 128 KiB for the receiver, 88 KiB per sender, at start; nothing after.
 
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use throng_platform::poll::{WAIT_FDS_MAX, wait_readable};
@@ -34,6 +34,9 @@ use crate::protocol::PACKET_BYTES_MAX;
 /// the end of a frame a worker has fewer left to send while others wait.
 const FLUSH_AT_DATAGRAMS: usize = 32;
 const _: () = assert!(FLUSH_AT_DATAGRAMS <= BATCH_DATAGRAMS_MAX);
+
+/// One descriptor of those that a sleep ends for is another's.
+const SOCKETS_MAX: usize = WAIT_FDS_MAX - 1;
 
 log_category!(
     /// What sockets and devices do.
@@ -61,7 +64,7 @@ impl UdpTransport {
         receive_buffer_bytes: usize,
         send_buffer_bytes: usize,
     ) -> Result<(Self, Vec<BindWarning>), BindError> {
-        let sockets = sockets.clamp(1, WAIT_FDS_MAX);
+        let sockets = sockets.clamp(1, SOCKETS_MAX);
         let options = BindOptions { reuse_port: sockets > 1, receive_buffer_bytes, send_buffer_bytes };
         let (first, warnings) = UdpSocket::bind(address, &options)?;
         let shared = first.local_addr();
@@ -94,6 +97,16 @@ impl UdpTransport {
     pub fn receive_errors(&self) -> u64 {
         self.receive_errors
     }
+
+    /// As [`ServerTransport::wait`], and until `other` can be read.
+    pub(super) fn wait_or(&self, other: BorrowedFd<'_>, timeout: Option<Nanos>) {
+        let mut descriptors = [other; WAIT_FDS_MAX];
+        for (descriptor, socket) in descriptors[1..].iter_mut().zip(&self.sockets) {
+            *descriptor = socket.as_fd();
+        }
+        // An error here means the next receive will show one; there is nothing else to wait for.
+        let _ = wait_readable(&descriptors[..=self.sockets.len()], timeout);
+    }
 }
 
 impl ServerTransport for UdpTransport {
@@ -122,12 +135,7 @@ impl ServerTransport for UdpTransport {
     }
 
     fn wait(&self, timeout: Option<Nanos>) {
-        let mut descriptors = [self.sockets[0].as_fd(); WAIT_FDS_MAX];
-        for (descriptor, socket) in descriptors.iter_mut().zip(&self.sockets) {
-            *descriptor = socket.as_fd();
-        }
-        // An error here means the next receive will show one; there is nothing else to wait for.
-        let _ = wait_readable(&descriptors[..self.sockets.len()], timeout);
+        self.wait_or(self.sockets[0].as_fd(), timeout);
     }
 
     fn local_addr(&self) -> SocketAddr {

@@ -19,14 +19,14 @@
 
 use std::sync::Arc;
 
-use bevy_ecs::{change_detection::Tick, prelude::*};
+use bevy_ecs::{change_detection::Tick, component::ComponentId, prelude::*};
 use throng_platform::prefetch::FootprintDraft;
 
 use crate::{
     ecs::{
         attributes::{Team, VisibilityFiltered, Weight},
         replicated::{Placed, Replicated, SharedJournal},
-        state_hash::{self, StateHash},
+        state_hash::{self, StateHash, StateParts},
         walkers::{HashWalker, KindWalker, PlaceWalker, Walker},
     },
     source::entities::Entities,
@@ -203,6 +203,11 @@ impl Collector {
         replication.write_audit_sample_from(view, traffic, &mut source, out)
     }
 
+    /// The components that clients hear of, with the names that they know them by, in the order in which they were added.
+    pub fn replicated(&self) -> impl Iterator<Item = (ComponentId, &'static str)> {
+        self.walkers.iter().filter_map(|walker| walker.replicated())
+    }
+
     /// The id of an entity; `None` before its first `collect`, and if it is not replicated.
     pub fn net_id(&self, world: &World, entity: Entity) -> Option<NetId> {
         world.get::<Replicated>(entity)?.id()
@@ -217,12 +222,50 @@ impl Collector {
     /// One number for the whole state: all replicated components, exactly, and those given to `hash`. The same
     /// for worlds with the same history, whatever order entities are stored in.
     pub fn hash_state(&mut self, world: &mut World, tick: u32) -> u64 {
-        let sum = self
-            .walkers
-            .iter_mut()
-            .enumerate()
-            .fold(0_u64, |sum, (index, walker)| sum.wrapping_add(walker.hash(world, index as u64)));
+        let mut sum = 0_u64;
+        for (index, walker) in self.walkers.iter_mut().enumerate() {
+            walker.hash(world, index as u64, &mut |_, hash| sum = sum.wrapping_add(hash));
+        }
         state_hash::finish(sum ^ u64::from(tick) << 32)
+    }
+
+    /// The same, with what each component and each entity have in it. `parts` keeps its memory.
+    pub fn hash_state_in_parts(&mut self, world: &mut World, tick: u32, parts: &mut StateParts) -> u64 {
+        parts.clear();
+        let mut sum = 0_u64;
+        for (index, walker) in self.walkers.iter_mut().enumerate() {
+            if walker.hashed().is_none() {
+                continue;
+            }
+            let mut column = 0_u64;
+            walker.hash(world, index as u64, &mut |entity, hash| {
+                column = column.wrapping_add(hash);
+                parts.add(entity, hash);
+            });
+            parts.columns.push(column);
+            sum = sum.wrapping_add(column);
+        }
+        state_hash::finish(sum ^ u64::from(tick) << 32)
+    }
+
+    /// Names of the components that count for the hash, in the order of [`StateParts::columns`]: those that clients know
+    /// them by, and of those that no client hears of the type's.
+    pub fn hashed(&self) -> impl Iterator<Item = &'static str> {
+        self.walkers.iter().filter_map(|walker| walker.hashed())
+    }
+
+    /// The hash of one entity's value in each of these columns; 0 where it has none. Cost: that of the whole state.
+    pub fn hash_of_entity(&mut self, world: &mut World, entity: Entity, columns: &mut Vec<u64>) {
+        columns.clear();
+        for (index, walker) in self.walkers.iter_mut().enumerate().filter(|(_, walker)| walker.hashed().is_some()) {
+            let mut found = 0;
+            walker.hash(world, index as u64, &mut |of, hash| {
+                if of == entity {
+                    found = hash;
+                }
+            });
+            columns.push(found);
+        }
     }
 
     /// Gives ids to newcomers and tells all they have, changed or not. Returns whether there were any.

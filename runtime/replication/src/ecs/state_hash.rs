@@ -3,11 +3,49 @@
 //! Each component of each entity is hashed by itself, with the entity and the kind in it, and the hashes are
 //! added up: so the order in which entities are stored does not matter, and the same state is the same number.
 
+use bevy_ecs::entity::Entity;
+
 use crate::wire::quantise::mix;
 
 /// Adds to a world's hash what must be the same in a replay.
 pub trait StateHash {
     fn hash_state(&self, hasher: &mut StateHasher);
+}
+
+/// A state hash in parts: which component and which entity two states differ in. Hashes are added up, so each part is the
+/// sum of its values' hashes.
+#[derive(Debug, Default)]
+pub struct StateParts {
+    /// Of each component that counts.
+    pub columns: Vec<u64>,
+    /// Of each entity, by the place that it has in the world; 0 of one that has nothing that counts.
+    pub entities: Vec<u64>,
+    /// Whose these places are.
+    owners: Vec<Option<Entity>>,
+}
+
+impl StateParts {
+    /// The entities that have something that counts, in the order of their places, with their parts.
+    pub fn of_entities(&self) -> impl Iterator<Item = (Entity, u64)> + '_ {
+        self.owners.iter().zip(&self.entities).filter_map(|(owner, hash)| Some(((*owner)?, *hash)))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.columns.clear();
+        self.entities.clear();
+        self.owners.clear();
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, entity: Entity, hash: u64) {
+        let place = entity.index_u32() as usize;
+        if place >= self.entities.len() {
+            self.entities.resize(place + 1, 0);
+            self.owners.resize(place + 1, None);
+        }
+        self.entities[place] = self.entities[place].wrapping_add(hash);
+        self.owners[place] = Some(entity);
+    }
 }
 
 /// Hash of one component.

@@ -25,10 +25,16 @@ pub(crate) trait Walker: Send + Sync {
     fn exact(&self, _world: &World, _entity: EntityRef<'_>, _id: NetId, _entities: &mut Entities) -> u16 {
         0
     }
-    /// Sum of the hashes of all its values. `walker` tells walkers apart.
-    fn hash(&mut self, _world: &mut World, _walker: u64) -> u64 {
-        0
+    /// The component and what clients know it as, if they hear of it.
+    fn replicated(&self) -> Option<(ComponentId, &'static str)> {
+        None
     }
+    /// What the state hash calls it; `None` if it does not count.
+    fn hashed(&self) -> Option<&'static str> {
+        None
+    }
+    /// Gives the hash of each of its values. `walker` tells walkers apart.
+    fn hash(&mut self, _world: &mut World, _walker: u64, _each: &mut dyn FnMut(Entity, u64)) {}
 }
 
 /// A replicated component.
@@ -81,18 +87,26 @@ impl<T: Component + Replicate> Walker for KindWalker<T> {
         }
     }
 
-    fn hash(&mut self, world: &mut World, walker: u64) -> u64 {
+    fn replicated(&self) -> Option<(ComponentId, &'static str)> {
+        Some((self.component, T::NAME))
+    }
+
+    fn hashed(&self) -> Option<&'static str> {
+        Some(T::NAME)
+    }
+
+    fn hash(&mut self, world: &mut World, walker: u64, each: &mut dyn FnMut(Entity, u64)) {
         let all = self.all.get_or_insert_with(|| world.query_filtered());
         let world = &*world;
-        all.iter(world).fold(0, |sum: u64, (entity, value)| {
+        for (entity, value) in all.iter(world) {
             let mut bytes = [0; 255];
             let mut out = Writer::new(&mut bytes);
             with_ids(world, value, |value| value.encode_exact(&mut out));
             let len = out.len();
             let mut hasher = StateHasher::new(walker, entity.to_bits());
             hasher.write_bytes(&bytes[..len]);
-            sum.wrapping_add(hasher.finish())
-        })
+            each(entity, hasher.finish());
+        }
     }
 }
 
@@ -142,12 +156,16 @@ impl<T: Component + StateHash> HashWalker<T> {
 }
 
 impl<T: Component + StateHash> Walker for HashWalker<T> {
-    fn hash(&mut self, world: &mut World, walker: u64) -> u64 {
-        self.all.iter(world).fold(0, |sum: u64, (entity, value)| {
+    fn hashed(&self) -> Option<&'static str> {
+        Some(std::any::type_name::<T>())
+    }
+
+    fn hash(&mut self, world: &mut World, walker: u64, each: &mut dyn FnMut(Entity, u64)) {
+        for (entity, value) in self.all.iter(world) {
             let mut hasher = StateHasher::new(walker, entity.to_bits());
             value.hash_state(&mut hasher);
-            sum.wrapping_add(hasher.finish())
-        })
+            each(entity, hasher.finish());
+        }
     }
 }
 

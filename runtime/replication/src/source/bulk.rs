@@ -17,6 +17,8 @@
 //! writers. Cost: about 10 ns per hot slot and ring; nothing in a tick in which nothing was due, but for the records (16 B a
 //! slot and ring) that are made empty where a smaller world had the memory before.
 
+use throng_platform::headroom;
+
 use crate::{
     source::{
         entities::Entities,
@@ -75,8 +77,8 @@ impl RingBulk {
             self.records[slot as usize].mask = 0;
         }
         self.records.resize(slots_count, Record::default());
-        self.stream.clear();
-        self.breaks.clear();
+        headroom::clear(&mut self.stream);
+        headroom::clear(&mut self.breaks);
     }
 
     fn add(&mut self, slot: u32, kinds: u16) {

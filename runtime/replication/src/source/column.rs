@@ -88,6 +88,11 @@ impl Column {
         }
     }
 
+    /// Changes are told at most once in so many ticks [>= 1].
+    pub fn period(&self) -> u32 {
+        self.throttle.as_ref().map_or(1, |throttle| throttle.period())
+    }
+
     /// From now on changes are told at most once in `ticks` [>= 1; 1: every tick's]. What waits is due by the new
     /// period. Allocates, and the next `release_due` looks at every slot once.
     pub fn set_period(&mut self, ticks: u32) {

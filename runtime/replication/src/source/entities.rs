@@ -393,6 +393,11 @@ impl Entities {
         self.columns.iter_mut().zip(periods).for_each(|(column, ticks)| column.set_period(*ticks));
     }
 
+    /// For how long a change may wait for its rule (ticks, >= 1).
+    pub fn period_max(&self) -> u32 {
+        self.columns.iter().map(Column::period).max().unwrap_or(1)
+    }
+
     /// Lets go what waited for its rule and is due. Once per tick, after all changes; further calls do nothing.
     pub fn release_due(&mut self) {
         if self.released_at.replace(self.tick) == Some(self.tick) {

@@ -36,8 +36,14 @@ use crate::{
     },
     stats::ReplicationStats,
     view::{
-        audit_sample::Audit, entry::END, entry_list::EntryList, flights::Flights, interest::InterestSettings,
-        own_news::OwnNews, slot_set::SlotSet, traffic::Cause,
+        audit_sample::Audit,
+        entry::{END, Entry, State},
+        entry_list::EntryList,
+        flights::Flights,
+        interest::InterestSettings,
+        own_news::OwnNews,
+        slot_set::SlotSet,
+        traffic::Cause,
     },
     wire::ids::NetId,
 };
@@ -153,6 +159,14 @@ impl View {
     /// What this client may be sent per tick, in place of the settings' budget. (bytes)
     pub fn set_budget(&mut self, bytes_per_tick: u32) {
         self.budget_bytes_per_tick = bytes_per_tick;
+    }
+
+    /// Whether the client is owed nothing as of this tick, but what is on its way: its snapshot was written to the end, and
+    /// nothing was left for want of budget.
+    pub fn is_told(&self, tick: u32) -> bool {
+        let is_written = self.gathered_tick == Some(tick) && self.cursor == self.pending.len() && self.bulk_from == END;
+        let is_owed = |entry: &Entry| entry.state != State::Gone && entry.is_owed_anything();
+        is_written && (self.list.slow_count == 0 || !self.list.entries.iter().any(is_owed))
     }
 
     /// What was counted since the last call.

@@ -14,6 +14,8 @@
 //! farther away. Few things are not sorted at all, and are read as one run. Holds buffers only and never allocates once
 //! they have grown.
 
+use throng_platform::headroom;
+
 /// Things up to which nothing is sorted.
 const UNSORTED_MAX: usize = 64;
 
@@ -53,8 +55,8 @@ pub(crate) struct Grid {
 
 impl Grid {
     pub fn clear(&mut self) {
-        self.items.clear();
-        self.cell_begins.clear();
+        headroom::clear(&mut self.items);
+        headroom::clear(&mut self.cell_begins);
         self.has_positions = false;
         self.stray_m = 0.0;
         (self.low, self.high) = ([f32::MAX; 2], [f32::MIN; 2]);
@@ -187,6 +189,9 @@ impl Grid {
             begin += std::mem::replace(count, begin);
         }
         self.sorted.clear();
+        if self.sorted.capacity() < self.items.len() {
+            self.sorted.reserve_exact(self.items.capacity());
+        }
         self.sorted.resize(self.items.len(), Item { index: 0, place: [0.0; 2] });
         for item in &self.items {
             let next = &mut self.cell_begins[cell_of(item)];

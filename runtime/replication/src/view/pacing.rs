@@ -156,6 +156,15 @@ impl Pacing {
         if self.allowance_bytes >= self.worthwhile_bytes() { self.allowance_bytes as u32 } else { 0 }
     }
 
+    /// So many ticks went by before the one that begins next in which there was nothing to send.
+    pub fn skip_ticks(&mut self, ticks: u32) {
+        self.window.ticks = self.window.ticks.saturating_add_unsigned(ticks);
+        self.silent_ticks = self.silent_ticks.saturating_add(ticks);
+        let saved_up = ticks as f32 * self.rate_bytes_per_s / self.ticks_per_s;
+        let most = (self.max_bytes_per_s / self.ticks_per_s).max(PACKET_BYTES_WORTHWHILE);
+        self.allowance_bytes = (self.allowance_bytes + saved_up).min(most);
+    }
+
     /// What may be sent in a tick for which `begin_tick` gave nothing, for what must not wait (bytes); 0 when the credit is
     /// used up.
     pub fn overdraw(&self) -> u32 {

@@ -19,6 +19,7 @@ use crate::wire::{
     bytes::{DecodeError, Reader, Writer},
     quantise::mix,
     replicate::Replicate,
+    shape::FieldShape,
 };
 
 /// First byte of an event message.
@@ -58,6 +59,7 @@ pub struct EventKind {
     pub range_m: Option<f32>,
     layout: u64,
     bytes_max: usize,
+    shape: fn() -> FieldShape,
 }
 
 impl EventKind {
@@ -69,7 +71,13 @@ impl EventKind {
             range_m: T::RANGE_M,
             layout: T::LAYOUT,
             bytes_max: T::BYTES_MAX,
+            shape: T::shape,
         }
+    }
+
+    /// What it is made of. Allocates.
+    pub fn shape(&self) -> FieldShape {
+        (self.shape)()
     }
 
     pub(crate) fn is<T: ReplicatedEvent>(&self) -> bool {

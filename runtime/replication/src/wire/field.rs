@@ -9,6 +9,7 @@ use crate::wire::{
     link::EntityLink,
     quantise::{Bits, mix},
     replicate::ReplicateBits,
+    shape::FieldShape,
 };
 
 /// A value that can be a field of a replicated component. Derived with `Replicate`; also of integers, `bool`,
@@ -40,6 +41,11 @@ pub trait ReplicateField: Sized {
 
     /// Shows every link in it.
     fn visit_links(&mut self, _visit: &mut dyn FnMut(&mut EntityLink)) {}
+
+    /// What it is made of.
+    fn shape() -> FieldShape {
+        FieldShape::Unsaid
+    }
 }
 
 impl<T: ReplicateBits> ReplicateField for T {
@@ -70,6 +76,10 @@ impl<T: ReplicateBits> ReplicateField for T {
     #[inline]
     fn field_agrees(&self, exact: &Self) -> bool {
         self.to_code() == exact.to_code()
+    }
+
+    fn shape() -> FieldShape {
+        T::shape_in(T::BITS)
     }
 }
 

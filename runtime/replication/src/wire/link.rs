@@ -19,6 +19,7 @@ use crate::wire::{
     ids::NetId,
     quantise::{Bits, mix},
     replicate::ReplicateBits,
+    shape::FieldShape,
 };
 
 const ID: Bits = Bits::new(NetId::BITS);
@@ -84,6 +85,10 @@ impl ReplicateField for EntityLink {
 
     fn visit_links(&mut self, visit: &mut dyn FnMut(&mut EntityLink)) {
         visit(self);
+    }
+
+    fn shape() -> FieldShape {
+        FieldShape::Link
     }
 }
 

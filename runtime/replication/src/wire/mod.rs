@@ -4,7 +4,7 @@
 //! `replicate`, `event` and `field` (what a component, an event and a field of one must offer), `text`, `list` and `link`
 //! (fields of more than a few bits), `packed` (what client and world say to each other), `seen` (what an input says that its
 //! player was shown) and `unpacked` (what a world makes of what clients say), `schema` (which of them there are, in which
-//! order), `message_kinds` (by which byte a message is known), `time_factor` (how fast a world's time runs).
+//! order), `shape` (what their fields are made of, for who was not compiled with them), `message_kinds` (by which byte a message is known), `time_factor` (how fast a world's time runs).
 //!
 //! It keeps no state of a world or of a client, and knows neither who hears of what nor when.
 
@@ -20,6 +20,7 @@ pub mod quantise;
 pub(crate) mod replicate;
 pub(crate) mod schema;
 pub(crate) mod seen;
+pub(crate) mod shape;
 pub(crate) mod text;
 pub(crate) mod time_factor;
 pub(crate) mod unpacked;

@@ -145,6 +145,8 @@ pub struct PackedKind {
     pub repeats: u8,
     /// The counter of those that could not be read.
     pub(crate) refused_name: &'static str,
+    /// What it is made of.
+    pub schema: &'static throng_pack::Schema,
     hash: u64,
     check: fn(&[u8]) -> Result<(), PackError>,
     unpack: Unpack,
@@ -168,6 +170,7 @@ impl PackedKind {
             says_seen: false,
             repeats: 0,
             refused_name: RefusedName::<T>::NAME,
+            schema: T::SCHEMA,
             hash: T::SCHEMA.hash(),
             check: |bytes| throng_pack::unpack_body::<T>(bytes).map(drop),
             unpack,

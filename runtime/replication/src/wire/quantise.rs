@@ -12,6 +12,7 @@ use std::f64::consts::TAU;
 use crate::wire::{
     bytes::{DecodeError, Reader, Writer},
     replicate::{ReplicateBits, ReplicateInteger},
+    shape::FieldShape,
 };
 
 /// A range of numbers and how finely it is cut. Made by the derive, as a constant.
@@ -46,6 +47,11 @@ impl Range {
     /// A number that differs for another range or step.
     pub const fn fingerprint(&self) -> u64 {
         mix(mix(mix(1, self.min.to_bits()), self.max.to_bits()), self.step.to_bits())
+    }
+
+    /// What a number in it is made of.
+    pub fn shape(&self) -> FieldShape {
+        FieldShape::Range { min: self.min, max: self.max, step: self.step }
     }
 
     #[inline]
@@ -118,6 +124,10 @@ impl Angle {
         mix(2, self.bits as u64)
     }
 
+    pub fn shape(&self) -> FieldShape {
+        FieldShape::Angle { bits: self.bits }
+    }
+
     #[inline]
     pub fn encode(&self, value: f32, out: &mut Writer<'_>) {
         if !value.is_finite() {
@@ -158,6 +168,10 @@ impl Exact {
 
     pub const fn fingerprint(&self) -> u64 {
         mix(4, 32)
+    }
+
+    pub fn shape(&self) -> FieldShape {
+        FieldShape::Exact
     }
 
     #[inline]
@@ -203,6 +217,10 @@ impl Whole {
 
     pub const fn fingerprint(&self) -> u64 {
         mix(mix(9, self.min as u64), self.max as u64)
+    }
+
+    pub fn shape<T: ReplicateInteger>(&self) -> FieldShape {
+        FieldShape::Integer { min: self.min, max: self.max, is_signed: T::MIN < 0, full: T::BITS }
     }
 
     #[inline]

@@ -24,6 +24,7 @@ use crate::wire::{
     ids::{NetId, SLOTS_MAX},
     link::EntityLink,
     quantise::mix,
+    shape::FieldShape,
 };
 
 /// A component whose value clients hold a copy of. Usually derived.
@@ -56,6 +57,11 @@ pub trait Replicate: Clone + Send + Sync + 'static {
 
     /// Shows every link in it, for its id to be entered. Nothing, unless `LINKS`.
     fn visit_links(&mut self, _visit: &mut dyn FnMut(&mut EntityLink)) {}
+
+    /// What it is made of, for clients in other languages. Allocates.
+    fn shape() -> FieldShape {
+        FieldShape::Unsaid
+    }
 }
 
 /// A value of at most 32 bits that can be a field of a replicated component, in fewer bits if the field says so: `bool`,
@@ -79,6 +85,11 @@ pub trait ReplicateBits: Sized {
     /// The code of the value nearest to this one whose code fits into so many bits. [bits: 1 to 32]
     fn code_within(&self, bits: u32) -> u32 {
         self.to_code().min((u64::MAX >> (u64::BITS - bits)) as u32)
+    }
+
+    /// What it is made of where so many bits of it are sent.
+    fn shape_in(_bits: u32) -> FieldShape {
+        FieldShape::Unsaid
     }
 }
 
@@ -104,6 +115,9 @@ impl ReplicateBits for bool {
             _ => Err(DecodeError::OutOfRange),
         }
     }
+    fn shape_in(bits: u32) -> FieldShape {
+        FieldShape::Bool { bits }
+    }
 }
 
 /// Slot and generation, so that components and events can name entities.
@@ -114,6 +128,9 @@ impl ReplicateBits for NetId {
     }
     fn from_code(code: u32) -> Result<Self, DecodeError> {
         Ok(Self { slot: code >> 8, generation: code as u8 })
+    }
+    fn shape_in(_bits: u32) -> FieldShape {
+        FieldShape::Id
     }
 }
 
@@ -128,6 +145,9 @@ macro_rules! unsigned {
             }
             fn from_code(code: u32) -> Result<Self, DecodeError> {
                 code.try_into().map_err(|_| DecodeError::OutOfRange)
+            }
+            fn shape_in(bits: u32) -> FieldShape {
+                FieldShape::Unsigned { bits, full: <$kind>::BITS }
             }
         }
     )*};
@@ -151,6 +171,9 @@ macro_rules! signed {
             fn code_within(&self, bits: u32) -> u32 {
                 let end = 1_i64 << (bits - 1);
                 (i64::from(*self).clamp(-end, end - 1) as i32).to_code()
+            }
+            fn shape_in(bits: u32) -> FieldShape {
+                FieldShape::Signed { bits, full: <$kind>::BITS }
             }
         }
     )*};

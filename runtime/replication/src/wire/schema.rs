@@ -16,6 +16,7 @@ use crate::{
         packed::{ClientInput, ClientMessage, ClientRequest, PACKED_KINDS_MAX, PackedId, PackedKind},
         quantise::mix,
         replicate::Replicate,
+        shape::FieldShape,
     },
 };
 
@@ -49,6 +50,7 @@ pub(crate) struct Kind {
     pub bytes_max: usize,
     pub exact_bytes_max: usize,
     pub new_replica_column: fn() -> Box<dyn ReplicaColumn>,
+    shape: fn() -> FieldShape,
 }
 
 /// The replicated component kinds of a game, its event kinds, and what its clients and worlds say to each other, in wire
@@ -98,6 +100,7 @@ impl SchemaBuilder {
             bytes_max: T::BYTES_MAX,
             exact_bytes_max: T::EXACT_BYTES_MAX,
             new_replica_column: || Box::new(ReplicaColumnOf::<T>::default()),
+            shape: T::shape,
         });
         self
     }
@@ -261,6 +264,11 @@ impl Schema {
     /// Names of the component kinds, in the order of their ids.
     pub fn kind_names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.kinds.iter().map(|kind| kind.name)
+    }
+
+    /// What the component kinds are made of, in the order of their ids. Allocates.
+    pub fn component_shapes(&self) -> impl Iterator<Item = FieldShape> + '_ {
+        self.kinds.iter().map(|kind| (kind.shape)())
     }
 
     /// The kind of the event `T`, if the game has it. A search through at most 64 entries.

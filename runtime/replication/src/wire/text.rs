@@ -9,6 +9,7 @@ use crate::wire::{
     bytes::{DecodeError, Reader, Writer},
     field::ReplicateField,
     quantise::mix,
+    shape::FieldShape,
 };
 
 /// [N: 1 to 250]
@@ -47,6 +48,10 @@ impl<const N: usize> ReplicateField for Text<N> {
 
     fn field_agrees(&self, exact: &Self) -> bool {
         self == exact
+    }
+
+    fn shape() -> FieldShape {
+        FieldShape::Text { bytes_max: N }
     }
 }
 

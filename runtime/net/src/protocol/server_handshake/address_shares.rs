@@ -54,8 +54,8 @@ impl AddressShares {
     }
 }
 
-/// What one attacker has for the price of one.
-fn household(address: IpAddr) -> u128 {
+/// What one attacker has for the price of one: an address, or the network of 56 bits that a household is given of IPv6.
+pub fn household(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u32::from(address).into(),
         IpAddr::V6(address) => u128::from(address) & !(u128::MAX >> 56),
