@@ -36,6 +36,7 @@ impl Variants {
 /// An enum without fields, which takes the attribute `bits` where it is a field.
 pub fn expand_plain(name: &syn::Ident, data: &syn::DataEnum) -> syn::Result<TokenStream> {
     let Variants { names, codes, bits, layout } = Variants::read(name, data)?;
+    let (own_name, written) = (name.to_string(), names.iter().map(ToString::to_string));
     Ok(quote! {
         #[automatically_derived]
         impl __throng::ReplicateBits for #name {
@@ -53,6 +54,10 @@ pub fn expand_plain(name: &syn::Ident, data: &syn::DataEnum) -> syn::Result<Toke
                     #(#codes => ::core::result::Result::Ok(Self::#names),)*
                     _ => ::core::result::Result::Err(__throng::DecodeError::OutOfRange),
                 }
+            }
+
+            fn shape_in(bits: u32) -> __throng::FieldShape {
+                __throng::FieldShape::Choice { name: #own_name, bits, variants: &[#(#written),*] }
             }
         }
     })
@@ -114,6 +119,8 @@ pub fn expand(name: &syn::Ident, data: &syn::DataEnum) -> syn::Result<Parts> {
     let layouts = variants.iter().map(Fields::layout);
     let links = variants.iter().map(Fields::links);
     let visits = arms(Fields::visit_links);
+    let (own_name, written) = (name.to_string(), names.iter().map(ToString::to_string));
+    let shapes = variants.iter().map(Fields::shapes);
     Ok(Parts {
         constants: quote!(#(#constants)*),
         bits: most(Fields::bits),
@@ -135,6 +142,7 @@ pub fn expand(name: &syn::Ident, data: &syn::DataEnum) -> syn::Result<Parts> {
                 _ => false,
             }
         },
+        shape: quote!(__throng::FieldShape::Enum { name: #own_name, variants: ::std::vec![#((#written, #shapes)),*] }),
         visit_links: quote!(match self { #(#visits)* }),
     })
 }

@@ -24,6 +24,8 @@ pub struct Field {
     pub encode_exact: TokenStream,
     pub decode_exact: TokenStream,
     pub agrees: TokenStream,
+    /// An expression of its `FieldShape`.
+    pub shape: TokenStream,
     /// Whether it may hold links, and the code that shows them; none for numbers.
     pub links: Option<(TokenStream, TokenStream)>,
 }
@@ -83,6 +85,14 @@ impl Field {
             Shape::Vector(_, count) => quote!(#count),
             _ => quote!(1),
         };
+        let shape_of_one = quote!(#codec.shape());
+        let shape_of_all = match shape {
+            Shape::Number(_) => shape_of_one,
+            _ => quote!(__throng::FieldShape::Numbers {
+                count: (#count) as usize,
+                of: ::std::boxed::Box::new(#shape_of_one),
+            }),
+        };
         let (values, copies, exacts) = (array(quote!(value)), array(quote!(copy)), array(quote!(exact)));
         Self {
             constants: quote!(const #codec: __throng::quantise::#kind = __throng::#made;),
@@ -94,6 +104,7 @@ impl Field {
             encode_exact: quote!(for value in #values { #codec.encode_exact(value, out); }),
             decode_exact: rebuilt(quote!(from.f32()?)),
             agrees: quote!(#copies.into_iter().zip(#exacts).all(|(copy, exact)| #codec.agrees(copy, exact))),
+            shape: shape_of_all,
             links: None,
         }
     }
@@ -110,6 +121,7 @@ impl Field {
             encode: quote!(#codec.encode(*value, out);),
             decode: quote!(#codec.decode::<#ty>(from)?),
             agrees: quote!(#codec.agrees(*copy, *exact)),
+            shape: quote!(#codec.shape::<#ty>()),
             ..in_full
         }
     }
@@ -124,6 +136,7 @@ impl Field {
             encode: quote!(#codec.encode(value, out);),
             decode: quote!(#codec.decode::<#ty>(from)?),
             agrees: quote!(#codec.agrees(copy, exact)),
+            shape: quote!(<#ty as __throng::ReplicateBits>::shape_in(#codec.bits())),
             ..in_full
         }
     }
@@ -145,14 +158,26 @@ impl Field {
             encode_exact: quote!(#field::encode_field_exact(value, out);),
             decode_exact: quote!(#field::decode_field_exact(from)?),
             agrees: quote!(#field::field_agrees(copy, exact)),
+            shape: quote!(#field::shape()),
             links: Some((quote!(#field::LINKS), quote!(#field::visit_links(value, visit);))),
         }
     }
 
     /// One bit says whether it is there.
     fn optional(self) -> Self {
-        let Self { constants, bits, exact_bits, layout, encode, decode, encode_exact, decode_exact, agrees, links } =
-            self;
+        let Self {
+            constants,
+            bits,
+            exact_bits,
+            layout,
+            encode,
+            decode,
+            encode_exact,
+            decode_exact,
+            agrees,
+            shape,
+            links,
+        } = self;
         let encoded = |each: TokenStream| {
             quote! {
                 out.bits(value.is_some() as u32, 1);
@@ -179,6 +204,7 @@ impl Field {
                     (copy, exact) => copy.is_none() && exact.is_none(),
                 }
             },
+            shape: quote!(__throng::FieldShape::Option(::std::boxed::Box::new(#shape))),
             links: links
                 .map(|(may, visit)| (may, quote!(if let ::core::option::Option::Some(value) = value { #visit }))),
         }
@@ -186,8 +212,19 @@ impl Field {
 
     /// A count, and each value.
     fn listed(self, ty: &Type, count: &syn::Ident) -> Self {
-        let Self { constants, bits, exact_bits, layout, encode, decode, encode_exact, decode_exact, agrees, links } =
-            self;
+        let Self {
+            constants,
+            bits,
+            exact_bits,
+            layout,
+            encode,
+            decode,
+            encode_exact,
+            decode_exact,
+            agrees,
+            shape,
+            links,
+        } = self;
         let list = quote!(<#ty as __throng::ReplicateList>);
         let encoded = |each: TokenStream| {
             quote! {
@@ -217,6 +254,10 @@ impl Field {
             agrees: quote!({
                 let (copies, exacts) = (#list::values(copy), #list::values(exact));
                 copies.len() == exacts.len() && copies.iter().zip(exacts).all(|(copy, exact)| #agrees)
+            }),
+            shape: quote!(__throng::FieldShape::List {
+                count_max: #count.max(),
+                of: ::std::boxed::Box::new(#shape),
             }),
             links: links.map(|(may, visit)| (may, quote!(for value in #list::values_mut(value) { #visit }))),
         }

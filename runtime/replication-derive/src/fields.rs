@@ -88,6 +88,16 @@ impl Fields {
         quote!(true #(&& { let (copy, exact) = (#copies, #exacts); #agrees })*)
     }
 
+    /// A list of the fields' names and shapes.
+    pub fn shapes(&self) -> TokenStream {
+        let names = self.members.iter().map(|member| match member {
+            syn::Member::Named(name) => name.to_string(),
+            syn::Member::Unnamed(index) => index.index.to_string(),
+        });
+        let shapes = self.each(|field| &field.shape);
+        quote!(::std::vec![#((#names, #shapes)),*])
+    }
+
     pub fn visit_links(&self, places: &[TokenStream]) -> TokenStream {
         let visits = self.fields.iter().zip(places).filter_map(|(field, place)| {
             let (_, visit) = field.links.as_ref()?;

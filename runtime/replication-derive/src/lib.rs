@@ -59,7 +59,7 @@ fn expand(input: &syn::DeriveInput, home: &proc_macro2::TokenStream) -> syn::Res
     let attributes = attributes::TypeAttributes::read(input)?;
     let name = &input.ident;
     let field = match &input.data {
-        syn::Data::Struct(data) => structure::expand(&data.fields)?.field(name),
+        syn::Data::Struct(data) => structure::expand(name, &data.fields)?.field(name),
         syn::Data::Enum(data) if data.variants.iter().all(|variant| variant.fields.is_empty()) => {
             enumeration::expand_plain(name, data)?
         }

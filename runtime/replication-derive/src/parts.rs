@@ -15,6 +15,7 @@ pub struct Parts {
     pub encode_exact: TokenStream,
     pub decode_exact: TokenStream,
     pub agrees: TokenStream,
+    pub shape: TokenStream,
     pub visit_links: TokenStream,
 }
 
@@ -31,6 +32,7 @@ impl Parts {
             encode_exact,
             decode_exact,
             agrees,
+            shape,
             visit_links,
         } = self;
         quote! {
@@ -73,6 +75,10 @@ impl Parts {
 
                 fn visit_links(&mut self, visit: &mut dyn ::core::ops::FnMut(&mut __throng::EntityLink)) {
                     #visit_links
+                }
+
+                fn shape() -> __throng::FieldShape {
+                    #shape
                 }
             }
         }
@@ -122,6 +128,10 @@ pub fn component(name: &syn::Ident, public_name: &str) -> TokenStream {
 
             fn visit_links(&mut self, visit: &mut dyn ::core::ops::FnMut(&mut __throng::EntityLink)) {
                 #field::visit_links(self, visit);
+            }
+
+            fn shape() -> __throng::FieldShape {
+                #field::shape()
             }
         }
     }

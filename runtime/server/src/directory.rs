@@ -103,6 +103,15 @@ impl CaughtDirectory {
         std::mem::take(&mut self.panics)
     }
 
+    /// Nobody goes into a world that is not there.
+    fn unless_held(&self, answer: Option<Placement>) -> Placement {
+        match answer {
+            Some(Placement::World(world)) if self.held.contains(&world) => Placement::Refuse("its world is parked"),
+            Some(placement) => placement,
+            None => Placement::Refuse("the game's directory panicked"),
+        }
+    }
+
     fn ask<T>(&mut self, question: &'static str, ask: impl FnOnce(&mut dyn Directory) -> T) -> Option<T> {
         let answer = catch_unwind(AssertUnwindSafe(|| ask(&mut *self.of_game))).ok();
         if answer.is_none() {
@@ -116,16 +125,12 @@ impl CaughtDirectory {
 impl Directory for CaughtDirectory {
     fn place(&mut self, client_id: ClientId, user_data: &UserData) -> Placement {
         let answer = self.ask("place", |of_game| of_game.place(client_id, user_data));
-        match answer {
-            Some(Placement::World(world)) if self.held.contains(&world) => Placement::Refuse("its world is parked"),
-            Some(placement) => placement,
-            None => Placement::Refuse("the game's directory panicked"),
-        }
+        self.unless_held(answer)
     }
 
     fn place_saved(&mut self, client_id: ClientId, user_data: &UserData, saved: SavedPlace) -> Placement {
         let answer = self.ask("place", |of_game| of_game.place_saved(client_id, user_data, saved));
-        answer.unwrap_or(Placement::Refuse("the game's directory panicked"))
+        self.unless_held(answer)
     }
 
     fn left(&mut self, client_id: ClientId) {

@@ -102,7 +102,10 @@ impl Server {
         PLAYERS.set(self.addresses.players_count() as f32);
         WORLDS_STARTED.set(worlds_started as f32);
         recorder.set_population((self.addresses.players_count() + self.worlds.len()) as u64);
-        let figures = recorder.frame_end();
+        recorder.frame_end();
+        let recorder = &*recorder;
+        let figures = recorder.figures();
+        self.watch_sums.add(recorder, figures);
         if !self.measure.is_over() {
             self.measure.tick_time.frame(figures, worlds_started as u64);
         }

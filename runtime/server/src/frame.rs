@@ -27,8 +27,8 @@ use throng_world::{
 };
 
 use crate::{
-    address_table::CLIENTS, directory::Directory, overload::Level, saves::WithSaves, server::Server,
-    tick_trace::TickRecord, world_hash::WorldHash, world_slot::HANG_REPORT_AFTER,
+    address_table::CLIENTS, directory::Directory, metrics::TickOfKind, overload::Level, saves::WithSaves,
+    server::Server, tick_trace::TickRecord, world_hash::WorldHash, world_slot::HANG_REPORT_AFTER,
 };
 
 log_category!(WORLD = "server.world");
@@ -67,7 +67,8 @@ impl Server {
         // end
         phases.next(site!("frame.welcome_home"));
         self.welcome_home(frame);
-        self.end_saves();
+        self.end_saves(now);
+        self.hand_over_events();
         self.watch_absent_worlds(now);
         phases.next(site!("frame.measure"));
         self.measure_frame(now, started_count);
@@ -85,7 +86,8 @@ impl Server {
     /// Fills the list of worlds to tick in this frame.
     fn pick_due_worlds(&mut self, frame: u64) {
         let now = self.timeline.start_of(frame);
-        for slot in self.worlds.iter_mut() {
+        let saved_ones_wait = self.saves.as_ref().is_some_and(|saves| saves.holds_worlds(now));
+        for slot in self.worlds.iter_mut().filter(|slot| !saved_ones_wait || !slot.saves.is_on) {
             if slot.is_dormant && !slot.mailbox.is_empty() {
                 slot.wake(frame);
                 slot.home.iter_mut().for_each(|hosted| self.game_totals.take_back(hosted.world.gauges_mut()));
@@ -96,6 +98,9 @@ impl Server {
             // A world that is away is not due until it is home again; what it misses meanwhile is counted then.
             let Some(mut world) = slot.home.take() else { continue };
             world.now = now;
+            let skipped = slot.end_rest();
+            world.world.skip(skipped);
+            self.counts.server.ticks_skipped += u64::from(skipped);
             world.world.thin_far_updates(slot.ladder.level() >= Level::FarUpdatesThin);
             world.world.set_time_factor(slot.obey_ladder(self.timeline.grid));
             slot.expect_arrivals(self.mailboxes.take_arrivals_count(slot.id));
@@ -129,6 +134,7 @@ impl Server {
             });
             slot.cost.measured(cost);
             slot.last_cost = cost;
+            slot.longest_tick.note(finished.finished, cost);
             world.note_tick_took(cost);
             slot.cost.hint(world.report_mut().next_tick_hint);
             if let Some(limits) = self.overload.limits() {
@@ -144,13 +150,18 @@ impl Server {
                 self.status.time_factor_min = self.status.time_factor_min.min(slot.time_factor());
             }
             let outcome = slot.close_tick(finished.started, finished.finished, &self.timeline, &mut self.host_watch);
-            self.counts.server.ticks += 1;
+            let report = world.report_mut();
+            let (was_listening, rests) = (report.was_listening, report.rests);
+            self.counts.server.ticks += u64::from(!was_listening);
+            self.counts.server.listenings += u64::from(was_listening);
+            slot.begin_rest(rests);
             self.counts.server.ticks_missed += outcome.missed;
             self.counts.server.ticks_missed_host += outcome.of_host.missed;
             taken_max = taken_max.max(outcome.of_host.taken);
             if let Some(recorder) = self.recorder.as_mut().filter(|_| is_recording()) {
                 let (number, kind) = (slot.id.number(), world.recorded_kind());
                 recorder.note_tick(kind);
+                self.watch_sums.tick(kind, cost);
                 if outcome.late_by > Nanos::ZERO {
                     let (late_ns, is_missed) = (outcome.late_by.0, outcome.missed > 0);
                     recorder.note_late_tick(LateTick { world: number, kind, late_ns, is_missed });
@@ -161,7 +172,8 @@ impl Server {
             self.measure.tick(world.kind(), cost, outcome.lateness);
             self.status.tick_lateness(outcome.lateness);
             if let Some(metrics) = &mut self.metrics {
-                metrics.tick_lateness(outcome.lateness);
+                let (kind, lateness, missed) = (world.kind(), outcome.lateness, outcome.missed);
+                metrics.tick(&TickOfKind { kind, took: cost, lateness, missed });
             }
             if let Some(hash) = world.report_mut().state_hash {
                 let tick = world.ticks().wrapping_sub(1);
@@ -200,7 +212,7 @@ impl Server {
     /// Clients that leave a world go where they want, and its messages to other worlds are delivered.
     pub(crate) fn see_off(&mut self, world: &mut GameWorld) {
         let from = world.id();
-        self.take_saves(world);
+        let is_unsaved = self.take_saves(world);
         if !world.report_mut().failed.is_empty() {
             tell_of_failed_systems(world);
         }
@@ -210,6 +222,10 @@ impl Server {
         let report = world.report_mut();
         for leaving in report.leaving.drain(..) {
             match leaving {
+                // What they have would be in two worlds' saves, or in none.
+                Leaving::Travel { client, to, transfer } if is_unsaved => {
+                    self.turn_back(client, Some(from), RefusedTravel { to, reason: TravelRefusal::NotSaved }, transfer);
+                }
                 Leaving::Travel { client, to, transfer } => self.send(client, Some(from), to, transfer),
                 Leaving::Returned { mut client, to, transfer, error } => {
                     log_error!(
@@ -248,24 +264,41 @@ impl Server {
 
     /// Sends a client into a world with what it carries. If that world is no more, it goes back to where it comes from,
     /// with it, and is told why; if there is nothing to go back to, it is disconnected.
-    pub(crate) fn send(&mut self, mut client: Box<Client>, from: Option<WorldId>, to: WorldId, transfer: Transfer) {
+    pub(crate) fn send(&mut self, client: Box<Client>, from: Option<WorldId>, to: WorldId, transfer: Transfer) {
         if self.mailboxes.get(to).is_some() {
             self.addresses.moved(client.key(), to);
             return self.mailboxes.push_arrival(to, client, from, Some(transfer));
         }
+        self.turn_back(client, from, RefusedTravel { to, reason: TravelRefusal::NoSuchWorld }, transfer);
+    }
+
+    /// It does not go where it was sent: back to where it comes from, with what it carries.
+    fn turn_back(
+        &mut self,
+        mut client: Box<Client>,
+        from: Option<WorldId>,
+        refused: RefusedTravel,
+        transfer: Transfer,
+    ) {
         let Some(home) = from.filter(|from| self.mailboxes.get(*from).is_some()) else {
             return self.disconnect(client, "its world has ended");
         };
         self.counts.server.travels_refused += 1;
+        let why = match refused.reason {
+            TravelRefusal::NoSuchWorld => "that world is no more",
+            TravelRefusal::TransferUnreadable => "that world cannot read what it carries",
+            TravelRefusal::NotSaved => "this world could not be saved with it",
+        };
         log_error!(
             WORLD,
             kind = self.kind_of(home),
             world = %home,
             client = client.client_id().0,
-            %to,
-            "a client was sent to a world that is no more, and is back where it was"
+            to = %refused.to,
+            why,
+            "a client was sent to another world, and is back where it was"
         );
-        client.refuse_travel(RefusedTravel { to, reason: TravelRefusal::NoSuchWorld });
+        client.refuse_travel(refused);
         self.addresses.moved(client.key(), home);
         self.mailboxes.push_arrival(home, client, None, Some(transfer));
     }

@@ -8,6 +8,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use throng_analytics::Page;
 use throng_metrics::game::GameSums;
 use throng_net::transport::DatagramSender;
 use throng_platform::{allocator, clock::Clock, time::Nanos};
@@ -20,7 +21,7 @@ use crate::{
     mailbox::Mailbox,
     packet_report::{PacketSums, Reported},
     worker_post::WorkerPost,
-    world_record::{LastRecord, WorldRecord},
+    world_record::{LastRecord, RecordScratch, WorldRecord},
 };
 
 /// What each worker thread keeps for itself.
@@ -38,8 +39,8 @@ pub(crate) struct HostWorker {
     post: Arc<WorkerPost>,
     /// Where values go that ticks give up; none once its thread knows.
     later: Option<Later>,
-    /// Where checkpoints are written; kept for its memory.
-    checkpoint: Vec<u8>,
+    /// Where checkpoints and hashes are written; kept for its memory.
+    record: RecordScratch,
 }
 
 impl HostWorker {
@@ -61,7 +62,7 @@ impl HostWorker {
             send_dropped,
             post,
             later: Some(later),
-            checkpoint: Vec::new(),
+            record: RecordScratch::default(),
         }
     }
 }
@@ -70,6 +71,11 @@ impl HostWorker {
     /// What the games of the worlds that ran here counted since it was last taken.
     pub fn game_mut(&mut self) -> &mut GameSums {
         &mut self.worker.game
+    }
+
+    /// Where they emit analytics events.
+    pub fn events_mut(&mut self) -> &mut Option<Box<Page>> {
+        &mut self.worker.events
     }
 }
 
@@ -91,6 +97,8 @@ pub(crate) struct HostedWorld {
     running_since: Arc<AtomicU64>,
     /// Time of the frame that the next tick belongs to; the same for all worlds of the frame.
     pub now: Nanos,
+    /// The second of its time in which it last told what was sent and what clients took.
+    reported_second: u32,
     /// What it can be made again from, if its kind keeps checkpoints.
     record: Option<Box<WorldRecord>>,
 }
@@ -102,12 +110,17 @@ impl HostedWorld {
         running_since: Arc<AtomicU64>,
         record: Option<Box<WorldRecord>>,
     ) -> Self {
-        Self { world, mailbox, mail: Mail::default(), running_since, now: Nanos::ZERO, record }
+        Self { world, mailbox, mail: Mail::default(), running_since, now: Nanos::ZERO, reported_second: 0, record }
     }
 
     /// What it can be made again from, after a panic.
     pub fn take_record(&mut self) -> Option<LastRecord> {
         self.record.take()?.end(&mut self.world)
+    }
+
+    /// It is not ticked any more: what was recorded of it is handed over.
+    pub fn end_record(&mut self) {
+        self.record = None;
     }
 
     /// Mail that a panic left.
@@ -130,9 +143,10 @@ impl HostedWorld {
     fn tick(&mut self, worker: &mut HostWorker, helpers: &Helpers<Self>) {
         self.mailbox.swap(&mut self.mail);
         self.world.tick(self.now, &mut self.mail, worker, helpers);
-        // Once a second, and not all worlds in the same tick.
+        // Once a second, and not all worlds in the same tick. Of a world that rests some ticks are left out.
         let turn = self.world.ticks().wrapping_sub(1).wrapping_add(self.world.id().number());
-        if turn.is_multiple_of(u32::from(self.world.rate().0)) {
+        let second = turn / u32::from(self.world.rate().0);
+        if std::mem::replace(&mut self.reported_second, second) != second {
             let reported = Reported::of(self.world.id(), self.world.kind());
             self.world.take_traffic(|row| worker.packets.add(reported, row));
             let (world, kind) = (self.world.id(), self.world.kind());
@@ -157,7 +171,8 @@ impl ShortTask for HostedWorld {
         drop(at_work);
         self.world.count_allocations(allocator::thread_counts().allocations - before);
         if let Some(record) = &mut self.record
-            && !record.note_tick(&mut self.world, &mut worker.checkpoint)
+            && !self.world.report_mut().was_listening
+            && !record.note_tick(&mut self.world, &mut worker.record)
         {
             self.record = None;
         }

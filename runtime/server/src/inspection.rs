@@ -9,10 +9,21 @@ use throng_replication::Fault;
 
 use throng_world::{GameWorld, ids::WorldId};
 
-use crate::server::Server;
 pub use crate::world_hash::WorldHash;
+use crate::{server::Server, tick_trace::TickRecord};
 
 impl Server {
+    /// Keeps a record of every tick from now on, or no longer.
+    pub fn trace_ticks(&mut self, is_on: bool) {
+        self.trace.set(is_on);
+    }
+
+    /// The ticks that were recorded since the last call, in the order in which they came home, and how many did not
+    /// fit.
+    pub fn take_tick_trace(&mut self) -> (Vec<TickRecord>, u64) {
+        self.trace.take()
+    }
+
     /// From now on every tick of every world leaves a hash to be taken. Worlds that come later, too.
     pub fn want_hashes(&mut self, wanted: bool) {
         self.hashes_wanted = wanted;

@@ -65,6 +65,8 @@
 
 mod accounts;
 mod address_table;
+pub mod analytics;
+mod browser_counts;
 pub mod client_report;
 pub mod directory;
 mod failover;
@@ -77,6 +79,7 @@ pub mod inspection;
 mod latest;
 pub mod lifecycle;
 pub mod long_tasks;
+mod longest_tick;
 mod mailbox;
 mod mailboxes;
 mod measure;
@@ -89,8 +92,10 @@ pub mod prelude;
 pub mod questions;
 mod recorder_start;
 mod recorder_turns;
+pub mod recording;
 mod reload;
 mod remake;
+pub mod replay;
 pub mod report;
 pub mod rules;
 pub mod saves;
@@ -109,19 +114,25 @@ pub mod token_journal;
 mod totals;
 pub mod tuning;
 mod turnover;
+pub mod uploads;
+pub mod watch;
 pub mod watchdog;
+mod watched_frames;
 mod windows;
 mod worker_post;
 pub mod world_facts;
 mod world_hash;
 mod world_maker;
 mod world_record;
+mod world_row;
 mod world_slot;
 mod worlds;
 
 pub use long_tasks::{drop_later, drop_later_sized};
 pub use recorder_start::RecorderStartError;
 pub use server::Server;
+/// Analytics events in one line: see [`analytics`](mod@analytics).
+pub use throng_analytics::analytics;
 /// Game metrics in one line: see [`game_metrics`].
 pub use throng_metrics::{count, counters, game as game_metrics, gauge, sample, text_table};
 
@@ -132,6 +143,6 @@ pub use throng_world::{
 /// The crates that a game may name, of the versions that Throng is built with. Derived code names them here, too.
 #[doc(no_inline)]
 pub use {
-    bevy_ecs, rand, throng_net as net, throng_pack as pack, throng_platform as platform, throng_profiler as profiler,
-    throng_replication as replication, throng_world as world,
+    bevy_ecs, rand, throng_net as net, throng_pack as pack, throng_persistence as persistence,
+    throng_platform as platform, throng_profiler as profiler, throng_replication as replication, throng_world as world,
 };

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use throng_pack::{HasSchema, PackError, envelope};
+use throng_pack::{HasSchema, Pack, PackError, envelope};
 use throng_world::ids::{WorldId, WorldKindId};
 
 /// Which world is wanted.
@@ -64,6 +64,24 @@ impl NewWorld {
     }
 }
 
+/// What became of a world that a world has asked for ([`crate::server::ServerControl::create_world_for`]): the message that
+/// says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "throng.world_made")]
+pub struct WorldMade {
+    /// The asker's own, as it gave it.
+    pub number: u64,
+    /// `None`: it could not be made. The server's log says why.
+    pub world: Option<WorldId>,
+}
+
+/// A world that another one waits for.
+pub(crate) struct AskedByWorld {
+    pub asker: WorldId,
+    pub number: u64,
+    pub pending: Pending<WorldId>,
+}
+
 /// A world could not be made or ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
@@ -88,6 +106,11 @@ pub enum WorldError {
         "what is saved as {id} of a world of kind `{kind}` cannot be read: {why}; it is left as it is, and no world is made over it.          Start the build that wrote it, or put an older copy of the store in its place"
     )]
     Unreadable { kind: String, id: u64, why: String },
+    /// A server that runs asks again by itself.
+    #[error(
+        "what is saved as {id} of a world of kind `{kind}` cannot be read now: {cause}; see to the disk, or PostgreSQL"
+    )]
+    StoreAway { kind: String, id: u64, cause: throng_persistence::StoreError },
     /// See [`crate::parking`].
     #[error("there is no kind of worlds called `{0}`")]
     NoKindNamed(String),

@@ -15,10 +15,12 @@ use throng_profiler::{log_category, log_error};
 
 use crate::{
     accounts::Accounts,
+    browser_counts::BrowserWatch,
     client_report::ClientsCounted,
     packet_report::Counted,
     recorder_turns::RecorderTurns,
     report::{PercentilesMs, ServerReport, ServerStatus},
+    saves::Saves,
     server::Server,
     totals::{LastSecond, Totals},
     windows::{AccountsThen, TicksOfKind, WindowEnd},
@@ -41,7 +43,16 @@ impl Server {
         if let Some(saves) = &mut self.saves {
             counts.saves.merge(&saves.take_counts());
         }
+        if let Some(analytics) = &mut self.analytics {
+            counts.analytics = analytics.take_counts();
+            self.control.published.set_analytics_away(analytics.is_away());
+        }
+        counts.uploads = self.uploads.take_counts();
+        if let Some(browsers) = &mut self.browsers {
+            counts.browsers.merge(&browsers.take());
+        }
         self.long_tasks.count_into(&mut counts.long_tasks);
+        self.recording_counter.count_into(self.recording.queue(), &mut counts.recording);
         counts.server.worker_send_dropped = self.send_dropped.swap(0, Ordering::Relaxed);
         counts.server.directory_panics = self.directory.take_panics();
         let stalls = self.host_watch.take_stall_counts();
@@ -60,6 +71,7 @@ impl Server {
         let idle_tail_share = (worlds_started > 0).then(|| self.pool.idle_tail().share());
         self.measure.frame(length, &counts, idle_tail_share);
         self.status.frame.record_time(length);
+        self.watch_frame(length);
         self.measure_game();
         let now = self.clock.now();
         self.host_watch.look_if_due(now);
@@ -97,6 +109,7 @@ impl Server {
             return None;
         }
         let (players_by_kind, plans_parked) = (self.players_by_kind(), self.publish_parked(now));
+        let worlds_by_kind = self.worlds_by_kind();
         let worlds_awake = self.worlds.iter().filter(|slot| !slot.is_dormant).count();
         let window = &mut self.status;
         let cpu = process::cpu_time();
@@ -147,6 +160,7 @@ impl Server {
             group_quota_cores: of_group("outside.group_quota_cores"),
             group_throttled_share: of_group("outside.group_throttled_share"),
             rss_mb: process::rss_bytes() as f64 / 1e6,
+            saves_are_away: self.saves.as_ref().is_some_and(Saves::is_away),
             game_gauges: named_gauges(&self.game_totals),
         };
         let window = &mut self.status;
@@ -159,9 +173,12 @@ impl Server {
                 metrics.recorder(recorder.control().figures());
             }
             metrics.refused(self.addresses.handshake_stats());
+            metrics.browsers_stand(self.browsers.as_ref().map_or(0, BrowserWatch::open));
+            metrics.kinds_stand(&worlds_by_kind, &status.players_by_kind);
             let of_second = LastSecond { counts: &counts, seconds: elapsed_s };
             metrics.publish(now, &status, &self.totals, &of_second, &self.game_totals, &self.control.published);
         }
+        self.publish_watched(now, elapsed_s, &status);
         Some(status)
     }
 
@@ -180,6 +197,17 @@ impl Server {
             *counts.entry(&*slot.name).or_default() += 1;
         }
         counts.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect()
+    }
+
+    /// By the number of the kind. Once a second: some 10 ns a world.
+    fn worlds_by_kind(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.kinds.len()];
+        for slot in self.worlds.iter() {
+            if let Some(count) = counts.get_mut(usize::from(slot.plan.kind.0)) {
+                *count += 1;
+            }
+        }
+        counts
     }
 
     /// Adds up what the workers' worlds have sent and told of their clients, and publishes the rows of the last second.

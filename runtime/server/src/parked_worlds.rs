@@ -6,14 +6,14 @@
 //! whoever is to go there is refused, and when its plan is parked no longer the server makes it again, by the same plan.
 //!
 //! ```text
-//! world.park ──▶ leaves when it is home: its clients are placed anew ──▶ held ──▶ world.unpark: made again, same id
-//! culprit of a death ──▶ not made at the start ────────────────────────▶ held ──▶ its time is over: made again, same id
+//! world.park ──▶ saved, leaves when it is home: its clients are placed anew ──▶ held ──▶ world.unpark: made again, same id
+//! culprit of a death ──▶ not made at the start ───────────────────────────────▶ held ──▶ its time is over: made again, same id
 //! ```
 //!
 //! Frame thread. Cost: nothing while there are none; else a look at each in a frame.
 
 use throng_platform::time::Nanos;
-use throng_profiler::{log_category, log_info, log_warn};
+use throng_profiler::{log_category, log_error, log_info, log_warn};
 use throng_world::ids::{WorldId, WorldKindId};
 
 use crate::{
@@ -81,6 +81,22 @@ impl Server {
         self.parking.park_culprit(plan, deaths, place, (now, until));
         self.publish_parked(now);
         true
+    }
+
+    /// Parks the plan of a world whose load failed so often.
+    pub(crate) fn park_load(&mut self, plan: &NewWorld, place: Option<WorldId>, failures: u32) {
+        let now = self.clock.now();
+        let kind = self.kinds.get(usize::from(plan.kind.0)).map(|row| row.name.clone()).unwrap_or_default();
+        log_error!(
+            WORLDS,
+            kind = &*kind,
+            save = plan.save_id().unwrap_or_default(),
+            failures,
+            "to load this world ended the server, or panicked: it is parked, what is saved of it is as it was, and the console's \
+             `world.unpark` has it loaded once more"
+        );
+        self.parking.park_load(plan, failures, place, now);
+        self.publish_parked(now);
     }
 
     /// Keeps the place of a world that is parked.
@@ -153,11 +169,12 @@ impl Server {
     /// Takes worlds out that are to be parked, and has those made again whose time is over.
     pub(crate) fn look_after_parked(&mut self, now: Nanos) {
         for id in std::mem::take(&mut self.held.leaving) {
-            match self.worlds.get(id) {
-                Some(slot) if slot.ending.is_some() => {}
-                Some(slot) if slot.is_away() => self.held.leaving.push(id),
-                Some(_) => self.take_to_park(id, now),
-                None => {}
+            let Some(slot) = self.worlds.get_mut(id).filter(|slot| slot.ending.is_none()) else { continue };
+            // It goes between two ticks, when all of it is saved as it is then.
+            if slot.is_away() || !slot.saves.is_saved_or_asked(&slot.mailbox) {
+                self.held.leaving.push(id);
+            } else {
+                self.take_to_park(id, now);
             }
         }
         for index in 0..self.held.places.len() {
@@ -181,7 +198,7 @@ impl Server {
         let Some(hosted) = slot.home.take() else { return };
         let (clients, mut rest) = hosted.into_clients();
         self.game_totals.withdraw(rest.world.gauges_mut());
-        clients.into_iter().for_each(|client| self.place_anew(client, now));
+        clients.into_iter().for_each(|client| self.place_anew(client, now, "its world is parked"));
         self.maker.drop_world(rest);
     }
 }

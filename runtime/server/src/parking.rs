@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A world that took the whole server along is a culprit: the next server parks its plan from its start on, for as long as
-//! after so many panics more ([`Culprit`]). And an operator parks worlds that misbehave, one or all of a kind, until somebody
+//! after so many panics more ([`Culprit`]). One that is saved, and whose load ended two servers or panicked at the start, is
+//! parked until an operator ends that: its record does not change by itself. And an operator parks worlds that misbehave, one or all of a kind, until somebody
 //! ends that. What becomes of the worlds themselves is in [`crate::parked_worlds`].
 //!
 //! A plan is the kind, the seed and the parameters, all of them: a thousand homes of one kind are a thousand plans, and
@@ -52,6 +53,8 @@ pub enum ParkedFor {
     Panics,
     /// One of them ended the whole server.
     Death,
+    /// To load what is saved of it ended the whole server, or panicked.
+    Load,
     /// An operator said so.
     Operator,
 }
@@ -191,6 +194,13 @@ impl Parking {
         let before = self.take(plan, now);
         let (why, times) = (ParkedFor::Death, deaths);
         self.remember(Remembered { world, why, times, failed_at: now, parked_until: until, ..before });
+    }
+
+    /// Parks the plan of a world whose load failed so often, until somebody ends that: the record is the same the next time.
+    pub fn park_load(&mut self, plan: &NewWorld, failures: u32, world: Option<WorldId>, now: Nanos) {
+        let before = self.take(plan, now);
+        let (why, times) = (ParkedFor::Load, failures);
+        self.remember(Remembered { world, why, times, failed_at: now, parked_until: FOR_EVER, ..before });
     }
 
     /// Parks the plan of a world until somebody ends that.

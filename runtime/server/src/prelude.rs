@@ -36,6 +36,7 @@ pub use bevy_ecs::{self, prelude::*};
 #[doc(no_inline)]
 pub use rand::Rng;
 #[doc(no_inline)]
+pub use throng_analytics::analytics;
 pub use throng_metrics::{count, gauge, sample};
 #[doc(no_inline)]
 pub use throng_pack::{HasSchema, Pack};

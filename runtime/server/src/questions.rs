@@ -10,7 +10,6 @@ use std::{
 };
 
 use throng_platform::time::Nanos;
-use throng_scheduler::Hertz;
 use throng_world::{
     MailItem,
     console::{Ask, AskedWorld, CommandResult, PlayerRow, Question, Role, WorldCommand},
@@ -22,23 +21,7 @@ use crate::{
     server::{Command, Server, ServerControl},
 };
 
-/// A world, as the frame's thread knows it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WorldRow {
-    pub id: WorldId,
-    /// The name of its kind.
-    pub kind: Arc<str>,
-    pub rate: Hertz,
-    pub players: usize,
-    /// It does not tick until somebody comes.
-    pub is_dormant: bool,
-    /// How fast its time runs, in percent.
-    pub time_percent: u8,
-    /// Estimated, of the next tick.
-    pub tick_cost: Nanos,
-    /// Since it is there.
-    pub ticks_missed: u64,
-}
+pub use crate::world_row::WorldRow;
 
 /// A command that worlds of some kinds carry out.
 #[derive(Debug, Clone)]
@@ -84,6 +67,15 @@ impl ServerControl {
         question: impl FnOnce(&mut dyn AskedWorld) -> T + Send + 'static,
     ) -> Pending<T> {
         self.ask(world, kinds, Question::new, question)
+    }
+
+    /// As [`ask_world`](Self::ask_world), in a world of any kind; the question changes nothing there.
+    pub fn look_at_world<T: Send + 'static>(
+        &self,
+        world: WorldId,
+        question: impl FnOnce(&mut dyn AskedWorld) -> T + Send + 'static,
+    ) -> Pending<T> {
+        self.ask(world, &[], Question::that_looks, question)
     }
 
     fn ask<T: Send + 'static>(
@@ -193,6 +185,11 @@ impl Server {
     }
 
     pub(crate) fn list_worlds(&self, answer: Answer<Vec<WorldRow>>) {
+        answer.give(Ok(self.world_rows(self.clock.now())));
+    }
+
+    /// Once a look: a few numbers of each world, and a search among them for each player.
+    pub(crate) fn world_rows(&self, now: Nanos) -> Vec<WorldRow> {
         let mut rows: Vec<_> = (self.worlds.iter())
             .map(|slot| WorldRow {
                 id: slot.id,
@@ -202,6 +199,10 @@ impl Server {
                 is_dormant: slot.is_dormant,
                 time_percent: slot.time_factor().percent(),
                 tick_cost: slot.cost.estimate(),
+                last_tick: slot.last_cost,
+                longest_tick: slot.longest_tick.read(now),
+                overload: slot.ladder.level(),
+                in_tick_for: slot.running_for(now),
                 ticks_missed: slot.ticks_missed,
             })
             .collect();
@@ -210,7 +211,7 @@ impl Server {
                 rows[index].players += 1;
             }
         }
-        answer.give(Ok(rows));
+        rows
     }
 
     pub(crate) fn deliver_question(&mut self, asked: Asked) {

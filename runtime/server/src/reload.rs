@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! panicked --> clients, mail, record --> maker's thread: build, load, replay --> same place, same clients
-//!    |                                      |  the log panics, too: without it
+//!    |                                      |  the log panics, too: without it, if it is not saved
 //!    '-- parked, or no record               '- that fails, too
 //!              '-----------------> its clients are placed elsewhere (`stranded`)
 //! ```
@@ -17,16 +17,19 @@
 //! with what it carries, and so do messages of other worlds: they carry what somebody owns. A plan whose worlds panic
 //! again and again is parked as ever ([`crate::parking`]).
 //!
+//! A world that is saved takes up what the one before owed its saves, and is saved at once as it is then: with those who left it in
+//! the tick that failed. What was saved before is not said again (`throng_world::saving`).
+//!
 //! On the frame thread nothing but moves of pointers; cost on the maker's thread: a build, a load and as many ticks as
 //! there are in `checkpoint_period_s`, without clients.
 
 use throng_platform::time::Nanos;
 use throng_profiler::log_info;
-use throng_world::{Client, Leaving, MailItem};
+use throng_world::{Client, Leaving, MailItem, saving::SaveReport};
 
 use crate::{
     hosted_world::HostedWorld,
-    remake::{Order, RELOADS, Remade, Waiting},
+    remake::{Order, RELOADS, Remade, SavesOrder, Waiting},
     server::Server,
     world_record::WorldRecord,
 };
@@ -39,7 +42,8 @@ impl Server {
         let kind = self.kinds.get(usize::from(slot.plan.kind.0)).filter(|_| !self.addresses.is_closing());
         let (Some(kind), Some(record)) = (kind, hosted.take_record()) else { return Err(hosted) };
         slot.begin_reload();
-        let order = Order {
+        let is_saved = slot.saves.is_on;
+        let mut order = Order {
             id,
             kind: kind.kind.clone(),
             plan: slot.plan.clone(),
@@ -47,11 +51,13 @@ impl Server {
             interest: self.interest.clone(),
             rules: self.rules.clone(),
             record,
+            saves: None,
         };
         // The tick that failed is done again: what it said to others was not said, and whom it sent away is still here.
         let report = hosted.world.report_mut();
         report.messages.clear();
         report.long_tasks.clear();
+        report.saves = SaveReport::default();
         let is_sent = |leaving: &mut Leaving| matches!(leaving, Leaving::Travel { .. });
         let mut clients: Vec<Box<Client>> = Vec::new();
         for leaving in report.leaving.extract_if(.., is_sent) {
@@ -74,6 +80,11 @@ impl Server {
         }
         let (others, mut rest) = hosted.into_clients();
         clients.extend(others);
+        order.saves = is_saved.then(|| SavesOrder {
+            left: rest.world.leave_saves(),
+            players: clients.iter().map(|client| (client.key(), client.client_id())).collect(),
+            of_world: order.plan.save_id().is_some(),
+        });
         clients.iter_mut().for_each(|client| _ = client.lose_world(now));
         self.game_totals.withdraw(rest.world.gauges_mut());
         self.maker.drop_world(rest);
@@ -110,8 +121,11 @@ impl Server {
 
     #[expect(clippy::vec_box, reason = "a client moves as a pointer, from world to world")]
     fn put_back(&mut self, remade: Remade, clients: Vec<Box<Client>>, since: Nanos, frame: u64) {
-        let Remade { mut world, checkpoint, replayed, mut arrivals, messages } = remade;
+        let Remade { mut world, checkpoint, replayed, mut arrivals, messages, cut } = remade;
         let (id, now) = (world.id(), self.timeline.start_of(frame));
+        if let Some(cut) = cut {
+            self.take_cut_of_reloaded(id, *cut, now);
+        }
         world.set_rules(&self.rules);
         world.set_tuned(&self.tuned);
         world.want_hash(self.hashes_wanted);
@@ -134,7 +148,7 @@ impl Server {
         }
         let (period_s, ticks) = (self.checkpoint_period_s, world.ticks());
         let Some(slot) = self.worlds.get_mut(id) else { return };
-        let record = WorldRecord::go_on(&mut world, slot.plan.seed, period_s, checkpoint);
+        let record = WorldRecord::go_on(&mut world, &slot.plan, period_s, self.recording.queue(), checkpoint);
         slot.come_back(world, record, frame);
         self.counts.server.worlds_reloaded += 1;
         let ticks_replayed = replayed.unwrap_or(0);

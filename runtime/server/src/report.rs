@@ -195,5 +195,7 @@ pub struct ServerStatus {
     pub group_quota_cores: Option<f64>,
     pub group_throttled_share: Option<f64>,
     pub rss_mb: f64,
+    /// The store of the saves has failed, is too slow or stands still: what is new is in memory alone.
+    pub saves_are_away: bool,
     pub game_gauges: BTreeMap<&'static str, i64>,
 }

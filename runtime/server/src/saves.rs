@@ -20,9 +20,11 @@
 //! | `players.rs` | leases, and who is loaded |
 //! | `record.rs` | the bytes |
 //! | `loading.rs` | a world's record, when it is made |
+//! | `load_journal.rs` | which of them ended a server when it was loaded |
 //! | `placing.rs` | the log-in's way to the directory |
 //! | `of_server.rs` | what the frame does |
 //! | `store.rs` | which store the settings mean |
+//! | `offline.rs` | the saves of a server that does not run |
 //!
 //! A disk that is slow, full or dead costs saves and log-ins, and no tick. What is not on disk stays in memory, the newest of
 //! each record, and is handed in when the disk is back.
@@ -31,13 +33,17 @@
 //! without one.
 
 mod commits;
+mod load_journal;
 mod loading;
 mod of_server;
+pub mod offline;
 mod placing;
 mod players;
 mod reader;
 mod record;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -54,6 +60,7 @@ use throng_world::{
     saving::{Cut, SaveAnswer},
 };
 
+pub(crate) use load_journal::LoadJournal;
 pub(crate) use loading::Load;
 pub(crate) use placing::{Placing, WithSaves};
 pub use store::StoreOpenError;
@@ -63,7 +70,7 @@ use crate::{
     lifecycle::{Answer, NewWorld},
     settings::SavesSettings,
 };
-use commits::{Answered, Commits, Parcel};
+use commits::{Answered, Commits, Parcel, Told};
 use players::{LeaseTerms, Players};
 use reader::Reader;
 
@@ -72,6 +79,9 @@ log_category!(SAVES = "server.saves");
 /// Worlds are looked at so often for whether their time has come.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 
+/// Of two frames that are farther apart this process stood still between them.
+const FRAME_MAX: Nanos = Nanos::from_millis(500);
+
 counters! {
     /// What became of saves.
     pub(crate) struct SaveCounts {
@@ -79,14 +89,29 @@ counters! {
             "Worlds that were saved with everybody in them, as far as they are handed to the writer.",
             "Follows worlds and `period_s`, and players who leave or travel.";
         Sum cuts_failed: "saves.cuts_failed", "cuts",
-            "Cuts that could not be taken: a player or a world has what its type does not allow.",
-            "A bug in the game: the log names world and reason. Nothing of that world is saved until it is mended.";
+            "Cuts that could not be taken: a world has what its type does not allow.",
+            "A bug in the game: the log names world and reason. Nothing of that world is saved until it is mended, and nobody travels from it.";
+        Sum players_left_out: "saves.players_left_out", "players",
+            "Players whom a cut was taken without, since they have what their type does not allow; each time.",
+            "A bug in the game: the log names player and reason. Their records stay as they were before, and are older than those of whom they deal with.";
+        Sum players_quarantined: "saves.players_quarantined", "players",
+            "Players who left with what could not be saved. They are not let in until this process has ended, and it keeps their leases.",
+            "As `saves.players_left_out`. After a restart they are as in their old records: look at what they gave away since.";
         Sum commits: "saves.commits", "commits",
             "Commits that are on disk.",
             "At most one for each frame with a cut.";
         Sum bytes: "saves.bytes", "bytes",
             "Bytes of those commits.",
             "What is saved, before the store adds its own. If the disk is busy, raise `period_s` in the settings.";
+        Sum transactions: "saves.transactions", "transactions",
+            "Transactions that the commits were written in, with two fsyncs each.",
+            "Fewer than commits where several wait together.";
+        Max transaction_us: "saves.transaction_us", "us",
+            "What the longest transaction took, its fsyncs included.",
+            "Players and worlds wait so long until they are on disk, and ticks never. Long: a slow or busy disk.";
+        Sum thread_cpu_us: "saves.thread_cpu_us", "us",
+            "Processor time of the thread that saves.",
+            "Follows bytes. With a file some pages of 4 KiB are packed for each record; with PostgreSQL the server has its own share elsewhere.";
         Sum refused: "saves.refused", "commits",
             "Commits that the store refused. What they held is handed in again.",
             "The disk is full or fails: the log says which. Nothing is lost while the server runs.";
@@ -114,13 +139,19 @@ counters! {
         Sum worlds_loaded: "saves.worlds_loaded", "worlds",
             "Worlds that were made with what was saved of them.",
             "Follows the worlds that are made again.";
+        Sum worlds_taken_back: "saves.worlds_taken_back", "worlds",
+            "Worlds that went back to their last save, since a player in them had become another process's while this one stood still.",
+            "As `saves.leases_lost`: `lease_s` is to be longer than this process ever stands still.";
+        Sum away: "saves.away", "frames",
+            "Frames in which the store was away: it has failed, takes nothing, or has not answered for 2 s. Play went on, and nothing was saved.",
+            "Any for longer than a moment: look at the disk, or at PostgreSQL. The log says what is wrong, `saves.status` how much waits.";
     }
 }
 
 /// How saving stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SavesStatus {
-    /// The store has failed and is being opened anew, or is too slow.
+    /// The store has failed and is being opened anew, is too slow, or stands still.
     pub is_down: bool,
     /// Worlds that have changed since they were saved.
     pub worlds_unsaved: usize,
@@ -148,11 +179,24 @@ pub enum SaveFault {
     RefusalsForgotten,
 }
 
-/// Everything that had changed is on disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+/// Everything that had changed is on disk, but for worlds that did not answer.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SavedNow {
     /// Commits on disk since the start.
     pub commits: u64,
+    /// Worlds that hang, or have not come home in time, by number: they are as at the save before. At most
+    /// [`WORLDS_MISSING_MAX`], the first ones.
+    pub worlds_missing: Vec<u32>,
+}
+
+/// So many worlds that were not saved are named at most.
+pub const WORLDS_MISSING_MAX: usize = 100;
+
+/// Somebody who wants everything saved.
+struct SaveNow {
+    answer: Answer<SavedNow>,
+    /// Worlds are waited for until then.
+    until: Nanos,
 }
 
 /// A world's saves, as the frame knows them.
@@ -166,14 +210,30 @@ pub(crate) struct SlotSaves {
     pub is_dirty: bool,
     /// It was asked for one.
     pub is_asked: bool,
+    /// The last one failed, which was told.
+    pub is_failing: bool,
     /// When it is to be asked next.
     pub due: Nanos,
 }
 
-/// A request for a world that waits for another of the same number to end.
+/// A request for a world that waits for another of the same number to end, or for a store that can be read.
 struct Waiting {
     new: NewWorld,
     answer: Answer<WorldId>,
+    /// It is ordered from then on.
+    from: Nanos,
+}
+
+/// A world whose record cannot be read now is ordered again so often.
+const LOAD_AGAIN_AFTER: Nanos = Nanos::from_secs(1);
+
+/// A world that is there, and whose load is suspected.
+struct OnTrial {
+    world: WorldId,
+    /// The number that it is saved under.
+    id: u64,
+    /// How often it had ticked then.
+    loaded_at: u32,
 }
 
 /// The server's saves.
@@ -184,20 +244,30 @@ pub(crate) struct Saves {
     clock: Arc<dyn Clock>,
     period: Nanos,
     look_at: Nanos,
+    /// When the frame before this one was.
+    stepped_at: Option<Nanos>,
     /// Where each number's world is.
     worlds: BTreeMap<u64, WorldId>,
     /// Numbers of worlds that are ordered and not there yet.
     being_made: BTreeSet<u64>,
     waiting: VecDeque<Waiting>,
+    /// Which loads ended a server.
+    loads: Option<Arc<LoadJournal>>,
+    /// Worlds that were among them and are there now.
+    on_trial: Vec<OnTrial>,
     /// Operators who wait for the worlds that were asked, and then for the disk.
-    save_now: Vec<Answer<SavedNow>>,
+    save_now: Vec<SaveNow>,
     /// Wishes of games that are on disk now, by world.
     answers: Vec<(WorldId, SaveAnswer)>,
+    /// Cuts whose cells are on disk now, by world and tick.
+    cells_saved: Vec<(WorldId, u32)>,
     counts: SaveCounts,
     /// As the writer's counters were last looked at.
     errors_before: u64,
     damaged_before: u64,
     bytes_before: u64,
+    batches_before: u64,
+    cpu_before: Nanos,
     /// It was said that the store is away.
     is_away_told: bool,
     fault: Option<SaveFault>,
@@ -227,15 +297,21 @@ impl Saves {
             clock,
             period: Nanos::from_secs(settings.period_s.into()),
             look_at: Nanos::ZERO,
+            stepped_at: None,
             worlds: BTreeMap::new(),
             being_made: BTreeSet::new(),
             waiting: VecDeque::new(),
+            loads: None,
+            on_trial: Vec::new(),
             save_now: Vec::new(),
             answers: Vec::new(),
+            cells_saved: Vec::new(),
             counts: SaveCounts::default(),
             errors_before: 0,
             damaged_before: 0,
             bytes_before: 0,
+            batches_before: 0,
+            cpu_before: Nanos::ZERO,
             is_away_told: false,
             fault: None,
         })
@@ -248,16 +324,25 @@ impl Saves {
         cut: Cut,
         place_of: impl Fn(ClientId) -> Option<u64>,
     ) {
-        let Cut { tick: _, world: state, players, travellers, items, requests } = cut;
+        let Cut { tick, world: state, cells, players, travellers, items, requests } = cut;
         let mut commit = Commit::new();
         if let (Some(id), Some(state)) = (id, state) {
             commit.put_bytes(Key::world(id), record::of_world(kind, &state));
         }
+        let cells =
+            id.map_or(Vec::new(), |id| cells.into_iter().map(|cell| (Key::cell(id, cell.cell), cell.value)).collect());
+        let has_cells = !cells.is_empty();
+        for (key, value) in cells {
+            match value {
+                Some(value) => commit.put_bytes(key, value),
+                None => commit.delete(key),
+            };
+        }
         for (client, has) in players {
             let place = if travellers.contains(&client) { place_of(client) } else { id };
             // Somebody else has them: nothing of theirs is ours to write.
-            if self.players.lease(client.0).is_some() {
-                commit.put_bytes(Key::player(client.0), record::of_player(place, &has));
+            if let Some(lease) = self.players.lease(client.0) {
+                commit.put_bytes(Key::player(client.0), record::of_player(place, &has)).under(&lease);
             }
         }
         for (kind, count) in items {
@@ -270,25 +355,41 @@ impl Saves {
             _ => {}
         }
         let requests = requests.into_iter().map(|request| (world, request)).collect();
-        self.commits.add(Parcel { commit, requests, told: Vec::new() });
+        let cells = has_cells.then_some((world, tick)).into_iter().collect();
+        self.commits.add(Parcel { commit, requests, cells, told: Vec::new() });
     }
 
     /// What is to be done in every frame, before clients are placed.
     fn step(&mut self, now: Nanos) {
+        let stood_still = self.stepped_at.replace(now).map_or(Nanos::ZERO, |before| now.saturating_sub(before));
+        if self.players.may_be_over(stood_still) {
+            log_warn!(
+                SAVES,
+                stood_still_s = stood_still.as_secs_f64(),
+                "this process stood still: worlds that are saved wait until the store has said whose players are still here"
+            );
+            self.players.doubt(now);
+        }
+        if stood_still > FRAME_MAX {
+            self.commits.stood_still(stood_still);
+        }
         while let Some(answer) = self.commits.take_answer() {
             match answer {
                 Answered::Saved(parcel) => {
                     self.counts.commits += 1;
                     let saved = |(world, request)| (world, SaveAnswer { request, is_on_disk: true });
                     self.answers.extend(parcel.requests.into_iter().map(saved));
-                    parcel.told.into_iter().for_each(|answer| answer.give(Ok(self.now_saved())));
+                    self.cells_saved.extend(parcel.cells);
+                    for Told { answer, worlds_missing } in parcel.told {
+                        let commits = self.commits.counters().commits;
+                        answer.give(Ok(SavedNow { commits, worlds_missing }));
+                    }
                 }
                 Answered::Refused(refusal) => {
                     self.counts.refused += 1;
                     use throng_persistence::Refusal;
-                    if let Refusal::Stale { key, .. } | Refusal::Unleased { key } = refusal {
-                        self.players.lost_lease(key.id as u64);
-                        self.commits.forget(key.id as u64);
+                    if let Refusal::Stale { key, ours, .. } = refusal {
+                        self.players.lost_lease(key.id as u64, ours, now, &mut self.commits);
                     }
                 }
                 Answered::Lease { player, is_release, outcome } => {
@@ -303,21 +404,21 @@ impl Saves {
     }
 
     /// Hands in what the frame's worlds have brought.
-    fn submit(&mut self) {
-        let Self { commits, players, .. } = self;
-        commits.submit(|player| players.lease(player));
-        self.counts.put_off += u64::from(commits.full.is_some());
-        self.tell_if_store_is_away();
+    fn submit(&mut self, now: Nanos) {
+        self.commits.submit(now);
+        self.counts.put_off += u64::from(self.commits.full.is_some());
+        self.tell_if_store_is_away(now);
     }
 
-    fn tell_if_store_is_away(&mut self) {
-        let is_away = self.commits.is_down() || self.commits.full.is_some();
+    fn tell_if_store_is_away(&mut self, now: Nanos) {
+        let is_away = self.commits.is_away(now);
+        self.counts.away += u64::from(is_away);
         if is_away == self.is_away_told {
             return;
         }
         self.is_away_told = is_away;
         match self.commits.full {
-            _ if !is_away => log_info!(SAVES, "the store takes saves again: what waited is handed in"),
+            _ if !is_away => log_info!(SAVES, "the store takes saves again: what waited is on disk"),
             Some(Full::Ended) => log_error!(
                 SAVES,
                 "the thread that saves has died; nothing is saved from now on, and only a restart helps"
@@ -325,6 +426,12 @@ impl Saves {
             Some(full) => {
                 log_warn!(SAVES, %full, "nothing is saved for now; play goes on, and what is there is kept in memory")
             }
+            None if self.commits.stands_still(now) => log_warn!(
+                SAVES,
+                after_s = commits::STANDS_STILL_AFTER.as_secs_f64(),
+                "the store does not come back from what it was given: the disk, or PostgreSQL, stands still; play goes on, and \
+                 what is there is kept in memory"
+            ),
             None => log_warn!(
                 SAVES,
                 "the store has failed and is being opened anew; play goes on, and what is there is kept in memory"
@@ -339,14 +446,26 @@ impl Saves {
         counts.store_errors += of_writer.errors - std::mem::replace(&mut self.errors_before, of_writer.errors);
         counts.records_damaged += of_writer.damaged - std::mem::replace(&mut self.damaged_before, of_writer.damaged);
         counts.bytes += of_writer.bytes - std::mem::replace(&mut self.bytes_before, of_writer.bytes);
+        counts.transactions += of_writer.batches - std::mem::replace(&mut self.batches_before, of_writer.batches);
+        counts.transaction_us = self.commits.take_longest_batch().as_micros();
+        // Whole microseconds: what is less is counted the next time.
+        let cpu_us = of_writer.thread_cpu.saturating_sub(self.cpu_before).as_micros();
+        self.cpu_before += Nanos::from_micros(cpu_us);
+        counts.thread_cpu_us += cpu_us;
         counts.records_unreadable += std::mem::take(&mut self.players.records_unreadable);
         counts.leases_held += std::mem::take(&mut self.players.leases_held);
         counts.leases_lost += std::mem::take(&mut self.players.leases_lost);
         counts
     }
 
-    fn now_saved(&self) -> SavedNow {
-        SavedNow { commits: self.commits.counters().commits }
+    /// Worlds that are saved are not to tick: players in them may be another process's by now.
+    pub fn holds_worlds(&self, now: Nanos) -> bool {
+        self.players.is_in_doubt(now)
+    }
+
+    /// Nothing reaches the disk now.
+    pub fn is_away(&self) -> bool {
+        self.is_away_told
     }
 
     /// Everything is on disk, and nobody comes or goes.

@@ -13,7 +13,7 @@ use std::{
 use throng_metrics::game::GameTotals;
 use throng_net::{
     protocol::{PrivateKey, ProtocolId, ServerHandshake, ServerHandshakeSettings},
-    transport::{ServerTransport, udp::UdpTransport},
+    transport::{ServerTransport, Tunnels, udp::UdpTransport},
 };
 use throng_platform::{
     clock::{Clock, MonotonicClock},
@@ -38,11 +38,13 @@ use throng_world::{
 use crate::{
     accounts::Bookkeeper,
     address_table::AddressTable,
+    analytics::Analytics,
+    browser_counts::BrowserWatch,
     directory::{CaughtDirectory, Directory, Everybody},
     held::HeldWorlds,
     host_watch::HostWatch,
     hosted_world::{HostWorker, HostedWorld},
-    lifecycle::{Answer, NewWorld, Pending, WorldError},
+    lifecycle::{Answer, AskedByWorld, NewWorld, Pending, WorldError},
     long_tasks::{Later, LongTaskControl},
     mailboxes::Mailboxes,
     metrics::{PublishedMetrics, ServerMetrics},
@@ -51,6 +53,7 @@ use crate::{
     parking::{Parking, Which},
     questions::{Asked, HostedCommand, WorldRow},
     recorder_turns::RecorderTurns,
+    recording::{About, RecordingControl, RecordingCounter, RecordingError},
     remake::Reloads,
     report::Build,
     saves::{SavedNow, Saves, SavesStatus, StoreOpenError, StoreToOpen},
@@ -58,11 +61,13 @@ use crate::{
     settings::{ServerSettings, Settings},
     stranded::Stranded,
     suggested_budgets::SuggestedBudgets,
-    tick_trace::{TickRecord, TickTrace},
+    tick_trace::TickTrace,
     timeline::Timeline,
     token_journal::{StartedTokenJournal, TokenJournalError, start_as_set},
     totals::Totals,
     tuning::{TunableRow, TuneError, TunedChange, Tuning},
+    uploads::Uploads,
+    watch::WatchSums,
     watchdog::Watchdog,
     windows::{Measure, StatusWindow},
     worker_post::WorkerPost,
@@ -108,6 +113,10 @@ pub enum ServerError {
     Systems(#[from] OrderError),
     #[error(transparent)]
     World(#[from] WorldError),
+    #[error("browsers have no way to the frame: {0}; raise the limit of open files (`ulimit -n`)")]
+    Tunnels(std::io::Error),
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
     #[error("a server needs at least one world")]
     NoWorld,
     #[error("a thread cannot start: {0}; raise `ulimit -u` or the container's pids limit")]
@@ -127,6 +136,7 @@ pub(crate) enum Command {
     MeasureEnd,
     Rules(Arc<ReplicationRules>),
     CreateWorld(NewWorld, Answer<WorldId>),
+    CreateWorldFor(NewWorld, WorldId, u64),
     RetireWorld(WorldId, Answer<()>),
     ParkWorlds(Which, Answer<usize>),
     UnparkWorlds(Option<Which>, Answer<usize>),
@@ -144,7 +154,8 @@ pub struct ServerControl {
     /// Written by any thread, read by the frame thread once a frame: nothing else depends on its order.
     stop: Arc<AtomicBool>,
     pub(crate) published: Arc<PublishedMetrics>,
-    tuning: Arc<Tuning>,
+    pub(crate) tuning: Arc<Tuning>,
+    recording: RecordingControl,
 }
 
 impl ServerControl {
@@ -223,6 +234,11 @@ impl ServerControl {
         Ok((path, changes, pending))
     }
 
+    /// Recordings of what enters the worlds.
+    pub fn recording(&self) -> &RecordingControl {
+        &self.recording
+    }
+
     /// Somebody wants the server to end.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -271,6 +287,8 @@ pub struct Server {
     pub(crate) mailboxes: Mailboxes,
     pub(crate) maker: WorldMaker,
     pub(crate) long_tasks: LongTaskControl,
+    /// Worlds that other worlds wait for.
+    pub(crate) asked_by_worlds: Vec<AskedByWorld>,
     /// Worlds that are to end and have not yet.
     pub(crate) ending: VecDeque<WorldId>,
     /// Clients whose worlds panicked.
@@ -306,6 +324,8 @@ pub struct Server {
     pub(crate) packets_of_window: PacketSums,
     pub(crate) measure: Measure,
     pub(crate) status: StatusWindow,
+    /// Added up for those who watch, while somebody does.
+    pub(crate) watch_sums: WatchSums,
     /// Made by `prepare`.
     pub(crate) metrics: Option<ServerMetrics>,
     pub(crate) overload: Overload,
@@ -337,10 +357,21 @@ pub struct Server {
     pub(crate) posts: Arc<[Arc<WorkerPost>]>,
     /// Reads what the process uses; on a real host alone.
     _bookkeeper: Option<Bookkeeper>,
-    seeds: Seeds,
+    pub(crate) seeds: Seeds,
+    pub(crate) browsers: Option<BrowserWatch>,
+    token_addresses: Vec<SocketAddr>,
     /// What is kept of players and worlds.
     pub(crate) saves: Option<Saves>,
     pub(crate) store_to_open: StoreToOpen,
+    /// What enters the worlds, in files.
+    pub(crate) recording: RecordingControl,
+    pub(crate) recording_counter: RecordingCounter,
+    /// What a recording says of the server, as far as it is known before it begins.
+    pub(crate) recorded: About,
+    /// Has what games emit exported; none unless it is started.
+    pub(crate) analytics: Option<Analytics>,
+    /// Counted by whoever uploads the server's files.
+    pub(crate) uploads: Uploads,
 }
 
 impl Server {
@@ -365,6 +396,14 @@ impl Server {
                  takes IPv4 or IPv6, and [server] address is of the other one"
             );
         }
+        let (transport, tunnels): (Box<dyn ServerTransport>, _) = match settings.browser.address {
+            Some(_) => {
+                let places = settings.browser.clients_max as usize;
+                let (transport, tunnels) = Tunnels::beside(transport, places).map_err(ServerError::Tunnels)?;
+                (Box::new(transport), Some(tunnels))
+            }
+            None => (Box::new(transport), None),
+        };
         let clock: Arc<dyn Clock> = Arc::new(MonotonicClock::new());
         let journal = start_as_set(settings, |name| std::env::var(name).ok(), &clock)?;
         let heartbeat = settings.server.host_heartbeat.then(start_heartbeat).flatten();
@@ -372,7 +411,7 @@ impl Server {
         let steal = Box::new(HostRecords::open(stalls, &*clock));
         let environment = Environment {
             clock,
-            transport: Box::new(transport),
+            transport,
             steal,
             seed: random::seed(),
             private_key,
@@ -385,10 +424,17 @@ impl Server {
         let long_tasks = long_tasks.map_err(ServerError::Thread)?;
         let mut server = Self::assemble(settings, schema, environment, journal, long_tasks);
         server.heartbeat = heartbeat;
+        server.browsers = tunnels.map(BrowserWatch::new);
         server.store_to_open = StoreToOpen::of(settings);
         let bookkeeper = Bookkeeper::start(server.control.published(), workers_count);
         server._bookkeeper = Some(bookkeeper.map_err(ServerError::Thread)?);
         Ok(server)
+    }
+
+    /// Where clients come in that have no UDP, for whoever holds their streams; `None` unless `[browser] address` says that
+    /// there are some.
+    pub fn tunnels(&self) -> Option<Tunnels> {
+        self.browsers.as_ref().map(|watch| watch.tunnels.clone())
     }
 
     /// Stalls of the host, for a recorder; `None` where there is no heartbeat.
@@ -416,6 +462,7 @@ impl Server {
         if public_addresses.is_empty() {
             public_addresses.extend(reachable_as(transport.local_addr()));
         }
+        let token_addresses = public_addresses.clone();
         let clients_max = settings.server.clients_max as usize;
         let protocol_id = ProtocolId(settings.server.protocol_id);
         let handshake_settings = ServerHandshakeSettings {
@@ -452,6 +499,7 @@ impl Server {
             ..InterestSettings::default()
         };
         let published = Arc::new(PublishedMetrics::new(clock.clone()));
+        let recording = RecordingControl::new(&settings.recording);
         published.set_long_task_source(long_tasks.tasks().clone());
         Self {
             pool: ShortTaskPool::new(workers, clock.clone()),
@@ -471,6 +519,7 @@ impl Server {
             mailboxes: Mailboxes::default(),
             maker: WorldMaker::new(long_tasks.tasks(), &settings.long_tasks),
             long_tasks: LongTaskControl::new(long_tasks, settings.long_tasks.clone(), workers_count),
+            asked_by_worlds: Vec::new(),
             ending: VecDeque::new(),
             stranded: VecDeque::new(),
             reloads: Reloads::default(),
@@ -491,6 +540,7 @@ impl Server {
             packets_of_window: PacketSums::default(),
             measure: Measure::default(),
             status: StatusWindow::default(),
+            watch_sums: WatchSums::default(),
             metrics: None,
             overload: Overload::new(settings.overload.clone()),
             allocations_before: 0,
@@ -505,6 +555,7 @@ impl Server {
                 stop: Arc::default(),
                 published,
                 tuning: Arc::new(settings.tuning()),
+                recording: recording.clone(),
             },
             recorder: None,
             recorder_turns: None,
@@ -515,8 +566,15 @@ impl Server {
             posts,
             _bookkeeper: None,
             seeds: Seeds::new(seed),
+            browsers: None,
+            token_addresses,
             saves: None,
             store_to_open: StoreToOpen::untouched(settings),
+            recorded: About { settings: settings.text_without_secrets(), ..About::default() },
+            recording,
+            recording_counter: RecordingCounter::default(),
+            analytics: None,
+            uploads: Uploads::default(),
         }
     }
 
@@ -615,15 +673,9 @@ impl Server {
         self.transport.local_addr()
     }
 
-    /// Keeps a record of every tick from now on, or no longer.
-    pub fn trace_ticks(&mut self, is_on: bool) {
-        self.trace.set(is_on);
-    }
-
-    /// The ticks that were recorded since the last call, in the order in which they came home, and how many did not
-    /// fit.
-    pub fn take_tick_trace(&mut self) -> (Vec<TickRecord>, u64) {
-        self.trace.take()
+    /// The addresses that a connect token for this server names; it knows itself by each of them.
+    pub fn token_addresses(&self) -> &[SocketAddr] {
+        &self.token_addresses
     }
 
     /// Whether the costliest of equally urgent worlds starts first (the default). Off shows what that is worth.
@@ -667,11 +719,14 @@ impl Server {
             metrics.tell_build(build);
         }
         metrics.tell_heartbeats(self.host_watch.stall_cores());
+        let kind_names: Vec<_> = self.kinds.iter().map(|row| row.name.clone()).collect();
+        metrics.tell_kinds(&kind_names);
         self.metrics = Some(metrics);
-        self.control.published.set_kind_names(self.kinds.iter().map(|row| row.name.clone()).collect());
+        self.control.published.set_kind_names(kind_names);
         self.allocations_before = throng_platform::allocator::thread_counts().allocations;
         self.measure.begin(now, RecorderFigures::default(), self.control.published.accounts().try_read());
         self.introduce_to_recorder();
+        self.introduce_to_recording()?;
         Ok(())
     }
 
@@ -692,6 +747,11 @@ impl Server {
                     self.mailboxes.iter().for_each(|mailbox| mailbox.push(MailItem::Rules(rules.clone())));
                 }
                 Command::CreateWorld(new, answer) => self.order_world(new, answer),
+                Command::CreateWorldFor(new, asker, number) => {
+                    let (pending, answer) = Pending::new();
+                    self.order_world(new, answer);
+                    self.asked_by_worlds.push(AskedByWorld { asker, number, pending });
+                }
                 Command::RetireWorld(world, answer) => self.retire_world(world, answer),
                 Command::ParkWorlds(which, answer) => answer.give(self.park_worlds(&which, now)),
                 Command::UnparkWorlds(which, answer) => answer.give(Ok(self.unpark_worlds(which.as_ref(), now))),

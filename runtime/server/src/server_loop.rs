@@ -1,6 +1,7 @@
 //! The server's loop: frames, one after the other, until somebody says stop; sleep between them; and the way out.
 //!
-//! With every world dormant nothing is due, and the thread sleeps in the kernel until a packet comes. On the thread that
+//! With every world dormant nothing is due, and the thread sleeps in the kernel until a packet comes; with worlds that rest,
+//! until a packet comes or the first of them is due again. On the thread that
 //! calls [`Server::run`], which is the frame's from then on.
 
 use throng_platform::{signals::StopFlag, threads::shorten_slice, time::Nanos};
@@ -18,6 +19,9 @@ const DRAIN_MAX: Nanos = Nanos::from_millis(1500);
 
 /// With nothing due, the frame thread looks up this often all the same, to publish metrics and to time out handshakes.
 const IDLE_WAKE_PERIOD: Nanos = Nanos::from_secs(1);
+
+/// A wait that may be so long counts as sleep.
+const SLEEP_MIN: Nanos = Nanos::from_millis(100);
 
 impl Server {
     /// Runs frames until `stop`, `ServerControl::stop` or SIGTERM; then tells the clients and returns the report.
@@ -39,6 +43,8 @@ impl Server {
         }
         let mut frame = self.drain(frame);
         let saves_missing = !self.flush_saves(&mut frame);
+        self.end_recording();
+        self.end_analytics();
         Ok(ServerReport { saves_missing, ..self.report() })
     }
 
@@ -53,24 +59,47 @@ impl Server {
         // Nor may a frame be left out while a world is being made or ended, or somebody waits to come in.
         let someone_away = self.maker.outstanding() > 0
             || !self.ending.is_empty()
+            || !self.asked_by_worlds.is_empty()
             || !self.stranded.is_empty()
             || self.long_tasks.of_worlds.is_waiting()
             || self.addresses.has_waiting()
             || self.saves.as_ref().is_some_and(|saves| !saves.is_settled())
             || self.worlds.iter().any(WorldSlot::is_away);
-        let next_due = self.worlds.iter().filter_map(WorldSlot::next_frame).min();
-        if next_due.is_none() && !someone_away {
-            self.control.published.set_sleeping(true);
-            self.transport.wait(Some(IDLE_WAKE_PERIOD));
-            self.control.published.set_sleeping(false);
-            self.watchdog.iter().for_each(Watchdog::wake);
-            self.woke_at = self.clock.now();
+        let mut next_due = self.worlds.iter().filter_map(WorldSlot::next_frame).min();
+        // What a world has said to one that sleeps or rests came at the end of the frame.
+        if next_due.is_none_or(|due| due > frame + 1) && self.worlds.iter().any(WorldSlot::is_woken) {
+            next_due = Some(frame + 1);
         }
         let frames_per_wake = u64::from(self.timeline.grid.frame_hz());
-        let next = match next_due {
+        let mut next = match next_due {
             Some(due) if !someone_away => due.clamp(frame + 1, frame + frames_per_wake),
             _ => frame + 1,
         };
+        // Dormant worlds wait for packets, and so do resting ones; what is due meanwhile has its frame.
+        let waits_for_packets = next_due.is_none() || self.worlds.iter().any(WorldSlot::is_resting);
+        if waits_for_packets && !someone_away {
+            let timeout = match next_due {
+                None => IDLE_WAKE_PERIOD,
+                Some(_) => self.timeline.start_of(next).saturating_sub(self.clock.now()),
+            };
+            // Who watches over the server sleeps as well, unless it would have to be woken at once.
+            let is_long = timeout >= SLEEP_MIN;
+            if is_long {
+                self.control.published.set_sleeping(true);
+            }
+            if timeout > Nanos::ZERO {
+                self.transport.wait(Some(timeout));
+            }
+            if is_long {
+                self.control.published.set_sleeping(false);
+                self.watchdog.iter().for_each(Watchdog::wake);
+            }
+            self.woke_at = self.clock.now();
+            if next_due.is_some() {
+                // Woken by a packet: the first frame from now on.
+                next = next.min(self.timeline.frame_at(self.woke_at).max(frame) + 1);
+            }
+        }
         let begin = self.timeline.start_of(next);
         if self.clock.now() < begin {
             self.clock.sleep_until(begin);

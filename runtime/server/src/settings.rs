@@ -14,12 +14,16 @@
 //!
 //! Runs once at start, on the main thread; cost: one parse of a file of a few kilobytes.
 
+mod analytics;
+mod browser;
 mod crash_folder;
 pub(crate) mod document;
 mod long_tasks;
 mod mistake;
+mod object_store;
 mod overload;
 mod recorder;
+mod recording;
 mod saves;
 mod secret_key;
 mod section;
@@ -36,11 +40,15 @@ use throng_platform::time::Nanos;
 use throng_replication::InterestSettings;
 use throng_replication::rules::InterestRadii;
 
+pub use analytics::{ANALYTICS_KEY_VARIABLE, AnalyticsSettings};
+pub use browser::BrowserSettings;
 pub use crash_folder::CrashFolder;
 pub use long_tasks::{LongTaskSettings, LongThreads};
 pub use mistake::{Mistake, SettingsError, nearest as nearest_name};
+pub use object_store::{ObjectStoreSettings, Uploaded};
 pub use overload::OverloadSettings;
 pub use recorder::RecorderSettings;
+pub use recording::RecordingSettings;
 pub use saves::{SaveStore, SavesSettings};
 pub use secret_key::{PRIVATE_KEY_VARIABLE, SecretKey};
 pub use section::{AnySection, Checks, NoSection, Section};
@@ -56,7 +64,19 @@ pub const SETTINGS_FILE: &str = "throng.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The sections a file may have; `[game]` is checked by the game.
-const SECTIONS: [&str; 7] = ["server", "replication", "overload", "long_tasks", "saves", "recorder", "game"];
+const SECTIONS: [&str; 11] = [
+    "server",
+    "replication",
+    "overload",
+    "long_tasks",
+    "saves",
+    "recorder",
+    "recording",
+    "browser",
+    "analytics",
+    "object_store",
+    "game",
+];
 
 /// Everything an operator chose, checked; defaults where nothing was said.
 #[derive(Clone, Default)]
@@ -67,6 +87,10 @@ pub struct Settings {
     pub saves: SavesSettings,
     pub long_tasks: LongTaskSettings,
     pub recorder: RecorderSettings,
+    pub recording: RecordingSettings,
+    pub browser: BrowserSettings,
+    pub analytics: AnalyticsSettings,
+    pub object_store: ObjectStoreSettings,
     /// Kept so that `[game]` can be read later with lines to point at.
     file: String,
     text: String,
@@ -77,12 +101,28 @@ pub struct Settings {
 /// Without the file's text, which may have a private key in it.
 impl fmt::Debug for Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, replication, overload, long_tasks, saves, recorder, file, text: _, folder: _ } = self;
+        let Self {
+            server,
+            replication,
+            overload,
+            long_tasks,
+            saves,
+            recorder,
+            recording,
+            browser,
+            analytics,
+            object_store,
+            file,
+            text: _,
+            folder: _,
+        } = self;
         let mut out = out.debug_struct("Settings");
         out.field("server", server).field("replication", replication).field("overload", overload);
         out.field("long_tasks", long_tasks);
         out.field("saves", saves);
-        out.field("recorder", recorder).field("file", file);
+        out.field("recorder", recorder).field("recording", recording).field("browser", browser);
+        out.field("analytics", analytics).field("object_store", object_store);
+        out.field("file", file);
         out.finish_non_exhaustive()
     }
 }
@@ -134,10 +174,14 @@ impl Settings {
         let text = read_file(path, "with --config PATH")?;
         let (mut settings, game) = Self::parse_with(&path.display().to_string(), &text)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let Self { server, recorder, saves, .. } = &mut settings;
+        let Self { server, recorder, recording, saves, browser, analytics, object_store, .. } = &mut settings;
+        analytics.lie_in(&folder);
+        object_store.lie_in(&folder);
         let journal = if let TokenJournalFile::Named(file) = &mut server.token_journal { Some(file) } else { None };
         let files = [server.private_key_file.as_mut(), recorder.rules.as_mut(), saves.folder.as_mut(), journal];
-        for file in files.into_iter().flatten() {
+        let files = files.into_iter().chain([recording.folder.as_mut()]);
+        let of_browsers = [browser.certificate_file.as_mut(), browser.certificate_key_file.as_mut()];
+        for file in files.chain(of_browsers).flatten() {
             *file = folder.join(&*file);
         }
         Ok((Self { folder: Some(folder), ..settings }, game))
@@ -146,6 +190,11 @@ impl Settings {
     /// As [`load`](Self::load), from text already in memory; `file` is the name that mistakes show.
     pub fn parse(file: &str, text: &str) -> Result<Self, SettingsError> {
         Self::parse_with(file, text).map(|(settings, AnySection {})| settings)
+    }
+
+    /// The same with the game's own section.
+    pub fn parse_for<T: Section>(file: &str, text: &str) -> Result<(Self, T), SettingsError> {
+        Self::parse_with(file, text)
     }
 
     fn parse_with<T: Section>(file: &str, text: &str) -> Result<(Self, T), SettingsError> {
@@ -158,6 +207,10 @@ impl Settings {
         let saves: SavesSettings = document.section("saves", &mut mistakes);
         let long_tasks: LongTaskSettings = document.section("long_tasks", &mut mistakes);
         let recorder: RecorderSettings = document.section("recorder", &mut mistakes);
+        let recording: RecordingSettings = document.section("recording", &mut mistakes);
+        let browser: BrowserSettings = document.section("browser", &mut mistakes);
+        let analytics: AnalyticsSettings = document.section("analytics", &mut mistakes);
+        let object_store: ObjectStoreSettings = document.section("object_store", &mut mistakes);
         let game: T = document.section("game", &mut mistakes);
         document.point_to_right_section(
             &[
@@ -167,6 +220,10 @@ impl Settings {
                 ("saves", section::keys_of::<SavesSettings>()),
                 ("long_tasks", section::keys_of::<LongTaskSettings>()),
                 ("recorder", section::keys_of::<RecorderSettings>()),
+                ("recording", section::keys_of::<RecordingSettings>()),
+                ("browser", section::keys_of::<BrowserSettings>()),
+                ("analytics", section::keys_of::<AnalyticsSettings>()),
+                ("object_store", section::keys_of::<ObjectStoreSettings>()),
                 ("game", section::keys_of::<T>()),
             ],
             &mut mistakes,
@@ -179,11 +236,26 @@ impl Settings {
             saves,
             long_tasks,
             recorder,
+            recording,
+            browser,
+            analytics,
+            object_store,
             file: file.to_owned(),
             text: text.to_owned(),
             folder: None,
         };
         Ok((settings, game))
+    }
+
+    /// The file's text without what is secret: for whoever keeps it beside what the server did. Comments are left out.
+    pub fn text_without_secrets(&self) -> String {
+        let Ok(mut table) = self.text.parse::<toml::Table>() else { return String::new() };
+        for (section, key) in [("server", "private_key"), ("saves", "postgres")] {
+            if let Some(section) = table.get_mut(section).and_then(toml::Value::as_table_mut) {
+                section.remove(key);
+            }
+        }
+        toml::to_string(&table).unwrap_or_default()
     }
 
     /// The folder of the settings file; `None` if they are not from a file.

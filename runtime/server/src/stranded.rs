@@ -37,6 +37,8 @@ const WORLDS_LOST_MAX: u32 = 3;
 pub(crate) struct Stranded {
     client: Box<Client>,
     since: Nanos,
+    /// Told if there is no other world.
+    why: &'static str,
     /// The directory takes it for one that is to be placed.
     is_pending: bool,
 }
@@ -47,19 +49,19 @@ impl Server {
         if client.lose_world(now) >= WORLDS_LOST_MAX {
             return self.disconnect(client, "its worlds panicked again and again");
         }
-        self.place_anew(client, now);
+        self.place_anew(client, now, "its world is gone");
     }
 
     /// Keeps a client whose world is gone through no fault of its own.
-    pub(crate) fn place_anew(&mut self, client: Box<Client>, now: Nanos) {
+    pub(crate) fn place_anew(&mut self, client: Box<Client>, now: Nanos, why: &'static str) {
         Directory::left(&mut self.directory, client.client_id());
-        self.stranded.push_back(Stranded { client, since: now, is_pending: false });
+        self.stranded.push_back(Stranded { client, since: now, why, is_pending: false });
     }
 
     /// Asks for a world for each of those who have none.
     pub(crate) fn place_stranded(&mut self, now: Nanos) {
         for _ in 0..self.stranded.len() {
-            let Some(Stranded { client, since, is_pending }) = self.stranded.pop_front() else { break };
+            let Some(Stranded { client, since, why, is_pending }) = self.stranded.pop_front() else { break };
             if self.addresses.is_closing() {
                 match is_pending {
                     true => self.disconnect(client, "the server is closing"),
@@ -78,14 +80,14 @@ impl Server {
                     self.mailboxes.push_arrival(world, client, None, carried);
                 }
                 Placement::Pending if now.saturating_sub(since) < self.addresses.placement_timeout() => {
-                    self.stranded.push_back(Stranded { client, since, is_pending: true });
+                    self.stranded.push_back(Stranded { client, since, why, is_pending: true });
                 }
                 // The directory takes it for placed.
                 Placement::Pending => self.disconnect(client, "its world is gone, and no other was made in time"),
                 Placement::World(_) => self.disconnect(client, "its world is gone, and the other has ended"),
                 Placement::Refuse(reason) => {
                     log_info!(CLIENTS, client = client.client_id().0, reason, "client whose world is gone is refused");
-                    self.disconnect_unplaced(client, "its world is gone");
+                    self.disconnect_unplaced(client, why);
                 }
             }
         }

@@ -39,6 +39,14 @@ impl<B: Fn(&mut WorldBuilder) + Send + Sync + 'static> TestKind<B> {
     }
 }
 
+impl<B> TestKind<B> {
+    /// Its worlds are dormant until somebody comes.
+    #[must_use]
+    pub fn dormant(self) -> Self {
+        Self { dormant_when_empty: true, ..self }
+    }
+}
+
 impl<B: Fn(&mut WorldBuilder) + Send + Sync + 'static> WorldKind for TestKind<B> {
     fn name(&self) -> &str {
         self.name
@@ -104,7 +112,7 @@ impl Clock for SleptClock {
 
 /// Worlds of 20 Hz in which nothing happens, and which are dormant until somebody comes.
 pub fn empty() -> impl WorldKind {
-    TestKind { dormant_when_empty: true, ..TestKind::new("empty", Hertz(20), |_| {}) }
+    TestKind::new("empty", Hertz(20), |_| {}).dormant()
 }
 
 /// Surroundings by themselves: one worker, a network in memory on which nobody is, a host that steals nothing, and no

@@ -6,10 +6,14 @@
 //!
 //! Owned by the frame thread. Cost: one addition for each counter and frame.
 
+use throng_analytics::AnalyticsCounts;
 use throng_metrics::counters;
 use throng_world::TickStats;
 
-use crate::{address_table::AdmissionCounts, long_tasks::counts::LongTaskCounts, saves::SaveCounts};
+use crate::{
+    address_table::AdmissionCounts, browser_counts::BrowserCounts, long_tasks::counts::LongTaskCounts,
+    recording::RecordingFigures, saves::SaveCounts, uploads::UploadCounts,
+};
 
 counters! {
     /// What the frame thread does.
@@ -24,6 +28,13 @@ counters! {
         Sum ticks: "server.ticks", "ticks",
             "Ticks of worlds.",
             "Follows the worlds that are awake and their rates.";
+        Sum listenings: "server.listenings", "steps",
+            "Steps of reactive worlds in which what came was opened and no system ran: nobody had said anything.",
+            "Follows clients that rest in reactive worlds: two in five seconds for each, and one for what each is told. Many \
+             more: a client keeps its world awake; the console's `clients` says who sends.";
+        Sum ticks_skipped: "server.ticks_skipped", "ticks",
+            "Ticks that reactive worlds left out, since there was no reason to tick.",
+            "Follows how little happens in them.";
         Sum ticks_missed: "server.ticks_missed", "ticks",
             "Ticks that did not start within their period.",
             "Players feel it. Too many worlds for the cores, a world that hangs (`server.world_hangs`), or a host that \
@@ -122,6 +133,10 @@ counters! {
         admission: AdmissionCounts,
         ticks: TickStats,
         saves: SaveCounts,
+        recording: RecordingFigures,
+        analytics: AnalyticsCounts,
+        uploads: UploadCounts,
+        browsers: BrowserCounts,
     }
 }
 

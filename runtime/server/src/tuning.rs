@@ -111,6 +111,26 @@ impl Tuning {
         Ok(state.values.clone())
     }
 
+    /// Names of all that are known, where their numbers put them; nothing where a number is nobody's.
+    pub fn names_by_number(&self) -> Vec<String> {
+        let state = self.lock();
+        let mut names = Vec::new();
+        for tunable in &state.known {
+            let number = tunable.number();
+            if number >= names.len() {
+                names.resize(number + 1, String::new());
+            }
+            names[number] = tunable.name().to_owned();
+        }
+        names
+    }
+
+    /// The number of each of these; `None` of one that is not known.
+    pub fn numbers_of(&self, names: &[String]) -> Vec<Option<usize>> {
+        let state = self.lock();
+        names.iter().map(|name| Some(state.find(name)?.number())).collect()
+    }
+
     /// What holds for each, by name.
     pub fn rows(&self) -> Vec<TunableRow> {
         let state = self.lock();

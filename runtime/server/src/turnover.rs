@@ -11,19 +11,20 @@ use std::sync::PoisonError;
 
 use throng_net::protocol::ClientId;
 use throng_platform::time::Nanos;
-use throng_profiler::{log_category, log_error, log_info};
+use throng_profiler::{log_category, log_error, log_info, log_warn};
 use throng_scheduler::{FrameGrid, TickPhase, TooManyWait};
 use throng_world::{
     MailItem,
     ids::{WorldId, WorldKindId},
+    transfer::WorldMessage,
 };
 
 use crate::{
     address_table::CLIENTS,
     directory::Directory,
     hosted_world::HostedWorld,
-    lifecycle::{Answer, NewWorld, WorldError},
-    server::{Server, ServerError},
+    lifecycle::{Answer, AskedByWorld, NewWorld, WorldError, WorldMade},
+    server::{Command, Server, ServerControl, ServerError},
     world_maker::{Made, Order},
     world_slot::WorldSlot,
     worlds::WORLDS_MAX,
@@ -36,6 +37,15 @@ const ARRIVALS_PER_FRAME_MAX: usize = 64;
 
 /// Worlds that are taken out in a frame at most.
 const ENDS_PER_FRAME_MAX: usize = 64;
+
+impl ServerControl {
+    /// Asks for a world, for a system of one, which is told by a message: [`WorldMade`] with
+    /// `number`. So the answer enters that world as all else does, and a replay of it has it in the same tick. What a system
+    /// learns from a [`Pending`](crate::lifecycle::Pending) no log holds.
+    pub fn create_world_for(&self, asker: WorldId, number: u64, new: NewWorld) {
+        self.push(Command::CreateWorldFor(new, asker, number));
+    }
+}
 
 impl Server {
     /// Creates a world at once, on the calling thread: before the server runs, or between two frames. It ticks from the
@@ -55,7 +65,7 @@ impl Server {
         }
         let load = self.load_of(&new);
         let id = self.worlds.reserve().ok_or(WorldError::Full(WORLDS_MAX))?;
-        if self.is_culprit(&new, Some(id)) {
+        if self.is_culprit(&new, Some(id)) || self.is_load_killer(&new, Some(id)) {
             self.hold(id, new);
             return Ok(id);
         }
@@ -68,6 +78,12 @@ impl Server {
             Ok(mut world) => {
                 match load.map_or(Ok(false), |load| load.into_world(&mut world)) {
                     Ok(is_loaded) => self.counts.saves.worlds_loaded += u64::from(is_loaded),
+                    // One that cannot be loaded must not keep the others from being there.
+                    Err(WorldError::Panicked(_)) => {
+                        self.park_load(&new, Some(id), 1);
+                        self.hold(id, new);
+                        return Ok(id);
+                    }
                     Err(error) => {
                         self.worlds.release(id);
                         return Err(error.into());
@@ -90,7 +106,7 @@ impl Server {
             return answer.give(Err(WorldError::NoSuchKind(new.kind)));
         };
         let name = row.name.clone();
-        self.is_culprit(&new, None);
+        let _ = self.is_culprit(&new, None) || self.is_load_killer(&new, None);
         if let Some(left) = self.parking.left(&new, self.timeline_now()) {
             self.counts.server.parked_refusals += 1;
             return answer.give(Err(WorldError::Parked { kind: name.to_string(), left_s: left.seconds() }));
@@ -162,8 +178,18 @@ impl Server {
                     self.counts.server.worlds_created += 1;
                     answer.give(Ok(id));
                 }
+                Err(error @ WorldError::StoreAway { .. }) if !self.held.has(id) => {
+                    log_warn!(WORLDS, %error, "a world waits for the store of the saves");
+                    self.worlds.release(id);
+                    self.order_when_store_is_back(plan, answer, self.timeline.start_of(frame));
+                }
                 Err(error) => {
                     log_error!(WORLDS, world = %id, %error, "a world could not be made");
+                    if plan.save_id().is_some() && matches!(error, WorldError::Panicked(_)) {
+                        // Whoever wants it asks again, in the next frame as a rule.
+                        self.parking.panicked(&plan, self.timeline.start_of(frame));
+                        self.publish_parked(self.timeline.start_of(frame));
+                    }
                     self.end_making_saved(&plan);
                     self.worlds.release(id);
                     if self.held.has(id) {
@@ -174,6 +200,7 @@ impl Server {
                 }
             }
         }
+        self.answer_worlds();
         self.look_after_parked(self.timeline.start_of(frame));
         for _ in 0..self.ending.len().min(ENDS_PER_FRAME_MAX) {
             let Some(id) = self.ending.pop_front() else { break };
@@ -183,6 +210,25 @@ impl Server {
         }
         self.finish_reloads(frame);
         self.tell_recorder_of_worlds(self.timeline.start_of(frame));
+    }
+
+    /// Worlds that have asked for worlds are told what became of that.
+    fn answer_worlds(&mut self) {
+        let Self { asked_by_worlds, mailboxes, counts, .. } = self;
+        asked_by_worlds.retain(|AskedByWorld { asker, number, pending }| {
+            let Some(answer) = pending.try_take() else { return true };
+            if let Err(error) = &answer {
+                log_error!(WORLDS, %asker, %error, "a world that another one asked for could not be made");
+            }
+            let message = WorldMessage::of(*asker, &WorldMade { number: *number, world: answer.ok() });
+            let message = message.expect("it has no limits");
+            match mailboxes.get(*asker).map(|mailbox| mailbox.push_message(message)) {
+                Some(true) => {}
+                Some(false) => counts.server.messages_dropped += 1,
+                None => counts.server.messages_undeliverable += 1,
+            }
+            false
+        });
     }
 
     /// Takes a world out that is home and has nobody in it. False: not yet.
@@ -195,6 +241,7 @@ impl Server {
         if !has_ended || !is_told || !is_saved {
             return false;
         }
+        self.forgive_load_of(id);
         let Some(mut slot) = self.take_out(id, false) else { return true };
         if let Some(mut hosted) = slot.home.take() {
             self.game_totals.withdraw(hosted.world.gauges_mut());
@@ -240,9 +287,11 @@ impl Server {
         let id = hosted.world.id();
         log_error!(WORLDS, world = %id, name = &**hosted.world.name(), "world panicked in its tick and is parked");
         self.counts.server.worlds_parked += 1;
-        // A world that is saved goes back to what is saved of it, with everybody: those who left it since are saved elsewhere.
-        let is_saved = hosted.world.is_saved();
-        if !self.park_if_it_panics_often(id, now) && !is_saved {
+        if hosted.world.has_finished_tick() {
+            // Its record panicked, and not its tick: who left has left, and what was cut was cut.
+            self.see_off(&mut hosted.world);
+        }
+        if !self.park_if_it_panics_often(id, now) {
             match self.begin_reload(hosted, now) {
                 Ok(()) => return,
                 Err(unkept) => hosted = unkept,
@@ -251,6 +300,7 @@ impl Server {
         if let Some(answer) = self.take_out(id, false).and_then(|mut slot| slot.ending.take()) {
             answer.give(Ok(()));
         }
+        // Where it is saved, everybody goes back to the last cut.
         let lost = self.take_unsaved_travellers(&mut hosted.world);
         // Those who were already out of it, or turned back at its door, go on.
         self.see_off(&mut hosted.world);
@@ -312,7 +362,7 @@ impl Server {
             // `prepare` lays all worlds that there are into the grid of all rates.
             None => ((0, TickPhase::new(0, rate, FrameGrid::for_rates(&[rate]))), 0),
         };
-        let mut slot = WorldSlot::new(world, plan, phase, frame, self.checkpoint_period_s);
+        let mut slot = WorldSlot::new(world, plan, phase, frame, self.checkpoint_period_s, self.recording.queue());
         slot.keeps_place = keeps_place;
         slot.saves = saves;
         self.held.news.came(id, &slot.name, &slot.plan, keeps_place);

@@ -7,12 +7,24 @@
 //! An operator's command may change anything and is in no log, so after one a checkpoint is taken at once, as after a log
 //! that grows beyond [`LOG_BYTES_MAX`].
 //!
+//! Where the server is recorded, what is written down goes into the recording, too, and so do checkpoints
+//! ([`crate::recording`]). A world of a kind that keeps none, or of a server that wants none, is recorded as it was built,
+//! and cannot be made again.
+//!
 //! On the worker that has the world, between two of its ticks; worlds take turns, so that a thousand of them do not do it
 //! in one frame. Memory: one checkpoint and one log for each world, both kept. Cost: that of a checkpoint, once in a
 //! period; 16 bytes a tick, and a copy of what clients said.
 
+use std::sync::Arc;
+
 use throng_profiler::{log_category, log_error};
+use throng_replication::StateParts;
 use throng_world::{GameWorld, checkpoint::PlayerEntities, input_log::InputLog};
+
+use crate::{
+    lifecycle::NewWorld,
+    recording::{EndReason, RecordingQueue, Tape, turn_of},
+};
 
 log_category!(RECORDS = "server.records");
 
@@ -22,14 +34,30 @@ const LOG_BYTES_MAX: usize = 8 << 20;
 /// A world with a larger checkpoint is not kept: to copy it would take its tick.
 const CHECKPOINT_BYTES_MAX: usize = 64 << 20;
 
+/// What is kept from one tick to the next by whoever has the world, for its memory.
+#[derive(Default)]
+pub(crate) struct RecordScratch {
+    checkpoint: Vec<u8>,
+    parts: StateParts,
+}
+
 /// What a world can be made again from.
 pub(crate) struct WorldRecord {
-    seed: u64,
+    plan: NewWorld,
+    /// 0: it takes no checkpoints, and is there for a recording alone.
     period_ticks: u32,
+    /// Periods that were over, by the world's turn.
+    periods: u32,
     /// The newest one; empty while the log begins with the world as it was built.
     checkpoint: Vec<u8>,
     /// The log goes with the checkpoint. False: there was none yet, and the world has ticked elsewhere.
     is_begun: bool,
+    /// Where the server can be recorded.
+    queue: Option<Arc<RecordingQueue>>,
+    /// What of it is in the recording that is on.
+    tape: Option<Box<Tape>>,
+    /// Of the recording that this world has its tape for, or has none for; 0: none is on.
+    session: u32,
 }
 
 /// The record of a world that panicked.
@@ -40,33 +68,99 @@ pub(crate) struct LastRecord {
 
 impl WorldRecord {
     /// Begins the record of a world that is about to tick here; `None` if its kind keeps no checkpoints, or none are
-    /// wanted.
-    pub fn begin(world: &mut GameWorld, seed: u64, period_s: u32) -> Option<Box<Self>> {
-        if period_s == 0 || !world.keeps_checkpoints() {
-            return None;
-        }
-        let period_ticks = period_s * u32::from(world.rate().0);
-        let is_begun = world.ticks() == 0;
-        world.log_into(Box::new(InputLog::empty()), seed);
-        Some(Box::new(Self { seed, period_ticks, checkpoint: Vec::new(), is_begun }))
+    /// wanted, and it is not recorded.
+    pub fn begin(
+        world: &mut GameWorld,
+        plan: &NewWorld,
+        period_s: u32,
+        queue: Option<&Arc<RecordingQueue>>,
+    ) -> Option<Box<Self>> {
+        // One that was loaded is not as it is built.
+        let is_begun = world.ticks() == 0 && world.is_as_built();
+        let record = Self::new(world, plan, period_s, queue, is_begun)?;
+        Some(Box::new(record))
     }
 
     /// The record of a world that was made again from this checkpoint, which is of it as it is now.
-    pub fn go_on(world: &mut GameWorld, seed: u64, period_s: u32, checkpoint: Vec<u8>) -> Option<Box<Self>> {
-        let record = Self::begin(world, seed, period_s)?;
-        Some(Box::new(Self { checkpoint, is_begun: true, ..*record }))
+    pub fn go_on(
+        world: &mut GameWorld,
+        plan: &NewWorld,
+        period_s: u32,
+        queue: Option<&Arc<RecordingQueue>>,
+        checkpoint: Vec<u8>,
+    ) -> Option<Box<Self>> {
+        let mut record = Self::new(world, plan, period_s, queue, false)?;
+        if let Some(tape) = &mut record.tape {
+            tape.note_checkpoint(world, &checkpoint, false);
+        }
+        (record.checkpoint, record.is_begun) = (checkpoint, true);
+        Some(Box::new(record))
     }
 
-    /// After a tick: takes a checkpoint if it is time. `scratch` is the worker's. False: the world cannot be kept, and
-    /// its record is of no use any more.
-    pub fn note_tick(&mut self, world: &mut GameWorld, scratch: &mut Vec<u8>) -> bool {
-        let log_bytes = world.log().map_or(0, |log| log.whole_ticks().len());
-        // Neighbours in the table are far apart in the period.
-        let turn = world.ticks().wrapping_add(world.id().number().wrapping_mul(0x9E37_79B9));
-        let is_due = turn.is_multiple_of(self.period_ticks) || log_bytes > LOG_BYTES_MAX || !self.is_begun;
-        if !is_due && !world.report_mut().was_changed_from_outside {
+    fn new(
+        world: &mut GameWorld,
+        plan: &NewWorld,
+        period_s: u32,
+        queue: Option<&Arc<RecordingQueue>>,
+        is_begun: bool,
+    ) -> Option<Self> {
+        let session = queue.map_or(0, |queue| queue.session());
+        let period_ticks = if world.keeps_checkpoints() { period_s * u32::from(world.rate().0) } else { 0 };
+        // Without a checkpoint there is no other point from which it could be replayed.
+        let is_recorded = session > 0 && (period_ticks > 0 || is_begun);
+        if period_ticks == 0 && !is_recorded {
+            return None;
+        }
+        world.log_into(Box::new(InputLog::empty()), plan.seed);
+        let tape = queue.filter(|_| is_recorded).map(|queue| Tape::begin(queue, world, plan, is_begun));
+        let periods = turn_of(world).checked_div(period_ticks).unwrap_or(0);
+        let (queue, plan) = (queue.cloned(), plan.clone());
+        Some(Self { plan, period_ticks, periods, checkpoint: Vec::new(), is_begun, queue, tape, session })
+    }
+
+    /// After a tick (not after a step in which the world listened): takes a checkpoint if it is time, and hands on what is
+    /// recorded. `scratch` is the worker's. False: the world cannot be kept, and its record is of no use any more.
+    pub fn note_tick(&mut self, world: &mut GameWorld, scratch: &mut RecordScratch) -> bool {
+        if let Some(queue) = &self.queue
+            && queue.session() != self.session
+        {
+            self.follow_recording(world);
+        }
+        if let Some(tape) = &mut self.tape {
+            tape.take_ticks(world, self.period_ticks == 0);
+        }
+        let was_changed = world.report_mut().was_changed_from_outside;
+        if self.is_checkpoint_due(world) && !self.take_checkpoint(world, &mut scratch.checkpoint, was_changed) {
+            return false;
+        }
+        if let Some(tape) = &mut self.tape {
+            tape.note_tick(world, &mut scratch.parts);
+        }
+        if self.period_ticks > 0 {
             return true;
         }
+        // Changed from outside, or after a gap, it is another world than what was recorded of it leads to.
+        if was_changed || self.tape.as_ref().is_some_and(|tape| !tape.has_base()) {
+            self.end_tape(EndReason::NotRecorded);
+        }
+        if self.tape.is_none() {
+            world.take_log();
+        }
+        self.tape.is_some()
+    }
+
+    fn is_checkpoint_due(&mut self, world: &mut GameWorld) -> bool {
+        if self.period_ticks == 0 {
+            return false;
+        }
+        let log_bytes = world.log().map_or(0, |log| log.whole_ticks().len());
+        let periods = turn_of(world) / self.period_ticks;
+        let is_over = std::mem::replace(&mut self.periods, periods) != periods;
+        is_over || log_bytes > LOG_BYTES_MAX || !self.is_begun || world.report_mut().was_changed_from_outside
+    }
+
+    /// False: it cannot be taken.
+    fn take_checkpoint(&mut self, world: &mut GameWorld, scratch: &mut Vec<u8>, was_changed: bool) -> bool {
         scratch.clear();
         let taken = world.checkpoint(PlayerEntities::Stay, scratch).map_err(|error| error.to_string());
         let too_large = || format!("it takes {} bytes; {CHECKPOINT_BYTES_MAX} are possible", scratch.len());
@@ -80,18 +174,39 @@ impl WorldRecord {
                 "a world's checkpoint could not be taken: if it panics it begins anew"
             );
             world.take_log();
+            self.end_tape(EndReason::NotRecorded);
             return false;
         }
         self.checkpoint.clear();
         self.checkpoint.extend_from_slice(scratch);
-        world.restart_log(self.seed);
+        world.restart_log(self.plan.seed);
         self.is_begun = true;
+        if let Some(tape) = &mut self.tape {
+            tape.note_checkpoint(world, &self.checkpoint, was_changed);
+        }
         true
     }
 
+    /// A recording has begun or ended.
+    fn follow_recording(&mut self, world: &GameWorld) {
+        self.end_tape(EndReason::NotRecorded);
+        let Some(queue) = &self.queue else { return };
+        self.session = queue.session();
+        if self.session > 0 && self.period_ticks > 0 {
+            self.tape = Some(Tape::begin(queue, world, &self.plan, false));
+        }
+    }
+
+    fn end_tape(&mut self, why: EndReason) {
+        if let Some(tape) = self.tape.take() {
+            tape.end(why);
+        }
+    }
+
     /// What is left of a world that panicked; `None` if it is not enough.
-    pub fn end(self, world: &mut GameWorld) -> Option<LastRecord> {
-        let log = world.take_log()?;
+    pub fn end(mut self, world: &mut GameWorld) -> Option<LastRecord> {
+        self.end_tape(EndReason::Panicked);
+        let log = world.take_log().filter(|_| self.period_ticks > 0)?;
         self.is_begun.then_some(LastRecord { checkpoint: self.checkpoint, log })
     }
 }

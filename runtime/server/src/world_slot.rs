@@ -15,8 +15,10 @@ use crate::{
     host_watch::{HostShare, HostWatch},
     hosted_world::HostedWorld,
     lifecycle::{Answer, NewWorld},
+    longest_tick::LongestTick,
     mailbox::Mailbox,
     overload::{Ladder, Limits},
+    recording::RecordingQueue,
     saves::SlotSaves,
     timeline::Timeline,
     world_record::WorldRecord,
@@ -42,6 +44,7 @@ pub(crate) struct WorldSlot {
     pub cost: CostEstimate,
     /// Of the tick that came home last.
     pub last_cost: Nanos,
+    pub longest_tick: LongestTick,
     pub is_dormant: bool,
     /// How overloaded it is.
     pub ladder: Ladder,
@@ -56,6 +59,10 @@ pub(crate) struct WorldSlot {
     pub phase_index: usize,
     /// The frame in which the period of the next tick begins. Due from then on.
     next_frame: u64,
+    /// It rests, and its ticks are left out: up to this frame, in which one is due, unless mail comes before.
+    rests_until: Option<u64>,
+    /// Ticks that were left out since the last one, until the world is told.
+    skipped: u32,
     /// Ticks missed since the start.
     pub ticks_missed: u64,
     /// What the host took until then was its share of earlier misses.
@@ -91,11 +98,12 @@ impl WorldSlot {
         (phase_index, phase): (usize, TickPhase),
         frame: u64,
         checkpoint_period_s: u32,
+        recording: Option<&Arc<RecordingQueue>>,
     ) -> Self {
         let mut cost = CostEstimate::new();
         cost.hint(world.report_mut().next_tick_hint);
         let (mailbox, running_since) = (Arc::<Mailbox>::default(), Arc::<AtomicU64>::default());
-        let record = WorldRecord::begin(&mut world, plan.seed, checkpoint_period_s);
+        let record = WorldRecord::begin(&mut world, &plan, checkpoint_period_s, recording);
         Self {
             id: world.id(),
             plan,
@@ -103,6 +111,7 @@ impl WorldSlot {
             rate: world.rate(),
             cost,
             last_cost: Nanos::ZERO,
+            longest_tick: LongestTick::default(),
             is_dormant: false,
             ladder: Ladder::default(),
             home: Some(Box::new(HostedWorld::new(world, mailbox.clone(), running_since.clone(), record))),
@@ -113,6 +122,8 @@ impl WorldSlot {
             time_factor: TimeFactor::USUAL,
             phase_index,
             next_frame: phase.next_due(frame),
+            rests_until: None,
+            skipped: 0,
             ticks_missed: 0,
             excused_until: Nanos::ZERO,
             hang_is_reported: false,
@@ -123,13 +134,49 @@ impl WorldSlot {
         }
     }
 
-    pub fn is_due(&self, frame: u64) -> bool {
-        !self.is_dormant && self.next_frame <= frame
+    /// Whether a tick is due. Those that a resting world need not have are left out up to here.
+    pub fn is_due(&mut self, frame: u64) -> bool {
+        if self.is_dormant || self.next_frame > frame {
+            return false;
+        }
+        let Some(until) = self.rests_until else { return true };
+        let is_woken = !self.mailbox.is_empty();
+        // With mail the newest place counts; where the rest is over, the one that was waited for: it may be late.
+        let next = match until <= frame {
+            true => until.max(self.next_frame),
+            false if is_woken => self.phase.due_after(self.next_frame, self.phase.due_count(self.next_frame, frame)),
+            false => self.phase.next_due(frame + 1),
+        };
+        self.skipped += self.phase.due_count(self.next_frame, next) as u32;
+        self.next_frame = next;
+        next <= frame
     }
 
-    /// The frame of the next tick of a world that is home and awake.
+    /// The frame of the next tick of a world that is home and awake, unless mail wakes it before.
     pub fn next_frame(&self) -> Option<u64> {
-        (!self.is_dormant && self.home.is_some()).then_some(self.next_frame)
+        let next = self.rests_until.map_or(self.next_frame, |until| until.max(self.next_frame));
+        (!self.is_dormant && self.home.is_some()).then_some(next)
+    }
+
+    /// Whether ticks are left out until mail comes or its time is over.
+    pub fn is_resting(&self) -> bool {
+        self.rests_until.is_some() && !self.is_dormant
+    }
+
+    /// Whether mail waits for a world that sleeps or rests: it is due in the next frame that it can be.
+    pub fn is_woken(&self) -> bool {
+        (self.is_dormant || self.rests_until.is_some()) && self.home.is_some() && !self.mailbox.is_empty()
+    }
+
+    /// It leaves: its rest is over. Returns how many ticks were left out.
+    pub fn end_rest(&mut self) -> u32 {
+        self.rests_until = None;
+        std::mem::take(&mut self.skipped)
+    }
+
+    /// So many ticks from the next one on may be left out.
+    pub fn begin_rest(&mut self, ticks: u32) {
+        self.rests_until = (ticks > 0).then(|| self.phase.due_after(self.next_frame, ticks.into()));
     }
 
     /// A worker has it.
@@ -151,6 +198,7 @@ impl WorldSlot {
     /// Ends dormancy: the next tick is due from `frame` on, and none is counted as missed.
     pub fn wake(&mut self, frame: u64) {
         self.is_dormant = false;
+        (self.rests_until, self.skipped) = (None, 0);
         if !self.time_factor.is_usual() {
             // It was slowed when it fell asleep; its ladder has forgotten that.
             (self.time_factor, self.phase) = (TimeFactor::USUAL, self.usual_phase);
@@ -223,9 +271,9 @@ impl WorldSlot {
         limits.for_period(self.rate.period())
     }
 
-    /// What it needs of one worker at full speed, by its last tick; nothing while it sleeps.
+    /// What it needs of one worker at full speed, by its last tick; nothing while it sleeps or rests.
     pub fn demand(&self) -> f64 {
-        if self.is_dormant { 0.0 } else { self.last_cost.as_secs_f64() * f64::from(self.rate.0) }
+        if self.is_dormant || self.is_resting() { 0.0 } else { self.last_cost.as_secs_f64() * f64::from(self.rate.0) }
     }
 
     /// Books a finished tick and moves on to the next period.
@@ -261,6 +309,11 @@ impl WorldSlot {
     pub fn reports_hang(&mut self, now: Nanos) -> Option<Nanos> {
         let hanging = self.running_for(now).filter(|&running| running > HANG_REPORT_AFTER)?;
         (!std::mem::replace(&mut self.hang_is_reported, true)).then_some(hanging)
+    }
+
+    /// It has been in one tick for so long that it may not come back.
+    pub fn hangs(&self, now: Nanos) -> bool {
+        self.running_for(now).is_some_and(|running| running > HANG_REPORT_AFTER)
     }
 
     /// How long its tick has been running; `None` for worlds that are home or in the list.

@@ -36,7 +36,7 @@ pub(super) const REFUSED: Figure = Figure {
              lets in; the others are noise or a flood.",
 };
 /// Gauges that are published once a second.
-pub(super) const GAUGES: [&Figure; 21] = [
+pub(super) const GAUGES: [&Figure; 22] = [
     &PLAYERS,
     &JOIN_QUEUE,
     &PLACEMENTS_PENDING,
@@ -58,6 +58,7 @@ pub(super) const GAUGES: [&Figure; 21] = [
     &CPU_CORES,
     &RSS_BYTES,
     &HEARTBEATS,
+    &BROWSERS_OPEN,
 ];
 pub(super) const PLAYERS: Figure =
     Figure { name: "server.players", help: "Clients connected.", advice: "Good. Compare with what the host carries." };
@@ -161,12 +162,36 @@ pub(super) const HEARTBEATS: Figure = Figure {
     help: "Cores that are watched for stalls of the host.",
     advice: "0: it is off in the settings, or real-time priority is not permitted, as the log says at the start. Then no stall is known.",
 };
+pub(super) const BROWSERS_OPEN: Figure = Figure {
+    name: "browser.open",
+    help: "Browsers that have a WebSocket or a WebTransport session open.",
+    advice: "As `throng_server_players`. Near `clients_max` in [browser]: newcomers are refused.",
+};
 
 /// Told by the watchdog, not by the frame's thread: it is up to date while that one is stuck.
 pub(super) const WORLDS_STUCK: Figure = Figure {
     name: "server.worlds_stuck",
     help: "Worlds that are stuck in their ticks now.",
     advice: "The log has a line for each, with the stack that it is stuck in, and a capture was saved. The other worlds play on with a worker less.",
+};
+
+pub(super) const SAVES_AWAY: Figure = Figure {
+    name: "saves.is_away",
+    help: "1 while the store of the saves has failed, takes nothing, or has not answered for 2 s, else 0.",
+    advice: "Play goes on, and nothing is saved: look at the disk, or at PostgreSQL. The log says what is wrong, `saves.status` how much waits.",
+};
+
+pub(super) const ANALYTICS_AWAY: Figure = Figure {
+    name: "analytics.is_away",
+    help: "1 while files of analytics events cannot be written or their receiver takes none, else 0.",
+    advice: "Play goes on, and events wait for so long: the log says what is wrong. `analytics.dropped_*` say what did not find room.",
+};
+
+/// With the labels `capture`, `trigger`, `cause` and `kind`.
+pub(super) const CAPTURE_AT: Figure = Figure {
+    name: "profiler.capture_at_ms",
+    help: "When what a capture shows happened, since 1970, of each of the latest 32.",
+    advice: "Labels: `capture` is the name of the file, `trigger` and `cause` say what was slow, `kind` in which kind of world. `http://ADMIN_ADDRESS/captures/NAME` gives the file, `/captures` lists all.",
 };
 
 pub(super) const LONG_TASKS_STUCK: Figure = Figure {

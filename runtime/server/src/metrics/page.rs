@@ -20,7 +20,8 @@ one, `UPDATE_EXPECT=1 cargo test -p throng --lib metrics` writes it anew.
 
 The same counters are read in four places:
 
-- Prometheus: `http://ADMIN_ADDRESS/metrics`. Names have `throng_` in front, underscores for dots, and `_total` behind where they are
+- Prometheus: `http://ADMIN_ADDRESS/metrics`, as text or, for who asks for it, protobuf with native histograms; what is ready to use of
+  rules, alerts and dashboards is in [monitoring](monitoring.md). Names have `throng_` in front, underscores for dots, and `_total` behind where they are
   sums: `net.packets_in` is `throng_net_packets_in_total`, best read as `rate(throng_net_packets_in_total[1m])`.
 - The console: `throng console --connect HOST:PORT counters` tells each with its value, its rate in the last second and what it says;
   `counters net.` those whose names begin so.
@@ -54,6 +55,9 @@ const ADMIN: &str = "\
 |---|---|---|
 | `throng_admin_refused_total` | Requests to the admin port that were refused. Label `cause`: `origin` (another server's page, or a foreign name), `no_key`, `wrong_key`, `role`, `back_off` (too many wrong keys came from there). | The log has a line for each in `admin.audit`, with the address. `wrong_key`: a program has an old key, or somebody guesses. |
 | `throng_admin_operated_total` | Requests to the admin port that change something and were let through. | Each has a line in the log, in `admin.audit`: who, from where, what, and what came of it. |
+| `throng_admin_watch_lines_dropped_total` | Lines that watchers of the admin port were too slow for. | Somebody watches over a slow line, and misses some. The server is not slower for it. |
+| `throng_admin_watchers_stalled_total` | Watchers that were cut off since they took nothing any more. | A page on a host that sleeps, or somebody who holds the port up: the log tells when. |
+| `throng_admin_watchers_refused_total` | Watchers that found no place. | Eight watch already: close pages that nobody looks at. |
 
 ";
 
@@ -88,9 +92,13 @@ fn page() -> String {
         ("server", "The server"),
         ("host", "The host"),
         ("net", "The network"),
+        ("browser", "Browsers"),
         ("world", "Worlds"),
         ("replication", "What clients are told"),
         ("saves", "Saves"),
+        ("recording", "Recordings"),
+        ("analytics", "Analytics events"),
+        ("object_store", "The object store"),
     ] {
         let _ = writeln!(page, "## {title}\n\n| counter | unit | what it says | when it grows |\n|---|---|---|---|");
         for counter in all.iter().filter(|counter| subsystem_of(counter) == subsystem) {
@@ -103,10 +111,7 @@ fn page() -> String {
     page.push_str(
         "## Figures that are no counters\n\n| in Prometheus | what it says | when it grows |\n|---|---|---|\n",
     );
-    let mut row = |figure: &Figure, suffix: &str| {
-        let name = figure.name.replace('.', "_");
-        let _ = writeln!(page, "| `throng_{name}{suffix}` | {} | {} |", figure.help, figure.advice);
-    };
+    let mut row = |figure: &Figure, suffix: &str| row_of(&mut page, figure, suffix);
     row(&FRAME, "_seconds");
     row(&FRAME_MAX, "_window_max");
     row(&LATENESS_MAX, "_window_max");
@@ -114,19 +119,22 @@ fn page() -> String {
     GAUGES.iter().for_each(|figure| row(figure, ""));
     row(&WORLDS_STUCK, "");
     row(&LONG_TASKS_STUCK, "");
+    row(&SAVES_AWAY, "");
+    row(&ANALYTICS_AWAY, "");
     row(&BUILD, "");
+    page.push_str("\n## Time by kind of world\n\n| in Prometheus | what it says | when it grows |\n|---|---|---|\n");
+    world_kinds::FIGURES.iter().for_each(|(figure, suffix)| row_of(&mut page, figure, suffix));
     page.push_str(
-        "\nThe histogram has `_bucket`, `_sum` and `_count`, and a maximum of its own: \
-         `throng_server_frame_seconds_window_max`.\n\
+        "\nA histogram, `throng_server_frame_seconds` or one of these, has `_bucket`, `_sum` and `_count`, and a maximum of its \
+         own, such as `throng_server_frame_seconds_window_max`. A Prometheus that takes native histograms is given those, too: \
+         buckets of 4.4 %, without a bound chosen beforehand.\n\
          `throng_metrics_samples_dropped_total` counts samples of histograms that no frame took in time.\n",
     );
     page.push_str(
         "\n## Time by subsystem, and the recorder\n\n| in Prometheus | what it says | when it grows |\n|---|---|---|\n",
     );
-    let mut row = |figure: &Figure, suffix: &str| {
-        let name = figure.name.replace('.', "_");
-        let _ = writeln!(page, "| `throng_{name}{suffix}` | {} | {} |", figure.help, figure.advice);
-    };
+    let mut row = |figure: &Figure, suffix: &str| row_of(&mut page, figure, suffix);
+    row(&CAPTURE_AT, "");
     subsystems::FIGURES.iter().for_each(|(figure, suffix)| row(figure, suffix));
     subsystems::RECORDER.iter().for_each(|(figure, _)| row(figure, "_total"));
     page.push('\n');
@@ -161,6 +169,11 @@ fn page() -> String {
     page + GAME
 }
 
+fn row_of(page: &mut String, figure: &Figure, suffix: &str) {
+    let name = figure.name.replace('.', "_");
+    let _ = writeln!(page, "| `throng_{name}{suffix}` | {} | {} |", figure.help, figure.advice);
+}
+
 fn subsystem_of(counter: &Counter) -> &'static str {
     counter.name.split('.').next().unwrap_or_default()
 }
@@ -187,13 +200,17 @@ fn every_family_that_is_exposed_is_on_the_page() {
     let mut metrics = ServerMetrics::new();
     metrics.subsystems(&FrameFigures::default());
     metrics.tell_build(&Build::default());
+    metrics.tell_kinds(&["hub".into()]);
     let snapshot = metrics.registry.snapshot();
     let mut gauges = packet_report::gauges(&[]);
     gauges.extend(client_report::gauges(&[]));
     gauges.extend(accounts::gauges(None));
     gauges.push(stuck_gauge(&WORLDS_STUCK, 0));
     gauges.push(stuck_gauge(&LONG_TASKS_STUCK, 0));
-    let text = snapshot.to_prometheus_text_with(gauges);
+    gauges.push(stuck_gauge(&SAVES_AWAY, 0));
+    gauges.push(stuck_gauge(&ANALYTICS_AWAY, 0));
+    gauges.push(capture_gauge(&[]));
+    let text = snapshot.to_prometheus_text_with(&Beside { gauges, ..Beside::default() });
     let page = page();
     let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let dotted: Vec<String> = Totals::declared().iter().map(|counter| counter.name.replace('.', "_")).collect();
@@ -201,7 +218,9 @@ fn every_family_that_is_exposed_is_on_the_page() {
     for family in families {
         let plain = family.trim_start_matches("throng_").trim_end_matches("_window_max");
         let is_declared = dotted.iter().any(|name| name == plain);
-        assert!(is_declared || page.contains(family), "`{family}` is not on the page");
+        // A histogram's maximum is explained with it.
+        let explained = family.strip_suffix("_window_max").filter(|histogram| histogram.ends_with("_seconds"));
+        assert!(is_declared || page.contains(explained.unwrap_or(family)), "`{family}` is not on the page");
         count += 1;
     }
     assert!(count > dotted.len() + 20, "{text}");

@@ -38,7 +38,7 @@ fn every_counter_reaches_totals_prometheus_and_console() {
     let status = ServerStatus::default();
     metrics.publish(Nanos::from_secs(1), &status, &totals, &last, &GameTotals::default(), &published);
 
-    let text = published.to_prometheus_text();
+    let text = published.to_prometheus_text(Vec::new());
     let rows: BTreeMap<String, CounterRow> =
         published.counters().into_iter().map(|row| (row.name.clone(), row)).collect();
     let mut index = 0;
@@ -80,7 +80,7 @@ fn refusals_of_the_handshake_are_told_by_reason() {
         let now = Nanos::from_secs(second);
         metrics.publish(now, &ServerStatus::default(), &totals, &last, &GameTotals::default(), &published);
     }
-    let text = published.to_prometheus_text();
+    let text = published.to_prometheus_text(Vec::new());
     for (reason, count) in [("plain_netcode_off", 3), ("malformed", 6), ("token_used", 0)] {
         let line = format!("throng_net_handshake_refused_total{{reason=\"{reason}\"}} {count}");
         assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
@@ -126,7 +126,7 @@ fn a_spike_of_one_frame_survives() {
     let last = LastSecond { counts: &totals, seconds: 1.0 };
     let now = Nanos::from_secs(150);
     metrics.publish(now, &ServerStatus::default(), &totals, &last, &game, &published);
-    let text = published.to_prometheus_text();
+    let text = published.to_prometheus_text(Vec::new());
     for line in [
         "throng_game_spike_casts_total 6898",
         "throng_game_spike_casts_frame_window_max 900.0",
@@ -156,7 +156,7 @@ fn names_that_come_out_the_same_are_told_apart_by_the_console() {
     metrics.frame(Nanos::from_millis(1), Nanos::ZERO, &totals, &published);
     let last = LastSecond { counts: &totals, seconds: 1.0 };
     metrics.publish(Nanos::ZERO, &ServerStatus::default(), &totals, &last, &game, &published);
-    assert_eq!(published.to_prometheus_text().matches("\nthrong_game_same_name_total ").count(), 1);
+    assert_eq!(published.to_prometheus_text(Vec::new()).matches("\nthrong_game_same_name_total ").count(), 1);
     let rows = published.counters();
     for (name, value) in [("game.same.name", 1), ("game.same_name", 2), ("game.same.name_frame", 3)] {
         assert_eq!(rows.iter().find(|row| row.name == name).map(|row| row.value), Some(value), "{name}");

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! share = (end of the tick - begin of its period) / period     1 = the next tick was due at once
-//! mean of a window   >= busy, two windows in a row           -> one step up
+//! mean of a window   >= busy, two windows in a row           -> one step up, and up to the slowing of time
+//!                    > 1, on a step already                  -> another one after each window
 //!                    <= calm, four in a row                  -> one step down
 //!                    between                                 -> stays
 //! ```
@@ -30,8 +31,13 @@ use throng_replication::TimeFactor;
 /// Ticks are looked at together for so long, or for one tick where that is longer: five ticks at 20 Hz.
 const WINDOW: Nanos = Nanos::from_millis(250);
 
-/// Busy windows before a step up: time slows after some 1.5 s, and no single hitch reaches anything.
+/// Busy windows before a step up, so that no single hitch reaches anything.
 const BUSY_WINDOWS: u32 = 2;
+
+/// The same before the next step of a world that is on one and whose ticks take longer than there is: what is missed until
+/// time slows nobody gets back. So that is after a second: two windows, one and one. A hitch that spoils two windows is one
+/// step still.
+const BUSY_WINDOWS_AGAIN: u32 = 1;
 
 /// Calm windows before a step down, if patience is 1.
 const CALM_WINDOWS: u32 = 4;
@@ -184,7 +190,9 @@ impl Ladder {
         self.calm_windows = count(self.calm_windows, mean <= limits.calm);
         let is_idle = mean <= limits.calm / 2.0 && limits.demand <= limits.calm;
         self.idle_windows = count(self.idle_windows, is_idle);
-        if self.busy_windows >= BUSY_WINDOWS {
+        let is_next = matches!(self.level, Level::LongTasksYield | Level::FarUpdatesThin);
+        let busy_windows = if is_next && mean > 1.0 { BUSY_WINDOWS_AGAIN } else { BUSY_WINDOWS };
+        if self.busy_windows >= busy_windows {
             self.busy_windows = 0;
             self.note_relapse(now);
             self.step_up(if cost >= limits.busy { cost } else { mean }, limits);

@@ -18,16 +18,20 @@
 //! The newest value of a record that is not on disk is found here ([`Commits::newest`]): who comes back, and a world that is made
 //! again, need not wait for the disk.
 //!
-//! Frame thread. Cost: values are shared, not copied; a map entry for each record.
+//! Frame thread. Cost: values are shared, not copied; a map entry for each record, and one more while it is handed in. In a
+//! frame in which the writer takes nothing, nothing is allocated.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use throng_persistence::{
-    Commit, Done, Key, Lease, LeaseRequest, Outcome, Refusal, SaveCounters, Ticket, Writer, writer::Full,
+    Commit, Done, Key, Kind, LeaseRequest, Outcome, Refusal, SaveCounters, Ticket, Writer,
+    writer::{Finished, Full},
 };
+use throng_platform::time::Nanos;
+use throng_profiler::log_error;
 use throng_world::{ids::WorldId, saving::SaveRequest};
 
-use super::SavedNow;
+use super::{SAVES, SavedNow};
 use crate::lifecycle::Answer;
 
 /// What is saved together, and who waits for it.
@@ -35,26 +39,60 @@ use crate::lifecycle::Answer;
 pub(crate) struct Parcel {
     pub commit: Commit,
     pub requests: Vec<(WorldId, SaveRequest)>,
+    /// Worlds, and the ticks of the cuts whose cells are in it.
+    pub cells: Vec<(WorldId, u32)>,
     /// Operators who wait for it.
-    pub told: Vec<Answer<SavedNow>>,
+    pub told: Vec<Told>,
+}
+
+/// An operator who waits for everything, and the worlds of which nothing is there.
+pub(crate) struct Told {
+    pub answer: Answer<SavedNow>,
+    pub worlds_missing: Vec<u32>,
 }
 
 impl Parcel {
     fn append(&mut self, later: Parcel) {
         self.commit.append(later.commit);
         self.requests.extend(later.requests);
+        self.cells.extend(later.cells);
         self.told.extend(later.told);
     }
 
     fn is_empty(&self) -> bool {
-        self.commit.is_empty() && self.requests.is_empty() && self.told.is_empty()
+        self.commit.is_empty() && self.requests.is_empty() && self.cells.is_empty() && self.told.is_empty()
+    }
+
+    /// Whether there are cells of the world with this number in it.
+    fn has_cells_of(&self, world: u64) -> bool {
+        self.commit.keys().any(|key| key.kind == Kind::Cell && (key.id >> 64) as u64 == world)
     }
 }
+
+/// A store that has not answered for so long stands still: it is away, though it has not failed. A batch takes milliseconds. Too
+/// short: a disk that is busy for a moment is reported. Too long: nobody hears of one that hangs.
+pub(crate) const STANDS_STILL_AFTER: Nanos = Nanos::from_secs(2);
 
 /// What the writer was asked.
 enum Asked {
     Commit(Parcel),
     Lease { player: u64, is_release: bool },
+}
+
+/// An order that is not answered yet.
+struct InFlight {
+    ticket: Ticket,
+    asked: Asked,
+    given_at: Nanos,
+}
+
+impl InFlight {
+    fn parcel(&self) -> Option<&Parcel> {
+        match &self.asked {
+            Asked::Commit(parcel) => Some(parcel),
+            Asked::Lease { .. } => None,
+        }
+    }
 }
 
 /// What came of it.
@@ -74,11 +112,13 @@ pub(crate) enum Answered {
 pub(crate) struct Commits {
     writer: Writer,
     waiting: Parcel,
-    in_flight: VecDeque<(Ticket, Asked)>,
+    in_flight: VecDeque<InFlight>,
     commits_in_flight: usize,
     /// Refused since everything was last well, in the order of tickets.
     refused: Parcel,
     is_refused: bool,
+    /// The store failed, and what it had then is not on disk yet. That it could be opened anew does not say that it takes it.
+    has_failed: bool,
     /// Test switch.
     pub forgets_refusals: bool,
     /// Why the writer did not take the parcel that waits.
@@ -94,6 +134,7 @@ impl Commits {
             commits_in_flight: 0,
             refused: Parcel::default(),
             is_refused: false,
+            has_failed: false,
             forgets_refusals: false,
             full: None,
         }
@@ -104,8 +145,9 @@ impl Commits {
         self.waiting.append(parcel);
     }
 
-    /// Hands in what waits, under the leases that there are.
-    pub fn submit(&mut self, lease_of: impl Fn(u64) -> Option<Lease>) {
+    /// Hands in what waits. Each player is written under the lease that there was when the cut came: under a later one it would
+    /// be taken, though somebody else may have written the player in between.
+    pub fn submit(&mut self, now: Nanos) {
         if self.is_refused {
             if self.commits_in_flight > 0 {
                 return;
@@ -116,14 +158,19 @@ impl Commits {
         }
         if self.waiting.is_empty() {
             self.full = None;
+            // What it had then may have become somebody else's.
+            self.has_failed &= self.commits_in_flight > 0;
             return;
         }
-        let mut commit = self.waiting.commit.clone();
-        let players = self.waiting.commit.keys().filter(|key| *key == Key::player(key.id as u64));
-        players.filter_map(|key| lease_of(key.id as u64)).for_each(|lease| _ = commit.under(&lease));
-        match self.writer.submit(commit) {
+        // While the disk is away that is all that a frame does for saves, however much waits.
+        if let Err(full) = self.writer.has_room_for(self.waiting.commit.bytes()) {
+            self.full = Some(full);
+            return;
+        }
+        match self.writer.submit(self.waiting.commit.clone()) {
             Ok(ticket) => {
-                self.in_flight.push_back((ticket, Asked::Commit(std::mem::take(&mut self.waiting))));
+                let asked = Asked::Commit(std::mem::take(&mut self.waiting));
+                self.in_flight.push_back(InFlight { ticket, asked, given_at: now });
                 self.commits_in_flight += 1;
                 self.full = None;
             }
@@ -132,11 +179,12 @@ impl Commits {
     }
 
     /// Asks something about the lease of a player. False: the writer does not take it now.
-    pub fn lease(&mut self, player: u64, request: LeaseRequest) -> bool {
+    pub fn lease(&mut self, player: u64, request: LeaseRequest, now: Nanos) -> bool {
         let is_release = matches!(request, LeaseRequest::Release { .. });
         match self.writer.lease(request) {
             Ok(ticket) => {
-                self.in_flight.push_back((ticket, Asked::Lease { player, is_release }));
+                let asked = Asked::Lease { player, is_release };
+                self.in_flight.push_back(InFlight { ticket, asked, given_at: now });
                 true
             }
             Err(_) => false,
@@ -146,12 +194,14 @@ impl Commits {
     /// What has come of one of those things. `None`: nothing more yet.
     pub fn take_answer(&mut self) -> Option<Answered> {
         let ack = self.writer.take_ack()?;
-        let (ticket, asked) = self.in_flight.pop_front()?;
+        let InFlight { ticket, asked, .. } = self.in_flight.pop_front()?;
         debug_assert_eq!(ticket, ack.ticket, "answers come in the order of tickets");
         Some(match (asked, ack.outcome) {
             (Asked::Lease { player, is_release }, outcome) => Answered::Lease { player, is_release, outcome },
             (Asked::Commit(parcel), Ok(Done::Committed | Done::Leased(_) | Done::Released)) => {
                 self.commits_in_flight -= 1;
+                // While refusals are gathered, this one was handed in beside them.
+                self.has_failed &= self.is_refused;
                 Answered::Saved(parcel)
             }
             (Asked::Commit(mut parcel), Err(refusal)) => {
@@ -159,6 +209,7 @@ impl Commits {
                 if let Refusal::Stale { key, .. } | Refusal::Unleased { key } = &refusal {
                     parcel.commit.withdraw(*key);
                 }
+                self.has_failed |= matches!(refusal, Refusal::Store(_));
                 if !self.forgets_refusals {
                     self.refused.append(parcel);
                 }
@@ -168,21 +219,29 @@ impl Commits {
         })
     }
 
-    /// Nothing is to be saved of a player any more.
+    /// Nothing is to be saved of a player any more, and nothing that was is to be loaded again. What the writer has of them
+    /// already the store refuses by itself.
     pub fn forget(&mut self, player: u64) {
-        self.waiting.commit.withdraw(Key::player(player));
-        self.refused.commit.withdraw(Key::player(player));
+        let in_flight = self.in_flight.iter_mut().filter_map(|order| match &mut order.asked {
+            Asked::Commit(parcel) => Some(parcel),
+            Asked::Lease { .. } => None,
+        });
+        let all = in_flight.chain([&mut self.waiting, &mut self.refused]);
+        all.for_each(|parcel| _ = parcel.commit.withdraw(Key::player(player)));
     }
 
     /// What is to be under this key and is not known to be on disk yet.
     pub fn newest(&self, key: Key) -> Option<Option<Arc<Vec<u8>>>> {
-        let in_flight = self.in_flight.iter().rev().filter_map(|(_, asked)| match asked {
-            Asked::Commit(parcel) => Some(parcel),
-            Asked::Lease { .. } => None,
-        });
+        let in_flight = self.in_flight.iter().rev().filter_map(InFlight::parcel);
         // While refusals are gathered, what is in flight may be newer than they are.
         let mut parcels = std::iter::once(&self.waiting).chain(in_flight).chain([&self.refused]);
         parcels.find_map(|parcel| parcel.commit.value(key)).map(|value| value.cloned())
+    }
+
+    /// Whether cells of the world with this number are not known to be on disk yet. Who reads them meanwhile, reads older ones.
+    pub fn has_cells_of(&self, world: u64) -> bool {
+        let in_flight = self.in_flight.iter().filter_map(InFlight::parcel);
+        in_flight.chain([&self.waiting, &self.refused]).any(|parcel| parcel.has_cells_of(world))
     }
 
     /// Everything that was ever added is on disk.
@@ -190,8 +249,20 @@ impl Commits {
         self.waiting.is_empty() && self.commits_in_flight == 0 && !self.is_refused
     }
 
-    pub fn is_down(&self) -> bool {
-        self.writer.is_down()
+    /// Nothing reaches the disk now, as far as is known.
+    pub fn is_away(&self, now: Nanos) -> bool {
+        self.has_failed || self.full.is_some() || self.writer.is_down() || self.stands_still(now)
+    }
+
+    /// It was given something [`STANDS_STILL_AFTER`] ago and has said nothing since, neither that it is done nor that it failed.
+    pub fn stands_still(&self, now: Nanos) -> bool {
+        // Answers come in the order of tickets: the first is the oldest.
+        self.in_flight.front().is_some_and(|oldest| now.saturating_sub(oldest.given_at) >= STANDS_STILL_AFTER)
+    }
+
+    /// This process did not run for so long: in that time nobody could have been answered.
+    pub fn stood_still(&mut self, length: Nanos) {
+        self.in_flight.iter_mut().for_each(|order| order.given_at += length);
     }
 
     /// Bytes that are not handed in yet.
@@ -203,14 +274,26 @@ impl Commits {
         self.writer.counters()
     }
 
-    /// Waits until the writer has done all that it was handed. True: all that was ever added is on disk.
-    pub fn finish(mut self) -> bool {
+    /// What the longest transaction took since this was last asked.
+    pub fn take_longest_batch(&mut self) -> Nanos {
+        self.writer.take_longest_batch()
+    }
+
+    /// Waits until the writer has done all that it was handed, for so long at most. True: all that was ever added is on disk.
+    pub fn finish(mut self, patience: Nanos) -> bool {
         let was_all_in = self.waiting.is_empty() && !self.is_refused;
-        let acks = self.writer.finish();
+        let Finished { acks, is_over } = self.writer.finish_within(patience);
+        if !is_over {
+            log_error!(
+                SAVES,
+                "the store does not come back from what it was given: the server ends without it, and whether that is on disk \
+                 is not known"
+            );
+        }
         let outcomes: Vec<_> = self
             .in_flight
             .drain(..)
-            .map(|(ticket, asked)| {
+            .map(|InFlight { ticket, asked, .. }| {
                 let outcome = acks.iter().find(|ack| ack.ticket == ticket).map(|ack| &ack.outcome);
                 matches!(asked, Asked::Lease { .. }) || matches!(outcome, Some(Ok(_)))
             })

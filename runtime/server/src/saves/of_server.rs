@@ -1,22 +1,26 @@
 //! What the frame does for saves: asks worlds for cuts, takes them, hands them in, tells games, sends away.
 
+use std::{collections::VecDeque, io, path::Path, sync::Arc};
+
 use throng_net::protocol::ClientId;
-use throng_persistence::{Key, Store};
+use throng_persistence::{Key, Reads, Store};
 use throng_platform::time::Nanos;
 use throng_profiler::{log_error, log_warn};
 use throng_world::{
     Client, GameWorld, Leaving, MailItem,
     ids::WorldId,
-    saving::{SaveAnswer, SaveReport},
+    saving::{Cut, LeftOut, SaveAnswer, SaveReport},
 };
 
 use super::{
-    Load, Parcel, SAVES, SaveFault, SavedNow, Saves, SavesStatus, SlotSaves, StoreOpenError, StoreToOpen, Waiting,
-    open_as_set,
+    LOAD_AGAIN_AFTER, Load, LoadJournal, OnTrial, Parcel, SAVES, SaveFault, SaveNow, SavedNow, Saves, SavesStatus,
+    SlotSaves, StoreOpenError, StoreToOpen, Told, WORLDS_MISSING_MAX, Waiting, open_as_set, store::loads_as_set,
 };
 use crate::{
     lifecycle::{Answer, NewWorld, Pending, WorldError},
+    mailbox::Mailbox,
     server::{Command, Server, ServerControl, ServerError},
+    world_slot::WorldSlot,
 };
 
 /// Worlds that are asked for a cut in one look at most: at 10 looks a second 320 of them.
@@ -24,7 +28,8 @@ const ASKED_PER_LOOK_MAX: usize = 32;
 
 impl ServerControl {
     /// Has every world saved that has changed, with everybody in it. The answer comes when all of it is on disk; while the
-    /// disk is dead there is none.
+    /// disk is dead there is none. Worlds that hang are not waited for, nor others for longer than 4 s: the answer names
+    /// them.
     pub fn save_now(&self) -> Pending<SavedNow> {
         let (pending, answer) = Pending::new();
         self.push(Command::SaveNow(answer));
@@ -63,10 +68,53 @@ impl Server {
             return Ok(());
         }
         let StoreToOpen { settings, beside, .. } = &self.store_to_open;
-        match open_as_set(settings, beside.as_deref(), |name| std::env::var(name).ok())? {
-            Some(store) => self.save_in(store),
-            None => Ok(()),
+        let environment = |name: &str| std::env::var(name).ok();
+        let loads = loads_as_set(settings, beside.as_deref(), environment);
+        match open_as_set(settings, beside.as_deref(), environment)? {
+            Some(store) => self.save_in(store)?,
+            None => return Ok(()),
         }
+        if let Some(path) = loads
+            && let Err(error) = self.journal_loads_in(&path)
+        {
+            log_warn!(
+                SAVES,
+                file = %path.display(),
+                %error,
+                "loads of worlds are not noted: one that ends the server would end the next one, too"
+            );
+        }
+        Ok(())
+    }
+
+    /// Notes in this file which worlds are being loaded, so that one whose load ended two servers is parked in the next
+    /// ([`crate::parking`]); after [`Self::save_in`] and before the first world. A server that opens the store of its settings does
+    /// so by itself, beside the file of its saves.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn journal_loads_in(&mut self, path: &Path) -> io::Result<()> {
+        if let Some(saves) = &mut self.saves {
+            saves.loads = Some(Arc::new(LoadJournal::open(path)?));
+        }
+        Ok(())
+    }
+
+    /// Whether a world's load has ended servers before. Its plan is parked then.
+    pub(crate) fn is_load_killer(&mut self, plan: &NewWorld, place: Option<WorldId>) -> bool {
+        let killer =
+            self.saves.as_ref().zip(plan.save_id).and_then(|(saves, id)| saves.loads.as_ref()?.take_killer(id));
+        if let Some(failures) = killer {
+            self.park_load(plan, place, failures);
+        }
+        killer.is_some()
+    }
+
+    /// Reads what is saved, for worlds that load parts of their map when somebody comes near
+    /// ([`WorldState::take_cells`](throng_world::saving::WorldState::take_cells)). It waits for the disk, so it is for their
+    /// long tasks. `None`: nothing is saved, or the store is not open yet ([`Self::open_saves`]).
+    pub fn saved(&self) -> Option<Arc<dyn Reads>> {
+        self.saves.as_ref().map(|saves| saves.reader.reads())
     }
 
     /// Breaks saving, to show that it does not go unseen.
@@ -91,17 +139,23 @@ impl Server {
     /// What a world is to be loaded from; `None`: nothing is saved under it, or nothing at all.
     pub(crate) fn load_of(&self, new: &NewWorld) -> Option<Load> {
         let (saves, id) = (self.saves.as_ref()?, new.save_id?);
-        Some(Load { id, newest: saves.commits.newest(Key::world(id)).flatten(), reads: saves.reader.reads() })
+        Some(Load {
+            id,
+            newest: saves.commits.newest(Key::world(id)).flatten(),
+            reads: saves.reader.reads(),
+            journal: saves.loads.clone(),
+        })
     }
 
-    /// Whether a world of this number may be made now. An error: there is one. False: one is on its way out.
+    /// Whether a world of this number may be made now. An error: there is one. False: one is on its way out, or cells of it
+    /// are on their way to the disk, where the new one will read them.
     pub(crate) fn may_make_saved(&self, id: u64) -> Result<bool, WorldError> {
         let Some(saves) = &self.saves else { return Ok(true) };
         if saves.being_made.contains(&id) {
             return Err(WorldError::SaveInUse(id));
         }
         match saves.worlds.get(&id).and_then(|world| self.worlds.get(*world)) {
-            None => Ok(true),
+            None => Ok(!saves.commits.has_cells_of(id)),
             Some(slot) if slot.ending.is_some() => Ok(false),
             Some(_) => Err(WorldError::SaveInUse(id)),
         }
@@ -127,6 +181,8 @@ impl Server {
         if !world.is_saved() {
             return Vec::new();
         }
+        // Half a tick is of no moment.
+        world.report_mut().saves = SaveReport::default();
         let leaving = std::mem::take(&mut world.report_mut().leaving);
         let mut travellers = Vec::new();
         for leaving in leaving {
@@ -141,7 +197,16 @@ impl Server {
     /// The world is ordered again in every frame until the one of the same number has ended.
     pub(crate) fn order_when_saved(&mut self, new: NewWorld, answer: Answer<WorldId>) {
         if let Some(saves) = &mut self.saves {
-            saves.waiting.push_back(Waiting { new, answer });
+            saves.waiting.push_back(Waiting { new, answer, from: Nanos::ZERO });
+        }
+    }
+
+    /// A world could not be read, since the store is away: it is ordered again in a while.
+    pub(crate) fn order_when_store_is_back(&mut self, new: NewWorld, answer: Answer<WorldId>, now: Nanos) {
+        self.end_making_saved(&new);
+        match &mut self.saves {
+            Some(saves) => saves.waiting.push_back(Waiting { new, answer, from: now + LOAD_AGAIN_AFTER }),
+            None => answer.give(Err(WorldError::NotSaving)),
         }
     }
 
@@ -152,35 +217,85 @@ impl Server {
         if let Some(id) = save_id {
             saves.being_made.remove(&id);
             saves.worlds.insert(id, world.id());
+            if saves.loads.as_ref().is_some_and(|loads| loads.failures(id) > 0) {
+                saves.on_trial.push(OnTrial { world: world.id(), id, loaded_at: world.ticks() });
+            }
         }
         // Worlds that are made together are not saved together: the golden ratio spreads any number of them.
         let share = (f64::from(world.id().number()) * 0.618_033_988_75).fract();
         let now = self.frame_number.map_or(Nanos::ZERO, |frame| self.timeline.start_of(frame));
         let due = now + Nanos((saves.period.0 as f64 * share) as u64);
-        SlotSaves { is_on: world.is_saved(), id: save_id, is_dirty: world.is_saved(), is_asked: false, due }
+        SlotSaves {
+            is_on: world.is_saved(),
+            id: save_id,
+            is_dirty: world.is_saved(),
+            is_asked: false,
+            is_failing: false,
+            due,
+        }
     }
 
     /// Before clients are placed: what the disk says, and whose time has come.
     pub(crate) fn begin_saves(&mut self, now: Nanos) {
         let Some(saves) = &mut self.saves else { return };
+        let were_held = saves.holds_worlds(now);
         saves.step(now);
         let lost = saves.players.take_lost();
         let answers = std::mem::take(&mut saves.answers);
-        let waiting = std::mem::take(&mut saves.waiting);
-        self.tell_saved(answers);
+        let cells = std::mem::take(&mut saves.cells_saved);
+        let waiting: VecDeque<Waiting>;
+        (waiting, saves.waiting) = std::mem::take(&mut saves.waiting).into_iter().partition(|order| order.from <= now);
+        self.tell_saved(answers, cells);
+        if were_held && !lost.is_empty() {
+            self.take_back_worlds_of(&lost, now);
+        }
         for client in lost {
             self.addresses.dismiss_player(&self.mailboxes, client, "another server has taken its player over");
         }
-        for Waiting { new, answer } in waiting {
+        for Waiting { new, answer, from: _ } in waiting {
             self.order_world(new, answer);
         }
         self.ask_for_cuts(now);
     }
 
-    fn tell_saved(&mut self, answers: Vec<(WorldId, SaveAnswer)>) {
-        for (world, answer) in answers {
+    /// These players were another process's while this one stood still, and their worlds have not ticked since. What they
+    /// gave to others after the last save they have again elsewhere, so it must not have been: these worlds go back to that
+    /// save, with all others who are in them.
+    fn take_back_worlds_of(&mut self, lost: &[ClientId], now: Nanos) {
+        let holds = |slot: &&WorldSlot| {
+            slot.saves.is_on && slot.home.as_ref().is_some_and(|hosted| hosted.world.owes_any_of(lost))
+        };
+        let worlds: Vec<WorldId> = self.worlds.iter().filter(holds).map(|slot| slot.id).collect();
+        for id in worlds {
+            let Some(mut slot) = self.take_out(id, false) else { continue };
+            if let Some(answer) = slot.ending.take() {
+                answer.give(Ok(()));
+            }
+            let Some(hosted) = slot.home.take() else { continue };
+            log_error!(
+                SAVES, world = %id, kind = &*slot.name,
+                "a world goes back to its last save: another process had taken a player of it over while this one stood still"
+            );
+            let (clients, mut rest) = hosted.into_clients();
+            self.game_totals.withdraw(rest.world.gauges_mut());
+            for client in clients {
+                if lost.contains(&client.client_id()) {
+                    self.disconnect(client, "another server has taken its player over");
+                } else {
+                    self.place_anew(client, now, "its world is gone");
+                }
+            }
+            self.maker.drop_world(rest);
+            self.counts.saves.worlds_taken_back += 1;
+        }
+    }
+
+    fn tell_saved(&mut self, answers: Vec<(WorldId, SaveAnswer)>, cells: Vec<(WorldId, u32)>) {
+        let answers = answers.into_iter().map(|(world, answer)| (world, MailItem::Saved(vec![answer])));
+        let cells = cells.into_iter().map(|(world, tick)| (world, MailItem::CellsSaved(tick)));
+        for (world, item) in answers.chain(cells) {
             if let Some(mailbox) = self.mailboxes.get(world) {
-                mailbox.push(MailItem::Saved(vec![answer]));
+                mailbox.push(item);
             }
         }
     }
@@ -189,26 +304,31 @@ impl Server {
     fn ask_for_cuts(&mut self, now: Nanos) {
         let Some(saves) = self.saves.as_mut().filter(|saves| now >= saves.look_at) else { return };
         saves.look_at = now + super::LOOK_EVERY;
+        if !saves.on_trial.is_empty() {
+            saves.on_trial.retain(|trial| {
+                let Some(slot) = self.worlds.get(trial.world) else { return false };
+                let is_well = slot.is_dormant || slot.is_resting() || trial.has_ticked_enough(slot);
+                saves.loads.iter().filter(|_| is_well).for_each(|loads| loads.forgive(trial.id));
+                !is_well
+            });
+        }
         // What is there has not been taken: more of it would be newer, and no nearer to the disk.
         // While somebody waits for all worlds, no other is asked.
         if saves.commits.full.is_some() || !saves.save_now.is_empty() {
             return;
         }
-        let due = |slot: &&mut crate::world_slot::WorldSlot| slot.saves.is_due(now) && slot.ending.is_none();
+        let due = |slot: &&mut WorldSlot| slot.saves.is_due(now) && slot.ending.is_none();
         for slot in self.worlds.iter_mut().filter(due).take(ASKED_PER_LOOK_MAX) {
             slot.saves.is_asked = true;
             slot.mailbox.push(MailItem::Save);
         }
     }
 
-    /// Asks every world for a cut that has changed since its last one. Returns how many those are.
-    pub(crate) fn ask_all_for_cuts(&mut self) -> usize {
-        let unsaved = self.worlds.iter_mut().filter(|slot| slot.saves.is_on && slot.saves.is_dirty);
-        unsaved.fold(0, |count, slot| {
-            slot.saves.is_asked = true;
-            slot.mailbox.push(MailItem::Save);
-            count + 1
-        })
+    /// Asks every world for a cut that has changed since its last one.
+    pub(crate) fn ask_all_for_cuts(&mut self) {
+        for slot in self.worlds.iter_mut() {
+            slot.saves.is_saved_or_asked(&slot.mailbox);
+        }
     }
 
     /// Worlds that were asked for a cut and have not given one.
@@ -216,17 +336,23 @@ impl Server {
         self.worlds.iter().filter(|slot| slot.saves.is_asked).count()
     }
 
-    /// Takes what a world that has come home has to say of saves, before those who leave it are seen off.
-    pub(crate) fn take_saves(&mut self, world: &mut GameWorld) {
-        let Some(saves) = &mut self.saves else { return };
+    /// Takes what a world that has come home has to say of saves, before those who leave it are seen off. True: it could not be
+    /// saved as it is, so nobody may leave it with what they have.
+    pub(crate) fn take_saves(&mut self, world: &mut GameWorld) -> bool {
+        let Some(saves) = &mut self.saves else { return false };
         let from = world.id();
         let slot = self.worlds.get_mut(from);
         let is_there = slot.is_some();
         let id = slot.as_ref().and_then(|slot| slot.saves.id);
         let name = world.name().clone();
         let report = world.report_mut();
-        let SaveReport { cut, failed, departed, strangers } = std::mem::take(&mut report.saves);
+        let SaveReport { cut, failed, left_out, departed, departed_unsaved, strangers } =
+            std::mem::take(&mut report.saves);
+        let is_unsaved = failed.is_some();
+        let mut is_told = false;
         if let Some(slot) = slot {
+            is_told = slot.saves.is_failing;
+            slot.saves.is_failing = is_unsaved || is_told && cut.is_none();
             slot.saves.is_dirty = slot.saves.is_on && cut.is_none();
             if cut.is_some() || failed.is_some() {
                 let now = self.timeline.start_of(self.frame_number.unwrap_or(0));
@@ -234,12 +360,22 @@ impl Server {
             }
             if failed.is_some() {
                 // It has had its chance: a world that ends does not wait for another.
-                slot.saves.is_dirty &= slot.ending.is_none();
+                slot.saves.is_dirty &= slot.ending.is_none() && !self.held.leaving.contains(&from);
             }
         }
         if let Some(why) = failed {
             saves.counts.cuts_failed += 1;
-            log_error!(SAVES, world = %from, kind = &*name, why, "a world and its players cannot be saved as they are now");
+            if !is_told {
+                log_error!(SAVES, world = %from, kind = &*name, why, "a world and its players cannot be saved as they are now");
+            }
+        }
+        saves.counts.players_left_out += left_out.len() as u64;
+        for LeftOut { client, why } in left_out {
+            let Some(why) = why else { continue };
+            log_error!(
+                SAVES, world = %from, kind = &*name, client = client.0, why,
+                "a player has what cannot be saved: their world is saved without them, and their record stays as it was"
+            );
         }
         for client in strangers {
             log_error!(
@@ -261,9 +397,20 @@ impl Server {
             saves.take_cut((from, &name, id), *cut, place_of);
         }
         departed.into_iter().for_each(|client| saves.players.departed(client));
+        for client in departed_unsaved {
+            saves.counts.players_quarantined += u64::from(saves.players.departed_unsaved(client));
+        }
         if !is_there {
             saves.players.world_ended(from);
         }
+        is_unsaved
+    }
+
+    /// The cut of a world that has been made again after a panic, as it is before its next tick.
+    pub(crate) fn take_cut_of_reloaded(&mut self, id: WorldId, cut: Cut, now: Nanos) {
+        let (Some(saves), Some(slot)) = (&mut self.saves, self.worlds.get_mut(id)) else { return };
+        (slot.saves.is_dirty, slot.saves.is_asked, slot.saves.due) = (false, false, now + saves.period);
+        saves.take_cut((id, &slot.name, slot.saves.id), cut, |_| slot.saves.id);
     }
 
     /// A client's connection has ended in this world; in none, if it had none.
@@ -271,6 +418,14 @@ impl Server {
         if let Some(saves) = &mut self.saves {
             let saved = world.and_then(|world| self.worlds.get(world)).filter(|slot| slot.saves.is_on);
             saves.players.left(client, saved.map(|slot| slot.id));
+        }
+    }
+
+    /// A world ends in good order: whatever its load is suspected of, it was not that.
+    pub(crate) fn forgive_load_of(&mut self, world: WorldId) {
+        let Some(saves) = &mut self.saves else { return };
+        for trial in saves.on_trial.extract_if(.., |trial| trial.world == world) {
+            saves.loads.iter().for_each(|loads| loads.forgive(trial.id));
         }
     }
 
@@ -288,22 +443,29 @@ impl Server {
     /// Has everything saved that has changed; the answer comes when it is on disk.
     pub(crate) fn save_now(&mut self, answer: Answer<SavedNow>) {
         self.ask_all_for_cuts();
+        let until = self.timeline.start_of(self.frame_number.unwrap_or(0)) + SAVE_NOW_WAITS;
         match &mut self.saves {
-            Some(saves) => saves.save_now.push(answer),
+            Some(saves) => saves.save_now.push(SaveNow { answer, until }),
             None => answer.give(Err(WorldError::NotSaving)),
         }
     }
 
     /// At the frame's end: what its worlds have brought goes to the writer.
-    pub(crate) fn end_saves(&mut self) {
-        let is_asked = self.saves.as_ref().is_some_and(|saves| !saves.save_now.is_empty());
-        let are_all_in = is_asked && self.asked_for_cuts() == 0;
+    pub(crate) fn end_saves(&mut self, now: Nanos) {
         if let Some(saves) = &mut self.saves {
-            if are_all_in {
-                let told = std::mem::take(&mut saves.save_now);
+            if !saves.save_now.is_empty() {
+                let asked = || self.worlds.iter().filter(|slot| slot.saves.is_asked);
+                // One that hangs may do so for ever.
+                let is_waited_for = asked().any(|slot| !slot.hangs(now));
+                let missing: Vec<u32> = asked().map(|slot| slot.id.number()).take(WORLDS_MISSING_MAX).collect();
+                let is_over = |asker: &mut SaveNow| !is_waited_for || now >= asker.until;
+                let told = saves.save_now.extract_if(.., is_over);
+                let told =
+                    told.map(|SaveNow { answer, .. }| Told { answer, worlds_missing: missing.clone() }).collect();
                 saves.commits.add(Parcel { told, ..Parcel::default() });
             }
-            saves.submit();
+            saves.submit(now);
+            self.control.published.set_saves_away(saves.is_away());
         }
     }
 
@@ -324,7 +486,7 @@ impl Server {
         }
         let unsaved = self.asked_for_cuts();
         let Some(saves) = self.saves.take() else { return true };
-        let is_all_saved = saves.commits.finish() && unsaved == 0;
+        let is_all_saved = saves.commits.finish(FINISH_MAX) && unsaved == 0;
         if !is_all_saved {
             log_warn!(
                 SAVES,
@@ -336,12 +498,42 @@ impl Server {
     }
 }
 
+/// A world whose load ended a server, and that has been loaded since, has done so many ticks until that is forgotten. One that
+/// has nothing to do before, or ends in good order, has shown as much.
+const TICKS_UNTIL_FORGIVEN: u32 = 20;
+
+impl OnTrial {
+    fn has_ticked_enough(&self, slot: &WorldSlot) -> bool {
+        let ticks = slot.home.as_ref().map(|hosted| hosted.world.ticks());
+        ticks.is_some_and(|ticks| ticks.saturating_sub(self.loaded_at) >= TICKS_UNTIL_FORGIVEN)
+    }
+}
+
+/// Who wants everything saved waits so long for worlds: they are asked at once, and answer with their next tick. Too short: slow
+/// worlds are left out. Too long: while somebody waits no other world is asked, and the console gives up.
+const SAVE_NOW_WAITS: Nanos = Nanos::from_secs(4);
+
 /// What a flush of so many worlds may take (R36).
 const FLUSH_PER_1000_WORLDS: Nanos = Nanos::from_secs(10);
+
+/// A store that is in the middle of something when that time is up may take so long to end it. Together with the drain before
+/// it is less than 15 s (R36).
+const FINISH_MAX: Nanos = Nanos::from_secs(2);
 
 impl SlotSaves {
     /// It is to be asked for a cut.
     fn is_due(&self, now: Nanos) -> bool {
         self.is_on && self.is_dirty && !self.is_asked && now >= self.due
+    }
+
+    /// Whether all of it is saved, for one that is to be taken out between two ticks; if not, it is asked for a cut.
+    pub fn is_saved_or_asked(&mut self, mailbox: &Mailbox) -> bool {
+        if !self.is_on || !self.is_dirty {
+            return true;
+        }
+        if !std::mem::replace(&mut self.is_asked, true) {
+            mailbox.push(MailItem::Save);
+        }
+        false
     }
 }

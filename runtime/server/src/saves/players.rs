@@ -14,22 +14,32 @@
 //! A lease is prolonged when a third of its time is over. One that somebody else has taken is lost: the player is sent
 //! away, and nothing of them is saved.
 //!
+//! Where the process stood still for so long that leases may be over, all are asked for before anything else happens
+//! ([`Players::doubt`]).
+//!
 //! Frame thread. Cost: for who comes or goes; a look at everybody once a second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use throng_net::protocol::ClientId;
-use throng_persistence::{Done, Key, Lease, LeaseRequest, Outcome, Refusal, Saved, StoreError};
+use throng_persistence::{Done, Key, Lease, LeaseRequest, Outcome, Refusal};
 use throng_platform::time::Nanos;
 use throng_profiler::{log_error, log_info, log_warn};
 use throng_world::{ids::WorldId, transfer::Transfer};
 
-use super::{SAVES, commits::Commits, reader::Reader, record};
+use super::{
+    SAVES,
+    commits::Commits,
+    reader::{Read, Reader},
+    record,
+};
 
 /// Who was called from the line and has not been asked for in so long is gone.
 const FORGOTTEN_AFTER: Nanos = Nanos::from_secs(10);
 /// A player whom another process has is asked for again so often.
 const HELD_AGAIN_AFTER: Nanos = Nanos::from_secs(1);
+/// A store that does not answer is away, and play goes on while it is.
+const DOUBT_FOR: Nanos = Nanos::from_secs(5);
 /// So often everybody is looked at.
 const LOOK_EVERY: Nanos = Nanos::from_secs(1);
 
@@ -49,7 +59,10 @@ enum Stage {
     },
     /// It was asked for.
     Leasing,
-    Reading,
+    /// The reader was asked, as its so manieth read: an answer to an earlier one may be older than the lease.
+    Reading {
+        read: u64,
+    },
     /// May be placed.
     Loaded(Loaded),
     Failed(&'static str),
@@ -57,6 +70,9 @@ enum Stage {
     Plays,
     /// Its connection has ended; the game of this world has not seen it yet.
     Leaves(WorldId),
+    /// What it left with could not be saved, and what is saved of it is older than what others have from it: nobody goes on with
+    /// that here or in another process while this one lives.
+    Quarantined,
     /// The lease is to be given up once all is on disk.
     Left,
     /// That was asked for.
@@ -68,6 +84,8 @@ struct Player {
     /// When it is to be prolonged.
     prolong_at: Nanos,
     is_prolonging: bool,
+    /// What was asked was asked too long ago to believe the answer.
+    is_asked_again: bool,
     stage: Stage,
     asked_at: Nanos,
     /// The game's directory was asked where it is to be.
@@ -97,6 +115,11 @@ pub(crate) struct Players {
     look_at: Nanos,
     /// Somebody wants a lease, or has one to give up.
     is_restless: bool,
+    /// It was said that records cannot be read.
+    is_read_failing: bool,
+    /// Whose lease may be over, and until when they are waited for.
+    doubted: BTreeSet<u64>,
+    doubted_until: Nanos,
     /// Whose lease somebody else has now, to be sent away.
     lost: Vec<ClientId>,
     pub records_fallen_back: u64,
@@ -112,12 +135,41 @@ impl Players {
             terms,
             look_at: Nanos::ZERO,
             is_restless: false,
+            is_read_failing: false,
+            doubted: BTreeSet::new(),
+            doubted_until: Nanos::ZERO,
             lost: Vec::new(),
             records_fallen_back: 0,
             records_unreadable: 0,
             leases_held: 0,
             leases_lost: 0,
         }
+    }
+
+    /// Nobody was here for so long: their leases may be over, unless they were prolonged since.
+    pub fn may_be_over(&self, stood_still: Nanos) -> bool {
+        // One has two thirds of its time left when it is asked for again; the rest is for the store's answer.
+        stood_still.0 > self.terms.length.0 / 2
+    }
+
+    /// Asks for all leases anew, before anything is done with whom they are of.
+    pub fn doubt(&mut self, now: Nanos) {
+        let leased = self.players.iter_mut().filter(|(_, player)| player.lease.is_some());
+        let of_here = leased.filter(|(_, player)| !matches!(player.stage, Stage::Releasing));
+        self.doubted = of_here
+            .map(|(id, player)| {
+                player.prolong_at = now;
+                player.is_asked_again = player.is_prolonging;
+                *id
+            })
+            .collect();
+        self.doubted_until = now + DOUBT_FOR;
+        self.look_at = now;
+    }
+
+    /// Somebody's lease may be over, and the store has not said.
+    pub fn is_in_doubt(&self, now: Nanos) -> bool {
+        !self.doubted.is_empty() && now < self.doubted_until
     }
 
     /// The lease under which a player is written.
@@ -132,6 +184,7 @@ impl Players {
             lease: None,
             prolong_at: Nanos::ZERO,
             is_prolonging: false,
+            is_asked_again: false,
             stage: Stage::Wants { from: now },
             asked_at: now,
             is_known_to_game: false,
@@ -143,6 +196,7 @@ impl Players {
                 LogIn::Ready { world: *world, is_new: has.is_none() }
             }
             Stage::Failed(why) => LogIn::Refuse(why),
+            Stage::Quarantined => LogIn::Refuse("what they had when they left could not be saved"),
             // Who comes back before the lease is given up has it still.
             Stage::Left => {
                 player.stage = Stage::Wants { from: now };
@@ -153,7 +207,9 @@ impl Players {
                 player.stage = Stage::Wants { from: now };
                 LogIn::Wait
             }
-            Stage::Wants { .. } | Stage::Leasing | Stage::Reading | Stage::Leaves(_) | Stage::Releasing => LogIn::Wait,
+            Stage::Wants { .. } | Stage::Leasing | Stage::Reading { .. } | Stage::Leaves(_) | Stage::Releasing => {
+                LogIn::Wait
+            }
         }
     }
 
@@ -174,7 +230,11 @@ impl Players {
         self.is_restless = true;
         let Some(player) = self.players.get_mut(&client.0) else { return false };
         let was_asked = std::mem::take(&mut player.is_known_to_game);
-        if !matches!(player.stage, Stage::Leaves(_) | Stage::Releasing | Stage::Leasing | Stage::Plays) {
+        let goes_on = matches!(
+            player.stage,
+            Stage::Leaves(_) | Stage::Releasing | Stage::Leasing | Stage::Plays | Stage::Quarantined
+        );
+        if !goes_on {
             player.stage = Stage::Left;
         }
         was_asked
@@ -183,7 +243,7 @@ impl Players {
     /// Its connection has ended, in a world whose game sees it in the next tick; in none: nothing more follows.
     pub fn left(&mut self, client: ClientId, world: Option<WorldId>) {
         self.is_restless = true;
-        if let Some(player) = self.players.get_mut(&client.0) {
+        if let Some(player) = self.players.get_mut(&client.0).filter(|it| !matches!(it.stage, Stage::Quarantined)) {
             player.stage = world.map_or(Stage::Left, Stage::Leaves);
         }
     }
@@ -198,6 +258,23 @@ impl Players {
         }
     }
 
+    /// The same of one whose state could not be saved. True: they are in quarantine from now on.
+    pub fn departed_unsaved(&mut self, client: ClientId) -> bool {
+        let leaves = self.players.get_mut(&client.0).filter(|player| matches!(player.stage, Stage::Leaves(_)));
+        let Some(player) = leaves.filter(|player| player.lease.is_some()) else {
+            self.departed(client);
+            return false;
+        };
+        player.stage = Stage::Quarantined;
+        log_error!(
+            SAVES,
+            client = client.0,
+            "a player has left with what could not be saved: they are not let in again before this process has ended, which \
+             keeps their lease; what they gave to others since their last save is theirs again after that"
+        );
+        true
+    }
+
     /// This world does not tick any more.
     pub fn world_ended(&mut self, world: WorldId) {
         self.is_restless = true;
@@ -208,12 +285,24 @@ impl Players {
         }
     }
 
-    /// Something was refused because somebody else has this player.
-    pub fn lost_lease(&mut self, player: u64) {
+    /// Something was refused because somebody else has had this player since the lease with this fence. What is on its way
+    /// of them is older than what that one wrote: it is neither saved nor loaded again.
+    pub fn lost_lease(&mut self, player: u64, fence: u64, now: Nanos, commits: &mut Commits) {
         if let Some(entry) = self.players.get_mut(&player)
-            && entry.lease.take().is_some()
+            && entry.lease.take_if(|lease| lease.fence == fence).is_some()
         {
+            commits.forget(player);
             self.leases_lost += 1;
+            if matches!(entry.stage, Stage::Reading { .. } | Stage::Loaded(_) | Stage::Failed(_)) {
+                // Not placed yet: what was read of them is old.
+                entry.stage = Stage::Wants { from: now };
+                self.is_restless = true;
+            }
+            if matches!(entry.stage, Stage::Quarantined) {
+                entry.stage = Stage::Left;
+                self.is_restless = true;
+            }
+            self.doubted.remove(&player);
             log_error!(
                 SAVES,
                 client = player,
@@ -236,18 +325,21 @@ impl Players {
         is_release: bool,
         outcome: Outcome,
         now: Nanos,
-        commits: &Commits,
+        commits: &mut Commits,
         reader: &mut Reader,
     ) {
         let Some(player) = self.players.get_mut(&id) else { return };
         self.is_restless = true;
         let was_prolonged = std::mem::take(&mut player.is_prolonging);
+        let is_old = std::mem::take(&mut player.is_asked_again);
+        if (was_prolonged && !is_old) || is_release {
+            self.doubted.remove(&id);
+        }
         match outcome {
             Ok(Done::Leased(lease)) => {
                 player.lease = Some(lease);
-                player.prolong_at = now + Nanos(self.terms.length.0 / 3);
+                player.prolong_at = if is_old { now } else { now + Nanos(self.terms.length.0 / 3) };
                 if matches!(player.stage, Stage::Leasing) {
-                    player.stage = Stage::Reading;
                     self.read(id, commits, reader);
                 }
             }
@@ -276,7 +368,7 @@ impl Players {
             Err(Refusal::Stale { .. } | Refusal::Unleased { .. }) if is_release => {
                 self.players.remove(&id);
             }
-            Err(Refusal::Stale { .. } | Refusal::Unleased { .. }) => self.lost_lease(id),
+            Err(Refusal::Stale { ours, .. }) => self.lost_lease(id, ours, now, commits),
             // The disk failed; it is asked again.
             Err(_) => match player.stage {
                 Stage::Leasing => player.stage = Stage::Wants { from: now },
@@ -289,8 +381,8 @@ impl Players {
 
     /// Asks for leases, and gives them up.
     pub fn step(&mut self, now: Nanos, unix_ms: u64, commits: &mut Commits, reader: &mut Reader) {
-        while let Some((id, read)) = reader.take() {
-            self.take_read(id, read, now);
+        while let Some(done) = reader.take() {
+            self.take_read(done, now);
         }
         if now >= self.look_at {
             self.look_at = now + LOOK_EVERY;
@@ -306,17 +398,16 @@ impl Players {
             match player.stage {
                 Stage::Wants { from } if from <= now => {
                     if player.lease.is_some() {
-                        player.stage = Stage::Reading;
                         to_read.push(id);
                         continue;
                     }
                     let take = LeaseRequest::Take { key, owner: terms.owner, now_ms: unix_ms, for_ms };
-                    if commits.lease(id, take) {
+                    if commits.lease(id, take, now) {
                         player.stage = Stage::Leasing;
                     }
                 }
                 Stage::Left if commits.newest(key).is_none() => match player.lease {
-                    Some(lease) if commits.lease(id, LeaseRequest::Release { lease }) => {
+                    Some(lease) if commits.lease(id, LeaseRequest::Release { lease }, now) => {
                         player.stage = Stage::Releasing
                     }
                     Some(_) => {}
@@ -335,8 +426,10 @@ impl Players {
     fn look_at_everybody(&mut self, now: Nanos, unix_ms: u64, commits: &mut Commits) {
         let for_ms = self.terms.length.0 / 1_000_000;
         for (&id, player) in &mut self.players {
-            let is_waited_for =
-                matches!(player.stage, Stage::Wants { .. } | Stage::Reading | Stage::Loaded(_) | Stage::Failed(_));
+            let is_waited_for = matches!(
+                player.stage,
+                Stage::Wants { .. } | Stage::Reading { .. } | Stage::Loaded(_) | Stage::Failed(_)
+            );
             if is_waited_for && now.saturating_sub(player.asked_at) > FORGOTTEN_AFTER {
                 player.stage = Stage::Left;
                 self.is_restless = true;
@@ -345,7 +438,8 @@ impl Players {
                 continue;
             };
             if !matches!(player.stage, Stage::Releasing) {
-                player.is_prolonging = commits.lease(id, LeaseRequest::Prolong { lease, now_ms: unix_ms, for_ms });
+                let prolong = LeaseRequest::Prolong { lease, now_ms: unix_ms, for_ms };
+                player.is_prolonging = commits.lease(id, prolong, now);
             }
         }
     }
@@ -356,16 +450,20 @@ impl Players {
         match commits.newest(Key::player(id)) {
             Some(Some(bytes)) => player.stage = Self::stage_of(id, &bytes, &mut self.records_unreadable),
             Some(None) => player.stage = Stage::Loaded(Loaded::default()),
-            None if reader.ask(id) => {}
-            None => player.stage = Stage::Failed("the thread that reads saves has died"),
+            None => {
+                player.stage = match reader.ask(id) {
+                    Some(read) => Stage::Reading { read },
+                    None => Stage::Failed("the thread that reads saves has died"),
+                }
+            }
         }
     }
 
-    fn take_read(&mut self, id: u64, read: Result<Option<Saved>, StoreError>, now: Nanos) {
-        let Some(player) = self.players.get_mut(&id).filter(|player| matches!(player.stage, Stage::Reading)) else {
-            return;
-        };
-        player.stage = match read {
+    fn take_read(&mut self, Read { player: id, number, found }: Read, now: Nanos) {
+        let is_waited_for = |player: &&mut Player| matches!(player.stage, Stage::Reading { read } if read == number);
+        let Some(player) = self.players.get_mut(&id).filter(is_waited_for) else { return };
+        self.is_read_failing &= found.is_err();
+        player.stage = match found {
             Ok(None) => Stage::Loaded(Loaded::default()),
             Ok(Some(saved)) => {
                 if saved.is_previous {
@@ -374,7 +472,11 @@ impl Players {
                 }
                 Self::stage_of(id, &saved.value, &mut self.records_unreadable)
             }
-            Err(StoreError::Down) => {
+            Err(error) if !error.is_final() => {
+                // Once for a store that is away, and not for each who waits for it.
+                if !std::mem::replace(&mut self.is_read_failing, true) {
+                    log_warn!(SAVES, client = id, %error, "what is saved of a player cannot be read now; who logs in waits");
+                }
                 self.is_restless = true;
                 Stage::Wants { from: now + HELD_AGAIN_AFTER }
             }
@@ -401,7 +503,10 @@ impl Players {
     pub fn close(&mut self) {
         self.is_restless = true;
         for player in self.players.values_mut() {
-            if matches!(player.stage, Stage::Wants { .. } | Stage::Reading | Stage::Loaded(_) | Stage::Failed(_)) {
+            if matches!(
+                player.stage,
+                Stage::Wants { .. } | Stage::Reading { .. } | Stage::Loaded(_) | Stage::Failed(_) | Stage::Quarantined
+            ) {
                 player.stage = Stage::Left;
             }
         }
@@ -409,7 +514,7 @@ impl Players {
 
     /// Nobody comes or goes.
     pub fn is_quiet(&self) -> bool {
-        self.players.values().all(|player| matches!(player.stage, Stage::Plays))
+        self.players.values().all(|player| matches!(player.stage, Stage::Plays | Stage::Quarantined))
     }
 
     pub fn leases_count(&self) -> usize {

@@ -23,7 +23,7 @@ use std::fmt;
 use throng_world::transfer::Transfer;
 
 const FORMAT: u8 = 1;
-const PLAYER_HEADER_BYTES: usize = 10;
+pub(super) const PLAYER_HEADER_BYTES: usize = 10;
 
 /// Bytes of a kind's name that are kept.
 const KIND_BYTES_MAX: usize = u8::MAX as usize;
@@ -83,13 +83,18 @@ pub(crate) fn of_world(kind: &str, state: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The state of a world of this kind.
-pub(crate) fn read_world<'a>(kind: &str, bytes: &'a [u8]) -> Result<&'a [u8], Unreadable> {
+/// The name of a world's kind, as it was cut, and its state.
+pub(crate) fn split_world(bytes: &[u8]) -> Result<(&[u8], &[u8]), Unreadable> {
     let [format, length, rest @ ..] = bytes else { return Err(Unreadable::TooShort) };
     if *format != FORMAT {
         return Err(Unreadable::Format(*format));
     }
-    let (found, state) = rest.split_at_checked(usize::from(*length)).ok_or(Unreadable::TooShort)?;
+    rest.split_at_checked(usize::from(*length)).ok_or(Unreadable::TooShort)
+}
+
+/// The state of a world of this kind.
+pub(crate) fn read_world<'a>(kind: &str, bytes: &'a [u8]) -> Result<&'a [u8], Unreadable> {
+    let (found, state) = split_world(bytes)?;
     if *found != kind.as_bytes()[..kind.len().min(KIND_BYTES_MAX)] {
         return Err(Unreadable::OtherKind(String::from_utf8_lossy(found).into_owned()));
     }
@@ -98,7 +103,34 @@ pub(crate) fn read_world<'a>(kind: &str, bytes: &'a [u8]) -> Result<&'a [u8], Un
 
 #[cfg(test)]
 mod tests {
+    use throng_pack::{Pack, envelope};
+
     use super::*;
+
+    const SPEC: &str = include_str!("../../../../docs/spec/saves.md");
+
+    #[derive(Pack)]
+    #[pack(name = "spec.purse")]
+    struct Purse {
+        coins: u32,
+    }
+
+    #[track_caller]
+    fn check_spec(name: &str, bytes: &[u8]) {
+        let drawn = SPEC.split_once(&format!("```hex {name}\n")).unwrap().1.split_once("```").unwrap().0;
+        let drawn: Vec<u8> = drawn.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
+        let text: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(drawn, bytes, "the spec should draw {name} as\n{}", text.join(" "));
+    }
+
+    #[test]
+    fn the_bytes_in_the_spec_are_those_of_a_player_and_a_world() {
+        let purse = Purse { coins: 300 };
+        check_spec("player", &of_player(Some(11), &Transfer::of(&purse).unwrap()));
+        let mut state = Vec::new();
+        envelope::write(&purse, &mut state).unwrap();
+        check_spec("world", &of_world("market", &state));
+    }
 
     #[test]
     fn records_come_back_and_others_are_refused() {

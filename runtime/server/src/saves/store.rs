@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The file in its folder. Its name has no address in it: a server that is moved to another port has its saves still.
-const FILE: &str = "saves.redb";
+pub(super) const FILE: &str = "saves.redb";
 
 /// The store that is opened when the first world is made that is to be saved.
 #[derive(Default)]
@@ -53,6 +53,8 @@ pub enum StoreOpenError {
          [saves] store = \"none\" to keep nothing", .path.display()
     )]
     File { path: PathBuf, cause: StoreError },
+    #[error("{}: cannot be read as saves: {cause}", .path.display())]
+    Unreadable { path: PathBuf, cause: StoreError },
     #[error("the PostgreSQL of [saves] postgres cannot be used: {0}")]
     Postgres(StoreError),
     #[error(
@@ -65,6 +67,27 @@ pub enum StoreOpenError {
     Thread(#[from] io::Error),
 }
 
+/// Where it is noted which worlds are being loaded: beside the file of the saves, or where that would be. `None`: nowhere.
+pub(crate) fn loads_as_set(
+    settings: &SavesSettings,
+    beside: Option<&Path>,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Option<PathBuf> {
+    // Processes that share a PostgreSQL may share a folder.
+    let folder = folder_as_set(settings, beside, environment)?;
+    Some(folder.join(format!("loads-of-{}.journal", settings.process)))
+}
+
+pub(super) fn folder_as_set(
+    settings: &SavesSettings,
+    beside: Option<&Path>,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Option<PathBuf> {
+    let state = environment(STATE_FOLDER_VARIABLE);
+    let state = state.and_then(|folders| folders.split(':').next().map(PathBuf::from));
+    settings.folder.clone().or(state).or(beside.map(Path::to_owned))
+}
+
 /// Opens what the settings mean; `None` if nothing is to be kept. `beside` is the folder of the settings' file, if they are
 /// from one; `environment` looks a variable up.
 pub(crate) fn open_as_set(
@@ -75,23 +98,18 @@ pub(crate) fn open_as_set(
     match settings.store {
         SaveStore::None => Ok(None),
         SaveStore::Postgres => open_postgres(settings).map(Some),
-        SaveStore::Embedded | SaveStore::Auto => {
-            let state = environment(STATE_FOLDER_VARIABLE);
-            let state = state.and_then(|folders| folders.split(':').next().map(PathBuf::from));
-            let folder = settings.folder.clone().or(state).or(beside.map(Path::to_owned));
-            match folder {
-                Some(folder) => open_file(folder.join(FILE)).map(Some),
-                None if settings.store == SaveStore::Embedded => Err(StoreOpenError::NoFolder),
-                None => {
-                    log_info!(
-                        SAVES,
-                        "nothing is kept when this server ends, since there is no settings file and no state folder: write a \
+        SaveStore::Embedded | SaveStore::Auto => match folder_as_set(settings, beside, environment) {
+            Some(folder) => open_file(folder.join(FILE)).map(Some),
+            None if settings.store == SaveStore::Embedded => Err(StoreOpenError::NoFolder),
+            None => {
+                log_info!(
+                    SAVES,
+                    "nothing is kept when this server ends, since there is no settings file and no state folder: write a \
                          throng.toml, or name a folder in [saves] folder"
-                    );
-                    Ok(None)
-                }
+                );
+                Ok(None)
             }
-        }
+        },
     }
 }
 

@@ -37,8 +37,8 @@ pub struct SavesSettings {
     /// Number of this process among those that share a store [1 to 1,000,000,000]. Default 1.
     /// The same in two processes → they take players from each other, and refuse each other's saves.
     pub process: u32,
-    /// Every world and everybody in it are saved so often [s, 1 to 3,600]. Default 10. Who leaves or travels is saved at
-    /// once. Too low → disk and ticks are busy with saves; too high → a crash costs that much play.
+    /// Every world and everybody in it are saved so often [s, 1 to 3,600]. Default 10. Who leaves is saved within a
+    /// second, who travels at once. Too low → disk and ticks are busy with saves; too high → a crash costs that much play.
     pub period_s: u32,
     /// A player is this process's for so long without a word of it [s, 5 to 3,600]. Default 30; prolonged after a third.
     /// Too low → a store that is slow for a moment costs players; too high → after a crash they wait to come in elsewhere.

@@ -29,6 +29,7 @@ fn an_empty_file_is_all_defaults() {
     assert_eq!(settings.server, ServerSettings::default());
     assert_eq!(settings.replication, ReplicationSettings::default());
     assert_eq!(settings.recorder, RecorderSettings::default());
+    assert_eq!(settings.browser, BrowserSettings::default());
 }
 
 #[test]
@@ -87,6 +88,13 @@ rules = "rules.toml"
 free_text = true
 context_switches = false
 core_switches = false
+[recording]
+folder = "recordings"
+at_start = false
+max_mb = 100
+segment_s = 30
+hash_period_s = 0
+queue_mb = 8
 "#
     );
     let settings = accept(&text);
@@ -144,6 +152,17 @@ core_switches = false
         core_switches: false,
     };
     assert_eq!(settings.recorder, recorder);
+    let recording = RecordingSettings {
+        folder: Some("recordings".into()),
+        at_start: false,
+        max_mb: 100,
+        segment_s: 30,
+        hash_period_s: 0,
+        queue_mb: 8,
+    };
+    assert_eq!(settings.recording, recording);
+    let kept = settings.text_without_secrets();
+    assert!(!kept.contains("abab") && kept.contains("[recording]"), "{kept}");
     let spare = accept("[server]\nworkers = \"auto\"\nreserved_cores = 2\n").server;
     assert_eq!((spare.workers, spare.reserved_cores), (Workers::Auto, ReservedCores::Count(2)));
 }
@@ -165,12 +184,38 @@ fn crash_reports_are_on_unless_somebody_says_off() {
 }
 
 #[test]
+fn what_makes_no_sense_together_is_told_where_events_and_files_go() {
+    check(
+        "[analytics]\nurl = \"events.example\"\nfile_mb = 100\nfolder_mb = 150\nkey_file = \"\"\n",
+        "throng.toml:2: [analytics] url: is no address of a receiver; write \"https://HOST/PATH\"\n\
+         throng.toml:2: [analytics] url: has no place where events wait while the receiver is away; name a folder in `spool`\n\
+         throng.toml:4: [analytics] folder_mb: has no room for two files of file_mb = 100; write 200 or more\n\
+         throng.toml:5: [analytics] key_file: names nothing; write a path, or remove the key",
+    );
+    check(
+        "[object_store]\nendpoint = \"s3.example\"\nbucket = \"a/b\"\nprefix = \"/a\"\nname = \"a/b\"\n",
+        "throng.toml:2: [object_store] endpoint: is no address of a store; write \"https://HOST\"\n\
+         throng.toml:3: [object_store] bucket: is the name of a bucket alone; what comes behind it is the `prefix`\n\
+         throng.toml:4: [object_store] prefix: is the beginning of keys, such as \"throng/eu\"; write it without a / in front and without ..\n\
+         throng.toml:5: [object_store] name: is the name of one folder; write it without /, or remove the key",
+    );
+    check(
+        "[object_store]\nbucket = \"a\"\n",
+        "throng.toml:2: [object_store] bucket: does nothing without `endpoint`; write where the store is",
+    );
+    check(
+        "[object_store]\nupload = [\"captures\", \"saves\"]\n",
+        "throng.toml:2: [object_store] upload: unknown variant `saves`, expected one of `captures`, `crashes`, `analytics`, `reports`",
+    );
+}
+
+#[test]
 fn unknown_names_are_told_with_the_nearest_known_one() {
     check("[server]\nwrokers = 3\n", "throng.toml:2: [server] wrokers: unknown key; did you mean `workers`?");
     check("\n[sever]\nworkers = 3\n", "throng.toml:2: [sever] unknown section; did you mean [server]?");
     check(
         "[database]\nurl = ''\n",
-        "throng.toml:1: [database] unknown section; there are [server], [replication], [overload], [long_tasks], [saves], [recorder], [game]",
+        "throng.toml:1: [database] unknown section; there are [server], [replication], [overload], [long_tasks], [saves], [recorder], [recording], [browser], [analytics], [object_store], [game]",
     );
     check(
         "[replication]\ngravity = 9.81\n",
@@ -184,7 +229,7 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
     check("workers = 3\n", "throng.toml:1: workers: unknown key here; it belongs in [server]");
     check(
         "speed = 3\n",
-        "throng.toml:1: speed: unknown key outside any section; put it below one of [server], [replication], [overload], [long_tasks], [saves], [recorder], [game]",
+        "throng.toml:1: speed: unknown key outside any section; put it below one of [server], [replication], [overload], [long_tasks], [saves], [recorder], [recording], [browser], [analytics], [object_store], [game]",
     );
     check("server = 3\n", "throng.toml:1: server: is a section; write [server]");
 }
@@ -571,10 +616,17 @@ fn the_settings_page_shows_every_key_with_its_default() {
     assert_eq!(settings.server, ServerSettings::default());
     assert_eq!(settings.replication, ReplicationSettings::default());
     assert_eq!(settings.recorder, RecorderSettings::default());
+    assert_eq!(settings.recording, RecordingSettings::default());
+    assert_eq!(settings.analytics, AnalyticsSettings::default());
+    assert_eq!(settings.object_store, ObjectStoreSettings::default());
     let keys = [
+        section::keys_of::<RecordingSettings>(),
         section::keys_of::<ServerSettings>(),
         section::keys_of::<ReplicationSettings>(),
         section::keys_of::<RecorderSettings>(),
+        section::keys_of::<BrowserSettings>(),
+        section::keys_of::<AnalyticsSettings>(),
+        section::keys_of::<ObjectStoreSettings>(),
     ];
     for key in keys.into_iter().flatten().flatten() {
         let shown = sample.lines().any(|line| line.trim_start_matches("# ").starts_with(&format!("{key} =")));

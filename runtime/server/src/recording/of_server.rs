@@ -1,0 +1,40 @@
+//! Of server: what a recording says of the server that it is of, and when it begins and ends with it.
+//!
+//! On the frame's thread, before the first frame and after the last.
+
+use super::{About, RecordingError};
+use crate::server::Server;
+
+impl Server {
+    /// What shaped the game's worlds, as words of a command line: for recordings, from which they are made again.
+    pub fn set_arguments(&mut self, words: Vec<String>) {
+        self.recorded.arguments = words;
+    }
+
+    /// What a recording is to say of this server.
+    pub(crate) fn introduce_to_recording(&mut self) -> Result<(), RecordingError> {
+        let (version, commit) = match &self.build {
+            Some(build) => (build.version.clone(), build.commit.clone()),
+            None => Default::default(),
+        };
+        self.recording.introduce(About {
+            game: self.game.clone(),
+            version,
+            commit,
+            schema: self.schema.hash(),
+            unix_s: self.clock.unix_seconds(),
+            tunables: self.control.tuning.names_by_number(),
+            kinds: self.kinds.iter().map(|row| row.name.to_string()).collect(),
+            draws: self.seeds.drawn().to_vec(),
+            ..self.recorded.clone()
+        })
+    }
+
+    /// No world ticks any more: what was recorded of them is written.
+    pub(crate) fn end_recording(&mut self) {
+        for hosted in self.worlds.iter_mut().filter_map(|slot| slot.home.as_mut()) {
+            hosted.end_record();
+        }
+        self.recording.close();
+    }
+}

@@ -1,0 +1,193 @@
+//! Queue: what worlds hand to the recording's thread, and what that tells them.
+//!
+//! Workers put parts in, one thread takes them out; nobody waits. Both the parts and their bytes have a maximum: what
+//! finds no room is lost, counted, and the world it is of is recorded again from its next checkpoint on
+//! ([`super::tape`]). Nobody is woken: the thread looks in by itself, so a part costs no system call.
+//!
+//! Empty buffers come back, so a steady recording allocates nothing.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crossbeam_queue::ArrayQueue;
+use throng_world::ids::WorldId;
+
+use super::blocks::WorldPlan;
+
+/// Parts that may wait: of 4,000 worlds, each with one a second, for four seconds.
+const PARTS_MAX: usize = 16_384;
+
+/// Empty buffers that are kept, and the largest of these (bytes).
+const SPARE_MAX: usize = 2_048;
+const SPARE_BYTES_MAX: usize = 256 << 10;
+
+/// What a world hands over.
+pub(crate) enum Message {
+    /// A world is going to be recorded.
+    World(WorldId, Box<WorldPlan>),
+    /// Blocks of a world, and their number among the world's.
+    Part { world: WorldId, number: u32, bytes: Vec<u8> },
+    /// No part of it comes any more.
+    Forget(WorldId),
+}
+
+/// Counted since the server's start. Written by workers and by the thread, read by whoever asks; only sums matter, so
+/// relaxed order is enough, as for all else here: parts themselves go through the queue.
+#[derive(Debug, Default)]
+pub(crate) struct RecordingCounts {
+    pub parts: AtomicU64,
+    pub parts_lost: AtomicU64,
+    pub bytes_lost: AtomicU64,
+    pub bytes_written: AtomicU64,
+    pub segments: AtomicU64,
+    pub segments_dropped: AtomicU64,
+    pub write_errors: AtomicU64,
+}
+
+/// Shared by all who record.
+pub(crate) struct RecordingQueue {
+    messages: ArrayQueue<Message>,
+    spare: ArrayQueue<Vec<u8>>,
+    bytes_max: usize,
+    waiting_bytes: AtomicUsize,
+    /// Which recording is on; 0: none. Written by whoever starts and stops one.
+    session: AtomicU32,
+    /// Counts segments up: each is to have a checkpoint of every world. Written by the thread.
+    segment: AtomicU32,
+    /// Counts up when parts were lost that nobody can name: every world begins again. Written by the thread.
+    breaks: AtomicU32,
+    /// The thread is to end when nothing waits.
+    is_ending: AtomicBool,
+    pub hash_period_s: u32,
+    pub counts: RecordingCounts,
+}
+
+impl RecordingQueue {
+    pub fn new(bytes_max: usize, hash_period_s: u32) -> Self {
+        Self {
+            messages: ArrayQueue::new(PARTS_MAX),
+            spare: ArrayQueue::new(SPARE_MAX),
+            bytes_max,
+            waiting_bytes: AtomicUsize::new(0),
+            session: AtomicU32::new(0),
+            segment: AtomicU32::new(1),
+            breaks: AtomicU32::new(0),
+            is_ending: AtomicBool::new(false),
+            hash_period_s,
+            counts: RecordingCounts::default(),
+        }
+    }
+
+    /// Which recording is on; 0: none.
+    #[inline]
+    pub fn session(&self) -> u32 {
+        self.session.load(Ordering::Relaxed)
+    }
+
+    pub fn set_session(&self, session: u32) {
+        self.session.store(session, Ordering::Relaxed);
+    }
+
+    pub fn segment(&self) -> u32 {
+        self.segment.load(Ordering::Relaxed)
+    }
+
+    pub fn begin_segment(&self) {
+        self.segment.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn breaks(&self) -> u32 {
+        self.breaks.load(Ordering::Relaxed)
+    }
+
+    pub fn break_all(&self) {
+        self.breaks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn end(&self) {
+        self.is_ending.store(true, Ordering::Release);
+    }
+
+    pub fn set_running(&self) {
+        self.is_ending.store(false, Ordering::Release);
+    }
+
+    pub fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
+    }
+
+    /// Bytes that wait for the thread.
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes.load(Ordering::Relaxed)
+    }
+
+    /// An empty buffer.
+    pub fn spare(&self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Gives a buffer back.
+    pub fn give_back(&self, mut buffer: Vec<u8>) {
+        if buffer.capacity() <= SPARE_BYTES_MAX {
+            buffer.clear();
+            let _ = self.spare.push(buffer);
+        }
+    }
+
+    /// Hands a world's blocks over. False: there was no room, and they are lost.
+    pub fn push(&self, message: Message) -> bool {
+        let bytes = bytes_of(&message);
+        let before = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        // One that is larger than the maximum goes alone.
+        let has_room = before == 0 || before + bytes <= self.bytes_max;
+        if has_room && self.messages.push(message).is_ok() {
+            self.counts.parts.fetch_add(1, Ordering::Relaxed);
+            return true;
+        }
+        self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.count_lost(bytes);
+        false
+    }
+
+    pub fn pop(&self) -> Option<Message> {
+        let message = self.messages.pop()?;
+        self.waiting_bytes.fetch_sub(bytes_of(&message), Ordering::Relaxed);
+        Some(message)
+    }
+
+    pub fn count_lost(&self, bytes: usize) {
+        self.counts.parts_lost.fetch_add(1, Ordering::Relaxed);
+        self.counts.bytes_lost.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+fn bytes_of(message: &Message) -> usize {
+    match message {
+        Message::Part { bytes, .. } => bytes.len(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(length: usize) -> Message {
+        Message::Part { world: WorldId::new(1, 0), number: 0, bytes: vec![0; length] }
+    }
+
+    #[test]
+    fn what_finds_no_room_is_counted_and_room_comes_back() {
+        let queue = RecordingQueue::new(100, 5);
+        assert!(queue.push(part(60)) && queue.push(part(40)));
+        assert!(!queue.push(part(1)));
+        assert_eq!(queue.counts.bytes_lost.load(Ordering::Relaxed), 1);
+        queue.pop();
+        assert!(queue.push(part(60)));
+        assert_eq!(queue.waiting_bytes(), 100);
+        while queue.pop().is_some() {}
+        assert!(queue.push(part(1_000)), "what is larger than all goes alone");
+        assert!(!queue.push(part(1)));
+        assert_eq!(queue.counts.parts_lost.load(Ordering::Relaxed), 2);
+    }
+}

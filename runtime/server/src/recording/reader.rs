@@ -1,0 +1,152 @@
+//! Reader: the segments of one recording, in order, from a folder or a file.
+//!
+//! Believes nothing: what cannot be read ends that segment, is told, and what is before it was given. A segment that is
+//! missing or ends badly is a gap; worlds are picked up again from their next checkpoints.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    blocks::{About, Block},
+    folder::{SegmentFile, segments_in},
+    segment::{Group, SegmentFault, SegmentReader},
+};
+
+/// A recording cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("{}: {cause}", path.display())]
+    Io { path: PathBuf, cause: io::Error },
+    #[error("{}: there is no recording in this folder (recording-*.throngrec)", .0.display())]
+    None(PathBuf),
+    #[error("{}: {fault}", path.display())]
+    Segment { path: PathBuf, fault: SegmentFault },
+    #[error("{}: nothing says what was recorded: its first group is missing", .0.display())]
+    NoAbout(PathBuf),
+}
+
+/// How a recording ended, or a segment of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordingTail {
+    pub path: PathBuf,
+    pub what: TailFault,
+}
+
+/// What is wrong there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TailFault {
+    #[error(transparent)]
+    Segment(#[from] SegmentFault),
+    #[error("it cannot be read: {0}")]
+    Io(String),
+    #[error("the segments before it are not here, from number {from} on: what worlds did then is missing")]
+    Missing { from: u32 },
+    #[error("it is of another recording, and is left out")]
+    OtherRecording,
+    #[error("it was not closed: the server was still writing, or died")]
+    NotClosed,
+}
+
+/// The segments of one recording.
+#[derive(Debug)]
+pub struct RecordingFiles {
+    segments: Vec<SegmentFile>,
+    about: About,
+    recording: u64,
+}
+
+impl RecordingFiles {
+    /// A file is that segment alone; a folder the newest recording in it.
+    ///
+    /// # Errors
+    /// If there is none, or its first segment does not say what it is of.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let io = |cause| OpenError::Io { path: path.to_owned(), cause };
+        let segments = if fs::metadata(path).map_err(io)?.is_dir() {
+            let mut all = segments_in(path).map_err(io)?;
+            let newest = all.last().ok_or_else(|| OpenError::None(path.to_owned()))?.unix_s;
+            all.retain(|segment| segment.unix_s == newest);
+            all
+        } else {
+            let bytes = fs::metadata(path).map_err(io)?.len();
+            vec![SegmentFile { unix_s: 0, number: 0, path: path.to_owned(), bytes }]
+        };
+        let first = &segments[0].path;
+        let bytes = fs::read(first).map_err(|cause| OpenError::Io { path: first.clone(), cause })?;
+        let of_file = |fault| OpenError::Segment { path: first.clone(), fault };
+        let mut reader = SegmentReader::new(&bytes).map_err(of_file)?;
+        let recording = reader.heading().recording;
+        let group = reader.next().ok_or_else(|| OpenError::NoAbout(first.clone()))?.map_err(of_file)?;
+        let about = match group.blocks().next() {
+            Some(Ok(Block::About(about))) => *about,
+            Some(Err(fault)) => return Err(of_file(fault)),
+            _ => return Err(OpenError::NoAbout(first.clone())),
+        };
+        drop(bytes);
+        Ok(Self { about, recording, segments })
+    }
+
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// Gives all groups in order; `each` returns false to have no more. Returns what was wrong on the way: a fault ends its
+    /// segment, and the next one goes on.
+    pub fn read(&self, mut each: impl FnMut(Group) -> bool) -> Vec<RecordingTail> {
+        let mut tails = Vec::new();
+        let mut expected = None;
+        let count = self.segments.len();
+        for (index, segment) in self.segments.iter().enumerate() {
+            let path = &segment.path;
+            let mut tell = |what: TailFault| tails.push(RecordingTail { path: path.clone(), what });
+            let bytes = match fs::read(path) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    tell(TailFault::Io(error.to_string()));
+                    continue;
+                }
+            };
+            let reader = match SegmentReader::new(&bytes) {
+                Ok(reader) => reader,
+                Err(fault) => {
+                    tell(fault.into());
+                    continue;
+                }
+            };
+            let heading = reader.heading();
+            if heading.recording != self.recording {
+                tell(TailFault::OtherRecording);
+                continue;
+            }
+            if let Some(from) = expected.filter(|expected| *expected != heading.number) {
+                tell(TailFault::Missing { from });
+            }
+            expected = Some(heading.number.wrapping_add(1));
+            let (mut is_closed, mut is_good) = (false, true);
+            for group in reader {
+                match group {
+                    Ok(group) => {
+                        is_closed = matches!(group.blocks().last(), Some(Ok(Block::Closed { .. })));
+                        if !each(group) {
+                            return tails;
+                        }
+                    }
+                    Err(fault) => {
+                        is_good = false;
+                        tell(fault.into());
+                    }
+                }
+            }
+            if is_good && !is_closed && index + 1 == count {
+                tell(TailFault::NotClosed);
+            }
+        }
+        tails
+    }
+}

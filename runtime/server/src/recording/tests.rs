@@ -1,0 +1,320 @@
+//! Promise: a recording is read as it was written, up to where it was written whole, and never as anything else; what the
+//! disk does not take is a gap, and no more.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use throng_world::ids::WorldId;
+
+use super::{
+    blocks::{self, About, Block, CheckpointReason, EndReason, WorldPlan},
+    queue::{Message, RecordingQueue},
+    segment::{SegmentFault, SegmentHeading, SegmentReader, write_group},
+    segments_in,
+    writer::{Disk, Files, Order, SegmentWrite, Writer},
+};
+
+const SPEC: &str = include_str!("../../../../docs/spec/recording.md");
+
+fn about() -> About {
+    About {
+        game: "dots".into(),
+        version: "1".into(),
+        commit: "c".into(),
+        schema: 0x1122_3344_5566_7788,
+        unix_s: 1_700_000_000,
+        settings: "[game]\n".into(),
+        arguments: vec!["--players".into(), "2".into()],
+        tunables: vec!["walk".into()],
+        kinds: vec!["dots".into()],
+        draws: vec![5, u64::MAX],
+    }
+}
+
+fn plan() -> WorldPlan {
+    WorldPlan {
+        kind: "dots".into(),
+        rate_hz: 20,
+        seed: 7,
+        parameters: Some(vec![1, 2]),
+        is_saved: true,
+        saves_world: false,
+    }
+}
+
+/// A block of every kind.
+fn every_block() -> Vec<u8> {
+    let mut out = Vec::new();
+    blocks::write_about(&about(), &mut out);
+    blocks::write_world(WorldId::new(3, 1), &plan(), &mut out);
+    blocks::write_part(WorldId::new(3, 1), 9, &mut out);
+    blocks::write_built(&mut out);
+    blocks::write_checkpoint(CheckpointReason::Begin { after: Some(6) }, 8, b"state", &mut out);
+    let begin = blocks::begin_ticks(&mut out);
+    out.extend_from_slice(b"ticks");
+    blocks::end_block(begin, &mut out);
+    blocks::write_hash((9, 0x0102_0304, 5), &[0xAA, 1 << 32], [(0, 7), (300, 9)].into_iter(), &mut out);
+    blocks::write_ended(EndReason::Panicked, &mut out);
+    blocks::write_closed(true, &mut out);
+    out
+}
+
+fn segment_of(groups: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    SegmentHeading { number: 2, recording: 0xABCD }.write(&mut bytes);
+    groups.iter().for_each(|group| write_group(group, 1_500, &mut bytes));
+    bytes
+}
+
+/// Each block as text, and the fault at the end.
+fn read(bytes: &[u8]) -> (Vec<String>, Option<SegmentFault>) {
+    let mut found = Vec::new();
+    let reader = match SegmentReader::new(bytes) {
+        Ok(reader) => reader,
+        Err(fault) => return (found, Some(fault)),
+    };
+    for group in reader {
+        let group = match group {
+            Ok(group) => group,
+            Err(fault) => return (found, Some(fault)),
+        };
+        for block in group.blocks() {
+            match block {
+                Ok(block) => found.push(format!("{block:?}")),
+                Err(fault) => return (found, Some(fault)),
+            }
+        }
+    }
+    (found, None)
+}
+
+#[test]
+fn every_block_is_read_as_it_was_written() {
+    let bytes = segment_of(&[&every_block()]);
+    let mut reader = SegmentReader::new(&bytes).unwrap();
+    assert_eq!(reader.heading(), SegmentHeading { number: 2, recording: 0xABCD });
+    let group = reader.next().unwrap().unwrap();
+    assert_eq!(group.at_ms, 1_500);
+    let found: Vec<Block<'_>> = group.blocks().map(Result::unwrap).collect();
+    assert_eq!(found.len(), 9);
+    assert_eq!(found[0], Block::About(Box::new(about())));
+    assert_eq!(found[1], Block::World(WorldId::new(3, 1), plan()));
+    assert_eq!(found[2], Block::Part { world: WorldId::new(3, 1), number: 9 });
+    assert_eq!(found[3], Block::Built);
+    let why = CheckpointReason::Begin { after: Some(6) };
+    assert_eq!(found[4], Block::Checkpoint { why, ticks: 8, bytes: b"state" });
+    assert_eq!(found[5], Block::Ticks(b"ticks"));
+    let Block::Hash(hash) = found[6] else { panic!("{:?}", found[6]) };
+    assert_eq!((hash.ticks, hash.whole, hash.random), (9, 0x0102_0304, 5));
+    assert_eq!(hash.columns().collect::<Vec<_>>(), [0xAA, 1]);
+    assert_eq!(hash.entities().collect::<Vec<_>>(), [(0, 7), (300, 9)]);
+    assert_eq!(found[7], Block::Ended(EndReason::Panicked));
+    assert_eq!(found[8], Block::Closed { is_last: true });
+    assert!(reader.next().is_none());
+}
+
+#[test]
+fn the_bytes_are_those_of_the_drawing() {
+    let block = |name: &str| -> Vec<u8> {
+        let (_, block) = SPEC.split_once(&format!("```hex {name}\n")).unwrap_or_else(|| panic!("no block {name}"));
+        let (block, _) = block.split_once("```").unwrap();
+        block.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+    };
+    let mut raw = Vec::new();
+    blocks::write_world(WorldId::new(3, 1), &plan(), &mut raw);
+    blocks::write_part(WorldId::new(3, 1), 0, &mut raw);
+    blocks::write_built(&mut raw);
+    blocks::write_hash((9, 0x0102_0304, 5), &[0xAA], [(0, 7)].into_iter(), &mut raw);
+    blocks::write_closed(true, &mut raw);
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+    assert_eq!(hex(&raw), hex(&block("blocks")));
+    assert_eq!(hex(&segment_of(&[])), hex(&block("heading")));
+}
+
+/// Whichever bit is wrong, it is found, and the groups before it are as they were.
+#[test]
+fn damage_at_each_bit_is_found() {
+    let good = segment_of(&[&every_block(), &every_block()]);
+    let whole = read(&good).0;
+    let first_group = 28;
+    for bit in 0..good.len() * 8 {
+        let mut bytes = good.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let (blocks, fault) = read(&bytes);
+        match fault {
+            Some(SegmentFault::Damaged { at }) => assert!(at >= first_group && at <= bit / 8, "bit {bit}"),
+            Some(SegmentFault::NoRecording) => assert!(bit / 8 < 8, "bit {bit}"),
+            fault => {
+                assert!(bit / 8 < first_group && fault == Some(SegmentFault::HeadingDamaged), "bit {bit}: {fault:?}")
+            }
+        }
+        assert!(blocks.len() < whole.len() && whole.starts_with(&blocks), "bit {bit}");
+    }
+}
+
+#[test]
+fn a_torn_tail_is_read_up_to_its_last_whole_group() {
+    let good = segment_of(&[&every_block(), &every_block()]);
+    let (first, whole) = (segment_of(&[&every_block()]).len(), read(&good).0);
+    for length in first..good.len() {
+        let (blocks, fault) = read(&good[..length]);
+        assert_eq!(blocks, whole[..9], "cut at {length}");
+        assert_eq!(fault, (length > first).then_some(SegmentFault::Torn { at: first }), "cut at {length}");
+    }
+    let mut grown = good[..first].to_vec();
+    grown.resize(first + 4_096, 0);
+    assert_eq!(read(&grown).1, Some(SegmentFault::Torn { at: first }));
+    let mut later = good;
+    later[8] = 2;
+    let crc = crc32fast::hash(&later[..24]);
+    later[24..28].copy_from_slice(&crc.to_le_bytes());
+    assert_eq!(read(&later).1, Some(SegmentFault::UnknownVersion { got: 2 }));
+}
+
+/// A group that says that it holds more than its bytes can is not believed.
+#[test]
+fn a_length_that_cannot_be_is_refused_before_memory_is_taken() {
+    let mut bytes = segment_of(&[b"x"]);
+    let at = 28;
+    bytes[at..at + 4].copy_from_slice(&(100_u32 << 20).to_le_bytes());
+    let crc = crc32fast::hash(&bytes[at..at + 16]);
+    bytes[at + 16..at + 20].copy_from_slice(&crc.to_le_bytes());
+    assert_eq!(read(&bytes).1, Some(SegmentFault::Damaged { at }));
+}
+
+/// A folder that is gone when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("throng-recording-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn order(folder: &Path, bytes_max: u64) -> Order {
+    Order { folder: folder.to_owned(), bytes_max, segment_s: 3_600, about: about(), recording: 5 }
+}
+
+/// A part of bytes that cannot be made smaller.
+fn part(number: u32) -> Message {
+    let mut bytes = Vec::new();
+    let noise: Vec<u8> = (0..4_000_u64).map(|at| ((at * at * 2_654_435_761 + u64::from(number)) >> 13) as u8).collect();
+    blocks::write_checkpoint(CheckpointReason::Regular, number, &noise, &mut bytes);
+    Message::Part { world: WorldId::new(1, 0), number, bytes }
+}
+
+#[test]
+fn segments_stay_within_their_bytes_and_each_says_what_it_is_of() {
+    let (folder, queue) = (Folder::new("rotation"), Arc::new(RecordingQueue::new(1 << 20, 5)));
+    let bytes_max = 100_000;
+    let mut writer = Writer::new(queue.clone(), order(&folder.0, bytes_max), Files);
+    writer.take(Message::World(WorldId::new(1, 0), Box::new(plan())));
+    for number in 0..200 {
+        writer.take(part(number));
+        writer.write_group();
+        writer.rotate_if_due();
+        let bytes: u64 = segments_in(&folder.0).unwrap().iter().map(|segment| segment.bytes).sum();
+        assert!(bytes <= bytes_max + 10_000, "{bytes} bytes after part {number}");
+    }
+    queue.end();
+    writer.run();
+    let segments = segments_in(&folder.0).unwrap();
+    assert!(segments.len() >= 5 && segments[0].number > 1, "{segments:?}");
+    assert!(queue.counts.segments_dropped.load(Ordering::Relaxed) > 10);
+    let mut numbers = Vec::new();
+    for segment in &segments {
+        let bytes = fs::read(&segment.path).unwrap();
+        let groups: Vec<_> = SegmentReader::new(&bytes).unwrap().map(Result::unwrap).collect();
+        let blocks: Vec<Block<'_>> = groups.iter().flat_map(|group| group.blocks().map(Result::unwrap)).collect();
+        assert!(matches!(blocks[..2], [Block::About(_), Block::World(..)]), "{:?}", &blocks[..2]);
+        assert!(matches!(blocks.last(), Some(Block::Closed { .. })));
+        numbers.extend(blocks.iter().filter_map(|block| match block {
+            Block::Part { number, .. } => Some(*number),
+            _ => None,
+        }));
+    }
+    assert!(numbers.is_sorted() && numbers.last() == Some(&199));
+    assert_eq!(numbers.len() as u32, 200 - numbers[0], "none is missing between them");
+}
+
+/// Takes bytes until it is full, as a disk does: some of what it is given last, and then an error.
+#[derive(Clone, Default)]
+struct SmallDisk {
+    is_full: Arc<AtomicBool>,
+    files: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+struct SmallFile(SmallDisk, usize);
+
+impl Disk for SmallDisk {
+    type File = SmallFile;
+
+    fn create(&mut self, _: &Path) -> io::Result<SmallFile> {
+        let mut files = self.files.lock().unwrap();
+        files.push(Vec::new());
+        Ok(SmallFile(self.clone(), files.len() - 1))
+    }
+}
+
+impl SegmentWrite for SmallFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let is_full = self.0.is_full.load(Ordering::Relaxed);
+        let taken = if is_full { bytes.len() / 2 } else { bytes.len() };
+        self.0.files.lock().unwrap()[self.1].extend_from_slice(&bytes[..taken]);
+        if is_full { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+        self.0.files.lock().unwrap()[self.1].truncate(bytes as usize);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_costs_a_gap_and_what_was_written_stays_good() {
+    let (folder, queue, disk) = (Folder::new("full"), Arc::new(RecordingQueue::new(1 << 20, 5)), SmallDisk::default());
+    let mut writer = Writer::new(queue.clone(), order(&folder.0, 1 << 30), disk.clone());
+    writer.take(Message::World(WorldId::new(1, 0), Box::new(plan())));
+    writer.take(part(0));
+    writer.write_group();
+    let breaks = queue.breaks();
+    disk.is_full.store(true, Ordering::Relaxed);
+    writer.take(part(1));
+    writer.write_group();
+    assert_ne!(queue.breaks(), breaks, "worlds are told to begin again");
+    writer.take(part(2));
+    let lost = || queue.counts.parts_lost.load(Ordering::Relaxed);
+    assert_eq!(lost(), 2, "a group, and a part while nothing is tried");
+    disk.is_full.store(false, Ordering::Relaxed);
+    writer.try_again_now();
+    writer.take(part(3));
+    queue.end();
+    writer.run();
+    let files = disk.files.lock().unwrap();
+    let parts: Vec<Vec<String>> = files
+        .iter()
+        .map(|file| {
+            let (blocks, fault) = read(file);
+            assert_eq!(fault, None);
+            blocks.into_iter().filter(|block| block.starts_with("Part")).collect()
+        })
+        .collect();
+    let named = |number: u32| format!("{:?}", Block::Part { world: WorldId::new(1, 0), number });
+    assert_eq!(parts, [vec![named(0)], vec![named(3)]]);
+    assert_eq!(lost(), 2);
+}

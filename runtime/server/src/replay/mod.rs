@@ -1,0 +1,232 @@
+//! Replay: the worlds of a recording are made again and do their ticks again, without sockets, clients or a clock.
+//!
+//! What entered a world is all that it needs, and what worlds say to each other is among it. So each world is replayed by
+//! itself ([`of_world`]), worlds are shared out to threads ([`threads`]), and the result is the same on any number of these.
+//! Each hash in the recording is held against the world as it is then; where they differ the world, the ticks between
+//! which it happened, the entities and the components are named ([`difference`]).
+//!
+//! ```text
+//! segments -> group of blocks -> every thread, each takes the parts of its worlds: build, load, tick, hash
+//! ```
+//!
+//! What is missing or damaged is told, and worlds are picked up again from their next checkpoints. A recording of another
+//! build is replayed as far as its checkpoints can be loaded and its inputs read; its hashes need not hold.
+//!
+//! Memory: that of the worlds, and some groups. Allocates freely: nobody waits for it.
+
+mod difference;
+mod of_world;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use throng_net::{
+    protocol::PrivateKey,
+    transport::{Impairment, MemoryNetwork},
+};
+use throng_platform::{clock::ManualClock, steal::ManualSteal};
+use throng_profiler::{Recorder, RecorderControl};
+use throng_replication::{InterestSettings, ReplicationRules, Schema};
+use throng_world::{ids::WorldId, world_builder::Kind};
+
+pub use difference::{Divergence, EntityDifference, WhatDiffers};
+
+use crate::{
+    Server,
+    recording::{About, RecordingFiles, RecordingTail},
+    server::Environment,
+    settings::{RecordingSettings, Settings},
+    tuning::Tuning,
+};
+
+/// What a recording's worlds are made from again: the kinds of worlds of a game's server.
+pub struct ReplayGame {
+    name: String,
+    version: String,
+    commit: String,
+    kinds: HashMap<Arc<str>, Arc<Mutex<Kind>>>,
+    schema: Arc<Schema>,
+    interest: InterestSettings,
+    rules: ReplicationRules,
+    tuning: Arc<Tuning>,
+    /// What threads do is kept for a capture, if there is one.
+    recorder: Mutex<Option<Recorder>>,
+}
+
+/// How to replay.
+#[derive(Debug, Clone)]
+pub struct ReplayOptions {
+    /// Threads [1 to 256].
+    pub threads: usize,
+    /// As fast as it was recorded, in steps of about a second; otherwise as fast as it goes.
+    pub real_time: bool,
+    /// Each world ends after this tick.
+    pub to_tick: Option<u32>,
+    /// This world alone.
+    pub world: Option<WorldId>,
+}
+
+impl Default for ReplayOptions {
+    fn default() -> Self {
+        Self { threads: 1, real_time: false, to_tick: None, world: None }
+    }
+}
+
+/// A recording is not of this game.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OtherGame {
+    #[error("the recording is of {recorded}, and this is {here}; name it with --game {recorded}")]
+    Name { recorded: String, here: String },
+    #[error(
+        "the recording's schema is {recorded:016x}, and that of this build of {game} is {here:016x}: inputs would be read as \
+         others; replay it with the build that wrote it, {build}"
+    )]
+    Schema { game: String, recorded: u64, here: u64, build: String },
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct ReplayReport {
+    /// Worlds that were replayed, each counted once for each time that it was picked up.
+    pub worlds: u64,
+    pub ticks: u64,
+    /// Ticks that could not be done, since there is no state before them.
+    pub ticks_skipped: u64,
+    /// Hashes that hold.
+    pub hashes_equal: u64,
+    /// Of each world the first, in the order in which they were recorded. What comes after it follows from it, and is not
+    /// held against hashes.
+    pub divergences: Vec<Divergence>,
+    /// Stretches that are missing.
+    pub gaps: Vec<Gap>,
+    /// Worlds that could not be made or led on, and why.
+    pub failures: Vec<(WorldId, String)>,
+    /// What was wrong with the files.
+    pub tails: Vec<RecordingTail>,
+    /// One number for all states that were hashed: the same on any number of threads.
+    pub states: u64,
+    pub took: Duration,
+    /// The recording is of another build, whose hashes need not hold.
+    pub is_other_build: bool,
+}
+
+/// A stretch of a world that is not in the recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    pub world: WorldId,
+    /// Ticks done before it; `None` if nobody wrote that down.
+    pub after: Option<u32>,
+    /// Ticks done where the recording goes on.
+    pub until: Option<u32>,
+}
+
+impl ReplayReport {
+    /// Everything that was recorded was replayed, and all hashes hold.
+    pub fn is_equal(&self) -> bool {
+        self.divergences.is_empty() && self.failures.is_empty()
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.worlds += other.worlds;
+        self.ticks += other.ticks;
+        self.ticks_skipped += other.ticks_skipped;
+        self.hashes_equal += other.hashes_equal;
+        self.divergences.extend(other.divergences);
+        self.gaps.extend(other.gaps);
+        self.failures.extend(other.failures);
+        self.states = self.states.wrapping_add(other.states);
+    }
+}
+
+impl Server {
+    /// A server of which nothing is wanted but [`into_replay`](Self::into_replay): no clock, no sockets, no files, whatever
+    /// the settings say. Its game draws the seeds that it drew when that was recorded.
+    pub fn for_replay(settings: &Settings, schema: Arc<Schema>, about: &About) -> Self {
+        let address = SocketAddr::from(([127, 0, 0, 1], 1));
+        let environment = Environment {
+            clock: Arc::new(ManualClock::new()),
+            transport: Box::new(MemoryNetwork::new(0, Impairment::NONE).server(address)),
+            steal: Box::new(ManualSteal::new(1)),
+            seed: [0; 32],
+            private_key: PrivateKey::new([0; 32]),
+            public_addresses: vec![address],
+            workers_count: 1,
+        };
+        let mut settings = settings.clone();
+        settings.recording = RecordingSettings::default();
+        let mut server = Self::with_environment(&settings, schema, environment);
+        server.seeds.draw_again(&about.draws);
+        server
+    }
+
+    /// Gives up the server and keeps what worlds are made from: those that it has are dropped, and nothing was bound or
+    /// begun that need not be.
+    pub fn into_replay(mut self) -> ReplayGame {
+        let (version, commit) = match &self.build {
+            Some(build) => (build.version.clone(), build.commit.clone()),
+            None => Default::default(),
+        };
+        ReplayGame {
+            name: self.game.clone(),
+            version,
+            commit,
+            kinds: self.kinds.iter().map(|row| (row.name.clone(), row.kind.clone())).collect(),
+            schema: self.schema.clone(),
+            interest: self.interest.clone(),
+            rules: self.rules.clone(),
+            tuning: self.control.tuning.clone(),
+            recorder: Mutex::new(self.recorder.take()),
+        }
+    }
+}
+
+impl ReplayGame {
+    /// # Errors
+    /// If a recording is not of this game, or inputs are of another schema.
+    pub fn check(&self, about: &About) -> Result<(), OtherGame> {
+        if about.game != self.name {
+            return Err(OtherGame::Name { recorded: about.game.clone(), here: self.name.clone() });
+        }
+        let here = self.schema.hash();
+        if about.schema != here {
+            let build = format!("{} ({})", about.version, about.commit);
+            return Err(OtherGame::Schema { game: self.name.clone(), recorded: about.schema, here, build });
+        }
+        Ok(())
+    }
+
+    /// For captures of what the replay's threads do.
+    pub fn recorder(&self) -> Option<RecorderControl> {
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Recorder::control)
+    }
+
+    /// Whether it was recorded by another build than this one.
+    pub fn is_other_build(&self, about: &About) -> bool {
+        (&about.version, &about.commit) != (&self.version, &self.commit)
+    }
+
+    /// Replays a recording. Takes the calling thread for as long as that takes.
+    ///
+    /// # Errors
+    /// If it is not of this game.
+    pub fn replay(&self, recording: &RecordingFiles, options: &ReplayOptions) -> Result<ReplayReport, OtherGame> {
+        let about = recording.about();
+        self.check(about)?;
+        let began = Instant::now();
+        let tunables = self.tuning.numbers_of(&about.tunables);
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut report = threads::replay(self, recording, options, &tunables, recorder.as_mut());
+        report.divergences.sort_by_key(|divergence| (divergence.at_ms, divergence.world, divergence.ticks));
+        report.gaps.sort_by_key(|gap| (gap.world, gap.until));
+        report.is_other_build = self.is_other_build(about);
+        report.took = began.elapsed();
+        Ok(report)
+    }
+}

@@ -1,0 +1,264 @@
+//! Worlds of one thread, as their parts lead them on.
+//!
+//! ```text
+//! built, or a checkpoint where there is no world --> ticks --> hash: held against the world as it is
+//!      ^                                               |
+//!      '------ number of a part missing: a gap <-------'--> ended
+//! ```
+
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::PoisonError,
+};
+
+use throng_pack::envelope;
+use throng_replication::StateParts;
+use throng_scheduler::Hertz;
+use throng_world::{
+    GameWorld,
+    checkpoint::PlayerEntities,
+    game_world::ReplayWorker,
+    ids::WorldId,
+    input_log::{InputLogReader, LogStart},
+};
+
+use super::{Gap, ReplayGame, ReplayReport, difference};
+use crate::recording::{Block, CheckpointReason, Group, RecordedHash, WorldPlan};
+
+/// Gaps that are told of one by one.
+const GAPS_MAX: usize = 1_000;
+
+#[derive(Default)]
+struct Replayed {
+    plan: WorldPlan,
+    /// `None`: there is no state from which it can go on.
+    world: Option<Box<GameWorld>>,
+    /// Of the part that comes next.
+    number: Option<u32>,
+    /// Ticks done when a hash held last.
+    equal_at: Option<u32>,
+    has_diverged: bool,
+    /// It has done all ticks that are wanted.
+    is_done: bool,
+}
+
+pub(super) struct ReplayedWorlds<'g> {
+    game: &'g ReplayGame,
+    worker: ReplayWorker,
+    to_tick: Option<u32>,
+    worlds: HashMap<WorldId, Replayed>,
+    parts: StateParts,
+    report: ReplayReport,
+    at_ms: u32,
+}
+
+impl<'g> ReplayedWorlds<'g> {
+    pub fn new(game: &'g ReplayGame, worker: ReplayWorker, to_tick: Option<u32>) -> Self {
+        Self {
+            game,
+            worker,
+            to_tick,
+            worlds: HashMap::new(),
+            parts: StateParts::default(),
+            report: ReplayReport::default(),
+            at_ms: 0,
+        }
+    }
+
+    pub fn finish(self) -> ReplayReport {
+        self.report
+    }
+
+    /// Takes what a group has for our worlds.
+    pub fn take_group(&mut self, group: &Group, is_ours: impl Fn(WorldId) -> bool) {
+        self.at_ms = group.at_ms;
+        let mut current = None;
+        // A block that cannot be read ends the group; numbers of parts tell what is missing then.
+        for block in group.blocks().map_while(Result::ok) {
+            match block {
+                Block::About(_) | Block::Closed { .. } => {}
+                Block::World(world, plan) => {
+                    if is_ours(world) {
+                        self.worlds.entry(world).or_default().plan = plan;
+                    }
+                }
+                Block::Part { world, number } => {
+                    current = is_ours(world).then_some(world);
+                    if current.is_some() {
+                        self.begin_part(world, number);
+                    }
+                }
+                block => {
+                    if let Some(world) = current {
+                        self.take_block(world, block);
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin_part(&mut self, id: WorldId, number: u32) {
+        let replayed = self.worlds.entry(id).or_default();
+        let expected = replayed.number.replace(number.wrapping_add(1));
+        // A world that is recorded anew begins with the first number.
+        if expected.is_some_and(|expected| expected != number) && number != 0 {
+            let lost = replayed.world.take();
+            if let Some(world) = lost {
+                note_gap(&mut self.report, Gap { world: id, after: Some(world.ticks()), until: None });
+            }
+        }
+    }
+
+    fn take_block(&mut self, id: WorldId, block: Block<'_>) {
+        match block {
+            Block::Built => {
+                if let Some(replayed) = self.worlds.get_mut(&id) {
+                    replayed.is_done = false;
+                }
+                self.make(id, None);
+            }
+            Block::Checkpoint { why, ticks, bytes } => self.take_checkpoint(id, why, ticks, bytes),
+            Block::Ticks(ticks) => self.take_ticks(id, ticks),
+            Block::Hash(hash) => self.take_hash(id, &hash),
+            Block::Ended(_) => _ = self.worlds.remove(&id),
+            Block::About(_) | Block::World(..) | Block::Part { .. } | Block::Closed { .. } => {}
+        }
+    }
+
+    fn take_checkpoint(&mut self, id: WorldId, why: CheckpointReason, ticks: u32, bytes: &[u8]) {
+        let replayed = self.worlds.entry(id).or_default();
+        if replayed.is_done {
+            return;
+        }
+        match why {
+            // It is there, and goes on as it is: what it does is to be its own.
+            CheckpointReason::Regular if replayed.world.is_some() => return,
+            CheckpointReason::Begin { after: Some(after) } => {
+                note_gap(&mut self.report, Gap { world: id, after: Some(after), until: Some(ticks) });
+            }
+            _ => {}
+        }
+        self.make(id, Some(bytes));
+    }
+
+    /// Builds the world, and loads a checkpoint into it.
+    fn make(&mut self, id: WorldId, checkpoint: Option<&[u8]>) {
+        let Some(replayed) = self.worlds.get_mut(&id) else { return };
+        let (game, plan) = (self.game, &replayed.plan);
+        let was_there = replayed.world.take().is_some();
+        match catch_unwind(AssertUnwindSafe(|| make(game, id, plan, checkpoint))) {
+            Ok(Ok(world)) => {
+                if replayed.has_diverged {
+                    // The recording's own state: from here on hashes say something again, and the first difference stays.
+                    replayed.equal_at = None;
+                }
+                replayed.world = Some(world);
+                self.report.worlds += u64::from(!was_there);
+            }
+            Ok(Err(why)) => self.report.failures.push((id, why)),
+            Err(_) => self.report.failures.push((id, "it panicked while it was made".to_owned())),
+        }
+    }
+
+    fn take_ticks(&mut self, id: WorldId, ticks: &[u8]) {
+        let Some(replayed) = self.worlds.get_mut(&id).filter(|replayed| !replayed.is_done) else { return };
+        let start = |tick: u32| LogStart { rate: Hertz(replayed.plan.rate_hz), tick, seed: 0, schema: 0 };
+        let Some(world) = &mut replayed.world else {
+            // The first number is not known; only those are counted that are there.
+            let reader = InputLogReader::of_ticks(ticks, start(first_tick(ticks).wrapping_sub(1)));
+            self.report.ticks_skipped += reader.map_while(Result::ok).count() as u64;
+            return;
+        };
+        for tick in InputLogReader::of_ticks(ticks, start(world.ticks().wrapping_sub(1))) {
+            let (number, worker) = (world.ticks(), &mut self.worker);
+            let done = catch_unwind(AssertUnwindSafe(|| {
+                world.replay_tick(&tick.map_err(|fault| fault.to_string())?, worker).map_err(|error| error.to_string())
+            }));
+            let why = match done {
+                Ok(Ok(())) => {
+                    self.report.ticks += 1;
+                    if self.to_tick.is_some_and(|last| world.ticks() > last) {
+                        replayed.is_done = true;
+                        return;
+                    }
+                    continue;
+                }
+                Ok(Err(why)) => format!("tick {number}: {why}"),
+                Err(_) => {
+                    // What the thread lent it is gone with it.
+                    let fresh = ReplayWorker::new(0);
+                    let tunables = std::mem::replace(&mut self.worker, fresh).tunables;
+                    self.worker.tunables = tunables;
+                    format!("it panicked in tick {number}")
+                }
+            };
+            self.report.failures.push((id, why));
+            replayed.world = None;
+            return;
+        }
+    }
+
+    fn take_hash(&mut self, id: WorldId, recorded: &RecordedHash<'_>) {
+        let Some(replayed) = self.worlds.get_mut(&id).filter(|replayed| !replayed.is_done) else { return };
+        let Some(world) = &mut replayed.world else { return };
+        let (whole, random) = world.hash_in_parts(&mut self.parts);
+        self.report.states = self.report.states.wrapping_add(mixed(id, world.ticks(), whole));
+        if replayed.has_diverged {
+            return;
+        }
+        if (recorded.ticks, recorded.whole, recorded.random) == (world.ticks(), whole, crate::recording::short(random))
+        {
+            self.report.hashes_equal += 1;
+            replayed.equal_at = Some(world.ticks());
+            return;
+        }
+        replayed.has_diverged = true;
+        let divergence = difference::find(world, recorded, (random, &self.parts), replayed.equal_at, self.at_ms);
+        self.report.divergences.push(divergence);
+    }
+}
+
+/// The number in front of the first tick.
+fn first_tick(ticks: &[u8]) -> u32 {
+    ticks.first_chunk().copied().map_or(0, u32::from_le_bytes)
+}
+
+fn note_gap(report: &mut ReplayReport, gap: Gap) {
+    if report.gaps.len() < GAPS_MAX {
+        report.gaps.push(gap);
+    }
+}
+
+fn make(game: &ReplayGame, id: WorldId, plan: &WorldPlan, checkpoint: Option<&[u8]>) -> Result<Box<GameWorld>, String> {
+    let kind = game.kinds.get(&*plan.kind);
+    let kind = kind.ok_or_else(|| format!("this build knows no kind of worlds `{}`", plan.kind))?;
+    let built = {
+        let mut kind = kind.lock().unwrap_or_else(PoisonError::into_inner);
+        kind.build_world(id, plan.seed, plan.parameters.as_deref(), &game.schema, &game.interest)
+    };
+    let mut world = built.map_err(|error| error.to_string())?;
+    if world.rate().0 != plan.rate_hz {
+        return Err(format!(
+            "worlds of kind `{}` tick at {} Hz in this build, and were recorded at {} Hz",
+            plan.kind,
+            world.rate().0,
+            plan.rate_hz
+        ));
+    }
+    world.set_rules(&game.rules);
+    if let Some(checkpoint) = checkpoint {
+        let loaded = world.load_checkpoint(checkpoint, PlayerEntities::Stay);
+        loaded.map_err(|error| format!("its checkpoint cannot be loaded: {error}"))?;
+    }
+    world.keep_saves(plan.is_saved, plan.is_saved && plan.saves_world);
+    Ok(Box::new(world))
+}
+
+/// States of all worlds and ticks are added up.
+fn mixed(world: WorldId, ticks: u32, hash: u64) -> u64 {
+    let mut bytes = Vec::new();
+    let _ = envelope::write(&world, &mut bytes);
+    let seed = u64::from(crc32fast::hash(&bytes)) << 32 | u64::from(ticks);
+    (seed ^ hash).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29) ^ hash
+}

@@ -1,0 +1,261 @@
+//! Promise: a recorded world comes again, tick by tick, on any number of threads; where it does not, tick, entity and
+//! component are named.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use bevy_ecs::prelude::*;
+use rand::RngCore;
+use throng_pack::Pack;
+use throng_platform::clock::{Clock, ManualClock};
+use throng_replication::{SchemaBuilder, StateHash, StateHasher};
+use throng_world::prelude::*;
+
+use super::{ReplayGame, ReplayOptions, ReplayReport, WhatDiffers};
+use crate::{
+    lifecycle::NewWorld,
+    recording::{RecordingFiles, TailFault, segments_in},
+    server::Server,
+    settings::Settings,
+    testing::{TestKind, environment},
+};
+
+#[derive(Component, Pack, Clone, Copy)]
+#[pack(name = "test.count")]
+struct Count(u32);
+
+#[derive(Component, Pack, Clone, Copy)]
+#[pack(name = "test.luck")]
+struct Luck(u32);
+
+impl StateHash for Count {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        hasher.write_u64(self.0.into());
+    }
+}
+
+impl StateHash for Luck {
+    fn hash_state(&self, hasher: &mut StateHasher) {
+        hasher.write_u64(self.0.into());
+    }
+}
+
+/// What another run does in another way, from this tick on.
+#[derive(Resource, Clone)]
+struct Plant(Arc<AtomicU32>);
+
+/// What the game has drawn from its server, and puts into each world.
+#[derive(Resource)]
+struct Run(u64);
+
+fn count(mut counts: Query<&mut Count>) {
+    counts.iter_mut().for_each(|mut count| count.0 += 1);
+}
+
+fn draw(
+    tick: Res<TickInfo>,
+    (plant, run): (Res<Plant>, Res<Run>),
+    mut rng: ResMut<WorldRng>,
+    mut all: Query<(&Count, &mut Luck)>,
+) {
+    for (index, (count, mut luck)) in all.iter_mut().enumerate() {
+        luck.0 = luck.0.wrapping_add(count.0 ^ rng.0.next_u32() ^ run.0 as u32);
+        if index == 1 && tick.tick == plant.0.load(Ordering::Relaxed) {
+            luck.0 ^= 1;
+        }
+    }
+}
+
+/// Says something to the next world now and then, who counts it.
+fn tell(tick: Res<TickInfo>, mut outbox: ResMut<Outbox>, messages: Res<WorldMessages>, mut counts: Query<&mut Count>) {
+    if tick.tick.is_multiple_of(7) {
+        let to = WorldId::new(1 - tick.world.index() as u32, 0);
+        outbox.post(tick.world, to, &tick.world).unwrap();
+    }
+    for _ in &messages.0 {
+        counts.iter_mut().take(1).for_each(|mut count| count.0 += 1_000);
+    }
+}
+
+const NEVER: u32 = u32::MAX;
+
+/// Worlds of one rate tick in every third frame.
+const FRAMES_PER_TICK: u64 = 3;
+
+fn kind(plant: &Arc<AtomicU32>, keeps_checkpoints: bool, run: u64) -> impl WorldKind + use<> {
+    let plant = Plant(plant.clone());
+    TestKind::new("dice", Hertz(20), move |world| {
+        world.hash::<Count>().hash::<Luck>();
+        if keeps_checkpoints {
+            world.checkpoint::<Count>().checkpoint::<Luck>().transient::<Plant>().transient::<Run>();
+        }
+        world.insert_resource(plant.clone()).insert_resource(Run(run));
+        (0..3).for_each(|at| _ = world.world_mut().spawn((Count(at), Luck(0))));
+        world.add_systems(throng_world::bevy_app::Update, (count, draw, tell).chain());
+    })
+}
+
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn settings(folder: &Path) -> Settings {
+    let mut settings = Settings::default();
+    settings.recording.folder = Some(folder.to_owned());
+    settings.recording.segment_s = 1;
+    settings.recording.hash_period_s = 0;
+    settings.server.checkpoint_period_s = 1;
+    settings
+}
+
+fn server(settings: &Settings, plant: &Arc<AtomicU32>, keeps_checkpoints: bool) -> (Server, ManualClock) {
+    let clock = ManualClock::new();
+    let environment = environment(Arc::new(clock.clone()));
+    let mut server = Server::with_environment(settings, SchemaBuilder::new().build(), environment);
+    server.set_game("dice");
+    let run = server.draw_seed();
+    server.add_kind(kind(plant, keeps_checkpoints, run)).unwrap();
+    (server, clock)
+}
+
+/// The game that was recorded there.
+fn game(recording: &Path, plant: u32) -> ReplayGame {
+    let about = RecordingFiles::open(recording).map(|recording| recording.about().clone()).unwrap_or_default();
+    let mut server = Server::for_replay(&Settings::default(), SchemaBuilder::new().build(), &about);
+    server.set_game("dice");
+    let run = server.draw_seed();
+    server.add_kind(kind(&Arc::new(AtomicU32::new(plant)), true, run)).unwrap();
+    server.into_replay()
+}
+
+/// Two worlds that talk to each other, for so many ticks, each of which takes so long.
+fn record(name: &str, ticks: u64, real: Duration, keeps_checkpoints: bool) -> Folder {
+    let folder = Folder(std::env::temp_dir().join(format!("throng-replay-{name}-{}", std::process::id())));
+    let _ = fs::remove_dir_all(&folder.0);
+    let (mut server, clock) = server(&settings(&folder.0), &Arc::new(AtomicU32::new(NEVER)), keeps_checkpoints);
+    for seed in [5, 6] {
+        server.create_world_as(NewWorld::new(WorldKindId(0), seed)).unwrap();
+    }
+    server.prepare(clock.now()).unwrap();
+    for frame in 0..ticks * FRAMES_PER_TICK {
+        clock.set(server.start_of_frame(frame));
+        server.frame(frame);
+        std::thread::sleep(real / FRAMES_PER_TICK as u32);
+    }
+    server.end_recording();
+    folder
+}
+
+fn replay(folder: &Path, game: ReplayGame, threads: usize) -> ReplayReport {
+    let recording = RecordingFiles::open(folder).unwrap();
+    game.replay(&recording, &ReplayOptions { threads, ..ReplayOptions::default() }).unwrap()
+}
+
+#[test]
+fn recorded_worlds_come_again_on_any_number_of_threads() {
+    let folder = record("equal", 200, Duration::ZERO, true);
+    let reports = [1, 2, 3].map(|threads| replay(&folder.0, game(&folder.0, NEVER), threads));
+    for report in &reports {
+        assert!(report.is_equal(), "{report:?}");
+        assert_eq!((report.worlds, report.ticks, report.hashes_equal), (2, 400, 400), "{report:?}");
+        assert!(report.gaps.is_empty() && report.tails.is_empty() && report.ticks_skipped == 0, "{report:?}");
+        assert_eq!(report.states, reports[0].states);
+    }
+}
+
+#[test]
+fn a_kind_without_checkpoints_is_replayed_from_its_build() {
+    let folder = record("built", 60, Duration::ZERO, false);
+    let report = replay(&folder.0, game(&folder.0, NEVER), 2);
+    assert!(report.is_equal(), "{report:?}");
+    assert_eq!((report.worlds, report.ticks, report.hashes_equal), (2, 120, 120), "{report:?}");
+}
+
+#[test]
+fn the_first_difference_names_tick_entity_and_component() {
+    let folder = record("planted", 60, Duration::ZERO, true);
+    let report = replay(&folder.0, game(&folder.0, 33), 2);
+    assert_eq!(report.divergences.len(), 2, "each world has one: {report:?}");
+    let divergence = &report.divergences[0];
+    assert_eq!((divergence.equal_at, divergence.ticks), (Some(33), 34));
+    assert!(!divergence.random_differs);
+    assert_eq!(divergence.entities_count, 1);
+    let [entity] = &divergence.entities[..] else { panic!("{divergence:?}") };
+    assert_eq!(entity.what, WhatDiffers::Value);
+    let luck = std::any::type_name::<Luck>();
+    assert_eq!((&divergence.components[..], &entity.components[..]), (&[luck.to_owned()][..], &[luck.to_owned()][..]));
+    let told = divergence.to_string();
+    for part in ["(dice) goes another way in tick 33;", luck, &format!("entity {} has another", entity.place)] {
+        assert!(told.contains(part), "{part:?} is not in {told}");
+    }
+}
+
+/// Segments can be dropped, and what is missing is told; worlds are picked up from their next checkpoints.
+#[test]
+fn later_segments_can_be_replayed_without_the_earlier_ones() {
+    let folder = record("segments", 140, Duration::from_millis(30), true);
+    let segments = segments_in(&folder.0).unwrap();
+    assert!(segments.len() >= 3, "{segments:?}");
+    let whole = replay(&folder.0, game(&folder.0, NEVER), 1);
+    assert!(whole.is_equal() && whole.ticks == 280 && whole.worlds == 2, "{whole:?}");
+    // In the middle, and then at the beginning.
+    fs::rename(&segments[1].path, folder.0.join("away")).unwrap();
+    let report = replay(&folder.0, game(&folder.0, NEVER), 2);
+    assert!(report.is_equal() && report.ticks < 280, "{report:?}");
+    assert!(report.ticks_skipped > 0 && report.gaps.len() == 2 && report.worlds == 4, "{report:?}");
+    assert_eq!(report.tails.iter().map(|tail| &tail.what).collect::<Vec<_>>(), [&TailFault::Missing { from: 2 }]);
+    fs::rename(folder.0.join("away"), &segments[1].path).unwrap();
+    fs::remove_file(&segments[0].path).unwrap();
+    let report = replay(&folder.0, game(&folder.0, NEVER), 2);
+    assert!(report.is_equal() && report.worlds == 2 && report.gaps.is_empty(), "{report:?}");
+    // Where a world is loaded its state is held against the one that was there, too.
+    assert!(report.ticks + report.ticks_skipped < 280 && report.hashes_equal >= report.ticks, "{report:?}");
+    // A file is that segment alone.
+    let report = replay(&segments[1].path, game(&folder.0, NEVER), 1);
+    assert!(report.is_equal() && report.worlds == 2 && report.ticks > 0, "{report:?}");
+}
+
+#[test]
+fn what_is_before_damage_is_replayed() {
+    let folder = record("damage", 200, Duration::ZERO, true);
+    let path = &segments_in(&folder.0).unwrap()[0].path;
+    let good = fs::read(path).unwrap();
+    fs::write(path, &good[..good.len() - 1]).unwrap();
+    let report = replay(&folder.0, game(&folder.0, NEVER), 1);
+    assert!(report.is_equal(), "{report:?}");
+    assert_eq!(report.tails.len(), 1, "{report:?}");
+    fs::write(path, b"throng.toml").unwrap();
+    let error = RecordingFiles::open(&folder.0).unwrap_err().to_string();
+    assert!(error.contains("these bytes are no recording"), "{error}");
+}
+
+#[test]
+fn a_recording_of_another_game_is_refused() {
+    let folder = record("other", 20, Duration::ZERO, true);
+    let recording = RecordingFiles::open(&folder.0).unwrap();
+    let mut other = game(&folder.0, NEVER);
+    other.name = "cards".to_owned();
+    let error = other.replay(&recording, &ReplayOptions::default()).unwrap_err().to_string();
+    assert_eq!(error, "the recording is of dice, and this is cards; name it with --game dice");
+}
+
+#[test]
+fn a_replay_ends_after_the_tick_that_is_wanted() {
+    let folder = record("until", 100, Duration::ZERO, true);
+    let recording = RecordingFiles::open(&folder.0).unwrap();
+    let options = ReplayOptions { to_tick: Some(40), world: Some(WorldId::new(1, 0)), ..ReplayOptions::default() };
+    let report = game(&folder.0, NEVER).replay(&recording, &options).unwrap();
+    assert_eq!((report.worlds, report.ticks), (1, 41), "{report:?}");
+    assert!(report.is_equal());
+}
