@@ -15,7 +15,7 @@ use crate::{
     components::{Phase, Player, Vitals},
     controls::Controls,
     rounds::{Change, Rounds},
-    scene::{Scene, Turn},
+    scene::{RoundChange, Scene},
     seats::{Known, Seats, Senses},
     settings::MatchRules,
     teams::{SEATS, TeamId},
@@ -92,8 +92,8 @@ pub fn leave(
 }
 
 /// Whether everybody goes home in this tick.
-pub fn all_go_home(turn: Res<Turn>) -> bool {
-    turn.0 == Some(Change::GoHome)
+pub fn all_go_home(round_change: Res<RoundChange>) -> bool {
+    round_change.0 == Some(Change::GoHome)
 }
 
 /// Everybody goes back to the lobby. A match that was not played counts for nobody.

@@ -29,6 +29,37 @@ impl Chance {
     }
 }
 
+/// The dice as they are packed.
+#[derive(Pack, Debug, Clone, Copy)]
+#[pack(name = "duel.chance")]
+pub struct SavedChance {
+    key: [u8; 32],
+    #[pack(fixed)]
+    stream: u64,
+    /// How many words were drawn: lower half, upper half.
+    drawn: [u64; 2],
+}
+
+impl Chance {
+    pub fn save(&self) -> SavedChance {
+        let drawn = self.0.get_word_pos();
+        let drawn = [drawn as u64, (drawn >> 64) as u64];
+        SavedChance { key: self.0.get_seed(), stream: self.0.get_stream(), drawn }
+    }
+
+    pub fn load(saved: SavedChance) -> Self {
+        let mut dice = ChaCha8Rng::from_seed(saved.key);
+        dice.set_stream(saved.stream);
+        // What lies beyond the generator's period cannot have been drawn.
+        let [low, high] = saved.drawn.map(u128::from);
+        dice.set_word_pos((high << 64 | low) & WORD_POSITION_MAX);
+        Self(dice)
+    }
+}
+
+/// A position has 68 bits: a counter of 64, and 16 words in a block.
+const WORD_POSITION_MAX: u128 = (1 << 68) - 1;
+
 impl StateHash for Chance {
     fn hash_state(&self, hasher: &mut StateHasher) {
         let drawn = self.0.get_word_pos();
@@ -59,6 +90,18 @@ mod tests {
     fn draws(seed: u64, world: WorldId) -> [u64; 4] {
         let mut chance = Chance::new(seed, world);
         [(); 4].map(|()| chance.next_u64())
+    }
+
+    /// Promise: dice go on from wherever they are, in the middle of a block too.
+    #[test]
+    fn dice_that_were_packed_go_on() {
+        let mut chance = Chance::new(7, WorldId::new(3, 0));
+        for drawn in 0..100 {
+            let mut again = Chance::load(chance.save());
+            let mut before = Chance(chance.0.clone());
+            assert_eq!([(); 40].map(|()| again.next_u32()), [(); 40].map(|()| before.next_u32()), "after {drawn}");
+            _ = chance.next_u32();
+        }
     }
 
     /// Promise: the same match draws the same, and a world with the same seed in another place, or in the same place

@@ -39,7 +39,8 @@ const HALF_Z_M: f32 = 33.0;
 const TOP_M: f32 = 6.0;
 
 /// Where somebody stands and looks.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq)]
+#[pack(name = "duel.pose")]
 pub struct Pose {
     #[replicate(min = -HALF_X_M, max = HALF_X_M, step = 0.01)]
     pub x: f32,
@@ -84,7 +85,8 @@ impl Placed for Pose {
 }
 
 /// Whose seat it is. Seats stay for the whole match.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.player")]
 pub struct Player {
     #[replicate(bits = 4)]
     pub seat: u8,
@@ -97,7 +99,8 @@ pub struct Player {
 pub const HEALTH_MAX: u8 = 100;
 
 /// How well somebody is. Told to nobody as it is: [`TeamVitals`].
-#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.vitals")]
 pub struct Vitals {
     pub health: u8,
     /// Points that armour still takes.
@@ -118,7 +121,8 @@ impl Vitals {
 }
 
 /// What a team is told of how well one of it is; who is dead has no health.
-#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[pack(name = "duel.condition")]
 pub struct Condition {
     #[replicate(bits = 7)]
     pub health: u8,
@@ -133,7 +137,8 @@ impl From<&Vitals> for Condition {
 }
 
 /// How well the players of a team are.
-#[derive(Component, Replicate, Debug, Clone, PartialEq, Eq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, PartialEq, Eq)]
+#[pack(name = "duel.team_vitals")]
 pub struct TeamVitals {
     pub team: TeamId,
     /// By place in the team.
@@ -153,14 +158,16 @@ impl TeamVitals {
 }
 
 /// What somebody has in its hands and does with them.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.arms")]
 pub struct Arms {
     pub weapon: WeaponKind,
     pub doing: Doing,
 }
 
 /// What hands are busy with.
-#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.doing")]
 pub enum Doing {
     Nothing,
     Loading,
@@ -169,7 +176,8 @@ pub enum Doing {
 }
 
 /// The phases of a match, in their order; from `Over` the next round begins with `Buy`.
-#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.phase")]
 pub enum Phase {
     /// Players come in; nobody can be hurt.
     WarmUp,
@@ -193,7 +201,8 @@ impl Phase {
 }
 
 /// When what ends.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.clock")]
 pub struct Clock {
     pub phase: Phase,
     /// Rounds before this one.
@@ -204,7 +213,8 @@ pub struct Clock {
 }
 
 /// How a round can end.
-#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.round_end")]
 pub enum RoundEnd {
     AttackersEliminated,
     DefendersEliminated,
@@ -229,7 +239,8 @@ impl RoundEnd {
 }
 
 /// How the match stands.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.score")]
 pub struct Score {
     /// Rounds won.
     #[replicate(bits = 6)]
@@ -245,7 +256,8 @@ pub struct Score {
 }
 
 /// The spike. Defenders hear of it when it is planted.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq)]
+#[pack(name = "duel.spike")]
 pub enum Spike {
     /// Between two rounds, and for good once it has exploded or was defused.
     Gone,
@@ -278,7 +290,8 @@ pub const CLOUD_RADIUS_M: f32 = 3.5;
 pub const CLOUD_MIDDLE_M: f32 = 1.2;
 
 /// A ball of smoke: nobody sees through it, shots go through it.
-#[derive(Replicate, Debug, Clone, Copy, PartialEq)]
+#[derive(Replicate, Pack, Debug, Clone, Copy, PartialEq)]
+#[pack(name = "duel.cloud")]
 pub struct Cloud {
     #[replicate(min = -HALF_X_M, max = HALF_X_M, step = 0.01)]
     pub x: f32,
@@ -295,7 +308,8 @@ impl Cloud {
 }
 
 /// All smoke of the match, the oldest first.
-#[derive(Component, Replicate, Debug, Clone, PartialEq, Default)]
+#[derive(Component, Replicate, Pack, Debug, Clone, PartialEq, Default)]
+#[pack(name = "duel.clouds")]
 pub struct Clouds {
     pub clouds: ArrayVec<Cloud, CLOUDS_MAX>,
 }
@@ -306,9 +320,15 @@ mod tests {
 
     #[test]
     fn updates_are_as_small_as_the_drawing_says() {
-        assert_eq!(Pose::BYTES_MAX, 8);
-        assert_eq!((Player::BYTES_MAX, TeamVitals::BYTES_MAX, Arms::BYTES_MAX), (1, 9, 1));
-        assert_eq!((Clock::BYTES_MAX, Score::BYTES_MAX, Spike::BYTES_MAX), (6, 4, 8));
-        assert_eq!(Clouds::BYTES_MAX, 75);
+        assert_eq!(<Pose as Replicate>::BYTES_MAX, 8);
+        assert_eq!(
+            (<Player as Replicate>::BYTES_MAX, <TeamVitals as Replicate>::BYTES_MAX, <Arms as Replicate>::BYTES_MAX),
+            (1, 9, 1)
+        );
+        assert_eq!(
+            (<Clock as Replicate>::BYTES_MAX, <Score as Replicate>::BYTES_MAX, <Spike as Replicate>::BYTES_MAX),
+            (6, 4, 8)
+        );
+        assert_eq!(<Clouds as Replicate>::BYTES_MAX, 75);
     }
 }

@@ -23,6 +23,7 @@
 //! Sketch of the cost: some 20 ns for each player and tick; nothing is allocated.
 
 use throng::prelude::*;
+use throng_platform::time::Nanos;
 
 use crate::{movement::Wish, protocol::Input, weapons::ticks_of};
 
@@ -39,11 +40,52 @@ const STEPS_MAX: usize = SAVED_MAX as usize + 1;
 const _: () = assert!(SAVED_MAX > 2 * <Input as ClientInput>::REPEATS);
 
 /// An input, its number, and what its player was shown.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Told {
+#[derive(Pack, Debug, Clone, Copy, PartialEq)]
+#[pack(name = "duel.received_input")]
+pub struct ReceivedInput {
     pub number: u16,
     pub input: Input,
+    #[pack(via = SavedSeen)]
     pub seen: Option<SeenMoment>,
+}
+
+/// What a player was shown, as it is packed.
+#[derive(Pack, Debug, Clone, Copy)]
+#[pack(name = "duel.seen")]
+struct SavedSeen(Option<SavedMoment>);
+
+#[derive(Pack, Debug, Clone, Copy)]
+#[pack(name = "duel.seen_moment")]
+struct SavedMoment {
+    tick: u32,
+    part: u8,
+    newest_tick: u32,
+    acked_tick: u32,
+    round_trip_ns: u64,
+}
+
+impl From<Option<SeenMoment>> for SavedSeen {
+    fn from(seen: Option<SeenMoment>) -> Self {
+        Self(seen.map(|SeenMoment { tick, part, newest_tick, acked_tick, round_trip }| SavedMoment {
+            tick,
+            part,
+            newest_tick,
+            acked_tick,
+            round_trip_ns: round_trip.0,
+        }))
+    }
+}
+
+impl From<SavedSeen> for Option<SeenMoment> {
+    fn from(SavedSeen(seen): SavedSeen) -> Self {
+        seen.map(|SavedMoment { tick, part, newest_tick, acked_tick, round_trip_ns }| SeenMoment {
+            tick,
+            part,
+            newest_tick,
+            acked_tick,
+            round_trip: Nanos(round_trip_ns),
+        })
+    }
 }
 
 /// What became of an input that came.
@@ -58,7 +100,8 @@ pub enum Taken {
 }
 
 /// What a player's client wants, as of this tick.
-#[derive(Component, Debug, Clone, Default)]
+#[derive(Component, Pack, Debug, Clone, Default)]
+#[pack(name = "duel.controls")]
 pub struct Controls {
     /// Of those that were taken, the number of the newest.
     newest: Option<u16>,
@@ -70,13 +113,13 @@ pub struct Controls {
     unneeded: u8,
     period_ticks: u16,
     /// The newest input that was taken.
-    now: Option<Told>,
+    now: Option<ReceivedInput>,
     /// What hands do in this tick.
-    acting: Option<Told>,
+    acting: Option<ReceivedInput>,
     /// This tick's.
     steps: ArrayVec<Wish, STEPS_MAX>,
     /// For the next tick, by number.
-    arrived: ArrayVec<Told, STEPS_MAX>,
+    arrived: ArrayVec<ReceivedInput, STEPS_MAX>,
 }
 
 impl StateHash for Controls {
@@ -86,7 +129,7 @@ impl StateHash for Controls {
         hasher.write_u64((arrived.len() as u64) << 33 | u64::from(now.is_some()) << 32 | u64::from(*held_ticks));
         let known = newest.map_or(u64::MAX, u64::from);
         hasher.write_u64(known << 32 | u64::from(*period_ticks) << 16 | u64::from(*unneeded) << 8 | u64::from(*saved));
-        for Told { number, input, seen } in now.iter().chain(arrived) {
+        for ReceivedInput { number, input, seen } in now.iter().chain(arrived) {
             hasher.write_u64((*number).into());
             input.hash_state(hasher);
             hasher.write_u64(seen.map_or(u64::MAX, |seen| u64::from(seen.tick) << 8 | u64::from(seen.part)));
@@ -96,20 +139,20 @@ impl StateHash for Controls {
 
 impl Controls {
     /// Takes an input that came, for the tick that begins next.
-    pub fn take(&mut self, told: Told) -> Taken {
-        let is_known = self.newest.is_some_and(|newest| !is_before(newest, told.number));
-        if is_known || self.arrived.iter().any(|other| other.number == told.number) {
+    pub fn take(&mut self, received: ReceivedInput) -> Taken {
+        let is_known = self.newest.is_some_and(|newest| !is_before(newest, received.number));
+        if is_known || self.arrived.iter().any(|other| other.number == received.number) {
             return Taken::Late;
         }
-        let later = self.arrived.iter().position(|other| is_before(told.number, other.number));
+        let later = self.arrived.iter().position(|other| is_before(received.number, other.number));
         let place = later.unwrap_or(self.arrived.len());
         if !self.arrived.is_full() {
-            self.arrived.insert(place, told);
+            self.arrived.insert(place, received);
             return Taken::InTime;
         }
         if let Some(place) = place.checked_sub(1) {
             self.arrived.remove(0);
-            self.arrived.insert(place, told);
+            self.arrived.insert(place, received);
         }
         Taken::Excess
     }
@@ -122,9 +165,9 @@ impl Controls {
         self.arrived.drain(..excess);
         if let Some(newest) = self.arrived.last().copied() {
             self.saved = (granted - self.arrived.len()) as u8;
-            self.steps.extend(self.arrived.iter().map(|told| Wish::from(&told.input)));
+            self.steps.extend(self.arrived.iter().map(|received| Wish::from(&received.input)));
             // A trigger that was pulled and let go within a lump is pulled.
-            let firing = self.arrived.iter().rfind(|told| told.input.fire()).copied();
+            let firing = self.arrived.iter().rfind(|received| received.input.fire()).copied();
             (self.now, self.acting) = (Some(newest), firing.or(Some(newest)));
             (self.newest, self.held_ticks) = (Some(newest.number), 0);
             self.arrived.clear();
@@ -144,7 +187,7 @@ impl Controls {
         } else if self.saved < SAVED_MAX {
             self.saved += 1;
         } else {
-            self.steps.push(self.now.map_or_else(Wish::default, |told| Wish::from(&told.input)));
+            self.steps.push(self.now.map_or_else(Wish::default, |received| Wish::from(&received.input)));
             // It is as far behind as it may be, and needs all.
             self.unneeded = 0;
         }
@@ -169,7 +212,7 @@ impl Controls {
     /// What hands and eyes do in this tick: as the newest input says, or of several that were taken together the newest that
     /// pulls the trigger. Nothing, if its client has been silent for too long.
     pub fn input(&self) -> Option<&Input> {
-        self.acting.as_ref().map(|told| &told.input)
+        self.acting.as_ref().map(|received| &received.input)
     }
 
     /// What the player was shown when that input was made, and for how many ticks it has been held since.
@@ -204,13 +247,13 @@ mod tests {
     const TICK_HZ: u16 = 128;
 
     /// An input that is told from others by how far it goes.
-    fn told(number: u16) -> Told {
-        Told { number, input: Input::new([0.0, f32::from(number % 100) / 100.0], 0.0, 0.0), seen: None }
+    fn received(number: u16) -> ReceivedInput {
+        ReceivedInput { number, input: Input::new([0.0, f32::from(number % 100) / 100.0], 0.0, 0.0), seen: None }
     }
 
     /// Takes these for the next tick, and says which of them are its steps, by number below 100.
     fn tick(controls: &mut Controls, numbers: impl IntoIterator<Item = u16>) -> Vec<u16> {
-        numbers.into_iter().for_each(|number| _ = controls.take(told(number)));
+        numbers.into_iter().for_each(|number| _ = controls.take(received(number)));
         controls.advance(TICK_HZ);
         controls.steps().iter().map(|wish| (wish.direction[1] * 100.0).round() as u16).collect()
     }
@@ -221,7 +264,7 @@ mod tests {
         assert_eq!(tick(&mut controls, [1]), [1]);
         assert_eq!([tick(&mut controls, []), tick(&mut controls, [])], [[0_u16; 0]; 2]);
         assert_eq!(tick(&mut controls, [4, 2, 3, 2, 4]), [2, 3, 4]);
-        assert_eq!(controls.take(told(3)), Taken::Late, "its turn has gone");
+        assert_eq!(controls.take(received(3)), Taken::Late, "its turn has gone");
         assert_eq!(tick(&mut controls, [5]), [5]);
         let mut controls = Controls::default();
         tick(&mut controls, [65_535]);
@@ -250,7 +293,7 @@ mod tests {
                 (lost, lost_count) = (lost + 1, lost_count + 1);
             } else {
                 for number in number.saturating_sub(repeats)..=number {
-                    controls.take(Told { number, input: wishes[usize::from(number)], seen: None });
+                    controls.take(ReceivedInput { number, input: wishes[usize::from(number)], seen: None });
                 }
                 lost = 0;
             }
@@ -277,7 +320,7 @@ mod tests {
                         1 => honest.wrapping_add(rng.random_range(0..40)).wrapping_sub(20),
                         _ => honest.wrapping_add(0x8000).wrapping_add(rng.random_range(0..3)),
                     };
-                    controls.take(told(number));
+                    controls.take(received(number));
                 }
                 controls.advance(TICK_HZ);
                 // The most that any run of ticks that ends here has over its length.
@@ -291,10 +334,10 @@ mod tests {
     #[test]
     fn of_a_burst_a_tick_takes_the_newest_that_it_may() {
         let mut controls = Controls::default();
-        let excess = (1..=16).filter(|number| controls.take(told(*number)) == Taken::Excess).count();
+        let excess = (1..=16).filter(|number| controls.take(received(*number)) == Taken::Excess).count();
         assert_eq!((excess, controls.advance(TICK_HZ)), (7, 8), "nothing was saved yet");
         assert_eq!(controls.steps().len(), 1);
-        assert_eq!(controls.input(), Some(&told(16).input));
+        assert_eq!(controls.input(), Some(&received(16).input));
         assert_eq!(tick(&mut controls, [17]), [17]);
     }
 
@@ -339,11 +382,13 @@ mod tests {
         let mut controls = Controls::default();
         tick(&mut controls, [1]);
         (0..2).for_each(|_| _ = tick(&mut controls, []));
-        let firing = Told { input: Input::new([0.0; 2], 1.0, 0.0).and_fire(), ..told(3) };
-        [told(2), firing, told(4)].into_iter().for_each(|told| assert_eq!(controls.take(told), Taken::InTime));
+        let firing = ReceivedInput { input: Input::new([0.0; 2], 1.0, 0.0).and_fire(), ..received(3) };
+        [received(2), firing, received(4)]
+            .into_iter()
+            .for_each(|received| assert_eq!(controls.take(received), Taken::InTime));
         controls.advance(TICK_HZ);
         assert_eq!((controls.input(), controls.steps().len()), (Some(&firing.input), 3));
         controls.advance(TICK_HZ);
-        assert_eq!(controls.input(), Some(&told(4).input), "held is what was said last");
+        assert_eq!(controls.input(), Some(&received(4).input), "held is what was said last");
     }
 }

@@ -55,7 +55,8 @@ pub fn price(item: Item) -> u16 {
 }
 
 /// What a player owns beside what is in its hands.
-#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.purse")]
 pub struct Purse {
     pub credits: u16,
     pub smokes: u8,

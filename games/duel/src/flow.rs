@@ -6,13 +6,14 @@
 use throng::prelude::*;
 
 use crate::{
+    analytics::{RoundWon, end_name},
     components::{Phase, Player, RoundEnd, Vitals},
     economy::{Purse, of_round},
     rounds::{Change, Rounds},
-    scene::Turn,
+    scene::RoundChange,
     seats::Seats,
     settings::MatchRules,
-    spike::Case,
+    spike::SpikeState,
     teams::TeamId,
 };
 
@@ -20,13 +21,13 @@ use crate::{
 pub fn decide(
     tick: Res<TickInfo>,
     rules: Res<MatchRules>,
-    case: Res<Case>,
+    spike_state: Res<SpikeState>,
     seats: Res<Seats>,
     players: Query<(&Player, &Vitals)>,
     mut rounds: ResMut<Rounds>,
-    mut turn: ResMut<Turn>,
+    mut round_change: ResMut<RoundChange>,
 ) {
-    let end = if case.is_defused && rounds.phase() == Phase::Planted {
+    let end = if spike_state.is_defused && rounds.phase() == Phase::Planted {
         Some(RoundEnd::SpikeDefused)
     } else {
         let alive =
@@ -43,7 +44,7 @@ pub fn decide(
         _ => rounds.advance(tick.tick, &rules),
     };
     // In most ticks nothing is written.
-    turn.set_if_neq(Turn(change));
+    round_change.set_if_neq(RoundChange(change));
 }
 
 /// The team that is left when all of the other have gone; none once a team has won: it may go.
@@ -56,17 +57,27 @@ fn deserted(rounds: &Rounds, seats: &Seats, rules: &MatchRules) -> Option<TeamId
 }
 
 /// Whether a round is over in this tick.
-pub fn a_round_ends(turn: Res<Turn>) -> bool {
-    matches!(turn.0, Some(Change::RoundEnds(_)))
+pub fn a_round_ends(round_change: Res<RoundChange>) -> bool {
+    matches!(round_change.0, Some(Change::RoundEnds(_)))
 }
 
 /// Everybody is paid for the round.
-pub fn pay(turn: Res<Turn>, rounds: Res<Rounds>, mut players: Query<(&Player, &mut Purse)>) {
-    for (player, mut purse) in &mut players {
+pub fn pay(round_change: Res<RoundChange>, rounds: Res<Rounds>, mut players: Query<(&Player, &mut Purse, &Vitals)>) {
+    for (player, mut purse, _) in &mut players {
         purse.earn(of_round(rounds.lost_in_a_row(player.team)));
     }
     count!("rounds");
-    let Some(Change::RoundEnds(end)) = turn.0 else { return };
+    let Some(Change::RoundEnds(end)) = round_change.0 else { return };
+    let alive = players.iter().filter(|(_, _, vitals)| vitals.is_alive).count();
+    let score = rounds.score(alive as u16);
+    RoundWon {
+        by_attackers: end.is_won_by_attackers(),
+        end: end_name(end),
+        wins_one: score.wins_one,
+        wins_two: score.wins_two,
+        alive: alive as u32,
+    }
+    .emit();
     match end {
         RoundEnd::AttackersEliminated => count!("rounds.attackers_eliminated"),
         RoundEnd::DefendersEliminated => count!("rounds.defenders_eliminated"),

@@ -50,6 +50,7 @@ pub fn game() -> Game {
         build(server, &settings)?;
         Ok(())
     })
+    .page(throng_pages::PLAY_DUEL)
     .about("five against five at 128 Hz, in rounds; matches are worlds that come and go")
     .version(env!("CARGO_PKG_VERSION"))
     .players(200, 4_000)

@@ -18,7 +18,7 @@ use crate::{
     schema,
     seats::Seats,
     settings::MatchRules,
-    spike::Case,
+    spike::SpikeState,
     teams::{SEATS, TEAM_SIZE},
     travel::{MatchPlan, Passport, Traveller},
     weapons::{Weapon, WeaponKind},
@@ -118,7 +118,7 @@ impl Headless {
     }
 
     fn spike(&self) -> Spike {
-        self.world.ecs().resource::<Case>().spike
+        self.world.ecs().resource::<SpikeState>().spike
     }
 
     fn entity(&self, seat: u8) -> Entity {

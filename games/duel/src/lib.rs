@@ -12,7 +12,7 @@
 //!   lobby     worlds                          the two kinds of worlds, the order of a tick
 //!   arrivals  players   throwing   shooting   systems: what happens in a tick
 //!   spike     flow      lives      telling
-//!   meter     activity
+//!   meter     activity   analytics            what is told of all that
 //!   sight     past      smoke                 who may see whom; what a shot hits
 //!   rounds    seats     scene      chance     state of a match
 //!   pace
@@ -28,6 +28,7 @@
 //! Cost on a server: [`budgets`] says what is aimed at, 117 µs for a tick of a match.
 
 pub mod activity;
+pub mod analytics;
 pub mod arrivals;
 pub mod bot;
 pub mod budgets;

@@ -14,11 +14,11 @@ use crate::{
     economy::Purse,
     movement::Motion,
     rounds::{Change, Rounds},
-    scene::{Scene, Turn},
+    scene::{RoundChange, Scene},
     seats::{Seats, Senses},
     settings::MatchRules,
     smoke::Smoke,
-    spike::Case,
+    spike::SpikeState,
     teams::{Side, TeamId},
     throwing::Thrown,
     weapons::{Weapon, WeaponKind},
@@ -67,20 +67,20 @@ fn yaw_of(side: Side) -> f32 {
 }
 
 /// Whether a round begins in this tick.
-pub fn a_round_begins(turn: Res<Turn>) -> bool {
-    matches!(turn.0, Some(Change::RoundBegins { .. }))
+pub fn a_round_begins(round_change: Res<RoundChange>) -> bool {
+    matches!(round_change.0, Some(Change::RoundBegins { .. }))
 }
 
 /// Everybody who is connected stands up in the base of its side.
 pub fn stand_up(
-    turn: Res<Turn>,
+    round_change: Res<RoundChange>,
     scene: Res<Scene>,
     rules: Res<MatchRules>,
     rounds: Res<Rounds>,
     mut outbox: ResMut<Outbox>,
     mut players: Query<Life>,
 ) {
-    let is_new_half = turn.0 == Some(Change::RoundBegins { is_new_half: true });
+    let is_new_half = round_change.0 == Some(Change::RoundBegins { is_new_half: true });
     for mut life in &mut players {
         let Player { seat, team, is_connected } = *life.player;
         if is_new_half {
@@ -125,7 +125,7 @@ pub fn clear_the_field(
     rounds: Res<Rounds>,
     seats: Res<Seats>,
     mut chance: ResMut<Chance>,
-    mut case: ResMut<Case>,
+    mut spike_state: ResMut<SpikeState>,
     mut smoke: ResMut<Smoke>,
     mut thrown: ResMut<Thrown>,
 ) {
@@ -134,5 +134,5 @@ pub fn clear_the_field(
     let attackers = rounds.attackers.seats();
     let able = || seats.iter().map(|(seat, _)| seat).filter(|seat| attackers >> seat & 1 == 1);
     let chosen = chance.random_range(0..able().count().max(1));
-    case.begin(able().nth(chosen));
+    spike_state.begin(able().nth(chosen));
 }

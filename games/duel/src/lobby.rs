@@ -4,21 +4,28 @@
 //! there it sends them, each with a seat, so that both teams are as large. Who has waited for long enough is sent with
 //! fewer. A match whose players have all come back, or gone, says so, and is ended.
 //!
-//! Who goes first sits in team one, the next in team two, and so on. A lobby that ends, by a panic, is made anew by the
-//! directory; matches that it has made play on, disconnect their players at their end, and sleep from then on.
+//! Who goes first sits in team one, the next in team two, and so on. A lobby that panics is made again with the same line
+//! ([`SavedLine`]), and with the worlds that it had asked for; one that comes and that nobody waits for is ended. A lobby that ends all the same is made anew by the directory; matches that it has made play on,
+//! disconnect their players at their end, and sleep from then on.
 //!
-//! Sketch of the cost: a look at two lists in each of its 20 ticks a second. Allocates when somebody comes, and for a
-//! match.
+//! Nothing that players have done here outlives the server: what is in a [`Passport`] is shown and ranks nobody, so neither
+//! the lobby nor a match saves anything.
+//!
+//! It is a reactive world: it ticks when somebody comes or goes, when a match says that it is over, and while it waits for
+//! one that is being made; otherwise it rests.
+//!
+//! Sketch of the cost: a look at two lists in each of its 20 ticks a second at most. Allocates when somebody comes, and for
+//! a match.
 
 use std::collections::VecDeque;
 
 use bevy_ecs::prelude::*;
 use throng::{
-    lifecycle::{NewWorld, Pending, WorldError},
+    lifecycle::{NewWorld, WorldMade},
     prelude::*,
     server::ServerControl,
 };
-use throng_profiler::{log_category, log_error};
+use throng_pack::List;
 use throng_replication::table_resource;
 
 use crate::{
@@ -27,8 +34,6 @@ use crate::{
     teams::{SEATS, TEAM_SIZE},
     travel::{MatchOver, MatchPlan, Passport, Traveller},
 };
-
-log_category!(MATCHES = "duel.lobby");
 
 /// Ticks a second.
 const LOBBY_HZ: u16 = 20;
@@ -57,18 +62,39 @@ pub struct Line {
     fill_ticks: u32,
     /// In the order in which they came.
     waiting: VecDeque<Waiter>,
-    /// Worlds that were asked for, with how many players each is for, in the order of the questions.
-    asked: VecDeque<(Pending<WorldId>, usize)>,
+    /// Worlds that were asked for, in the order of the questions.
+    asked: VecDeque<Asked>,
     /// None is asked for before this tick, since one could not be made.
     asks_from_tick: u32,
 }
 
 table_resource!(Line);
 
+#[derive(Pack, Clone, Copy)]
+#[pack(name = "duel.waiter")]
 struct Waiter {
     client: ClientKey,
     passport: Passport,
     since_tick: u32,
+}
+
+/// A match that was asked for.
+#[derive(Pack, Clone, Copy)]
+#[pack(name = "duel.asked_match")]
+struct Asked {
+    /// That of its world, by which it is known.
+    seed: u64,
+    /// For so many.
+    players: u16,
+}
+
+/// The line as it is packed.
+#[derive(Pack, Clone)]
+#[pack(name = "duel.line")]
+struct SavedLine {
+    waiting: List<Waiter, { 1 << 16 }>,
+    asked: List<Asked, ASKED_MAX>,
+    asks_from_tick: u32,
 }
 
 impl WorldKind for Lobby {
@@ -78,6 +104,10 @@ impl WorldKind for Lobby {
 
     fn tick_rate(&self) -> Hertz {
         Hertz(LOBBY_HZ)
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Reactive
     }
 
     fn protocol(&self) -> Protocol {
@@ -94,7 +124,8 @@ impl WorldKind for Lobby {
             asked: VecDeque::new(),
             asks_from_tick: 0,
         });
-        world.add_systems(Update, (leave, come, end_matches, ask_for_matches, send_to_matches).chain());
+        world.checkpoint_part(Line::save, Line::load);
+        world.add_systems(Update, (leave, come, end_matches, ask_for_matches, send_to_matches, wait).chain());
         world.name_subsystem("duel.lobby", "lobby");
     }
 
@@ -105,9 +136,24 @@ impl WorldKind for Lobby {
 }
 
 impl Line {
+    fn save(&self) -> SavedLine {
+        let waiting: Vec<Waiter> = self.waiting.iter().copied().collect();
+        let asked: Vec<Asked> = self.asked.iter().copied().collect();
+        SavedLine {
+            waiting: waiting.try_into().unwrap_or_else(|_| unreachable!("a server takes fewer players")),
+            asked: asked.try_into().unwrap_or_else(|_| unreachable!("no more are asked for")),
+            asks_from_tick: self.asks_from_tick,
+        }
+    }
+
+    fn load(&mut self, saved: SavedLine) {
+        (self.waiting, self.asks_from_tick) = (saved.waiting.into_vec().into(), saved.asks_from_tick);
+        self.asked = saved.asked.into_vec().into();
+    }
+
     /// Players for whom a match has been asked for already.
     fn spoken_for(&self) -> usize {
-        self.asked.iter().map(|(_, players)| players).sum()
+        self.asked.iter().map(|asked| usize::from(asked.players)).sum()
     }
 
     /// How many the next match is for; `None`: there are too few, or they have not waited for long enough.
@@ -121,6 +167,15 @@ impl Line {
             free if free >= PLAYERS_MIN && has_waited => Some(free),
             _ => None,
         }
+    }
+
+    /// In how many ticks there may be something to do that nobody tells the lobby of: those who wait have waited for long
+    /// enough.
+    fn next_look(&self, tick: u32) -> Option<u32> {
+        let spoken_for = self.spoken_for();
+        let first = self.waiting.get(spoken_for).filter(|_| self.waiting.len() - spoken_for >= PLAYERS_MIN)?;
+        let due = first.since_tick.saturating_add(self.fill_ticks).max(self.asks_from_tick);
+        Some(due.saturating_sub(tick))
     }
 }
 
@@ -146,7 +201,9 @@ fn come(tick: Res<TickInfo>, arrivals: Res<Arrivals>, mut line: ResMut<Line>, mu
 /// Matches that everybody has left are ended.
 fn end_matches(messages: Res<WorldMessages>, line: Res<Line>) {
     for message in &messages.0 {
-        if message.read::<MatchOver>().is_ok() {
+        if message.is::<WorldMade>() {
+            // Of `send_to_matches`.
+        } else if message.read::<MatchOver>().is_ok() {
             // Nobody waits for the end.
             drop(line.control.retire_world(message.from));
             count!("matches.ended");
@@ -162,27 +219,41 @@ fn ask_for_matches(tick: Res<TickInfo>, mut rng: ResMut<WorldRng>, mut line: Res
         && line.asks_from_tick <= tick.tick
         && let Some(players) = line.next_match(tick.tick)
     {
-        let plan = NewWorld::new(line.matches, rng.0.random()).with(&MatchPlan { lobby: tick.world });
-        let pending = line.control.create_world(plan.expect("a plan has no limits"));
-        line.asked.push_back((pending, players));
+        let seed = rng.0.random();
+        let plan = NewWorld::new(line.matches, seed).with(&MatchPlan { lobby: tick.world });
+        line.control.create_world_for(tick.world, seed, plan.expect("a plan has no limits"));
+        line.asked.push_back(Asked { seed, players: players as u16 });
     }
 }
 
 /// Those for whom a world is there are sent into it.
-fn send_to_matches(tick: Res<TickInfo>, mut line: ResMut<Line>, mut outbox: ResMut<Outbox>) {
+fn send_to_matches(
+    tick: Res<TickInfo>,
+    messages: Res<WorldMessages>,
+    mut line: ResMut<Line>,
+    mut outbox: ResMut<Outbox>,
+) {
     let line = &mut *line;
-    while let Some((pending, players)) = line.asked.front()
-        && let Some(answer) = pending.try_take()
-    {
-        let players = *players;
-        line.asked.pop_front();
-        match answer {
-            Ok(world) => send(line, &mut outbox, world, players),
-            Err(error) => {
+    for made in messages.0.iter().filter_map(|message| message.read::<WorldMade>().ok()) {
+        let asked = line.asked.iter().position(|asked| asked.seed == made.number);
+        let asked = asked.and_then(|place| line.asked.remove(place));
+        match (asked, made.world) {
+            (Some(Asked { players, .. }), Some(world)) => send(line, &mut outbox, world, players.into()),
+            // A lobby before this one has asked for it.
+            (None, Some(world)) => drop(line.control.retire_world(world)),
+            (_, None) => {
+                count!("matches.failed");
+                // Its players are asked for again.
                 line.asks_from_tick = tick.tick + ASK_AGAIN_TICKS;
-                tell_of_failure(&error);
             }
         }
+    }
+}
+
+/// The lobby rests until then, unless somebody comes or goes.
+fn wait(tick: Res<TickInfo>, line: Res<Line>, mut outbox: ResMut<Outbox>) {
+    if let Some(ticks) = line.next_look(tick.tick) {
+        outbox.wake_after(ticks);
     }
 }
 
@@ -206,12 +277,6 @@ fn seat_of(number: usize) -> u8 {
 }
 
 const _: () = assert!(TEAM_SIZE * 2 == SEATS);
-
-#[cold]
-fn tell_of_failure(error: &WorldError) {
-    count!("matches.failed");
-    log_error!(MATCHES, %error, "a match cannot be made; its players are asked for again");
-}
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@
 use throng::prelude::*;
 use throng_replication::table_resource;
 
-use crate::{rounds::Change, scene::Turn};
+use crate::{rounds::Change, scene::RoundChange};
 
 /// Ticks, and what they took.
 #[derive(Debug, Default, Clone, Copy)]
@@ -38,14 +38,14 @@ pub struct Meter {
 table_resource!(Meter);
 
 /// Adds the last tick; at the end of a round its averages are counted, and the next one begins.
-pub fn measure(tick: Res<TickInfo>, turn: Res<Turn>, mut meter: ResMut<Meter>) {
+pub fn measure(tick: Res<TickInfo>, round_change: Res<RoundChange>, mut meter: ResMut<Meter>) {
     let last = Took { ticks: 1, ns: tick.last_tick_took.0 };
     if meter.is_playing {
         meter.playing.add(last)
     } else {
         meter.buying.add(last)
     }
-    match turn.0 {
+    match round_change.0 {
         Some(Change::PlayBegins) => meter.is_playing = true,
         Some(Change::RoundEnds(_)) => {
             let mut round = std::mem::take(&mut *meter);

@@ -39,11 +39,14 @@ const STOP_M_PER_S: f32 = 1.5;
 const TOUCH_M: f32 = 1e-3;
 
 /// Where a body is and how it moves.
-#[derive(Component, Debug, Clone, Copy, PartialEq)]
+#[derive(Component, Pack, Debug, Clone, Copy, PartialEq)]
+#[pack(name = "duel.motion")]
 pub struct Motion {
     /// The feet.
+    #[pack(via = [f32; 3])]
     pub at: Vec3,
     /// m/s.
+    #[pack(via = [f32; 3])]
     pub velocity: Vec3,
     pub is_on_ground: bool,
 }
@@ -71,7 +74,8 @@ impl StateHash for Motion {
 }
 
 /// What a body wants in a tick.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Pack, Debug, Clone, Copy, PartialEq, Default)]
+#[pack(name = "duel.wish")]
 pub struct Wish {
     /// Along x and z, never longer than 1.
     pub direction: [f32; 2],

@@ -25,6 +25,7 @@ use throng_rewind::{
     person,
     pose_sampler::PoseSampler,
     rig::{Playing, Rig},
+    saved::SavedHistory,
     view_limits::{Admitted, ShooterView, ViewLimits},
     view_time::ViewTime,
 };
@@ -81,6 +82,20 @@ impl Default for Past {
             past_shots: Vec::with_capacity(SEATS),
             hits: Vec::with_capacity(SEATS),
         }))
+    }
+}
+
+impl Past {
+    /// Where everybody was, as it is packed. Between two ticks no shot waits.
+    pub fn save(&self) -> SavedHistory {
+        self.history.save()
+    }
+
+    pub fn load(&mut self, saved: SavedHistory) {
+        if !self.history.restore(&saved) {
+            // Of another build's people: shots are at where everybody is, until there is a past again.
+            *self = Self::default();
+        }
     }
 }
 

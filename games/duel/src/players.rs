@@ -4,14 +4,14 @@ use throng::prelude::*;
 
 use crate::{
     components::{Arms, Doing, Phase, Player, Pose, Vitals},
-    controls::{Controls, Taken, Told},
+    controls::{Controls, ReceivedInput, Taken},
     economy::Purse,
     movement::{Motion, Wish, step},
     pace::Pace,
     protocol::{Buy, Input, TICK_HZ},
     rounds::Rounds,
     scene::Scene,
-    spike::Case,
+    spike::SpikeState,
     teams::Side,
     weapons::Weapon,
 };
@@ -24,7 +24,7 @@ pub fn read_inputs(inputs: Inputs<Input>, mut pace: ResMut<Pace>, mut players: Q
         // Who has left in an earlier tick, or is not here yet, has no player.
         let Some(Ok((player, mut controls))) = sender.entity.map(|own| players.get_mut(own)) else { continue };
         let number = sender.number.unwrap_or_default();
-        let taken = controls.take(Told { number, input, seen: sender.seen });
+        let taken = controls.take(ReceivedInput { number, input, seen: sender.seen });
         count!("inputs");
         count!("inputs_late", taken == Taken::Late);
         count!("inputs_over_rate", pace.note(player.seat));
@@ -42,7 +42,7 @@ pub fn walk(
     tick: Res<TickInfo>,
     scene: Res<Scene>,
     rounds: Res<Rounds>,
-    case: Res<Case>,
+    spike_state: Res<SpikeState>,
     mut players: Query<(&Player, &Vitals, &Controls, &mut Motion, &mut Pose)>,
 ) {
     let phase = rounds.phase();
@@ -50,7 +50,7 @@ pub fn walk(
         if !vitals.is_alive {
             continue;
         }
-        let is_rooted = case.is_worked_by(player.seat) || phase == Phase::MatchOver;
+        let is_rooted = spike_state.is_worked_by(player.seat) || phase == Phase::MatchOver;
         let zone = scene.map.zone(phase, Side::of(player.team, rounds.attackers));
         for wish in controls.steps() {
             let wish = if is_rooted { Wish::default() } else { *wish };
@@ -66,10 +66,14 @@ pub fn walk(
 }
 
 /// Weapons are loaded whose players want it, and have their hands free.
-pub fn load(tick: Res<TickInfo>, case: Res<Case>, mut players: Query<(&Player, &Vitals, &Controls, &mut Weapon)>) {
+pub fn load(
+    tick: Res<TickInfo>,
+    spike_state: Res<SpikeState>,
+    mut players: Query<(&Player, &Vitals, &Controls, &mut Weapon)>,
+) {
     for (player, vitals, controls, mut weapon) in &mut players {
         let is_asked = vitals.is_alive && controls.input().is_some_and(Input::load);
-        if is_asked && !case.is_worked_by(player.seat) {
+        if is_asked && !spike_state.is_worked_by(player.seat) {
             weapon.reload(tick.tick, TICK_HZ);
         }
     }
@@ -90,11 +94,11 @@ pub fn buy(asked: Requests<Buy>, rounds: Res<Rounds>, mut players: Query<(&mut P
 pub fn show_hands(
     tick: Res<TickInfo>,
     rounds: Res<Rounds>,
-    case: Res<Case>,
+    spike_state: Res<SpikeState>,
     mut players: Query<(&Player, &Weapon, &mut Arms)>,
 ) {
     for (player, weapon, mut arms) in &mut players {
-        let doing = if case.is_worked_by(player.seat) {
+        let doing = if spike_state.is_worked_by(player.seat) {
             if rounds.phase() == Phase::Planted { Doing::Defusing } else { Doing::Planting }
         } else if weapon.is_loading(tick.tick) {
             Doing::Loading

@@ -14,6 +14,7 @@
 //!
 //! Pure: ticks come in as arguments.
 
+use throng_pack::Pack;
 use throng_replication::{StateHash, StateHasher, table_resource};
 
 use crate::{
@@ -24,7 +25,8 @@ use crate::{
 };
 
 /// How a match stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.rounds")]
 pub struct Rounds {
     pub clock: Clock,
     pub attackers: TeamId,

@@ -17,6 +17,6 @@ pub struct Scene {
 
 /// What time and deeds have brought about in this tick.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Turn(pub Option<Change>);
+pub struct RoundChange(pub Option<Change>);
 
-table_resource!(Scene, Turn);
+table_resource!(Scene, RoundChange);

@@ -6,7 +6,7 @@
 use bevy_ecs::prelude::*;
 use glam::Vec3;
 use throng::prelude::*;
-use throng_replication::table_resource;
+use throng_replication::{EntityLink, table_resource};
 use throng_rewind::view_limits::ShooterView;
 
 use crate::{
@@ -42,7 +42,8 @@ impl StateHash for Seats {
 }
 
 /// What only the server knows of a player.
-#[derive(Component, Debug, Clone, Copy, Default)]
+#[derive(Component, Pack, Debug, Clone, Copy, Default)]
+#[pack(name = "duel.senses")]
 pub struct Senses {
     /// No enemy is shown to it before this tick.
     pub blind_until_tick: u32,
@@ -62,10 +63,19 @@ impl StateHash for Senses {
     }
 }
 
+/// What a client was told that its player owns and holds.
+#[derive(Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.known_kit")]
+pub struct KnownKit {
+    pub purse: Purse,
+    pub weapon: WeaponKind,
+}
+
 /// What a client was told last of what is its player's own affair.
-#[derive(Component, Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Component, Pack, Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[pack(name = "duel.known")]
 pub struct Known {
-    pub kit: Option<(Purse, WeaponKind)>,
+    pub kit: Option<KnownKit>,
     /// Rounds loaded.
     pub rounds: u8,
     pub blind_until_tick: u32,
@@ -75,14 +85,43 @@ impl StateHash for Known {
     fn hash_state(&self, hasher: &mut StateHasher) {
         let Self { kit, rounds, blind_until_tick } = self;
         hasher.write_u64(u64::from(*rounds) << 32 | u64::from(*blind_until_tick));
-        hasher.write_u64(kit.map_or(u64::MAX, |(_, kind)| kind as u64));
-        if let Some((purse, _)) = kit {
+        hasher.write_u64(kit.map_or(u64::MAX, |kit| kit.weapon as u64));
+        if let Some(KnownKit { purse, .. }) = kit {
             purse.hash_state(hasher);
         }
     }
 }
 
+/// Seats as they are packed.
+#[derive(Pack, Debug, Clone)]
+#[pack(name = "duel.seats")]
+pub struct SavedSeats {
+    entities: [EntityLink; SEATS],
+    clients: [Option<ClientKey>; SEATS],
+    passports: [Passport; SEATS],
+}
+
 impl Seats {
+    pub fn save(&self) -> SavedSeats {
+        let Self { entities, clients, passports } = self;
+        SavedSeats { entities: entities.map(EntityLink::to), clients: *clients, passports: *passports }
+    }
+
+    pub fn load(&mut self, saved: SavedSeats) {
+        for (own, link) in self.entities.iter_mut().zip(&saved.entities) {
+            *own = link.entity().unwrap_or(*own);
+        }
+        (self.clients, self.passports) = (saved.clients, saved.passports);
+    }
+
+    /// A seat whose player is not in the world any more gets another one, whom nobody plays.
+    pub fn vacate(world: &mut World, client: ClientKey) {
+        let Some(seat) = world.resource::<Self>().of_client(client) else { return };
+        let entity = spawn_player(world, seat);
+        let mut seats = world.resource_mut::<Self>();
+        (seats.entities[usize::from(seat)], seats.clients[usize::from(seat)]) = (entity, None);
+    }
+
     /// Spawns the players of all seats, whom nobody plays yet.
     pub fn spawn(world: &mut World) -> Self {
         let entities = std::array::from_fn(|seat| spawn_player(world, seat as u8));

@@ -11,6 +11,7 @@ use throng_rewind::past_casts::PastTarget;
 use throng_rewind::view_limits::ViewVerdict;
 
 use crate::{
+    analytics::{Kill, part_name, weapon_name},
     chance::Chance,
     components::{Player, Pose, Vitals},
     controls::Controls,
@@ -21,7 +22,7 @@ use crate::{
     rounds::Rounds,
     scene::Scene,
     seats::{Seats, Senses},
-    spike::Case,
+    spike::SpikeState,
     teams::TeamId,
     weapons::{BodyPart, Trigger, Weapon, recoil_rad, stray_rad},
 };
@@ -46,7 +47,7 @@ type Shooter = (
 /// Pulls the triggers that are held.
 pub fn fire(
     tick: Res<TickInfo>,
-    case: Res<Case>,
+    spike_state: Res<SpikeState>,
     mut chance: ResMut<Chance>,
     mut past: ResMut<Past>,
     mut events: ResMut<Events>,
@@ -54,7 +55,7 @@ pub fn fire(
 ) {
     for (entity, player, vitals, controls, motion, pose, mut weapon, mut senses) in &mut players {
         let is_firing = vitals.is_alive && controls.input().is_some_and(Input::fire);
-        if !is_firing || case.is_worked_by(player.seat) {
+        if !is_firing || spike_state.is_worked_by(player.seat) {
             continue;
         }
         let Trigger::Fired(shots_before) = weapon.fire(tick.tick, TICK_HZ) else { continue };
@@ -118,4 +119,5 @@ fn note_kill(shot: Shot, victim: u8, part: BodyPart, seats: &mut Seats, events: 
     let killed = Killed { seat: victim, by: Some(shot.seat), weapon: Some(shot.weapon), part };
     events.send(&killed, Audience::Everyone, "duel.kill");
     count!("kills");
+    Kill { by: shot.seat, victim, weapon: weapon_name(shot.weapon), part: part_name(part) }.emit();
 }

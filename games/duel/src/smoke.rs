@@ -10,7 +10,8 @@ use throng_replication::table_resource;
 use crate::components::{CLOUD_RADIUS_M, CLOUDS_MAX, Cloud};
 
 /// All clouds of a match, the oldest first.
-#[derive(Default)]
+#[derive(Pack, Default)]
+#[pack(name = "duel.smoke")]
 pub struct Smoke {
     pub clouds: ArrayVec<Cloud, CLOUDS_MAX>,
 }

@@ -20,7 +20,7 @@ use crate::{
     movement::{BODY_HALF_M, Motion},
     protocol::Killed,
     rounds::{Change, Rounds},
-    scene::{Scene, Turn},
+    scene::{RoundChange, Scene},
     seats::Seats,
     settings::MatchRules,
     weapons::{BodyPart, Weapon},
@@ -38,8 +38,9 @@ const STILL_M_PER_S: f32 = 0.5;
 pub const BLAST_M: f32 = 15.0;
 
 /// The spike, and what is being done to it.
-#[derive(Debug)]
-pub struct Case {
+#[derive(Pack, Debug)]
+#[pack(name = "duel.spike_state")]
+pub struct SpikeState {
     pub spike: Spike,
     /// Set once it is defused.
     pub is_defused: bool,
@@ -50,9 +51,9 @@ pub struct Case {
     kept_ticks: u32,
 }
 
-table_resource!(Case);
+table_resource!(SpikeState);
 
-impl StateHash for Case {
+impl StateHash for SpikeState {
     fn hash_state(&self, hasher: &mut StateHasher) {
         let Self { spike, is_defused, worker, done_ticks, kept_ticks } = *self;
         let mut write_at = |kind: u64, x: f32, z: f32, tick: u32| {
@@ -71,13 +72,13 @@ impl StateHash for Case {
     }
 }
 
-impl Default for Case {
+impl Default for SpikeState {
     fn default() -> Self {
         Self { spike: Spike::Gone, is_defused: false, worker: None, done_ticks: 0, kept_ticks: 0 }
     }
 }
 
-impl Case {
+impl SpikeState {
     /// Another round, in which this attacker has it.
     pub fn begin(&mut self, carrier: Option<u8>) {
         let spike = carrier.map_or(Spike::Gone, |seat| Spike::Carried { seat });
@@ -108,20 +109,20 @@ fn is_within(motion: &Motion, [x, z]: [f32; 2], far_m: f32) -> bool {
 }
 
 /// Drops it where its carrier has died, and gives it to who walks over it.
-pub fn carry(rounds: Res<Rounds>, mut case: ResMut<Case>, players: Query<(&Player, &Vitals, &Motion)>) {
+pub fn carry(rounds: Res<Rounds>, mut spike_state: ResMut<SpikeState>, players: Query<(&Player, &Vitals, &Motion)>) {
     let attackers = || players.iter().filter(|(player, ..)| player.team == rounds.attackers);
-    match case.spike {
+    match spike_state.spike {
         Spike::Carried { seat } => {
             let fallen = attackers().find(|(player, vitals, _)| player.seat == seat && !vitals.is_alive);
             if let Some((.., motion)) = fallen {
-                case.spike = Spike::Dropped { x: motion.at.x, z: motion.at.z };
-                case.let_go();
+                spike_state.spike = Spike::Dropped { x: motion.at.x, z: motion.at.z };
+                spike_state.let_go();
             }
         }
         Spike::Dropped { x, z } if rounds.phase() == Phase::Live => {
             let taker = attackers().find(|(_, vitals, motion)| vitals.is_alive && is_within(motion, [x, z], PICK_UP_M));
             if let Some((player, ..)) = taker {
-                case.spike = Spike::Carried { seat: player.seat };
+                spike_state.spike = Spike::Carried { seat: player.seat };
             }
         }
         _ => {}
@@ -153,23 +154,23 @@ pub fn plant(
     scene: Res<Scene>,
     rules: Res<MatchRules>,
     mut rounds: ResMut<Rounds>,
-    mut case: ResMut<Case>,
+    mut spike_state: ResMut<SpikeState>,
     players: Query<Worker>,
     mut purses: Query<(&Player, &mut Purse)>,
 ) {
-    let Spike::Carried { seat } = case.spike else { return };
+    let Spike::Carried { seat } = spike_state.spike else { return };
     if rounds.phase() != Phase::Live {
         return;
     }
     let carrier = players.iter().find(|one| one.player.seat == seat);
     let planter = carrier.filter(|one| one.is_at_work(tick.tick) && scene.map.site_at(one.motion.at).is_some());
-    let Some(WorkerItem { motion, .. }) = planter else { return case.let_go() };
-    if !case.work(seat, rules.plant_ticks) {
+    let Some(WorkerItem { motion, .. }) = planter else { return spike_state.let_go() };
+    if !spike_state.work(seat, rules.plant_ticks) {
         return;
     }
     rounds.plant(tick.tick, &rules);
-    *case = Case::default();
-    case.spike = Spike::Planted { x: motion.at.x, z: motion.at.z, explodes_tick: rounds.clock.ends_tick };
+    *spike_state = SpikeState::default();
+    spike_state.spike = Spike::Planted { x: motion.at.x, z: motion.at.z, explodes_tick: rounds.clock.ends_tick };
     for (player, mut purse) in &mut purses {
         if player.team == rounds.attackers {
             purse.earn(OF_PLANT);
@@ -183,10 +184,10 @@ pub fn defuse(
     tick: Res<TickInfo>,
     rules: Res<MatchRules>,
     rounds: Res<Rounds>,
-    mut case: ResMut<Case>,
+    mut spike_state: ResMut<SpikeState>,
     players: Query<Worker>,
 ) {
-    let Spike::Planted { x, z, .. } = case.spike else { return };
+    let Spike::Planted { x, z, .. } = spike_state.spike else { return };
     if rounds.phase() != Phase::Planted {
         return;
     }
@@ -195,36 +196,36 @@ pub fn defuse(
         is_defender && is_within(one.motion, [x, z], REACH_M) && one.is_at_work(tick.tick)
     };
     // Whoever is at it goes on; otherwise the one with the lowest seat begins.
-    let worker = case.worker;
+    let worker = spike_state.worker;
     let able = || players.iter().filter(is_able).map(|one| one.player.seat);
     let next = able().find(|seat| Some(*seat) == worker).or_else(|| able().min());
     if worker.is_some() && next != worker {
-        case.let_go();
+        spike_state.let_go();
     }
     let Some(seat) = next else { return };
-    let is_done = case.work(seat, rules.defuse_ticks);
-    if case.done_ticks >= rules.defuse_ticks / 2 {
-        case.kept_ticks = rules.defuse_ticks / 2;
+    let is_done = spike_state.work(seat, rules.defuse_ticks);
+    if spike_state.done_ticks >= rules.defuse_ticks / 2 {
+        spike_state.kept_ticks = rules.defuse_ticks / 2;
     }
     if is_done {
-        case.is_defused = true;
+        spike_state.is_defused = true;
         count!("spikes.defused");
     }
 }
 
 /// Whether it explodes in this tick.
-pub fn explodes(turn: Res<Turn>) -> bool {
-    turn.0 == Some(Change::RoundEnds(RoundEnd::SpikeExploded))
+pub fn explodes(round_change: Res<RoundChange>) -> bool {
+    round_change.0 == Some(Change::RoundEnds(RoundEnd::SpikeExploded))
 }
 
 /// Kills everybody who is near.
 pub fn explode(
-    case: Res<Case>,
+    spike_state: Res<SpikeState>,
     mut seats: ResMut<Seats>,
     mut events: ResMut<Events>,
     mut players: Query<(&Player, &Motion, &mut Vitals)>,
 ) {
-    let Spike::Planted { x, z, .. } = case.spike else { return };
+    let Spike::Planted { x, z, .. } = spike_state.spike else { return };
     for (player, motion, mut vitals) in &mut players {
         if vitals.is_alive && is_within(motion, [x, z], BLAST_M) {
             *vitals = Vitals::DEAD;
@@ -236,7 +237,7 @@ pub fn explode(
 }
 
 /// When a round is over, so is the spike's part in it.
-pub fn put_away(mut case: ResMut<Case>) {
-    case.spike = Spike::Gone;
-    case.let_go();
+pub fn put_away(mut spike_state: ResMut<SpikeState>) {
+    spike_state.spike = Spike::Gone;
+    spike_state.let_go();
 }

@@ -11,7 +11,8 @@ pub const TEAM_SIZE: usize = 5;
 pub const SEATS: usize = 2 * TEAM_SIZE;
 
 /// One of the two teams of a match.
-#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.team")]
 pub enum TeamId {
     One,
     Two,

@@ -11,9 +11,9 @@ use crate::{
     economy::Purse,
     protocol::{Blinded, Kit, TICK_HZ},
     rounds::Rounds,
-    seats::{Known, Seats, Senses},
+    seats::{Known, KnownKit, Seats, Senses},
     smoke::Smoke,
-    spike::Case,
+    spike::SpikeState,
     teams::{TeamId, place_in_team},
     weapons::Weapon,
 };
@@ -32,7 +32,7 @@ pub fn spawn_board(world: &mut World, rounds: &Rounds) {
 pub fn write_board(
     rounds: Res<Rounds>,
     smoke: Res<Smoke>,
-    case: Res<Case>,
+    spike_state: Res<SpikeState>,
     players: Query<(&Player, &Vitals)>,
     mut boards: Query<(&mut Clock, &mut Score, &mut Clouds)>,
     mut spikes: Query<&mut Spike>,
@@ -48,7 +48,7 @@ pub fn write_board(
         }
     }
     for mut spike in &mut spikes {
-        spike.set_if_neq(case.spike);
+        spike.set_if_neq(spike_state.spike);
     }
     for mut told in &mut teams {
         let mut next = TeamVitals::dead(told.team);
@@ -68,7 +68,8 @@ pub fn tell_kits(
 ) {
     for (player, purse, weapon, mut known) in &mut players {
         let Some(client) = seats.client(player.seat) else { continue };
-        let next = Known { kit: Some((*purse, weapon.kind)), rounds: weapon.rounds, ..*known };
+        let next =
+            Known { kit: Some(KnownKit { purse: *purse, weapon: weapon.kind }), rounds: weapon.rounds, ..*known };
         if known.set_if_neq(next) {
             let Purse { credits, smokes, flashes } = *purse;
             let kit = Kit { credits, weapon: weapon.kind, rounds: weapon.rounds, smokes, flashes };

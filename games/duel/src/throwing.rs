@@ -23,7 +23,7 @@ use crate::{
     scene::Scene,
     seats::Senses,
     smoke::{Smoke, is_on_line},
-    spike::Case,
+    spike::SpikeState,
     teams::SEATS,
     weapons::{Weapon, ticks_of},
 };
@@ -48,11 +48,14 @@ const REST_M: f32 = 0.05;
 /// Grenades in the air at once, at most: all that everybody can carry. One more is not thrown.
 const FLYING_MAX: usize = SEATS * 2 * GRENADES_MAX as usize;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Pack, Debug, Clone, Copy)]
+#[pack(name = "duel.flying")]
 struct Flying {
     grenade: Grenade,
+    #[pack(via = [f32; 3])]
     at: Vec3,
     /// m/s; nothing once it rests.
+    #[pack(via = [f32; 3])]
     velocity: Vec3,
     bursts_tick: u32,
 }
@@ -97,7 +100,28 @@ impl Default for Thrown {
     }
 }
 
+/// What is in the air, as it is packed.
+#[derive(Pack, Debug, Clone)]
+#[pack(name = "duel.thrown")]
+pub struct SavedThrown {
+    flying: ArrayVec<Flying, FLYING_MAX>,
+    throws_from_tick: [u32; SEATS],
+}
+
 impl Thrown {
+    pub fn save(&self) -> SavedThrown {
+        SavedThrown {
+            flying: self.flying.iter().copied().take(FLYING_MAX).collect(),
+            throws_from_tick: self.throws_from_tick,
+        }
+    }
+
+    pub fn load(&mut self, saved: SavedThrown) {
+        self.flying.clear();
+        self.flying.extend(saved.flying);
+        self.throws_from_tick = saved.throws_from_tick;
+    }
+
     /// Nothing is in the air any more.
     pub fn clear(&mut self) {
         self.flying.clear();
@@ -152,7 +176,7 @@ pub fn throw(
     asked: Requests<Throw>,
     tick: Res<TickInfo>,
     rounds: Res<Rounds>,
-    case: Res<Case>,
+    spike_state: Res<SpikeState>,
     mut thrown: ResMut<Thrown>,
     mut players: Query<Thrower>,
 ) {
@@ -162,7 +186,7 @@ pub fn throw(
             continue;
         };
         let seat = usize::from(player.seat);
-        let has_hand_free = !case.is_worked_by(player.seat)
+        let has_hand_free = !spike_state.is_worked_by(player.seat)
             && !weapon.is_loading(tick.tick)
             && tick.tick >= thrown.throws_from_tick[seat];
         let is_played = rounds.phase().is_live() && thrown.flying.len() < FLYING_MAX;

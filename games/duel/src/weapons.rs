@@ -93,7 +93,8 @@ impl WeaponKind {
 }
 
 /// A weapon in somebody's hands.
-#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Pack, Debug, Clone, Copy, PartialEq, Eq)]
+#[pack(name = "duel.weapon")]
 pub struct Weapon {
     pub kind: WeaponKind,
     /// Rounds loaded.
@@ -165,7 +166,8 @@ impl Weapon {
 }
 
 /// How many shots of a burst the weapon has climbed by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Pack, Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[pack(name = "duel.spray")]
 pub struct Spray {
     shots: u8,
     last_tick: u32,

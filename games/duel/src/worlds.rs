@@ -24,7 +24,7 @@ use throng_replication::InterestSettings;
 use crate::{
     activity, arrivals,
     chance::Chance,
-    components::{Pose, Vitals},
+    components::{Arms, Clock, Clouds, Player, Pose, Score, Spike, TeamVitals, Vitals},
     controls::Controls,
     economy::Purse,
     flow, lives,
@@ -36,14 +36,14 @@ use crate::{
     players,
     protocol::{MATCH, TICK_HZ},
     rounds::Rounds,
-    scene::{Scene, Turn},
+    scene::{RoundChange, Scene},
     schema,
     seats::{Known, Seats, Senses},
     settings::MatchRules,
     shooting,
     sight::{self, Bodies, FOG, Sight},
     smoke::Smoke,
-    spike::{self, Case},
+    spike::{self, SpikeState},
     telling,
     throwing::{self, Thrown},
     travel::{MatchPlan, Traveller},
@@ -113,9 +113,9 @@ impl WorldKind for Match {
             .hash::<Known>();
         // Resources are components of entities of their own. The others are of one tick, never change, or, as meter and
         // pace, change nothing.
-        world.hash::<Rounds>().hash::<Case>().hash::<Seats>().hash::<Smoke>().hash::<Thrown>().hash::<Past>();
+        world.hash::<Rounds>().hash::<SpikeState>().hash::<Seats>().hash::<Smoke>().hash::<Thrown>().hash::<Past>();
         world.hash::<Chance>();
-        world.add_plugins((Playing, Judging, Telling));
+        world.add_plugins((Playing, Judging, Telling, Kept));
         let mut sight = Sight::new(self.map.clone(), FOG);
         world.filter_visibility_in_batches_by(move |world, viewer, entities, may_see| {
             sight.ask(world, viewer, entities, may_see);
@@ -137,8 +137,8 @@ impl Match {
         world.insert_resource(self.rules);
         world.insert_resource(rounds);
         world.insert_resource(seats);
-        world.init_resource::<Turn>();
-        world.init_resource::<Case>();
+        world.init_resource::<RoundChange>();
+        world.init_resource::<SpikeState>();
         world.init_resource::<Smoke>();
         world.init_resource::<Thrown>();
         world.init_resource::<Past>();
@@ -204,6 +204,34 @@ impl WorldPlugin for Judging {
             world.name_subsystem(module, "game");
         }
     }
+}
+
+/// What a match has again when it is made again after a panic: all that a tick reads and that does not follow from the rest.
+struct Kept;
+
+impl WorldPlugin for Kept {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.checkpoint::<Pose>().checkpoint::<Player>().checkpoint::<Vitals>().checkpoint::<Arms>();
+        world.checkpoint::<Motion>().checkpoint::<Controls>().checkpoint::<Weapon>().checkpoint::<Purse>();
+        world.checkpoint::<Senses>().checkpoint::<Known>();
+        world.checkpoint::<Clock>().checkpoint::<Score>().checkpoint::<Clouds>();
+        world.checkpoint::<Spike>().checkpoint::<TeamVitals>();
+        world.checkpoint::<Rounds>().checkpoint::<SpikeState>().checkpoint::<Smoke>();
+        world.checkpoint_as(Chance::save, Chance::load);
+        world
+            .checkpoint_part(Seats::save, Seats::load)
+            .checkpoint_part(Thrown::save, Thrown::load)
+            .checkpoint_part(Past::save, Past::load);
+        // They never change, are of one tick, or change nothing.
+        world.transient::<Scene>().transient::<MatchRules>().transient::<RoundChange>().transient::<Bodies>();
+        world.transient::<Meter>().transient::<Pace>();
+        world.after_load(give_seats_away);
+    }
+}
+
+/// Whose player was left out of the load has no seat any more.
+fn give_seats_away(world: &mut World) {
+    world.resource::<Departures>().0.clone().into_iter().for_each(|client| Seats::vacate(world, client));
 }
 
 /// What clients, later shots and the fog are to know of the tick.

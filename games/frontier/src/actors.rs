@@ -12,9 +12,11 @@
 //! Runs on the world's thread. Allocates when there are more actors than ever before. About 260 bytes an actor.
 
 mod row;
+mod saved;
 mod side;
 
 pub use row::{ABILITIES, Actor, Casting, Clocks, HURT_BELOW, Slot, Who, dirty};
+pub use saved::SavedActors;
 pub use side::Side;
 
 use std::ops::{Index, IndexMut};

@@ -16,9 +16,11 @@ use std::sync::Arc;
 use bevy_ecs::prelude::*;
 use glam::{Quat, Vec3};
 use throng::prelude::*;
+use throng_pack::List;
 use throng_rewind::{
     history::{Body, History, HistorySettings, SLOTS_MAX},
     rig::{Playing, Rig},
+    saved::SavedHistory,
     view_limits::ViewLimits,
     view_time::ViewTime,
 };
@@ -37,7 +39,8 @@ const JUMP_M: f32 = 3.0;
 const ANYBODY: u16 = 0;
 
 /// A target, and where it was when it was recorded last.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pack)]
+#[pack(name = "frontier.followed")]
 struct Followed {
     who: Who,
     place: [f32; 2],
@@ -52,7 +55,28 @@ pub struct Aims {
     followed: Vec<Option<Followed>>,
 }
 
+/// Aims as they are packed.
+#[derive(Debug, Clone, Pack)]
+#[pack(name = "frontier.aims")]
+pub struct SavedAims {
+    history: SavedHistory,
+    followed: List<Option<Followed>, { 1 << 17 }>,
+}
+
 impl Aims {
+    pub fn save(&self) -> SavedAims {
+        let followed = self.followed.clone().try_into().expect("a server takes fewer players");
+        SavedAims { history: self.history.save(), followed }
+    }
+
+    /// As it was packed. If it does not fit, everybody is where it is.
+    pub fn load(&mut self, saved: SavedAims) {
+        self.followed = saved.followed.into_vec();
+        if !self.history.restore(&saved.history) {
+            self.followed.fill(None);
+        }
+    }
+
     /// No targets yet, in a world with so many ticks a second.
     pub fn new(ticks_per_s: u16) -> Self {
         let limits = ViewLimits::new(ticks_per_s);

@@ -85,7 +85,13 @@ fn wound(actors: &mut Actors, index: u32, percent: u8) {
 
 fn depart(world: &mut World, client: ClientKey) {
     let entity = world.resource::<Inbox>().players().entity(client);
-    let Some(&row) = entity.and_then(|entity| world.get::<PlayerRow>(entity)) else { return };
+    if let Some(&row) = entity.and_then(|entity| world.get::<PlayerRow>(entity)) {
+        let_go(world, row);
+    }
+}
+
+/// Takes a player out of all that knows of it, with its entity if there is one.
+pub fn let_go(world: &mut World, row: PlayerRow) {
     let Some(player) = world.resource_mut::<Roster>().remove(row) else { return };
     let party = world.resource::<Actors>()[player.actor].party;
     world.resource_mut::<Parties>().leave(party, player.actor);

@@ -113,7 +113,6 @@ fn die(zone: &mut Zone, target: u32, killer: Option<u32>) {
     }
     if let Some(killer) = killer.filter(|&killer| zone.actors[killer].is_player()) {
         let row = zone.actors[killer].player;
-        zone.roster.earn(row, KILL_LOOT);
-        zone.tell_purse(row);
+        zone.earn(row, KILL_LOOT);
     }
 }

@@ -1,4 +1,5 @@
-//! Characters: what is kept of a player while it is away, and comes back with it.
+//! Characters: what is kept of a player while it is away, and comes back with it: after a restart, too, since it is what a
+//! player is saved as.
 //!
 //! The very value that a player would carry to another world, so it is read by what reads travellers, and refused by it if it
 //! breaks a limit. Who was dead when it left stands up at its hearth. What a player has built is the land's, and stays
@@ -14,6 +15,10 @@ use crate::{
     landscape::EDGE_M,
     roster::{PlayerRow, Roster},
 };
+
+/// What players carry, bank and build with, as the store counts it: what trees, nodes and monsters give. A piece of a house
+/// holds one until it is destroyed.
+pub const GOODS: u32 = 1;
 
 /// A player who is away.
 #[derive(Debug, Clone, Copy, PartialEq, Pack)]

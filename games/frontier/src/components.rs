@@ -17,6 +17,7 @@
 //! server, in the columns of [`crate::actors`], from which [`crate::publish`] writes these components when they change.
 
 use bevy_ecs::component::Component;
+use throng_pack::Pack;
 use throng_replication::{Replicate, Text, ecs::Placed};
 
 use crate::landscape::HALF_SIDE_M;
@@ -27,8 +28,9 @@ pub const ENTER_M: f32 = 290.0;
 pub const LEAVE_M: f32 = 300.0;
 
 /// Where somebody is and looks.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq)]
 #[replicate(name = "pose")]
+#[pack(name = "frontier.pose")]
 pub struct Pose {
     /// Metres from the middle of the landscape, along +x.
     #[replicate(min = -HALF_SIDE_M, max = HALF_SIDE_M, step = 0.01)]
@@ -50,8 +52,9 @@ impl Placed for Pose {
 pub const HEALTH_MAX: u8 = 100;
 
 /// How well somebody is. Changes only when the whole percentage does, however often points are lost and regenerated.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
 #[replicate(name = "vitals")]
+#[pack(name = "frontier.vitals")]
 pub struct Vitals {
     /// Percent of the points that it may have; rounded up, so that the living have at least 1.
     #[replicate(bits = 7)]
@@ -65,15 +68,17 @@ impl Vitals {
 
 /// Health in points, with every change of them: what is sent where nobody has thought about it. Part of an entity only
 /// with [`FrontierSettings::no_throttles`](crate::FrontierSettings::no_throttles).
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
 #[replicate(name = "points")]
+#[pack(name = "frontier.points")]
 pub struct Points {
     pub points: u16,
 }
 
 /// What somebody did last. Count and kind change together; rules send it at most once a second.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
 #[replicate(name = "animation")]
+#[pack(name = "frontier.animation")]
 pub struct Animation {
     pub kind: Gesture,
     #[replicate(bits = 4)]
@@ -91,7 +96,7 @@ impl Animation {
 }
 
 /// What a body does. At most 16, for they have 4 bits.
-#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Gesture {
     /// Nothing yet.
     #[default]
@@ -114,8 +119,9 @@ pub enum Gesture {
 }
 
 /// What lies on somebody.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[replicate(name = "effects")]
+#[pack(name = "frontier.effects")]
 pub struct Effects {
     /// Cannot move, strike or cast.
     pub stunned: bool,
@@ -136,8 +142,9 @@ pub struct Effects {
 }
 
 /// What something is. Written once, with its entity.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
 #[replicate(name = "look")]
+#[pack(name = "frontier.look")]
 pub struct Look {
     #[replicate(bits = 5)]
     pub kind: Kind,
@@ -150,7 +157,7 @@ pub struct Look {
 }
 
 /// The kinds of things in the landscape. At most 32, for they have 5 bits.
-#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     Player,
     // Monsters: against players and townsfolk.
@@ -196,8 +203,9 @@ impl Kind {
 pub const NAME_BYTES_MAX: usize = 24;
 
 /// What a player is called.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Pack, Debug, Clone, Copy, PartialEq, Eq)]
 #[replicate(name = "name")]
+#[pack(name = "frontier.name")]
 pub struct Name {
     pub text: Text<NAME_BYTES_MAX>,
 }
@@ -208,13 +216,13 @@ mod tests {
 
     #[test]
     fn updates_are_as_small_as_the_drawing_says() {
-        assert_eq!(Pose::BYTES_MAX, 6);
-        assert_eq!(Vitals::BYTES_MAX, 1);
-        assert_eq!(Points::BYTES_MAX, 2);
-        assert_eq!(Animation::BYTES_MAX, 1);
-        assert_eq!(Effects::BYTES_MAX, 1);
-        assert_eq!(Look::BYTES_MAX, 2);
-        assert_eq!(Name::BYTES_MAX, 1 + NAME_BYTES_MAX);
+        assert_eq!(<Pose as Replicate>::BYTES_MAX, 6);
+        assert_eq!(<Vitals as Replicate>::BYTES_MAX, 1);
+        assert_eq!(<Points as Replicate>::BYTES_MAX, 2);
+        assert_eq!(<Animation as Replicate>::BYTES_MAX, 1);
+        assert_eq!(<Effects as Replicate>::BYTES_MAX, 1);
+        assert_eq!(<Look as Replicate>::BYTES_MAX, 2);
+        assert_eq!(<Name as Replicate>::BYTES_MAX, 1 + NAME_BYTES_MAX);
     }
 
     #[test]

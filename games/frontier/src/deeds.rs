@@ -7,6 +7,7 @@
 //! Allocates nothing once the lists have grown.
 
 use bevy_ecs::{entity::Entity, resource::Resource};
+use throng_pack::{List, Pack};
 
 use crate::{
     actors::{Side, Who},
@@ -70,7 +71,31 @@ pub struct Deeds {
     pub marks: Vec<Mark>,
 }
 
+/// What of a tick's deeds the next one reads: who was struck, and by whom.
+#[derive(Debug, Clone, Pack)]
+#[pack(name = "frontier.deeds")]
+pub struct SavedDeeds {
+    struck: List<Struck, BLOWS_MAX>,
+}
+
+#[derive(Debug, Clone, Copy, Pack)]
+#[pack(name = "frontier.struck")]
+struct Struck {
+    victim: Who,
+    attacker: Who,
+}
+
 impl Deeds {
+    pub fn save(&self) -> SavedDeeds {
+        let struck: Vec<_> = self.struck.iter().map(|&(victim, attacker)| Struck { victim, attacker }).collect();
+        SavedDeeds { struck: struck.try_into().expect("no more blows land in a tick") }
+    }
+
+    pub fn load(&mut self, saved: SavedDeeds) {
+        self.struck.clear();
+        self.struck.extend(saved.struck.iter().map(|struck| (struck.victim, struck.attacker)));
+    }
+
     /// False if there are too many already.
     pub fn strike(&mut self, blow: Blow) -> bool {
         let room = self.blows.len() < BLOWS_MAX;

@@ -33,6 +33,7 @@ pub fn game() -> Game {
         }
         Ok(())
     })
+    .page(throng_pages::PLAY_FRONTIER)
     .about("everybody in one world, a wide landscape with camps of NPCs")
     .version(env!("CARGO_PKG_VERSION"))
     .players(2_000, 4_096)

@@ -31,6 +31,7 @@ use crate::{
 };
 
 mod aims;
+mod checkpoints;
 mod questions;
 mod rules;
 mod works;
@@ -78,7 +79,7 @@ impl WorldKind for Scene {
 
 impl Headless {
     fn new(settings: &FrontierSettings) -> Self {
-        Self { world: TestWorld::new(Frontier { settings: settings.clone() }, &schema(), settings.seed) }
+        Self { world: TestWorld::new(Frontier { settings: settings.clone(), saved: None }, &schema(), settings.seed) }
     }
 
     /// A world with these NPCs, whose places are aside from the middle. After them so many players, at the middle.

@@ -19,9 +19,10 @@
 //!   aims                                             whom players aim at
 //!   actors  npc::minds  roster  parties  mailboxes   state: who there is, what is on its mind,
 //!   deeds  neighbours  index_set  land                       what is done this tick, who is near, changed land
-//!   characters                                               what is kept of a player
+//!   characters  saves  checkpoints                           what is kept of a player, of the land, after a panic
 //!   spell_book  traits  prices                               the game's numbers
 //!   schema  components  events  protocol  landscape          what both sides agree on
+//!   analytics                                                what is told of the land
 //! ```
 //!
 //! A module uses modules of lower lines, and neighbours, never in a circle. Beside them are `bot`, a player for the
@@ -36,6 +37,7 @@
 pub mod actors;
 pub mod aggro;
 pub mod aims;
+pub mod analytics;
 pub mod area;
 pub mod arrivals;
 pub mod assist;
@@ -47,6 +49,7 @@ mod budgets;
 pub mod buffs;
 pub mod changes;
 pub mod characters;
+pub mod checkpoints;
 pub mod combat;
 pub mod components;
 pub mod deeds;
@@ -66,6 +69,7 @@ pub mod protocol;
 pub mod publish;
 pub mod rampage;
 pub mod roster;
+pub mod saves;
 pub mod schema;
 pub mod server;
 pub mod services;

@@ -2,13 +2,16 @@
 //!
 //! Allocates nothing: all mailboxes are one block of memory.
 
+use throng_pack::{ArrayVec, List, Pack};
+
 use crate::actors::Who;
 
 /// Signals that wait for a camp at most; more are dropped and counted.
 pub const MAILBOX_MAX: usize = 24;
 
 /// What a signal says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pack)]
+#[pack(name = "frontier.call")]
 pub enum Call {
     /// Help me against it.
     #[default]
@@ -20,7 +23,8 @@ pub enum Call {
 }
 
 /// One NPC's word to another.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Pack)]
+#[pack(name = "frontier.signal")]
 pub struct Signal {
     pub call: Call,
     pub to: Who,
@@ -35,7 +39,27 @@ pub struct Mailboxes {
     waiting: Vec<u8>,
 }
 
+/// Mailboxes as they are packed: what waits in each.
+pub type SavedMailboxes = List<ArrayVec<Signal, MAILBOX_MAX>, { 1 << 16 }>;
+
 impl Mailboxes {
+    pub fn save(&self) -> SavedMailboxes {
+        let of_camp = |camp: usize| {
+            let begin = camp * MAILBOX_MAX;
+            self.signals[begin..begin + usize::from(self.waiting[camp])].iter().copied().collect()
+        };
+        let camps: Vec<_> = (0..self.waiting.len()).map(of_camp).collect();
+        camps.try_into().expect("the landscape has fewer camps")
+    }
+
+    pub fn load(saved: SavedMailboxes) -> Self {
+        let mut mailboxes = Self::new(saved.len());
+        for (camp, signals) in saved.iter().enumerate() {
+            signals.iter().for_each(|signal| _ = mailboxes.post(camp as u16, *signal));
+        }
+        mailboxes
+    }
+
     pub fn new(camps: usize) -> Self {
         Self { signals: vec![Signal::default(); camps * MAILBOX_MAX], waiting: vec![0; camps] }
     }

@@ -135,6 +135,12 @@ impl Neighbours {
         Self { lists: NeighbourLists::new(settings), found: Vec::new(), counted: NeighbourCounts::default() }
     }
 
+    /// Forgets everybody, and keeps how far lists reach.
+    pub fn clear(&mut self) {
+        self.lists = NeighbourLists::new(self.lists.settings());
+        self.counted = NeighbourCounts::default();
+    }
+
     pub fn insert(&mut self, index: u32, place: [f32; 2], groups: u32) {
         self.lists.insert(index, place);
         self.lists.set_groups(index, groups);

@@ -7,6 +7,7 @@
 //! Runs when somebody joins or leaves. Allocates when there are more parties than ever before.
 
 use bevy_ecs::resource::Resource;
+use throng_pack::{List, Pack};
 
 /// Players in a party.
 pub const MEMBERS_MAX: usize = 6;
@@ -19,13 +20,34 @@ pub struct Parties {
     free: Vec<u16>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Pack)]
+#[pack(name = "frontier.party")]
 struct Members {
     actors: [u32; MEMBERS_MAX],
+    #[pack(max = MEMBERS_MAX as u8)]
     count: u8,
 }
 
+/// All parties as they are packed.
+#[derive(Debug, Clone, Pack)]
+#[pack(name = "frontier.parties")]
+pub struct SavedParties {
+    members: List<Members, { 1 << 17 }>,
+    free: List<u16, { 1 << 17 }>,
+}
+
 impl Parties {
+    pub fn save(&self) -> SavedParties {
+        SavedParties {
+            members: self.members.clone().try_into().expect("there are fewer numbers"),
+            free: self.free.clone().try_into().expect("there are fewer numbers"),
+        }
+    }
+
+    pub fn load(saved: SavedParties) -> Self {
+        Self { members: saved.members.into_vec(), free: saved.free.into_vec() }
+    }
+
     /// A new party of one; `None` if there are as many as numbers.
     pub fn found(&mut self, actor: u32) -> Option<u16> {
         let party = self.free.pop().or_else(|| {

@@ -6,6 +6,7 @@
 use bevy_ecs::{component::Component, resource::Resource};
 use speech::SpeechAllowance;
 use throng::prelude::*;
+use throng_pack::{List, Pack};
 use throng_replication::Text;
 use throng_rewind::{
     shooter::{Claim, Shooter, ShotMoment},
@@ -28,7 +29,8 @@ pub const INPUTS_PER_TICK_MAX: u8 = 4;
 pub const HEARTH_SCATTER_M: f32 = 8.0;
 
 /// What a client wants, as of this tick.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Pack)]
+#[pack(name = "frontier.controls")]
 pub struct Controls {
     newest: Input,
     inputs: u8,
@@ -66,7 +68,8 @@ impl Controls {
 }
 
 /// One player.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pack)]
+#[pack(name = "frontier.player")]
 pub struct Player {
     pub client: ClientKey,
     pub actor: u32,
@@ -141,7 +144,8 @@ impl Player {
 }
 
 /// The row of the player that an entity is.
-#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "frontier.player_row")]
 pub struct PlayerRow(pub u32);
 
 /// All players. Rows are used again; a player keeps its row while it is here.
@@ -151,7 +155,40 @@ pub struct Roster {
     free: Vec<u32>,
 }
 
+/// Rows of players at most.
+const ROWS_MAX: usize = 1 << 16;
+
+/// All players as they are packed.
+#[derive(Debug, Clone, Pack)]
+#[pack(name = "frontier.roster")]
+pub struct SavedRoster {
+    rows: List<Option<Player>, ROWS_MAX>,
+    free: List<u32, ROWS_MAX>,
+}
+
 impl Roster {
+    pub fn save(&self) -> SavedRoster {
+        SavedRoster {
+            rows: self.rows.clone().try_into().expect("a server takes fewer players"),
+            free: self.free.clone().try_into().expect("a server takes fewer players"),
+        }
+    }
+
+    pub fn load(saved: SavedRoster) -> Self {
+        Self { rows: saved.rows.into_vec(), free: saved.free.into_vec() }
+    }
+
+    /// The row of a client's player.
+    pub fn row_of(&self, client: ClientKey) -> Option<PlayerRow> {
+        let is_theirs = |player: &Option<Player>| player.as_ref().is_some_and(|player| player.client == client);
+        self.rows.iter().position(is_theirs).map(|row| PlayerRow(row as u32))
+    }
+
+    /// All players.
+    pub fn iter(&self) -> impl Iterator<Item = &Player> {
+        self.rows.iter().flatten()
+    }
+
     pub fn actor(&self, PlayerRow(row): PlayerRow) -> Option<u32> {
         self.get(row).map(|player| player.actor)
     }
@@ -212,10 +249,12 @@ impl Roster {
         &mut self.rows[row as usize].as_mut().expect("a player's row lasts as long as its actor").asked_at
     }
 
-    pub fn earn(&mut self, row: u32, amount: u16) {
-        if let Some(player) = self.get_mut(row) {
-            player.carried = player.carried.saturating_add(amount);
-        }
+    /// Adds to what is carried, as far as it can be carried. Returns how much that is.
+    pub fn earn(&mut self, row: u32, amount: u16) -> u16 {
+        let Some(player) = self.get_mut(row) else { return 0 };
+        let earned = amount.min(u16::MAX - player.carried);
+        player.carried += earned;
+        earned
     }
 
     /// Takes from what is carried; false if there is not so much.
@@ -235,9 +274,11 @@ impl Roster {
     /// Takes what is carried to the bank; false if there is nothing.
     pub fn deposit(&mut self, row: u32) -> bool {
         let Some(player) = self.get_mut(row) else { return false };
-        let carried = std::mem::take(&mut player.carried);
-        player.banked = player.banked.saturating_add(carried.into());
-        carried > 0
+        let room = u16::try_from(u32::MAX - player.banked).unwrap_or(u16::MAX);
+        let deposited = player.carried.min(room);
+        player.carried -= deposited;
+        player.banked += u32::from(deposited);
+        deposited > 0
     }
 
     pub fn purse(&self, row: u32) -> Option<(ClientKey, Purse)> {

@@ -67,8 +67,7 @@ pub fn gather(zone: &mut Zone, actor: u32, player: u32) {
     zone.actors[node].expires_tick = now;
     zone.actors.play(actor, Gesture::Gather);
     zone.burst(node, Burst::Leaves, "trade.gather");
-    zone.roster.earn(player, 1);
-    zone.tell_purse(player);
+    zone.earn(player, 1);
     throng::count!("gathered");
 }
 

@@ -23,10 +23,13 @@ use throng::prelude::*;
 use throng_pack::List;
 
 use crate::{
+    analytics::{PieceDestroyed, PiecePlaced, PlotClaimed},
+    characters::GOODS,
     events::CellChanged,
     land::{
         Cell, Ground, Growth, Map, Piece, PieceKind, Plot, Sector,
         ground::{DEPTH_MAX, PIECE_HEALTH},
+        map::Wanted,
         store::LoadedSector,
     },
     landscape::{TOWN_RADIUS_M, distance_m2},
@@ -61,11 +64,20 @@ pub fn hear(
     mut outbox: ResMut<Outbox>,
 ) {
     for message in messages.0.drain(..) {
-        let Ok(LoadedSector { sector, cells }) = message.read() else {
+        if message.is::<LongTaskLost>() {
+            throng::count!("sectors_lost");
+            map.ask_again();
+            continue;
+        }
+        let Ok(LoadedSector { sector, ask, cells }) = message.read() else {
             throng::count!("world_messages_refused");
             continue;
         };
-        if map.arrived(sector, cells.iter().map(|cell| (cell.index, cell.ground))) {
+        let Some(cells) = cells else {
+            throng::count!("sectors_unreadable", map.not_arrived(Wanted { sector, ask }));
+            continue;
+        };
+        if map.arrived(Wanted { sector, ask }, cells.iter().map(|cell| (cell.index, cell.ground))) {
             throng::count!("sectors_loaded");
             for &row in map.near(sector) {
                 show(&map, sector, &roster, row, &mut outbox);
@@ -105,12 +117,15 @@ fn attempt(zone: &mut Zone, map: &mut Map, row: PlayerRow, work: Work) -> Option
             let is_in_town =
                 zone.land.0.towns().iter().any(|town| distance_m2(*town, corner.middle()) < TOWN_M * TOWN_M);
             let ground = map.ground(corner)?;
-            if own_plot.is_some() || ground.owner.is_some() || is_in_town {
+            // Whose is its own already, and does not know, is told so.
+            if own_plot.is_some() || ground.owner.is_some_and(|owner| owner != account) || is_in_town {
                 return None;
             }
             change(zone, map, corner, Ground { owner: Some(account), ..ground })?;
             zone.roster.get_mut(row.0)?.plot = Some(cell.plot());
             throng::count!("plots_claimed");
+            let [x_m, z_m] = corner.middle();
+            PlotClaimed { account, x_m, z_m }.emit();
         }
         Work::Abandon => {
             let corner = own_plot?.corner();
@@ -132,6 +147,8 @@ fn attempt(zone: &mut Zone, map: &mut Map, row: PlayerRow, work: Work) -> Option
             change(zone, map, cell, Ground { piece: Some(Piece { kind, health: PIECE_HEALTH }), ..ground })?;
             zone.tell_purse(row.0);
             throng::count!("pieces_built");
+            let [x_m, z_m] = cell.middle();
+            PiecePlaced { account, x_m, z_m, is_wall: kind == PieceKind::Wall }.emit();
         }
         Work::Batter(cell) => {
             let ground = map.ground(near(cell)?)?;
@@ -139,14 +156,18 @@ fn attempt(zone: &mut Zone, map: &mut Map, row: PlayerRow, work: Work) -> Option
             let health = piece.health.saturating_sub(BLOW);
             let left = (health > 0).then_some(Piece { health, ..piece });
             change(zone, map, cell, Ground { piece: left, ..ground })?;
-            throng::count!("pieces_destroyed", u64::from(left.is_none()));
+            if left.is_none() {
+                zone.outbox.items_created(GOODS, -1);
+                throng::count!("pieces_destroyed");
+                let [x_m, z_m] = cell.middle();
+                PieceDestroyed { by_account: account, x_m, z_m }.emit();
+            }
         }
         Work::Harvest(cell) => {
             let ground = map.ground(near(cell)?).filter(|ground| ground.growth == Growth::Tree)?;
             may_touch(map, cell, account)?;
             change(zone, map, cell, Ground { growth: Growth::Bare, ..ground })?;
-            zone.roster.earn(row.0, PER_TREE);
-            zone.tell_purse(row.0);
+            zone.earn(row.0, PER_TREE);
             throng::count!("trees_felled");
         }
         Work::Dig(cell) => {

@@ -9,12 +9,14 @@
 //!                                                                  spread
 //!   Fight    blows are dealt and land                              combat, rampage, blows
 //!   Live     effects wear off, the dead rise, doors shut, words,   wear, lives, talk, services, works
-//!            works on the land
+//!            works on the land; land that somebody came near is asked for   saves
 //!   Publish  what players aim at is recorded, what changed is      aims, publish, changes, neighbours
 //!            written, made and counted
 //! ```
 //!
 //! Every question of who is near is asked in a system of its own, so a capture shows what each costs.
+
+use std::sync::Arc;
 
 use bevy_ecs::{
     prelude::*,
@@ -35,11 +37,12 @@ use crate::{
     arrivals::Welcome,
     assist, auras, beneficial, blows, buffs,
     changes::{self, Telling},
-    characters::Character,
+    characters::{self, Character},
+    checkpoints::Checkpoints,
     combat,
     components::{ENTER_M, LEAVE_M, Pose},
     deeds::Deeds,
-    land::Map,
+    land::{Map, store::SavedLand},
     landscape::{Land, Landscape},
     lives,
     neighbours::{self, Neighbours},
@@ -47,6 +50,7 @@ use crate::{
     parties::Parties,
     players, publish, rampage,
     roster::Roster,
+    saves::{self, LandReader, LandState},
     schema::protocol,
     services,
     settings::FrontierSettings,
@@ -164,6 +168,17 @@ impl WorldPlugin for Combat {
     }
 }
 
+/// What is there again after a restart.
+pub struct Saves;
+
+impl WorldPlugin for Saves {
+    fn build(&self, world: &mut WorldBuilder) {
+        world.save_players(|ecs, player| characters::kept(ecs, player.entity?)).save_world(LandState);
+        let ask = saves::ask_for_sectors.run_if(saves::somebody_came_near);
+        world.add_systems(Update, ask.in_set(Step::Live).after(works::follow));
+    }
+}
+
 /// What clients are told.
 pub struct Publishing;
 
@@ -187,7 +202,7 @@ pub fn put_together(world: &mut WorldBuilder) {
     world.filter_visibility_by(visibility::may_see);
     world.configure_sets(Update, order_of_steps());
     world.accept_transfers::<Character>();
-    world.add_plugins((Players, Npcs, Magic, Combat, Publishing));
+    world.add_plugins((Players, Npcs, Magic, Combat, Publishing, Saves, Checkpoints));
 }
 
 /// Puts in what a world starts with. `seed` is for its NPCs.
@@ -220,6 +235,8 @@ pub fn prepare(world: &mut World, settings: &FrontierSettings) {
 /// The world.
 pub struct Frontier {
     pub settings: FrontierSettings,
+    /// What is saved of its land; `None`: nothing is saved.
+    pub saved: Option<Arc<SavedLand>>,
 }
 
 impl WorldKind for Frontier {
@@ -243,6 +260,9 @@ impl WorldKind for Frontier {
         }
         let seed = world.seed();
         fill(world.world_mut(), &self.settings, seed);
+        if let Some(saved) = &self.saved {
+            world.insert_resource(Map::new(seed, true)).insert_resource(LandReader(saved.clone()));
+        }
     }
 
     fn dormant_when_empty(&self) -> bool {

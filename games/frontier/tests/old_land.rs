@@ -15,10 +15,10 @@ use frontier::land::{
     Cell, Ground, Map, Piece, PieceKind, Sector,
     cells::{CELLS, SECTOR_CELLS},
     map::Dirty,
-    store::{SavedLand, put},
+    store::{SavedLand, packed},
 };
 use throng_persistence::{
-    Commit, Embedded, Store, Ticket,
+    Commit, Embedded, Key, Store, Ticket,
     commit::{Order, Request},
     refused_keys::RefusedKeys,
 };
@@ -89,15 +89,25 @@ fn apply(store: &mut Embedded, commit: Commit) {
     store.apply(&[order], &mut RefusedKeys::default()).unwrap().remove(0).unwrap();
 }
 
+/// A commit of cells, as the server makes one of what a cut has.
+fn commit(dirty: &Dirty) -> Commit {
+    let mut commit = Commit::new();
+    for cell in packed(dirty).unwrap() {
+        match cell.value {
+            Some(value) => commit.put_bytes(Key::cell(WORLD, cell.cell), value),
+            None => commit.delete(Key::cell(WORLD, cell.cell)),
+        };
+    }
+    commit
+}
+
 /// Saves cells of a world by the world's own means.
 fn save(store: &mut Embedded, cells: impl Iterator<Item = Cell>) {
-    let mut dirty = Dirty { cells: cells.map(|cell| (cell, Some(changed(cell)))).collect(), batch: Default::default() };
-    while !dirty.cells.is_empty() {
-        let rest = dirty.cells.split_off(dirty.cells.len().min(PER_COMMIT));
-        let mut commit = Commit::new();
-        put(&mut commit, WORLD, &dirty).unwrap();
-        apply(store, commit);
-        dirty.cells = rest;
+    let mut dirty: Dirty = cells.map(|cell| (cell, Some(changed(cell)))).collect();
+    while !dirty.is_empty() {
+        let rest = dirty.split_off(dirty.len().min(PER_COMMIT));
+        apply(store, commit(&dirty));
+        dirty = rest;
     }
 }
 
@@ -143,10 +153,10 @@ fn measure(name: &str, others: u32) -> Work {
     let begun = Instant::now();
     let before = io_bytes();
     let mut cells_loaded = 0;
-    for sector in map.take_wanted().collect::<Vec<_>>() {
-        let loaded = land.load(sector).unwrap();
-        cells_loaded += loaded.cells.len();
-        assert!(map.arrived(sector, loaded.cells.iter().map(|cell| (cell.index, cell.ground))));
+    for wanted in map.take_wanted().collect::<Vec<_>>() {
+        let loaded = land.load(wanted.sector).unwrap();
+        cells_loaded += loaded.len();
+        assert!(map.arrived(wanted, loaded.iter().map(|cell| (cell.index, cell.ground))));
     }
     let load_read_bytes = io_bytes().0 - before.0;
     println!("{name}: nine sectors loaded in {:.1?}", begun.elapsed());
@@ -157,28 +167,27 @@ fn measure(name: &str, others: u32) -> Work {
         assert!(map.change(cell, Ground { depth: ground.depth + 1, ..ground }));
     }
     map.check();
-    let dirty = map.take_dirty().unwrap();
-    let mut commit = Commit::new();
-    put(&mut commit, WORLD, &dirty).unwrap();
+    let dirty = map.take_dirty(1);
+    let commit = commit(&dirty);
     let commit_bytes = commit.bytes();
     let begun = Instant::now();
     let before = io_bytes();
     apply(&mut store, commit);
     let save_written_bytes = io_bytes().1 - before.1;
     println!("{name}: saved in {:.1?}", begun.elapsed());
-    map.saved(dirty.batch);
+    map.saved(1);
     map.check();
 
     // What was saved is there, cell by cell.
-    for (cell, ground) in &dirty.cells {
-        let saved = land.load(cell.sector()).unwrap().cells.iter().find(|saved| saved.index == cell.index()).copied();
+    for (cell, ground) in &dirty {
+        let saved = land.load(cell.sector()).unwrap().iter().find(|saved| saved.index == cell.index()).copied();
         assert_eq!(saved.map(|saved| saved.ground), *ground);
     }
     let sectors = map.sectors_count();
     Work {
         sectors,
         cells_loaded,
-        cells_saved: dirty.cells.len(),
+        cells_saved: dirty.len(),
         commit_bytes,
         load_read_bytes,
         save_written_bytes,

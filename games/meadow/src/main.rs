@@ -38,6 +38,7 @@ fn game() -> Game {
             Ok(())
         },
     )
+    .page(include_str!("page.html"))
     .about("a field to walk about on, with sheep and flowers, and a barn to go into")
     .version(env!("CARGO_PKG_VERSION"))
     .players(50, 1_000)

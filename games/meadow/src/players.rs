@@ -47,6 +47,8 @@ impl WorldPlugin for PlayersPlugin {
         // What a world has when it is made again after a panic. The ground is always the same.
         world.checkpoint::<Position>().checkpoint::<Sort>().checkpoint::<Player>().checkpoint::<Basket>();
         world.transient::<Ground>();
+        // What a player has when it comes back, after a restart too: it arrives with that as from another world.
+        world.save_players(|ecs, player| ecs.get::<Basket>(player.entity?).copied());
         world.add_systems(Update, (come, leave, listen, walk, go_through).chain());
     }
 }

@@ -1,7 +1,9 @@
 //! What the game promises: tried on one world, by its systems alone, and on a whole system with bots and a bad network.
 
 use throng::{
+    Server,
     net::transport::Impairment,
+    persistence::{Embedded, disk::MemoryDisk},
     platform::time::Nanos,
     prelude::*,
     world::testing::{TestWorld, goes_on_alike_after_a_load},
@@ -125,6 +127,47 @@ fn worlds_go_on_alike_when_they_are_made_again_after_a_panic() {
     let barn = || TestWorld::new(Barn, &protocol().schema(), 1);
     goes_on_alike_after_a_load(field, 100, 200, play);
     goes_on_alike_after_a_load(barn, 100, 200, play);
+}
+
+/// A second server on the same disk is the restart.
+#[test]
+fn who_comes_back_after_a_restart_has_its_basket() {
+    let disk = MemoryDisk::default();
+    let settings = SimulationSettings::new(protocol().schema(), 1);
+    let start = || {
+        let store = Embedded::on(Box::new(disk.clone())).expect("a store");
+        let build = |server: &mut Server| {
+            server.save_in(Box::new(store))?;
+            worlds::open(server, &PLAN)
+        };
+        let (mut simulation, ()) = Simulation::new(&settings, build).expect("worlds");
+        (0..8).for_each(|_| _ = simulation.join(Box::new(Bot::default())));
+        simulation
+    };
+    let mut simulation = start();
+    simulation.run_for(60.0);
+    let saved = simulation.server_mut().control().save_now();
+    assert!(simulation.run_until(5.0, |_| saved.try_take().is_some_and(|saved| saved.is_ok())), "it is on disk");
+    let before = flowers(&mut simulation);
+    drop(simulation);
+
+    let mut simulation = start();
+    simulation.run_for(3.0);
+    assert_eq!(simulation.server_mut().count_of("saves.players_loaded"), 8);
+    assert!(before > 0 && flowers(&mut simulation) >= before, "{before} flowers were in their baskets");
+}
+
+/// All that is in baskets.
+fn flowers(simulation: &mut Simulation) -> u32 {
+    let server = simulation.server_mut();
+    let worlds: Vec<WorldId> = server.worlds().map(|(id, ..)| id).collect();
+    let mut flowers = 0;
+    for world in worlds {
+        let Some(world) = server.world_mut(world) else { continue };
+        let mut baskets = world.ecs_mut().query::<&Basket>();
+        flowers += baskets.iter(world.ecs()).map(|basket| u32::from(basket.flowers)).sum::<u32>();
+    }
+    flowers
 }
 
 /// The server that ships and real clients, on a virtual clock: a minute takes about a second.

@@ -14,6 +14,9 @@ pub const BARN_DOOR: Position = Position { x: 0.0, z: -9.0 };
 /// Half of the barn's side (m).
 pub const BARN_HALF_M: f32 = 10.0;
 const FLOWERS: u32 = 100;
+/// What the worlds are saved under: the same in every run, and no other world's.
+const FIELD_SAVE: u64 = 1;
+const BARN_SAVE: u64 = 2;
 
 /// What the worlds are to be like.
 #[derive(Clone, Copy)]
@@ -26,11 +29,12 @@ pub struct Plan {
 /// Makes the worlds in a server that has none yet.
 pub fn open(server: &mut Server, plan: &Plan) -> Result<(), ServerError> {
     let barn = server.add_kind(Barn)?;
-    let barn = server.create_world(barn, plan.seed)?;
+    let barn = server.create_world_as(NewWorld::new(barn, plan.seed).saved_as(BARN_SAVE))?;
     let field = server.add_kind(Field { plan: *plan, barn })?;
-    let first = server.create_world(field, plan.seed)?;
+    let field = NewWorld::new(field, plan.seed).saved_as(FIELD_SAVE);
+    let first = server.create_world_as(field.clone())?;
     // Everybody begins in the field; if it ever ends, it is made again.
-    server.set_directory(OneWorld::new(server.control(), NewWorld::new(field, plan.seed), first));
+    server.set_directory(OneWorld::new(server.control(), field, first));
     Ok(())
 }
 

@@ -212,3 +212,72 @@ fn bots_that_nobody_lets_in_are_no_success() {
     assert_eq!(said.code, Some(1), "{}", said.stderr);
     assert!(said.stderr.contains("FAIL none of 2 bots got into a world"), "{}", said.stderr);
 }
+
+/// Promise: a preflight of a program against itself sees nothing, since both do the same work; what takes longer is named.
+#[test]
+fn a_preflight_names_the_subsystem_that_is_slower_and_sees_nothing_between_equals() {
+    let _alone = alone();
+    let folder = folder("meadow-preflight");
+    let program = env!("CARGO_BIN_EXE_meadow");
+    let both = format!(
+        "preflight --base {program} --change {program} --seconds 5 --pair-s 0.3 --frames-per-step 30 --players 20 --json"
+    );
+    let same = run(&folder, &both);
+    let report = same.json();
+    assert_eq!((same.code, &report["verdict"]), (Some(0), &"none".into()), "{report}");
+    assert_eq!(report["did_the_same"], true, "{report}");
+    let planted = run(&folder, &format!("{both} --slow-change replication=150"));
+    let report = planted.json();
+    assert_eq!((planted.code, &report["verdict"]), (Some(1), &"slower".into()), "{report}");
+    let rows = report["findings"]["subsystems"].as_array().expect("rows");
+    let slower = rows.iter().filter(|row| row["verdict"] == "slower" && row["name"] != "all");
+    let most = slower
+        .max_by(|one, other| one["shift_percent"].as_f64().partial_cmp(&other["shift_percent"].as_f64()).unwrap());
+    assert_eq!(most.expect("one is slower")["name"], "replication", "{report}");
+    assert!(folder.join("reports/preflight/report.html").is_file());
+
+    let gone = run(&folder, "preflight --base no-such-thing --change no-such-thing");
+    gone.check_refused(&["--base no-such-thing is no file, no folder, and no revision"]);
+}
+
+#[test]
+fn runs_are_kept_in_a_history_and_one_is_held_against_another() {
+    let _alone = alone();
+    let folder = folder("meadow-history");
+    let load = "load --players 3 --seconds 1 --report reports/one";
+    let first = run(&folder, load);
+    assert!(first.stderr.contains("kept in reports/history/"), "{}", first.stderr);
+    let second = run(&folder, &format!("{load} --against reports/one"));
+    assert!(
+        second.stderr.contains("all of a tick") && second.stderr.contains("two runs say nothing of noise"),
+        "{}",
+        second.stderr
+    );
+
+    let report = folder.join("reports/one/report.json");
+    let mut other: Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
+    assert!(other["machine"]["calibration"]["memory_ns"].as_f64() > Some(0.0), "{}", other["machine"]);
+    other["machine"]["cpu"] = "another one".into();
+    fs::create_dir_all(folder.join("reports/other")).unwrap();
+    fs::write(folder.join("reports/other/report.json"), other.to_string()).unwrap();
+    run(&folder, &format!("{load} --against reports/other"))
+        .check_refused(&["processor: another one and", "--across-machines"]);
+
+    let mut text = fs::read(first_file(&folder.join("reports/history"))).unwrap();
+    text.extend(b"no record\n");
+    fs::write(folder.join("mine.jsonl"), text).unwrap();
+    let told = run(&folder, "history mine.jsonl --html history.html --fail-on-slower --json");
+    let found = told.json();
+    assert_eq!(
+        (told.code, found["runs"].as_u64(), found["faults_count"].as_u64()),
+        (Some(0), Some(2), Some(1)),
+        "{}",
+        told.stderr
+    );
+    assert!(told.stderr.contains("mine.jsonl:3: is no record of a run"), "{}", told.stderr);
+    assert!(fs::read_to_string(folder.join("history.html")).unwrap().contains("Scopes of"), "the page has charts");
+}
+
+fn first_file(folder: &Path) -> PathBuf {
+    fs::read_dir(folder).unwrap().next().expect("a file").unwrap().path()
+}

@@ -10,6 +10,7 @@
 
 use bevy_ecs::entity::Entity;
 use glam::Vec3;
+use throng_pack::{List, Pack};
 use throng_query::{casts::Capsules, nav::NavPoint};
 
 use crate::{
@@ -18,6 +19,18 @@ use crate::{
 };
 
 const NOBODY: Side = Side { npc: true, faction: Faction::Agents };
+
+/// Most characters of a world.
+const SLOTS_MAX: usize = u16::MAX as usize;
+
+/// Actors in a checkpoint: who has which slot. Where everybody stands follows from the components of those who are there.
+#[derive(Debug, Clone, Default, Pack)]
+#[pack(name = "precinct.actors")]
+pub struct SavedActors {
+    slots: u16,
+    free: List<Slot, SLOTS_MAX>,
+    players: List<Slot, SLOTS_MAX>,
+}
 
 /// The columns. Index = slot.
 #[derive(Default)]
@@ -58,7 +71,7 @@ impl Actors {
 
     fn add_slot(&mut self) -> Slot {
         let index = self.entity.len();
-        assert!(index < usize::from(u16::MAX), "a world holds at most 65,535 characters");
+        assert!(index < SLOTS_MAX, "a world holds at most 65,535 characters");
         self.entity.push(Entity::PLACEHOLDER);
         self.feet.push(Vec3::NAN);
         self.x_m.push(f32::NAN);
@@ -68,6 +81,31 @@ impl Actors {
         self.side.push(NOBODY);
         self.standing.push(None);
         Slot(index as u16)
+    }
+
+    pub fn save(&self) -> SavedActors {
+        let list = |slots: &Vec<Slot>| slots.clone().try_into().expect("no more slots are given");
+        SavedActors { slots: self.entity.len() as u16, free: list(&self.free), players: list(&self.players) }
+    }
+
+    /// As it was saved, with nobody anywhere: [`Actors::place`] says who is where.
+    pub fn load(&mut self, saved: SavedActors) {
+        *self = Self::default();
+        (0..saved.slots).for_each(|_| _ = self.add_slot());
+        self.free = saved.free.into_vec();
+        self.players = saved.players.into_vec();
+    }
+
+    /// How many slots there are, taken or not.
+    pub fn slots(&self) -> usize {
+        self.entity.len()
+    }
+
+    /// Whether each slot that is listed is one: of lists that come out of bytes.
+    pub fn is_sound(&self) -> bool {
+        let mut listed: Vec<Slot> = self.free.iter().chain(&self.players).copied().collect();
+        listed.sort_unstable();
+        listed.windows(2).all(|pair| pair[0] != pair[1]) && listed.last().is_none_or(|last| last.index() < self.slots())
     }
 
     /// Marks a slot as dead or empty at once, so that nothing later in the tick sees or hits it.

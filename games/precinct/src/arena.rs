@@ -11,22 +11,26 @@
 
 use bevy_ecs::entity::Entity;
 use throng::prelude::{ClientKey, WorldId};
+use throng_pack::{List, Pack};
 use throng_replication::table_resource;
 use throng_rewind::view_limits::ViewLimits;
 
 use crate::{
-    actors::Actors,
-    doors::Doors,
-    ground::Ground,
-    homes::Homes,
+    actors::{Actors, SavedActors},
+    doors::{Doors, SavedDoors},
+    ground::{Ground, SavedGround},
+    homes::{Homes, SavedHomes},
     ledger::Ledger,
-    loot::Loot,
-    npc::{path_queue::PathQueue, senses::Sight},
+    loot::{Loot, SavedLoot},
+    npc::{
+        path_queue::{PathQueue, SavedQueue},
+        senses::Sight,
+    },
     passport::Passport,
-    past::Past,
+    past::{Past, SavedPast},
     portals::Destination,
     shots::Shots,
-    trades::Trades,
+    trades::{SavedTrades, Trades},
 };
 
 /// The changing state of one world, as its systems find it.
@@ -61,7 +65,35 @@ pub struct ArenaParts {
     /// Players that go through a portal at the end of this tick, if they live to see it.
     pub leavers: Vec<Leaver>,
     /// Those who went through a portal when somebody last did: the connection of one may have ended in that very tick.
-    pub sent_off: Vec<(ClientKey, Passport)>,
+    pub sent_off: Vec<SentOff>,
+}
+
+/// A player that has gone through a portal.
+#[derive(Debug, Clone, Copy, Pack)]
+#[pack(name = "precinct.sent_off")]
+pub struct SentOff {
+    pub client: ClientKey,
+    pub passport: Passport,
+}
+
+/// Players of a world at most.
+const PLAYERS_MAX: usize = u16::MAX as usize;
+
+/// An arena in a checkpoint: all that is neither a tick's own (shots, looks around, players in portals) nor follows from
+/// components.
+#[derive(Debug, Clone, Pack)]
+#[pack(name = "precinct.arena")]
+pub struct SavedArena {
+    actors: SavedActors,
+    doors: SavedDoors,
+    past: SavedPast,
+    paths: SavedQueue,
+    loot: SavedLoot,
+    ground: SavedGround,
+    ledger: Ledger,
+    trades: SavedTrades,
+    homes: SavedHomes,
+    sent_off: List<SentOff, PLAYERS_MAX>,
 }
 
 /// A player in a portal.
@@ -74,6 +106,39 @@ pub struct Leaver {
 }
 
 impl Arena {
+    /// What is kept of it between two ticks.
+    pub fn save(&self) -> SavedArena {
+        debug_assert!(self.leavers.is_empty() && self.shots.count() == 0, "a tick ends with neither");
+        SavedArena {
+            actors: self.actors.save(),
+            doors: self.doors.save(),
+            past: self.past.save(),
+            paths: self.paths.save(),
+            loot: self.loot.save(),
+            ground: self.ground.save(),
+            ledger: self.ledger.clone(),
+            trades: self.trades.save(),
+            homes: self.homes.save(),
+            sent_off: self.sent_off.clone().try_into().expect("no more players than slots"),
+        }
+    }
+
+    /// Becomes the arena of another run of this world, but for what follows from components.
+    pub fn load(&mut self, saved: SavedArena) {
+        let parts = &mut *self.0;
+        parts.actors.load(saved.actors);
+        parts.doors.load(saved.doors);
+        parts.past.load(saved.past);
+        parts.paths.load(saved.paths);
+        parts.loot.load(saved.loot);
+        parts.ground.load(saved.ground);
+        parts.ledger = saved.ledger;
+        parts.trades.load(saved.trades);
+        parts.homes.load(saved.homes);
+        parts.sent_off = saved.sent_off.into_vec();
+        parts.leavers.clear();
+    }
+
     /// An empty arena of a world with so many ticks a second, for so many NPCs.
     pub fn new(ticks_per_s: u16, npc_count: usize, ledger: Ledger) -> Self {
         Self(Box::new(ArenaParts {

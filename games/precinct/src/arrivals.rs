@@ -20,7 +20,8 @@ use throng_replication::ecs::Replicated;
 use throng_rewind::ecs::Shoots;
 
 use crate::{
-    arena::{Arena, Leaver},
+    analytics::{PlayerJoined, PlayerLeft},
+    arena::{Arena, Leaver, SentOff},
     components::{Action, Character, Faction, Pose, Slot, Standing, Vitals},
     gear::Bag,
     handling::{tell_bag, tell_stash},
@@ -99,7 +100,7 @@ fn send_off(world: &mut World, Leaver { client, player: entity, through, to }: L
     // What a player has is within its limits; if it were not, it would keep it and stay.
     world.resource_mut::<Outbox>().travel(client, to, &traveller).ok()?;
     let passport = remove(world, entity)?;
-    world.resource_mut::<Arena>().sent_off.push((client, passport));
+    world.resource_mut::<Arena>().sent_off.push(SentOff { client, passport });
     Some(())
 }
 
@@ -111,8 +112,13 @@ fn arrive(world: &mut World, arrival: Arrival) {
     let TickInfo { tick, rate, .. } = *world.resource::<TickInfo>();
     let Scene { here, hideout, .. } = *world.resource::<Scene>();
     // Those that cannot be read do not come so far (`accept_transfers`).
-    let carried = arrival.transfer.and_then(|transfer| transfer.read::<Traveller>().ok());
-    let traveller = carried.unwrap_or_else(|| newcomer(hideout, arrival.client_id.0));
+    let carried = arrival.transfer.as_ref().and_then(|transfer| transfer.read::<Traveller>().ok());
+    let traveller = match carried {
+        // From the store, and not back from a world that did not take it.
+        Some(saved) if arrival.from.is_none() && arrival.refused.is_none() => saved.logged_in(hideout),
+        Some(traveller) => traveller,
+        None => newcomer(hideout, arrival.client_id.0),
+    };
     let Traveller { health, passport, passage, facing, weapon, inventory, bag } = traveller;
     if passport.home == hideout {
         world.resource_mut::<MayBeDormant>().0 = false;
@@ -153,6 +159,10 @@ fn arrive(world: &mut World, arrival: Arrival) {
     // Whoever comes next finds the place taken.
     arena.actors.place(slot, player, standing, (&character).into());
     arena.ledger.arrive(&bag.gear);
+    if arrival.from.is_none() && arrival.refused.is_none() {
+        let Passport { name, kills, deaths, .. } = passport;
+        PlayerJoined { player: name, kills, deaths, gear: bag.gear.len() as u32 }.emit();
+    }
     let mut outbox = world.resource_mut::<Outbox>();
     outbox.set_player(arrival.client, player);
     tell_pockets(&mut outbox, PlayerClient(arrival.client), &inventory);
@@ -195,9 +205,10 @@ fn depart(world: &mut World, client: ClientKey) {
     let player = world.resource::<Inbox>().players().entity(client);
     let passport = player.and_then(|player| remove(world, player)).or_else(|| {
         let mut sent_off = world.resource::<Arena>().sent_off.iter();
-        sent_off.find(|(sent, _)| *sent == client).map(|(_, passport)| *passport)
+        sent_off.find(|sent| sent.client == client).map(|sent| sent.passport)
     });
-    let Some(Passport { home, .. }) = passport else { return };
+    let Some(Passport { home, name, kills, deaths }) = passport else { return };
+    PlayerLeft { player: name, kills, deaths }.emit();
     if home == world.resource::<Scene>().hideout {
         world.resource_mut::<MayBeDormant>().0 = true;
     } else if let Some(home) = world.resource::<Arena>().homes.world(home) {

@@ -39,6 +39,7 @@ use throng_replication::NetId;
 
 use crate::{
     components::{Action, ActionKind, CHEST, Character, Door, EYE, HEALTH_MAX, Pose, Vitals},
+    district::{self, bot::Wanderer},
     doors::REACH_M,
     level::Level,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB, PORTAL_CLEAR_M, PORTAL_RADIUS_M, Portals},
@@ -50,7 +51,7 @@ use crate::{
 use drawn::Drawn;
 use scavenger::Scavenger;
 
-pub use itinerary::{Itinerary, SCENARIOS};
+pub use itinerary::{DISTRICT, Itinerary, SCENARIOS};
 
 /// How often a swarm has its bots think. (Hz)
 const THINK_HZ: f32 = 20.0;
@@ -104,9 +105,9 @@ impl BotGuide {
         Arc::new(Self { level, portals, chest, search })
     }
 
-    /// A guide with a level of its own. Cost: 0.1 s; make one per process.
+    /// A guide of the level. Cost: 0.1 s for the first in a process; make one.
     pub fn load() -> Arc<Self> {
-        Self::new(Level::load())
+        Self::new(Level::shared())
     }
 
     /// The way from one place to another; empty if there is none.
@@ -172,6 +173,7 @@ pub struct PrecinctBot {
     /// Where it goes for gear.
     detour: Option<Vec3>,
     seen: Vec<bool>,
+    wanderer: Wanderer,
     counts: Counts,
 }
 
@@ -205,6 +207,7 @@ impl PrecinctBot {
             scavenger: Scavenger::default(),
             detour: None,
             seen: Vec::with_capacity(1),
+            wanderer: Wanderer::default(),
             counts: Counts::default(),
         }
     }
@@ -398,6 +401,10 @@ impl Behaviour for PrecinctBot {
         self.thoughts = self.thoughts.wrapping_add(1);
         self.hear(client);
         let Some(world) = client.world() else { return };
+        if world.name == district::DISTRICT {
+            self.wanderer.think(now, client, THINK_HZ, rng);
+            return;
+        }
         let here = self.settle_in(now, world, rng);
         let tick_ns = 1_000_000_000 / u64::from(world.tick_hz.max(1));
         client.set_interpolation_delay(Nanos(DELAY_TICKS * tick_ns));
@@ -457,14 +464,16 @@ impl Behaviour for PrecinctBot {
         BehaviourCounters::new()
             .with("travels", self.counts.travels)
             .with("shots", self.counts.shots)
-            .with("deaths", self.counts.deaths)
+            .with("deaths", self.counts.deaths + self.wanderer.deaths)
+            .with("charges", self.wanderer.charges)
+            .with("metres_wandered", self.wanderer.metres as u64)
             .with("lines_said", self.counts.lines_said)
             .with("lines_heard", self.counts.lines_heard)
             .with("gear_gained", self.scavenger.gained)
             .with("gear_stashed", self.scavenger.stashed)
             .with("gear_offers", self.scavenger.offers_made)
             .with("gear_trades", self.scavenger.trades_accepted)
-            .with("violations", self.counts.violations)
+            .with("violations", self.counts.violations + self.wanderer.violations)
     }
 }
 

@@ -16,6 +16,7 @@
 
 use bevy_ecs::component::Component;
 use glam::Vec3;
+use throng_pack::Pack;
 use throng_query::nav::NavPoint;
 use throng_replication::{Replicate, ecs::Placed};
 
@@ -31,7 +32,8 @@ pub const EYE: Vec3 = Vec3::new(0.0, 1.6, 0.0);
 pub const CHEST: Vec3 = Vec3::new(0.0, 1.2, 0.0);
 
 /// Where somebody stands and looks.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq)]
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Pack)]
+#[pack(name = "precinct.pose")]
 pub struct Pose {
     #[replicate(min = -327.0, max = 327.0, step = 0.01)]
     pub x: f32,
@@ -69,8 +71,10 @@ impl Placed for Pose {
 pub const HEALTH_MAX: u8 = 100;
 
 /// How well somebody is. The truth itself, not a copy of it: damage is in whole percent.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.vitals")]
 pub struct Vitals {
+    #[pack(max = HEALTH_MAX)]
     #[replicate(bits = 7)]
     pub health: u8,
     pub alive: bool,
@@ -81,7 +85,8 @@ impl Vitals {
 }
 
 /// Who somebody is. Written at the start of a life.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.character")]
 pub struct Character {
     pub npc: bool,
     pub faction: Faction,
@@ -89,7 +94,8 @@ pub struct Character {
 }
 
 /// Which side somebody is on.
-#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.faction")]
 pub enum Faction {
     /// All players.
     Agents,
@@ -98,14 +104,17 @@ pub enum Faction {
 }
 
 /// What somebody did last, so that clients can show it. Count and kind change together.
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.action")]
 pub struct Action {
     pub kind: ActionKind,
     #[replicate(bits = 6)]
+    #[pack(max = 63)]
     pub count: u8,
 }
 
-#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.action_kind")]
 pub enum ActionKind {
     /// Nothing yet.
     Idle,
@@ -124,23 +133,27 @@ impl Action {
 }
 
 /// A door, whose place is its [`Pose`]. See [`crate::doors`].
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.door")]
 pub struct Door {
     pub open: bool,
 }
 
 /// A piece of gear on the ground, whose place is its [`Pose`]. See [`crate::ground`].
-#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Replicate, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.lying")]
 pub struct Lying {
     pub kind: GearKind,
 }
 
 /// Where an entity stands on the nav mesh: the server's own, exact counterpart of [`Pose`].
-#[derive(Component, Debug, Clone, Copy, PartialEq)]
+#[derive(Component, Debug, Clone, Copy, PartialEq, Pack)]
+#[pack(name = "precinct.standing")]
 pub struct Standing(pub NavPoint);
 
 /// Index of an entity in the world's columns ([`crate::actors::Actors`]), kept for its whole life.
-#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pack)]
+#[pack(name = "precinct.slot")]
 pub struct Slot(pub u16);
 
 impl Slot {
@@ -155,12 +168,12 @@ mod tests {
 
     #[test]
     fn updates_are_as_small_as_the_drawing_says() {
-        assert_eq!(Pose::BYTES_MAX, 7);
-        assert_eq!(Vitals::BYTES_MAX, 1);
-        assert_eq!(Character::BYTES_MAX, 1);
-        assert_eq!(Action::BYTES_MAX, 1);
-        assert_eq!(Door::BYTES_MAX, 1);
-        assert_eq!(Lying::BYTES_MAX, 1);
+        assert_eq!(<Pose as Replicate>::BYTES_MAX, 7);
+        assert_eq!(<Vitals as Replicate>::BYTES_MAX, 1);
+        assert_eq!(<Character as Replicate>::BYTES_MAX, 1);
+        assert_eq!(<Action as Replicate>::BYTES_MAX, 1);
+        assert_eq!(<Door as Replicate>::BYTES_MAX, 1);
+        assert_eq!(<Lying as Replicate>::BYTES_MAX, 1);
     }
 
     #[test]

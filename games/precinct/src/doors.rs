@@ -16,7 +16,9 @@
 use bevy_ecs::entity::Entity;
 use glam::Vec3;
 use throng::prelude::TickInfo;
+use throng_pack::{List, Pack};
 use throng_query::geometry::Aabb;
+use throng_replication::EntityLink;
 
 use crate::{components::BODY_RADIUS_M, level::Doorway, weapons::ticks_of};
 
@@ -46,6 +48,7 @@ pub struct Stop {
 /// All doors of a world.
 #[derive(Default)]
 pub struct Doors {
+    /// At most [`DOORS_MAX`].
     rows: Vec<Row>,
     /// Which are open.
     open: Vec<usize>,
@@ -63,13 +66,63 @@ struct Row {
     shuts_tick: u32,
 }
 
+/// Doors of a world at most, in a checkpoint.
+const DOORS_MAX: usize = 256;
+
+/// Doors in a checkpoint. Where they hang is the level's.
+#[derive(Debug, Clone, Default, Pack)]
+#[pack(name = "precinct.doors")]
+pub struct SavedDoors {
+    doors: List<SavedDoor, DOORS_MAX>,
+    /// In the order in which they are looked after.
+    open: List<u8, DOORS_MAX>,
+}
+
+#[derive(Debug, Clone, Copy, Pack)]
+#[pack(name = "precinct.hung_door")]
+struct SavedDoor {
+    #[pack(via = EntityLink)]
+    entity: Entity,
+    /// `None`: it is closed.
+    shuts_tick: Option<u32>,
+}
+
 impl Doors {
+    /// What is kept of them between two ticks, when clients have been told of those that were turned.
+    pub fn save(&self) -> SavedDoors {
+        debug_assert!(self.turned.is_empty(), "a tick tells of all");
+        let door = |row: &Row| SavedDoor { entity: row.entity, shuts_tick: row.is_open.then_some(row.shuts_tick) };
+        let mut saved = SavedDoors::default();
+        self.rows.iter().map(door).for_each(|door| _ = saved.doors.push(door));
+        self.open.iter().for_each(|&open| _ = saved.open.push(open as u8));
+        saved
+    }
+
+    /// Those that hang here become as they were.
+    pub fn load(&mut self, saved: SavedDoors) {
+        for (row, door) in self.rows.iter_mut().zip(saved.doors.iter()) {
+            row.entity = door.entity;
+            row.is_open = door.shuts_tick.is_some();
+            row.shuts_tick = door.shuts_tick.unwrap_or_default();
+        }
+        self.turned.clear();
+        self.open.clear();
+        let listed = saved.open.iter().map(|&door| usize::from(door));
+        // Whatever the list says, it is those that are open, and each once.
+        for door in listed.chain(0..self.rows.len()) {
+            if self.rows.get(door).is_some_and(|row| row.is_open) && !self.open.contains(&door) {
+                self.open.push(door);
+            }
+        }
+    }
+
     /// Hangs a closed door. `entity` is what clients are told of it.
     pub fn hang(&mut self, entity: Entity, doorway: Doorway) {
         let Aabb { min, max } = doorway.solid;
         let around = Vec3::new(KEEP_OUT_M, f32::INFINITY, KEEP_OUT_M);
         let keep_out = Aabb::new(min - around, max + around);
         self.rows.push(Row { entity, doorway, keep_out, is_open: false, shuts_tick: 0 });
+        assert!(self.rows.len() <= DOORS_MAX, "a level has at most {DOORS_MAX} doors");
         // Room for all of them at once, so that no tick allocates.
         self.open.reserve(self.rows.len());
         self.turned.reserve(self.rows.len());
@@ -103,6 +156,21 @@ impl Doors {
     pub fn open(&mut self, door: usize, tick: &TickInfo) {
         let row = &mut self.rows[door];
         row.shuts_tick = tick.tick + ticks_of(OPEN_MS, tick.rate.0);
+        if !std::mem::replace(&mut row.is_open, true) {
+            self.open.push(door);
+            self.turn(door);
+        }
+    }
+
+    /// Those that are open, and when each may shut.
+    pub fn open_until(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.open.iter().map(|&door| (door, self.rows[door].shuts_tick))
+    }
+
+    /// Opens a door that was open in another run of the world, if it hangs here.
+    pub fn reopen(&mut self, door: usize, shuts_tick: u32) {
+        let Some(row) = self.rows.get_mut(door) else { return };
+        row.shuts_tick = shuts_tick;
         if !std::mem::replace(&mut row.is_open, true) {
             self.open.push(door);
             self.turn(door);

@@ -5,7 +5,8 @@ use throng_game::{Arguments, Game, GameOption, Options};
 
 use crate::{
     PrecinctBot, PrecinctSettings,
-    bot::{BotGuide, Itinerary, SCENARIOS},
+    bot::{BotGuide, DISTRICT, Itinerary, SCENARIOS},
+    district,
     server::build,
     worlds::schema,
 };
@@ -13,9 +14,15 @@ use crate::{
 /// The game, with which an executable has every command.
 pub fn game() -> Game {
     Game::new("precinct", schema, |server, arguments| {
-        build(server, &settings(arguments))?;
+        if arguments.scenario == DISTRICT {
+            let keep_awake = arguments.options.has(GameOption::ALL_AWAKE.name());
+            district::build(server, arguments.players as usize, arguments.npcs as usize, keep_awake)?;
+        } else {
+            build(server, &settings(arguments))?;
+        }
         Ok(())
     })
+    .page(throng_pages::PLAY_PRECINCT)
     .about("every player has a world of its own with NPCs, and can walk into a shared hub and dark zone")
     .version(env!("CARGO_PKG_VERSION"))
     .players(1_000, 4_000)

@@ -52,6 +52,11 @@ pub enum GearKind {
 impl GearKind {
     pub const ALL: [Self; 6] = [Self::Mask, Self::Vest, Self::Backpack, Self::Gloves, Self::Holster, Self::Kneepads];
 
+    /// How a store counts pieces of it ([`Outbox::items_created`](throng::prelude::Outbox::items_created)).
+    pub fn item_kind(self) -> u32 {
+        self as u32 + 1
+    }
+
     /// One of them by any number.
     pub fn by_number(number: u64) -> Self {
         Self::ALL[(number % Self::ALL.len() as u64) as usize]
@@ -163,7 +168,8 @@ pub struct Bag {
 }
 
 /// Draws the ids of one world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.gear_ids")]
 pub struct GearIds {
     next: GearId,
 }

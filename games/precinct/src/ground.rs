@@ -14,9 +14,10 @@ use std::collections::VecDeque;
 
 use bevy_ecs::{component::Component, entity::Entity};
 use glam::Vec3;
-use throng_pack::Pack;
+use throng_pack::{List, Pack};
+use throng_replication::EntityLink;
 
-use crate::{gear::Gear, weapons::ticks_of};
+use crate::gear::Gear;
 
 /// How long a piece lies. (ms)
 pub const LIES_MS: u32 = 60_000;
@@ -30,6 +31,21 @@ pub const LYING_MAX: usize = 64;
 #[pack(name = "precinct.lies")]
 pub struct Lies {
     pub gear: Gear,
+}
+
+/// The ground in a checkpoint.
+#[derive(Debug, Clone, Default, Pack)]
+#[pack(name = "precinct.ground")]
+pub struct SavedGround {
+    lying: List<SavedLying, LYING_MAX>,
+}
+
+#[derive(Debug, Clone, Copy, Pack)]
+#[pack(name = "precinct.lying_until")]
+struct SavedLying {
+    until_tick: u32,
+    #[pack(via = EntityLink)]
+    entity: Entity,
 }
 
 /// What lies on the ground of a world, and what changes in this tick.
@@ -81,8 +97,29 @@ impl Ground {
         (self.lying.len() >= LYING_MAX).then(|| self.lying.pop_front())?.map(|(_, entity)| entity)
     }
 
-    /// An entity lies there now.
-    pub fn lay(&mut self, entity: Entity, tick: u32, tick_hz: u16) {
-        self.lying.push_back((tick.saturating_add(ticks_of(LIES_MS, tick_hz)), entity));
+    /// Until which tick each piece lies; the oldest first.
+    pub fn lying(&self) -> impl Iterator<Item = (u32, Entity)> {
+        self.lying.iter().copied()
+    }
+
+    /// What is kept of it between two ticks, in which nothing falls and nothing is taken.
+    pub fn save(&self) -> SavedGround {
+        debug_assert!(self.falls.is_empty() && self.taken.is_empty(), "a tick tidies up");
+        let mut saved = SavedGround::default();
+        for &(until_tick, entity) in self.lying.iter().take(LYING_MAX) {
+            let pushed = saved.lying.push(SavedLying { until_tick, entity });
+            debug_assert!(pushed.is_ok(), "no more lie than are kept");
+        }
+        saved
+    }
+
+    pub fn load(&mut self, saved: SavedGround) {
+        *self = Self::default();
+        self.lying.extend(saved.lying.iter().map(|SavedLying { until_tick, entity }| (*until_tick, *entity)));
+    }
+
+    /// An entity lies there now, no shorter than those that do.
+    pub fn lay(&mut self, entity: Entity, until_tick: u32) {
+        self.lying.push_back((until_tick, entity));
     }
 }

@@ -17,13 +17,15 @@
 //! is named.
 
 use bevy_ecs::{prelude::*, query::QueryData};
+use glam::Vec3;
 use throng::prelude::*;
 use throng_replication::{NetId, ecs::Replicated};
 
 use crate::{
+    analytics::Trade,
     arena::{Arena, ArenaParts, Leaver},
     components::{Lying, Pose, Standing, Vitals},
-    gear::{Bag, GearId},
+    gear::{Bag, Gear, GearId},
     ground::{self, Lies},
     passport::{Passport, PlayerClient},
     portals::Destination,
@@ -31,6 +33,7 @@ use crate::{
     scene::Scene,
     stash::{self, Stash},
     trades,
+    weapons::ticks_of,
 };
 
 /// Whether there is anything for [`handle`] to do.
@@ -213,6 +216,8 @@ fn trade(
     debug_assert_eq!(put, Ok(()), "there is room");
     arena.trades.withdraw(from);
     throng::count!("gear_traded", 1 + u64::from(payment.is_some()));
+    let (from, to) = (giver.passport.name, taker.passport.name);
+    Trade { from, to, gear: get.number, is_gift: payment.is_none() }.emit();
     tell_bag(outbox, *giver.client, &giver.bag);
     tell_bag(outbox, *taker.client, &taker.bag);
     Some(())
@@ -278,15 +283,22 @@ pub fn tidy(world: &mut World) {
             destroy(world, oldest);
             throng::count!("gear_crowded_out");
         }
-        let shown = (Replicated::default(), Pose::new(feet, 0.0), Lying { kind: gear.kind });
-        let entity = world.spawn((shown, Lies { gear })).id();
-        world.resource_mut::<Arena>().ground.lay(entity, tick, rate.0);
+        lay(world, gear, feet, tick.saturating_add(ticks_of(ground::LIES_MS, rate.0)));
     }
+}
+
+/// Makes an entity of a piece that lies there until a tick; no sooner than those that lie already.
+pub fn lay(world: &mut World, gear: Gear, feet: Vec3, until_tick: u32) {
+    let shown = (Replicated::default(), Pose::new(feet, 0.0), Lying { kind: gear.kind });
+    let entity = world.spawn((shown, Lies { gear })).id();
+    world.resource_mut::<Arena>().ground.lay(entity, until_tick);
 }
 
 fn destroy(world: &mut World, entity: Entity) {
     if let Some(&Lies { gear }) = world.get::<Lies>(entity) {
-        world.resource_mut::<Arena>().ledger.destroy(gear);
+        world.resource_scope(|world, mut outbox: Mut<Outbox>| {
+            world.resource_mut::<Arena>().ledger.destroy(&mut outbox, gear);
+        });
         world.despawn(entity);
     }
 }

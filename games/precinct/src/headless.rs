@@ -36,7 +36,9 @@ mod carrying;
 mod doors;
 mod footprint;
 mod handling;
+mod reloading;
 mod rewind;
+mod saving;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -7,8 +7,9 @@
 //! again, so that the owner can go home.
 //!
 //! A player that connects again gets its own hideout back, since its assignment outlives its connection and its world.
-//! A new player gets the first one that was never taken; when there is none, the one whose owner has been away longest.
-//! When every owner is connected, nobody more is let in.
+//! A new player gets the first one that was never taken; when there is none, the one whose owner has been away longest:
+//! with a world of its own, since what is in there is saved as the owner's ([`hideout_number`]) and follows that to
+//! whichever hideout is next. When every owner is connected, nobody more is let in.
 //!
 //! Worlds are made on demand and none is kept in store. To build a hideout with 19 NPCs takes the maker's thread some
 //! 0.1 ms (`bench/worlds`), and it costs its owner the one frame that any answer of the server takes; a store would
@@ -33,6 +34,8 @@ use throng_net::protocol::{ClientId, UserData};
 use throng_platform::time::Nanos;
 use throng_profiler::{log_category, log_error};
 
+use crate::saves::hideout_number;
+
 log_category!(HIDEOUTS = "precinct.hideouts");
 
 /// How long after its end a world is made again whose owner is elsewhere: one that ends whenever it is made costs
@@ -44,7 +47,8 @@ pub trait Maker: Send {
     /// A request that has been made.
     type Request: Send;
 
-    fn ask(&mut self, ordinal: usize) -> Self::Request;
+    /// Asks for the world of a hideout, which is saved as its owner's.
+    fn ask(&mut self, ordinal: usize, owner: ClientId) -> Self::Request;
 
     /// The answer, once. `None`: not yet.
     fn answer(&mut self, request: &Self::Request) -> Option<Result<WorldId, WorldError>>;
@@ -62,8 +66,12 @@ pub struct ServerMaker {
 impl Maker for ServerMaker {
     type Request = Pending<WorldId>;
 
-    fn ask(&mut self, ordinal: usize) -> Pending<WorldId> {
-        self.control.create_world(self.plans[ordinal].clone())
+    fn ask(&mut self, ordinal: usize, owner: ClientId) -> Pending<WorldId> {
+        let plan = self.plans[ordinal].clone();
+        self.control.create_world(match hideout_number(owner) {
+            Some(number) => plan.saved_as(number),
+            None => plan,
+        })
     }
 
     fn answer(&mut self, request: &Pending<WorldId>) -> Option<Result<WorldId, WorldError>> {
@@ -107,6 +115,8 @@ pub struct Hideouts<M: Maker = ServerMaker> {
     lingering: VecDeque<(Nanos, usize, u32)>,
     /// Hideouts whose worlds ended while their owners were connected, and when they are made again.
     ended: Vec<(Nanos, usize)>,
+    /// Worlds that were asked for and are nobody's any more: they go as soon as they have come.
+    orphans: Vec<M::Request>,
     linger: Nanos,
     /// The beginning of this frame.
     now: Nanos,
@@ -140,6 +150,7 @@ impl<M: Maker> Hideouts<M> {
             vacant: (0..count).map(|ordinal| (ordinal, 0)).collect(),
             lingering: VecDeque::new(),
             ended: Vec::new(),
+            orphans: Vec::new(),
             linger,
             now: Nanos::ZERO,
             worlds: HideoutWorlds(Arc::new(Mutex::new(vec![None; count]))),
@@ -166,11 +177,36 @@ impl<M: Maker> Hideouts<M> {
             }
             if let Some(former) = hideout.owner.replace(client_id) {
                 self.owned.remove(&former);
+                self.clear_out(ordinal);
             }
             self.owned.insert(client_id, ordinal);
             return Some(ordinal);
         }
         None
+    }
+
+    /// Its former owner's world, with what is in the chest there, is not the next one's.
+    fn clear_out(&mut self, ordinal: usize) {
+        match std::mem::replace(&mut self.hideouts[ordinal].world, HideoutWorld::None) {
+            HideoutWorld::None => {}
+            HideoutWorld::Asked(request) => self.orphans.push(request),
+            HideoutWorld::There(world) => {
+                self.maker.retire(world);
+                self.forget_world(world);
+            }
+        }
+    }
+
+    /// Worlds that nobody waits for go.
+    fn retire_orphans(&mut self) {
+        let Self { orphans, maker, .. } = self;
+        orphans.retain(|request| match maker.answer(request) {
+            None => true,
+            Some(answer) => {
+                answer.into_iter().for_each(|world| maker.retire(world));
+                false
+            }
+        });
     }
 
     /// The hideout's world; asks for one if there is none.
@@ -180,7 +216,8 @@ impl<M: Maker> Hideouts<M> {
             HideoutWorld::There(world) => return Some(Ok(*world)),
             HideoutWorld::Asked(request) => self.maker.answer(request)?,
             HideoutWorld::None => {
-                hideout.world = HideoutWorld::Asked(self.maker.ask(ordinal));
+                let owner = ClientId(hideout.owner.expect("it is asked for by its owner"));
+                hideout.world = HideoutWorld::Asked(self.maker.ask(ordinal, owner));
                 return None;
             }
         };
@@ -265,7 +302,11 @@ impl<M: Maker> Hideouts<M> {
 }
 
 impl<M: Maker> Directory for Hideouts<M> {
+    /// At home, wherever it was when it was saved: nobody is sent back to where he was in danger, or gets out of it sooner.
     fn place(&mut self, client_id: ClientId, _: &UserData) -> Placement {
+        if hideout_number(client_id).is_none() {
+            return Placement::Refuse("no hideout is kept for so large a client id");
+        }
         let owned = self.owned.get(&client_id.0).copied();
         let Some(ordinal) = owned.or_else(|| self.claim(client_id.0)) else {
             return Placement::Refuse("every hideout's owner is connected");
@@ -301,6 +342,7 @@ impl<M: Maker> Directory for Hideouts<M> {
 
     fn frame(&mut self, now: Nanos) {
         self.now = now;
+        self.retire_orphans();
         self.retire_abandoned();
         self.remake_ended();
     }
@@ -338,7 +380,7 @@ mod tests {
     impl Maker for Workshop {
         type Request = u32;
 
-        fn ask(&mut self, _: usize) -> u32 {
+        fn ask(&mut self, _: usize, _: ClientId) -> u32 {
             self.asked_count += 1;
             self.asked.insert(self.asked_count, false);
             self.asked_count
@@ -421,6 +463,27 @@ mod tests {
         assert_eq!(place(&mut hideouts, 3), Some(1));
         assert_eq!(place(&mut hideouts, 2), Some(0));
         assert_eq!(place(&mut hideouts, 1), None);
+        check(&hideouts);
+    }
+
+    /// What is in a chest is its owner's, in whatever world.
+    #[test]
+    fn who_takes_over_a_hideout_gets_a_world_of_its_own() {
+        let mut hideouts = hideouts(1);
+        place(&mut hideouts, 1);
+        let of_first = hideouts.worlds.alive();
+        hideouts.left(ClientId(1));
+        assert_eq!(place(&mut hideouts, 2), Some(0));
+        assert_ne!(hideouts.worlds.alive(), of_first);
+        assert_eq!(hideouts.maker.retired, 1, "with what is saved of it");
+        check(&hideouts);
+        // The same while it is being made.
+        hideouts.left(ClientId(2));
+        assert_eq!(hideouts.place(ClientId(3), &[0; 256]), Placement::Pending);
+        hideouts.left(ClientId(3));
+        assert_eq!(place(&mut hideouts, 4), Some(0));
+        (0..200).for_each(|second| at(&mut hideouts, second));
+        assert_eq!((hideouts.orphans.len(), hideouts.maker.retired, hideouts.maker.made.len()), (0, 3, 1));
         check(&hideouts);
     }
 

@@ -8,6 +8,14 @@
 //! Cost: a list look-up. Memory: 12 bytes per hideout, in the hub and the dark zone.
 
 use throng::prelude::WorldId;
+use throng_pack::{List, Pack};
+
+/// Homes in a checkpoint.
+#[derive(Debug, Clone, Default, Pack)]
+#[pack(name = "precinct.homes")]
+pub struct SavedHomes {
+    worlds: List<Option<WorldId>, { u16::MAX as usize + 1 }>,
+}
 
 /// The hideouts' worlds, by ordinal. One may have ended since: who is sent there is turned back.
 #[derive(Default)]
@@ -19,6 +27,14 @@ impl Homes {
         let place = usize::from(ordinal);
         self.0.resize(self.0.len().max(place + 1), None);
         self.0[place] = Some(world);
+    }
+
+    pub fn save(&self) -> SavedHomes {
+        SavedHomes { worlds: self.0.clone().try_into().expect("ordinals are 16 bits") }
+    }
+
+    pub fn load(&mut self, saved: SavedHomes) {
+        self.0 = saved.worlds.into_vec();
     }
 
     /// Where this hideout is, if it is known.

@@ -8,7 +8,7 @@
 
 mod layout;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use glam::Vec3;
 use throng_query::geometry::{Aabb, LevelGeometry};
@@ -54,6 +54,12 @@ pub struct Level {
 }
 
 impl Level {
+    /// The level, made by the first who asks in this process: a test that starts many servers makes it once.
+    pub fn shared() -> Arc<Self> {
+        static LEVEL: OnceLock<Arc<Level>> = OnceLock::new();
+        LEVEL.get_or_init(Self::load).clone()
+    }
+
     /// Makes the level. Call once, then share.
     ///
     /// # Panics

@@ -8,6 +8,7 @@
 //! ```text
 //!   server    hideouts  distribution           build(&mut Server): worlds, who owns which
 //!   worlds                                     the kinds and their plugins, the order of a tick
+//!   kept  saves                                what worlds go on from after a panic; what outlives the server
 //!   arrivals  players  shooting  social        systems: what happens in a tick
 //!   swinging  handling  npc
 //!   lives                                      how a life ends and the next begins
@@ -17,20 +18,25 @@
 //!   travel   npc::{places graph senses path_queue}
 //!   movement  passport  rules  doors  prices   rules of the game
 //!   components  protocol  weapons  inventory  gear  level      what both sides agree on
+//!   analytics                                  what is told of play
 //! ```
 //!
 //! A module uses modules of lower lines, and neighbours, never in a circle. Beside them is `bot`, a player for the
 //! swarm, and above all `game`, which is what the toolbox is given.
 //!
+//! [`district`] is another game on the same toolbox: two kilometres of ground that is streamed and blown up.
+//!
 //! Cost on a server: see [`npc`].
 
 pub mod actors;
+pub mod analytics;
 pub mod arena;
 pub mod arrivals;
 pub mod bot;
 mod budgets;
 pub mod components;
 pub mod distribution;
+pub mod district;
 pub mod doors;
 mod game;
 pub mod gear;
@@ -39,6 +45,7 @@ pub mod handling;
 pub mod hideouts;
 pub mod homes;
 pub mod inventory;
+mod kept;
 pub mod ledger;
 pub mod level;
 pub mod lives;
@@ -52,6 +59,7 @@ pub mod portals;
 mod prices;
 pub mod protocol;
 pub mod rules;
+pub mod saves;
 pub mod scene;
 pub mod server;
 pub mod shooting;

@@ -8,6 +8,7 @@ use bevy_ecs::component::Component;
 use glam::Vec3;
 use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use throng_pack::Pack;
 use throng_query::nav::{NavMesh, NavPoint};
 
 use crate::{
@@ -22,7 +23,8 @@ pub const DEATH_MS: u32 = 5_000;
 const SCATTER_M: f32 = 3.0;
 
 /// When the next life begins; meaningless for the living. (ticks)
-#[derive(Component, Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Component, Debug, Clone, Copy, PartialEq, Eq, Default, Pack)]
+#[pack(name = "precinct.life_clock")]
 pub struct LifeClock {
     respawn_tick: u32,
 }

@@ -8,10 +8,11 @@
 //! falls. Cost: 16 distances for each living player and tick; 40 bytes a place.
 
 use glam::Vec3;
+use throng_pack::{ArrayVec, Pack};
 
 use crate::{
     components::Slot,
-    inventory::{Inventory, Item},
+    inventory::{Inventory, Item, Stacks},
     weapons::{WeaponKind, ticks_of},
 };
 
@@ -24,11 +25,24 @@ const PLACES_MAX: usize = 16;
 /// One in so many NPCs has a medkit.
 const NPCS_PER_MEDKIT: u16 = 3;
 
+#[derive(Debug, Clone, Copy, Pack)]
+#[pack(name = "precinct.loot_place")]
 struct Place {
+    #[pack(via = [f32; 3])]
     feet: Vec3,
     until_tick: u32,
     /// Empty: nothing lies there any more.
+    #[pack(via = Stacks)]
     left: Inventory,
+}
+
+/// Loot in a checkpoint.
+#[derive(Debug, Clone, Pack)]
+#[pack(name = "precinct.loot")]
+pub struct SavedLoot {
+    places: ArrayVec<Place, PLACES_MAX>,
+    #[pack(max = PLACES_MAX as u8 - 1)]
+    next: u8,
 }
 
 /// What lies around in a world.
@@ -40,6 +54,27 @@ pub struct Loot {
 }
 
 impl Loot {
+    pub fn save(&self) -> SavedLoot {
+        SavedLoot { places: self.places.iter().copied().collect(), next: self.next as u8 }
+    }
+
+    pub fn load(&mut self, SavedLoot { places, next }: SavedLoot) {
+        *self = Self::default();
+        if !places.is_empty() {
+            self.places.reserve_exact(PLACES_MAX);
+            self.places.extend(places);
+            self.next = next.into();
+        }
+    }
+
+    /// Of another run of the world, whose tick was `then` and is `now` in this one: what lies there lies as long as it
+    /// would have.
+    pub fn move_in_time(&mut self, then: u32, now: u32) {
+        for place in &mut self.places {
+            place.until_tick = now.saturating_add(place.until_tick.saturating_sub(then));
+        }
+    }
+
     /// An NPC has fallen. What it leaves follows from who it was, so that no chance is drawn for it.
     pub fn leave(&mut self, feet: Vec3, slot: Slot, weapon: WeaponKind, tick: u32, tick_hz: u16) {
         let mut left = Inventory::default();

@@ -13,6 +13,7 @@
 
 use bevy_ecs::prelude::*;
 use glam::Vec3;
+use throng_pack::Pack;
 use throng_query::nav::NavMesh;
 
 use crate::{
@@ -33,7 +34,8 @@ const GRIP_MS: u32 = 250;
 const _: () = assert!(GRIP_MS as f32 <= HOLD_S_MAX * 1e3);
 
 /// What a player's client wants, as of this tick.
-#[derive(Component, Debug, Clone, Copy, Default)]
+#[derive(Component, Debug, Clone, Copy, Default, Pack)]
+#[pack(name = "precinct.controls")]
 pub struct Controls {
     /// Sum of this tick's directions, and how many they are.
     direction_sum: [f32; 2],
@@ -49,6 +51,7 @@ pub struct Controls {
     yaw: f32,
     pitch: f32,
     /// Where it looked when it last pulled the trigger: yaw and pitch.
+    #[pack(via = [f32; 2])]
     shot_aim: (f32, f32),
     /// How long the wish above is still followed without a new one. (s)
     hold_s: f32,

@@ -18,7 +18,8 @@ pub struct Passport {
 }
 
 /// The client that an entity is the player of.
-#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.player_client")]
 pub struct PlayerClient(pub ClientKey);
 
 /// A player's name, inside the row: one that [`speech::accept_name`] has accepted.

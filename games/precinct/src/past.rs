@@ -16,9 +16,11 @@ use std::sync::{Arc, OnceLock};
 
 use glam::{Quat, Vec3};
 use throng::prelude::SeenMoment;
+use throng_pack::Pack;
 use throng_rewind::{
     history::{Body, History, HistorySettings, SLOTS_MAX},
     rig::{Playing, Rig},
+    saved::SavedHistory,
     shooter::Claim,
     view_limits::ViewLimits,
     view_time::ViewTime,
@@ -28,6 +30,17 @@ use crate::components::{BODY_HEIGHT_M, BODY_RADIUS_M, Slot};
 
 /// The place of the one rig that there is.
 const BODY: u16 = 0;
+
+/// The past in a checkpoint.
+#[derive(Debug, Clone, Pack)]
+#[pack(name = "precinct.past")]
+pub struct SavedPast {
+    /// For how many there is room.
+    #[pack(min = 1, max = SLOTS_MAX)]
+    slots: u32,
+    /// `None`: nothing was recorded.
+    history: Option<SavedHistory>,
+}
 
 /// The last ticks of a world.
 pub struct Past {
@@ -58,6 +71,21 @@ impl Past {
     /// What shots are cast at.
     pub fn history(&self) -> &History {
         &self.history
+    }
+
+    pub fn save(&self) -> SavedPast {
+        let history = self.history.ticks().is_some().then(|| self.history.save());
+        SavedPast { slots: self.history.slots(), history }
+    }
+
+    pub fn load(&mut self, SavedPast { slots, history }: SavedPast) {
+        let had = self.history.slots();
+        self.history.make_room(slots);
+        self.take_in(had);
+        // What does not fit is of another build: nobody is hit where they were then.
+        if !history.is_none_or(|history| self.history.restore(&history)) {
+            self.take_in(0);
+        }
     }
 
     /// Records where everybody stands at the end of a tick, by slots. Who is nowhere has no number for a place.

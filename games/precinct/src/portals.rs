@@ -162,7 +162,8 @@ impl SharedWorlds {
 }
 
 /// Whether a portal may take the player: only once it has been seen away from all of them since it arrived.
-#[derive(Component, Debug, Clone, Copy, Default)]
+#[derive(Component, Debug, Clone, Copy, Default, Pack)]
+#[pack(name = "precinct.portal_watch")]
 pub struct PortalWatch {
     was_away: bool,
 }

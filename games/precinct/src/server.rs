@@ -11,6 +11,7 @@ use crate::{
     distribution::Distribution,
     hideouts::{HideoutWorlds, Hideouts, ServerMaker},
     level::Level,
+    saves::{DARK_ZONE_NUMBER, HUB_NUMBER},
     scene::Shared,
     worlds::{DarkZone, Hideout, HideoutPlan, Hub, Sentinel},
 };
@@ -23,9 +24,10 @@ pub struct PrecinctSettings {
     /// NPCs in all worlds together when all players are in [0 to 40,000].
     pub npcs: usize,
     /// How long a hideout stays after its owner has left the server. (s) Less → who loses the connection finds a
-    /// hideout that has begun anew; more → hideouts of those who do not come back cost memory, though no time.
+    /// hideout whose NPCs have begun anew; more → hideouts of those who do not come back cost memory, though no time.
     pub hideout_linger_s: u32,
-    /// Makes all hideouts before the server runs and never retires them, for tests without players.
+    /// Makes all hideouts before the server runs and never retires them, for tests without players. They are nobody's
+    /// then: what lies in them is not saved.
     pub hideouts_at_start: bool,
     /// Seeds every world: the same seed and the same inputs give the same game.
     pub seed: u64,
@@ -96,7 +98,7 @@ pub struct PrecinctWorlds {
 ///
 /// Cost: about 0.1 s for the level and 0.1 ms for each world.
 pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<PrecinctWorlds, ServerError> {
-    let shared = Shared::new(Level::load(), server.draw_seed());
+    let shared = Shared::new(Level::shared(), server.draw_seed());
     let day = Distribution::new(settings.players, settings.npcs);
     // Seeds that have nothing to do with each other, from one.
     let mut seeds = SplitMix64::seed_from_u64(settings.seed);
@@ -104,13 +106,13 @@ pub fn build(server: &mut Server, settings: &PrecinctSettings) -> Result<Precinc
 
     server.set_game("precinct");
     let hub = server.add_kind(Hub { shared: shared.clone(), npcs: day.hub_npcs, keep_awake: settings.keep_awake })?;
-    let hub = server.create_world(hub, next_seed())?;
+    let hub = server.create_world_as(NewWorld::new(hub, next_seed()).saved_as(HUB_NUMBER))?;
     let dark_zone = server.add_kind(DarkZone {
         shared: shared.clone(),
         npcs: day.dark_zone_npcs,
         keep_awake: settings.keep_awake,
     })?;
-    let dark_zone = server.create_world(dark_zone, next_seed())?;
+    let dark_zone = server.create_world_as(NewWorld::new(dark_zone, next_seed()).saved_as(DARK_ZONE_NUMBER))?;
     let hideout = server.add_kind(Hideout {
         shared: shared.clone(),
         keep_awake: settings.keep_awake,

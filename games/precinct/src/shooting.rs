@@ -17,6 +17,7 @@ use bevy_ecs::prelude::*;
 use throng::prelude::*;
 
 use crate::{
+    analytics::PlayerDowned,
     arena::{Arena, ArenaParts},
     components::Vitals,
     gear::{Bag, GearKind},
@@ -81,6 +82,7 @@ pub fn resolve(
         throng::count!("deaths");
         if let Some((mut killed, client, mut bag)) = player {
             killed.deaths += 1;
+            let gear_before = bag.gear.len();
             if scene.rules.players_fight_players
                 && !bag.gear.is_empty()
                 && let Some(feet) = feet
@@ -91,11 +93,15 @@ pub fn resolve(
                 }
                 tell_bag(&mut outbox, *client, &bag);
             }
+            let [x_m, y_m, z_m] = feet.unwrap_or_default().into();
+            let gear_lost = (gear_before - bag.gear.len()) as u32;
+            let by_npc = actors.side(order.shooter).npc;
+            PlayerDowned { player: killed.name, by_npc, gear_lost, x_m, y_m, z_m }.emit();
         }
         if let Ok((.., Some((mut killer, ..)))) = victims.get_mut(actors.entity(order.shooter)) {
             killer.kills += 1;
             if is_npc && let Some(feet) = feet {
-                let gear = ledger.create(|id| GearKind::by_number(id.number + u64::from(target.0)));
+                let gear = ledger.create(&mut outbox, |id| GearKind::by_number(id.number + u64::from(target.0)));
                 ground.fall(feet, gear);
                 throng::count!("gear_found");
             }

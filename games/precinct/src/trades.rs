@@ -9,6 +9,8 @@
 //! new one is made, so a tick without trades pays nothing.
 
 use bevy_ecs::entity::Entity;
+use throng_pack::{List, Pack};
+use throng_replication::EntityLink;
 
 use crate::{
     gear::{GearId, GearKind},
@@ -23,14 +25,24 @@ pub const HOLDS_MS: u32 = 10_000;
 const OFFERS_MAX: usize = 256;
 
 /// What somebody offers somebody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.standing_offer")]
 pub struct StandingOffer {
+    #[pack(via = EntityLink)]
     pub from: Entity,
+    #[pack(via = EntityLink)]
     pub to: Entity,
     pub give: GearId,
     /// `None`: it is a gift.
     pub want: Option<GearKind>,
     until_tick: u32,
+}
+
+/// Trades in a checkpoint.
+#[derive(Debug, Clone, Default, Pack)]
+#[pack(name = "precinct.trades")]
+pub struct SavedTrades {
+    offers: List<StandingOffer, OFFERS_MAX>,
 }
 
 /// The offers that stand in a world.
@@ -61,6 +73,24 @@ impl Trades {
             (standing.from, standing.to, standing.give) == (from, to, give) && standing.until_tick > tick
         };
         self.0.iter().find(is_it).copied()
+    }
+
+    pub fn save(&self) -> SavedTrades {
+        SavedTrades { offers: self.0.clone().try_into().expect("no more are made") }
+    }
+
+    pub fn load(&mut self, saved: SavedTrades) {
+        self.0 = saved.offers.into_vec();
+    }
+
+    /// Keeps the offers of those who are there.
+    pub fn retain(&mut self, is_there: impl Fn(Entity) -> bool) {
+        self.0.retain(|standing| is_there(standing.from));
+    }
+
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// What a player has offered counts no more.

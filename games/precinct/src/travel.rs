@@ -46,6 +46,14 @@ pub struct Traveller {
     pub bag: Bag,
 }
 
+impl Traveller {
+    /// As one who logs in, to this hideout: whatever world it was in when it was saved, and whichever of them was its own
+    /// in that run of the server.
+    pub fn logged_in(self, home: Option<u16>) -> Self {
+        Self { passport: Passport { home, ..self.passport }, passage: None, ..self }
+    }
+}
+
 /// From which kind of world, and through the portal to which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
 #[pack(name = "precinct.passage")]
@@ -73,6 +81,11 @@ pub struct Facing {
 }
 
 impl Facing {
+    /// Of somebody who goes nowhere: as the world sees it.
+    pub fn standing(yaw: f32, pitch: f32) -> Self {
+        Self { yaw: (yaw + PI).rem_euclid(2.0 * PI) - PI, pitch }
+    }
+
     /// Of somebody who looks to `yaw` and `pitch` and goes from one place to another.
     pub fn on_way(yaw: f32, pitch: f32, from: Vec3, to: Vec3) -> Self {
         let turned = (yaw - heading(from, to) + PI).rem_euclid(2.0 * PI) - PI;

@@ -10,7 +10,8 @@ use throng_pack::Pack;
 use throng_replication::Replicate;
 
 /// What somebody carries.
-#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Replicate, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.weapon_kind")]
 pub enum WeaponKind {
     Fists,
     Pistol,
@@ -81,7 +82,8 @@ impl TryFrom<u8> for WeaponKind {
 }
 
 /// A weapon in somebody's hands.
-#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.weapon_in_hand")]
 pub struct Weapon {
     pub kind: WeaponKind,
     /// Rounds loaded.

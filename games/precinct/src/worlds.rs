@@ -7,7 +7,7 @@
 //! | `dark_zone` | 30 Hz | 1              | everybody against everybody                        |
 //! | `sentinel`  | 128 Hz| for tests      | no players; shows by its ticks whether the host holds |
 //!
-//! The first three are the same five plugins with other rules and other numbers of NPCs; hub and dark zone have doors,
+//! A `district` is another game, see [`crate::district`]. The first three are the same five plugins with other rules and other numbers of NPCs; hub and dark zone have doors,
 //! too. A tick runs through the steps of [`Step`] in order:
 //!
 //! ```text
@@ -41,12 +41,14 @@ use crate::{
     arena::Arena,
     arrivals,
     components::{Action, Character, Door, Lying, Pose, Vitals},
-    handling,
+    district, handling,
+    kept::KeptState,
     ledger::Ledger,
     npc::{body, census, combat, paths, perception, population, roll_call},
     players,
     portals::{DARK_ZONE, Destination, HIDEOUT, HUB},
     protocol::{CallMe, Carried, Handle, Input, Offered, Pockets, Said, Say, Stashed},
+    saves::SavedState,
     scene::{Scene, Shared},
     server::FaultyHideout,
     shooting, social,
@@ -210,13 +212,14 @@ fn protocol_of(here: Destination) -> Protocol {
 
 /// What goes over the wire in all worlds of Precinct. Server and clients make it alike, and compare its hash.
 pub fn schema() -> Arc<Schema> {
-    Protocol::union(&[Destination::Hub, Destination::DarkZone, Destination::Hideout].map(protocol_of))
+    let [hub, dark_zone, hideout] = [Destination::Hub, Destination::DarkZone, Destination::Hideout].map(protocol_of);
+    Protocol::union(&[hub, dark_zone, hideout, district::protocol()])
 }
 
 /// What a world of players is made of, whatever its kind.
 fn build_world(world: &mut WorldBuilder, shared: &Shared, here: Destination, npc_count: usize) {
     world.configure_sets(Update, order_of_steps());
-    world.add_plugins((Movement, Combat, Npcs, Social, Belongings));
+    world.add_plugins((Movement, Combat, Npcs, Social, Belongings, KeptState, SavedState));
     if has_doors(here) {
         world.add_plugins(Doors);
     }
@@ -350,7 +353,8 @@ pub struct Sentinel {
 /// Entities of a sentinel world.
 const ORBITS: usize = 4;
 
-#[derive(Component)]
+#[derive(Component, Pack)]
+#[pack(name = "precinct.orbit")]
 struct Orbit {
     centre: NavPoint,
     phase: f32,
@@ -371,6 +375,7 @@ impl WorldKind for Sentinel {
 
     fn build(&self, world: &mut WorldBuilder) {
         world.placed_by::<Pose>().add_systems(Update, orbit);
+        world.checkpoint::<Pose>().checkpoint::<Orbit>().transient::<Scene>();
         world.insert_resource(Scene::new(&self.shared, Destination::Hub));
         for index in 0..ORBITS {
             let centre = self.shared.places.spawn(index as u16);

@@ -12,6 +12,7 @@ mod simulated;
 
 use std::collections::{BTreeMap, HashMap};
 
+use bevy_ecs::prelude::*;
 use precinct::{
     PrecinctBot, PrecinctSettings, PrecinctWorlds,
     arena::Arena,
@@ -21,7 +22,7 @@ use precinct::{
     passport::PlayerClient,
     stash::Stash,
 };
-use throng::prelude::{ClientKey, WorldId};
+use throng::prelude::{ClientKey, Outbox, WorldId};
 use throng_net::transport::Impairment;
 use throng_simulator::Simulation;
 
@@ -111,7 +112,9 @@ fn equip(simulation: &mut Simulation, worlds: &PrecinctWorlds) {
         let ecs = simulation.server_mut().world_mut(home).expect("it is at home between frames").ecs_mut();
         for number in 0..AT_FIRST {
             let kind = GearKind::by_number((index + number) as u64);
-            let gear = ecs.resource_mut::<Arena>().ledger.create(|_| kind);
+            let gear = ecs.resource_scope(|ecs, mut outbox: Mut<Outbox>| {
+                ecs.resource_mut::<Arena>().ledger.create(&mut outbox, |_| kind)
+            });
             let mut bags = ecs.query::<&mut Bag>();
             bags.single_mut(ecs).expect("everybody is at home at first").gear.put(gear).expect("there is room");
         }

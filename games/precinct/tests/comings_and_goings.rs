@@ -110,9 +110,34 @@ fn break_world(simulation: &mut Simulation, world: WorldId) {
     assert!(world.ecs_mut().remove_resource::<TickInfo>().is_some());
 }
 
+/// A player whose world panics stays in it, and does not notice; if it does so again and again, his world is no more.
 #[test]
-fn a_player_whose_hideout_panics_goes_on_in_a_fresh_one() {
+fn a_hideout_that_panics_goes_on_and_one_that_always_does_is_given_up() {
     let (mut simulation, worlds) = Simulation::new(&simulated::settings(34), game(2, 40)).unwrap();
+    (0..2).for_each(|_| _ = simulation.join(Box::new(Visitor)));
+    assert!(simulation.run_until(20.0, |simulation| simulation.totals().playing == 2));
+    simulation.run_for(1.0);
+    let homes = worlds.hideouts.alive();
+    for panics in 1..=2 {
+        break_world(&mut simulation, homes[0]);
+        simulation.run_for(2.0);
+        assert_eq!(worlds.hideouts.alive(), homes);
+        assert_eq!(check_everybody_at_home(&mut simulation, &worlds), 2);
+        assert_eq!(simulation.server_mut().count_of("server.worlds_reloaded"), panics);
+    }
+    break_world(&mut simulation, homes[0]);
+    simulation.run_for(2.0);
+    assert_eq!(worlds.hideouts.alive(), homes[1..]);
+    let totals = simulation.totals();
+    assert_eq!((totals.playing, totals.disconnects, totals.state_errors), (1, 1, 0), "{totals:#?}");
+    assert_eq!(simulation.server_mut().count_of("server.clients_placed_again"), 0);
+}
+
+#[test]
+fn a_player_whose_hideout_panics_goes_on_in_a_fresh_one_where_no_checkpoints_are_kept() {
+    let mut settings = simulated::settings(34);
+    settings.server.server.checkpoint_period_s = 0;
+    let (mut simulation, worlds) = Simulation::new(&settings, game(2, 40)).unwrap();
     (0..2).for_each(|_| _ = simulation.join(Box::new(Visitor)));
     assert!(simulation.run_until(20.0, |simulation| simulation.totals().playing == 2));
     simulation.run_for(1.0);

@@ -1,5 +1,6 @@
 //! The promise: in a frame of the whole server, all worlds and the frame's own thread together, nothing is allocated
-//! but for those who travel, and for lists that are longer than they ever were.
+//! but for those who travel, for gear that comes into being or ceases to be, of which the store is told, and for lists that
+//! are longer than they ever were.
 
 mod simulated;
 
@@ -28,5 +29,6 @@ fn most_frames_allocate_nothing_and_a_traveller_takes_few_allocations() {
     let travels = simulation.totals().counter("travels") - travels_before;
     assert!(travels > 20, "{travels} travels say little");
     assert!(sum <= PER_TRAVEL_MAX * travels, "{sum} allocations for {travels} travels");
-    assert!(without >= FRAMES * 9 / 10, "{without} of {FRAMES} frames without an allocation: {each:?}");
+    // Some hundred pieces come into being or cease to be meanwhile.
+    assert!(without >= FRAMES * 17 / 20, "{without} of {FRAMES} frames without an allocation: {each:?}");
 }

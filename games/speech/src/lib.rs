@@ -14,6 +14,7 @@
 //! Nothing here allocates. Cost: a pass over at most 120 bytes.
 
 use bevy_ecs::component::Component;
+use throng_pack::Pack;
 
 mod spoken;
 
@@ -70,7 +71,8 @@ pub fn accept_name(bytes: &[u8], bytes_max: usize) -> Result<&str, TextFault> {
 }
 
 /// How much a player may still say. Lives as long as the player stays in the world.
-#[derive(Component, Debug, Clone, Copy)]
+#[derive(Component, Debug, Clone, Copy, Pack)]
+#[pack(name = "speech.allowance")]
 pub struct SpeechAllowance {
     lines_left: u8,
     refilled_tick: u32,

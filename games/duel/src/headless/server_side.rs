@@ -5,7 +5,7 @@ use throng_platform::allocator::thread_counts;
 use super::*;
 use crate::{
     components::{Arms, Doing},
-    controls::{Controls, SAVED_MAX, Told},
+    controls::{Controls, ReceivedInput, SAVED_MAX},
     map::layout::middle_of,
     movement::RUN_M_PER_S,
     protocol::{Grenade, TICK_HZ, Throw},
@@ -229,7 +229,7 @@ fn what_only_the_server_knows_of_a_player_is_in_the_hash() {
         ("life", |game| game.edit::<Senses>(ATTACKER, |senses| senses.life += 1)),
         ("blind", |game| game.edit::<Senses>(ATTACKER, |senses| senses.blind_until_tick += 1)),
         ("waiting", |game| {
-            let told = Told { number: 1, input: Input::default().and_jump(), seen: None };
+            let told = ReceivedInput { number: 1, input: Input::default().and_jump(), seen: None };
             game.edit::<Controls>(ATTACKER, |controls| _ = controls.take(told));
         }),
     ];

@@ -1,8 +1,9 @@
 //! Rows: all that is known of one actor.
 
 use bevy_ecs::{component::Component, entity::Entity};
+use throng_pack::Pack;
 use throng_query::neighbour_lists::NOBODY;
-use throng_replication::NetId;
+use throng_replication::{EntityLink, NetId};
 
 use super::side::Side;
 use crate::{
@@ -15,11 +16,13 @@ use crate::{
 pub const HURT_BELOW: f32 = 0.7;
 
 /// An actor's index, on its entity.
-#[derive(Component, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Component, Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "frontier.slot")]
 pub struct Slot(pub u32);
 
 /// One life of one actor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pack)]
+#[pack(name = "frontier.who")]
 pub struct Who {
     pub index: u32,
     pub(super) life: u32,
@@ -35,7 +38,8 @@ pub mod dirty {
 }
 
 /// What lies on somebody, each until a tick.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pack)]
+#[pack(name = "frontier.clocks")]
 pub struct Clocks {
     pub stunned: u32,
     pub snared: u32,
@@ -47,7 +51,8 @@ pub struct Clocks {
 }
 
 /// A spell in the making.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "frontier.casting")]
 pub struct Casting {
     pub ability: Ability,
     pub target: Option<Who>,
@@ -55,8 +60,10 @@ pub struct Casting {
 }
 
 /// A row.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Pack)]
+#[pack(name = "frontier.actor")]
 pub struct Actor {
+    #[pack(via = EntityLink)]
     pub entity: Entity,
     /// What clients call it; known from the end of its first tick on.
     pub id: Option<NetId>,

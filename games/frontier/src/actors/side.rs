@@ -1,9 +1,12 @@
 //! Sides: who is for and against whom.
 
+use throng_pack::Pack;
+
 use crate::{components::Kind, neighbours::groups};
 
 /// Which side somebody is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "frontier.side")]
 pub enum Side {
     /// Players and townsfolk.
     Folk,

@@ -6,6 +6,7 @@ use crate::{
     land::{
         Cell, Ground, Growth, Map, Piece, PieceKind,
         ground::{DEPTH_MAX, PIECE_HEALTH},
+        map::Wanted,
         store::{LoadedSector, SavedCell},
     },
     protocol::{CellSeen, LandSeen, Realm, Site, Whose, Work},
@@ -225,17 +226,19 @@ fn land_that_has_not_come_yet_is_neither_shown_nor_changed() {
     zone.settler(0, [0.0, 0.0]);
     let hole = cell(0, 1);
     let wanted: Vec<_> = zone.ecs_mut().resource_mut::<Map>().take_wanted().collect();
-    assert!(wanted.contains(&hole.sector()));
+    let Some(&Wanted { sector, ask }) = wanted.iter().find(|wanted| wanted.sector == hole.sector()) else {
+        panic!("{wanted:?}");
+    };
     assert!(!zone.work(0, Work::Dig(hole)));
     let ground = Ground { depth: 1, ..Ground::BARE };
     let mut cells = List::new();
     cells.push(SavedCell { index: hole.index(), ground }).unwrap();
-    zone.world.post(WorldId::new(0, 0), &LoadedSector { sector: hole.sector(), cells }).unwrap();
+    zone.world.post(WorldId::new(0, 0), &LoadedSector { sector, ask, cells: Some(cells) }).unwrap();
     zone.tick();
     assert_eq!(zone.tally().of("sectors_loaded"), 1);
     assert_eq!(zone.world.told::<LandSeen>(ClientKey(0)).len(), 1);
     assert!(zone.work(0, Work::Dig(hole)));
     assert_eq!(zone.ground(hole).depth, 2);
-    let dirty = zone.ecs_mut().resource_mut::<Map>().take_dirty().unwrap();
-    assert_eq!(dirty.cells, [(hole, Some(Ground { depth: 2, ..Ground::BARE }))]);
+    let dirty = zone.ecs_mut().resource_mut::<Map>().take_dirty(1);
+    assert_eq!(dirty, [(hole, Some(Ground { depth: 2, ..Ground::BARE }))]);
 }

@@ -3,14 +3,14 @@
 //! A cell's record is its [`Ground`], under [`Key::cell`] with the cell's number, so the records of a sector lie beside each
 //! other and are read as one range. A cell that is again as nobody has touched it has no record.
 //!
-//! [`SavedLand`] is for threads that load: it waits for the disk. Packing ([`put`]) is the caller's, off a tick or in it;
-//! 40 bytes a cell.
+//! [`SavedLand`] is for threads that load: it waits for the disk. Packing ([`packed`]) is a cut's, in a tick; 40 bytes a cell.
 
 use std::sync::Arc;
 
 use thiserror::Error;
-use throng_pack::{List, Pack, PackError};
-use throng_persistence::{Commit, Key, Reads, StoreError, versions::Versions};
+use throng::prelude::CellToSave;
+use throng_pack::{List, Pack, PackError, envelope};
+use throng_persistence::{Key, Reads, StoreError, versions::Versions};
 
 use super::{Cell, Ground, Sector, cells::SECTOR_CELLS, map::Dirty};
 
@@ -28,8 +28,14 @@ pub struct SavedCell {
 #[pack(name = "frontier.loaded_sector")]
 pub struct LoadedSector {
     pub sector: Sector,
-    pub cells: List<SavedCell, SECTOR_CELLS>,
+    /// The number of the question.
+    pub ask: u32,
+    /// `None`: it cannot be read.
+    pub cells: Option<SavedCells>,
 }
+
+/// The changed cells of a sector.
+pub type SavedCells = List<SavedCell, SECTOR_CELLS>;
 
 /// Why a sector could not be read. Nothing of it counts, so it is not ready and nothing in it can be changed.
 #[derive(Debug, Error)]
@@ -61,7 +67,7 @@ impl SavedLand {
 
     /// What is saved of a sector. Waits for the disk; reads as many records as were changed in this sector, however many
     /// there are in others.
-    pub fn load(&self, sector: Sector) -> Result<LoadedSector, LoadError> {
+    pub fn load(&self, sector: Sector) -> Result<SavedCells, LoadError> {
         let [first, last] = [0, SECTOR_CELLS as u16 - 1].map(|index| key(self.world, sector.cell(index)));
         let mut outcome = Ok(());
         let mut cells = List::new();
@@ -73,7 +79,7 @@ impl SavedLand {
                 });
             }
         })?;
-        outcome.map(|()| LoadedSector { sector, cells })
+        outcome.map(|()| cells)
     }
 
     fn read(&self, key: Key, value: &[u8]) -> Result<SavedCell, LoadError> {
@@ -88,13 +94,17 @@ fn key(world: u64, cell: Cell) -> Key {
     Key::cell(world, cell.number().into())
 }
 
-/// Puts changed cells into a commit, each as a record of its own.
-pub fn put(commit: &mut Commit, world: u64, dirty: &Dirty) -> Result<(), PackError> {
-    for (cell, ground) in &dirty.cells {
-        match ground {
-            Some(ground) => _ = commit.put(key(world, *cell), ground)?,
-            None => _ = commit.delete(key(world, *cell)),
+/// Changed cells as they are saved, each as a record of its own.
+///
+/// # Errors
+/// If one breaks its type's limits.
+pub fn packed(dirty: &Dirty) -> Result<Vec<CellToSave>, PackError> {
+    let pack = |(cell, ground): &(Cell, Option<Ground>)| {
+        let mut value = ground.map(|_| Vec::new());
+        if let (Some(ground), Some(bytes)) = (ground, &mut value) {
+            envelope::write(ground, bytes)?;
         }
-    }
-    Ok(())
+        Ok(CellToSave { cell: cell.number().into(), value })
+    };
+    dirty.iter().map(pack).collect()
 }

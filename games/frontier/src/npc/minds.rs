@@ -1,9 +1,13 @@
 //! Minds: what NPCs remember, one row each, in the order of the actors.
 
 use bevy_ecs::resource::Resource;
+use throng_pack::{List, Pack};
 
 use super::presence::Presence;
-use crate::{actors::Who, mailboxes::Mailboxes};
+use crate::{
+    actors::Who,
+    mailboxes::{Mailboxes, SavedMailboxes},
+};
 
 /// Between two thoughts of an NPC that is awake. (ms)
 pub const THOUGHT_MS: u32 = 250;
@@ -11,7 +15,8 @@ pub const THOUGHT_MS: u32 = 250;
 pub const HATE_MAX: usize = 4;
 
 /// What an NPC is up to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pack)]
+#[pack(name = "frontier.errand")]
 pub enum Errand {
     #[default]
     Stand,
@@ -24,7 +29,8 @@ pub enum Errand {
 }
 
 /// One NPC's.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pack)]
+#[pack(name = "frontier.mind")]
 pub struct Mind {
     pub home: [f32; 2],
     /// Its camp, or its town behind the camps.
@@ -32,12 +38,20 @@ pub struct Mind {
     pub errand: Errand,
     /// Where a stroll or the way back leads.
     pub goal: [f32; 2],
-    hate: [(Who, u32); HATE_MAX],
+    hate: [Hatred; HATE_MAX],
     /// When it may yell, rampage, or look for help again.
     pub yell_tick: u32,
     pub rampage_tick: u32,
     /// Its target is where it cannot see it since.
     pub sees_target: bool,
+}
+
+/// How much somebody is hated; 0: nobody is.
+#[derive(Debug, Clone, Copy, Default, Pack)]
+#[pack(name = "frontier.hatred")]
+struct Hatred {
+    who: Who,
+    amount: u32,
 }
 
 impl Mind {
@@ -56,30 +70,30 @@ impl Mind {
 
     /// Hates somebody more. Of more than [`HATE_MAX`] the least hated is forgotten.
     pub fn hate(&mut self, who: Who, amount: u32) {
-        let known = self.hate.iter_mut().find(|(other, hate)| *other == who && *hate > 0);
-        if let Some((_, hate)) = known {
-            *hate = hate.saturating_add(amount);
+        let known = self.hate.iter_mut().find(|hatred| hatred.who == who && hatred.amount > 0);
+        if let Some(hatred) = known {
+            hatred.amount = hatred.amount.saturating_add(amount);
             return;
         }
-        let least = self.hate.iter_mut().min_by_key(|(_, hate)| *hate).expect("there are four");
-        *least = (who, amount.max(least.1));
+        let least = self.hate.iter_mut().min_by_key(|hatred| hatred.amount).expect("there are four");
+        *least = Hatred { who, amount: amount.max(least.amount) };
     }
 
     /// Hates somebody more than anybody else.
     pub fn hate_most(&mut self, who: Who) {
-        let most = self.hate.iter().map(|(_, hate)| *hate).max().unwrap_or_default();
-        self.hate.iter_mut().filter(|(other, _)| *other == who).for_each(|(_, hate)| *hate = 0);
+        let most = self.hate.iter().map(|hatred| hatred.amount).max().unwrap_or_default();
+        self.hate.iter_mut().filter(|hatred| hatred.who == who).for_each(|hatred| hatred.amount = 0);
         self.hate(who, most.saturating_add(10));
     }
 
     pub fn hates_anybody(&self) -> bool {
-        self.hate.iter().any(|(_, hate)| *hate > 0)
+        self.hate.iter().any(|hatred| hatred.amount > 0)
     }
 
     /// Forgets those of whom `keep` says no, and answers who is hated most of the others.
     pub fn most_hated(&mut self, keep: impl Fn(Who) -> bool) -> Option<Who> {
         let mut most: Option<(Who, u32)> = None;
-        for (who, hate) in &mut self.hate {
+        for Hatred { who, amount: hate } in &mut self.hate {
             if *hate > 0 && !keep(*who) {
                 *hate = 0;
             }
@@ -108,7 +122,36 @@ pub struct Minds {
     pub presence: Presence,
 }
 
+/// NPCs at most.
+const NPCS_MAX: usize = 1 << 16;
+/// Camps and towns at most.
+const CAMPS_MAX: usize = 1 << 16;
+
+/// Minds as they are packed. Where camps are follows from the landscape, and where players are is looked up anew.
+#[derive(Debug, Clone, Pack)]
+#[pack(name = "frontier.minds")]
+pub struct SavedMinds {
+    rows: List<Mind, NPCS_MAX>,
+    awake_until: List<u32, CAMPS_MAX>,
+    mailboxes: SavedMailboxes,
+}
+
 impl Minds {
+    pub fn save(&self) -> SavedMinds {
+        SavedMinds {
+            rows: self.rows.clone().try_into().expect("no more NPCs are made"),
+            awake_until: self.awake_until.clone().try_into().expect("the landscape has fewer camps"),
+            mailboxes: self.mailboxes.save(),
+        }
+    }
+
+    /// As it was packed, in a world with the same camps.
+    pub fn load(&mut self, saved: SavedMinds) {
+        self.rows = saved.rows.into_vec();
+        self.awake_until = saved.awake_until.into_vec();
+        self.mailboxes = Mailboxes::load(saved.mailboxes);
+    }
+
     pub fn get(&mut self, index: u32) -> Option<&mut Mind> {
         self.rows.get_mut(index as usize)
     }

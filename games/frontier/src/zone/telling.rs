@@ -6,6 +6,7 @@ use throng_replication::{NetId, ReplicatedEvent};
 use super::Zone;
 use crate::{
     actors::Who,
+    characters::GOODS,
     deeds::Mark,
     events::{Burst, Landed, Particles},
     mailboxes::{Call, Signal},
@@ -30,6 +31,13 @@ impl Zone<'_> {
 
     pub fn tell_landed(&mut self, index: u32, ability: Ability) {
         self.tell(index, |target| Landed { target, ability }, "spell.landed");
+    }
+
+    /// Gives a player goods that come into being.
+    pub fn earn(&mut self, player: u32, amount: u16) {
+        let earned = self.roster.earn(player, amount);
+        self.outbox.items_created(GOODS, earned.into());
+        self.tell_purse(player);
     }
 
     /// Tells a player what it has.

@@ -37,8 +37,15 @@ pub const TRAVEL_AT_ONCE: Scenario = Scenario {
     joins: Joins::InTurn,
 };
 
+/// Ground that is streamed and blown up: another game, see [`crate::district`].
+pub const DISTRICT: Scenario = Scenario {
+    name: "district",
+    about: "bands of eight, each in two kilometres of city of its own, whose ground is streamed and blown up",
+    joins: Joins::InTurn,
+};
+
 /// All that there are, the usual one first.
-pub const SCENARIOS: [Scenario; 4] = [USUAL, DARK_ZONE, Scenario::LOG_IN_AT_ONCE, TRAVEL_AT_ONCE];
+pub const SCENARIOS: [Scenario; 5] = [USUAL, DARK_ZONE, Scenario::LOG_IN_AT_ONCE, TRAVEL_AT_ONCE, DISTRICT];
 
 /// How long a bot stays where.
 #[derive(Debug, Clone, PartialEq)]

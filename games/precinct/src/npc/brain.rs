@@ -12,6 +12,7 @@
 
 use bevy_ecs::component::Component;
 use glam::Vec3;
+use throng_pack::Pack;
 
 use super::graph::{Condition, Deed, Graph, Kind, NodeId};
 
@@ -41,16 +42,19 @@ pub trait Body {
 }
 
 /// What actions note down for later, the blackboard of one NPC.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Pack)]
+#[pack(name = "precinct.memory")]
 pub struct Memory {
     /// Where the latest errand leads.
+    #[pack(via = [f32; 3])]
     pub goal: Vec3,
     /// When the current action ends by itself. (ticks)
     pub until_tick: u32,
 }
 
 /// The per-NPC state of behaviour.
-#[derive(Component, Debug, Clone, Copy)]
+#[derive(Component, Debug, Clone, Copy, Pack)]
+#[pack(name = "precinct.brain")]
 pub struct Brain {
     root: NodeId,
     /// The node that the next step begins at; none = the root.
@@ -80,6 +84,12 @@ impl Brain {
     /// Forgets everything but the archetype: a new life.
     pub fn reset(&mut self) {
         *self = Self::new(self.root);
+    }
+
+    /// Whether this graph has the nodes that it remembers: of a brain that comes out of bytes.
+    pub fn is_of(&self, graph: &Graph) -> bool {
+        let has = |node: NodeId| usize::from(node.0) < graph.node_count();
+        self.root != NodeId::NONE && has(self.root) && has(self.at) && !(self.begun && self.at == NodeId::NONE)
     }
 
     /// The node that the brain is busy with.

@@ -18,10 +18,13 @@
 
 mod library;
 
+use throng_pack::Pack;
+
 pub use library::{ARCHETYPES, SITUATIONS, precinct_graph};
 
 /// Index of a node. Node 0 is a guard that is never part of a tree, so 0 can mean "none".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pack)]
+#[pack(name = "precinct.graph_node")]
 pub struct NodeId(pub u16);
 
 impl NodeId {

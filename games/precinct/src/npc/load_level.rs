@@ -10,6 +10,7 @@
 //! switched off: fights between NPCs go on behind the player's back.
 
 use bevy_ecs::component::Component;
+use throng_pack::Pack;
 
 /// Nearer than this to a player is [`LoadLevel::Full`]. (m)
 pub const FULL_M: f32 = 40.0;
@@ -19,7 +20,8 @@ pub const NEAR_M: f32 = 80.0;
 pub const PERCEPTIONS_PER_S_MIN: u16 = 4;
 const PERCEPTIONS_PER_S_FULL: u16 = 5;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.load_level")]
 pub enum LoadLevel {
     Full,
     Near,
@@ -61,7 +63,8 @@ impl LoadLevel {
 }
 
 /// When an NPC did what last: its share of the server's time.
-#[derive(Component, Debug, Clone, Copy)]
+#[derive(Component, Debug, Clone, Copy, Pack)]
+#[pack(name = "precinct.pace")]
 pub struct Pace {
     pub level: LoadLevel,
     perceived_tick: u32,

@@ -16,7 +16,10 @@ use bevy_ecs::prelude::*;
 use throng::prelude::*;
 use throng_query::nav::{NavMesh, NavPoint, PathOutcome, PathSearch, SearchState, WalkOutcome};
 
-use super::{Pace, PathFollow, path_queue::Way};
+use super::{
+    Pace, PathFollow,
+    path_queue::{ActiveSearch, BegunSearch, Way},
+};
 use crate::{
     arena::{Arena, ArenaParts},
     components::{Pose, Standing, Vitals},
@@ -41,7 +44,7 @@ pub fn search_paths(scene: Res<Scene>, mut arena: ResMut<Arena>, mut npcs: Query
     let navmesh = &scene.level.navmesh;
     let mut budget = queue.nodes_per_tick;
     while budget > 0 {
-        let (request, mut search) = match queue.active.take() {
+        let ActiveSearch { request, from, mut search } = match queue.active.take() {
             Some(active) => active,
             None => {
                 let Some(request) = queue.waiting.pop_front() else { return };
@@ -55,7 +58,7 @@ pub fn search_paths(scene: Res<Scene>, mut arena: ResMut<Arena>, mut npcs: Query
                 }
                 let mut search = borrow_search(navmesh);
                 search.begin(navmesh, standing.0, request.goal);
-                (request, search)
+                ActiveSearch { request, from: standing.0, search }
             }
         };
         let nodes_before = search.node_count();
@@ -64,7 +67,7 @@ pub fn search_paths(scene: Res<Scene>, mut arena: ResMut<Arena>, mut npcs: Query
         budget = budget.saturating_sub(nodes.max(1));
         throng::count!("path_nodes", nodes);
         if state == SearchState::Running {
-            queue.active = Some((request, search));
+            queue.active = Some(ActiveSearch { request, from, search });
             return;
         }
         throng::count!("paths");
@@ -76,6 +79,17 @@ pub fn search_paths(scene: Res<Scene>, mut arena: ResMut<Arena>, mut npcs: Query
         }
         give_back(search);
     }
+}
+
+/// Does a search again that the world had begun that this one was made from. Runs after a load.
+pub fn resume_search(scene: Res<Scene>, mut arena: ResMut<Arena>) {
+    let queue = &mut arena.paths;
+    let Some(BegunSearch { request, from, nodes }) = queue.to_resume.take() else { return };
+    let navmesh = &scene.level.navmesh;
+    let mut search = borrow_search(navmesh);
+    search.begin(navmesh, from, request.goal);
+    search.advance(navmesh, nodes);
+    queue.active = Some(ActiveSearch { request, from, search });
 }
 
 /// Takes the straight way if the goal is near and nothing is in between.

@@ -2,12 +2,14 @@
 
 use bevy_ecs::component::Component;
 use glam::Vec3;
+use throng_pack::Pack;
 use throng_query::{nav::NavPoint, near::NearList};
 
 use crate::components::Slot;
 
 /// A tick at which something happened, or never.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pack)]
+#[pack(name = "precinct.moment")]
 pub struct Moment(u32);
 
 impl Moment {
@@ -24,7 +26,8 @@ impl Moment {
 }
 
 /// What an NPC knows of its enemies. Written by looks around and by being hurt.
-#[derive(Component, Debug, Clone, Copy)]
+#[derive(Component, Debug, Clone, Copy, Pack)]
+#[pack(name = "precinct.senses")]
 pub struct Senses {
     pub target: Option<Slot>,
     /// Whether the target was in sight at the last look.

@@ -2,7 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use precinct::{PrecinctBot, PrecinctSettings, PrecinctWorlds, bot::BotGuide};
+use bevy_ecs::world::World;
+use precinct::{
+    PrecinctBot, PrecinctSettings, PrecinctWorlds,
+    bot::BotGuide,
+    gear::{Bag, Gear},
+    ground::Lies,
+    stash::Stash,
+};
 use throng::{Server, server::ServerError};
 use throng_simulator::{Simulation, SimulationSettings};
 
@@ -13,6 +20,7 @@ pub fn guide() -> Arc<BotGuide> {
 }
 
 /// Settings of a simulation of Precinct with a perfect network.
+#[allow(dead_code, reason = "not every test has a perfect network")]
 pub fn settings(seed: u64) -> SimulationSettings {
     SimulationSettings::new(precinct::schema(), seed)
 }
@@ -30,4 +38,13 @@ pub fn game_with_bots(settings: &SimulationSettings, players: usize, npcs: usize
         simulation.join(Box::new(PrecinctBot::new(guide())));
     }
     (simulation, worlds)
+}
+
+/// Every piece of gear in a world, wherever it is there.
+#[allow(dead_code, reason = "not every test counts gear")]
+pub fn pieces_in(ecs: &mut World) -> Vec<Gear> {
+    let mut pieces: Vec<Gear> = ecs.query::<&Bag>().iter(ecs).flat_map(|bag| bag.gear.iter()).collect();
+    pieces.extend(ecs.query::<&Stash>().iter(ecs).flat_map(|stash| stash.gear.iter()));
+    pieces.extend(ecs.query::<&Lies>().iter(ecs).map(|lies| lies.gear));
+    pieces
 }
