@@ -61,6 +61,11 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), XtaskError> {
     let mut command = cargo();
     command.args(["run", "--release", "--quiet", "--package", &format!("bench-{name}"), "--"]);
     command.args(arguments.small.then_some("--small")).args(arguments.json.then_some("--json")).args(&arguments.more);
+    // The small size is for seeing that it works: its figures are nobody's.
+    if !arguments.small {
+        command.env("THRONG_BENCH_HISTORY", step::root().join("reports/history"));
+        command.env("THRONG_BENCH_COMMIT", peers::commit());
+    }
     step::run(&format!("bench {name}"), &mut command, "its own words are above")
 }
 

@@ -10,7 +10,7 @@
 use crate::beside::Beside;
 use crate::outside::{self, Advisories};
 use crate::step::{self, cargo};
-use crate::{error::XtaskError, fuzz, image, new_game, package, setup, tidy};
+use crate::{error::XtaskError, fuzz, image, new_game, package, setup, tidy, web};
 
 /// Everything. A change that passes here passes CI, because CI runs this.
 pub(crate) fn run() -> Result<(), XtaskError> {
@@ -48,8 +48,8 @@ pub(crate) fn checks() -> Result<(), XtaskError> {
     peers()?;
     package::run()?;
     docs(false)?;
+    web::check()?;
     models()?;
-    postgres()?;
     new_game::build()?;
     fuzz::build_all()?;
     match advisories {
@@ -79,10 +79,10 @@ fn peers() -> Result<(), XtaskError> {
     step::run("bench/peers", command.args(["--", "-D", "warnings"]), "put right what it names")
 }
 
-/// The tests of all crates, doc tests included.
+/// The tests of all crates, doc tests included; all of them, also when one fails, so that one run tells all that is broken.
 pub(crate) fn test(filter: Option<&str>) -> Result<(), XtaskError> {
     let mut command = cargo();
-    command.args(["test", "--workspace", "--locked"]).args(filter);
+    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(filter);
     step::run("test", &mut command, "run the failed one alone: `cargo test -p CRATE NAME`")
 }
 
@@ -99,15 +99,6 @@ fn models() -> Result<(), XtaskError> {
         )?;
     }
     Ok(())
-}
-
-/// The store in a PostgreSQL server, against a real one.
-fn postgres() -> Result<(), XtaskError> {
-    let package = ["--package", "throng-persistence", "--features", "postgres", "--locked"];
-    let lints = ["--all-targets", "--", "-D", "warnings"];
-    step::run("clippy postgres", cargo().arg("clippy").args(package).args(lints), "put right what it names")?;
-    let next = "`cargo xtask setup` installs the server";
-    step::run("test postgres", cargo().arg("test").args(package).args(["--test", "postgres"]), next)
 }
 
 /// The documentation of all crates; a link that leads nowhere fails.

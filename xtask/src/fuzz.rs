@@ -21,7 +21,7 @@ use crate::step;
 use build::Build;
 use engine::Outcome;
 
-/// Length of each target's run in CI. With 12 targets on 2 cores that is a minute.
+/// Length of each target's run in CI. With 15 targets on 2 cores that is a minute.
 pub(crate) const CI_SECONDS: u32 = 8;
 
 #[derive(Args)]

@@ -6,6 +6,8 @@
 mod bench;
 mod beside;
 mod ci;
+mod command;
+mod dashboards;
 mod error;
 mod fuzz;
 mod image;
@@ -13,11 +15,13 @@ mod new_game;
 mod outside;
 mod package;
 mod pictures;
+mod preflight;
 mod reliability;
 mod sanitize;
 mod setup;
 mod step;
 mod tidy;
+mod web;
 
 use std::process::ExitCode;
 
@@ -54,12 +58,16 @@ enum Command {
     },
     /// Run a bench in its real size; without a name, list them.
     Bench(bench::BenchArguments),
+    /// Hold the working tree against main: is any subsystem slower?
+    Preflight(preflight::PreflightArguments),
     /// Run the reliability contract in its full form: the ignored tests named after its rows.
     Reliability(reliability::ReliabilityArguments),
     /// Run the fuzz targets under fuzz/: every parser of bytes from outside.
     Fuzz(fuzz::FuzzArguments),
     /// Run tests under the thread and address sanitizers of the nightly toolchain.
     Sanitize(sanitize::SanitizeArguments),
+    /// Write the dashboards that Grafana is given, from the panels in deploy/grafana/panels; or draw them for a run.
+    Dashboards(dashboards::DashboardsArguments),
     /// Build the documentation, with every broken link an error.
     Docs {
         /// Open it in a browser.
@@ -74,6 +82,14 @@ enum Command {
     Package,
     /// Draw the README's pictures anew, from the figures in docs/figures.
     Pictures,
+    /// Play against the shipped command with the client for browsers, in chromium and in Node.
+    Play,
+    /// Build the pages that browsers show, from the TypeScript in web/, into toolbox/pages/built.
+    Web {
+        /// Build nothing: check types, that what is built is of these sources, and run the tests, in a browser too.
+        #[arg(long)]
+        check: bool,
+    },
     /// Install what building and testing need, where it is missing: packages (Debian, Ubuntu) and cargo-deny.
     Setup,
 }
@@ -91,6 +107,7 @@ fn main() -> ExitCode {
         Some(Command::Tidy { map: true }) => tidy::print_map(),
         Some(Command::Tidy { map: false }) => tidy::run(),
         Some(Command::Bench(arguments)) => bench::run(&arguments),
+        Some(Command::Preflight(arguments)) => preflight::run(&arguments),
         Some(Command::Reliability(arguments)) => reliability::run(&arguments),
         Some(Command::Fuzz(arguments)) => fuzz::run(&arguments),
         Some(Command::Sanitize(arguments)) => sanitize::run(&arguments),
@@ -99,6 +116,10 @@ fn main() -> ExitCode {
         Some(Command::NewGame) => new_game::run(),
         Some(Command::Package) => package::run(),
         Some(Command::Pictures) => pictures::run(),
+        Some(Command::Play) => web::play(),
+        Some(Command::Web { check: false }) => web::build(),
+        Some(Command::Web { check: true }) => web::check(),
+        Some(Command::Dashboards(arguments)) => dashboards::run(&arguments),
         Some(Command::Setup) => setup::run(),
     };
     match result {

@@ -2,7 +2,7 @@
 //!
 //! In a folder that was empty, with the versions that this repository is tested with, and in the same target folder: what is
 //! the same crate with the same features and profile is there already. So the project gets this workspace's `[profile.dev]`
-//! in place of its own, and nothing else is changed.
+//! in place of its own, and the feature `postgres` that the shipped command has; nothing else is changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use toml::{Table, Value};
 
+use crate::command;
 use crate::error::XtaskError;
 use crate::step::{self, cargo};
 
@@ -22,32 +23,23 @@ pub(crate) struct NewGame {
 
 /// Makes one with the command as it is now, builds and plays it.
 pub(crate) fn run() -> Result<(), XtaskError> {
-    build_command()?;
+    command::built()?;
     build()?.play()
 }
 
-fn build_command() -> Result<(), XtaskError> {
-    let mut command = cargo();
-    command.args(["build", "--locked", "--workspace", "--bin", "throng"]);
-    step::run("the command for a new game", &mut command, "put right what it names")
-}
-
-/// Makes one and builds it, with the command that the tests were built with where that is there: they may be running it.
+/// Makes one and builds it, with the command that the tests were built with where that is there.
 pub(crate) fn build() -> Result<NewGame, XtaskError> {
     let folder = step::target_folder().join("new-game");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|cause| unusable(&folder, &cause))?;
-    let throng = step::target_folder().join("debug/throng");
-    if !throng.is_file() {
-        build_command()?;
-    }
+    let throng = command::of_tests()?;
     let mut command = step::program(throng.as_os_str());
     command.args(["new", NAME]).current_dir(&folder);
     step::run("a new game", &mut command, "put right what it names in toolbox/new")?;
 
     let game = made();
     share_profile(&game.folder.join("Cargo.toml"))?;
-    for words in [&["test", "--offline", "--no-run"][..], &["build", "--offline"]] {
+    for words in [&["test", "--no-run"][..], &["build"]] {
         step::run("the new game", &mut game.cargo(words), "put right what it names in games/meadow")?;
     }
     Ok(game)
@@ -61,13 +53,18 @@ pub(crate) fn made() -> NewGame {
 impl NewGame {
     /// Runs its tests, and its demo for a moment.
     pub(crate) fn play(&self) -> Result<(), XtaskError> {
-        step::run("its tests", &mut self.cargo(&["test", "--offline"]), "put right what it names in games/meadow")?;
-        play(&mut self.cargo(&["run", "--offline", "--", "demo", "--players", "20", "--seconds", "2", "--json"]))
+        step::run("its tests", &mut self.cargo(&["test"]), "put right what it names in games/meadow")?;
+        let mut demo = self.cargo(&["run"]);
+        play(demo.args(["--", "demo", "--players", "20", "--seconds", "2", "--json"]))
     }
 
     fn cargo(&self, words: &[&str]) -> Command {
         let mut command = cargo();
-        command.args(words).current_dir(&self.folder).env("CARGO_TARGET_DIR", step::target_folder());
+        command
+            .args(words)
+            .args(["--offline", "--features", "throng-cli/postgres"])
+            .current_dir(&self.folder)
+            .env("CARGO_TARGET_DIR", step::target_folder());
         command
     }
 }

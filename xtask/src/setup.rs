@@ -13,7 +13,7 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 8] = [
+const NEEDED: [Needed; 11] = [
     Needed { program: "cc", package: "build-essential", why: "compiles the allocator and the ciphers" },
     Needed { program: "c++", package: "build-essential", why: "compiles libFuzzer, which drives the fuzz targets" },
     Needed { program: "cmake", package: "cmake", why: "builds the ciphers on machines they have no ready code for" },
@@ -23,8 +23,11 @@ const NEEDED: [Needed; 8] = [
         why: "reads call trees in the tests of what writes them",
     },
     Needed { program: "python3", package: "python3-minimal", why: "is sampled from outside in tests" },
-    Needed { program: "node", package: "nodejs", why: "is sampled from outside in tests" },
+    Needed { program: "node", package: "nodejs", why: "builds the pages, and is sampled from outside in tests" },
+    Needed { program: "npm", package: "npm", why: "brings what builds and tests the pages" },
+    Needed { program: "chromium", package: "chromium", why: "shows the pages in tests" },
     Needed { program: "psql", package: "postgresql", why: "comes with the server that saves are tested with" },
+    Needed { program: "promtool", package: "prometheus", why: "evaluates rules and dashboards in tests" },
     Needed { program: "git", package: "git", why: "names the commit in reports" },
 ];
 

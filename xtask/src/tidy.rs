@@ -10,10 +10,12 @@ mod example;
 mod hops;
 mod map;
 mod modules;
+mod pages;
 mod profile;
 mod publish;
 mod sources;
 
+use crate::dashboards;
 use crate::error::XtaskError;
 use crate::step;
 
@@ -29,6 +31,8 @@ pub(crate) fn run() -> Result<(), XtaskError> {
         example::check(&root),
         crates::check(&crates),
         profile::check(&root, &crates),
+        pages::check(&root),
+        dashboards::check(&root),
         publish::check(&root, &crates),
         circles::check(&root, &crates),
     ]

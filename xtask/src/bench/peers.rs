@@ -51,7 +51,7 @@ pub(super) fn run(name: &str, arguments: &BenchArguments) -> Result<(), XtaskErr
 }
 
 /// Of what is measured, as reports name it: with `-modified` behind it if something is not as committed.
-fn commit() -> String {
+pub(super) fn commit() -> String {
     let git = |arguments: &[&str]| {
         // Without its locks it leaves the index alone: others may use it at the same time.
         let mut command = step::program("git".as_ref());

@@ -67,7 +67,7 @@ fn visit(root: &Path, folder: &str, problems: &mut Vec<String>) {
 }
 
 fn read(root: &Path, path: &str, problems: &mut Vec<String>) {
-    const READ: [&str; 6] = ["rs", "toml", "md", "css", "sh", "yml"];
+    const READ: [&str; 8] = ["rs", "ts", "mjs", "toml", "md", "css", "sh", "yml"];
     let extension = path.rsplit('.').next().unwrap_or_default();
     if !READ.contains(&extension) && !path.starts_with(".ci/") {
         return;
@@ -80,11 +80,15 @@ fn read(root: &Path, path: &str, problems: &mut Vec<String>) {
 fn check_text(path: &str, text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     let is_rust = path.ends_with(".rs");
+    let is_script = path.ends_with(".ts") || path.ends_with(".mjs");
+    if is_script && !text.starts_with("// ") {
+        problems.push(format!("{path}:1: opens without `// `; say the idea, the reason and the cost"));
+    }
     if is_rust && !text.starts_with("//!") {
         problems.push(format!("{path}:1: opens without `//!`; say the idea, the reason, the thread and the cost"));
     }
     let lines_count = text.lines().count();
-    if is_rust && lines_count > LINES_MAX && !text.lines().any(|line| line.starts_with(LONG_MARK)) {
+    if (is_rust || is_script) && lines_count > LINES_MAX && !text.lines().any(|line| line.starts_with(LONG_MARK)) {
         problems.push(format!(
             "{path}: {lines_count} lines; find the second idea that moved in, or give the reason: `{LONG_MARK}...`"
         ));
@@ -118,12 +122,15 @@ mod tests {
     fn a_good_file_has_no_problems() {
         check("runtime/net/src/link.rs", "//! Link: one client's keys.\n\nfn open() {}\n", &[]);
         check("README.md", "# Throng\n", &[]);
+        check("web/elements/dom.ts", "// Elements in one call.\n\nexport {};\n", &[]);
     }
 
     #[test]
     fn openings_sizes_leftovers_and_machine_paths_are_found() {
         check("a.rs", "use std::fs;\n", &["a.rs:1: opens without `//!`"]);
+        check("a.ts", "import x;\n", &["a.ts:1: opens without `// `"]);
         check("a.rs", &("//! A.\n".to_owned() + &"//\n".repeat(800)), &["a.rs: 801 lines"]);
+        check("a.mjs", &("// A.\n".to_owned() + &"//\n".repeat(800)), &["a.mjs: 801 lines"]);
         check("a.rs", &("//! A.\n//! Long because it is a table.\n".to_owned() + &"//\n".repeat(800)), &[]);
         check("a.rs", concat!("//! A.\n// TO", "DO: later\n"), &["a.rs:2: `"]);
         check("a.md", concat!("see /ho", "me/me/notes\n"), &["a.md:1: `"]);
